@@ -35,6 +35,7 @@ from pathlib import Path
 import numpy as np
 from baselines.ccgd import Ccgd
 from baselines.leg_ik import LegIk
+from baselines.paper_walk import paper_walk
 from numpy.typing import NDArray
 from oracles import example_urdfs
 from rich.console import Console
@@ -44,7 +45,7 @@ from scipy.spatial.transform import Rotation
 from com_control.walking.biped import Biped
 from com_control.walking.closed_form_ik import ClosedFormSolver
 from com_control.walking.com_ik import ComIk
-from com_control.walking.walk_plan import Samples, WalkPlan
+from com_control.walking.walk_plan import Samples
 from com_model import RobotConfig, RobotModel, Sesc
 
 Array = NDArray[np.float64]
@@ -184,7 +185,7 @@ def main() -> None:
     options = parser.parse_args()
     biped = load("itu_biped")
     ik, printed = ComIk(biped), Ccgd(biped)
-    plan = WalkPlan.from_parameters()
+    plan = paper_walk()
     walk = plan.sample(plan.grid(0.01))
     count = len(walk.time)
     arguments = walk.com, walk.feet, walk.R_pelvis

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from baselines.ccgd import Ccgd
 from baselines.leg_ik import LegIk
+from baselines.paper_walk import paper_walk
 from numpy.typing import NDArray
 from oracles import example_urdfs
 from walk_playback import WalkTargets, play, starting_at, with_soles
@@ -96,9 +97,7 @@ def itu_biped() -> Robot:
 def paper_plan(step_time: float) -> WalkPlan:
     """The six steps of [CCGD], between two of them both feet down: a third of a step, or 0.2 s."""
     double_support = max(step_time / 3.0, 0.2)
-    return WalkPlan.from_parameters(
-        WalkParameters(), Timing(step_time=step_time, double_support=double_support)
-    )
+    return paper_walk(WalkParameters(), Timing(step_time=step_time, double_support=double_support))
 
 
 def walk_by(method: str, robot: Robot, plan: WalkPlan) -> Walk:

@@ -214,10 +214,10 @@ class RowPath:
             raise MotionError("a motion without rows cannot be played")
         self.motion = motion
         times = motion.times
-        first = times[1] - times[0] if len(times) > 1 else 0.0
-        last = times[-1] - times[-2] if len(times) > 1 else 0.0
-        self.start = float(times[0] - first / 2.0)
-        self.end = float(times[-1] + last / 2.0)
+        steps = np.diff(times) if len(times) > 1 else np.zeros(1)
+        self._steps = np.pad(steps, 1, mode="edge")  # s, from the row before each to it, and on
+        self.start = float(times[0] - steps[0] / 2.0)
+        self.end = float(times[-1] + steps[-1] / 2.0)
 
     @property
     def rows(self) -> int:
@@ -237,7 +237,7 @@ class RowPath:
         near = self._nearest(t)
         before, after = self._speed(near - 1), self._speed(near)
         s = t - times[near]
-        width = min(self._step(near - 1), self._step(near))
+        width = min(self._steps[near : near + 2])
         if s <= -width / 2.0:
             return x[near] + before * s, before
         if s >= width / 2.0:
@@ -251,18 +251,12 @@ class RowPath:
         k = int(np.clip(np.searchsorted(times, t), 1, len(times) - 1))
         return k - 1 if t - times[k - 1] < times[k] - t else k
 
-    def _step(self, k: int) -> float:
-        """Time from row k to the next, s; that of its neighbour at both ends."""
-        times = self.motion.times
-        k = min(max(k, 0), len(times) - 2)
-        return float(times[k + 1] - times[k])
-
     def _speed(self, k: int) -> Array:
         """Speeds (k,) from row k to the next; 0 before the first and behind the last."""
         x = self.motion.positions
         if k < 0 or k >= len(x) - 1:
             return np.asarray(0.0 * x[0])
-        return np.asarray((x[k + 1] - x[k]) / self._step(k))
+        return np.asarray((x[k + 1] - x[k]) / self._steps[k + 1])
 
 
 class PlayedPath:

@@ -45,6 +45,10 @@ class BipedLeg(FrozenArrays):
     masses: Array  # (6,) kg, of each body with all that hangs on it but the next
     moments: Array  # (6, 3) kg m, their first moments about the pelvis' origin
 
+    def limit_problem(self, q: Array) -> str:
+        """Which joint is out of its limits at angles (6,) rad; "" when none is."""
+        return limit_problem(self.joint_names, q, self.lower, self.upper)
+
 
 def limit_problem(names: Sequence[str], q: Array, lower: Array, upper: Array) -> str:
     """Which of some joints is out of its limits at q (k,), rad; "" when none is."""

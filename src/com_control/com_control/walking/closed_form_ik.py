@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from com_control.walking import pelvis_search as kernels
-from com_control.walking.biped import Biped, BipedLeg, limit_problem, meeting_point
+from com_control.walking.biped import Biped, BipedLeg, meeting_point
 from com_control.walking.ik_solver import Found, Solver
 from com_control.walking.newton_ik import NewtonSolver
 from com_control.walking.pelvis_map import LIMITED, ROBOT, STRETCHED
@@ -31,13 +31,15 @@ class ClosedFormSolver(Solver):
     def __init__(self, biped: Biped) -> None:
         robot = np.zeros(1, ROBOT)
         super().__init__(biped, robot)
-        for i, leg in enumerate(biped.legs):
-            _pack_leg(leg, biped.model.mass, robot["legs"][0, i])
+        zero = [
+            _pack_leg(leg, biped.model.mass, packed)
+            for leg, packed in zip(biped.legs, robot["legs"][0], strict=True)
+        ]
+        robot["zero"] = np.concatenate(zero)
         masses = sum(leg.masses.sum() for leg in biped.legs)
         robot["upper_fraction"] = 1.0 - masses / biped.model.mass
         R, p = biped.root_in_pelvis()
         robot["offset"] = p + R @ Sesc(biped.model).com(biped.posture)
-        robot["zero"] = np.concatenate([_zero_angles(leg) for leg in biped.legs])
         robot["lower"] = np.concatenate([leg.lower for leg in biped.legs]) - _LIMIT
         robot["upper"] = np.concatenate([leg.upper for leg in biped.legs]) + _LIMIT
         robot["nominal"] = np.concatenate([leg.nominal for leg in biped.legs])
@@ -107,7 +109,7 @@ class ClosedFormSolver(Solver):
             if bits & STRETCHED:
                 problems.append(f"the {leg.side} leg is too short")
             elif bits & LIMITED:
-                problems.append(limit_problem(leg.joint_names, own, leg.lower, leg.upper))
+                problems.append(leg.limit_problem(own))
         return "; ".join(problems)
 
 
@@ -126,28 +128,14 @@ def _leg_fits(leg: BipedLeg) -> bool:
     return free and bool(max(hip_gap, ankle_gap, square, parallel, aside) <= _EXACT)
 
 
-def _zero_angles(leg: BipedLeg) -> Array:
-    """What the closed form calls the angles (6,) at the zero pose, rad."""
-    zero = np.zeros(6)
-    w1, w2, w3 = leg.axes[:3]
-    zero[1] = np.arctan2(w3 @ w1, w3 @ np.cross(w1, w2))
-    n, _ = _normal(leg)
-    zero[3] = np.sign(leg.axes[3] @ n) * _knee_at_zero(leg, n)
-    return zero
-
-
-def _knee_at_zero(leg: BipedLeg, n: Array) -> float:
-    """Angle from thigh to shank about n at the zero pose, rad."""
-    hip, knee, ankle = _corners(leg)
-    thigh, shank = _axes_from(knee - hip, n)[0][0], _axes_from(ankle - knee, n)[0][0]
-    return float(np.arctan2(n @ np.cross(thigh, shank), thigh @ shank))
-
-
-def _pack_leg(leg: BipedLeg, mass: float, out: Any) -> None:
-    """Fills a record of pelvis_map.LEG."""
+def _pack_leg(leg: BipedLeg, mass: float, out: Any) -> Array:
+    """Fills a record of pelvis_map.LEG; what the closed form calls the angles (6,) at zero, rad."""
     w1, w2, w3, w4, w5, w6 = leg.axes
-    hip, knee, ankle = _corners(leg)
-    n, sign_n = _normal(leg)
+    hip, knee = meeting_point(leg.points[:3], leg.axes[:3])[0], leg.points[3]
+    ankle = meeting_point(leg.points[4:], leg.axes[4:])[0]
+    across = np.cross(hip - ankle, w6)  # n: of the leg's plane at the zero pose, along the knee
+    sign_n = 1.0 if across @ w4 > 0.0 else -1.0
+    n = sign_n * across / np.linalg.norm(across)
     thigh, l1 = _axes_from(knee - hip, n)
     shank, l2 = _axes_from(ankle - knee, n)
     direction_4 = np.sign(w4 @ n)
@@ -167,24 +155,13 @@ def _pack_leg(leg: BipedLeg, mass: float, out: Any) -> None:
     out["l1"], out["l2"] = l1, l2
     out["upper_fraction"], out["foot_fraction"] = m[:4].sum() / mass, m[4:].sum() / mass
     out["sign_n"], out["sign_a2"] = sign_n, 1.0 if np.cross(w1, w3) @ w2 > 0.0 else -1.0
-    out["sign_beta"] = _knee_side(leg, _knee_at_zero(leg, n), direction_4)
+    knee_at_zero = float(np.arctan2(n @ np.cross(thigh[0], shank[0]), thigh[0] @ shank[0]))
+    out["sign_beta"] = _knee_side(leg, knee_at_zero, direction_4)
     out["direction_4"], out["direction_5"] = direction_4, np.sign(w5 @ n)
     small = [np.abs(out[name]).max() for name in ("hip_first", "hip_second", "ankle_body")]
     out["small_bodies"] = float(max(small) > 1e-15)
-
-
-def _corners(leg: BipedLeg) -> tuple[Array, Array, Array]:
-    """Hip, knee and ankle at the zero pose, m."""
-    hip = meeting_point(leg.points[:3], leg.axes[:3])[0]
-    return hip, leg.points[3], meeting_point(leg.points[4:], leg.axes[4:])[0]
-
-
-def _normal(leg: BipedLeg) -> tuple[Array, float]:
-    """Unit vector n of the leg's plane at the zero pose, along the knee's axis, and its sign."""
-    hip, _, ankle = _corners(leg)
-    across = np.cross(hip - ankle, leg.axes[5])
-    sign = 1.0 if across @ leg.axes[3] > 0.0 else -1.0
-    return sign * across / np.linalg.norm(across), sign
+    second = np.arctan2(w3 @ w1, w3 @ np.cross(w1, w2))
+    return np.array([0.0, second, 0.0, direction_4 * knee_at_zero, 0.0, 0.0])
 
 
 def _axes_from(v: Array, n: Array) -> tuple[Array, float]:

@@ -69,20 +69,7 @@ class WalkParameters:
         check_options(self, PlanError)
 
 
-def standing(
-    half_width: float = 0.065, x: float = 0.0, y: float = 0.0, z: float = 0.0, yaw: float = 0.0
-) -> tuple[Footstep, Footstep]:
-    """Both feet side by side, left and right of a point and a direction."""
-    away = half_width * -sin(yaw), half_width * cos(yaw)
-    return (
-        Footstep("left", x + away[0], y + away[1], z, yaw),
-        Footstep("right", x - away[0], y - away[1], z, yaw),
-    )
-
-
-def plan_footsteps(
-    parameters: WalkParameters, start: Sequence[Footstep] | None = None
-) -> tuple[Footstep, ...]:
+def plan_footsteps(parameters: WalkParameters, start: Sequence[Footstep]) -> tuple[Footstep, ...]:
     """Lists the steps of a walk, each foot in turn.
 
     The first step is half a step, and the last sets its foot beside the other, so that the robot
@@ -94,7 +81,7 @@ def plan_footsteps(
         PlanError: start is not a left and a right foot.
     """
     p = parameters
-    left, right = sort_feet(standing(p.half_width) if start is None else start)
+    left, right = sort_feet(start)
     x, y, z = (0.5 * (left.position + right.position)).tolist()
     yaw = left.yaw + 0.5 * wrap_angle(right.yaw - left.yaw)
     side = p.first

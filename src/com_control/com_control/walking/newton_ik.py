@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from scipy.optimize import minimize
 
-from com_control.walking.biped import LIMIT_TOLERANCE, Biped, limit_problem
+from com_control.walking.biped import LIMIT_TOLERANCE, Biped
 from com_control.walking.ik_solver import Found, Solver
 from com_control.walking.kernel_basics import (
     column,
@@ -303,11 +303,8 @@ class NewtonSolver(Solver):
             best, q = min(best, error), state[3:]
             q[:] = near + np.remainder(q - near + np.pi, 2.0 * np.pi) - np.pi
             if error <= tolerance:
-                problems = (
-                    limit_problem(leg.joint_names, own, leg.lower, leg.upper)
-                    for leg, own in zip(self._biped.legs, (q[:6], q[6:]), strict=True)
-                )
-                problem = "; ".join(filter(None, problems))
+                sides = zip(self._biped.legs, (q[:6], q[6:]), strict=True)
+                problem = "; ".join(filter(None, (leg.limit_problem(own) for leg, own in sides)))
                 if not problem:
                     self.robot["state"], self.robot["warm"] = state, 1
                     return Found(q, state[:3], "", com)

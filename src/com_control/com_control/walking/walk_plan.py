@@ -12,16 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import PlanError
-from com_control.walking.footsteps import (
-    SIDES,
-    Footstep,
-    WalkParameters,
-    check_footsteps,
-    plan_footsteps,
-    sort_feet,
-    standing,
-    wrap_angle,
-)
+from com_control.walking.footsteps import SIDES, Footstep, check_footsteps, sort_feet, wrap_angle
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import Indices
 from com_model.dynamics import GRAVITY
@@ -100,22 +91,14 @@ class WalkPlan:
         self.lift_offs = first + period * np.arange(count)
         self.touch_downs = self.lift_offs + timing.step_time
         self.duration = first + period * count + timing.stop_time
-        self._moves = np.column_stack((self.lift_offs, self.touch_downs)).ravel()
-        self._moves = np.array([0.0, *self._moves, self.duration])
+        moves = np.column_stack((self.lift_offs, self.touch_downs)).ravel()
+        self._moves = np.array([0.0, *moves, self.duration])
+        self._sides = np.array([SIDES.index(step.side) for step in self.steps], dtype=int)
         self._places = self._foot_places()
         self._corner_times, corners = self._zmp_corners()
         self._heights = corners[:, 2]
         frequency = sqrt(GRAVITY / timing.com_height)
         self.pendulum = PendulumPath.from_zmp(self._corner_times, corners[:, :2], frequency)
-
-    @classmethod
-    def from_parameters(
-        cls, walk: WalkParameters | None = None, timing: Timing | None = None
-    ) -> "WalkPlan":
-        """Plans a walk by parameters; the defaults are the six steps of [CCGD]."""
-        walk = WalkParameters() if walk is None else walk
-        feet = standing(walk.half_width)
-        return cls(feet, plan_footsteps(walk, feet), timing)
 
     def sample(self, time: ArrayLike) -> Samples:
         """The walk at times (N,) s; it stands before 0 and after its duration."""
@@ -150,8 +133,8 @@ class WalkPlan:
     def _foot_places(self) -> Array:
         """Places (K, 2, 4) of both feet as each is lifted and set down: x, y, z (m), yaw (rad)."""
         places = [np.array([np.append(foot.position, foot.yaw) for foot in self.start])]
-        for step in self.steps:
-            place, side = places[-1].copy(), SIDES.index(step.side)
+        for side, step in zip(self._sides, self.steps, strict=True):
+            place = places[-1].copy()
             turn = wrap_angle(step.yaw - place[side, 3])
             place[side] = step.x, step.y, step.z, place[side, 3] + turn
             places.append(place)
@@ -167,37 +150,24 @@ class WalkPlan:
         ways = self._places[k + 1] - self._places[k]
         places = self._places[k] + quintic(s)[0][:, None, None] * ways
         stance = np.ones((len(t), 2), dtype=bool)
-        for side, name in enumerate(SIDES):
-            sides = np.array([False, *(step.side == name for step in self.steps)])
-            air = (k % 2 == 1) & sides[(k + 1) // 2]
+        swings = np.append(-1, self._sides)[(k + 1) // 2]
+        for side in range(2):
+            air = (k % 2 == 1) & (swings == side)
             hill = self.timing.step_height + 0.5 * np.abs(ways[air, side, 2])
             places[air, side, 2] += hill * (4.0 * s[air] * (1.0 - s[air])) ** 3
             stance[air, side] = False
         return places, stance
 
-    def _support(self, foot: Footstep) -> Array:
-        """Where the ZMP stays on a foot, (3,) m."""
-        inwards = -self.timing.zmp_y if foot.side == "left" else self.timing.zmp_y
-        c, s = np.cos(foot.yaw), np.sin(foot.yaw)
-        x, y = self.timing.zmp_x, inwards
-        return foot.position + np.array([c * x - s * y, s * x + c * y, 0.0])
-
     def _zmp_corners(self) -> tuple[Array, Array]:
         """Corners of the ZMP's path: times (K,) and places (K, 3)."""
-        feet = {foot.side: foot for foot in self.start}
-
-        def middle() -> Array:
-            return 0.5 * (self._support(feet["left"]) + self._support(feet["right"]))
-
-        times, places = [0.0, self.timing.start_time], [middle(), middle()]
-        for step, lift, down in zip(self.steps, self.lift_offs, self.touch_downs, strict=True):
-            stance = self._support(feet[SIDES[1 - SIDES.index(step.side)]])
-            times += [float(lift), float(down)]
-            places += [stance, stance]
-            feet[step.side] = step
-        times += [self.duration - self.timing.stop_time, self.duration]
-        places += [middle(), middle()]
-        return np.array(times), np.array(places)
+        timing, (x, y, z, yaw) = self.timing, np.moveaxis(self._places[::2], -1, 0)
+        ahead, aside, c, s = timing.zmp_x, [-timing.zmp_y, timing.zmp_y], np.cos(yaw), np.sin(yaw)
+        on_feet = np.stack((x + c * ahead - s * aside, y + s * ahead + c * aside, z), axis=-1)
+        stances = on_feet[np.arange(len(self.steps)), 1 - self._sides]
+        start, end = on_feet[[0, -1]].mean(axis=1)
+        times = [0.0, timing.start_time, *self._moves[1:-1]]
+        times += [self.duration - timing.stop_time, self.duration]
+        return np.array(times), np.array([start, start, *np.repeat(stances, 2, axis=0), end, end])
 
 
 def _stretches(times: Array, t: Array) -> tuple[Indices, Array]:

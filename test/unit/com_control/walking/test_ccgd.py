@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from baselines.ccgd import Ccgd, dh_inverse, dh_lengths
 from baselines.leg_ik import LegIk
+from baselines.paper_walk import paper_walk
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import BipedError
 from com_control.walking.com_ik import ComIk
-from com_control.walking.walk_plan import WalkPlan
 
 ALPHA = (pi / 2, pi / 2, 0.0, 0.0, -pi / 2, 0.0)
 FOOT = ((0.0, 0.0, -1.0), (0.0, -1.0, 0.0), (-1.0, 0.0, 0.0))
@@ -86,7 +86,7 @@ def test_other_legs_are_refused(robots):
 
 @pytest.fixture(scope="module")
 def walk():
-    plan = WalkPlan.from_parameters()
+    plan = paper_walk()
     return plan.sample(plan.grid(0.01))
 
 

@@ -2,19 +2,20 @@
 
 import numpy as np
 import pytest
+from baselines.paper_walk import paper_walk
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import find_stance
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
 from com_control.walking.joint_path import heading_to_pelvis, solve_joints
-from com_control.walking.walk_plan import Timing, WalkPlan
+from com_control.walking.walk_plan import Timing
 from com_control.walking.walker import WalkRequest, make_plan
 
 
 def test_the_walk_of_the_paper(robots):
     biped, oracle = robots("itu_biped")
-    plan = WalkPlan.from_parameters()
+    plan = paper_walk()
     walk = solve_joints(ComIk(biped), plan.sample(plan.grid(0.01)))
     samples = plan.sample(walk.time)
     assert walk.com_errors.max() <= 1e-9
@@ -34,7 +35,7 @@ def test_humanoids_walk(robots, stance_of, name, length):
     biped, oracle = robots(name)
     half, height = stance_of(biped, 0.98)
     timing = Timing(com_height=height, step_height=0.1 * height, min_width=half)
-    plan = WalkPlan.from_parameters(WalkParameters(step_length=length, half_width=half), timing)
+    plan = paper_walk(WalkParameters(step_length=length, half_width=half), timing)
     walk = solve_joints(ComIk(biped), plan.sample(plan.grid(0.01)))
     samples = plan.sample(walk.time)
     for i in range(0, len(walk.time), 130):
@@ -44,7 +45,7 @@ def test_humanoids_walk(robots, stance_of, name, length):
 
 
 def test_steps_that_are_too_long_are_refused(robots):
-    plan = WalkPlan.from_parameters(WalkParameters(step_length=0.6))
+    plan = paper_walk(WalkParameters(step_length=0.6))
     message = r"cannot be walked at \d\.\d+ s: the (left|right) leg is too short.*nearest CoM"
     with pytest.raises(PlanError, match=message):
         solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
@@ -52,14 +53,14 @@ def test_steps_that_are_too_long_are_refused(robots):
 
 def test_steps_that_are_too_quick_are_refused(robots):
     walk = WalkParameters(step_length=0.2)
-    plan = WalkPlan.from_parameters(walk, Timing(step_time=0.12, double_support=0.05))
+    plan = paper_walk(walk, Timing(step_time=0.12, double_support=0.05))
     message = r"would move with \d+\.\d+ rad/s, its limit is 12\.00: give the steps more time"
     with pytest.raises(PlanError, match=message):
         solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
 
 
 def test_a_com_that_is_too_high_is_refused(robots):
-    plan = WalkPlan.from_parameters(timing=Timing(com_height=0.8))
+    plan = paper_walk(timing=Timing(com_height=0.8))
     with pytest.raises(PlanError, match=r"at 0\.000 s: the left leg is too short"):
         solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from baselines.paper_walk import paper_walk, standing
 from scipy.integrate import solve_ivp
 
 from com_control.exceptions import PlanError
 from com_control.walking.com_ik import ComIk
-from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps, standing
+from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps
 from com_control.walking.walk_plan import PendulumPath, Timing, WalkPlan, quintic
 
 WALKS = {
@@ -86,7 +87,7 @@ def test_the_pendulum_starts_at_rest_and_ends_over_its_zmp():
 
 @pytest.mark.parametrize("name", WALKS)
 def test_a_walk_is_smooth_and_its_zmp_is_over_the_feet(name):
-    plan = WalkPlan.from_parameters(WALKS[name])
+    plan = paper_walk(WALKS[name])
     t = plan.grid(0.005)
     s, dt = plan.sample(t), t[1] - t[0]
     np.testing.assert_allclose(s.com[0, :2], 0.0, atol=2e-4)
@@ -118,7 +119,7 @@ def _mean(values):
 @pytest.mark.parametrize("name", WALKS)
 def test_the_robot_can_walk_it(robots, name):
     ik = ComIk(robots("itu_biped")[0])
-    plan = WalkPlan.from_parameters(WALKS[name])
+    plan = paper_walk(WALKS[name])
     s = plan.sample(plan.grid(0.01))
     path = ik.solve_path(s.com, s.feet, s.R_pelvis)
     assert (path.outcomes == 0).all()
@@ -128,7 +129,7 @@ def test_the_robot_can_walk_it(robots, name):
 
 
 def test_the_default_walk_is_that_of_the_paper():
-    steps = plan_footsteps(WalkParameters())
+    steps = plan_footsteps(WalkParameters(), standing())
     assert [step.side for step in steps] == ["right", "left"] * 3
     np.testing.assert_allclose([step.x for step in steps], [0.3, 0.6, 0.9, 1.2, 1.5, 1.5])
     np.testing.assert_allclose([abs(step.y) for step in steps], 0.065)
@@ -138,7 +139,7 @@ def test_the_default_walk_is_that_of_the_paper():
 
 def test_all_walks_end_side_by_side():
     for walk in WALKS.values():
-        feet = {foot.side: foot for foot in (*standing(), *plan_footsteps(walk))}
+        feet = {foot.side: foot for foot in (*standing(), *plan_footsteps(walk, standing()))}
         left, right = feet["left"], feet["right"]
         away = left.position - right.position
         expected = 0.13 * np.array([-np.sin(left.yaw), np.cos(left.yaw), 0.0])
@@ -147,9 +148,7 @@ def test_all_walks_end_side_by_side():
 
 
 def test_timing_of_the_steps():
-    plan = WalkPlan.from_parameters(
-        WalkParameters(steps=2), Timing(step_time=1.0, double_support=0.5)
-    )
+    plan = paper_walk(WalkParameters(steps=2), Timing(step_time=1.0, double_support=0.5))
     np.testing.assert_allclose(plan.lift_offs, [2.0, 3.5])
     np.testing.assert_allclose(plan.touch_downs, [3.0, 4.5])
     assert plan.duration == pytest.approx(6.5)
@@ -237,7 +236,7 @@ def test_bad_starts():
     with pytest.raises(PlanError, match="y of a footstep is nan: give a finite number"):
         Footstep("left", 0.0, float("nan"))
     with pytest.raises(PlanError, match="dt is 0: give a time above 0 s"):
-        WalkPlan.from_parameters().grid(0)
+        paper_walk().grid(0)
 
 
 def test_corners_that_do_not_rise():

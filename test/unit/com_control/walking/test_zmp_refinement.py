@@ -5,13 +5,14 @@ import re
 import numpy as np
 import pinocchio
 import pytest
+from baselines.paper_walk import paper_walk
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
-from com_control.walking.walk_plan import Timing, WalkPlan
+from com_control.walking.walk_plan import Timing
 from com_control.walking.zmp import (
     RobotPath,
     correction,
@@ -116,7 +117,7 @@ def test_in_free_fall_there_is_no_zmp(robots):
 
 
 def test_a_correction_moves_the_pendulums_zmp_back():
-    plan = WalkPlan.from_parameters(timing=QUICK)
+    plan = paper_walk(timing=QUICK)
     samples, rng = plan.sample(plan.grid(0.01)), np.random.default_rng(2)
     dt = samples.time[1]
     away = 0.01 * np.cumsum(rng.normal(size=(len(samples.time), 2)), axis=0)
@@ -129,7 +130,7 @@ def test_a_correction_moves_the_pendulums_zmp_back():
 
 def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
     biped, oracle = robots("itu_biped")
-    plan = WalkPlan.from_parameters(timing=QUICK)
+    plan = paper_walk(timing=QUICK)
     walk = refine(ComIk(biped), plan)
     assert not walk.reason
     assert walk.reason == ""
@@ -154,18 +155,14 @@ def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
 @pytest.mark.parametrize(("length", "climb"), [(0.2, 0.05), (0.25, -0.03)])
 def test_stairs(robots, length, climb):
     walk = WalkParameters(steps=4, step_length=length, climb=climb)
-    found = refine(
-        ComIk(robots("itu_biped")[0]), WalkPlan.from_parameters(walk, Timing(step_time=0.8))
-    )
+    found = refine(ComIk(robots("itu_biped")[0]), paper_walk(walk, Timing(step_time=0.8)))
     assert not found.reason
     assert found.errors[0] > 0.02
 
 
 def test_turns(robots):
     walk = WalkParameters(steps=8, step_length=0.15, turn=0.3)
-    found = refine(
-        ComIk(robots("itu_biped")[0]), WalkPlan.from_parameters(walk, Timing(step_time=0.7))
-    )
+    found = refine(ComIk(robots("itu_biped")[0]), paper_walk(walk, Timing(step_time=0.7)))
     assert not found.reason
 
 
@@ -176,9 +173,7 @@ def test_humanoids(humanoid, stance_of, name, length):
     timing = Timing(
         step_time=0.6, com_height=height, step_height=0.1 * height, min_width=half, start_time=1.0
     )
-    plan = WalkPlan.from_parameters(
-        WalkParameters(steps=3, step_length=length, half_width=half), timing
-    )
+    plan = paper_walk(WalkParameters(steps=3, step_length=length, half_width=half), timing)
     ik = ComIk(biped)
     assert ik.closed == (name != "offset")
     found = refine(ik, plan)
@@ -187,7 +182,7 @@ def test_humanoids(humanoid, stance_of, name, length):
 
 
 def test_without_passes_the_error_is_reported(robots):
-    plan = WalkPlan.from_parameters(timing=QUICK)
+    plan = paper_walk(timing=QUICK)
     found = refine(ComIk(robots("itu_biped")[0]), plan, passes=0)
     assert found.reason
     assert len(found.errors) == 1
@@ -202,9 +197,7 @@ def test_without_passes_the_error_is_reported(robots):
 
 def test_a_walk_out_of_reach_is_refused(robots):
     with pytest.raises(PlanError, match="leg is too short"):
-        refine(
-            ComIk(robots("itu_biped")[0]), WalkPlan.from_parameters(timing=Timing(com_height=0.8))
-        )
+        refine(ComIk(robots("itu_biped")[0]), paper_walk(timing=Timing(com_height=0.8)))
 
 
 def test_a_correction_beyond_the_limits_ends_the_refinement(robots):
@@ -212,7 +205,7 @@ def test_a_correction_beyond_the_limits_ends_the_refinement(robots):
     start = model.xml.index('<joint name="r_knee_joint"')
     narrow = re.sub(r'upper="[^"]*"', 'upper="1.525"', model.xml[start:], count=1)
     biped = Biped.from_config(RobotModel.from_urdf(model.xml[:start] + narrow), config)
-    plan = WalkPlan.from_parameters(timing=QUICK)
+    plan = paper_walk(timing=QUICK)
     found = refine(ComIk(biped), plan)
     assert found.reason
     assert len(found.errors) == 1
