@@ -69,11 +69,9 @@ class Background:
         if process is None:
             return
         for number, patience in stops:
-            try:
-                if not self._alive() or self._signal_and_wait(number, patience):
+            with contextlib.suppress(KeyboardInterrupt):
+                if not _alive(process) or _signal_and_wait(process, number, patience):
                     break
-            except KeyboardInterrupt:
-                continue
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=1.0)
 
@@ -87,27 +85,27 @@ class Background:
             return ""
         return "\n".join(text.splitlines()[-lines:])
 
-    def _signal_and_wait(self, number: signal.Signals, patience: float) -> bool:
-        """Send a signal to the group; return whether all of it has ended in time."""
-        assert self._process is not None  # noqa: S101  (stop() has checked)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
-        deadline = time.monotonic() + patience
-        while self._alive():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.02)
-        return True
 
-    def _alive(self) -> bool:
-        """Return whether the command or anything in its process group still runs."""
-        assert self._process is not None  # noqa: S101  (stop() has checked)
-        self._process.poll()  # reaps it: a zombie would count as alive
-        try:
-            os.killpg(self._process.pid, 0)
-        except ProcessLookupError:
+def _signal_and_wait(process: subprocess.Popen, number: signal.Signals, patience: float) -> bool:
+    """Send a signal to the group; return whether all of it has ended in time."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+    deadline = time.monotonic() + patience
+    while _alive(process):
+        if time.monotonic() > deadline:
             return False
-        return True
+        time.sleep(0.02)
+    return True
+
+
+def _alive(process: subprocess.Popen) -> bool:
+    """Return whether the command or anything in its process group still runs."""
+    process.poll()  # reaps it: a zombie would count as alive
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _die_with_parent() -> None:

@@ -47,7 +47,6 @@ from com_control.nodes.ccgd_requests import (
     WalkActions,
     fill_plan,
     fill_solution,
-    raise_bug,
     solve_com_ik,
 )
 from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
@@ -198,7 +197,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
             goal = msg_to_request(request.goal, self.parameters.walk_frame)
             return robot.walker.plan(goal.with_defaults(defaults), posture)
 
-        self._do(plan, lambda walk: reply(fill_plan(robot, walk, response)))
+        self._do(plan, lambda walk: fill_plan(robot, walk, response), reply)
 
     def _on_solve(self, request: SolveComIk.Request, reply: Reply) -> None:
         robot, response = self._control.robot, SolveComIk.Response()
@@ -208,16 +207,19 @@ class CcgdGaitNode(RobotNode[Parameters]):
             return
         self._do(
             lambda: solve_com_ik(robot, request),
-            lambda found: reply(fill_solution(robot, found, response)),
+            lambda found: fill_solution(robot, found, response),
+            reply,
         )
 
-    def _do(self, work: Callable[[], T], then: Callable[[T | Exception], None]) -> None:
-        """Hand on what a job gives, or the refusal that it raises."""
+    def _do(
+        self, work: Callable[[], T], fill: Callable[[T | Exception], Any], reply: Reply
+    ) -> None:
+        """Answer by what a job gives, or by the refusal that it raises."""
 
         def hand_on(result: T | Exception) -> None:
-            if isinstance(result, Exception):
-                raise_bug(result)
-            then(result)
+            if isinstance(result, Exception) and not isinstance(result, REFUSALS):
+                raise result
+            reply(fill(result))
 
         self._jobs.do(work, hand_on)
 

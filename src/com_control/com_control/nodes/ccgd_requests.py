@@ -36,12 +36,6 @@ from com_ros.jobs import finish_goal
 REFUSALS = (ComControlError, ComModelError, ConversionError)
 
 
-def raise_bug(error: Exception) -> None:
-    """Raises what is no refusal."""
-    if not isinstance(error, REFUSALS):
-        raise error
-
-
 def fill_plan(
     robot: WalkingRobot, walk: Walk | Exception, response: PlanWalk.Response
 ) -> PlanWalk.Response:

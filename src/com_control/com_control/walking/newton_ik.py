@@ -221,11 +221,12 @@ def reset_state(robot: Record, R: Array, feet: Array) -> None:
         robot.state[:, 3 + k] = robot.nominal[k]
 
 
-@njit
-def solve_next(
-    robot: Record, com: Array, R: Array, feet: Array, tolerance: float, values: Array
+@compiled()
+def solve_one(
+    com: Array, R: Array, feet: Array, robots: Array, tolerance: float, values: Array
 ) -> int:
-    """As solve_one, for a robot of ROBOT."""
+    """Solves a point next to the last one; see pelvis_search.solve_one, robots (1,) of ROBOT."""
+    robot = robots[0]
     if robot.warm == 0:
         reset_state(robot, R, feet)
     predict_state(robot.state)
@@ -243,14 +244,6 @@ def solve_next(
     return outcome
 
 
-@compiled()
-def solve_one(
-    com: Array, R: Array, feet: Array, robots: Array, tolerance: float, values: Array
-) -> int:
-    """Solves a point next to the last one; see pelvis_search.solve_one, robots (1,) of ROBOT."""
-    return solve_next(robots[0], com, R, feet, tolerance, values)
-
-
 @compiled(nogil=True)
 def solve_path(
     com: Array,
@@ -263,7 +256,7 @@ def solve_path(
 ) -> None:
     """Solves N points one after the other: as solve_one, with arrays (N, ...)."""
     for i in range(len(com)):
-        outcomes[i] = solve_next(robots[0], com[i], R[i], feet[i], tolerance, values[i])
+        outcomes[i] = solve_one(com[i], R[i], feet[i], robots, tolerance, values[i])
 
 
 class NewtonSolver(Solver):
