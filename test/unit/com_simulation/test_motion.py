@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_simulation.exceptions import CommandError
-from com_simulation.physics.motion import JointMotion, read_targets, read_trajectory
+from com_simulation.physics.motion import JointMotion, Trajectory, read_targets, read_trajectory
 
 NAMES = ("a", "b", "c")
 
@@ -150,11 +150,12 @@ def test_inputs_are_copied():
     assert not targets.any()
 
 
-def test_ramps_with_velocities_join_smoothly():
+def test_cubics_join_smoothly():
     motion, path = JointMotion([0.0]), lambda t: np.sin(3.0 * t)
     for k in range(100):
         t, until = 0.01 * k, 0.01 * (k + 1)
-        motion.ramp(t, until, np.array([path(until)]), np.array([3.0 * np.cos(3.0 * until)]))
+        point = np.array([[path(until)]]), np.array([[3.0 * np.cos(3.0 * until)]])
+        motion.follow(t, t, Trajectory(np.arange(1), np.array([until - t]), *point))
         if k > 0:
             middle = t + 0.005
             assert motion.target(middle)[0] == pytest.approx(path(middle), abs=1e-8)

@@ -116,7 +116,7 @@ class JointMotion:
     def __init__(self, posture: ArrayLike) -> None:
         self._starts: list[float] = [0.0]
         self._pieces: list[Array] = [_constant(np.array(posture, dtype=float))]
-        self._arrival: tuple[float, Array] | None = None  # end of the last ramp, its velocities
+        self._arrival = -np.inf, np.zeros(0)  # end of the last trajectory, and its velocities
 
     def target(self, t: float) -> Array:
         """Targets (n,), rad or m, at time t."""
@@ -139,23 +139,7 @@ class JointMotion:
         """Jumps to targets (n,) at time `now` and stays there."""
         self._cut(now)
         self._append(now, _constant(targets))
-
-    def ramp(
-        self, now: float, until: float, targets: Array, velocities: Array | None = None
-    ) -> None:
-        """Goes from where the targets are to others (n,), and stays there.
-
-        In a straight line; with velocities (n,), at which to arrive, as a cubic that begins as
-        fast as the last ramp ended.
-        """
-        position, velocity = self._value(now)
-        if self._arrival is not None and abs(self._arrival[0] - now) < SAME_TIME:
-            velocity = self._arrival[1]
-        ends = None if velocities is None else (velocity, velocities)
-        self._cut(now)
-        self._append(now, _cubic(position, targets, until - now, ends))
-        self._append(until, _constant(targets))
-        self._arrival = None if velocities is None else (until, velocities)
+        self._arrival = -np.inf, np.zeros(0)
 
     def follow(self, now: float, start: float, trajectory: Trajectory) -> None:
         """Lets joints follow a trajectory that begins at time `start`.
@@ -163,10 +147,13 @@ class JointMotion:
         What was asked before stays up to then; from then on the joints that the trajectory does not
         name stand. From where the targets are, the motion leads to the first point that is still to
         come; points that are due already are passed over. A single point at time 0 is jumped to.
+        Cubics that begin where the last trajectory ended begin as fast as it ended.
         Raises CommandError when all points are in the past.
         """
         begin = max(now, start)
         position, velocity = self._value(begin)
+        if abs(self._arrival[0] - begin) < SAME_TIME:
+            velocity = self._arrival[1]
         due = np.flatnonzero(start + trajectory.times > begin)
         if not due.size:
             self._jump(begin, start, position, trajectory)
@@ -183,6 +170,7 @@ class JointMotion:
             ends = None if speeds is None else (rates[k], rates[k + 1])
             self._append(times[k], _cubic(knots[k], knots[k + 1], times[k + 1] - times[k], ends))
         self._append(times[-1], _constant(knots[-1]))
+        self._arrival = float(times[-1]), rates[-1]
 
     def forget(self, now: float) -> None:
         """Drops the pieces that are over at time `now`."""

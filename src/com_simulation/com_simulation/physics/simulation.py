@@ -84,10 +84,9 @@ class Simulation:
         are read at the peaks of a saw-tooth. With velocities (n,) the targets are smooth cubics.
         """
         names = self.world.robot.joint_names
-        speeds = None if velocities is None else read_targets(names, velocities)
-        until = self.time + self.sample_period
-        self.motion.ramp(self.time, until, read_targets(names, targets), speeds)
-        self._standing = False
+        speeds = None if velocities is None else read_targets(names, velocities)[None]
+        point = np.array([self.sample_period]), read_targets(names, targets)[None], speeds
+        self.follow(Trajectory(np.arange(len(names)), *point))
 
     def follow(self, trajectory: Trajectory, start: float | None = None) -> None:
         """Follows a trajectory that begins at time `start` (s; by default now).
