@@ -6,7 +6,7 @@ import pytest
 
 from com_model import ConfigError, quadruped_legs
 from com_model.dynamics.kinematics import body_poses
-from com_simulation.physics.placement import lowest_height
+from com_simulation.physics.contacts import lowest_height
 from com_simulation.physics.spec import GROUND_BIT
 from com_simulation.physics.world_builder import build_world
 

@@ -1,17 +1,19 @@
-"""Collision shapes as MuJoCo takes them; which may touch, how hard: neighbours must not."""
+"""Collision shapes as MuJoCo takes them: which may touch and how hard, how low they reach."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 import mujoco
 import numpy as np
 
-from com_model import Foot, RobotModel
+from com_model import Foot, GeometryError, RobotModel, fit_plane, link_poses
 from com_model.arrays import Array
+from com_model.geometry.support import sole_points
 from com_model.shapes.hulls import hull_vertices, read_shapes
 from com_model.shapes.urdf_shapes import HULL, LARGEST, MESH, NO_GEOMETRY, SPHERE, Shape
 from com_model.text import listing
-from com_simulation.physics.placement import lowest_height
+from com_simulation.physics.spec import GROUND_BIT
 
 CORNER_RADIUS = 0.004  # m, of the balls at the corners of a sole without shapes
 POINT_RADIUS = 0.01  # m, of the ball of a point foot whose radius is not known
@@ -19,6 +21,8 @@ FOOT_GAP = 0.02  # m, by which a foot's shapes may end above its sole and still 
 TOUCHING = 0.002  # m; pairs of shapes that are closer at the start never collide
 
 
+HANGING_CLEARANCE = 0.1  # m, below a hanging robot that stretches all its joints downwards
+_UP = np.array([0.0, 0.0, 1.0])
 # MuJoCo's solref: time constant (s), damping ratio; or, both negative, less stiffness and damping
 # over the mass that a contact moves, 1/s^2 and 1/s; and its solimp
 CONTACTS = {
@@ -130,3 +134,74 @@ def _solid(shape: Shape) -> Shape:
     if np.abs(points).max() > LARGEST:
         raise ValueError(f"it is larger than {LARGEST:g} m")
     return replace(shape, kind=HULL, size=(), vertices=hull_vertices(points))
+
+
+def support_normal(robot: RobotModel, feet: Sequence[Foot], q: Array) -> Array:
+    """Normal (3,) of the plane that the soles span in the posture q (n,), in the root's axes.
+
+    The root's z axis where the feet span no plane.
+    """
+    if not feet:
+        return _UP
+    R, p = link_poses(robot, q)
+    links = [robot.link_index(foot.frame) for foot in feet]
+    points = [
+        sole_points(R[i], p[i] + R[i] @ foot.center, foot.corners)
+        for i, foot in zip(links, feet, strict=True)
+    ]
+    soles = [i for i, foot in zip(links, feet, strict=True) if len(foot.corners)]
+    outwards = R[soles][:, :, 2].sum(axis=0) if soles else _UP  # of the ground
+    try:
+        return fit_plane(np.concatenate(points), outwards)[1]
+    except GeometryError:
+        return _UP
+
+
+def lowest_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array, geom: int) -> float:
+    """Height (m) of a shape's lowest point along a unit normal (3,), from the world's origin."""
+    types, size = mujoco.mjtGeom, mj.geom_size[geom]
+    center = float(normal @ data.geom_xpos[geom])
+    along = normal @ data.geom_xmat[geom].reshape(3, 3)  # the normal in the shape's axes
+    kind = mj.geom_type[geom]
+    if kind == types.mjGEOM_SPHERE:
+        return center - float(size[0])
+    if kind == types.mjGEOM_CAPSULE:
+        return center - float(abs(along[2]) * size[1] + size[0])
+    if kind == types.mjGEOM_CYLINDER:
+        return center - float(abs(along[2]) * size[1] + np.hypot(along[0], along[1]) * size[0])
+    if kind == types.mjGEOM_BOX:
+        return center - float(np.abs(along) @ size)
+    mesh = mj.geom_dataid[geom]
+    first = mj.mesh_vertadr[mesh]
+    vertices = mj.mesh_vert[first : first + mj.mesh_vertnum[mesh]]
+    return center + float((vertices @ along).min())
+
+
+def standing_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array) -> float:
+    """Height (m) of the lowest point of the robot along a unit normal (3,).
+
+    Of its shapes that the ground carries; a robot without any is judged by its bodies' origins.
+    """
+    shapes = np.flatnonzero(mj.geom_conaffinity & GROUND_BIT)
+    heights = [lowest_height(mj, data, normal, int(geom)) for geom in shapes]
+    return min(heights) if heights else float((data.xpos[1:] @ normal).min())
+
+
+def hanging_height(robot: RobotModel, mj: mujoco.MjModel) -> float:
+    """Height (m) of the root at which no posture of the robot can touch the ground.
+
+    The longest sum of offsets from the root to a body, with prismatic travel and the body's shapes.
+    """
+    bodies = robot.bodies
+    reach = np.zeros(bodies.count)
+    for b in range(1, bodies.count):
+        i = bodies.q_index[b]
+        ends = bodies.multiplier[b] * np.array([robot.lower[i], robot.upper[i]]) + bodies.offset[b]
+        slides = robot.joint_types[i] == "prismatic" and np.isfinite(ends).all()
+        travel = float(np.abs(ends).max()) if slides else 0.0
+        reach[b] = reach[bodies.parent[b]] + np.linalg.norm(bodies.d[b]) + travel
+    most = reach.max()
+    for geom in range(1, mj.ngeom):
+        size = np.linalg.norm(mj.geom_pos[geom]) + mj.geom_rbound[geom]
+        most = max(most, reach[mj.geom_bodyid[geom] - 1] + size)
+    return float(most) + HANGING_CLEARANCE

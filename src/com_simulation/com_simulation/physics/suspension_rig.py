@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from com_model.arrays import Array
 from com_model.geometry.rotations import minimal_rotation
-from com_simulation.physics.placement import hanging_height, standing_height, support_normal
+from com_simulation.physics.contacts import hanging_height, standing_height, support_normal
 from com_simulation.physics.spec import HOIST, quaternion_wxyz
 from com_simulation.physics.world_builder import World
 

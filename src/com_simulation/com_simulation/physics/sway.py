@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon
 from com_model.arrays import Array
 from com_simulation.exceptions import SwayError
-from com_simulation.physics.placement import support_normal
+from com_simulation.physics.contacts import support_normal
 from com_simulation.physics.planted_feet import PlantedFeet
 
 KEPT_MARGIN = 0.5  # of the support margin in the nominal posture, at least, all the time

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
-from com_model.geometry.rotations import minimal_rotation
+from com_model.geometry.rotations import minimal_rotation, rotation_from_rpy
 from com_model.text import listing
 from com_simulation.exceptions import WorldError
-from com_simulation.physics import contacts, placement, spec
+from com_simulation.physics import contacts, spec
 from com_simulation.physics.servo import Servos, configured_servos, default_servos, joint_loads
 from com_simulation.physics.trunk import offset
 
@@ -94,7 +94,7 @@ def build_world(
         raise WorldError(f"sole_balls is {sole_balls}: give a radius in m, 0 for none")
     inertias = spec.body_inertias(robot)
     inertias.com[0] += offset(trunk_com_offset, "trunk_com_offset")
-    ground = placement.ground_rotation(ground_slope)
+    ground = rotation_from_rpy((0.0, -ground_slope, 0.0))
     written = spec.robot_spec(robot, inertias, floating, ground, step, integrator)
     if edit is not None:
         edit(written)
@@ -195,14 +195,14 @@ class _Builder:
         """Moves the root to its place; returns the model and its data in the nominal posture."""
         mj = self._compile()
         R = self.R_world_ground @ minimal_rotation(
-            placement.support_normal(self.robot, self.feet, self.posture), np.array([0.0, 0.0, 1.0])
+            contacts.support_normal(self.robot, self.feet, self.posture), np.array([0.0, 0.0, 1.0])
         )
         root = self.spec.body("body0")
         root.pos, root.quat = np.zeros(3), spec.quaternion_wxyz(R)
-        height = placement.hanging_height(self.robot, mj)
+        height = contacts.hanging_height(self.robot, mj)
         if self.floating:
             mj, data = self._in_posture()
-            height = -placement.standing_height(mj, data, self.normal)
+            height = -contacts.standing_height(mj, data, self.normal)
         root.pos = height * self.normal
         return self._in_posture()
 
