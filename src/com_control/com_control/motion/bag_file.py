@@ -81,7 +81,7 @@ def read_bag(
     """
     store, dropped = get_typestore(Stores.ROS2_JAZZY), Counter[str]()
     try:
-        with Bag(path) as bag:
+        with Bag(Path(path)) as bag:
             topic, kind = _choose(bag, topic)
             messages: Iterator[tuple[int, Any]] = (
                 (time_ns, store.deserialize_cdr(data, kind))
