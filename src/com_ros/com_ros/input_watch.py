@@ -43,11 +43,6 @@ class Latest(Generic[T]):
 
     def current(self, at_ns: int) -> T | None:
         """The value that is current at a time, else None."""
-        if not self._values:
-            return None
-        time_ns, value = self._values[-1]
-        if 0 <= at_ns - time_ns <= self.timeout_s * NS_PER_S:  # the usual
-            return value
         found = self._at(at_ns)
         if found is None or abs(at_ns - found[0]) > self.timeout_s * NS_PER_S:
             return None

@@ -87,17 +87,6 @@ class StampGate:
     def time_ns(self, stamp_ns: int, received_ns: int, at_ns: int) -> int | None:
         """Time of a message by stamp (0: none), clock and real time; None: hold it back."""
         line = self._line
-        if (  # the usual: a stamp that continues the line
-            line is not None
-            and self._stamped
-            and stamp_ns
-            and self._other is None
-            and -self._jump_ns <= stamp_ns - line.last <= self._jump_ns
-        ):
-            line.last = stamp_ns if stamp_ns > line.last else line.last
-            line.last_at = self._seen_at = at_ns
-            self.jump_s, self.restarted = 0.0, False
-            return stamp_ns
         time_ns = stamp_ns or received_ns
         started = bool(stamp_ns) and not self._stamped
         self._stamped |= bool(stamp_ns)
