@@ -1,7 +1,7 @@
 """Position servos: gains from a robot's configuration, else such that any robot holds still."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -74,14 +74,16 @@ def _load_about(mj: mujoco.MjModel, data: mujoco.MjData, body: int, which: Array
     return np.array([inertia, moment, torque, inertia])
 
 
-def default_servos(robot: RobotModel, loads: Array, step: float) -> tuple[Servos, tuple[str, ...]]:
-    """Chooses gains that hold the robot still, and critically damped.
+def make_servos(
+    robot: RobotModel, loads: Array, step: float, gains: Callable[[str], ServoGains | None]
+) -> Servos:
+    """Takes the gains of a configuration, and others that hold the robot still, critically damped.
 
     stiffness = max(w^2 I, m g d / sag),  damping = 2 sqrt(stiffness I)
 
-    The armature keeps the free end of a stiff joint slow enough for the physics. Returns the
-    servos, and the joints whose effort limit in the URDF could not carry the nominal posture,
-    so that it does not count.
+    The armature keeps the free end of a stiff joint slow enough for the physics. An effort limit in
+    the URDF that could not carry the nominal posture does not count. What the configuration says
+    of a joint (RobotConfig.servo.gains) comes in their place.
     """
     moved, moment, torque, subtree = loads
     inertia = np.maximum(moved, SMALLEST_INERTIA)
@@ -90,26 +92,12 @@ def default_servos(robot: RobotModel, loads: Array, step: float) -> tuple[Servos
     armature = np.maximum(least, stiffness * (step / FASTEST) ** 2 - subtree)
     limits = robot.effort_limits
     weak = limits < SPARE_EFFORT * torque + 1e-9
-    servos = Servos(
-        stiffness=stiffness,
-        damping=2.0 * np.sqrt(stiffness * inertia),
-        armature=armature,
-        effort=np.where(weak, np.inf, limits),
-    )
-    return servos, tuple(robot.joint_names[i] for i in np.flatnonzero(weak))
-
-
-def configured_servos(
-    robot: RobotModel, defaults: Servos, gains: Callable[[str], ServoGains | None] | None
-) -> Servos:
-    """Puts the gains of a configuration (RobotConfig.servo.gains) in the place of the defaults."""
-    if gains is None:
-        return defaults
-    arrays = {name: getattr(defaults, name).copy() for name in vars(defaults)}
+    damping, effort = 2.0 * np.sqrt(stiffness * inertia), np.where(weak, np.inf, limits)
+    servos = Servos(stiffness, damping, armature, effort)
     for i, name in enumerate(robot.joint_names):
         given = gains(name)
-        for key, array in arrays.items():
+        for key, array in vars(servos).items():
             value = getattr(given, key, None)
             if value is not None:
                 array[i] = value
-    return replace(defaults, **arrays)
+    return servos

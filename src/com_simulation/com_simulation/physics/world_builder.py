@@ -14,7 +14,7 @@ from com_model.geometry.rotations import minimal_rotation, rotation_from_rpy
 from com_model.text import listing
 from com_simulation.exceptions import WorldError
 from com_simulation.physics import contacts, spec
-from com_simulation.physics.servo import Servos, configured_servos, default_servos, joint_loads
+from com_simulation.physics.servo import Servos, joint_loads, make_servos
 from com_simulation.physics.trunk import offset
 
 BASES = ("auto", "floating", "fixed")
@@ -241,13 +241,11 @@ class _Builder:
 
     def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:
         loads = joint_loads(self.robot, mj, data, self._load_fractions())
-        defaults, weak = default_servos(self.robot, loads, mj.opt.timestep)
-        servos = configured_servos(
-            self.robot, defaults, None if self.config is None else self.config.servo.gains
-        )
-        limited = zip(self.robot.joint_names, servos.effort, strict=True)
-        weak = tuple(name for name, effort in limited if name in weak and np.isinf(effort))
-        self.note_names("effort limits that cannot carry the posture, ignored", weak)
+        gains = self.config.servo.gains if self.config else lambda _: None
+        servos = make_servos(self.robot, loads, mj.opt.timestep, gains)
+        ignored = np.isinf(servos.effort) & np.isfinite(self.robot.effort_limits)
+        names = tuple(self.robot.joint_names[i] for i in np.flatnonzero(ignored))
+        self.note_names("effort limits that cannot carry the posture, ignored", names)
         return servos
 
     def _load_fractions(self) -> Array:
