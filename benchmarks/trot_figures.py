@@ -30,11 +30,10 @@ from trot_lab import CLEAN, TROT_NOISE, TrotLog, TrotRun, in_processes, run_trot
 
 from com_estimation.trunk.ding import DingEstimator, DingOptions
 from com_estimation.trunk.ding_solution import Support, solve_offset, trunk_of
-from com_estimation.trunk.ground_reaction import METHODS
+from com_estimation.trunk.ground_reaction import METHODS, ReactionSource
 from com_estimation.trunk.half_gaits import DIAGONALS
 from com_estimation.trunk.interface import Status
 from com_estimation.trunk.motion import MotionFilter, StateVariableFilter
-from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import quadruped_legs
 from com_model.dynamics import GRAVITY
 
@@ -105,7 +104,7 @@ def ground_reaction(item: tuple[str, float, int]) -> Forces:
     )
     legs = quadruped_legs(log.model, log.config)
     armature = log.config.servo.armature(log.model.joint_names)
-    sources = {m: ReactionSource(log.model, legs, m, armature=armature) for m in METHODS}
+    sources = {m: ReactionSource(log.model, legs, m, armature) for m in METHODS}
     motions = MotionFilter(log.model, log.config, BANDWIDTH)
     truth = StateVariableFilter(BANDWIDTH, 12)
     truth.start(log.true_forces[0].ravel())

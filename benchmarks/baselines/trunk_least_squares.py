@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.contact_detection import ContactOptions, ContactState
+from com_estimation.trunk.contact_detection import ContactState
+from com_estimation.trunk.ground_reaction import ReactionSource
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import Motion, MotionFilter
-from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import RobotConfig, RobotModel, quadruped_legs
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
@@ -131,10 +131,10 @@ class RecursiveLeastSquares:
         self._start = np.array([bodies.mass[0], *bodies.first_moment[0]])
         self._inertia = np.array([bodies.inertia[0][place] for place in INERTIA_ORDER])
         self._center = np.mean([leg.hip for leg in legs], axis=0)
-        self._sources = ReactionSource(model, legs, o.forces, armature=armature)
+        self._sources = ReactionSource(model, legs, o.forces, armature)
         self._dynamics = Dynamics(model, armature)
         self._filter = MotionFilter(model, config, BANDWIDTH)
-        self._contact = ContactState(model.mass * GRAVITY, ContactOptions(), len(legs))
+        self._contact = ContactState(model.mass * GRAVITY, count=len(legs))
         self._weights = 1.0 / np.repeat([FORCE_STD, MOMENT_STD], 3) ** 2
         self.reset()
 

@@ -33,13 +33,12 @@ def turn(axis, degrees):
 def stand(feet, R, p, up=UP, forces=None):
     """The stance, or None when no foot is in contact; see stance_kernels.stand."""
     known = Feet(feet, tolerance=0.005, threshold=5.0)
-    contacts = kernels.Contacts(
-        np.empty(len(feet), dtype=bool), np.empty(3), np.empty((len(known.points.owner), 3))
-    )
+    space = np.empty((len(known.points.owner), 3))
+    stance = Stance(np.empty(len(feet), dtype=bool), space, np.empty(3))
     arrays = (np.ascontiguousarray(a, dtype=float) for a in (R, p, up))
     pressing = UNKNOWN_FORCES if forces is None else np.ascontiguousarray(forces, dtype=float)
-    count = kernels.stand(*arrays, pressing, known.points, known.thresholds, contacts)
-    return Stance(contacts.contact, contacts.points[:count], contacts.normal) if count else None
+    count = kernels.stand(*arrays, pressing, known.points, known.thresholds, stance)
+    return stance._replace(points=space[:count]) if count else None
 
 
 BIPED = [sole("l"), sole("r")]

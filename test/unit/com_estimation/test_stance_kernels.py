@@ -98,7 +98,7 @@ def test_the_kernels_do_what_their_python_says(n_feet, per_foot, with_forces):
     ):
         contact, normal = np.empty(n_feet, dtype=bool), np.empty(3)
         touch, projection = np.zeros((n_feet * per_foot, 3)), np.empty(3)
-        count = stand(*arguments, kernels.Contacts(contact, normal, touch))
+        count = stand(*arguments, kernels.Stance(contact, touch, normal))
         assert count == per_foot * contact.sum() > 0
         margin = fall(touch[:count], normal, -normal, np.array([0.1, 0.2, 0.3]), projection)
         results.append([*contact, *normal, *touch.ravel(), *projection, margin])

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from com_estimation.trunk.contact_detection import ContactOptions
 from com_estimation.trunk.ding import DingEstimator, DingOptions
 from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
 from com_estimation.trunk.force_meter import ForceMeter
@@ -101,8 +100,8 @@ def make_estimator(model: RobotModel, config: RobotConfig, p: Parameters) -> Tru
     """The estimator that the parameter `method` names; ParameterError for a value that is none."""
     try:
         if p.method == DING:
-            contact = ContactOptions(load=p.floating_base.contact_load)
-            options = replace(p.ding, forces=p.ground_reaction, contact=contact)
+            load = p.floating_base.contact_load
+            options = replace(p.ding, forces=p.ground_reaction, contact_load=load)
             return DingEstimator(model, config, options)
         return FloatingBaseEstimator(model, config, p.floating_base)
     except (ValueError, ZeroDivisionError) as error:
@@ -116,8 +115,8 @@ def make_robot(
     legs = quadruped_legs(model, config)
     health = InputChecks(model, legs, rate_hz=p.expected_rate_hz)
     rate_hz = min(p.publish_rate_hz, 200.0)
-    contact = ContactOptions(load=p.floating_base.contact_load)
-    meter = ForceMeter(model, config, legs, p.ground_reaction, rate_hz, contact)
+    load = p.floating_base.contact_load
+    meter = ForceMeter(model, config, legs, p.ground_reaction, rate_hz, load)
     trunk_mass = float(model.bodies.mass[0])
     return TrunkRobot(
         model=model,

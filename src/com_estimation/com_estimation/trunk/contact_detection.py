@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,57 +11,27 @@ from com_model.arrays import Array, Flags
 
 CONTACT_LOAD = 0.10  # fraction of the robot's weight above which a foot is in contact
 RELEASE = 0.5  # fraction of that, below which it is free again
+ENTER_TIME, LEAVE_TIME = 0.010, 0.010  # s that it must press more, or less, before it is so
+LONGEST_GAP = 0.100  # s between samples, beyond which both times restart
 
 
 # --- contact ----------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class ContactOptions:
-    """When a foot counts as standing.
-
-    Raises:
-        ValueError: The load or a time is negative.
-    """
-
-    # fraction of the robot's weight; a foot that carries more is about to stand, one that
-    # carries less than RELEASE times it is about to be free
-    load: float = CONTACT_LOAD
-    enter_time: float = 0.010  # s that it must press more before it stands
-    leave_time: float = 0.010  # s that it must press less before it is free
-    longest_gap: float = 0.100  # s between samples, beyond which both times restart
-
-    def __post_init__(self) -> None:
-        if not self.load >= 0.0:
-            raise ValueError(f"load is {self.load:g}: expected a fraction >= 0 of the weight")
-        if not min(self.enter_time, self.leave_time, self.longest_gap) >= 0.0:
-            times = f"{self.enter_time:g}, {self.leave_time:g}, {self.longest_gap:g}"
-            raise ValueError(f"enter_time, leave_time, longest_gap are {times}: expected >= 0 s")
-
-
 class ContactState:
     """Contact of k feet, by hysteresis.
 
-    A foot stands once its force has been above load * weight for enter_time, and is free
-    once it has been below RELEASE * load * weight for leave_time; between the two it stays as it
-    was. At first, and after a force that is not known, its contact is not known either until one
-    of the two has happened.
+    A foot stands once its force has been above load * weight for ENTER_TIME, and is free once it
+    has been below RELEASE * load * weight for LEAVE_TIME; between the two it stays as it was. At
+    first, and after a force that is not known, its contact is not known either until one of the two
+    has happened.
 
     Args:
-        weight: N, mass of the robot times gravity.
-        options: Thresholds and times.
-        count: Number of feet, k.
-
-    Raises:
-        ValueError: The weight is not positive.
+        weight: N, mass of the robot times gravity; ValueError where it is not positive.
     """
 
-    def __init__(
-        self, weight: float, options: ContactOptions | None = None, count: int = 4
-    ) -> None:
+    def __init__(self, weight: float, load: float = CONTACT_LOAD, count: int = 4) -> None:
         if not (np.isfinite(weight) and weight > 0.0):
             raise ValueError(f"weight is {weight:g} N: expected a positive number")
-        self._options = options or ContactOptions()
-        self._enter = self._options.load * weight
-        self._leave = RELEASE * self._enter
+        self._enter, self._leave = load * weight, RELEASE * load * weight
         self._count = count
         self._above = self._below = np.full(count, np.nan)  # s, since when; NaN: it is not
         self.reset()
@@ -97,14 +66,14 @@ class ContactState:
         force = np.asarray(force, dtype=np.float64)
         if time < self._time:
             self.reset()
-        if time - self._time > self._options.longest_gap:
+        if time - self._time > LONGEST_GAP:
             self._restart()
         self._time = time
         self._forget(np.isnan(force))
         self._above = _since(self._above, force > self._enter, time)
         self._below = _since(self._below, force < self._leave, time)
-        self._decide(time - self._above >= self._options.enter_time, True)
-        self._decide(time - self._below >= self._options.leave_time, False)
+        self._decide(time - self._above >= ENTER_TIME, True)
+        self._decide(time - self._below >= LEAVE_TIME, False)
         return self.contact
 
     def _restart(self) -> None:
@@ -130,30 +99,21 @@ PULL = -0.2  # of the weight: what the feet carry together never is less for lon
 PULL_TIME = 0.03  # s
 
 
-@dataclass(frozen=True)
-class GaitTimes:
-    """How long the phases of a gait may last, s."""
-
-    stand: float = 1.0  # with all feet on the ground, before the robot counts as standing
-    swing: float = 1.0  # with a foot in the air, before it counts as lifted by hand
-    flight: float = 0.3  # with all feet in the air, before the robot counts as hanging
-    mismatch: float = 0.2  # with a foot that does not do what the gait's phase says
+# s of a gait: with all feet on the ground, before the robot counts as standing; with a foot in the
+# air, before it counts as lifted by hand; with all feet in the air, before the robot counts as
+# hanging; with a foot that does not do what the gait's phase says
+STAND, SWING, FLIGHT, MISMATCH = 1.0, 1.0, 0.3, 0.2
 
 
 class GaitCheck:
-    """Watches the contacts of four feet.
-
-    Args:
-        legs: Names of the legs.
-        times: How long the phases of the gait may last.
+    """Watches the contacts of four feet, of the legs of these names.
 
     Attributes:
         problem: What is wrong since the last sample.
     """
 
-    def __init__(self, legs: Sequence[str], times: GaitTimes | None = None) -> None:
+    def __init__(self, legs: Sequence[str]) -> None:
         self._legs = list(legs)
-        self._times = times or GaitTimes()
         self.problem: Problem | None = None
         count = len(self._legs)
         self._landed = np.full(count, np.nan)  # s, since when each foot stands
@@ -180,34 +140,26 @@ class GaitCheck:
             tilt: rad, of the root link against gravity; NaN when not known.
             load: Of the weight that the feet carry together; NaN when not known.
         """
-        self.problem = self._update(time, contact, known, stance, tilt, load)
-        return self.problem
-
-    def _update(
-        self,
-        time: float,
-        contact: Flags,
-        known: Flags,
-        stance: Flags | None,
-        tilt: float,
-        load: float,
-    ) -> Problem | None:
         self._landed = _since(self._landed, contact & known, time)
         self._lifted = _since(self._lifted, ~contact & known, time)
         differs = known & (contact != stance) if stance is not None else np.zeros_like(known)
         self._differs = _since(self._differs, differs, time)
-        if tilt > MOST_TILT:
-            text = f"the robot lies ({math.degrees(tilt):.0f} degrees of tilt): put it on its feet"
-            return Problem(Severity.HOLD, text)
-        if not math.isnan(load):
+        upright = not tilt > MOST_TILT
+        if upright and not math.isnan(load):
             self._pulled = _since(self._pulled, np.array([load < PULL]), time)
-        if time - self._pulled[0] > PULL_TIME:
-            return Problem(Severity.HOLD, _PULLED)
-        return self._hanging(time) or self._lifted_leg(time, stance) or self._standing(time)
+        if not upright:
+            text = f"the robot lies ({math.degrees(tilt):.0f} degrees of tilt): put it on its feet"
+            self.problem = Problem(Severity.HOLD, text)
+        elif time - self._pulled[0] > PULL_TIME:
+            self.problem = Problem(Severity.HOLD, _PULLED)
+        else:
+            lifted = self._hanging(time) or self._lifted_leg(time, stance)
+            self.problem = lifted or self._standing(time)
+        return self.problem
 
     def _hanging(self, time: float) -> Problem | None:
         air = time - self._lifted
-        if not (air > self._times.flight).all():
+        if not (air > FLIGHT).all():
             return None
         return Problem(
             Severity.HOLD, f"no foot carries the robot for {air.min():.1f} s: put it on its feet"
@@ -215,8 +167,8 @@ class GaitCheck:
 
     def _lifted_leg(self, time: float, stance: Flags | None) -> Problem | None:
         air = time - self._lifted
-        mismatch = time - self._differs > self._times.mismatch
-        long = air > self._times.swing
+        mismatch = time - self._differs > MISMATCH
+        long = air > SWING
         if stance is not None:
             long |= mismatch & stance & (air > 0.0)
             pressed = mismatch & ~stance & ~np.isnan(self._landed)
@@ -232,7 +184,7 @@ class GaitCheck:
         return ", ".join(self._legs[i] for i in np.flatnonzero(legs))
 
     def _standing(self, time: float) -> Problem | None:
-        if not (time - self._landed > self._times.stand).all():
+        if not (time - self._landed > STAND).all():
             return None
         return Problem(
             Severity.NOTE,

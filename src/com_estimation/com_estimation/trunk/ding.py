@@ -5,19 +5,18 @@ mass as level with the hips, and holds in the first half gait only.
 com_estimation.trunk.floating_base needs none of this.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from com_estimation.trunk.contact_detection import ContactOptions, ContactState
+from com_estimation.trunk.contact_detection import CONTACT_LOAD
 from com_estimation.trunk.ding_solution import Support, solve_offset, trunk_of
-from com_estimation.trunk.ground_reaction import ForceNoise, GroundReaction
+from com_estimation.trunk.force_meter import ForceMeter
 from com_estimation.trunk.half_gaits import DIAGONALS, HalfGait, HalfGaits
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
-from com_estimation.trunk.motion import Motion, MotionFilter
-from com_estimation.trunk.reaction_source import ReactionSource
+from com_estimation.trunk.motion import Motion
 from com_model import RobotConfig, RobotModel, quadruped_legs
-from com_model.arrays import Array, Flags
+from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.parameters import NOT_NEGATIVE, parameter
 
@@ -53,10 +52,8 @@ class DingOptions:
     bandwidth: float = parameter(
         250.0, "rad/s, of the filter that all signals go through", NOT_NEGATIVE
     )
-    noise: ForceNoise = field(default_factory=ForceNoise)  # of torques and foot sensors
     attitude_std: float = parameter(0.0035, "rad, of the direction of gravity", NOT_NEGATIVE)
-    # when a foot counts as standing, without stance in the samples
-    contact: ContactOptions = field(default_factory=ContactOptions)
+    contact_load: float = CONTACT_LOAD  # of a foot that stands, without stance in the samples
     standing_time: float = parameter(
         0.2, "s on four feet, after which a half gait is the first", NOT_NEGATIVE
     )
@@ -98,24 +95,20 @@ class DingEstimator:
         self._urdf_com = model.bodies.first_moment[0] / model.bodies.mass[0]
         trunk = trunk_of(model, self._center)
         self._trunk = replace(trunk, mass=self._options.mass or trunk.mass)
-        self._sources = ReactionSource(model, legs, self._options.forces, self._options.noise)
-        self._filter = MotionFilter(model, config, self._options.bandwidth)
-        self._contact = ContactState(
-            model.mass * self._options.gravity, self._options.contact, len(legs)
-        )
+        o = self._options
+        self._meter = ForceMeter(model, config, legs, o.forces, np.inf, o.contact_load, o.bandwidth)
         self._gaits = HalfGaits(self._options.standing_time)
         self.reset()
 
     def reset(self) -> None:
         """Forget everything but the model and the options."""
-        self._filter.reset()
-        self._contact.reset()
+        self._meter.reset()
         self._gaits.reset()
         self._window: list[tuple[Array, Array]] = []
         self._start = np.nan  # s, of the half gait that the window belongs to
         self._problem = ""
         self.latest = unknown_estimate(np.nan, "no sample has come")
-        self.latest_forces = self._sources.unknown()
+        self.latest_forces = self._meter.latest
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """Take in a sample; None when it has the time of the one before.
@@ -124,23 +117,20 @@ class DingEstimator:
         """
         if sample.time < self.latest.time:
             self.reset()
-        motion = self._filter.update(sample)
-        if motion is None:
+        reaction, motion = self._meter.update(sample), self._meter.motion
+        if reaction is None or motion is None:
             return None
-        reaction, points = self._sources.at(motion)
-        stance = self._stance(motion, reaction, sample.stance)
+        stance = reaction.contact
+        if sample.stance is not None:
+            stance = np.asarray(sample.stance, dtype=np.bool_)
         self.latest_forces = replace(reaction, contact=stance)
         half = self._gaits.update(sample.time if sample.stance is not None else motion.time, stance)
         if self._in_window(half, motion.time):
             if half.start != self._start:
                 self._start, self._window = half.start, []
-            self._solve(motion, points, half)
+            self._solve(motion, half)
         self.latest = self._estimate(sample.time, half, motion)
         return self.latest
-
-    def _stance(self, motion: Motion, reaction: GroundReaction, given: Flags | None) -> Flags:
-        contact = self._contact.update(motion.time, reaction.forces @ motion.up)
-        return contact if given is None else np.asarray(given, dtype=np.bool_)
 
     def _in_window(self, half: HalfGait, time: float) -> bool:
         options = self._options
@@ -148,14 +138,16 @@ class DingEstimator:
         counts = half.count == 1 or not options.first_half_gait_only
         return counts and options.window_start <= since <= options.window_end
 
-    def _solve(self, motion: Motion, points: Array, half: HalfGait) -> None:
+    def _solve(self, motion: Motion, half: HalfGait) -> None:
         """Add the solution at this sample to the window, or note why there is none."""
         legs = list(DIAGONALS[half.diagonal or 0])
         forces = self.latest_forces.forces[legs]
         self._problem = self._refusal(motion, forces)
         if self._problem:
             return
-        support = Support(motion.up, motion.omega, motion.omega_dot, points[legs], forces)
+        support = Support(
+            motion.up, motion.omega, motion.omega_dot, self._meter.points[legs], forces
+        )
         options = self._options
         found = solve_offset(self._trunk, support, options.gravity, options.steiner_at_com)
         if not np.isfinite(found.xy).all():

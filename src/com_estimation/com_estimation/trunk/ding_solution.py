@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_estimation.trunk.ground_reaction import cross
+from com_estimation.trunk.motion import cross
 from com_model import RobotModel
 from com_model.arrays import Array
+from com_model.bodies import steiner
 
 LEAST_R33 = 0.25
 """Cosine of the tilt beyond which the trunk counts as lying on its side, 75 degrees."""
@@ -57,11 +58,6 @@ def trunk_of(model: RobotModel, center: Array) -> Trunk:
     mass = float(bodies.mass[0])
     com = bodies.first_moment[0] / mass
     return Trunk(mass, bodies.inertia[0] - mass * steiner(com), center)
-
-
-def steiner(r: Array) -> Array:
-    """|r|^2 1 - r r^T: the inertia of 1 kg at r about the origin, (3, 3) m^2."""
-    return np.asarray(np.dot(r, r) * np.eye(3) - np.outer(r, r))
 
 
 def diagonal_axes(contacts: Array, up: Array) -> Array:

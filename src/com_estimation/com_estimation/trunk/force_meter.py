@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from com_estimation.trunk.contact_detection import ContactOptions, ContactState
-from com_estimation.trunk.ground_reaction import GroundReaction
+from com_estimation.trunk.contact_detection import CONTACT_LOAD, ContactState
+from com_estimation.trunk.ground_reaction import GroundReaction, ReactionSource
 from com_estimation.trunk.interface import Sample
-from com_estimation.trunk.motion import MotionFilter
-from com_estimation.trunk.reaction_source import ReactionSource
+from com_estimation.trunk.motion import Motion, MotionFilter
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Flags
 from com_model.dynamics import GRAVITY
@@ -28,11 +27,13 @@ class ForceMeter:
     Args:
         method: "torque", "inverse_dynamics" or "sensor".
         rate_hz: 1/s, samples that are used; the others are skipped.
-        contact: When a foot counts as standing.
+        contact_load: See ContactState.
+        bandwidth: rad/s, of the filter.
 
     Attributes:
         latest: Forces at the last sample that was used.
         points: (4, 3) m, where the feet touch the ground, root frame.
+        motion: The filtered motion then; None before the first one.
         tilt: rad, of the root link against gravity; NaN when not known.
         load: Of the robot's weight that the feet carry together; NaN when not known.
     """
@@ -44,13 +45,14 @@ class ForceMeter:
         legs: Sequence[Leg],
         method: str,
         rate_hz: float = 200.0,
-        contact: ContactOptions | None = None,
+        contact_load: float = CONTACT_LOAD,
+        bandwidth: float = BANDWIDTH,
     ) -> None:
+        self._filter = MotionFilter(model, config, bandwidth)
         armature = config.servo.armature(model.joint_names)
-        self._filter = MotionFilter(model, config, BANDWIDTH)
-        self._source = ReactionSource(model, legs, method, armature=armature)
+        self._source = ReactionSource(model, legs, method, armature)
         self._weight = model.mass * GRAVITY
-        self._contact = ContactState(self._weight, contact, len(legs))
+        self._contact = ContactState(self._weight, contact_load, len(legs))
         self._period = 1.0 / rate_hz
         self.reset()
 
@@ -60,6 +62,7 @@ class ForceMeter:
         self._contact.reset()
         self._time = -np.inf
         self.tilt = self.load = np.nan
+        self.motion: Motion | None = None
         self.latest = self._source.unknown()
         self.points = np.full((len(self.latest.forces), 3), np.nan)
 
@@ -69,19 +72,19 @@ class ForceMeter:
         return self._contact.known
 
     def update(self, sample: Sample) -> GroundReaction | None:
-        """Take in a sample; None when it is not due."""
+        """Take in a sample; None when it is not due, or has the time of the one before."""
         if 0.0 <= sample.time - self._time < self._period - SLACK:
             return None
         self._time = sample.time
         motion = self._filter.update(sample)
         if motion is None:
             return None
+        self.motion = motion
         found, self.points = self._source.at(motion)
         level = not np.isfinite(motion.up).all()
         up = np.array([0.0, 0.0, 1.0]) if level else motion.up
         self.tilt = np.nan if level else float(np.arccos(np.clip(up[2], -1.0, 1.0)))
         loads = found.forces @ up
         self.load = float(loads.sum()) / self._weight
-        contact = self._contact.update(sample.time, loads)
-        self.latest = replace(found, contact=contact)
+        self.latest = replace(found, contact=self._contact.update(sample.time, loads))
         return self.latest

@@ -13,28 +13,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from com_estimation.trunk.motion import Motion, cross
 from com_model import RobotModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import PRISMATIC
+from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.link_frames import LinkFrames
-from com_model.legs import Leg
+from com_model.legs import LEGS, Leg
 
 TORQUE, INVERSE_DYNAMICS, SENSOR = "torque", "inverse_dynamics", "sensor"
 METHODS = (TORQUE, INVERSE_DYNAMICS, SENSOR)
 
 
-@dataclass(frozen=True)
-class ForceNoise:
-    """Standard deviations of what forces are made from."""
-
-    relative: float = 0.02  # fraction of a torque, or of a component of a measured force
-    torque: float = 0.5  # N m (N for a sliding joint), of each joint torque besides
-    force: float = 1.0  # N, of each component of a foot sensor's force besides
-    # condition number (Frobenius norm, 3 at best) of a leg's Jacobian beyond which joint
-    # torques do not show the force on its foot
-    largest_condition: float = 100.0
+# Standard deviations: over a torque or a component of a measured force; of each torque besides, N m
+# (N of a prismatic joint); of each component of a foot sensor's force besides, N.
+RELATIVE_STD, TORQUE_STD, FORCE_STD = 0.02, 0.5, 1.0
+LARGEST_CONDITION = 100.0  # of a leg's Jacobian: beyond it torques do not show the foot's force
+LEG_NAMES = tuple(f"{side}_{end}" for side, end in LEGS)
+_LEVEL = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +58,12 @@ class Contacts:
 
 
 class LegGeometry:
-    """Contact points of four legs and their Jacobians.
-
-    Args:
-        legs: Its legs (com_model.legs.quadruped_legs).
-    """
+    """Contact points of four legs and their Jacobians."""
 
     def __init__(self, model: RobotModel, legs: Sequence[Leg]) -> None:
         bodies = model.bodies
-        chain = _chain_bodies(model, legs)
+        # (4, 3), the moving bodies of each leg, from hip to foot
+        chain = np.array([bodies.path_to(leg.body)[-3:] for leg in legs])
         self.joints = np.array([leg.joints for leg in legs])
         self._frames = LinkFrames(model, [bodies.names[b] for b in chain.ravel()])
         self._axes = bodies.axis[chain]
@@ -98,22 +93,6 @@ class LegGeometry:
         return Contacts(points, columns.transpose(0, 2, 1))
 
 
-def _chain_bodies(model: RobotModel, legs: Sequence[Leg]) -> NDArray[np.int64]:
-    """The moving bodies of each leg, from hip to foot, (4, 3)."""
-    chains = []
-    for leg in legs:
-        middle = int(model.bodies.parent[leg.body])
-        chains.append((int(model.bodies.parent[middle]), middle, leg.body))
-    return np.array(chains, dtype=np.int64)
-
-
-def cross(a: Array, b: Array) -> Array:
-    """Cross products along the last axis; numpy's own takes ten times as long for a few rows."""
-    x, y, z = a[..., 0], a[..., 1], a[..., 2]
-    u, v, w = b[..., 0], b[..., 1], b[..., 2]
-    return np.stack((y * w - z * v, z * u - x * w, x * v - y * u), axis=-1)
-
-
 def inverse_transposes(jacobians: Array) -> tuple[Array, Array]:
     """J^-T of 3x3 Jacobians, and their condition numbers |J| |J^-1| in the Frobenius norm.
 
@@ -141,8 +120,7 @@ def torque_forces(
     jacobians: Array,
     efforts: Array,
     leg_torques: Array | None = None,
-    noise: ForceNoise | None = None,
-    names: Sequence[str] = ("left_front", "right_front", "left_hind", "right_hind"),
+    names: Sequence[str] = LEG_NAMES,
 ) -> GroundReaction:
     """Forces from joint torques, f = J^-T (ID - tau).
 
@@ -150,7 +128,7 @@ def torque_forces(
     takes to carry and to swing them: a leg of mass m_l in the air seems to be pushed by some
     m_l (g + acceleration of its mass).
 
-    The covariance is A diag((relative tau)^2 + torque^2) A^T with A = J^-T.
+    The covariance is A diag((RELATIVE_STD tau)^2 + TORQUE_STD^2) A^T with A = J^-T.
 
     Args:
         jacobians: (4, 3, 3) of the contact points, root axes.
@@ -159,14 +137,13 @@ def torque_forces(
         names: Of the legs, for messages.
 
     Returns:
-        Forces; NaN for a leg near a singularity (a straight knee) or without efforts. No foot is
-        said to be in contact.
+        Forces; NaN for a leg near a singularity (a straight knee) or without efforts. No foot
+        counts as in contact.
     """
-    noise = noise or ForceNoise()
     inverse, condition = inverse_transposes(jacobians)
-    inverse = np.where((condition > noise.largest_condition)[:, None, None], np.nan, inverse)
+    inverse = np.where((condition > LARGEST_CONDITION)[:, None, None], np.nan, inverse)
     needed = -efforts if leg_torques is None else leg_torques - efforts
-    variance = (noise.relative * efforts) ** 2 + noise.torque**2
+    variance = (RELATIVE_STD * efforts) ** 2 + TORQUE_STD**2
     covariance = np.einsum("lij,lj,lkj->lik", inverse, variance, inverse)
     return GroundReaction(
         forces=np.einsum("lij,lj->li", inverse, needed),
@@ -174,48 +151,78 @@ def torque_forces(
         contact=np.zeros(len(jacobians), dtype=np.bool_),
         method=TORQUE if leg_torques is None else INVERSE_DYNAMICS,
         covariance=covariance,
-        problems=_torque_problems(condition, needed, noise.largest_condition, names),
+        problems=_torque_problems(condition, needed, names),
     )
 
 
-def _torque_problems(
-    condition: Array, torques: Array, largest: float, names: Sequence[str]
-) -> tuple[str, ...]:
+def _torque_problems(condition: Array, torques: Array, names: Sequence[str]) -> tuple[str, ...]:
     problems = []
     for name, number, torque in zip(names, condition.tolist(), torques, strict=True):
         if np.isnan(number):
             problems.append(f"{name}: joint positions are not known")
-        elif number > largest:
+        elif number > LARGEST_CONDITION:
             problems.append(
                 f"{name}: the leg is nearly straight (condition number {number:.0f} > "
-                f"{largest:.0f}), so torques do not show the force on its foot: bend its knee"
+                f"{LARGEST_CONDITION:.0f}), so torques do not show the force on its foot: bend its "
+                "knee"
             )
         elif np.isnan(torque).any():
             problems.append(f"{name}: not all efforts are known: check effort in joint_states")
     return tuple(problems)
 
 
-def sensor_forces(
-    measured: Array, R_root_sensor: Array, signs: Array, noise: ForceNoise | None = None
-) -> GroundReaction:
-    """Forces from sensors in the feet, f = sign R_root_sensor f_sensor ([Ding] eq. 20: sign -1).
+def sensor_forces(measured: Array) -> GroundReaction:
+    """Forces of the ground by sensors in the feet ([Ding] eq. 20), (4, 3) N in root axes.
 
-    A sensor between foot and shank feels the ground's force less what carries and accelerates the
-    foot itself.
+    A sensor between foot and shank measures the ground's force less what carries and accelerates
+    the foot itself.
+    """
+    std = np.sqrt((RELATIVE_STD * measured) ** 2 + FORCE_STD**2)
+    contact, covariance = np.zeros(len(measured), dtype=np.bool_), std[:, :, None] ** 2 * np.eye(3)
+    return GroundReaction(measured, std, contact, SENSOR, covariance)
+
+
+class ReactionSource:
+    """Forces of the ground on the four feet of a robot that moves, by a method chosen by name.
 
     Args:
-        measured: (4, 3) N, in each sensor's axes; NaN where not known.
-        R_root_sensor: (4, 3, 3).
-        signs: (4,) 1 where a sensor says the force of the ground on the robot, -1 of the robot on
-            the ground.
+        method: "torque" ([Ding] eq. 21), "inverse_dynamics" or "sensor" ([Ding] eq. 20).
+        armature: (n,) kg m^2 or kg, reflected inertia of the drives; none by default.
+
+    Raises:
+        ValueError: There is no such method.
     """
-    noise = noise or ForceNoise()
-    variance = (noise.relative * measured) ** 2 + noise.force**2
-    covariance = np.einsum("lij,lj,lkj->lik", R_root_sensor, variance, R_root_sensor)
-    return GroundReaction(
-        forces=signs[:, None] * np.einsum("lij,lj->li", R_root_sensor, measured),
-        std=np.sqrt(np.einsum("lii->li", covariance)),
-        contact=np.zeros(len(measured), dtype=np.bool_),
-        method=SENSOR,
-        covariance=covariance,
-    )
+
+    def __init__(
+        self, model: RobotModel, legs: Sequence[Leg], method: str, armature: ArrayLike | None = None
+    ) -> None:
+        if method not in METHODS:
+            raise ValueError(f"no method {method!r} for forces: expected one of {METHODS}")
+        self._method = method
+        self._names = [leg.name for leg in legs]
+        self._geometry = LegGeometry(model, legs)
+        self._dynamics = Dynamics(model, armature)
+
+    def at(self, motion: Motion) -> tuple[GroundReaction, Array]:
+        """Forces and contact points (4, 3) m in the root frame; NaN where not known.
+
+        Where gravity is not known, the lowest point of a ball is taken along -z of the root link
+        for its points, and forces from torques are exact but for the ball's radius.
+        """
+        up = motion.up if np.isfinite(motion.up).all() else _LEVEL
+        contacts, joints = self._geometry.contacts(motion.q, up), self._geometry.joints
+        if self._method == SENSOR:
+            return sensor_forces(motion.foot_forces), contacts.points
+        needed = None
+        if self._method == INVERSE_DYNAMICS:
+            state = motion.q, motion.qd, motion.qdd
+            root = motion.omega, motion.omega_dot, motion.specific_force
+            needed = self._dynamics.inverse_dynamics(*state, *root)[1][joints]
+        efforts = motion.efforts[joints]
+        found = torque_forces(contacts.jacobians, efforts, needed, self._names)
+        return found, contacts.points
+
+    def unknown(self) -> GroundReaction:
+        """Before the first sample: nothing is known."""
+        nothing = np.full((4, 3), np.nan)
+        return GroundReaction(nothing, nothing, np.zeros(4, dtype=np.bool_), self._method)

@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.contact_detection import GaitCheck, GaitTimes
+from com_estimation.trunk.contact_detection import GaitCheck
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate
 from com_estimation.trunk.sensor_checks import (
     EncoderCheck,
@@ -160,23 +160,18 @@ class InputChecks:
 
     Args:
         legs: Its legs (com_model.legs.quadruped_legs); other joints are not watched.
-        times: How long the phases of its gait may last.
         rate_hz: See TimingCheck.
     """
 
     def __init__(
-        self,
-        model: RobotModel,
-        legs: Sequence[Leg],
-        times: GaitTimes | None = None,
-        rate_hz: float | None = None,
+        self, model: RobotModel, legs: Sequence[Leg], rate_hz: float | None = None
     ) -> None:
         self._joints = np.concatenate([leg.joints for leg in legs])
         self._names = [model.joint_names[j] for j in self._joints]
         self._efforts = model.effort_limits[self._joints]
         self._range = model.lower[self._joints], model.upper[self._joints]
         self._legs = [leg.name for leg in legs]
-        self._times, self._rate_hz = times, rate_hz
+        self._rate_hz = rate_hz
         self.reset()
 
     def reset(self) -> None:
@@ -188,7 +183,7 @@ class InputChecks:
         self._torques = TorqueCheck(self._names, self._efforts)
         self._encoders = EncoderCheck(self._names, *self._range)
         self._imu = ImuCheck()
-        self.gait = GaitCheck(self._legs, self._times)
+        self.gait = GaitCheck(self._legs)
         self._last = np.full(2 * len(self._names), np.nan)
         self._changed = 0.0
 
@@ -214,7 +209,7 @@ class InputChecks:
             attitude=math.isfinite(sample.R_world_imu[2].sum()),
         )
         if encoder:  # nothing is known of the feet then
-            self.gait = GaitCheck(self._legs, self._times)
+            self.gait = GaitCheck(self._legs)
         problems = _found(torque, encoder, self.gait.problem, imu, self._timing.problem())
         cleaned = _cleaned(sample, joints[bad], trust)
         held = worst(problems) is Severity.HOLD

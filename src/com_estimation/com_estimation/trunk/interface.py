@@ -7,14 +7,11 @@ left_front, right_front, left_hind, right_hind. A number that is not known is Na
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from com_model.arrays import Array, Flags
-
-if TYPE_CHECKING:
-    from com_estimation.trunk.ground_reaction import GroundReaction
 
 
 class Status(IntEnum):
@@ -71,34 +68,18 @@ class TrunkEstimator(Protocol):
     """An estimator of the trunk's centre of mass, fed with every sample."""
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
-        """Take in a sample; None when it only fed filters and nothing is new.
-
-        Samples that are no good are held back: after a gap in time the filters restart.
-        """
-        ...
+        """Take in a sample; None when it only fed filters. After a gap in time these restart."""
 
     def reset(self) -> None:
         """Forget everything but the model and the options."""
-        ...
 
     @property
     def latest(self) -> TrunkEstimate:
         """The last estimate; UNKNOWN before the first."""
-        ...
-
-    @property
-    def latest_forces(self) -> "GroundReaction":
-        """Forces of the ground on the feet at the last sample."""
-        ...
 
 
 def unknown_estimate(time: float, reason: str) -> TrunkEstimate:
-    """An estimate of which nothing is known.
-
-    Args:
-        time: s.
-        reason: why, and how to fix it.
-    """
+    """An estimate of which nothing is known; the reason says why, and how to fix it."""
     nan3 = np.full(3, np.nan)
     return TrunkEstimate(
         time=time,

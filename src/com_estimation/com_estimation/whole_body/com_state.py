@@ -10,29 +10,24 @@ from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
 from com_estimation.whole_body.stance import (
     STEEPEST,
     UNKNOWN_FORCES,
-    Contacts,
     Feet,
     FeetPoints,
     Stance,
     Thresholds,
-    dot,
     fall,
     stand,
 )
 from com_model import Foot, RobotModel, Sesc, SupportPolygon, UnknownNameError
-from com_model.arrays import Array, as_array
+from com_model.arrays import Array, Flags, as_array
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import Frames, LinkFrames, set_link_poses
+from com_model.geometry.vector_kernels import dot
 from com_model.sesc.kernels import find_jacobian, keep_root
 from com_model.sesc.sesc import pack
-
-Mask = NDArray[np.bool_]
 
 NOWHERE = np.full(3, np.nan)
 NOWHERE.setflags(write=False)
@@ -137,7 +132,7 @@ class Results(NamedTuple):
     # the number of contact points
     vectors: Array
     jacobian: Array  # (3, n)
-    contact: Mask  # (f,) the feet in contact
+    contact: Flags  # (f,) the feet in contact
     points: Array  # (P, 3) m, the contact points in its first rows
 
 
@@ -299,12 +294,12 @@ def observe(
     vectors, contact, count = results.vectors, results.contact, feet.sole.size
     vectors[:] = np.nan
     contact[:] = False
-    if not all_finite(q):
+    if not np.isfinite(q.sum()):
         return NOT_FINITE
     com, gravity, projection, normal = vectors[0], vectors[2], vectors[3], vectors[4]
     keep_root(chain)
     find_jacobian(q, chain, com, results.jacobian)
-    if all_finite(qd):
+    if np.isfinite(qd.sum()):
         for i in range(3):
             vectors[1, i] = 0.0
             for j in range(q.size):
@@ -325,8 +320,8 @@ def observe(
         for i in range(3):
             gravity[i], projection[i] = down[i], com[i] - height * down[i]
         return ROOT
-    contacts = Contacts(contact, normal, results.points)
-    touching = stand(R, p, -down, given.forces, feet, thresholds, contacts)
+    stance = Stance(contact, results.points, normal)
+    touching = stand(R, p, -down, given.forces, feet, thresholds, stance)
     if touching == 0:
         return LIFTED
     if not known:
@@ -341,12 +336,3 @@ def observe(
     for i in range(3):
         gravity[i] = down[i]
     return FEET
-
-
-@njit
-def all_finite(values: Array) -> bool:
-    """Whether each value is finite."""
-    finite = True
-    for value in values:
-        finite &= np.isfinite(value)
-    return finite

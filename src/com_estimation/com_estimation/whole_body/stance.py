@@ -5,14 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from com_model import Foot
-from com_model.arrays import Array, Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled
 from com_model.geometry.hull_kernels import set_hull, signed_distance
-
-Mask = NDArray[np.bool_]
+from com_model.geometry.vector_kernels import cross, dot, sub
 
 FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane
 
@@ -22,10 +20,18 @@ class FeetPoints(NamedTuple):
 
     sole: Indices  # (f,) indices of the feet's frames among the links whose poses are given
     sensor: Indices  # (f,) likewise, of the frames of their force sensors
-    is_sole: Mask  # (f,) which feet are flat
+    is_sole: Flags  # (f,) which feet are flat
     offset: Array  # (P, 3) m, the points in the feet's frames
     owner: Indices  # (P,) the foot of each, ascending
     radius: Array  # (P,) m, of its ball
+
+
+class Placed(NamedTuple):
+    """The same feet somewhere."""
+
+    points: Array  # (P, 3) m
+    upright: Array  # (f, 3) z axes of the feet's frames
+    feet: FeetPoints
 
 
 class Thresholds(NamedTuple):
@@ -35,12 +41,12 @@ class Thresholds(NamedTuple):
     height: float
 
 
-class Contacts(NamedTuple):
-    """What stand() sets."""
+class Stance(NamedTuple):
+    """A robot on its feet; vectors in the frame that the feet's poses were given in."""
 
-    contact: Mask  # (f,) the feet in contact
+    contact: Flags  # (f,) True for feet in contact
+    points: Array  # (m, 3) m, contact points
     normal: Array  # (3,) unit normal of the ground
-    points: Array  # (P, 3) m, the contact points in its first rows
 
 
 # --- which feet stand, on what ----------------------------------------------------------------
@@ -52,12 +58,12 @@ def stand(
     forces: Array,
     feet: FeetPoints,
     thresholds: Thresholds,
-    contacts: Contacts,
+    stance: Stance,
 ) -> int:
     """Contacts and ground.
 
     With forces, the feet in contact are those with at least the threshold across the sole
-    (of a point foot: in size). Without, the feet's poses tell: of all planes that a sole lies in
+    (of a point foot: in size). Without, by the feet's poses: of all planes that a sole lies in
     (with no flat sole: that three point feet touch) and that no foot is below by more than the
     tolerance, the one whose normal is nearest to `up` is taken for the ground, so that a tilted
     robot, or a slope, does not lift a foot that stands.
@@ -70,108 +76,75 @@ def stand(
         p: (k, 3) m, their origins.
         up: (3,) unit vector, roughly out of the ground, in the frame of the poses.
         forces: (f, 3) N, of the ground, in the sensors' frames; (0, 3) when they are not known.
-        contacts: Set.
+        stance: Set; the contact points are the first rows of its P points.
 
     Returns:
         The number of contact points.
     """
-    sole, sensor, is_sole, offset, owner, radius = feet
-    contact, normal, touch = contacts
-    points = np.empty((owner.size, 3))
-    upright = np.empty((sole.size, 3))
-    for f in range(sole.size):
+    contact, touch, normal = stance
+    placed = Placed(np.empty((feet.owner.size, 3)), np.empty((feet.sole.size, 3)), feet)
+    for f in range(feet.sole.size):
         for i in range(3):
-            upright[f, i] = R[sole[f], i, 2]
-    place_points(R, p, sole, offset, owner, points)
+            placed.upright[f, i] = R[feet.sole[f], i, 2]
+    for n in range(feet.owner.size):
+        f = feet.sole[feet.owner[n]]
+        for i in range(3):
+            placed.points[n, i] = p[f, i] + dot(R[f, i], feet.offset[n])
     if forces.shape[0] > 0:
-        mark_loaded(R, sensor, upright, forces, is_sole, thresholds.force, contact)
+        mark_loaded(R, placed, forces, thresholds.force, contact)
     else:
-        find_support(upright, points, owner, radius, is_sole, up, thresholds.height, normal)
-        mark_touching(points, owner, radius, normal, thresholds.height, contact)
-    find_normal(upright, points, owner, is_sole, contact, up, normal)
+        find_support(placed, up, thresholds.height, normal)
+        mark_touching(placed, normal, thresholds.height, contact)
+    find_normal(placed, contact, up, normal)
     count = 0
-    for n in range(owner.size):
-        if contact[owner[n]]:
+    for n in range(feet.owner.size):
+        if contact[feet.owner[n]]:
             for i in range(3):
-                touch[count, i] = points[n, i] - radius[n] * normal[i]
+                touch[count, i] = placed.points[n, i] - feet.radius[n] * normal[i]
             count += 1
     return count
 
 
 @njit
-def dot(a: Array, b: Array) -> float:
-    """Scalar product of two (3,)."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit
-def place_points(
-    R: Array, p: Array, sole: Indices, offset: Array, owner: Indices, points: Array
-) -> None:
-    """Sets points (P, 3), m, of feet with these poses."""
-    for n in range(owner.size):
-        f = sole[owner[n]]
-        for i in range(3):
-            points[n, i] = p[f, i] + dot(R[f, i], offset[n])
-
-
-@njit
-def mark_loaded(
-    R: Array,
-    sensor: Indices,
-    upright: Array,
-    forces: Array,
-    is_sole: Mask,
-    threshold: float,
-    contact: Mask,
-) -> None:
+def mark_loaded(R: Array, placed: Placed, forces: Array, threshold: float, contact: Flags) -> None:
     """Marks feet on which the ground presses: soles across their plane, point feet anyhow."""
-    for f in range(is_sole.size):
-        across = 0.0
-        for i in range(3):
-            across += upright[f, i] * dot(R[sensor[f], i], forces[f])
-        size = np.sqrt(dot(forces[f], forces[f]))
-        contact[f] = (across if is_sole[f] else size) >= threshold
+    for f in range(contact.size):
+        pressing = np.sqrt(dot(forces[f], forces[f]))
+        if placed.feet.is_sole[f]:
+            pressing = 0.0
+            for i in range(3):
+                pressing += placed.upright[f, i] * dot(R[placed.feet.sensor[f], i], forces[f])
+        contact[f] = pressing >= threshold
 
 
 @njit
-def mark_touching(
-    points: Array, owner: Indices, radius: Array, normal: Array, tolerance: float, contact: Mask
-) -> None:
+def mark_touching(placed: Placed, normal: Array, tolerance: float, contact: Flags) -> None:
     """Marks feet whose lowest point is within the tolerance of the lowest of all."""
-    limit = lowest_height(points, radius, normal) + tolerance
+    limit = lowest_height(placed, normal) + tolerance
     for f in range(contact.size):
         contact[f] = False
-    for n in range(owner.size):
-        if dot(points[n], normal) - radius[n] <= limit:
-            contact[owner[n]] = True
+    for n in range(len(placed.points)):
+        if dot(placed.points[n], normal) - placed.feet.radius[n] <= limit:
+            contact[placed.feet.owner[n]] = True
 
 
 @njit
-def lowest_height(points: Array, radius: Array, normal: Array) -> float:
+def lowest_height(placed: Placed, normal: Array) -> float:
     """Smallest height of the feet along a normal, m."""
     lowest = np.inf
-    for n in range(radius.size):
-        lowest = min(lowest, dot(points[n], normal) - radius[n])
+    for n in range(len(placed.points)):
+        lowest = min(lowest, dot(placed.points[n], normal) - placed.feet.radius[n])
     return lowest
 
 
 @njit
-def find_support(
-    upright: Array,
-    points: Array,
-    owner: Indices,
-    radius: Array,
-    is_sole: Mask,
-    up: Array,
-    tolerance: float,
-    normal: Array,
-) -> None:
+def find_support(placed: Placed, up: Array, tolerance: float, normal: Array) -> None:
     """Sets normal (3,) to that of the ground that the feet could stand on, or to `up`.
 
     Of all planes of a sole, or with no sole of three points, that no foot is below by more than
     the tolerance: the one whose normal is nearest to up.
     """
+    points, owner, is_sole = placed.points, placed.feet.owner, placed.feet.is_sole
     best, flat = -2.0, False
     tried = np.empty(3)
     for i in range(3):
@@ -182,9 +155,9 @@ def find_support(
             if a > 0 and owner[a - 1] == owner[a]:
                 continue
             for i in range(3):
-                tried[i] = upright[owner[a], i]
-            best = try_support(points, radius, up, tolerance, a, tried, best, normal)
-    if best > -2.0 or flat:
+                tried[i] = placed.upright[owner[a], i]
+            best = try_support(placed, up, tolerance, a, tried, best, normal)
+    if flat:
         return
     for a in range(owner.size):
         for b in range(a + 1, owner.size):
@@ -193,19 +166,12 @@ def find_support(
                 if size > FLATTEST:
                     for i in range(3):
                         tried[i] /= size
-                    best = try_support(points, radius, up, tolerance, a, tried, best, normal)
+                    best = try_support(placed, up, tolerance, a, tried, best, normal)
 
 
 @njit
 def try_support(
-    points: Array,
-    radius: Array,
-    up: Array,
-    tolerance: float,
-    a: int,
-    tried: Array,
-    best: float,
-    normal: Array,
+    placed: Placed, up: Array, tolerance: float, a: int, tried: Array, best: float, normal: Array
 ) -> float:
     """Takes `tried` for the normal if the plane through point a supports all and is nearer to up.
 
@@ -213,8 +179,8 @@ def try_support(
         How near the best one is to up, a cosine.
     """
     nearness = dot(tried, up)
-    own = dot(points[a], tried) - radius[a]
-    if nearness <= best or lowest_height(points, radius, tried) < own - tolerance:
+    own = dot(placed.points[a], tried) - placed.feet.radius[a]
+    if nearness <= best or lowest_height(placed, tried) < own - tolerance:
         return best
     for i in range(3):
         normal[i] = tried[i]
@@ -228,51 +194,32 @@ def set_area(points: Array, a: int, b: int, c: int, up: Array, area: Array) -> f
     Returns:
         Its length; it points to the side of up.
     """
-    ux, uy, uz = (
-        points[b, 0] - points[a, 0],
-        points[b, 1] - points[a, 1],
-        points[b, 2] - points[a, 2],
-    )
-    vx, vy, vz = (
-        points[c, 0] - points[a, 0],
-        points[c, 1] - points[a, 1],
-        points[c, 2] - points[a, 2],
-    )
-    area[0], area[1], area[2] = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    if dot(area, up) < 0.0:
-        for i in range(3):
-            area[i] = -area[i]
+    x, y, z = cross(sub(points[b], points[a]), sub(points[c], points[a]))
+    side = -1.0 if x * up[0] + y * up[1] + z * up[2] < 0.0 else 1.0
+    area[0], area[1], area[2] = side * x, side * y, side * z
     return np.sqrt(dot(area, area))
 
 
 @njit
-def find_normal(
-    upright: Array,
-    points: Array,
-    owner: Indices,
-    is_sole: Mask,
-    contact: Mask,
-    up: Array,
-    normal: Array,
-) -> None:
+def find_normal(placed: Placed, contact: Flags, up: Array, normal: Array) -> None:
     """Sets normal (3,) to that of the ground under the feet in contact.
 
     The mean of the soles' normals; without soles that of the triangles between the points,
     weighted by area; `up` where there is neither.
     """
+    owner, area = placed.feet.owner, np.empty(3)
     for i in range(3):
         normal[i] = 0.0
-    for f in range(is_sole.size):
-        if is_sole[f] and contact[f]:
+    for f in range(contact.size):
+        if placed.feet.is_sole[f] and contact[f]:
             for i in range(3):
-                normal[i] += upright[f, i]
+                normal[i] += placed.upright[f, i]
     if dot(normal, normal) == 0.0:
-        area = np.empty(3)
         for a in range(owner.size):
             for b in range(a + 1, owner.size):
                 for c in range(b + 1, owner.size):
                     if contact[owner[a]] and contact[owner[b]] and contact[owner[c]]:
-                        set_area(points, a, b, c, up, area)
+                        set_area(placed.points, a, b, c, up, area)
                         for i in range(3):
                             normal[i] += area[i]
     size = np.sqrt(dot(normal, normal))
@@ -342,21 +289,12 @@ UNKNOWN_FORCES = np.empty((0, 3))
 STEEPEST = 0.1  # cosine of the steepest ground that gravity is believed for, 84 degrees
 
 
-class Stance(NamedTuple):
-    """A robot on its feet; vectors in the frame that the feet's poses were given in."""
-
-    contact: Mask  # (f,) True for feet in contact
-    points: Array  # (m, 3) m, contact points
-    normal: Array  # (3,) unit normal of the ground
-
-
 class Feet:
     """The f feet of a robot: flat soles (with corners) or point feet (with a ball's radius).
 
     Args:
-        tolerance: how far above the lowest point of all feet a foot may be and still count as
-            in contact, m.
-        threshold: force from which a foot counts as in contact, N.
+        tolerance: m, above the lowest point of all feet, up to which a foot is in contact.
+        threshold: N, force from which a foot is in contact.
 
     Attributes:
         names: the f sole frames.

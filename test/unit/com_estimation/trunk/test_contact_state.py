@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_estimation.trunk.contact_detection import ContactOptions, ContactState
+from com_estimation.trunk.contact_detection import ContactState
 
 WEIGHT = 1000.0  # N: enters above 100, leaves below 50
 
@@ -16,7 +16,7 @@ def run(state, force, start, end, step=0.001):
 
 @pytest.fixture
 def state():
-    return ContactState(WEIGHT, ContactOptions(0.10, 0.010, 0.020))
+    return ContactState(WEIGHT, 0.10)
 
 
 def test_nothing_is_known_before_the_first_force_has_lasted(state):
@@ -42,8 +42,8 @@ def test_a_short_push_is_no_contact(state):
 def test_a_foot_stays_down_between_the_thresholds_and_leaves_below(state):
     run(state, 500.0, 0.0, 0.1)
     assert run(state, 70.0, 0.1, 0.5).all()
-    assert run(state, 40.0, 0.5, 0.515).all()
-    assert not run(state, 40.0, 0.515, 0.53).any()
+    assert run(state, 40.0, 0.5, 0.5095).all()
+    assert not run(state, 40.0, 0.5095, 0.515).any()
 
 
 def test_a_foot_stays_up_between_the_thresholds(state):
@@ -84,13 +84,6 @@ def test_the_answer_is_a_copy(state):
     contact = run(state, 500.0, 0.0, 0.1)
     contact[:] = False
     assert state.contact.all()
-
-
-def test_options_out_of_order_are_refused():
-    with pytest.raises(ValueError, match=r"load is -0\.1: expected a fraction >= 0"):
-        ContactOptions(load=-0.1)
-    with pytest.raises(ValueError, match="expected >= 0 s"):
-        ContactOptions(enter_time=-1.0)
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.nan])

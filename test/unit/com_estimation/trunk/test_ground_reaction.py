@@ -7,7 +7,6 @@ import pinocchio as pin
 import pytest
 
 from com_estimation.trunk.ground_reaction import (
-    ForceNoise,
     LegGeometry,
     inverse_transposes,
     sensor_forces,
@@ -144,8 +143,7 @@ def test_inverse_transposes_are_numpys(rng):
 def test_deviations_are_those_of_a_sample(geometry, rng):
     J = geometry.contacts(np.tile([0.1, 0.6, -1.2], 4), UP).jacobians
     torques = rng.normal(size=(4, 3)) * 50.0
-    noise = ForceNoise(relative=0.02, torque=0.5)
-    found = torque_forces(J, torques, noise=noise)
+    found = torque_forces(J, torques)
     spread = np.sqrt((0.02 * torques) ** 2 + 0.25)
     draws = [
         torque_forces(J, torques + spread * rng.normal(size=(4, 3))).forces for _ in range(4000)
@@ -185,13 +183,11 @@ def test_a_missing_effort_or_position_leaves_the_other_legs_alone(geometry):
     )
 
 
-def test_sensors_are_turned_into_root_axes_with_their_sign():
-    quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    R = np.stack([np.eye(3), quarter, np.eye(3), np.eye(3)])
-    measured = np.array([[1.0, 2.0, -30.0], [4.0, 0.0, 50.0], [np.nan] * 3, [0.0, 0.0, 0.0]])
-    found = sensor_forces(measured, R, np.array([-1, 1, 1, 1]), ForceNoise(0.1, force=2.0))
-    np.testing.assert_allclose(found.forces[0], [-1.0, -2.0, 30.0])
-    np.testing.assert_allclose(found.forces[1], [0.0, 4.0, 50.0], atol=1e-12)
-    assert np.isnan(found.forces[2]).all()
-    np.testing.assert_allclose(found.std[1], [2.0, np.hypot(0.4, 2.0), np.hypot(5.0, 2.0)])
+def test_sensors_give_the_force_with_its_noise():
+    measured = np.array([[1.0, 2.0, -30.0], [0.0, 50.0, 400.0], [np.nan] * 3, [0.0, 0.0, 0.0]])
+    found = sensor_forces(measured)
+    np.testing.assert_array_equal(found.forces, measured)
+    assert np.isnan(found.std[2]).all()
+    np.testing.assert_allclose(found.std[1], [1.0, np.hypot(1.0, 1.0), np.hypot(8.0, 1.0)])
+    np.testing.assert_allclose(found.covariance[1], np.diag(found.std[1] ** 2))
     assert found.method == "sensor"
