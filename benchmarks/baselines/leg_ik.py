@@ -42,8 +42,7 @@ from com_control.walking.leg_ik import (
 )
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import add, cross, dot, sub
-from com_model.geometry.vectors import Vector
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, sub
 
 _MEET = 1e-9  # m, distance of axes that count as meeting
 _NEARLY = 0.02  # m, distance of axes that meet well enough for a first guess

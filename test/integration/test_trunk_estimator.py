@@ -322,7 +322,7 @@ def test_a_configuration_is_needed(world):
 
 
 def test_a_robot_that_is_no_quadruped(world, walker, walker_config):
-    with pytest.raises(ConfigError, match="no foot is left front, right front, left hind"):
+    with pytest.raises(ConfigError, match="no foot has side left and end front: give side"):
         world.start(TrunkEstimatorNode, robot_config=walker_config)
 
 

@@ -5,8 +5,8 @@ makes every result wrong is an error: feet on which the robot cannot stand. The 
 """
 
 import os
-from collections.abc import Iterator
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,13 @@ def check_config(
     what is configured; see RobotConfig.attach, and feet.
     """
     check = _Check(config.attach(model), config)
-    issues = [*check.standing(), *check.legs(), *check.sensors(), *check.groups()]
-    return (*issues, *check.shapes(urdf_path))
+    if config.feet:
+        check.standing()
+        check.legs()
+    check.sensors()
+    check.groups()
+    check.shapes(urdf_path)
+    return tuple(check.issues)
 
 
 def config_warnings(
@@ -52,10 +57,6 @@ def config_warnings(
     return [f"{config.source}: {x.element}: {x.message}. {x.fix}" for x in found]
 
 
-def _warn(key: str, message: str, fix: str) -> Issue:
-    return Issue("warning", key, message, fix)
-
-
 def _mm(value: float) -> str:
     return f"{1e3 * value:.0f} mm"
 
@@ -64,37 +65,63 @@ def _degrees(angle: float) -> str:
     return f"{np.degrees(angle):.0f} degrees"
 
 
+class _Placed(NamedTuple):
+    """A foot in the standing posture; vectors in the root link's frame."""
+
+    foot: Foot
+    end: int  # the body that carries it
+    chain: list[int]  # bodies that move no other foot
+    R: Array  # (3, 3) of its frame
+    p: Array  # (3,) m
+    points: Array  # (k, 3) m, corners of its sole, or its center
+    length: float  # m, of its leg
+    mass: float  # kg, likewise
+
+    @property
+    def key(self) -> str:
+        return f"feet.{self.foot.frame}"
+
+
 class _Check:
     """The robot in its standing posture; vectors in the root link's frame."""
 
     def __init__(self, model: RobotModel, config: RobotConfig) -> None:
-        self.model, self.config, self.feet = model, config, config.feet
-        self.R, self.p = link_poses(model, config.nominal_posture(model))
-        self.links = [model.link_index(foot.frame) for foot in self.feet]
-        bodies = model.bodies
-        self.ends = [int(bodies.body_of_link[link]) for link in self.links]
-        paths = [bodies.path_to(end) for end in self.ends]
+        self.model, self.config, self.bodies = model, config, model.bodies
+        self.issues: list[Issue] = []
+        R, p = link_poses(model, config.nominal_posture(model))
+        bodies, links = self.bodies, [model.link_index(foot.frame) for foot in config.feet]
+        ends = [int(bodies.body_of_link[link]) for link in links]
+        paths = [bodies.path_to(end) for end in ends]
         shared = set.intersection(*map(set, paths)) if len(paths) > 1 else set()
-        self.chains = [[body for body in path if body not in shared] for path in paths]
         self.trunk = max(shared, default=0)
-        self.com = model.link_masses @ (self.p + np.einsum("lij,lj->li", self.R, model.link_coms))
+        self.com = model.link_masses @ (p + np.einsum("lij,lj->li", R, model.link_coms))
         self.com = self.com / model.mass
-        self.points = [
-            sole_points(self.R[link], self.p[link] + self.R[link] @ foot.center, foot.corners)
-            for foot, link in self._linked()
-        ]
-        flat = [link for foot, link in self._linked() if len(foot.corners)]
-        up = self.R[flat][:, :, 2].sum(axis=0)
-        length = float(np.linalg.norm(up))
-        self.up = up / length if length > 1e-6 else self.R[0][:, 2]
+        self.feet: list[_Placed] = []
+        for foot, link, end, path in zip(config.feet, links, ends, paths, strict=True):
+            chain = [body for body in path if body not in shared]
+            points = sole_points(R[link], p[link] + R[link] @ foot.center, foot.corners)
+            in_body = bodies.p_body_link[link] + bodies.R_body_link[link] @ foot.center
+            bones = np.linalg.norm(bodies.d[chain[1:]], axis=1).sum()
+            length = float(bones + np.linalg.norm(in_body))
+            mass = float(bodies.subtree_mass[chain[0]]) if chain else 0.0
+            placed = _Placed(foot, end, chain, R[link], p[link], points, length, mass)
+            self.feet.append(placed)
+        self.flat = [f for f in self.feet if len(f.foot.corners)]
+        up = np.array([f.R[:, 2] for f in self.flat]).reshape(-1, 3).sum(axis=0)
+        size = float(np.linalg.norm(up))
+        self.up = up / size if size > 1e-6 else R[0][:, 2]
+        self.forward = sum((f.R[:, 0] for f in self.flat), start=np.zeros(3))
+        if not self.flat:
+            self.forward = R[0][:, 0]
+
+    def _warn(self, key: str, message: str, fix: str) -> None:
+        self.issues.append(Issue("warning", key, message, fix))
 
     # --- on the ground ---------------------------------------------------------------------------
-    def standing(self) -> Iterator[Issue]:
+    def standing(self) -> None:
         """Soles on one horizontal plane, the CoM above them, the frames' axes."""
-        if not self.feet:
-            return
-        middle = np.concatenate(self.points).mean(axis=0)
-        tilt = _angle(self.up, self.com - middle)
+        points = np.concatenate([f.points for f in self.feet])
+        tilt = _angle(self.up, self.com - points.mean(axis=0))
         if tilt > UPSIDE:
             problem = (
                 f"in the posture the way from them to the CoM is {_degrees(tilt)} off the soles' z "
@@ -102,132 +129,110 @@ class _Check:
                 "the ground, or correct the posture"
             )
             raise ConfigError(problem, self.config.source, "feet")
-        heights = [float((p @ self.up).min()) - f.radius for p, f in self._placed()]
-        for (foot, link), height in zip(self._linked(), heights, strict=True):
+        heights = [float((f.points @ self.up).min()) - f.foot.radius for f in self.feet]
+        for f, height in zip(self.feet, heights, strict=True):
             height -= min(heights)
-            off = _angle(self.R[link][:, 2], self.up)
-            if len(foot.corners) and off > MAX_TILT:
-                yield _warn(
-                    f"feet.{foot.frame}",
+            off = _angle(f.R[:, 2], self.up)
+            if len(f.foot.corners) and off > MAX_TILT:
+                self._warn(
+                    f.key,
                     f"in the posture its z axis is {_degrees(off)} off the mean of the soles', "
                     f"expected at most {_degrees(MAX_TILT)}",
                     "Correct its rpy, or the joints of this leg in the posture",
                 )
             if height > MAX_HEIGHT:
-                yield _warn(
-                    f"feet.{foot.frame}",
+                self._warn(
+                    f.key,
                     f"in the posture its sole is {_mm(height)} above the lowest one, "
                     f"expected at most {_mm(MAX_HEIGHT)}",
                     "Correct its xyz, or the joints of this leg in the posture",
                 )
-        yield from self._directions()
-        with_area = len(np.concatenate(self.points)) > 2
+        self._directions()
         try:
-            support = SupportPolygon.from_points(np.concatenate(self.points), self.up)
+            margin = float(SupportPolygon.from_points(points, self.up).margin(self.com))
         except GeometryError:
             return
-        margin = float(support.margin(self.com))
-        if with_area and margin < 0.0:
-            yield _warn(
+        if len(points) > 2 and margin < 0.0:
+            self._warn(
                 "posture",
                 f"the CoM is {_mm(-margin)} outside the support of the feet: the robot falls",
                 "Give a posture in which the CoM is above the feet; see also the feet's corners",
             )
 
-    def _directions(self) -> Iterator[Issue]:
+    def _directions(self) -> None:
         """Left and right, front and hind where they are; x axes of soles forwards."""
-        flat = [link for foot, link in self._linked() if len(foot.corners)]
-        forward = self.R[flat or [0]][:, :, 0].sum(axis=0)
-        ways = {
-            ("side", "left", "right"): np.cross(self.up, forward),
-            ("end", "front", "hind"): np.cross(np.cross(self.up, forward), self.up),
-        }
-        for (key, first, second), direction in ways.items():
+        left = np.cross(self.up, self.forward)
+        axes = "the x axes of the soles" if self.flat else "the x axis of the root link"
+        for key, first, second, direction in (
+            ("side", "left", "right", left),
+            ("end", "front", "hind", np.cross(left, self.up)),
+        ):
             places = [
-                [p.mean(axis=0) for p, f in self._placed() if getattr(f, key) == name]
+                [f.points.mean(axis=0) for f in self.feet if getattr(f.foot, key) == name]
                 for name in (first, second)
             ]
             if not all(places):
                 continue
             way = np.mean(places[0], axis=0) - np.mean(places[1], axis=0)
             turn = _angle(self._across(way), direction)
-            axes = "the x axes of the soles" if flat else "the x axis of the root link"
             if turn > np.pi - MAX_TURN:
-                yield _warn(
+                self._warn(
                     f"feet.<foot>.{key}",
                     f"by {axes} the {first} feet are on the {second} side",
                     f"Swap {first} and {second}, or turn the sole frames (rpy) so that x points "
                     "forwards",
                 )
             elif turn > MAX_TURN:
-                yield _warn(
+                self._warn(
                     f"feet.<foot>.{key}",
                     f"the way from the {second} to the {first} feet is {_degrees(turn)} off what "
                     f"{axes} would have it, expected at most {_degrees(MAX_TURN)}",
                     f"Correct {key}, or turn the sole frames (rpy) so that x points forwards",
                 )
-        for i, j in combinations(range(len(self.feet)), 2):
-            x, y = (self.R[self.links[k]][:, 0] for k in (i, j))
-            turn = _angle(self._across(x), self._across(y))
-            if len(self.feet[i].corners) and len(self.feet[j].corners) and turn > MAX_TURN:
-                yield _warn(
-                    f"feet.{self.feet[j].frame}",
+        for one, other in combinations(self.flat, 2):
+            turn = _angle(self._across(one.R[:, 0]), self._across(other.R[:, 0]))
+            if turn > MAX_TURN:
+                self._warn(
+                    other.key,
                     f"its x axis is turned by {_degrees(turn)} against that of "
-                    f"{self.feet[i].frame}, expected at most {_degrees(MAX_TURN)}",
+                    f"{one.foot.frame}, expected at most {_degrees(MAX_TURN)}",
                     "Turn the sole frames (rpy) so that all x axes point forwards",
                 )
-
-    def _linked(self) -> list[tuple[Foot, int]]:
-        return list(zip(self.feet, self.links, strict=True))
-
-    def _placed(self) -> list[tuple[Array, Foot]]:
-        return list(zip(self.points, self.feet, strict=True))
 
     def _across(self, v: Array) -> Array:
         return np.asarray(v - (v @ self.up) * self.up)
 
     # --- the legs --------------------------------------------------------------------------------
-    def legs(self) -> Iterator[Issue]:
-        """Feet at the ends of legs that are alike, and not all or nothing of the mass."""
-        bodies, total = self.model.bodies, self.model.mass
-        for foot, end, chain in zip(self.feet, self.ends, self.chains, strict=True):
-            if not chain:
-                yield _warn(
-                    f"feet.{foot.frame}",
-                    "no joint of its own moves it",
-                    "Name the last link of the leg, below its joints",
-                )
-            below = bodies.joint_names[end + 1 : bodies.subtree_end[end]]
+    def legs(self) -> None:
+        """Feet at the ends of legs that are equal, and not all or nothing of the mass."""
+        bodies = self.bodies
+        for f in self.feet:
+            if not f.chain:
+                fix = "Name the last link of the leg, below its joints"
+                self._warn(f.key, "no joint of its own moves it", fix)
+            below = bodies.joint_names[f.end + 1 : bodies.subtree_end[f.end]]
             if below:
-                yield _warn(
-                    f"feet.{foot.frame}",
-                    f"joints move below it: {listing(below)}",
-                    f"Name the last link of the leg, e.g. {bodies.names[end + len(below)]!r}",
-                )
-        lengths = []
-        for chain, (foot, link) in zip(self.chains, self._linked(), strict=True):
-            foot_in_body = bodies.p_body_link[link] + bodies.R_body_link[link] @ foot.center
-            bones = np.linalg.norm(bodies.d[chain[1:]], axis=1).sum()
-            lengths.append(float(bones + np.linalg.norm(foot_in_body)))
-        masses = [float(bodies.subtree_mass[c[0]]) if c else 0.0 for c in self.chains]
-        for i, j in combinations(range(len(self.feet)), 2):
-            one, other = self.feet[i], self.feet[j]
-            if one.end != other.end or {one.side, other.side} != {"left", "right"}:
+                last = bodies.names[f.end + len(below)]
+                fix = f"Name the last link of the leg, e.g. {last!r}"
+                self._warn(f.key, f"joints move below it: {listing(below)}", fix)
+        for one, other in combinations(self.feet, 2):
+            sides = {one.foot.side, other.foot.side}
+            if one.foot.end != other.foot.end or sides != {"left", "right"}:
                 continue
-            for what, values, most, unit in (
-                ("long", lengths, MAX_LENGTH, "m"),
-                ("heavy", masses, MAX_MASS, "kg"),
+            for what, a, b, most, unit in (
+                ("long", one.length, other.length, MAX_LENGTH, "m"),
+                ("heavy", one.mass, other.mass, MAX_MASS, "kg"),
             ):
-                if abs(values[i] - values[j]) > most * max(values[i], values[j]):
-                    yield _warn(
-                        f"feet.{other.frame}",
-                        f"its leg is {values[j]:.3g} {unit} {what}, that of {one.frame} "
-                        f"{values[i]:.3g} {unit}, expected the same to {100 * most:.0f} %",
+                if abs(a - b) > most * max(a, b):
+                    self._warn(
+                        other.key,
+                        f"its leg is {b:.3g} {unit} {what}, that of {one.foot.frame} "
+                        f"{a:.3g} {unit}, expected the same to {100 * most:.0f} %",
                         "Name links at the same place of both legs, and check their masses",
                     )
-        fraction = sum(masses) / total
-        if self.feet and all(self.chains) and not LEAST_LEGS < fraction < MOST_LEGS:
-            yield _warn(
+        fraction = sum(f.mass for f in self.feet) / self.model.mass
+        if all(f.chain for f in self.feet) and not LEAST_LEGS < fraction < MOST_LEGS:
+            self._warn(
                 "feet",
                 f"the legs have {100 * fraction:.2g} % of the mass of the robot, expected "
                 f"{100 * LEAST_LEGS:g} to {100 * MOST_LEGS:g} %",
@@ -235,87 +240,65 @@ class _Check:
             )
 
     # --- sensors and groups ----------------------------------------------------------------------
-    def sensors(self) -> Iterator[Issue]:
+    def sensors(self) -> None:
         """The IMU on the trunk."""
-        link, bodies = self.config.imu_link, self.model.bodies
-        if link is None:
-            return
-        body = int(bodies.body_of_link[self.model.link_index(link)])
-        moved = [
-            foot.frame
-            for foot, chain in zip(self.feet, self.chains, strict=True)
-            if chain and chain[0] <= body < bodies.subtree_end[chain[0]]
-        ]
-        if moved:
-            yield _warn(
-                "imu.link",
-                f"{link!r} is on the leg of {moved[0]}, expected on the trunk",
-                f"Name a link that is fixed to the trunk, e.g. {bodies.names[self.trunk]!r}",
-            )
+        link, bodies = self.config.imu_link, self.bodies
+        body = -1 if link is None else int(bodies.body_of_link[self.model.link_index(link)])
+        for f in self.feet:
+            if f.chain and f.chain[0] <= body < bodies.subtree_end[f.chain[0]]:
+                self._warn(
+                    "imu.link",
+                    f"{link!r} is on the leg of {f.foot.frame}, expected on the trunk",
+                    f"Name a link that is fixed to the trunk, e.g. {bodies.names[self.trunk]!r}",
+                )
+                return
 
-    def groups(self) -> Iterator[Issue]:
+    def groups(self) -> None:
         """Groups that are named for one side and move the feet of the other."""
-        bodies = self.model.bodies
         for group, joints in self.config.joint_groups.items():
             for side, other in (("left", "right"), ("right", "left")):
                 if side not in group or other in group:
                     continue
-                wrong = [
-                    joint
-                    for foot, chain in zip(self.feet, self.chains, strict=True)
-                    if foot.side == other
-                    for joint in joints
-                    if joint in [bodies.joint_names[body] for body in chain]
-                ]
+                chains = [f.chain for f in self.feet if f.foot.side == other]
+                moving = [{self.bodies.joint_names[body] for body in chain} for chain in chains]
+                wrong = [joint for names in moving for joint in joints if joint in names]
                 if wrong:
-                    yield _warn(
-                        f"joint_groups.{group}",
-                        f"{listing(wrong)} move a foot whose side is {other}",
-                        f"Swap the groups or the feet's sides, as {side} is",
-                    )
+                    message = f"{listing(wrong)} move a foot whose side is {other}"
+                    fix = f"Swap the groups or the feet's sides, as {side} is"
+                    self._warn(f"joint_groups.{group}", message, fix)
 
     # --- shapes ----------------------------------------------------------------------------------
-    def shapes(self, urdf_path: str | os.PathLike[str] | None) -> Iterator[Issue]:
+    def shapes(self, urdf_path: str | os.PathLike[str] | None) -> None:
         """Soles where the shapes of the foot end."""
-        reader = ShapeReader(self.model.xml, urdf_path) if self.feet else None
-        bodies = self.model.bodies
-        for foot, link, end in zip(self.feet, self.links, self.ends, strict=True):
-            if reader is None or not (len(foot.corners) or foot.radius):
-                continue
-            names = [
-                name
-                for name in self.model.link_names
-                if name in reader.links and bodies.body_of_link[self.model.link_index(name)] == end
+        feet = [f for f in self.feet if len(f.foot.corners) or f.foot.radius]
+        reader = ShapeReader(self.model.xml, urdf_path) if feet else None
+        for f in feet if reader is not None else ():
+            own = [
+                self.model.link_names[i] for i in np.flatnonzero(self.bodies.body_of_link == f.end)
             ]
-            read = {
-                tag: [s for name in names for s in reader.read(name, tag)[0]]
+            found = [
+                [s for name in own if name in reader.links for s in reader.read(name, tag)[0]]
                 for tag in ("collision", "visual")
-            }
-            gaps = [
-                self._gap(foot, link, fit_up_axis(shapes, self.model))
-                for shapes in read.values()
-                if shapes
             ]
+            gaps = [self._gap(f, fit_up_axis(shapes, self.model)) for shapes in found if shapes]
             if gaps and min(map(abs, gaps)) > MAX_GAP:
-                gap = gaps[0]
-                where = "below" if gap < 0.0 else "above"
-                yield _warn(
-                    f"feet.{foot.frame}",
-                    f"the lowest point of the foot's shapes is {_mm(abs(gap))} {where} its sole, "
-                    f"expected within {_mm(MAX_GAP)}",
+                where = "below" if gaps[0] < 0.0 else "above"
+                self._warn(
+                    f.key,
+                    f"the lowest point of the foot's shapes is {_mm(abs(gaps[0]))} {where} its "
+                    f"sole, expected within {_mm(MAX_GAP)}",
                     "Give the foot as link and sole frame (link, xyz, rpy): z of the sole's ground"
-                    if len(foot.corners)
+                    if len(f.foot.corners)
                     else "Correct radius and center of the ball",
                 )
 
-    def _gap(self, foot: Foot, link: int, shapes: list[Shape]) -> float:
+    def _gap(self, f: _Placed, shapes: list[Shape]) -> float:
         """Height of the lowest point of shapes above the sole, m, along the soles' normal."""
-        R, p = self.R[link], self.p[link]
-        up = R[:, 2] if len(foot.corners) else self.up
+        up = f.R[:, 2] if len(f.foot.corners) else self.up
         hulls = Hulls([hull_of(shape, self.model) for shape in shapes])
-        R_bodies, p_bodies = body_poses(self.model.bodies, self.config.nominal_posture(self.model))
-        lowest = hulls.lowest(up[None], R_bodies[None], p_bodies[None]).min()
-        return float(lowest - up @ (p + R @ foot.center)) + foot.radius
+        R, p = body_poses(self.bodies, self.config.nominal_posture(self.model))
+        lowest = hulls.lowest(up[None], R[None], p[None]).min()
+        return float(lowest - up @ (f.p + f.R @ f.foot.center)) + f.foot.radius
 
 
 def _angle(a: Array, b: Array) -> float:

@@ -44,7 +44,7 @@ def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Le
     missing, there twice or has a flat sole, or a leg has not three moving joints of its own.
     """
     model = config.attach(model)
-    indices = [_find_foot(config, side, end) for side, end in LEGS]
+    indices = [find_foot(config, side, end) for side, end in LEGS]
     feet = [config.feet[i] for i in indices]
     chains = [
         model.bodies.path_to(model.bodies.body_of_link[model.link_index(foot.frame)])
@@ -63,7 +63,7 @@ def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Le
     return legs[0], legs[1], legs[2], legs[3]
 
 
-def _find_foot(config: RobotConfig, side: str, end: str) -> int:
+def find_foot(config: RobotConfig, side: str, end: str) -> int:
     """Finds the place in config.feet of the only point foot of a side and end."""
     found = [i for i, foot in enumerate(config.feet) if (foot.side, foot.end) == (side, end)]
     if not found:

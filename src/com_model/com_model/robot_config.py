@@ -39,6 +39,12 @@ class Foot(FrozenArrays):
     center: Array = field(default_factory=lambda: np.zeros(3))
     mount: Frame | None = None  # where the URDF has no link for the frame: how it is fixed to one
 
+    @property
+    def points(self) -> Array:
+        """Corners (k, 3) m of a flat sole, or the center (1, 3) of a ball, in the frame."""
+        flat = np.pad(self.corners, ((0, 0), (0, 1)))
+        return flat if len(flat) else self.center[None]
+
 
 @dataclass(frozen=True)
 class ServoGains:

@@ -23,8 +23,7 @@ from com_model import GeometryError, Leg, RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import REVOLUTE
 from com_model.compiled import compiled, entry_point
-from com_model.geometry.vector_kernels import add, cross, dot, rotate, sub
-from com_model.geometry.vectors import Vector
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, sub
 
 _STEPS = 200
 _LONGEST = 0.5  # rad, longest step

@@ -9,8 +9,7 @@ import numpy as np
 from numba import njit
 
 from com_model.arrays import Array
-from com_model.geometry.vector_kernels import cross, dot, rotate
-from com_model.geometry.vectors import Vector
+from com_model.geometry.vector_kernels import Vector, cross, dot, rotate
 
 Rows = tuple[Vector, Vector, Vector]  # a matrix (3, 3) by its rows
 

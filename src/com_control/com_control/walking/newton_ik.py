@@ -42,8 +42,7 @@ from com_control.walking.pelvis_map import CONVERGED, LIMITED, STALLED
 from com_model.arrays import Array
 from com_model.bodies import Indices
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import add, cross, dot, sub
-from com_model.geometry.vectors import Vector
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, sub
 
 Record = Any  # an element of an array of ROBOT or LEG
 

@@ -31,8 +31,7 @@ from com_control.walking.kernel_basics import (
     wrap_angle,
 )
 from com_model.arrays import Array
-from com_model.geometry.vector_kernels import add, cross, dot, sub
-from com_model.geometry.vectors import Vector
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, sub
 
 Record = Any  # an element of an array of LEG or ROBOT
 

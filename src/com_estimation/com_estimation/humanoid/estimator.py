@@ -82,7 +82,9 @@ class HumanoidEstimator:
         self._every = max(1, round(rate_hz / RATE))
         self._period = self._every / rate_hz
         self._length = 3 * max(3, round(SUPPORT / 3.0 / self._period))
-        self._corners = _soles(config)
+        points = [foot.points for foot in config.feet]
+        owner = np.repeat(np.arange(len(points), dtype=np.int64), [len(p) for p in points])
+        self._corners = fall.Soles(np.concatenate(points), owner)
         plant = self.layout.plant
         self._memory, self._fall = step.make_memory(plant), np.zeros(9)
         self._q, feet = np.zeros(model.n_joints), len(plant.foot_body)
@@ -253,14 +255,3 @@ class HumanoidEstimator:
             time, mode, reason, com, cov, dc, dm, dm_std, self._fall[:2] - middle,
             float(self._fall[fall.MARGIN]), falling,
         )  # fmt: skip
-
-
-def _soles(config: RobotConfig) -> fall.Soles:
-    points = [
-        np.column_stack([foot.corners, np.zeros(len(foot.corners))])
-        if len(foot.corners)
-        else np.asarray(foot.center, dtype=float)[None]
-        for foot in config.feet
-    ]
-    feet = np.repeat(np.arange(len(points)), [len(p) for p in points])
-    return fall.Soles(np.concatenate(points), feet.astype(np.int64))

@@ -4,14 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_estimation.nodes.trunk_robot import Parameters, TrunkRobot
-from com_estimation.trunk.ground_reaction import SENSOR
+from com_estimation.trunk.ground_reaction import LEG_NAMES, SENSOR
 from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model import Foot, RobotConfig
 from com_model.arrays import Flags
 from com_model.dynamics.link_frames import LinkFrames
-from com_model.exceptions import ConfigError
-from com_model.legs import LEGS
+from com_model.legs import LEGS, find_foot
 from com_msgs.msg import GaitPhase
 from com_ros.conversions import NS_PER_S
 from com_ros.imu_input import ImuPairing, Paired
@@ -20,17 +19,19 @@ from com_ros.joint_input import JointSample
 from com_ros.wrench_input import WrenchInputs
 
 LARGEST_SPREAD = 0.03  # s between parts of the joints; a leg moves by centimetres meanwhile
-LEG_NAMES = tuple(f"{side}_{end}" for side, end in LEGS)
+_APART = (
+    "joints in joint_states are {:.0f} ms older than others: check the drivers that report them; "
+    f"an estimate needs all within {1e3 * LARGEST_SPREAD:.0f} ms"
+)
+_LATE = (
+    "imu and joint_states are {:.1f} ms apart: stamp them with one clock, and let the imu come as "
+    "often"
+)
 
 
 def feet_of_legs(config: RobotConfig) -> tuple[Foot, ...]:
     """The four feet in the order of the legs; ConfigError where one is missing."""
-    found = {(foot.side, foot.end): foot for foot in config.feet}
-    missing = [f"{side} {end}" for side, end in LEGS if (side, end) not in found]
-    if missing:
-        problem = f"no foot is {', '.join(missing)}: give side and end of the four feet"
-        raise ConfigError(problem, config.source, "feet")
-    return tuple(found[leg] for leg in LEGS)
+    return tuple(config.feet[find_foot(config, *leg)] for leg in LEGS)
 
 
 Pair = Paired[JointSample]
@@ -83,9 +84,9 @@ class TrunkInput:
         problems = [Problem(Severity.NOTE, text) for text in joints.warnings]
         self.imu_age_s = pair.age_s
         if joints.spread_s > LARGEST_SPREAD:
-            problems.append(_apart(joints.spread_s))
+            problems.append(Problem(Severity.HOLD, _APART.format(1e3 * joints.spread_s)))
         if pair.age_s > self._p.imu_tolerance:
-            problems.append(_late(pair.age_s))
+            problems.append(Problem(Severity.DEGRADE, _LATE.format(1e3 * pair.age_s)))
         forces = None
         if self.uses_wrenches:
             forces, problem = self._foot_forces(joints.position, pair.time_ns)
@@ -114,19 +115,3 @@ class TrunkInput:
             return None, problem or f"no wrench of the feet is received on {topics}"
         R = self._sensors.poses(q)[0]
         return np.einsum("kij,kj->ki", R, measured), ""
-
-
-def _apart(spread_s: float) -> Problem:
-    return Problem(
-        Severity.HOLD,
-        f"joints in joint_states are {1e3 * spread_s:.0f} ms older than others: check the drivers "
-        f"that report them; an estimate needs all within {1e3 * LARGEST_SPREAD:.0f} ms",
-    )
-
-
-def _late(age_s: float) -> Problem:
-    return Problem(
-        Severity.DEGRADE,
-        f"imu and joint_states are {1e3 * age_s:.1f} ms apart: stamp them with one clock, and let "
-        "the imu come as often",
-    )

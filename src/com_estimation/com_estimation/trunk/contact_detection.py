@@ -54,11 +54,9 @@ class ContactState:
         return self._known.copy()
 
     def update(self, time: float, force: ArrayLike) -> Flags:
-        """Take in the forces of one sample.
+        """Takes in (k,) N of the ground on each foot, against gravity; NaN where not known.
 
-        Args:
-            time: s; when it goes back, everything is forgotten.
-            force: (k,) N of the ground on each foot, against gravity; NaN where not known.
+        When time goes back, everything is forgotten.
 
         Returns:
             (k,) the feet that stand; `known` says of which feet that is known.
@@ -69,23 +67,17 @@ class ContactState:
         if time - self._time > LONGEST_GAP:
             self._restart()
         self._time = time
-        self._forget(np.isnan(force))
+        self._contact &= ~np.isnan(force)
+        self._known &= ~np.isnan(force)
         self._above = _since(self._above, force > self._enter, time)
         self._below = _since(self._below, force < self._leave, time)
-        self._decide(time - self._above >= ENTER_TIME, True)
-        self._decide(time - self._below >= LEAVE_TIME, False)
+        stands, free = time - self._above >= ENTER_TIME, time - self._below >= LEAVE_TIME
+        self._contact = (self._contact | stands) & ~free
+        self._known |= stands | free
         return self.contact
 
     def _restart(self) -> None:
         self._above = self._below = np.full(self._count, np.nan)
-
-    def _forget(self, feet: Flags) -> None:
-        self._contact[feet] = False
-        self._known[feet] = False
-
-    def _decide(self, feet: Flags, contact: bool) -> None:
-        self._contact[feet] = contact
-        self._known[feet] = True
 
 
 def _since(start: Array, holds: Flags, now: float) -> Array:
@@ -130,10 +122,9 @@ class GaitCheck:
         tilt: float = 0.0,
         load: float = 1.0,
     ) -> Problem | None:
-        """Look at one sample; what is wrong.
+        """Looks at a sample; what is wrong.
 
         Args:
-            time: s.
             contact: (4,) the feet that stand, by their forces.
             known: (4,) the feet whose forces are known.
             stance: (4,) the legs that should stand by the gait's phase; None when not known.
@@ -161,9 +152,8 @@ class GaitCheck:
         air = time - self._lifted
         if not (air > FLIGHT).all():
             return None
-        return Problem(
-            Severity.HOLD, f"no foot carries the robot for {air.min():.1f} s: put it on its feet"
-        )
+        text = f"no foot carries the robot for {air.min():.1f} s: put it on its feet"
+        return Problem(Severity.HOLD, text)
 
     def _lifted_leg(self, time: float, stance: Flags | None) -> Problem | None:
         air = time - self._lifted

@@ -46,7 +46,6 @@ class DingOptions:
         "Only the first half gait after standing on four feet counts, as in [Ding]; "
         "otherwise each has a window and its own average",
     )
-    mass: float | None = None  # kg, of the trunk; None for the URDF's
     steiner_at_com: bool = parameter(False, "See ding_solution.solve_offset; [Ding] has False")
     gravity: float = parameter(GRAVITY, "m/s^2", NOT_NEGATIVE)
     bandwidth: float = parameter(
@@ -73,10 +72,6 @@ class DingEstimator:
     Status: UNKNOWN before the first window, ESTIMATING in a window, DEGRADED after it (the estimate
     stays, but says nothing of what came later). It never converges.
 
-    Args:
-        config: Its configuration: feet with side and end, the IMU's link.
-        options: See DingOptions.
-
     Attributes:
         latest: The last estimate.
         latest_forces: Forces of the ground on the feet at the last sample.
@@ -93,8 +88,7 @@ class DingEstimator:
         legs = quadruped_legs(model, config)
         self._center = np.mean([leg.hip for leg in legs], axis=0)
         self._urdf_com = model.bodies.first_moment[0] / model.bodies.mass[0]
-        trunk = trunk_of(model, self._center)
-        self._trunk = replace(trunk, mass=self._options.mass or trunk.mass)
+        self._trunk = trunk_of(model, self._center)
         o = self._options
         self._meter = ForceMeter(model, config, legs, o.forces, np.inf, o.contact_load, o.bandwidth)
         self._gaits = HalfGaits(self._options.standing_time)
@@ -155,12 +149,8 @@ class DingEstimator:
             return
         covariance = (options.attitude_std * found.height) ** 2 * np.eye(2)
         if self.latest_forces.covariance is not None:
-            covariance += np.einsum(
-                "iaj,ijk,ibk->ab",
-                found.by_force,
-                self.latest_forces.covariance[legs],
-                found.by_force,
-            )
+            own, by = self.latest_forces.covariance[legs], found.by_force
+            covariance += np.einsum("iaj,ijk,ibk->ab", by, own, by)
         self._window.append((found.xy, covariance))
 
     def _refusal(self, motion: Motion, forces: Array) -> str:
@@ -212,9 +202,8 @@ class DingEstimator:
         if half.standing:
             return "the robot stands on four feet: the method needs two that are in the air"
         if half.count == 1 and half.diagonal is not None:
-            return (
-                f"the window opens {self._options.window_start:g} s after two feet left the ground"
-            )
+            start = self._options.window_start
+            return f"the window opens {start:g} s after two feet left the ground"
         return (
             "no first half gait was seen: let the robot stand on four feet for "
             f"{self._options.standing_time:g} s, then trot"
@@ -228,10 +217,5 @@ class DingEstimator:
             f"{self._options.window_end:g} s after two feet left the ground: outside this window "
             f"the method does not hold. It takes for true: {ASSUMPTIONS}"
         )
-        return replace(
-            self.latest,
-            time=time,
-            status=Status.DEGRADED,
-            reason=reason,
-            observable=np.zeros(3, dtype=np.bool_),
-        )
+        state = {"status": Status.DEGRADED, "reason": reason}
+        return replace(self.latest, time=time, observable=np.zeros(3, dtype=np.bool_), **state)

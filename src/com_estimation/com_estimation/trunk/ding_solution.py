@@ -63,14 +63,8 @@ def trunk_of(model: RobotModel, center: Array) -> Trunk:
 def diagonal_axes(contacts: Array, up: Array) -> Array:
     """R_gb: from root axes to g, rows x (level, from the second contact to the first), y, z = up.
 
-    Its elements are r_ij of [Ding] eq. 15.
-
-    Args:
-        contacts: (2, 3) m, root frame.
-        up: (3,) unit vector, root axes.
-
-    Returns:
-        (3, 3); NaN when one contact is above the other.
+    Its elements are r_ij of [Ding] eq. 15; NaN when one contact is above the other. The contacts
+    (2, 3) m and up (3,) are in root axes.
     """
     along = contacts[0] - contacts[1]
     level = along - (along @ up) * up
@@ -92,9 +86,6 @@ def solve_offset(
     The determinant is r33, the cosine of the tilt.
 
     Args:
-        trunk: Its mass, inertia and geometric centre.
-        support: The instant.
-        gravity: m/s^2.
         steiner_at_com: Move the inertia by p_d + R_gb p_c, where the centre of mass is, instead
             of by p_d, where [Ding] takes it; by fixed-point iteration.
 
@@ -111,12 +102,12 @@ def solve_offset(
     inverse = np.linalg.inv(A)
     weight = trunk.mass * gravity
     moment = cross(arms, support.forces @ R.T).sum(axis=0)
-    rotation = R @ support.omega, R @ support.omega_dot
+    omega, omega_dot = R @ support.omega, R @ support.omega_dot
     level = np.array([-p_d[1], p_d[0]])
 
     def solve(r: Array) -> Array:
         inertia = R @ trunk.inertia @ R.T + trunk.mass * steiner(r)
-        K = _spin(inertia, *rotation) - moment
+        K = inertia @ omega_dot + cross(omega, inertia @ omega) - moment  # Euler's equation
         return np.asarray(inverse @ (K[:2] / weight - level))
 
     xy = solve(p_d)
@@ -125,11 +116,6 @@ def solve_offset(
         if not np.abs(xy - before).max() > _SETTLED:
             break
     return Offset(xy, _by_force(inverse, arms, R, weight), float(p_d[2]))
-
-
-def _spin(inertia: Array, omega: Array, omega_dot: Array) -> Array:
-    """Euler's equation: I omega_dot + omega x (I omega), N m."""
-    return np.asarray(inertia @ omega_dot + cross(omega, inertia @ omega))
 
 
 def _by_force(inverse: Array, arms: Array, R: Array, weight: float) -> Array:

@@ -39,12 +39,7 @@ class HalfGaits:
         self._last = HalfGait(None, np.nan, 0, False)
 
     def update(self, time: float, stance: Flags) -> HalfGait:
-        """Take in which feet stand.
-
-        Args:
-            time: s.
-            stance: (4,) left front, right front, left hind, right hind.
-        """
+        """Take in which feet stand, (4,) in the order of legs.LEGS."""
         self._time_standing(time, bool(stance.all()))
         diagonal = _diagonal(stance)
         if diagonal is None:

@@ -81,13 +81,10 @@ class TimingCheck:
             if again:
                 self._dropped = "the stamps went back: everything starts again", time
             return Order.RESTART
-        same = time == self._last
-        text = (
-            "a stamp of joint_states comes twice: is there a second driver?"
-            if same
-            else f"a stamp of joint_states went back by {self._last - time:.4f} s: samples must "
-            "come in order, from one driver"
-        )
+        text = "a stamp of joint_states comes twice: is there a second driver?"
+        if time != self._last:
+            text = f"a stamp of joint_states went back by {self._last - time:.4f} s: samples must "
+            text += "come in order, from one driver"
         self._dropped = f"{text} Such samples are left out", self._last
         return Order.DROP
 
@@ -197,7 +194,9 @@ class InputChecks:
             self._restart()
         repeated = self._repeated(sample)
         if repeated > 0.0:  # a copy has no information
-            problems = _found(_hanging(repeated), self.gait.problem, self._timing.problem())
+            text = f"joint_states repeats itself for {repeated:.2f} s under new stamps: its driver "
+            hanging = Problem(Severity.HOLD, f"{text}hangs") if repeated >= FROZEN else None
+            problems = _found(hanging, self.gait.problem, self._timing.problem())
             return Verdict(None, problems, restart)
         joints, time = self._joints, sample.time
         bad, torque = self._torques.update(time, sample.effort[joints])
@@ -223,15 +222,6 @@ class InputChecks:
         return sample.time - self._changed
 
 
-def _hanging(repeated: float) -> Problem | None:
-    if repeated < FROZEN:
-        return None
-    return Problem(
-        Severity.HOLD,
-        f"joint_states repeats itself for {repeated:.2f} s under new stamps: its driver hangs",
-    )
-
-
 def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
     """A trunk with another mass than the URDF's, kg."""
     difference = estimate.mass - urdf_mass
@@ -253,23 +243,18 @@ def with_problems(estimate: TrunkEstimate, problems: Iterable[Problem]) -> Trunk
     something is missing a CONVERGED one becomes DEGRADED; a note changes the reason only.
     """
     problems = tuple(problems)
-    grave = worst(problems)
+    grave, status, text = worst(problems), estimate.status, reason(problems)
     if grave is None:
         return estimate
-    status = estimate.status
-    if status is not Status.UNKNOWN and (
-        grave is Severity.HOLD or (grave is Severity.DEGRADE and status is Status.CONVERGED)
-    ):
-        status = Status.DEGRADED
-    said = reason(problems)
-    text = f"{said}; {estimate.reason}" if estimate.reason else said
     held = grave is Severity.HOLD
-    return replace(
-        estimate,
-        status=status,
-        reason=said if held else text,
-        observable=np.zeros(3, dtype=np.bool_) if held else estimate.observable,
-    )
+    missing = grave is Severity.DEGRADE and status is Status.CONVERGED
+    if status is not Status.UNKNOWN and (held or missing):
+        status = Status.DEGRADED
+    if held:
+        nothing = np.zeros(3, dtype=np.bool_)
+        return replace(estimate, status=status, reason=text, observable=nothing)
+    text = f"{text}; {estimate.reason}" if estimate.reason else text
+    return replace(estimate, status=status, reason=text)
 
 
 def _found(*problems: Problem | None) -> tuple[Problem, ...]:

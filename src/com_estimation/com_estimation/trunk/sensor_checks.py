@@ -49,7 +49,7 @@ def reason(problems: Iterable[Problem]) -> str:
 
 # --- repeated values --------------------------------------------------------------------------
 class Repeats:
-    """For how long each of k channels has said exactly the same.
+    """For how long each of k channels has had exactly the same value.
 
     Attributes:
         run: (k,) number of times that the last value was repeated; 0 just after a change.
@@ -88,20 +88,14 @@ class Repeats:
 
 
 class Recovery:
-    """Keeps k channels under suspicion for a while after their fault is over.
+    """Keeps channels under suspicion for RECOVERY_TIME after their fault is over."""
 
-    Args:
-        count: k.
-        time: s.
-    """
-
-    def __init__(self, count: int, time: float) -> None:
-        self._time = time
+    def __init__(self, count: int) -> None:
         self._until = np.full(count, -np.inf)
 
     def update(self, time: float, faulty: Flags) -> Flags:
         """(k,) the channels that are faulty, or were so a moment ago."""
-        self._until = np.where(faulty, time + self._time, self._until)
+        self._until = np.where(faulty, time + RECOVERY_TIME, self._until)
         return faulty | (time < self._until)
 
 
@@ -138,22 +132,15 @@ class EncoderCheck:
         self._moving_time = 0.0
         self._last: Array | None = None
         self._time = 0.0
-        self._recovery = Recovery(count, RECOVERY_TIME)
+        self._recovery = Recovery(count)
         self._stuck = np.zeros(count, dtype=np.bool_)
 
     def update(self, time: float, position: Array, velocity: Array) -> Problem | None:
-        """Look at one sample.
-
-        Args:
-            time: s.
-            position: (k,) rad or m.
-            velocity: (k,) rad/s or m/s; NaN where not known.
-        """
+        """Looks at a sample: (k,) rad or m; (k,) rad/s or m/s, NaN where not known."""
         if not np.isfinite(position).all():
-            bad = [n for n, q in zip(self._names, position, strict=True) if not np.isfinite(q)]
-            return Problem(
-                Severity.HOLD, f"the position of {', '.join(bad)} is not finite: check its encoder"
-            )
+            bad = ", ".join(self._names[i] for i in np.flatnonzero(~np.isfinite(position)))
+            text = f"the position of {bad} is not finite: check its encoder"
+            return Problem(Severity.HOLD, text)
         self._measure(time, position, velocity)
         self._repeats.add_usual(~self._stuck)
         self._stuck = (np.abs(self._travel) > TRAVEL) | self._stands_too_long(position)
@@ -183,32 +170,34 @@ class EncoderCheck:
     def _stands_too_long(self, position: Array) -> Flags:
         repeats = self._repeats
         others = self._path.sum() - self._path - self._path_at_change
-        if self._moving_time > LEARNING_TIME:
-            patience = np.maximum(SHORTEST_STAND, 2.0 * repeats.longest)
-        else:
-            patience = np.maximum(UNLEARNED_STAND, 2.0 * repeats.longest)
+        least = SHORTEST_STAND if self._moving_time > LEARNING_TIME else UNLEARNED_STAND
+        patience = np.maximum(least, 2.0 * repeats.longest)
         free = (position > self._lowest) & (position < self._highest)
         return free & (repeats.duration > patience) & (others > OTHERS_TRAVEL)
 
     def _report(self, stuck: Flags, position: Array) -> Problem | None:
         if not stuck.any():
             return None
-        parts = [
-            f"{self._names[i]} ({position[i]:.4f} for {self._repeats.duration[i]:.2f} s)"
-            for i in np.flatnonzero(stuck)
-        ]
-        return Problem(
-            Severity.HOLD,
-            f"the position of {', '.join(parts)} does not change though the joint moves: check "
-            "the encoder",
-        )
+        parts = _repeated(self._names, [f"{q:.4f}" for q in position], self._repeats, stuck)
+        text = f"the position of {parts} does not change though the joint moves: check the encoder"
+        return Problem(Severity.HOLD, text)
+
+
+def _repeated(
+    names: Sequence[str], values: Sequence[str], repeats: Repeats, channels: Flags
+) -> str:
+    """Names, values and durations of some channels that repeat themselves."""
+    return ", ".join(
+        f"{names[i]} ({values[i]} for {repeats.duration[i]:.2f} s)"
+        for i in np.flatnonzero(channels)
+    )
 
 
 # --- torques ----------------------------------------------------------------------------------
 DEAD_TIME = 0.1  # s of an unusual run after which a sensor counts as dead; a shorter one that
 # that ended is put down to the sensor's coarse steps
 SATURATED = 0.98  # of the effort limit: a drive at its limit says the same all the time
-ALIVE_SHARE = 0.25  # of the sensors must change for the others to be suspicious
+ALIVE_FRACTION = 0.25  # of the sensors must change for the others to be suspicious
 
 
 class TorqueCheck:
@@ -224,19 +213,14 @@ class TorqueCheck:
         self._saturated = SATURATED * np.asarray(limits)
         self._repeats = Repeats(len(names))
         self._unusual = np.full(len(names), np.inf)  # s, since when a run is suspicious
-        self._recovery = Recovery(len(names), RECOVERY_TIME)
+        self._recovery = Recovery(len(names))
 
     def update(self, time: float, effort: Array) -> tuple[Flags, Problem | None]:
-        """Look at one sample.
-
-        Args:
-            time: s.
-            effort: (k,) N m or N.
+        """Looks at a sample, (k,) N m or N.
 
         Returns:
             (k,) the efforts that must not be used, and what is wrong: a HOLD when no effort is
-            known, else a DEGRADE. A value that repeats for some samples only is left out without a
-            word.
+            known, else a DEGRADE; nothing for a value that repeats for some samples only.
         """
         known = np.isfinite(effort)
         if not known.all():
@@ -250,13 +234,17 @@ class TorqueCheck:
         dead = self._recovery.update(time, lasting)
         if not dead.any():
             return suspicious, None
-        return suspicious | dead, Problem(Severity.DEGRADE, self._dead(dead, effort))
+        parts = _repeated(self._names, [f"{tau:g}" for tau in effort], self._repeats, dead)
+        return suspicious | dead, _degrade(
+            f"the effort of {parts} does not change while those of other joints do: check the "
+            "torque sensor"
+        )
 
     def _suspicious(self, time: float, effort: Array) -> Flags:
         repeats = self._repeats
         repeats.update(time, effort)
         repeats.add_usual(repeats.lasted < DEAD_TIME)
-        alive = np.count_nonzero(repeats.run == 0) >= ALIVE_SHARE * len(self._names)
+        alive = np.count_nonzero(repeats.run == 0) >= ALIVE_FRACTION * len(self._names)
         run = repeats.run + 2 * (effort == 0.0)  # exactly nothing is suspicious at once
         unusual = (run > 1) & (repeats.duration >= 1.5 * repeats.longest)
         # What is suspicious stays so until it changes, also while the others do not.
@@ -264,24 +252,14 @@ class TorqueCheck:
 
     def _not_known(self, known: Flags) -> str:
         if not known.any():
-            return (
-                "joint_states carries no effort: the joint torques are needed; let the driver "
-                "measure them"
-            )
-        bad = listing(name for name, good in zip(self._names, known, strict=True) if not good)
+            return _NO_EFFORT
+        bad = listing(self._names[i] for i in np.flatnonzero(~known))
         return f"joint_states has no finite effort for {bad}: check the driver"
 
-    def _dead(self, dead: Flags, effort: Array) -> str:
-        parts = [
-            f"{self._names[i]} ({effort[i]:g} for {self._repeats.duration[i]:.2f} s)"
-            for i in np.flatnonzero(dead)
-        ]
-        return (
-            f"the effort of {', '.join(parts)} does not change while those of other joints do: "
-            "check the torque sensor"
-        )
 
-
+_NO_EFFORT = (
+    "joint_states carries no effort: the joint torques are needed; let the driver measure them"
+)
 _ALL_ZERO = "the effort of every joint is zero: let the driver measure the joint torques"
 
 
@@ -319,13 +297,7 @@ class ImuCheck:
     def update(
         self, time: float, gyro: Array, accelerometer: Array, *, attitude: bool = True
     ) -> tuple[Trust, Problem | None]:
-        """Look at one sample.
-
-        Args:
-            time: s.
-            gyro: (3,) rad/s; NaN where not known.
-            accelerometer: (3,) m/s^2; NaN where not known.
-            attitude: the orientation is known.
+        """Looks at a sample: (3,) rad/s, (3,) m/s^2, NaN where not known; is the orientation known.
 
         Returns:
             How much of the reading may be used, and what is wrong. A sample or two without
@@ -341,8 +313,8 @@ class ImuCheck:
         self._received, self._missed = time, 0
         if self._repeats.duration[0] > STUCK_TIME:
             return Trust.NOTHING, _degrade(
-                f"the imu has said exactly the same for {self._repeats.duration[0]:.2f} s: "
-                "check its driver"
+                f"the imu has said exactly the same for {self._repeats.duration[0]:.2f} s: check "
+                "its driver"
             )
         self._attitude = time if attitude else max(self._attitude, self._first)
         self._unoriented = 0 if attitude else self._unoriented + 1

@@ -303,7 +303,7 @@ class Feet:
     """
 
     def __init__(self, feet: Sequence[Foot], tolerance: float, threshold: float) -> None:
-        offsets = [_points(foot) for foot in feet]
+        offsets = [foot.points for foot in feet]
         self.names = tuple(foot.frame for foot in feet)
         self.links = tuple(dict.fromkeys([*self.names, *(foot.wrench_frame for foot in feet)]))
         owner = np.repeat(np.arange(len(feet)), [len(points) for points in offsets])
@@ -316,13 +316,6 @@ class Feet:
             radius=np.array([foot.radius for foot in feet], dtype=np.float64)[owner],
         )
         self.thresholds = Thresholds(float(threshold), float(tolerance))
-
-
-def _points(foot: Foot) -> Array:
-    """Corners (k, 3) of a flat sole, or the center (1, 3) of a ball, in the foot's frame, m."""
-    if len(foot.corners) == 0:
-        return foot.center[None]
-    return np.column_stack([foot.corners, np.zeros(len(foot.corners))])
 
 
 def choose_feet(names: Sequence[str], configured: Sequence[Foot]) -> tuple[Foot, ...]:

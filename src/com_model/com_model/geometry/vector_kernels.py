@@ -1,6 +1,7 @@
 """Compiled small algebra that kernels share: vectors as tuples, rotations and products as arrays.
 
-Functions that set an array write into their last argument, which must not be one of the others.
+Tuples are several times faster than arrays of three; arrays may be given for them, too. Functions
+that set an array write into their last argument, which must not be one of the others.
 """
 
 from math import cos, sin
@@ -8,13 +9,45 @@ from math import cos, sin
 from numba import njit
 
 from com_model.arrays import Array
-from com_model.geometry import vectors
 
-dot = njit(vectors.dot)
-cross = njit(vectors.cross)
-add = njit(vectors.add)
-sub = njit(vectors.sub)
-rotate = njit(vectors.rotate)
+Vector = tuple[float, float, float]
+
+
+@njit
+def dot(a: Vector, b: Vector) -> float:
+    """Scalar product."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit
+def cross(a: Vector, b: Vector) -> Vector:
+    """Vector product a x b."""
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+@njit
+def add(a: Vector, b: Vector) -> Vector:
+    """Sum a + b."""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@njit
+def sub(a: Vector, b: Vector) -> Vector:
+    """Difference a - b."""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@njit
+def rotate(axis: Vector, cosine: float, sine: float, v: Vector) -> Vector:
+    """Rotates v about a unit axis: c v + s a x v + (1 - c) (a . v) a (Rodrigues)."""
+    ax, ay, az = axis
+    x, y, z = v
+    k = (ax * x + ay * y + az * z) * (1.0 - cosine)
+    return (
+        cosine * x + sine * (ay * z - az * y) + k * ax,
+        cosine * y + sine * (az * x - ax * z) + k * ay,
+        cosine * z + sine * (ax * y - ay * x) + k * az,
+    )
 
 
 @njit

@@ -9,6 +9,7 @@ import os
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -23,26 +24,19 @@ MAX_NODES = 100_000
 Schema = Mapping[str, Any]  # tags that are kept, each with the schema of its children
 
 
+@dataclass(slots=True, eq=False)
 class Node:
-    """An element that was kept.
+    """An element that was kept."""
 
-    Attributes:
-        line: Line of its start tag, from 1.
-        begin: Offset of its start tag in the document, bytes.
-        end: Offset of its end tag; that of the start tag where it has none.
-        children: Its child elements that the schema names, in document order.
-        others: Number of elements below it of each tag that the schema does not name.
-    """
-
-    __slots__ = ("attributes", "begin", "children", "end", "line", "others", "tag")
-
-    def __init__(self, tag: str, attributes: dict[str, str], line: int, begin: int) -> None:
-        self.tag = tag
-        self.attributes = attributes
-        self.line = line
-        self.begin = self.end = begin
-        self.children: list[Node] = []
-        self.others: Counter[str] = Counter()
+    tag: str
+    attributes: dict[str, str]
+    line: int  # of its start tag, from 1
+    begin: int  # offset of its start tag in the document, bytes
+    end: int = 0  # likewise of its end tag; that of the start tag where it has none
+    # its child elements that the schema names, in document order
+    children: "list[Node]" = field(default_factory=list)
+    # number of elements below it of each tag that the schema does not name
+    others: Counter[str] = field(default_factory=Counter)
 
     def all(self, tag: str) -> "list[Node]":
         """Lists the kept children with that tag."""
