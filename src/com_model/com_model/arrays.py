@@ -31,16 +31,10 @@ class FrozenArrays:
 
 
 def as_array(name: str, value: ArrayLike, shape: tuple[int | None, ...], hint: str = "") -> Array:
-    """Converts an argument to float64 and checks its shape.
+    """Converts an argument to float64 and checks its shape, in which None matches any length.
 
-    Args:
-        shape: The shape that it must have; None matches any length.
-
-    Returns:
-        The array; the argument itself where it is one of float64 already.
-
-    Raises:
-        ShapeError: Another shape, or not numbers.
+    The array is the argument itself where it is one of float64 already. Raises ShapeError for
+    another shape, or what is no number.
     """
     expected = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
     expected = expected.replace(",)", ")") if len(shape) != 1 else f"({expected[1:-1]},)"

@@ -71,15 +71,10 @@ class RobotModel:
 
     @classmethod
     def from_urdf(cls, xml: str | bytes, frames: Sequence[Frame] = ()) -> "RobotModel":
-        """Reads a model from the text of a URDF.
+        """Reads a model from the text of a URDF, up to 64 MiB; adds frames as links without mass.
 
-        Args:
-            xml: The document, up to 64 MiB.
-            frames: Added to it as links without mass.
-
-        Raises:
-            UrdfError: It is no URDF, or none that has a centre of mass.
-            UnknownNameError: A frame is on a link that it does not have.
+        Raises UrdfError where it is no URDF, or none that has a centre of mass; UnknownNameError
+        where a frame is on a link that it does not have.
         """
         return model_of(_with_frames(parse_urdf(xml), frames), tuple(frames))
 

@@ -85,17 +85,11 @@ def _check_limits(rows: Array, model: RobotModel, file: Section) -> None:
 
 
 def time_path(path: ArrayLike, speeds: ArrayLike) -> JointPath:
-    """Gives times to the points of a path, from rest to rest; its start is left out.
+    """Gives times to the points of a path (k, n) rad or m, from rest to rest; leaves its start out.
 
     The points are passed at even fractions u of the path, u = 3 s^2 - 2 s^3 with s the fraction of
-    the time; it takes so long that no joint is faster than its speed.
-
-    Args:
-        path: (k, n) rad or m, k > 1.
-        speeds: rad/s or m/s, one or (n,), above 0.
-
-    Raises:
-        ValueError: It has fewer than two points, or a speed is not above 0.
+    the time; it takes so long that no joint is faster than its speed, rad/s or m/s, one or (n,).
+    Raises ValueError where it has fewer than two points, or a speed is not above 0.
     """
     points = as_array("path", path, (None, None))
     fastest = np.broadcast_to(np.asarray(speeds, dtype=float), points.shape[1:])

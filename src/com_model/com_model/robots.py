@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import reduce
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,17 +45,13 @@ class RobotFiles:
 def find_robot(
     robot: str | os.PathLike[str], config: str | os.PathLike[str] | None = None
 ) -> RobotFiles:
-    """Find a robot by its name or the path of its URDF or configuration.
-
-    Args:
-        config: path of its configuration; None: as the module's text says.
+    """Find a robot by its name or the path of its URDF or configuration; see the module's text.
 
     Raises:
         UnknownRobotError: there is no such file or name; lists the valid names, like ones first.
         ConfigError: a configuration is given that names no URDF.
     """
-    text = os.fspath(robot)
-    path = Path(text).expanduser()
+    text, path = os.fspath(robot), Path(robot).expanduser()
     given = None if config is None else Path(config).expanduser()
     if text.lower().endswith((".urdf", ".xml", ".yaml", ".yml")) or "/" in text:
         if not path.is_file():
@@ -62,11 +59,10 @@ def find_robot(
         path = path.resolve()
         if path.suffix not in (".yaml", ".yml"):
             return RobotFiles(path.stem, path, given or _config_of(path))
-        urdf = _urdf_of(path)
-        if urdf is None:
-            problem = "names no URDF: give the path of the URDF for the robot, and this as config"
-            raise ConfigError(problem, str(path), "urdf")
-        return RobotFiles(path.stem, urdf, given or path)
+        if (urdf := _urdf_of(path)) is not None:
+            return RobotFiles(path.stem, urdf, given or path)
+        problem = "names no URDF: give the path of the URDF for the robot, and this as config"
+        raise ConfigError(problem, str(path), "urdf")
     known = known_robots()
     if text not in known:
         raise UnknownRobotError(text, _suggestions(text, known), "unknown, and no URDF's path")
@@ -81,16 +77,8 @@ def load_robot(
         model, config = load_robot("robot.urdf")    # with robot.yaml beside it
 
     A robot that has no configuration gets one without feet. What seems wrong with a URDF or a
-    configuration is a ConfigWarning.
-
-    Args:
-        robot: as find_robot.
-        config: as find_robot.
-
-    Raises:
-        UnknownRobotError: there is no such robot.
-        UrdfError: the URDF cannot be read.
-        ConfigError: the configuration cannot be read, or is another robot's.
+    configuration is a ConfigWarning. Raises as find_robot, UrdfError where the URDF cannot be read,
+    ConfigError where the configuration cannot, or is another robot's.
     """
     from com_model.config_check import config_warnings
     from com_model.model import RobotModel
@@ -150,9 +138,7 @@ def _suggestions(robot: str, known: Mapping[str, Path]) -> tuple[str, ...]:
 
 
 def _short(folder: str) -> str:
-    for ending in _FOLDER_ENDINGS:
-        folder = folder.removesuffix(ending)
-    return folder
+    return reduce(str.removesuffix, _FOLDER_ENDINGS, folder)
 
 
 def _config_of(urdf: Path) -> Path | None:

@@ -329,13 +329,9 @@ class Diagnosis:
     def correction(self, jacobian: Array) -> tuple[Array, Array, float]:
         """Parameters averaged over models, and what they leave unknown of CoM and mass.
 
-        dc = J theta M / (M + dm), dm the mass that the model lacks.
-
-        Args:
-            jacobian: (3, n) m by unit parameter, any axes.
-
-        Returns:
-            theta (n,), covariance (3, 3) m^2 of dc, standard deviation of dm, kg.
+        dc = J theta M / (M + dm), dm the mass that the model lacks, J (3, n) m by unit parameter.
+        Gives theta (n,), covariance (3, 3) m^2 of dc in the axes of J, standard deviation of dm,
+        kg.
         """
         rows = np.vstack((jacobian, self.layout.mass_columns))
         theta, _ = self.inference.average(np.eye(self.layout.count))

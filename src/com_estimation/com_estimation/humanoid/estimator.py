@@ -60,19 +60,12 @@ class Estimate:
 
 
 class HumanoidEstimator:
-    """Estimator of one robot; see the module's text.
-
-    Args:
-        config: Feet with wrench sensors, at least two.
-        rate_hz: Of the samples.
+    """Estimator of one robot by samples of some rate; ConfigError: see make_layout.
 
     Attributes:
         layout: The parameters.
         diagnosis: State of the windows; use it under `lock`.
         closed: Windows that `process` has not used yet.
-
-    Raises:
-        ConfigError: See make_layout.
     """
 
     def __init__(self, model: RobotModel, config: RobotConfig, rate_hz: float = RATE) -> None:
@@ -112,7 +105,7 @@ class HumanoidEstimator:
     def update(
         self, time: float, q: ArrayLike, R_world_root: ArrayLike, wrenches: ArrayLike | None
     ) -> Estimate | None:
-        """Takes in a sample.
+        """Takes in a sample; None while samples are averaged.
 
         Args:
             time: s.
@@ -120,9 +113,6 @@ class HumanoidEstimator:
             R_world_root: (3, 3) orientation of the root link by the IMU; NaN: not known.
             wrenches: (f, 6) N, N m of the ground on the feet, axes and origin of the sensors;
                 None or NaN: not known.
-
-        Returns:
-            The estimate; None while samples are averaged.
         """
         feet = len(self.layout.plant.foot_body)
         w = np.full((feet, 6), np.nan) if wrenches is None else np.asarray(wrenches, dtype=float)

@@ -94,13 +94,10 @@ class Inference:
 def infer(
     layout: Layout, total: Sums, onsets: Sequence[Onset], changes: Sequence[Change]
 ) -> Inference:
-    """Compares all models.
+    """Compares all models by the sums of all windows; the changes were named before.
 
-    Args:
-        total: Of all windows.
-        onsets: At which a culprit may have begun; the first one is the start, where only culprits
-            without a spike may begin.
-        changes: That were named before.
+    A culprit may have begun at the onsets, of which the first one is the start, where only culprits
+    without a spike may begin.
     """
     culprits = layout.culprits
     constant = [i for i, c in enumerate(culprits) if c.constant]

@@ -108,7 +108,7 @@ def make_memory(plant: Plant) -> Memory:
 def step(
     plant: Plant, q: Array, R_root: Array, wrenches: Array, dt: float, length: int, memory: Memory
 ) -> bool:
-    """Takes in a sample.
+    """Takes in a sample; whether a window has been closed.
 
     Args:
         q: (n,) rad or m.
@@ -116,9 +116,6 @@ def step(
         wrenches: (f, 6) N, N m of the ground on the feet, axes and origin of the sensors.
         dt: s since the sample before.
         length: samples of a window, a multiple of 3.
-
-    Returns:
-        Whether a window has been closed.
     """
     m = memory
     first = m.phase[0] < 0

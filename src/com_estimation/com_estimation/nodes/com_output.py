@@ -57,9 +57,8 @@ class ComOutput:
         if now >= self._count_at:
             self._count_at = now + COUNT_PERIOD_S
             self._to_point = self._point.get_subscription_count() > 0
-            self._to_jacobian = (
-                self._jacobian is not None and self._jacobian.get_subscription_count() > 0
-            )
+            jacobian = self._jacobian
+            self._to_jacobian = jacobian is not None and jacobian.get_subscription_count() > 0
         if self._to_point:
             self._point_msg.header = com.header
             numpy_to_point(state.position, self._point_msg.point)
@@ -91,14 +90,10 @@ class ComDisplay:
         if state.status is Status.UNKNOWN or state.q is None:
             self.hide()
             return
-        root = observer.model.root_link
-        projected = state.ground is not Ground.UNKNOWN
-        self._frames.send(
-            stamp,
-            root,
-            [("com", state.position)]
-            + ([("com_projection", state.projection)] if projected else []),
-        )
+        root, frames = observer.model.root_link, [("com", state.position)]
+        if state.ground is not Ground.UNKNOWN:
+            frames.append(("com_projection", state.projection))
+        self._frames.send(stamp, root, frames)
         wants_markers = self._markers.get_subscription_count() > 0
         if not (wants_markers or self._sesc.get_subscription_count() > 0):
             return
@@ -108,16 +103,8 @@ class ComDisplay:
             self._maker.at(frame, stamp)
             self._markers.publish(MarkerArray(markers=_markers(self._maker, state, points)))
             self._shown = True
-        self._sesc.publish(
-            numpy_to_sesc_chain(
-                state.mass,
-                observer.sesc.chain_links,
-                observer.sesc.parameters_at(state.q),
-                points,
-                stamp,
-                frame,
-            )
-        )
+        links, parameters = observer.sesc.chain_links, observer.sesc.parameters_at(state.q)
+        self._sesc.publish(numpy_to_sesc_chain(state.mass, links, parameters, points, stamp, frame))
 
     def hide(self) -> None:
         """Remove what is shown."""
@@ -134,10 +121,9 @@ def _markers(maker: MarkerMaker, state: ComState, chain: NDArray) -> list[Marker
         maker.balls("sesc_joints", chain[:-1], 0.5 * size, BLUE),
     ]
     if state.ground is not Ground.UNKNOWN:
+        fall = [state.position, state.projection]
         markers.append(maker.disc("com_projection", state.projection, state.gravity, size, ORANGE))
-        markers.append(
-            maker.line("gravity_line", [state.position, state.projection], 0.1 * size, ORANGE)
-        )
+        markers.append(maker.line("gravity_line", fall, 0.1 * size, ORANGE))
     polygon = state.support_polygon()
     if polygon is not None and len(polygon.vertices) > 1:
         vertices = polygon.vertices

@@ -38,10 +38,7 @@ Pair = Paired[JointSample]
 
 
 class TrunkInput:
-    """Puts samples together.
-
-    Args:
-        feet: four feet in the order of the legs.
+    """Puts samples together; the feet are in the order of the legs.
 
     Attributes:
         pairing: of joints and IMU.

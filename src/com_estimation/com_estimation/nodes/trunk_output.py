@@ -78,11 +78,8 @@ class TrunkOutput:
     def _publish_forces(self, robot: TrunkRobot, stamp: Time) -> None:
         legs = [leg.name for leg in robot.legs]
         feet = [leg.foot.frame for leg in robot.legs]
-        self._forces.publish(
-            numpy_to_ground_reaction(
-                robot.pipeline.meter.latest, legs, feet, stamp, robot.frame, self._forces_msg
-            )
-        )
+        latest, out = robot.pipeline.meter.latest, self._forces_msg
+        self._forces.publish(numpy_to_ground_reaction(latest, legs, feet, stamp, robot.frame, out))
 
 
 class CorrectedDescription:
@@ -147,12 +144,9 @@ class TrunkDisplay:
         self._markers.publish(MarkerArray(markers=markers + self._forces(robot)))
 
     def _trunk(self, estimate: TrunkEstimate, robot: TrunkRobot) -> list[Marker]:
-        size = _size(robot)
-        com, maker = estimate.com, self._maker
-        markers = [
-            maker.sphere("trunk_com", com, size, RED),
-            maker.sphere("urdf_com", com - estimate.offset_from_urdf, size, GREY),
-        ]
+        com, maker, size = estimate.com, self._maker, _size(robot)
+        markers = [maker.sphere("trunk_com", com, size, RED)]
+        markers.append(maker.sphere("urdf_com", com - estimate.offset_from_urdf, size, GREY))
         if np.isfinite(estimate.covariance).all():
             cloud = maker.ellipsoid("uncertainty", com, estimate.covariance, SIGMAS, PALE_RED)
             markers.append(cloud)

@@ -19,13 +19,10 @@ LONGEST_GAP = 0.100  # s between samples, beyond which both times restart
 class ContactState:
     """Contact of k feet, by hysteresis.
 
-    A foot stands once its force has been above load * weight for ENTER_TIME, and is free once it
-    has been below RELEASE * load * weight for LEAVE_TIME; between the two it stays as it was. At
+    A foot stands once its force has been above load * weight (N) for ENTER_TIME, and is free once
+    it has been below RELEASE * load * weight for LEAVE_TIME; between the two it stays as it was. At
     first, and after a force that is not known, its contact is not known either until one of the two
-    has happened.
-
-    Args:
-        weight: N, mass of the robot times gravity; ValueError where it is not positive.
+    has happened. Raises ValueError where the weight is not positive.
     """
 
     def __init__(self, weight: float, load: float = CONTACT_LOAD, count: int = 4) -> None:

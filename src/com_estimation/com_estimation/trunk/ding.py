@@ -78,7 +78,6 @@ class DingEstimator:
 
     Raises:
         ConfigError: The robot is no quadruped, or its IMU is not on the trunk.
-        ValueError: An option has no such value.
     """
 
     def __init__(
@@ -189,13 +188,11 @@ class DingEstimator:
             reason=self._problem
             or f"mean of {len(xy)} samples so far; takes for true: " + ASSUMPTIONS,
             mass=self._trunk.mass,
-            mass_std=np.nan,
             com=com,
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,
             offset_from_center=com - self._center,
             observable=np.array([True, True, False]),
-            payload_changed_at=np.nan,
         )
 
     def _waiting(self, half: HalfGait) -> str:

@@ -83,14 +83,9 @@ def solve_offset(
       K = I_g omega_dot + omega x (I_g omega) - sum r_i x f_i
       [-r21 -r22; r11 r12] (x_c, y_c) = K_12 / (m g) - (-p_dy, p_dx)
 
-    The determinant is r33, the cosine of the tilt.
-
-    Args:
-        steiner_at_com: Move the inertia by p_d + R_gb p_c, where the centre of mass is, instead
-            of by p_d, where [Ding] takes it; by fixed-point iteration.
-
-    Returns:
-        The offset; NaN when the trunk lies on its side, r33 < LEAST_R33.
+    The determinant is r33, the cosine of the tilt; the offset is NaN when the trunk lies on its
+    side, r33 < LEAST_R33. With steiner_at_com the inertia is moved by p_d + R_gb p_c, where the
+    centre of mass is, instead of by p_d, where [Ding] takes it; by fixed-point iteration.
     """
     R = diagonal_axes(support.contacts, support.up)
     middle = support.contacts.mean(axis=0)

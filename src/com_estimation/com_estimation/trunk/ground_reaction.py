@@ -72,16 +72,12 @@ class LegGeometry:
         self._radii = np.array([leg.radius for leg in legs])[:, None]
 
     def contacts(self, q: Array, up: Array) -> Contacts:
-        """Contact points and Jacobians.
+        """Contact points and Jacobians at q (n,) rad or m; up (3,) against gravity, root axes.
 
-          x = x_ball - r up,   column j of J = z_j x (x - o_j), or z_j for a sliding joint
+          x = x_ball - r up,   column j of J = z_j x (x - o_j), or z_j for a prismatic joint
 
         The contact point is the bottom of the ball, not its centre: the columns are those of the
         material point that touches the ground.
-
-        Args:
-            q: (n,) rad or m.
-            up: (3,) unit vector against gravity, root axes.
         """
         R, p = self._frames.poses(q)
         R, p = R.reshape(4, 3, 3, 3), p.reshape(4, 3, 3)
@@ -94,15 +90,10 @@ class LegGeometry:
 
 
 def inverse_transposes(jacobians: Array) -> tuple[Array, Array]:
-    """J^-T of 3x3 Jacobians, and their condition numbers |J| |J^-1| in the Frobenius norm.
+    """J^-T of Jacobians (k, 3, 3), and their condition numbers |J| |J^-1| in the Frobenius norm.
 
-    With columns a, b, c of J, those of J^-T are b x c, c x a, a x b over det J.
-
-    Args:
-        jacobians: (k, 3, 3).
-
-    Returns:
-        J^-T (k, 3, 3) and condition numbers (k,); a singular J has infinite ones.
+    With columns a, b, c of J, those of J^-T are b x c, c x a, a x b over det J. The condition
+    number (k,) of a singular J is infinite.
     """
     a, b, c = jacobians[..., 0], jacobians[..., 1], jacobians[..., 2]
     columns = np.stack((cross(b, c), cross(c, a), cross(a, b)), axis=-1)
@@ -128,17 +119,13 @@ def torque_forces(
     takes to carry and to swing them: a leg of mass m_l in the air seems to be pushed by some
     m_l (g + acceleration of its mass).
 
-    The covariance is A diag((RELATIVE_STD tau)^2 + TORQUE_STD^2) A^T with A = J^-T.
+    The covariance is A diag((RELATIVE_STD tau)^2 + TORQUE_STD^2) A^T with A = J^-T. Forces are NaN
+    for a leg near a singularity (a straight knee) or without efforts. No foot counts as in contact.
 
     Args:
         jacobians: (4, 3, 3) of the contact points, root axes.
         efforts: (4, 3) N m, tau by leg.
         leg_torques: (4, 3) N m, what inverse dynamics asks of the joints without contacts, ID.
-        names: Of the legs, for messages.
-
-    Returns:
-        Forces; NaN for a leg near a singularity (a straight knee) or without efforts. No foot
-        counts as in contact.
     """
     inverse, condition = inverse_transposes(jacobians)
     inverse = np.where((condition > LARGEST_CONDITION)[:, None, None], np.nan, inverse)
@@ -185,12 +172,8 @@ def sensor_forces(measured: Array) -> GroundReaction:
 class ReactionSource:
     """Forces of the ground on the four feet of a robot that moves, by a method chosen by name.
 
-    Args:
-        method: "torque" ([Ding] eq. 21), "inverse_dynamics" or "sensor" ([Ding] eq. 20).
-        armature: (n,) kg m^2 or kg, reflected inertia of the drives; none by default.
-
-    Raises:
-        ValueError: There is no such method.
+    "torque" ([Ding] eq. 21), "inverse_dynamics" or "sensor" ([Ding] eq. 20), else ValueError; the
+    armature (n,) kg m^2 or kg is the reflected inertia of the drives, none by default.
     """
 
     def __init__(

@@ -49,10 +49,9 @@ class Order(Enum):
 
 
 class TimingCheck:
-    """Watches the times of samples.
+    """Watches the times of samples, of which the user asked the driver for so many, 1/s.
 
-    Args:
-        rate_hz: 1/s, that the user asked the driver for; None: unknown, LEAST_RATE_HZ at least.
+    None: unknown, LEAST_RATE_HZ at least.
     """
 
     def __init__(self, rate_hz: float | None = None) -> None:
@@ -153,12 +152,7 @@ class Verdict:
 
 
 class InputChecks:
-    """Watches the samples of a quadruped.
-
-    Args:
-        legs: Its legs (com_model.legs.quadruped_legs); other joints are not watched.
-        rate_hz: See TimingCheck.
-    """
+    """Watches the samples of a quadruped's legs, at the rate that TimingCheck explains."""
 
     def __init__(
         self, model: RobotModel, legs: Sequence[Leg], rate_hz: float | None = None

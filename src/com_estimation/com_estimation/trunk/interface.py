@@ -7,6 +7,7 @@ left_front, right_front, left_hind, right_hind. A number that is not known is Na
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -42,25 +43,31 @@ class Sample:
     stance: Flags | None = None
 
 
+_unknown = partial(np.full, 3, np.nan)
+
+
 @dataclass(frozen=True, eq=False)
 class TrunkEstimate:
-    """What an estimator knows of the trunk."""
+    """What an estimator knows of the trunk; NaN where it does not."""
 
     time: float  # s, of the sample that it was computed from
     status: Status  # how good it is
     reason: str  # why it is not better, and how to fix it; empty only when CONVERGED
-    mass: float  # kg, of the trunk
-    mass_std: float  # kg, its standard deviation
-    com: Array  # (3,) m, the trunk's centre of mass
-    covariance: Array  # (3, 3) m^2, of com
-    offset_from_urdf: Array  # (3,) m, com minus the trunk's centre of mass in the URDF
-    offset_from_center: Array  # (3,) m, com minus the geometric centre: the mean of the four hips
-    observable: Flags  # (3,) the components x, y, z of com that the data determine now
-    # s, time at which the last change of the payload was noticed; NaN: none
-    payload_changed_at: float
+    mass: float = np.nan  # kg, of the trunk
+    mass_std: float = np.nan  # kg, its standard deviation
+    com: Array = field(default_factory=_unknown)  # (3,) m, the trunk's centre of mass
+    # (3, 3) m^2, of com
+    covariance: Array = field(default_factory=partial(np.full, (3, 3), np.nan))
+    # (3,) m, com minus the trunk's centre of mass in the URDF
+    offset_from_urdf: Array = field(default_factory=_unknown)
+    # (3,) m, com minus the geometric centre: the mean of the four hips
+    offset_from_center: Array = field(default_factory=_unknown)
+    # (3,) the components x, y, z of com that the data determine now
+    observable: Flags = field(default_factory=partial(np.zeros, 3, np.bool_))
+    payload_changed_at: float = np.nan  # s, when the last change of the payload was noticed
     # (3,) m, standard deviations by which the CoM differs from stride to stride while constant
-    # errors stay the same: those of a difference; NaN where not known
-    repeatability: Array = field(default_factory=lambda: np.full(3, np.nan))
+    # errors stay the same: those of a difference
+    repeatability: Array = field(default_factory=_unknown)
     limited_by: str = ""  # what makes most of the covariance, and what would make it smaller
 
 
@@ -80,17 +87,4 @@ class TrunkEstimator(Protocol):
 
 def unknown_estimate(time: float, reason: str) -> TrunkEstimate:
     """An estimate of which nothing is known; the reason says why, and how to fix it."""
-    nan3 = np.full(3, np.nan)
-    return TrunkEstimate(
-        time=time,
-        status=Status.UNKNOWN,
-        reason=reason,
-        mass=np.nan,
-        mass_std=np.nan,
-        com=nan3,
-        covariance=np.full((3, 3), np.nan),
-        offset_from_urdf=nan3,
-        offset_from_center=nan3,
-        observable=np.zeros(3, dtype=np.bool_),
-        payload_changed_at=np.nan,
-    )
+    return TrunkEstimate(time, Status.UNKNOWN, reason)

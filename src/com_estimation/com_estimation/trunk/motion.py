@@ -25,15 +25,11 @@ _LONGEST_GAP = 0.1  # s between samples, beyond which the filter restarts
 
 
 class StateVariableFilter:
-    """Low pass (a / (s + a))^3 of k signals with its first two derivatives.
+    """Low pass (a / (s + a))^3 of k signals with its first two derivatives; a in rad/s.
 
     Exact for signals that are straight lines between their samples: the response to a ramp is
     known, and what differs from it dies out as the homogeneous solution does. Everything comes
     3 / a late.
-
-    Args:
-        bandwidth: rad/s, a.
-        count: Number of signals, k.
     """
 
     def __init__(self, bandwidth: float, count: int) -> None:
@@ -92,11 +88,7 @@ class Motion:
 
 
 def imu_link(model: RobotModel, config: RobotConfig) -> int:
-    """The IMU's link.
-
-    Raises:
-        ConfigError: It is not on the trunk.
-    """
+    """The IMU's link, the root link by default; ConfigError where it is not on the trunk."""
     link = model.link_index(config.imu_link or model.root_link)
     if model.bodies.body_of_link[link] != 0:
         problem = f"{config.imu_link!r} moves against the trunk: name a link that is fixed to it"
@@ -105,15 +97,7 @@ def imu_link(model: RobotModel, config: RobotConfig) -> int:
 
 
 class MotionFilter:
-    """Motion out of samples.
-
-    Args:
-        config: Its configuration, for the IMU's link (the root link by default).
-        bandwidth: rad/s, of the filter that all signals go through.
-
-    Raises:
-        ConfigError: The IMU is not on the trunk.
-    """
+    """Motion out of samples by a filter of some bandwidth, rad/s; ConfigError: see imu_link."""
 
     def __init__(self, model: RobotModel, config: RobotConfig, bandwidth: float) -> None:
         link, bodies = imu_link(model, config), model.bodies

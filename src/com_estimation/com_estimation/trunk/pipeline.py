@@ -18,12 +18,7 @@ _SETTLES = "the input was faulty or interrupted a moment ago: the estimate settl
 
 
 class TrunkPipeline:
-    """Samples in, estimates out, whatever the samples are like.
-
-    Args:
-        health: Watches the samples.
-        meter: Measures the forces.
-        urdf_mass: kg, of the trunk.
+    """Samples in, estimates out, whatever the samples are like; urdf_mass is the trunk's, kg.
 
     Attributes:
         estimate: The last one, with what is wrong with the input.
@@ -58,10 +53,7 @@ class TrunkPipeline:
         self._settled = -inf  # s, from when on an estimate may be converged
 
     def update(self, sample: Sample, problems: Sequence[Problem] = ()) -> TrunkEstimate | None:
-        """Take in a sample.
-
-        Args:
-            problems: What else is known to be wrong with it; a HOLD keeps it from the estimator.
+        """Take in a sample; a HOLD among other problems that are known keeps it from the estimator.
 
         Returns:
             A new estimate, or the old one with what is wrong when there has been no new one for a

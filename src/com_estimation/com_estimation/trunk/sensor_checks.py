@@ -110,15 +110,10 @@ AT_STOP = 0.01  # rad or m from the end of a joint's range
 
 
 class EncoderCheck:
-    """Watches the positions of k joints.
+    """Watches the positions of k joints, rad or m, that may rest at the ends of their range.
 
     A position that stays exactly the same is a fault where the joint's velocity says that it
     moves; or where the other joints move for much longer than this one ever stood before.
-
-    Args:
-        names: k joint names.
-        lower: (k,) rad or m, smallest positions: a joint may rest there, at its stop.
-        upper: (k,) largest positions.
     """
 
     def __init__(self, names: Sequence[str], lower: Array, upper: Array) -> None:
@@ -201,12 +196,7 @@ ALIVE_FRACTION = 0.25  # of the sensors must change for the others to be suspici
 
 
 class TorqueCheck:
-    """Watches the efforts of k joints.
-
-    Args:
-        names: k joint names.
-        limits: (k,) N m or N, effort limits; inf where there is none.
-    """
+    """Watches the efforts of k joints, N m or N, with limits (k,); inf where there is none."""
 
     def __init__(self, names: Sequence[str], limits: Array) -> None:
         self._names = list(names)

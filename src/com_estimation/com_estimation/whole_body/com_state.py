@@ -95,9 +95,8 @@ def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
 
 
 # What observe() returns: the ground, or why there is none.
-UNKNOWN, ROOT, FEET = int(Ground.UNKNOWN), int(Ground.ROOT), int(Ground.FEET)
+UNKNOWN, ROOT, FEET = map(int, Ground)
 LIFTED, TILTED, NOT_FINITE = 3, 4, 5
-GROUNDS = {int(ground): ground for ground in Ground}
 PROBLEMS = {
     LIFTED: "no foot is in contact: there is no ground to project onto",
     TILTED: "gravity does not point into the ground under the feet: check how the imu is "
@@ -145,12 +144,9 @@ class ComObserver:
     known then against z of the root link.
 
     Args:
-        feet: f feet; their frames and wrench frames are links of the model.
+        feet: f feet; UnknownNameError where a frame of theirs is no link of the model.
         contact_tolerance: m, see stance.Feet.
         contact_force: N, see stance.Feet.
-
-    Raises:
-        UnknownNameError: a foot's frame is not a link of the model.
     """
 
     def __init__(
@@ -164,6 +160,7 @@ class ComObserver:
         self.sesc = Sesc(model)
         self._feet = Feet(feet, contact_tolerance, contact_force)
         self._chain, self._n_joints = pack(model.bodies), model.n_joints
+        self._forces_shape = len(self._feet.names), 3
         self._imu_link, self._imu_problem = model.root_link, ""
         self._body = self._locate(model.root_link)
         q = np.empty(model.n_joints)
@@ -184,21 +181,15 @@ class ComObserver:
         forces: Array | None = None,
         warnings: Sequence[str] = (),
     ) -> ComState:
-        """Compute the state at one sample.
+        """Compute the state at one sample: OK, DEGRADED with the reasons, or UNKNOWN without q.
 
         Args:
             q: (n,) joint positions, rad or m.
             qd: (n,) joint velocities, rad/s or m/s; NaN where not known.
             attitude: what is known of gravity.
             forces: (f, 3) N, of the ground on the feet, each in its wrench frame; None when they
-                are not known: the feet's poses then say which feet stand.
+                are not known: the feet's poses then show which feet stand.
             warnings: what the caller knows to be wrong; they degrade the state.
-
-        Returns:
-            The state: OK, DEGRADED with the reasons, or UNKNOWN when q is not finite.
-
-        Raises:
-            ShapeError: an argument has the wrong shape.
         """
         q, qd = self._vector("q", q), self._vector("qd", qd)
         problem = "" if attitude.assume_level else self._find_imu(attitude)
@@ -222,7 +213,7 @@ class ComObserver:
             com,
             velocity,
             gravity,
-            GROUNDS.get(found, Ground.UNKNOWN),
+            Ground(found) if found < LIFTED else Ground.UNKNOWN,
             projection,
             margin,
             tuple(compress(self._feet.names, results.contact)),
@@ -233,11 +224,9 @@ class ComObserver:
 
     def _make_results(self) -> Results:
         """Arrays for one state."""
-        feet, points = len(self._feet.names), len(self._feet.points.owner)
-        jacobian = np.empty((3, self._n_joints))
-        return Results(
-            np.empty((6, 3)), jacobian, np.empty(feet, dtype=np.bool_), np.empty((points, 3))
-        )
+        contact = np.empty(len(self._feet.names), dtype=np.bool_)
+        points = np.empty((len(self._feet.points.owner), 3))
+        return Results(np.empty((6, 3)), np.empty((3, self._n_joints)), contact, points)
 
     def _vector(self, name: str, values: Array) -> Array:
         if np.shape(values) != (self._n_joints,):
@@ -245,17 +234,14 @@ class ComObserver:
         return np.ascontiguousarray(values, dtype=np.float64)
 
     def _given(self, attitude: Attitude, problem: str, forces: Array | None) -> Given:
-        rotation = attitude.R_world_imu
-        if problem or attitude.assume_level or rotation is None:
+        level, rotation, shape = attitude.assume_level, attitude.R_world_imu, self._forces_shape
+        if problem or level or rotation is None:
             rotation = UNKNOWN_ROTATION
         if forces is None:
-            return Given(attitude.assume_level, rotation, UNKNOWN_FORCES)
-        shape = len(self._feet.names), 3
+            return Given(level, rotation, UNKNOWN_FORCES)
         if np.shape(forces) != shape:
             as_array("forces", forces, shape)  # raises
-        return Given(
-            attitude.assume_level, rotation, np.ascontiguousarray(forces, dtype=np.float64)
-        )
+        return Given(level, rotation, np.ascontiguousarray(forces, dtype=np.float64))
 
     def _find_imu(self, attitude: Attitude) -> str:
         """Why the IMU does not give gravity; looks for its link once, as that takes long."""

@@ -175,8 +175,7 @@ def try_support(
 ) -> float:
     """Takes `tried` for the normal if the plane through point a supports all and is nearer to up.
 
-    Returns:
-        How near the best one is to up, a cosine.
+    Gives how near the best one is to up, a cosine.
     """
     nearness = dot(tried, up)
     own = dot(placed.points[a], tried) - placed.feet.radius[a]
@@ -191,8 +190,7 @@ def try_support(
 def set_area(points: Array, a: int, b: int, c: int, up: Array, area: Array) -> float:
     """Sets area (3,) to the normal of three points times twice their triangle's area, m^2.
 
-    Returns:
-        Its length; it points to the side of up.
+    It points to the side of up; gives its length.
     """
     x, y, z = cross(sub(points[b], points[a]), sub(points[c], points[a]))
     side = -1.0 if x * up[0] + y * up[1] + z * up[2] < 0.0 else 1.0
@@ -230,17 +228,14 @@ def find_normal(placed: Placed, contact: Flags, up: Array, normal: Array) -> Non
 # --- where the centre of mass falls --------------------------------------------------------------
 @compiled()
 def fall(touch: Array, normal: Array, gravity: Array, com: Array, projection: Array) -> float:
-    """Where a point falls onto the ground, and how far inside the support polygon that is.
+    """Where the CoM falls onto the ground; the signed margin in the support polygon, m.
 
     Args:
         touch: (m, 3) m, contact points, at least one.
         normal: (3,) unit normal of the ground, which goes through their mean.
         gravity: (3,) unit direction, not along the ground.
-        com: (3,) m, the point.
+        com: (3,) m; NaN makes the margin NaN, which is positive inside.
         projection: (3,), set to its projection, m.
-
-    Returns:
-        The signed margin, m, positive inside; NaN when com is NaN.
     """
     m = touch.shape[0]
     origin = np.zeros(3)
@@ -292,9 +287,7 @@ STEEPEST = 0.1  # cosine of the steepest ground that gravity is believed for, 84
 class Feet:
     """The f feet of a robot: flat soles (with corners) or point feet (with a ball's radius).
 
-    Args:
-        tolerance: m, above the lowest point of all feet, up to which a foot is in contact.
-        threshold: N, force from which a foot is in contact.
+    A foot is in contact up to a tolerance, m, above the lowest point of all, or from a force, N.
 
     Attributes:
         names: the f sole frames.

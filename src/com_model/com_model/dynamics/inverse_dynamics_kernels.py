@@ -157,10 +157,7 @@ def newton_euler(
 
     Args:
         robot: (B, COLUMNS) packed.
-        q: (n,) rad or m.
-        qd: (n,) its derivative.
-        qdd: (n,) its second derivative.
-        root: The root's motion.
+        q, qd, qdd: (n,) rad or m, and their derivatives.
         bodies: (B, PASS_COLUMNS), result: row 0 has in FORCE, TORQUE the wrench on the root.
         tau: (n,) result, N m or N.
     """

@@ -17,7 +17,7 @@ Given = ArrayLike | None  # an argument with a default
 def link_poses(
     model: RobotModel, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
 ) -> tuple[Array, Array]:
-    """Computes the poses of all links.
+    """Computes the poses of all links, in the order of model.link_names.
 
     Over each joint with position s, axis a (child frame) and constant pose (R_0, d) in its parent:
       R_world_child = R_world_parent R_0 Rot(a, s),  p_child = p_parent + R_world_parent d
@@ -25,15 +25,13 @@ def link_poses(
 
     Args:
         q: (n,) joint positions, rad or m, in the order of model.joint_names.
-        R_world_root: (3, 3) orientation of the root link; identity by default.
+        R_world_root: (3, 3) orientation of the root link, identity by default; ComModelError where
+            it is no rotation.
         p_world_root: (3,) m, position of the root link's frame; zero by default.
 
     Returns:
         R (L, 3, 3) with R[i] = R_world_link, and p (L, 3) m, origins of the link frames in the
-        world, in the order of model.link_names. NaN in q makes the links below that joint NaN.
-
-    Raises:
-        ComModelError: R_world_root is not a rotation.
+        world. NaN in q makes the links below that joint NaN.
     """
     R_body, p_body = body_poses(model.bodies, model.check_q(q), R_world_root, p_world_root)
     body = model.bodies.body_of_link

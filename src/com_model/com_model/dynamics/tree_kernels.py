@@ -42,12 +42,8 @@ def set_poses(q: Array, tree: Any, path: Indices | range, R: Array, p: Array) ->
       R_b = R_parent R_0 Rot(a, s),  p_b = p_parent + R_parent d      (revolute)
       R_b = R_parent R_0,            p_b = p_parent + R_parent d + R_b a s   (prismatic)
 
-    Args:
-        q: (n,) joint positions, rad or m.
-        tree: A Tree, or another NamedTuple that has its fields.
-        path: Bodies, ascending, without the root.
-        R: (B, 3, 3) orientations; the root's is set.
-        p: (B, 3) m, origins; likewise.
+    q (n,) is in rad or m; the tree is a Tree, or another NamedTuple that has its fields; the path
+    has bodies, ascending, without the root, whose pose in R (B, 3, 3), p (B, 3) m is set.
     """
     turn, aligned, travel = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     for b in path:

@@ -21,13 +21,9 @@ _SLIVER = 1e-10  # of the extent: corners that stand out by less are none
 def convex_hull(points: Array, resolution: float = 0.0) -> Array:
     """Finds the convex hull in the plane, counter-clockwise (monotone chain, [Andrew 1979]).
 
-    Args:
-        points: (m, 2), m at least 1.
-        resolution: Corners that stand out by no more are none; nor are those by 1e-10 of the
-            extent.
-
-    Returns:
-        (k, 2) corners, without points on the edges; k = 1 or 2 where all are one or in line.
+    Of points (m, 2), m at least 1, it has (k, 2) corners, none of them on an edge; k = 1 or 2 where
+    all are one or in line. Corners that stand out by no more than the resolution, or 1e-10 of the
+    extent, are none.
     """
     tolerance = max(_SLIVER * float(np.ptp(points, axis=0).max()), resolution)
     ordered: list[Point] = sorted({(x, y) for x, y in points.tolist()})

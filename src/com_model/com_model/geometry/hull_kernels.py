@@ -24,14 +24,10 @@ def set_order(points: Array, order: Indices) -> None:
 
 @njit
 def set_hull(points: Array, corners: Array) -> int:
-    """Finds the convex hull, counter-clockwise, by monotone chains ([Andrew 1979]).
+    """Finds the hull of points (m, 2), counter-clockwise, by monotone chains ([Andrew 1979]).
 
-    Args:
-        points: (m, 2), at least one.
-        corners: (2 m + 1, 2), the first rows are set.
-
-    Returns:
-        The number of corners: 1 or 2 where all points are one or in line.
+    Sets the first rows of corners (2 m + 1, 2); gives their number, 1 or 2 where all points are one
+    or in line.
     """
     m = points.shape[0]
     order = np.empty(m, np.int64)

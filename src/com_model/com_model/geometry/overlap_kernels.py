@@ -32,13 +32,9 @@ class HullArrays(NamedTuple):
 def set_overlaps(
     hulls: HullArrays, pairs: Indices, R: Array, p: Array, margin: float, result: NDArray[np.bool_]
 ) -> None:
-    """Finds which pairs are nearer to each other than a margin.
+    """Sets in result (N, K) which pairs (K, 2) are nearer to each other than a margin.
 
-    Args:
-        pairs: (K, 2) of them.
-        R: (N, B, 3, 3) orientations of the bodies in N configurations.
-        p: (N, B, 3) m, their origins.
-        result: (N, K) is set.
+    R (N, B, 3, 3) and p (N, B, 3) m are the poses of the bodies in N configurations.
     """
     for n in range(R.shape[0]):
         for k in range(pairs.shape[0]):
@@ -87,12 +83,8 @@ def distance(A: Array, B: Array, enough: float) -> float:
 def nearest(points: Array, weights: Array, count: int) -> int:
     """Sets the weights of the point of a simplex nearest to the origin; points without are dropped.
 
-    Args:
-        points: (4, 3), the first `count` are the simplex; those that stay come first.
-        weights: (4,) of a point in it, of which the last one's is 0.
-
-    Returns:
-        How many stay.
+    The first `count` of points (4, 3) are the simplex; those that stay come first, and their number
+    is given. The weights (4,) are of a point in it, that of the last one is 0.
     """
     while True:
         gram = points[:count] @ points[:count].T + 1.0

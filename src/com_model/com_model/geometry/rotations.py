@@ -35,14 +35,9 @@ def rotation_from_rpy(rpy: Sequence[float]) -> Array:
 
 
 def rotations_about(axes: Array, angles: Array) -> Array:
-    """Rotations about unit axes, Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2 (Rodrigues).
+    """Rotations (B, 3, 3) about unit axes (B, 3) by angles (B,), rad; identity for a zero axis.
 
-    Args:
-        axes: (B, 3) unit vectors; a zero one gives the identity.
-        angles: (B,) rad.
-
-    Returns:
-        (B, 3, 3).
+    Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2 (Rodrigues)
     """
     x, y, z = axes.T
     zero = np.zeros_like(x)

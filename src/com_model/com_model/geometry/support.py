@@ -76,16 +76,14 @@ class SupportPolygon(FrozenArrays):
         p: ArrayLike,
         corners: Sequence[ArrayLike],
         normal: ArrayLike | None = None,
-        gravity: ArrayLike | None = None,
     ) -> "SupportPolygon":
-        """Builds the polygon of the soles that stand on the ground; see from_points.
+        """Builds the polygon of f soles that stand on the ground; see from_points.
 
         Args:
             R: (f, 3, 3) orientations of the sole frames, z out of the ground.
             p: (f, 3) m, origins of the sole frames, on the soles.
             corners: Per sole (k, 2) m, corners in the x and y of its frame; empty for a point foot.
             normal: (3,) direction out of the ground; the mean of the soles' z by default.
-            gravity: As in from_points.
         """
         R, p = as_array("R", R, (None, 3, 3)), as_array("p", p, (None, 3))
         if not len(R) == len(p) == len(corners):
@@ -97,7 +95,7 @@ class SupportPolygon(FrozenArrays):
         ]
         if normal is None:
             normal = R[:, :, 2].sum(axis=0) if len(R) else (0.0, 0.0, 1.0)
-        return cls.from_points(np.concatenate([np.zeros((0, 3)), *points]), normal, gravity)
+        return cls.from_points(np.concatenate([np.zeros((0, 3)), *points]), normal)
 
     def project(self, point: ArrayLike) -> Array:
         """Projects points (3,) or (N, 3) m vertically onto the ground; NaN stays NaN."""
@@ -130,17 +128,10 @@ def sole_points(R: Array, p: Array, corners: ArrayLike, name: str = "corners") -
 
 
 def fit_plane(points: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0)) -> tuple[Array, Array]:
-    """Fits a plane to points by least squares of the distances to it.
+    """Fits a plane to points (m, 3) m by least squares of the distances to it.
 
-    Args:
-        points: (m, 3) m, at least three that are not on a line.
-        up: (3,) the side that the normal is to point to.
-
-    Returns:
-        The mean of the points (3,) m, and the unit normal (3,).
-
-    Raises:
-        GeometryError: Fewer than three points, all on a line, or not finite.
+    Gives the mean of the points (3,) m, and the unit normal (3,) to the side of up. Raises
+    GeometryError for fewer than three points, all on a line, or not finite.
     """
     points = as_array("points", points, (None, 3))
     side = _direction("up", up)

@@ -70,9 +70,7 @@ def add_cross(a: Array, b: Array, scale: float, out: Array) -> None:
 def set_rotation(axis: Array, angle: float, out: Array) -> None:
     """Sets out (3, 3) to Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2 (Rodrigues).
 
-    Args:
-        axis: (3,) unit axis a; a zero one gives the identity.
-        angle: s, rad.
+    The axis a (3,) is a unit vector, a zero one gives the identity; the angle s is in rad.
     """
     s, v = sin(angle), 1.0 - cos(angle)
     x, y, z = axis[0], axis[1], axis[2]

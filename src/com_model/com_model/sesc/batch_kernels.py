@@ -169,12 +169,8 @@ def pull_block(robot: Array, tree: Tree, lanes: Array, saved: Array, below: Arra
 @njit
 def push_chained(robot: Array, k: int, lane: Array, frame: Array) -> None:
     """Takes frame (9 rows) from the axes of the parent of body k to its own; sets its columns."""
-    turn, slide, tilt_c, tilt_s = (
-        robot[TURN, k],
-        robot[SLIDE, k],
-        robot[COS_TILT, k],
-        robot[SIN_TILT, k],
-    )
+    turn, slide = robot[TURN, k], robot[SLIDE, k]
+    tilt_c, tilt_s = robot[COS_TILT, k], robot[SIN_TILT, k]
     for b in range(BLOCK):
         s, c = lane[SINE + b], lane[COSINE + b]
         u, v = -turn * lane[SUM_Y + b], turn * lane[SUM_X + b]
@@ -248,17 +244,9 @@ def store_jacobian(tree: Tree, owners: Indices, lanes: Array, jacobian: Array) -
 
 @compiled(nogil=True)
 def com_of_many(Q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
-    """Computes the centres of mass of N configurations.
+    """Sets com (N, 3) m of configurations Q (N, n), rad or m, with the root at R (3, 3), p (3,) m.
 
-    Args:
-        Q: (N, n) joint positions, rad or m.
-        robot: (ROWS, at least B).
-        R: (3, 3) orientation of the root in the world, the same for all.
-        p: (3,) m, its position.
-        com: (N, 3) m, set to the centres of mass in the world.
-
-    Returns:
-        Whether R is a rotation.
+    Gives whether R is a rotation.
     """
     tree = tree_of(robot)
     count = len(tree.parent)
@@ -276,19 +264,7 @@ def com_of_many(Q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
 def com_and_jacobian_of_many(
     Q: Array, robot: Array, R: Array, p: Array, com: Array, jacobian: Array
 ) -> bool:
-    """Computes the centres of mass of N configurations and their Jacobians.
-
-    Args:
-        Q: (N, n) joint positions, rad or m.
-        robot: (ROWS, at least B).
-        R: (3, 3) orientation of the root in the world, the same for all.
-        p: (3,) m, its position.
-        com: (N, 3) m, set to the centres of mass in the world.
-        jacobian: (N, 3, n) m or 1, set.
-
-    Returns:
-        Whether R is a rotation.
-    """
+    """Computes com_of_many, and sets jacobian (N, 3, n) m or 1."""
     tree = tree_of(robot)
     count = len(tree.parent)
     lanes, saved = np.empty((count, LANE)), np.empty((count, MATRIX))

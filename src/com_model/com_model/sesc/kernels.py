@@ -65,11 +65,7 @@ COS_4, COS_5, COS_6 = -2.7557317266186513e-07, 2.0876145106497293e-09, -1.138254
 def sincos(angle: float) -> tuple[float, float]:
     """Computes sine and cosine without a branch, so that a loop over it runs in vector registers.
 
-    Args:
-        angle: rad, |angle| <= FAR; NaN and infinity give NaN.
-
-    Returns:
-        sine, cosine: both to 1.2e-16 absolute.
+    Both are to 1.2e-16 absolute for |angle| <= FAR, rad; NaN and infinity give NaN.
     """
     quarters = (angle * TWO_OVER_PI + ROUNDER) - ROUNDER
     r = ((angle - quarters * HALF_PI_1) - quarters * HALF_PI_2) - quarters * HALF_PI_3
@@ -115,16 +111,9 @@ def take(R: Array) -> Nine:
 
 @njit
 def place_root(robot: Array, R: Array, p: Array, frame: Array) -> bool:
-    """Puts the root somewhere.
+    """Puts the root at R (3, 3), p (3,) m in the world; whether R is a rotation (to 1e-6).
 
-    Args:
-        robot: (ROWS, at least B).
-        R: (3, 3) orientation of the root in the world.
-        p: (3,) m, its position.
-        frame: (12,), set to the root's aligned axes in the world, by rows, and to p.
-
-    Returns:
-        Whether R is orthonormal (to 1e-6) and right-handed.
+    frame (12,) is set to the root's aligned axes in the world, by rows, and to p.
     """
     fine = True
     for i in range(3):
@@ -187,8 +176,7 @@ def pull(q: Array, robot: Array) -> None:
 def tilted(x: float, y: float, z: float, robot: Array, k: int) -> Row:
     """Takes one row of R_parent, (x, y, z), through chained body k, whose C is a turn about x.
 
-    Returns:
-        The row of R (three numbers), and of X the first two; its third is that of R.
+    Gives the row of R (three numbers), and of X the first two; its third is that of R.
     """
     c, s = robot[COSINES, k], robot[SINES, k]
     tilt_c, tilt_s = robot[COS_TILT, k], robot[SIN_TILT, k]
@@ -280,12 +268,9 @@ def com_of_one(q: Array, robot: Array, com: Array) -> None:
 
 @compiled()
 def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
-    """Computes the centre of mass and its Jacobian in the root's frame.
+    """Computes the centre of mass, as com_of_one, and its Jacobian in the root's frame.
 
     Args:
-        q: (n,) joint positions, rad or m.
-        robot: (ROWS, B rounded up to a multiple of 8); the last rows are overwritten.
-        com: (3,) m, set to the centre of mass.
         jacobian: (3, n) for the joints alone, or (3, 6 + n) with the root's linear and angular
             velocity first; set.
     """
@@ -295,11 +280,7 @@ def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array)
 
 @compiled()
 def com_of_placed(q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
-    """Computes the centre of mass in the world: com_of_one with the root at R (3, 3), p (3,) m.
-
-    Returns:
-        Whether R is a rotation.
-    """
+    """Computes com_of_one with the root at R (3, 3), p (3,) m; whether R is a rotation."""
     fine = place_root(robot, R, p, robot[AXES:, 0])
     find_com(q, robot, com)
     return fine
@@ -309,11 +290,7 @@ def com_of_placed(q: Array, robot: Array, R: Array, p: Array, com: Array) -> boo
 def com_and_jacobian_of_placed(
     q: Array, robot: Array, R: Array, p: Array, com: Array, jacobian: Array
 ) -> bool:
-    """Computes both in the world: com_and_jacobian_of_one with the root at R (3, 3), p (3,) m.
-
-    Returns:
-        Whether R is a rotation.
-    """
+    """Computes com_and_jacobian_of_one with the root at R, p; whether R is a rotation."""
     fine = place_root(robot, R, p, robot[AXES:, 0])
     find_jacobian(q, robot, com, jacobian)
     return fine

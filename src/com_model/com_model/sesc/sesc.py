@@ -65,10 +65,9 @@ class Sesc:
         self.parameters.setflags(write=False)
 
     def com(self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None) -> Array:
-        """Computes the centre of mass, p_root + sum of R_k r_k ([Cotton] eqs 3, 7).
+        """Computes the centre of mass (3,) m, p_root + sum of R_k r_k ([Cotton] eqs 3, 7).
 
-        Returns:
-            (3,) m, in the world; in the root link's frame if no pose is given.
+        It is in the world; in the root link's frame if no pose is given.
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
@@ -84,14 +83,11 @@ class Sesc:
     def com_and_jacobian(
         self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
     ) -> tuple[Array, Array]:
-        """Computes the centre of mass and its derivatives by the joints.
+        """Computes the CoM (3,) m and its derivatives by the joints (3, n), m or 1, in world axes.
 
         Column of a revolute joint j: z_j x (sum over its subtree of R_k r_k), with z_j its axis
         ([Cotton] eq. 9); of a prismatic one: z_j M_j / M. What mimic joints do, times their
         multipliers, is added to the column of the joint that they follow.
-
-        Returns:
-            The centre of mass (3,) m, and the Jacobian (3, n), m or 1, in world axes.
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
@@ -108,14 +104,10 @@ class Sesc:
     def com_and_floating_jacobian(
         self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
     ) -> tuple[Array, Array]:
-        """Computes the centre of mass and its Jacobian with the motion of the root.
+        """Computes the CoM (3,) m and its Jacobian (3, 6 + n) with the motion of the root.
 
-        Its velocity is jacobian @ (v_world_root, w_world_root, qd): the columns are
+        Its velocity is jacobian @ (v_world_root, w_world_root, qd), world axes: the columns are
         [1, -[CoM - p_root]x, joints as in com_and_jacobian].
-
-        Returns:
-            The centre of mass (3,) m, and the Jacobian (3, 6 + n): columns of the root's linear
-            velocity (world axes), its angular velocity (world axes), the joints.
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
@@ -140,14 +132,12 @@ class Sesc:
     ) -> Array:
         """Computes the velocity of the centre of mass, v + w x (CoM - p_root) + J qd.
 
-        Args:
-            q: As in com; also R_world_root and p_world_root.
-            qd: (n,) joint velocities, rad/s or m/s.
-            v_world_root: (3,) m/s, velocity of the root's origin, world axes; zero by default.
-            w_world_root: (3,) rad/s, its angular velocity, world axes; zero by default.
+        All vectors are in world axes, (3,) m/s and rad/s.
 
-        Returns:
-            (3,) m/s, world axes.
+        Args:
+            qd: (n,) joint velocities, rad/s or m/s.
+            v_world_root: Velocity of the root's origin; zero by default.
+            w_world_root: Its angular velocity; zero by default.
         """
         rates = np.zeros(6 + self.model.n_joints)
         rates[6:] = self.model.check_q(qd, "qd")
@@ -169,11 +159,7 @@ class Sesc:
     def com_and_jacobian_batch(
         self, Q: ArrayLike, threads: int = 1, R_world_root: Given = None, p_world_root: Given = None
     ) -> tuple[Array, Array]:
-        """Computes the centres of mass of N configurations and their Jacobians.
-
-        Returns:
-            (N, 3) m, and (N, 3, n) with the columns of com_and_jacobian.
-        """
+        """Computes the CoMs (N, 3) m of N configurations and their Jacobians (N, 3, n)."""
         Q = self._configurations(Q)
         com, jacobian = np.empty((len(Q), 3)), np.empty((len(Q), *self._shape))
         kernel = "com_and_jacobian_of_many"
@@ -181,12 +167,9 @@ class Sesc:
         return com, jacobian
 
     def parameters_at(self, q: ArrayLike) -> Array:
-        """Computes the chain's vectors at a configuration; only prismatic joints change them.
+        """Computes r_k (K, 3) m in the frame of link k; only prismatic joints change them.
 
         r_k = (m_k c_k + sum over the children j of M_j (d_j + travel of j)) / M  ([Cotton] eq. 5)
-
-        Returns:
-            (K, 3) m, r_k in the frame of link k.
         """
         bodies, vectors = self.model.bodies, self._vectors.copy()
         q = np.append(self.model.check_q(q), 0.0)
@@ -197,10 +180,9 @@ class Sesc:
         return vectors
 
     def chain(self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None) -> Array:
-        """Computes the points of the chain, p_root + partial sums of R_k r_k.
+        """Computes the points of the chain (K + 1, 3) m, p_root + partial sums of R_k r_k.
 
-        Returns:
-            (K + 1, 3) m: the root link's origin first, the centre of mass last.
+        The root link's origin is the first, the centre of mass the last.
         """
         q = self.model.check_q(q)
         R, p = body_poses(self.model.bodies, q, R_world_root, p_world_root)
@@ -271,13 +253,10 @@ PARALLEL = 1e-15  # sine of the angle between two axes below which they count as
 
 
 def sesc_vectors(bodies: Bodies) -> Array:
-    """Computes the SESC vectors without the travels of prismatic joints.
+    """Computes the SESC vectors (B, 3) m, without the travels of prismatic joints.
 
     r_k = (m_k c_k + sum over the children j of M_j d_j) / M  ([Cotton] eq. 5, for any tree), with
     m_k c_k the first moment of body k, M_j the mass of subtree j, d_j the origin of its joint.
-
-    Returns:
-        (B, 3) m, in the bodies' frames.
     """
     moments = np.array(bodies.first_moment)
     np.add.at(moments, bodies.parent[1:], bodies.subtree_mass[1:, None] * bodies.d[1:])
@@ -290,10 +269,8 @@ def pack(bodies: Bodies) -> Array:
     With A_k the rotation from aligned to own axes of body k, the constant rotation between bodies
     becomes C_k = A_parent^T R_k A_k. The turn of A_k about z is free: it is chosen such that the
     next body, if it hangs on this one, has C = (turn about x) (turn about z), of which the second
-    is added to its joint angle. Such a body is "chained".
-
-    Returns:
-        (kernels.ROWS, B rounded up to a multiple of 8); rows as named in com_model.sesc.kernels.
+    is added to its joint angle. Such a body is "chained". The rows (kernels.ROWS, B rounded up to a
+    multiple of 8) are named in com_model.sesc.kernels.
     """
     count = bodies.count
     robot = np.zeros((kernels.ROWS, -(-count // 8) * 8))

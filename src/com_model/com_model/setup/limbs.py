@@ -115,9 +115,8 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
         )
     groups = {leg.name: tree.joints((*leg.bodies, *leg.others)) for leg in legs}
     trunk, upper = find_upper_body(tree, hips, own, kind == HUMANOID)
-    return Limbs(
-        kind, trunk, hips, legs, tree.R_root_robot, groups | upper, tree.height, tuple(doubts)
-    )
+    groups |= upper
+    return Limbs(kind, trunk, hips, legs, tree.R_root_robot, groups, tree.height, tuple(doubts))
 
 
 def _named_legs(tree: BodyTree, chains: list[list[int]], kind: str) -> tuple[Leg, ...]:
@@ -159,14 +158,8 @@ def _asymmetries(tree: BodyTree, legs: tuple[Leg, ...]) -> list[str]:
     """Sentences on legs that have no mirror image; also on names that contradict the side."""
     doubts = []
     for leg in legs:
-        pairs = [
-            other
-            for other in legs
-            if other.side != leg.side
-            and len(other.bodies) == len(leg.bodies)
-            and tree.mirrored(leg.bodies[0], other.bodies[0])
-        ]
-        if not pairs:
+        others = [o for o in legs if o.side != leg.side and len(o.bodies) == len(leg.bodies)]
+        if not any(tree.mirrored(leg.bodies[0], other.bodies[0]) for other in others):
             doubts.append(f"{leg.name} has no mirror image on the other side of the root's y = 0")
         side, end = _named_place(tree, leg)
         if (side and side != leg.side) or (end and leg.end and end != leg.end):

@@ -82,6 +82,11 @@ def contact_points(R: Array, p: Array, leg: Leg, sole: Sole) -> Array:
     return np.asarray(points - [0.0, 0.0, sole.radius])
 
 
+def _middles(points: Sequence[Array]) -> Array:
+    """Middles (legs, 3) of the boxes around the points of each foot."""
+    return np.array([0.5 * (c.min(axis=0) + c.max(axis=0)) for c in points])
+
+
 class _Stance:
     def __init__(self, model: RobotModel, limbs: Limbs, soles: Sequence[Sole]) -> None:
         self.model, self.limbs, self.soles = model, limbs, soles
@@ -101,9 +106,8 @@ class _Stance:
     def solve(self) -> Standing:
         lower, upper = self.lower[self.joints], self.upper[self.joints]
         x0 = np.clip(self.start[self.joints], lower + 1e-9, upper - 1e-9)
-        result = least_squares(
-            self._residuals, x0, bounds=(lower, upper), x_scale="jac", max_nfev=200
-        )
+        limits, fit = (lower, upper), self._residuals
+        result = least_squares(fit, x0, bounds=limits, x_scale="jac", max_nfev=200)
         q = self._posture(result.x).round(4)
         R, p, com, points = self._state(q)
         ground = float(np.mean([c[:, 2].min() for c in points]))
@@ -140,7 +144,7 @@ class _Stance:
         q = self._posture(x)
         R, p, com, points = self._state(q)
         legs, soles = self.limbs.legs, self.soles
-        middles = np.array([0.5 * (c.min(axis=0) + c.max(axis=0)) for c in points])
+        middles = _middles(points)
         hips = np.array([p[leg.bodies[0]] for leg in legs])
         turns = [
             (R[leg.foot] @ sole.R_body)[[2, 2, 1], [0, 1, 0]]
@@ -161,16 +165,11 @@ class _Stance:
 
     def _lateral_places(self) -> Array:
         """Y (legs,) m of the soles' middles: as they hang, farther apart where soles need room."""
-        pairs = list(zip(self.limbs.legs, self.soles, strict=True))
+        pairs = zip(self.limbs.legs, self.soles, strict=True)
         points = [contact_points(self.R0, self.p0, leg, sole) for leg, sole in pairs]
-        y = np.array([0.5 * (c[:, 1].min() + c[:, 1].max()) for c in points])
-        half = np.array(
-            [
-                0.5 * np.ptp(c[:, 1]) + sole.radius
-                for c, (_, sole) in zip(points, pairs, strict=True)
-            ]
-        )
-        least = half + 0.5 * GAP * self.limbs.height
+        y = _middles(points)[:, 1]
+        half = np.array([0.5 * np.ptp(c[:, 1]) for c in points])
+        least = half + [sole.radius for sole in self.soles] + 0.5 * GAP * self.limbs.height
         hips = np.array([self.p0[leg.bodies[0]][1] for leg in self.limbs.legs])
         signs = np.array([1.0 if leg.side == "left" else -1.0 for leg in self.limbs.legs])
         wide = np.abs(hips) if self.limbs.kind == QUADRUPED else np.zeros(len(hips))
@@ -179,12 +178,9 @@ class _Stance:
     def pitch_joints(self, leg: Leg) -> list[int]:
         """Bodies of a leg whose joints turn about the lateral axis."""
         axes = np.einsum("bij,bj->bi", self.R0, self.model.bodies.axis)
-        independent = self.model.bodies.joint_names
-        return [
-            b
-            for b in leg.bodies
-            if abs(axes[b, 1]) > LATERAL and independent[b] in self.model.joint_names
-        ]
+        names = self.model.bodies.joint_names
+        lateral = [b for b in leg.bodies if abs(axes[b, 1]) > LATERAL]
+        return [b for b in lateral if names[b] in self.model.joint_names]
 
     def _knee(self, leg: Leg, sole: Sole) -> tuple[int, float]:
         """Index in q of the knee and the angle it is to have.
@@ -205,13 +201,12 @@ class _Stance:
         axis = float((self.R0[body] @ bodies.axis[body])[1])
         inwards = -1.0 if leg.end == "front" else 1.0  # of the knee itself, forwards is 1
         sign = inwards * float(np.sign(axis))
-        if min(upper, -lower) < 0.8 * BEND[self.limbs.kind] or abs(upper + lower) > 0.3 * (
-            upper - lower
-        ):
+        bend, uneven = BEND[self.limbs.kind], abs(upper + lower) > 0.3 * (upper - lower)
+        if uneven or min(upper, -lower) < 0.8 * bend:
             sign = 1.0 if upper > -lower else -1.0
         if best == 0:
             return index, float(self.rest[index])
-        return index, float(np.clip(sign * BEND[self.limbs.kind], lower, upper))
+        return index, float(np.clip(sign * bend, lower, upper))
 
     def _start(self, knees: Sequence[tuple[int, float]]) -> Array:
         """The knees bent, hips and ankles by half of it the other way."""
@@ -239,9 +234,7 @@ class _Stance:
             tilt = np.arccos(np.clip((R[leg.foot] @ sole.R_body)[2, 2], -1.0, 1.0))
             if sole.flat and tilt > TILTED:
                 doubts.append(f"the sole of {leg.name} is tilted by {np.degrees(tilt):.1f} deg")
-        away = (
-            com[:2] - np.mean([0.5 * (c.min(axis=0) + c.max(axis=0)) for c in points], axis=0)[:2]
-        )
+        away = com[:2] - _middles(points)[:, :2].mean(axis=0)
         if np.abs(away).max() > 10.0 * LEVEL:
             x, y = 1e3 * away
             doubts.append(f"the CoM is {x:+.0f} mm ahead and {y:+.0f} mm left of the feet's middle")

@@ -51,19 +51,13 @@ def find_imu(model: RobotModel, limbs: Limbs) -> Sensor:
 def find_wrench(model: RobotModel, sole: Sole, foot: int) -> Sensor:
     """Finds the force-torque sensor of a foot, a moving body: at its ankle or beyond."""
     bodies = model.bodies
-    here = {
-        link
-        for i, link in enumerate(model.link_names)
-        if int(bodies.body_of_link[i]) in (foot, int(bodies.parent[foot]))
-    }
-    declared = [link for link, kind in _declared(model) if _FORCE.search(kind) and link in here]
-    named = [
-        link
-        for i, link in enumerate(model.link_names)
-        if int(bodies.body_of_link[i]) == foot and _FORCE.search(link)
-    ]
-    if declared or named:
-        return Sensor([*declared, *named][0], "")
+    body_of = dict(zip(model.link_names, bodies.body_of_link.tolist(), strict=True))
+    here = (foot, int(bodies.parent[foot]))
+    found = [link for link, kind in _declared(model) if _FORCE.search(kind)]
+    found = [link for link in found if body_of[link] in here]
+    found += [link for link, body in body_of.items() if body == foot and _FORCE.search(link)]
+    if found:
+        return Sensor(found[0], "")
     doubt = "the URDF names no force-torque sensor: give its topic, frame and sign"
     return Sensor(sole.own_link or sole.link, doubt)
 

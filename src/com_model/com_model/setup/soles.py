@@ -27,7 +27,6 @@ WIDEST_BALL = 0.25  # of the last bone's length, radius
 class Sole:
     """A foot; a point foot has a radius and no corners."""
 
-    leg: str  # name of its leg
     link: str  # the link in whose frame R and p are
     R: Array  # (3, 3) R_link_sole: z out of the ground, x forwards
     p: Array  # (3,) m, origin of the sole frame, below the ankle; of a point foot the ball's center
@@ -47,10 +46,8 @@ class Sole:
 def find_sole(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array, kind: str) -> Sole:
     """Finds the sole of a leg.
 
-    Args:
-        R: (B, 3, 3) orientations of the moving bodies in the neutral posture, root link's axes.
-        p: (B, 3) m, their origins.
-        kind: Of the robot: the feet of quadrupeds are points unless they are much wider.
+    R (B, 3, 3) and p (B, 3) m are the poses of the moving bodies in the neutral posture, root
+    link's axes; the feet of quadrupeds (kind) are points unless they are much wider.
     """
     foot = leg.foot
     length = sum(
@@ -96,11 +93,8 @@ def _flat_sole(
     on_sole = points[heights > heights.max() - THICKNESS]
     R_sole = _sole_axes(-down, R)
     flat = on_sole @ R_sole[:, :2]
-    if (
-        len(flat) < 3
-        or min(np.ptp(flat, axis=0)) < narrowest
-        or max(np.ptp(flat, axis=0)) < shortest
-    ):
+    extent = np.ptp(flat, axis=0)
+    if len(flat) < 3 or extent.min() < narrowest or extent.max() < shortest:
         return None
     origin = heights.max() * down  # below the body's origin, which is the ankle
     outline = _simplify(convex_hull(flat - origin @ R_sole[:, :2], 1e-3))
@@ -218,4 +212,4 @@ def _in_link(
     i = model.link_index(link)
     R_link, p_link = bodies.R_body_link[i], bodies.p_body_link[i]
     R_in, p_in = R_link.T @ R, R_link.T @ (p - p_link)
-    return Sole(leg.name, link, R_in, p_in, corners, radius, own, R, p, doubts)
+    return Sole(link, R_in, p_in, corners, radius, own, R, p, doubts)

@@ -178,16 +178,9 @@ def summary(setup: RobotSetup) -> str:
             shape = f"ball of {1e3 * sole.radius:.1f} mm"
         side = " ".join(word for word in (foot.leg.side, foot.leg.end) if word)
         rows.append((foot.name, f"{side}: {shape}, on {sole.own_link or sole.link}"))
-    height = standing.com[2] - standing.ground
-    knees = np.degrees(standing.bend)
-    rows += [
-        ("IMU", setup.imu.link or "not found"),
-        (
-            "posture",
-            f"CoM {height:.3f} m high, {1e3 * setup.margin:.0f} mm inside the support, "
-            f"knees at {knees:.0f} deg",
-        ),
-    ]
+    posture = f"CoM {standing.com[2] - standing.ground:.3f} m high, {1e3 * setup.margin:.0f} mm "
+    posture += f"inside the support, knees at {np.degrees(standing.bend):.0f} deg"
+    rows += [("IMU", setup.imu.link or "not found"), ("posture", posture)]
     for name, sizes in (("walking", setup.walking), ("trot", setup.trot)):
         if sizes:
             rows.append((name, ", ".join(f"{key} {value:g}" for key, value in sizes.items())))

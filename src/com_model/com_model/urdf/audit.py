@@ -150,15 +150,12 @@ def _check_scale(model: RobotModel, scale_mass: float | None) -> list[Issue]:
     if scale_mass is None:
         return []
     missing = scale_mass - model.mass
-    part = abs(missing) / scale_mass
-    message = (
-        f"the URDF has {model.mass:.3f} kg, the scale shows {scale_mass:.3f} kg: "
-        f"{abs(missing):.3f} kg ({part:.1%}) too {'little' if missing > 0 else 'much'}"
-    )
+    part, way = abs(missing) / scale_mass, "much"
+    fix = "Look for parts that are counted twice or were taken off the robot"
     if missing > 0:
-        fix = "Add what the drawing left out: battery, cables, covers, payload"
-    else:
-        fix = "Look for parts that are counted twice or were taken off the robot"
+        way, fix = "little", "Add what the drawing left out: battery, cables, covers, payload"
+    message = f"the URDF has {model.mass:.3f} kg, the scale shows {scale_mass:.3f} kg: "
+    message += f"{abs(missing):.3f} kg ({part:.1%}) too {way}"
     severity = "error" if part > 0.05 else "warning" if part > 0.01 else "info"
     return [Issue(severity, "total mass", message, fix if part > 0.01 else "Nothing to do")]
 
@@ -318,13 +315,10 @@ def _check_symmetry(model: RobotModel) -> list[Issue]:
 
 
 def left_right_pairs(names: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs names that differ in nothing but left and right.
+    """Pairs names that differ in nothing but left and right: indices, each in at most one pair.
 
     Words left and right are exchanged in any case, all of them at once; the letters l and r where
     they start or end a word (l_foot, FL_hip, RLEG_1, armL).
-
-    Returns:
-        Indices of left and right, each name in at most one pair.
     """
     index = {name: i for i, name in enumerate(names)}
     pairs: list[tuple[int, int]] = []

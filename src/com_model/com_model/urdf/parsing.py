@@ -156,22 +156,9 @@ def _joint(node: Node) -> Joint:
         lines = " and ".join(str(axis.line) for axis in axes[:2])
         problem = f"has <axis> twice, on lines {lines}: the first counts, as in ROS"
         warnings.append((problem, "Keep the right one and delete the other"))
-    return Joint(
-        name=name,
-        element=str(node),
-        kind=kind,
-        parent=parent,
-        child=child,
-        R=R,
-        d=d,
-        axis=_axis(node, kind),
-        lower=lower,
-        upper=upper,
-        velocity=velocity,
-        effort=effort,
-        mimic=_mimic(node) if kind != "fixed" else None,
-        warnings=tuple(warnings),
-    )
+    axis, mimic = _axis(node, kind), _mimic(node) if kind != "fixed" else None
+    place, motion = (parent, child, R, d), (axis, lower, upper, velocity, effort)
+    return Joint(name, str(node), kind, *place, *motion, mimic, tuple(warnings))
 
 
 def _axis(node: Node, kind: str) -> Array:

@@ -48,19 +48,19 @@ class Node:
         return f"{shown} (line {self.line})"
 
 
-def read_bounded(path: str | os.PathLike[str], what: str = "URDF") -> bytes:
+def read_bounded(path: str | os.PathLike[str]) -> bytes:
     """Reads a regular file of at most MAX_BYTES; else a UrdfError says what is wrong."""
     file = Path(path)
     element = f"file {quote_path(str(file))}"
     try:
         if not file.is_file():
             problem = "is not a regular file" if file.exists() else "does not exist"
-            raise UrdfError(problem, element, f"Give the path of a {what} file")
+            raise UrdfError(problem, element, "Give the path of a URDF file")
         with file.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        fix = f"Give the path of a {what} file that this user may read"
+        fix = "Give the path of a URDF file that this user may read"
         raise UrdfError(f"cannot be read: {reason}", element, fix) from error
     _check_size(len(data), element)
     return data

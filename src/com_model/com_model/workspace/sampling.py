@@ -183,13 +183,10 @@ class StandingReach(FrozenArrays):
 
     def over_edges(self) -> dict[str, float]:
         """How far the projection comes beyond the support polygon, m (to no edge: negative)."""
-        reach, edge = self.points[:, :2], self.support
-        return {
-            "front": float(reach[:, 0].max() - edge[:, 0].max()),
-            "back": float(edge[:, 0].min() - reach[:, 0].min()),
-            "left": float(reach[:, 1].max() - edge[:, 1].max()),
-            "right": float(edge[:, 1].min() - reach[:, 1].min()),
-        }
+        beyond = self.points[:, :2].max(axis=0) - self.support.max(axis=0)
+        behind = self.support.min(axis=0) - self.points[:, :2].min(axis=0)
+        far = beyond[0], behind[0], beyond[1], behind[1]
+        return dict(zip(("front", "back", "left", "right"), map(float, far), strict=True))
 
 
 def reach_on_foot(
