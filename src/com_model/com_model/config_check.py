@@ -43,9 +43,9 @@ def check_config(
     if config.feet:
         check.standing()
         check.legs()
-    check.sensors()
-    check.groups()
-    check.shapes(urdf_path)
+        check.sensors()
+        check.groups()
+        check.shapes(urdf_path)
     return tuple(check.issues)
 
 
@@ -270,9 +270,10 @@ class _Check:
     # --- shapes ----------------------------------------------------------------------------------
     def shapes(self, urdf_path: str | os.PathLike[str] | None) -> None:
         """Soles where the shapes of the foot end."""
-        feet = [f for f in self.feet if len(f.foot.corners) or f.foot.radius]
-        reader = ShapeReader(self.model.xml, urdf_path) if feet else None
-        for f in feet if reader is not None else ():
+        reader = ShapeReader(self.model.xml, urdf_path)
+        for f in self.feet:
+            if not (len(f.foot.corners) or f.foot.radius):
+                continue
             own = [
                 self.model.link_names[i] for i in np.flatnonzero(self.bodies.body_of_link == f.end)
             ]

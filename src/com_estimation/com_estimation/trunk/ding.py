@@ -12,13 +12,16 @@ import numpy as np
 from com_estimation.trunk.contact_detection import CONTACT_LOAD
 from com_estimation.trunk.ding_solution import Support, solve_offset, trunk_of
 from com_estimation.trunk.force_meter import ForceMeter
-from com_estimation.trunk.half_gaits import DIAGONALS, HalfGait, HalfGaits
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import Motion
 from com_model import RobotConfig, RobotModel, quadruped_legs
-from com_model.arrays import Array
+from com_model.arrays import Array, Flags
 from com_model.dynamics import GRAVITY
+from com_model.legs import DIAGONALS as DIAGONALS_BY_NAME
 from com_model.parameters import NOT_NEGATIVE, parameter
+
+DIAGONALS = tuple(DIAGONALS_BY_NAME.values())
+"""Legs that stand together: left front and right hind, right front and left hind."""
 
 ASSUMPTIONS = (
     "legs without mass, a stiff trunk of known mass that turns about two resting feet, its centre "
@@ -60,6 +63,70 @@ class DingOptions:
         0.5, "Fraction of the weight that the two feet must carry at least", NOT_NEGATIVE
     )
     largest_load: float = parameter(1.5, "Fraction that they may carry at most", NOT_NEGATIVE)
+
+
+@dataclass(frozen=True)
+class HalfGait:
+    """What the robot stands on."""
+
+    diagonal: int | None  # index into DIAGONALS; None when it does not stand on just one
+    start: float  # s, when the swinging feet left the ground; NaN without diagonal
+    count: int  # 1 for the first half gait after standing on four feet; 0 while that is not known
+    standing: bool  # it stands on four feet
+
+
+class HalfGaits:
+    """Counts half gaits from the moment that the robot, having stood, lifts two feet.
+
+    Args:
+        standing_time: s on four feet, after which the next half gait is the first.
+    """
+
+    def __init__(self, standing_time: float = 0.2) -> None:
+        self._standing_time = standing_time
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all: half gaits are not counted until the robot has stood on four feet."""
+        self._four_since = np.nan
+        self._has_stood = False
+        self._last = HalfGait(None, np.nan, 0, False)
+
+    def update(self, time: float, stance: Flags) -> HalfGait:
+        """Take in which feet stand, (4,) in the order of legs.LEGS."""
+        self._time_standing(time, bool(stance.all()))
+        diagonal = _diagonal(stance)
+        if diagonal is None:
+            count, start = self._last.count, np.nan
+        elif diagonal == self._last.diagonal:
+            count, start = self._last.count, self._last.start
+        else:
+            count, start = self._next_count(), time
+        self._last = HalfGait(diagonal, start, count, bool(stance.all()))
+        return self._last
+
+    def _time_standing(self, time: float, four: bool) -> None:
+        if not four:
+            self._four_since = np.nan
+            return
+        if np.isnan(self._four_since):
+            self._four_since = time
+        if time - self._four_since >= self._standing_time:
+            self._has_stood = True
+
+    def _next_count(self) -> int:
+        if self._has_stood:
+            self._has_stood = False
+            return 1
+        return self._last.count + 1 if self._last.count else 0
+
+
+def _diagonal(stance: Flags) -> int | None:
+    """The only diagonal that stands, the other feet being free."""
+    for index, pair in enumerate(DIAGONALS):
+        if stance.sum() == len(pair) and stance[list(pair)].all():
+            return index
+    return None
 
 
 class DingEstimator:
@@ -214,5 +281,5 @@ class DingEstimator:
             f"{self._options.window_end:g} s after two feet left the ground: outside this window "
             f"the method does not hold. It takes for true: {ASSUMPTIONS}"
         )
-        state = {"status": Status.DEGRADED, "reason": reason}
-        return replace(self.latest, time=time, observable=np.zeros(3, dtype=np.bool_), **state)
+        old = replace(self.latest, time=time, observable=np.zeros(3, dtype=np.bool_))
+        return replace(old, status=Status.DEGRADED, reason=reason)

@@ -184,7 +184,7 @@ def _repeated(
     """Names, values and durations of some channels that repeat themselves."""
     return ", ".join(
         f"{names[i]} ({values[i]} for {repeats.duration[i]:.2f} s)"
-        for i in np.flatnonzero(channels)
+        for i in np.flatnonzero(channels).tolist()
     )
 
 

@@ -290,7 +290,7 @@ def observe(
             vectors[1, i] = 0.0
             for j in range(q.size):
                 vectors[1, i] += results.jacobian[i, j] * qd[j]
-    R, p = np.empty((frames.links.body.size, 3, 3)), np.empty((frames.links.body.size, 3))
+    R, p = np.empty((frames.body.size, 3, 3)), np.empty((frames.body.size, 3))
     set_link_poses(q, frames, R, p)
     measured = given.R_world_imu[2]
     known = given.level or measured[0] == measured[0]

@@ -18,25 +18,16 @@ from com_model.geometry.vector_kernels import set_point, set_product
 from com_model.model import RobotModel
 
 
-class Links(NamedTuple):
-    """k links: their bodies (k,), and their constant poses in those, (k, 3, 3) and (k, 3) m."""
-
-    body: Indices
-    R: Array
-    p: Array
-
-
 class Frames(NamedTuple):
-    """What set_link_poses needs: the tree, the bodies on the way to the links, and the links.
-
-    R (B, 3, 3) and p (B, 3) m, the poses of the bodies, are work space with the root's set.
-    """
+    """What set_link_poses needs of a tree of B bodies and k links."""
 
     tree: Tree
-    path: Indices
-    links: Links
-    R: Array
-    p: Array
+    path: Indices  # the bodies on the way to the links
+    body: Indices  # (k,) of the links
+    R_body_link: Array  # (k, 3, 3) their constant orientations in those
+    p_body_link: Array  # (k, 3) m, likewise
+    R: Array  # (B, 3, 3) poses of the bodies, work space with the root's set
+    p: Array  # (B, 3) m
 
 
 class LinkFrames:
@@ -48,11 +39,11 @@ class LinkFrames:
         index = np.array([model.link_index(link) for link in links], dtype=np.int64)
         bodies = model.bodies
         self._body = bodies.body_of_link[index]
-        links_of = Links(self._body, bodies.R_body_link[index], bodies.p_body_link[index])
         above = {body for own in self._body for body in bodies.path_to(own)}
         path = np.array(sorted(above), dtype=np.int64)
         R = np.tile(np.eye(3), (bodies.count, 1, 1))  # work space, its first row stays
-        self.frames = Frames(tree_of(bodies), path, links_of, R, np.zeros((bodies.count, 3)))
+        links = self._body, bodies.R_body_link[index], bodies.p_body_link[index]
+        self.frames = Frames(tree_of(bodies), path, *links, R, np.zeros((bodies.count, 3)))
         results = np.empty((0, 3, 3)), np.empty((0, 3))
         self._poses = entry_point(set_link_poses, np.empty(0), self.frames, *results)
 
@@ -69,8 +60,8 @@ class LinkFrames:
 @compiled()
 def set_link_poses(q: Array, frames: Frames, R_out: Array, p_out: Array) -> None:
     """Sets the poses of links in the root link's frame, R_out (k, 3, 3) and p_out (k, 3) m."""
-    tree, path, links, R, p = frames
+    tree, path, body, R_link, p_link, R, p = frames
     set_poses(q, tree, path, R, p)
-    for n in range(links.body.size):
-        set_product(R[links.body[n]], links.R[n], R_out[n])
-        set_point(R[links.body[n]], p[links.body[n]], links.p[n], p_out[n])
+    for n in range(body.size):
+        set_product(R[body[n]], R_link[n], R_out[n])
+        set_point(R[body[n]], p[body[n]], p_link[n], p_out[n])

@@ -14,25 +14,25 @@ Vector = tuple[float, float, float]
 
 
 @njit
-def dot(a: Vector, b: Vector) -> float:
+def dot(a: Vector | Array, b: Vector | Array) -> float:
     """Scalar product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @njit
-def cross(a: Vector, b: Vector) -> Vector:
+def cross(a: Vector | Array, b: Vector | Array) -> Vector:
     """Vector product a x b."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 @njit
-def add(a: Vector, b: Vector) -> Vector:
+def add(a: Vector | Array, b: Vector | Array) -> Vector:
     """Sum a + b."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 @njit
-def sub(a: Vector, b: Vector) -> Vector:
+def sub(a: Vector | Array, b: Vector | Array) -> Vector:
     """Difference a - b."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 

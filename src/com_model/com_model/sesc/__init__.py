@@ -1,5 +1,3 @@
 """Statically equivalent serial chains (SESC)."""
 
 from com_model.sesc.sesc import Sesc as Sesc
-
-__all__ = ["Sesc"]
