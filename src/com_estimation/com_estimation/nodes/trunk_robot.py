@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from com_estimation.trunk.ding import DingEstimator, DingOptions
 from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
-from com_estimation.trunk.force_meter import ForceMeter
-from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, METHODS
+from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, METHODS, ForceMeter
 from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import TrunkEstimator
 from com_estimation.trunk.pipeline import TrunkPipeline

@@ -11,7 +11,7 @@ import numpy as np
 
 from com_estimation.trunk.contact_detection import CONTACT_LOAD
 from com_estimation.trunk.ding_solution import Support, solve_offset, trunk_of
-from com_estimation.trunk.force_meter import ForceMeter
+from com_estimation.trunk.ground_reaction import ForceMeter
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import Motion
 from com_model import RobotConfig, RobotModel, quadruped_legs

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
-from com_estimation.trunk.force_meter import ForceMeter
+from com_estimation.trunk.ground_reaction import ForceMeter
 from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_problems
 from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkEstimator
 from com_estimation.trunk.sensor_checks import Problem, Severity, worst

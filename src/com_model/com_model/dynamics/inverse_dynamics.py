@@ -62,22 +62,13 @@ class Dynamics:
             The wrench (6,), force N and moment N m about the root's origin, in the root's axes,
             and the torques (n,) N m or N, armature included. NaN in an argument spreads.
         """
-        n = self.model.n_joints
-        rise = as_array("qdd", qdd, (n,))
-        tau = np.empty(n)
-        self._newton_euler(
-            self._robots[trunk],
-            np.ascontiguousarray(self.model.check_q(q)),
-            np.ascontiguousarray(as_array("qd", qd, (n,))),
-            np.ascontiguousarray(rise),
-            kernels.RootMotion(
-                np.ascontiguousarray(as_array("omega", omega, (3,))),
-                np.ascontiguousarray(as_array("omega_dot", omega_dot, (3,))),
-                np.ascontiguousarray(as_array("specific_force", specific_force, (3,))),
-            ),
-            self._bodies,
-            tau,
+        n, q = self.model.n_joints, np.ascontiguousarray(self.model.check_q(q))
+        rate, rise = _rows((n,), qd=qd, qdd=qdd)
+        root = kernels.RootMotion(
+            *_rows((3,), omega=omega, omega_dot=omega_dot, specific_force=specific_force)
         )
+        tau = np.empty(n)
+        self._newton_euler(self._robots[trunk], q, rate, rise, root, self._bodies, tau)
         return self._bodies[0, kernels.FORCE : kernels.FORCE + 6].copy(), tau + self.armature * rise
 
     def root_wrenches(
@@ -97,19 +88,18 @@ class Dynamics:
             (N, 6), force N and moment N m about the root's origin, in the root's axes.
         """
         positions = as_array("Q", Q, (None, self.model.n_joints))
-        wide, narrow = positions.shape, (len(positions), 3)
-        motion = (
-            positions,
-            as_array("Qd", Qd, wide),
-            as_array("Qdd", Qdd, wide),
-            as_array("omega", omega, narrow),
-            as_array("omega_dot", omega_dot, narrow),
-            as_array("specific_force", specific_force, narrow),
-        )
-        wrenches = np.empty((len(positions), 6))
-        own = (np.array(rows, order="C") for rows in motion)  # read-only ones compile again
-        kernels.root_wrenches(self._robots[True], *own, wrenches)
+        count = len(positions)
+        joints = _rows(positions.shape, Qd=Qd, Qdd=Qdd)
+        root = _rows((count, 3), omega=omega, omega_dot=omega_dot, specific_force=specific_force)
+        wrenches = np.empty((count, 6))
+        own = (np.array(rows, order="C") for rows in (positions, *joints, *root))
+        kernels.root_wrenches(self._robots[True], *own, wrenches)  # read-only ones compile again
         return wrenches
+
+
+def _rows(shape: tuple[int, ...], **arrays: ArrayLike) -> list[Array]:
+    """Arguments by name as arrays of a shape."""
+    return [np.ascontiguousarray(as_array(name, v, shape)) for name, v in arrays.items()]
 
 
 def pack(bodies: Bodies, root: bool = True) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
-from com_estimation.trunk.force_meter import ForceMeter
+from com_estimation.trunk.ground_reaction import ForceMeter
 from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Status
 from com_estimation.trunk.pipeline import TrunkPipeline

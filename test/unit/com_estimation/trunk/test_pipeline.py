@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from shipped_robot import shipped_robot
 
-from com_estimation.trunk.force_meter import ForceMeter
-from com_estimation.trunk.ground_reaction import LegGeometry
+from com_estimation.trunk.ground_reaction import ForceMeter, LegGeometry
 from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Sample, Status, unknown_estimate
 from com_estimation.trunk.pipeline import TrunkPipeline
