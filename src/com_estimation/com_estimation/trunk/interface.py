@@ -63,7 +63,7 @@ class TrunkEstimate:
     # (3,) m, com minus the geometric centre: the mean of the four hips
     offset_from_center: Array = field(default_factory=_unknown)
     # (3,) the components x, y, z of com that the data determine now
-    observable: Flags = field(default_factory=partial(np.zeros, 3, np.bool_))
+    observable: Flags = field(default_factory=lambda: np.zeros(3, dtype=np.bool_))
     payload_changed_at: float = np.nan  # s, when the last change of the payload was noticed
     # (3,) m, standard deviations by which the CoM differs from stride to stride while constant
     # errors stay the same: those of a difference

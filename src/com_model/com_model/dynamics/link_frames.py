@@ -42,8 +42,8 @@ class LinkFrames:
         above = {body for own in self._body for body in bodies.path_to(own)}
         path = np.array(sorted(above), dtype=np.int64)
         R = np.tile(np.eye(3), (bodies.count, 1, 1))  # work space, its first row stays
-        links = self._body, bodies.R_body_link[index], bodies.p_body_link[index]
-        self.frames = Frames(tree_of(bodies), path, *links, R, np.zeros((bodies.count, 3)))
+        fixed = self._body, bodies.R_body_link[index], bodies.p_body_link[index]
+        self.frames = Frames(tree_of(bodies), path, *fixed, R, np.zeros((bodies.count, 3)))
         results = np.empty((0, 3, 3)), np.empty((0, 3))
         self._poses = entry_point(set_link_poses, np.empty(0), self.frames, *results)
 

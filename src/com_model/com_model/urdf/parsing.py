@@ -157,8 +157,8 @@ def _joint(node: Node) -> Joint:
         problem = f"has <axis> twice, on lines {lines}: the first counts, as in ROS"
         warnings.append((problem, "Keep the right one and delete the other"))
     axis, mimic = _axis(node, kind), _mimic(node) if kind != "fixed" else None
-    place, motion = (parent, child, R, d), (axis, lower, upper, velocity, effort)
-    return Joint(name, str(node), kind, *place, *motion, mimic, tuple(warnings))
+    moves = parent, child, R, d, axis, lower, upper, velocity, effort, mimic
+    return Joint(name, str(node), kind, *moves, tuple(warnings))
 
 
 def _axis(node: Node, kind: str) -> Array:
