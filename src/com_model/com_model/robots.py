@@ -47,9 +47,8 @@ def find_robot(
 ) -> RobotFiles:
     """Find a robot by its name or the path of its URDF or configuration; see the module's text.
 
-    Raises:
-        UnknownRobotError: there is no such file or name; lists the valid names, like ones first.
-        ConfigError: a configuration is given that names no URDF.
+    Raises UnknownRobotError, which lists the valid names, like ones first, where there is none;
+    ConfigError where a configuration is given that names no URDF.
     """
     text, path = os.fspath(robot), Path(robot).expanduser()
     given = None if config is None else Path(config).expanduser()

@@ -76,8 +76,7 @@ class Inference:
     def average(self, rows: Array, culprit: int | None = None) -> tuple[Array, Array]:
         """Mean and covariance of rows (k, n) times the parameters, spread of models included.
 
-        Args:
-            culprit: Only of the models in which it is guilty.
+        With a culprit only of the models in which it is guilty.
         """
         chosen = [m for m in self.models if culprit is None or culprit in m.guilty]
         weights = np.array([m.weight for m in chosen])

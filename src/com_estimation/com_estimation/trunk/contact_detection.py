@@ -95,11 +95,7 @@ STAND, SWING, FLIGHT, MISMATCH = 1.0, 1.0, 0.3, 0.2
 
 
 class GaitCheck:
-    """Watches the contacts of four feet, of the legs of these names.
-
-    Attributes:
-        problem: What is wrong since the last sample.
-    """
+    """Watches the feet of four legs; `problem` is what is wrong since the last sample."""
 
     def __init__(self, legs: Sequence[str]) -> None:
         self._legs = list(legs)

@@ -76,11 +76,7 @@ class HalfGait:
 
 
 class HalfGaits:
-    """Counts half gaits from the moment that the robot, having stood, lifts two feet.
-
-    Args:
-        standing_time: s on four feet, after which the next half gait is the first.
-    """
+    """Counts half gaits from when the robot, having stood for some time, lifts two feet."""
 
     def __init__(self, standing_time: float = 0.2) -> None:
         self._standing_time = standing_time
@@ -137,14 +133,9 @@ class DingEstimator:
     through the whole window, so it does not shrink with the number of samples. z is not known.
 
     Status: UNKNOWN before the first window, ESTIMATING in a window, DEGRADED after it (the estimate
-    stays, but says nothing of what came later). It never converges.
-
-    Attributes:
-        latest: The last estimate.
-        latest_forces: Forces of the ground on the feet at the last sample.
-
-    Raises:
-        ConfigError: The robot is no quadruped, or its IMU is not on the trunk.
+    stays, but says nothing of what came later). It never converges. `latest` is the last estimate,
+    `latest_forces` are those of the ground on the feet. Raises ConfigError where the robot is no
+    quadruped, or its IMU is not on the trunk.
     """
 
     def __init__(

@@ -55,9 +55,8 @@ class TrunkPipeline:
     def update(self, sample: Sample, problems: Sequence[Problem] = ()) -> TrunkEstimate | None:
         """Take in a sample; a HOLD among other problems that are known keeps it from the estimator.
 
-        Returns:
-            A new estimate, or the old one with what is wrong when there has been no new one for a
-            moment; None when there is nothing to say.
+        Gives a new estimate, or the old one with what is wrong when there has been no new one for a
+        moment; None when there is nothing to say.
         """
         self.seen += 1
         verdict = self._health.check(sample)

@@ -13,11 +13,9 @@ from com_model.model import RobotModel
 class Dynamics:
     """Recursive Newton-Euler over the moving bodies of a robot, compiled.
 
-    A drive's reflected inertia counts as a torque of its own, armature * qdd, as MuJoCo has it.
-    Calls work in memory of their own object: use one object per thread.
-
-    Args:
-        armature: (n,) kg m^2 or kg, reflected inertia of the drives; none by default.
+    The reflected inertia of drives, armature (n,) kg m^2 or kg, counts as a torque of its own,
+    armature * qdd, as MuJoCo has it. Calls work in memory of their own object: use one object per
+    thread.
     """
 
     def __init__(self, model: RobotModel, armature: ArrayLike | None = None) -> None:
@@ -49,9 +47,7 @@ class Dynamics:
         tau_joint = tau - sum of J_i^T f_i.
 
         Args:
-            q: (n,) joint positions, rad or m.
-            qd: (n,) their velocities.
-            qdd: (n,) their accelerations.
+            q, qd, qdd: (n,) joint positions, rad or m, and their derivatives.
             omega: (3,) rad/s, angular velocity of the root link, in its axes.
             omega_dot: (3,) rad/s^2, its derivative.
             specific_force: (3,) m/s^2, acceleration of the root's origin minus gravity, in its
@@ -80,12 +76,9 @@ class Dynamics:
         omega_dot: ArrayLike,
         specific_force: ArrayLike,
     ) -> Array:
-        """Computes the wrench on the root that a motion takes at N instants.
+        """Computes the wrench on the root (N, 6) that a motion takes at N instants.
 
-        The arguments are those of inverse_dynamics, with N rows each.
-
-        Returns:
-            (N, 6), force N and moment N m about the root's origin, in the root's axes.
+        Arguments and results are those of inverse_dynamics, with N rows each.
         """
         positions = as_array("Q", Q, (None, self.model.n_joints))
         count = len(positions)

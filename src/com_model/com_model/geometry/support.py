@@ -36,18 +36,12 @@ class SupportPolygon(FrozenArrays):
         normal: ArrayLike = (0.0, 0.0, 1.0),
         gravity: ArrayLike | None = None,
     ) -> "SupportPolygon":
-        """Builds the polygon of contact points.
+        """Builds the polygon of contact points (m, 3) m in any frame and order, repeats allowed.
 
-        The ground is the plane through the mean of the points with the normal; contacts that are
-        not on it are projected vertically.
-
-        Args:
-            points: (m, 3) m, contacts in any frame and order, duplicates allowed.
-            normal: (3,) direction out of the ground, any length.
-            gravity: (3,) direction of gravity, any length; against the normal by default.
-
-        Raises:
-            GeometryError: No points, not finite, a zero direction, or gravity along the ground.
+        The ground is the plane through the mean of the points with the normal (3,), out of the
+        ground; contacts that are not on it are projected vertically. Gravity (3,) is against the
+        normal by default; both directions may have any length. Raises GeometryError for no points,
+        not finite, a zero direction, or gravity along the ground.
         """
         points = as_array("points", points, (None, 3))
         if len(points) == 0:
@@ -106,10 +100,9 @@ class SupportPolygon(FrozenArrays):
     def margin(self, point: ArrayLike) -> float | Array:
         """Measures how far inside the polygon the projection of a point (3,) m, or (N, 3), is.
 
-        Returns:
-            Signed distance in the ground plane to the nearest edge, m: positive inside, negative
-            outside, NaN for NaN. With one contact, or all on a line, minus the distance to it. A
-            float for one point, (N,) for many.
+        It is the signed distance in the ground plane to the nearest edge, m: positive inside,
+        negative outside, NaN for NaN. With one contact, or all on a line, minus the distance to it.
+        A float for one point, (N,) for many.
         """
         flat = (self.project(point) - self.origin) @ self._axes
         signed = signed_distance(self._corners, np.atleast_2d(flat))

@@ -20,12 +20,9 @@ _Element = ET.Element
 
 
 def collada_triangles(data: bytes) -> np.ndarray:
-    """Return all triangles (m, 3, 3) of the document's scene, in metres.
+    """Return all triangles (m, 3, 3) of the document's scene, in metres; up_axis is not applied.
 
-    The document's ``up_axis`` is not applied.
-
-    Raises:
-        ValueError: not such a document, or one with a DOCTYPE, which could hold entities.
+    Raises ValueError for no such document, or one with a DOCTYPE, which could hold entities.
     """
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data or b"\0" in data[:4]:
         raise ValueError("document type declarations and UTF-16 are not read")

@@ -84,11 +84,9 @@ def sample_coms(
 ) -> Array:
     """Computes the centres of mass (count, 3) m of random postures, in the root link's frame.
 
-    Args:
-        joints: Those that vary, evenly within their limits (a joint without any within half a
-            turn to either side, or half a metre); all by default.
-        rest: (n,) rad or m, of the other joints; the neutral posture by default.
-        seed: Of the random numbers; they depend on the number of threads, too.
+    The joints (all by default) vary evenly within their limits, a joint without any within half a
+    turn to either side, or half a metre; the others are at rest (n,) rad or m, by default the
+    neutral posture. The random numbers depend on the seed and the number of threads.
     """
     _check_numbers(count, threads)
     low, width = _box(model, joints, rest)
