@@ -1,9 +1,9 @@
 """Logs as people have them, by format and kind of evidence: error, sigma, used fraction.
 
 HOAP-2 with centres of mass off by 5 mm (each body and axis), encoder zeros off by 0.3 degrees,
-noise and biases of the sensors; nothing is declared. The truth is Pinocchio's. com_error_mm is the
-RMS horizontal error of the CoM relative to the root in 40 other postures on both feet, sigma_mm
-what the identification says of it.
+noise and biases of the sensors; nothing is declared. The truth is Pinocchio's, of the moving log
+with all inertial forces (RNEA). com_error_mm is the RMS horizontal error of the CoM relative to the
+root in 40 other postures on both feet, sigma_mm what the identification says of it.
 
 csv_wrench           full wrench of each foot, degrees, 30 postures of 1.6 s
 tsv_vertical_cop     vertical force (kgf) and centre of pressure (mm) of each foot
@@ -11,6 +11,7 @@ npz_cells            four pressure cells in each sole, with calibration polynomi
 mat_plate            wrench of one plate on the floor, 30 postures on both feet
 parquet_total_cop    centre of pressure of that plate alone
 csv_rows             one row for each of 30 postures, full wrenches
+npz_slow_motion      60 s of continuous motion on one foot, without any rest
 
 Names of formats as arguments: only those. The last line is one JSON object.
 """
@@ -26,15 +27,18 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio
 import pyarrow
 import pyarrow.parquet
 import scipy.io
 import yaml
 from identification_scenario import PLAN, Array, PinocchioRobot, hoap2, rms_length, wrong_robot
+from scipy.interpolate import PchipInterpolator
 
 from com_identification.commands.bag_identification import identify_recording
 from com_identification.commands.bag_inputs import load_robot, read_files
@@ -95,6 +99,32 @@ class World:
         t = np.arange(0.0, knots[-1], 1.0 / RATE)
         at = [np.stack([np.interp(t, knots, c) for c in np.array(x).T], -1) for x in (Q, W)]
         return self.sense(t, at[0], at[1].reshape(len(t), 2, 6))
+
+    def motion(self, seconds: float) -> Log:
+        """A log of slow continuous motion on the left foot, with its inertial forces."""
+        postures = [q for q, _ in self.postures(14, ((0,),), SEED)]
+        t = np.arange(0.0, seconds, 1.0 / RATE)
+        knots = np.linspace(0.0, seconds, len(postures))
+        Q = PchipInterpolator(knots, np.array(postures))(t)
+        pin, data, dt = self.truth.pin, self.truth.data, 1.0 / RATE
+        full = [self._standing(q) for q in Q]
+        V = [pinocchio.difference(pin, a, b) / dt for a, b in pairwise(full)]
+        W = np.zeros((len(t), 2, 6))
+        pin.gravity.linear = np.array([0.0, 0.0, -9.81])
+        for i in range(1, len(t) - 1):
+            v, a = 0.5 * (V[i - 1] + V[i]), (V[i] - V[i - 1]) / dt
+            root = pinocchio.Force(pinocchio.rnea(pin, data, full[i], v, a)[:6])
+            # root axes to the world, which is the left sole's frame
+            pose = pinocchio.XYZQUATToSE3(full[i][:7])
+            W[i, 0] = pose.act(root).vector
+        return self.sense(t[1:-1], Q[1:-1], W[1:-1])
+
+    def _standing(self, q: Array) -> Array:
+        """The configuration with the left sole at the world's origin."""
+        R, p = self.truth.frame(q, self.truth.feet[0].frame)
+        full = self.truth.full(q)
+        full[:7] = pinocchio.SE3ToXYZQUAT(pinocchio.SE3(R.T, -R.T @ p))
+        return full
 
     def sense(self, t: Array, Q: Array, W: Array) -> Log:
         """Adds the errors of the sensors."""
@@ -257,6 +287,15 @@ def csv_rows(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
     return path, {key: value for key, value in what.items() if key != "time"}
 
 
+def npz_slow_motion(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """The robot never rests."""
+    log = world.motion(60.0)
+    columns, feet = wrench_columns(world, log)
+    path = folder / "moving.npz"
+    np.savez(path, t=log.t, **joints(world, log), **columns)
+    return path, mapping(world, **feet)
+
+
 def write_text(path: Path, columns: Mapping[str, Array], mark: str, comma: bool = False) -> None:
     """Writes a table of text."""
     with path.open("w", newline="") as stream:
@@ -276,16 +315,17 @@ FORMATS: dict[str, Callable[[World, Path], tuple[Path, dict[str, Any]]]] = {
         mat_plate,
         parquet_total_cop,
         csv_rows,
+        npz_slow_motion,
     )
 }
 
 
-def measure(world: World, path: Path, what: Mapping[str, Any]) -> dict[str, float]:
+def measure(world: World, path: Path, what: Mapping[str, Any], slow: bool) -> dict[str, float]:
     """Identifies from a log and compares with the truth."""
     file = path.with_suffix(".yaml")
     file.write_text(yaml.safe_dump(dict(what)))
     words = [str(path), "--robot", "hoap2", "--mapping", str(file), "--output", "unused"]
-    arguments = parser().parse_args(words)
+    arguments = parser().parse_args([*words, *(["--slow-motion"] if slow else [])])
     robot = load_robot(arguments)
     recording = read_files(robot, arguments)
     outcome = identify_recording(robot, recording, False)
@@ -323,7 +363,7 @@ def main() -> None:
                 continue
             world = World()
             path, what = make(world, Path(folder))
-            figures[name] = measure(world, path, what)
+            figures[name] = measure(world, path, what, "slow" in name)
             print(f"{name:20s} {figures[name]}", flush=True)
     print(json.dumps(figures))
 

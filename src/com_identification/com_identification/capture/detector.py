@@ -13,7 +13,7 @@ from com_identification.capture.motion import (
     StationaryRun,
     frozen_sensor,
 )
-from com_identification.capture.slices import NS_PER_S, Issue, Timeline, TimeSlice
+from com_identification.capture.slices import NS_PER_S, Issue, SliceStats, Timeline, TimeSlice
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture, make_posture
 from com_identification.settings import CaptureOptions
@@ -144,6 +144,7 @@ class PostureBuilder:
         ]
 
 
+_MAX_HISTORY = 40_000  # slices
 _MAX_PENDING = 4096  # intervals that finished() has not returned
 
 
@@ -175,6 +176,8 @@ class StationaryDetector:
         self._finished: deque[StationaryInterval] = deque(maxlen=_MAX_PENDING)
         self._last_q: Array | None = None
         self.seconds: dict[str, float] = {}
+        # slices in which all streams have readings, with their numbers; None: not stored
+        self.history: list[tuple[int, list[SliceStats]]] | None = None
         self.restart()
 
     def restart(self) -> None:
@@ -206,6 +209,9 @@ class StationaryDetector:
             self._mark = mark
         if self._timeline.marks and mark is None:
             return
+        if self.history is not None and len(self.history) < _MAX_HISTORY:
+            known = [part for part in parts if part is not None]
+            self.history += [(number, known)] if len(known) == len(parts) else []
         for i, part in enumerate(parts[1 : 1 + self._feet]):
             self.loads[i] = self._builder.load(i, part.mean) if part else np.nan
         self.issues = [*missing, *self._health.issues(parts[1:])]

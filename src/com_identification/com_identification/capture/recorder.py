@@ -15,6 +15,7 @@ from com_identification.capture.detector import (
 )
 from com_identification.capture.motion import SensorHealth, StationaryRun, motion_limits
 from com_identification.capture.slices import NS_PER_S, Mark, Timeline
+from com_identification.capture.slow_motion import SlowMotion
 from com_identification.capture.streams import DroppedReadings, SensorStreams, usable_numbers
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture
@@ -72,6 +73,7 @@ class PostureRecorder:
             use_imu no direction against gravity is read, and the ground is horizontal.
         marks: Intervals that are the postures, in order, without overlap; then nothing else is
             used, and readings count from the start of a mark, without settle_time.
+        slow_motion: Whether the history is stored, for slow_motion_postures().
 
     Raises:
         IdentificationError: Marks overlap or are out of order.
@@ -83,6 +85,7 @@ class PostureRecorder:
         feet: Sequence[Foot],
         settings: IdentificationSettings,
         marks: Sequence[Mark] = (),
+        slow_motion: bool = False,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
         self.options = options = settings.capture
@@ -99,6 +102,7 @@ class PostureRecorder:
         names += ["the IMU"] if use_up else []
         needed = [model.n_joints, *(6 for _ in feet), *([3] if use_up else [])]
         channels = [limit.channels for limit in limits]
+        self._detector.history = [] if slow_motion else None
         self._streams = SensorStreams(
             names, channels, needed, len(self.feet), timeline, self._detector, options
         )
@@ -140,6 +144,15 @@ class PostureRecorder:
         with np.errstate(invalid="ignore", over="ignore"):
             unit = np.abs(np.linalg.norm(up, axis=1) - 1.0) < _UNIT
         self._streams.add(-1, t_ns, np.where(unit[:, None], up, np.nan))
+
+    def slow_motion_postures(
+        self, settings: IdentificationSettings, taken: Sequence[StationaryInterval]
+    ) -> tuple[list[StationaryInterval], dict[str, float]]:
+        """Finds postures of slow motion beside the intervals; see SlowMotion.intervals()."""
+        if not self._detector.history:
+            return [], {}
+        finder = SlowMotion(self.model, self.feet, settings, self._builder)
+        return finder.intervals(self._detector.history, taken)
 
     def set_bias(self, bias: ArrayLike) -> None:
         """Sets what is subtracted from the wrenches of postures from now on, (f, 6) as read."""

@@ -184,7 +184,8 @@ def _require_postures(
     lines += [f"  {lost:.1f} s: {cause}" for cause, lost in where if lost > 0.0]
     lines.append(
         "Let the robot be stationary for a second or two in each posture; thresholds are in the "
-        "section capture of --settings; --marks says where the postures are"
+        "section capture of --settings; --marks says where the postures are; --slow-motion uses "
+        "slow motion, too"
     )
     raise Refusal("\n".join(lines))
 

@@ -164,7 +164,8 @@ def _record(
     arguments: argparse.Namespace,
 ) -> Recording:
     """Finds the postures; `total` messages will be read."""
-    recorder = PostureRecorder(robot.model, robot.feet, robot.settings, marks)
+    slow = arguments.slow_motion and not marks
+    recorder = PostureRecorder(robot.model, robot.feet, robot.settings, marks, slow)
     span = round(min(1.0, robot.settings.capture.lag / 2.0) * NS_PER_S)
     if isinstance(reader, TableReader) and reader.by_rows:
         intervals = reader.intervals()
@@ -174,12 +175,15 @@ def _record(
             intervals = record_postures(
                 reader, recorder, lambda count: progress.advance(task, count), span
             )
+    moving, seconds = recorder.slow_motion_postures(robot.settings, intervals)
+    intervals = sorted([*intervals, *moving], key=lambda each: each.t0_ns)
     if isinstance(reader, TableReader):
         intervals = [
             each if each.posture is None else replace(each, posture=reader.complete(each.posture))
             for each in intervals
         ]
-    notes, first, tally = reader.warnings(), reader.first_ns or 0, recorder.seconds
+    tally, first = {**recorder.seconds, **seconds}, reader.first_ns or 0
+    notes = reader.warnings()
     return Recording([], reader.seconds, first, notes, recorder.dropped, tally, intervals)
 
 

@@ -21,7 +21,7 @@ wrench or with the centre of pressure alone. Several files of one robot are iden
 Example:
   identify walk_lab --robot hoap2 --output results
   identify log.csv --robot hoap2 --guess > mapping.yaml
-  identify log.csv walk_lab --robot hoap2 --mapping mapping.yaml --output results
+  identify log.csv walk_lab --robot hoap2 --mapping mapping.yaml --slow-motion --output results
   identify walk_lab --list-topics
   identify run.mcap --robot robot.urdf --output results \\
       --joint-states /robot/joint_states --wrench l_sole=/left/ft --wrench r_sole=/right/ft
@@ -69,6 +69,8 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--mapping", metavar="YAML", help="what the columns of the tables are")
     add("--guess", action="store_true", help="print a mapping of the first table, and end")
+    text = "use slow motion between the postures, too; the inertial forces become noise"
+    add("--slow-motion", action="store_true", help=text)
     add("--output", metavar="DIR", help="where the results go; made where it is missing")
     add("--force", action="store_true", help="replace the results of an earlier run in DIR")
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")

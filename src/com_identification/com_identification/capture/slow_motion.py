@@ -1,0 +1,159 @@
+"""Postures of slow motion: means over half a second, less the inertial wrench, with its doubt.
+
+The mean of the inertial wrench over a window T is the change of the momentum, which positions give:
+
+  mean of (F, M) = (P(t1) - P(t0), H(t1) - H(t0)) / T,  P = sum m v,  H = sum m c x v,
+
+in the frame of the foot that carries most and does not move, by the URDF's masses; rotation of the
+bodies about their own CoMs is left out. It is taken off the reading. What stays in doubt is noise
+of the posture: a part of the inertial wrench, the acceleration that encoder noise feigns, and the
+joints' speed times an uncertain delay between encoders and force sensors.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from com_identification.capture.detector import PostureBuilder, StationaryInterval
+from com_identification.capture.motion import RunMeans
+from com_identification.capture.slices import SliceStats
+from com_identification.regression.postures import Contacts, sole_to_reading
+from com_identification.regression.sensor_errors import SensorErrors
+from com_identification.regression.statics import Statics
+from com_identification.settings import IdentificationSettings, SensorPriors
+from com_model import Foot, RobotModel
+from com_model.arrays import Array
+from com_model.geometry.rotations import skew
+
+_WINDOW = 0.5  # s
+_DOUBT = 0.3  # of the inertial wrench
+_DELAY = 0.005  # s, between the streams
+_TRAVEL = 0.15  # rad or m, of a joint within a window
+_EFFECT = 0.03  # m, of the inertial moment over the weight
+_MOST = 80  # postures of one recording
+_ALIKE = 0.02  # rad or m, least change of some joint between two postures
+
+
+class SlowMotion:
+    """Finds the postures of slow motion; the builder makes them."""
+
+    def __init__(
+        self,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        settings: IdentificationSettings,
+        builder: PostureBuilder,
+    ) -> None:
+        self._model, self._feet, self._settings = model, tuple(feet), settings
+        self._builder, self._statics = builder, Statics(model)
+        errors = SensorErrors(model, feet, SensorPriors.calibrated(), settings.fit.gravity)
+        self._contacts = Contacts(self._statics, feet, errors)
+        self._weight = model.mass * settings.fit.gravity
+        self._slice = settings.capture.slice_time
+        self._count = max(2, round(_WINDOW / self._slice))
+
+    def intervals(
+        self,
+        slices: Sequence[tuple[int, Sequence[SliceStats]]],
+        taken: Sequence[StationaryInterval],
+    ) -> tuple[list[StationaryInterval], dict[str, float]]:
+        """Returns one interval for each posture, in order, and seconds by what became of them.
+
+        Slices are those in which all streams have readings, with their numbers; `taken` are the
+        intervals of the stationary robot.
+        """
+        busy = [(each.t0_ns, each.t1_ns) for each in taken if each.posture is not None]
+        L = self._count
+        seconds: dict[str, float] = {}
+        found: list[StationaryInterval] = []
+        begin = 1
+        while begin + L < len(slices):
+            numbers, parts = zip(*slices[begin - 1 : begin + L + 1], strict=True)
+            t0 = min(part.first_ns for part in parts[1])
+            t1 = max(part.last_ns for part in parts[-2])
+            begin += 1
+            if numbers[-1] - numbers[0] != L + 1 or any(a <= t1 and t0 <= b for a, b in busy):
+                continue
+            result = self._interval(parts, t0, t1)
+            if isinstance(result, str):
+                seconds[result] = seconds.get(result, 0.0) + self._slice
+            else:
+                found.append(result)
+                begin += L - 1
+        chosen = _spread(found, [each.posture.q for each in taken if each.posture])
+        used = L * self._slice
+        seconds["slow motion, used"] = used * len(chosen)
+        seconds["slow motion, redundant"] = used * (len(found) - len(chosen))
+        return chosen, seconds
+
+    def _interval(
+        self, window: Sequence[Sequence[SliceStats]], t0_ns: int, t1_ns: int
+    ) -> StationaryInterval | str:
+        """The posture of the slices but the first and the last, or why there is none."""
+        inner, n = window[1:-1], self._model.n_joints
+        Q = np.array([each[0].mean[:n] for each in window])
+        if np.ptp(Q[1:-1], axis=0).max(initial=0.0) > _TRAVEL:
+            return "joints moved fast"
+        means = [[part.mean for part in each] for each in inner]
+        counts = [min(part.count for part in each) for each in inner]
+        W = np.array([each[1 : 1 + len(self._feet)] for each in means])
+        if not len(self._feet) or not np.isfinite(W).all():
+            return "no wrenches"
+        loaded = np.array([self._contacts.loaded(w) for w in W])
+        if (loaded != loaded[0]).any():
+            return "load changed feet"
+        stance = int(np.argmax(np.linalg.norm(W.mean(axis=0)[:, :3], axis=1)))
+        inertial, height = self._inertial(Q, stance)
+        if np.abs(inertial[3:5]).max() > _EFFECT * self._weight:
+            return "accelerated"
+        values = tuple(np.mean(stream, axis=0) for stream in zip(*means, strict=True))
+        run = RunMeans(values, sum(counts), t0_ns, t1_ns, (False,) * len(values))
+        if self._builder.issues(run):
+            return "no contact"
+        posture = self._builder.posture(run, "")
+        R = sole_to_reading(self._model, self._feet[stance])
+        wrenches, rows = posture.wrenches.copy(), slice(6 * stance, 6 * stance + 6)
+        wrenches[stance] -= R @ inertial
+        position = self._settings.noise.position / np.sqrt(min(counts))
+        force = self._weight / self._settings.fit.gravity * 2.0 * np.sqrt(3.0) * height * position
+        force /= self._slice**2 * self._count
+        feigned = np.vstack((np.eye(3), skew(np.array([0.0, 0.0, height]))))[:, :2]
+        extra = np.zeros((wrenches.size + n, 4))
+        extra[rows, 0] = _DOUBT * (R @ inertial)
+        extra[rows, 1:3] = force * (R @ feigned)
+        extra[wrenches.size :, 3] = _DELAY * (Q[-2] - Q[1]) / (self._slice * (self._count - 1))
+        # an accelerometer feels the motion
+        up = np.full(3, np.nan) if self._contacts.flat(posture).any() else posture.up
+        noise, effort = np.hstack((posture.noise, extra)), np.full(n, np.nan)
+        posture = replace(posture, wrenches=wrenches, noise=noise, up=up, effort=effort)
+        return StationaryInterval(t0_ns, t1_ns, posture)
+
+    def _inertial(self, Q: Array, stance: int) -> tuple[Array, float]:
+        """Mean inertial wrench (6,) in the stance sole's frame; height of the CoM over it, m."""
+        poses = self._statics.poses(Q[[0, 1, -2, -1]])
+        links = [self._model.link_index(self._feet[stance].frame)]
+        R, p = (array[:, 0] for array in self._statics.link_frames(poses, links))
+        bodies = self._statics.bodies
+        heavy = bodies.mass > 0.0
+        m = bodies.mass[heavy]
+        com = bodies.first_moment[heavy] / m[:, None]
+        centers = poses.p[:, heavy] + np.einsum("nbij,bj->nbi", poses.R[:, heavy], com)
+        c = np.einsum("nji,nbj->nbi", R, centers - p[:, None])
+        v, middle = np.diff(c, axis=0)[::2] / self._slice, 0.5 * (c[1:] + c[:-1])[::2]
+        momenta = np.hstack((m @ v, np.einsum("b,nbi->ni", m, np.cross(middle, v))))
+        height = float((m @ c[1])[2] / m.sum())
+        return (momenta[1] - momenta[0]) / (self._slice * (len(Q) - 2)), height
+
+
+def _spread(found: Sequence[StationaryInterval], others: list[Array]) -> list[StationaryInterval]:
+    """Those that differ most from each other and from the others, in order of time."""
+    Q = [each.posture.q for each in found if each.posture is not None]
+    far = np.full(len(Q), np.inf)
+    chosen: list[int] = []
+    for q in others:
+        far = np.minimum(far, np.abs(Q - q).max(axis=1, initial=0.0))
+    while len(chosen) < _MOST and far.max(initial=0.0) >= _ALIKE:
+        chosen.append(int(np.argmax(far)))
+        far = np.minimum(far, np.abs(Q - Q[chosen[-1]]).max(axis=1))
+    return [found[i] for i in sorted(chosen)]
