@@ -1,0 +1,82 @@
+"""Command line: a person's URDF by height, mass and sex, and their own masses by force plates."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from com_bags import BagError
+from com_identification.exceptions import IdentificationError
+from com_identification.human import SEXES, human_settings, human_urdf, plate_foot
+from com_identification.human_trial import read_c3d, read_markers, trial_postures
+from com_identification.regression.identify import identify
+from com_identification.report.comparison import issues_of
+from com_identification.store.results import corrected_urdf
+from com_model import RobotModel
+from com_model.commands import command_parser
+from com_model.exceptions import ComModelError
+from com_model.files import write_file
+from com_model.strict_yaml import Section, read_yaml
+
+_EPILOG = """\
+Examples:
+  com_human --height 1.80 --mass 70 --sex f --output table.urdf       by the table of de Leva
+  com_human --height 1.80 --mass 70 --sex f --output person.urdf \\
+      --trial standing.c3d --markers markers.yaml                     corrected by force plates
+
+markers.yaml has lines like  RKNE: {link: r_thigh, at: [0.0, -0.06, -0.42]}  (m, in the link's
+frame: x forward, y left, z up when standing; links are those of the URDF).
+
+Exit status: 0 done, 1 the trial contains too little, 2 wrong arguments or files.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status, see the help."""
+    text = "Writes a person's URDF by an anthropometric table, corrected by force plates."
+    parser = command_parser("com_human", text, _EPILOG)
+    parser.add_argument("--height", type=float, required=True, metavar="M")
+    parser.add_argument("--mass", type=float, required=True, metavar="KG")
+    parser.add_argument("--sex", choices=SEXES, required=True, help="whose table")
+    parser.add_argument("--output", required=True, metavar="URDF")
+    parser.add_argument("--force", action="store_true", help="replace that file")
+    text = "trials with markers and force plates, the person still for half a second at a time"
+    parser.add_argument("--trial", nargs="+", default=[], metavar="C3D", help=text)
+    parser.add_argument("--markers", metavar="YAML", help="where the markers are")
+    text = "standard deviation of a joint angle, degrees (default 4: soft tissue)"
+    parser.add_argument("--angle-std", type=float, default=4.0, metavar="DEG", help=text)
+    arguments = parser.parse_args(argv)
+    if arguments.trial and not arguments.markers:
+        parser.error("--markers is missing: say where the markers are")
+    try:
+        xml = human_urdf(arguments.height, arguments.mass, arguments.sex)
+        if arguments.trial:
+            model, postures = RobotModel.from_urdf(xml), []
+            markers = read_markers(Section(read_yaml(arguments.markers), arguments.markers))
+            for path in arguments.trial:
+                found, seconds = trial_postures(model, read_c3d(path), markers)
+                postures += found
+                parts = ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())
+                print(f"{Path(path).name}: {len(found)} postures; {parts}")
+            if not postures:
+                print("com_human: error: no posture: stand still for a second in each")
+                return 1
+            angle, weight = np.radians(arguments.angle_std), model.mass * 9.81
+            settings = human_settings(angle, 0.02, 0.003, 2.0, 1.0 + 0.004 * weight)
+            result = identify(model, [plate_foot()], postures, settings)
+            xml = corrected_urdf(model, result)
+            by_table, own = 1e3 * result.prior_residual.rms, 1e3 * result.held_out.rms
+            print(f"CoM against the plates: {by_table:.1f} mm by the table, {own:.1f} mm as")
+            print("identified, each posture left out in turn; in such postures it is known to")
+            print(f"{1e3 * result.prediction_std:.1f} mm (one sigma)")
+            for issue in issues_of(result):
+                print(f"warning: {issue}")
+        write_file(arguments.output, xml, arguments.force)
+    except (BagError, ComModelError, IdentificationError, OSError) as error:
+        parser.error(str(error))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""A person as a robot: a URDF by height, mass and sex; postures from markers and force plates.
+
+Segments: P. de Leva, Adjustments to Zatsiorsky-Seluyanov's segment inertia parameters, J.
+Biomechanics 29 (1996), Table 4: masses, centres of mass, lengths; compared with other copies of the
+table, except the length of women's feet (docs/human.md). Widths and height of the ankle: R. Drillis
+and R. Contini (1966), as D. Winter prints them. Assumed: shoulders at the height of the
+suprasternal notch, ankles a quarter of the foot before the heel, inertias of rods.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
+
+from com_identification.regression.postures import Posture, make_posture, wrench_transform
+from com_identification.regression.statics import Statics
+from com_identification.settings import IdentificationSettings
+from com_model import Foot, RobotModel
+from com_model.arrays import Array
+from com_model.exceptions import ConfigError
+
+SEXES = ("f", "m")
+STATURE = (1.735, 1.741)  # m, of the table's women and men
+# of women and men: mass in % of the body's, CoM in % of the length from the first end, length in mm
+SEGMENTS: Mapping[str, tuple[tuple[float, float], ...]] = {
+    "head": ((6.68, 6.94), (48.41, 50.02), (243.7, 242.9)),  # vertex to cervicale
+    "upper_trunk": ((15.45, 15.96), (20.77, 29.99), (142.5, 170.7)),  # suprasternale to xiphion
+    "middle_trunk": ((14.65, 16.33), (45.12, 45.02), (205.3, 215.5)),  # to omphalion
+    "lower_trunk": ((12.47, 11.17), (49.20, 61.15), (181.5, 145.7)),  # to the middle of the hips
+    "upper_arm": ((2.55, 2.71), (57.54, 57.72), (275.1, 281.7)),
+    "forearm": ((1.38, 1.62), (45.59, 45.74), (264.3, 268.9)),
+    "hand": ((0.56, 0.61), (74.74, 79.00), (78.0, 86.2)),  # wrist to third metacarpale
+    "thigh": ((14.78, 14.16), (36.12, 40.95), (368.5, 422.2)),
+    "shank": ((4.81, 4.33), (44.16, 44.59), (432.3, 434.0)),  # knee to lateral malleolus
+    "foot": ((1.29, 1.37), (40.14, 44.15), (228.3, 258.1)),  # heel to toe tip
+}
+_NECK = (228.0, 242.1)  # mm, cervicale above xiphion
+_SHOULDER, _HIP, _ANKLE = 0.129, 0.0955, 0.039  # of the stature: half widths, height
+_HEEL = 0.25  # of the foot, before the ankle
+_ROD = 0.3  # radius of gyration over the length
+_LIMIT = 2.6  # rad, of every joint: a person's own are not known
+_AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
+ROOT = "lower_trunk"
+_Point = tuple[float, float, float]
+
+
+def human_urdf(height: float, mass: float, sex: str) -> str:
+    """Writes the URDF of a standing person: x forward, y left, z up, the root between the hips.
+
+    Args:
+        height: m, of the person.
+        mass: kg.
+        sex: "f" or "m": whose table.
+
+    Raises:
+        ConfigError: A value is not a person's.
+    """
+    if sex not in SEXES or not (0.5 <= height <= 2.6 and 5.0 <= mass <= 400.0):
+        text = f"expected 0.5 to 2.6 m, 5 to 400 kg and sex f or m; got {height}, {mass}, {sex}"
+        raise ConfigError(text, "com_human")
+    which = SEXES.index(sex)
+    scale = height / STATURE[which] / 1000.0
+    length = {name: row[2][which] * scale for name, row in SEGMENTS.items()}
+    along = {name: row[1][which] / 100.0 * length[name] for name, row in SEGMENTS.items()}
+    joints = _joints(height, length, _NECK[which] * scale)
+    names = {link: link.removeprefix("l_").removeprefix("r_") for link in (ROOT, *joints)}
+    whole = sum(SEGMENTS[name][0][which] for name in names.values())
+    xml = []
+    for link, name in names.items():
+        com = (0.0, 0.0, -along[name])
+        if link == name:  # trunk and head are measured from above, their frames are below
+            com = (0.0, 0.0, length[name] - along[name])
+        elif name == "foot":
+            com = (along[name] - _HEEL * length[name], 0.0, -0.5 * _ANKLE * height)
+        kilos = mass * SEGMENTS[name][0][which] / whole
+        i = f"{kilos * (_ROD * length[name]) ** 2:.6f}"
+        xml.append(
+            f'<link name="{link}"><inertial>{_origin(com)}<mass value="{kilos:.6f}"/>'
+            f'<inertia ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        )
+    for link, (parent, axes, place) in joints.items():
+        links = [parent, *(f"{link}_{axis}" for axis in axes[:-1]), link]
+        xml += [f'<link name="{between}"/>' for between in links[1:-1]]
+        for k, axis in enumerate(axes):
+            xml.append(
+                f'<joint name="{link}_{axis}" type="revolute"><parent link="{links[k]}"/>'
+                f'<child link="{links[k + 1]}"/>{_origin(place if k == 0 else (0.0, 0.0, 0.0))}'
+                f'<axis xyz="{_AXES[axis]}"/><limit lower="{-_LIMIT}" upper="{_LIMIT}" effort="0" '
+                'velocity="0"/></joint>'
+            )
+    return '<?xml version="1.0"?>\n<robot name="human">\n' + "\n".join(xml) + "\n</robot>\n"
+
+
+def _origin(xyz: _Point) -> str:
+    return f'<origin xyz="{xyz[0]:.6f} {xyz[1]:.6f} {xyz[2]:.6f}"/>'
+
+
+def _joints(
+    height: float, length: Mapping[str, float], neck: float
+) -> dict[str, tuple[str, str, _Point]]:
+    """Of each link but the root its parent, the axes of its joints, their origin in m."""
+    found: dict[str, tuple[str, str, _Point]] = {
+        "middle_trunk": (ROOT, "xyz", (0.0, 0.0, length[ROOT])),
+        "upper_trunk": ("middle_trunk", "xyz", (0.0, 0.0, length["middle_trunk"])),
+        "head": ("upper_trunk", "xyz", (0.0, 0.0, neck)),
+    }
+    for s, sign in (("l_", height), ("r_", -height)):
+        shoulder = (0.0, sign * _SHOULDER, length["upper_trunk"])
+        found |= {
+            f"{s}upper_arm": ("upper_trunk", "yxz", shoulder),
+            f"{s}forearm": (f"{s}upper_arm", "yz", (0.0, 0.0, -length["upper_arm"])),
+            f"{s}hand": (f"{s}forearm", "xy", (0.0, 0.0, -length["forearm"])),
+            f"{s}thigh": (ROOT, "yxz", (0.0, sign * _HIP, 0.0)),
+            f"{s}shank": (f"{s}thigh", "y", (0.0, 0.0, -length["thigh"])),
+            f"{s}foot": (f"{s}shank", "yx", (0.0, 0.0, -length["shank"])),
+        }
+    return found
+
+
+def plate_foot() -> Foot:
+    """The plates' wrench as a sensor of the root: what identify() takes as feet."""
+    return Foot(ROOT, "", np.zeros((0, 2)), 0.0, "", ROOT, 1)
+
+
+def human_settings(
+    angle: float, base_angle: float, base_position: float, force: float, moment: float
+) -> IdentificationSettings:
+    """Settings for a person by standard deviations of one posture's readings.
+
+    Args:
+        angle: rad, of each joint, new in each posture.
+        base_angle: rad, of the root's attitude.
+        base_position: m, of the root in the plates' axes, constant.
+        force: N, of the sum of the plates.
+        moment: N m, of it about the root.
+    """
+    sensors = {"joint_repeatability": angle, "sensor_position": base_position, "compliance": 0.0}
+    sensors |= {"force_bias": 0.005, "moment_bias": 0.001, "wrench_gain": 0.01}
+    sections = {
+        "noise": {"force": force, "moment": moment, "tilt": base_angle, "position": 1e-3},
+        "sensors": sensors,
+        "prior": {"com_std_fraction": 0.15, "mass_std_fraction": 0.1, "bounded": False},
+        "fit": {"use_imu": True},
+    }
+    return IdentificationSettings.from_dict(sections)
+
+
+def human_posture(
+    model: RobotModel, q: Array, R: Array, p: Array, wrench: Array, samples: int = 1
+) -> Posture:
+    """Makes a posture of a person on force plates, a mean of `samples` readings.
+
+    q (n,) rad; R (3, 3) and p (3,) m are the root's pose in the plates' axes, z up; wrench (6,) N
+    and N m is that of the plates on the person, about their common origin.
+    """
+    read = wrench_transform(R.T, -R.T @ p) @ wrench
+    return make_posture(model, q, read[None], up=R.T[:, 2] / np.linalg.norm(R[2]), samples=samples)
+
+
+class MarkerFit:
+    """Joint positions and the root's pose from markers, by least squares.
+
+      minimise  sum |p + R x_k(q) - y_k|^2 + (w q)^2
+
+    Args:
+        model: Of human_urdf().
+        markers: (3,) m in the frame of a link, by the marker's name: (link, position).
+        stiffness: m/rad, w: what no marker determines stays where the person stands upright.
+    """
+
+    def __init__(
+        self, model: RobotModel, markers: Mapping[str, tuple[str, Array]], stiffness: float = 1e-3
+    ) -> None:
+        self._n, self._statics, self._w = model.n_joints, Statics(model), stiffness
+        self._links = [model.link_index(link) for link, _ in markers.values()]
+        self._at = np.array([position for _, position in markers.values()])
+
+    def place(self, Q: Array, R: Array, p: Array) -> Array:
+        """Places the markers, (N, M, 3) m, of N configurations with the root at R, p."""
+        frames, origins = self._statics.link_frames(self._statics.poses(Q), self._links)
+        points = origins + np.einsum("nmij,mj->nmi", frames, self._at)
+        return np.asarray(np.einsum("nij,nmj->nmi", R, points) + p[:, None])
+
+    def solve(self, seen: Array, start: Array | None = None) -> tuple[Array, Array, Array]:
+        """Fits one frame: (M, 3) m in the markers' order, NaN of those that are hidden.
+
+        Returns q (n,), R (3, 3) and p (3,); starts at joint positions (n,).
+        """
+        n, visible = self._n, np.isfinite(seen).all(axis=1)
+
+        def gaps(X: Array) -> Array:
+            turn = Rotation.from_rotvec(X[:, n : n + 3]).as_matrix()
+            gap = (self.place(X[:, :n], turn, X[:, n + 3 :]) - seen)[:, visible]
+            return np.hstack((gap.reshape(len(X), -1), self._w * X[:, :n]))
+
+        def slope(x: Array) -> Array:
+            return np.asarray(1e6 * (gaps(x + 1e-6 * np.eye(n + 6)) - gaps(x[None])).T)
+
+        q = np.zeros(n) if start is None else start
+        placed = self.place(q[None], np.eye(3)[None], np.zeros((1, 3)))[0][visible]
+        there, own = seen[visible].mean(axis=0), placed.mean(axis=0)
+        turn, _ = Rotation.align_vectors(seen[visible] - there, placed - own)
+        x = np.concatenate((q, turn.as_rotvec(), there - turn.apply(own)))
+        x = least_squares(lambda x: gaps(x[None])[0], x, slope, method="lm", xtol=1e-6).x
+        return x[:n], Rotation.from_rotvec(x[n : n + 3]).as_matrix(), x[n + 3 :]
