@@ -20,8 +20,7 @@ from typing import Any
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
-from com_identification.regression.fit import Progress
-from com_identification.regression.identify import Identification, identify
+from com_identification.regression.identify import Identification, Progress, identify
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel

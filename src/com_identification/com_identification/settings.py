@@ -54,9 +54,7 @@ class SensorNoise(_Options):
         "rad, of the IMU's direction against gravity about each axis. Not averaged: it is "
         "constant during a posture",
     )
-    least_fraction: float = number(
-        0.0, "Fraction of a standard deviation that averaging does not reduce"
-    )
+    least_fraction: float = number(0.0, "Fraction of a standard deviation that is not averaged")
 
     def std_ratio(self, samples: int) -> float:
         """Returns the standard deviation of a mean over that of one reading."""
@@ -93,9 +91,7 @@ class SensorPriors(_Options):
     )
     sensor_position: float = parameter(0.002, "m, each axis, of a sensor in its link", (0.0, 1.0))
     sensor_rotation: float = parameter(radians(0.5), "rad, about each axis, likewise", _ANGLE)
-    joint_offset: float = parameter(
-        radians(0.5), "rad, each joint: the encoder's zero offset", _ANGLE
-    )
+    joint_offset: float = parameter(radians(0.5), "rad, each encoder's zero offset", _ANGLE)
     joint_repeatability: float = parameter(
         radians(0.1), "rad, each joint: backlash, new in each posture, never averaged", _ANGLE
     )
@@ -103,9 +99,7 @@ class SensorPriors(_Options):
         radians(0.1), "rad, each joint, its deflection under the torque W L", _ANGLE
     )
     slope: float = parameter(radians(1.0), "rad, of the floor, about each axis", _ANGLE)
-    unevenness: float = parameter(
-        radians(0.1), "rad, of the floor under the stance, new in each posture", _ANGLE
-    )
+    unevenness: float = parameter(radians(0.1), "rad, of the floor, new in each posture", _ANGLE)
     sole_angle: float = parameter(
         radians(0.3), "rad, between soles on the floor, about each axis; 0: not used", _ANGLE
     )
@@ -144,9 +138,7 @@ class PriorSettings(_Options):
         "Standard deviation of each component of a body's centre of mass over the body's size, "
         "the edge of a cube of water of its mass; 5 to 20 mm",
     )
-    mass_std_fraction: float = number(
-        0.05, "Standard deviation of a link's mass over the mass; 0: masses are known"
-    )
+    mass_std_fraction: float = number(0.05, "Standard deviation of a mass over the mass; 0: known")
     bounded: bool = parameter(True, "Whether a centre of mass must stay near its link's shapes")
     shape_margin: float = number(0.02, "m, how far outside of them it may be")
 
@@ -178,12 +170,8 @@ class CaptureOptions(_Options):
     max_samples: int = parameter(
         1000, "With so many, a stationary interval is complete; the newest so many count", _COUNT
     )
-    settle_time: float = number(
-        0.5, "s, how long the robot must be stationary before the first reading counts"
-    )
-    slice_time: float = parameter(
-        0.1, "s; each stream must have at least one reading in each slice", (1e-3, 10.0)
-    )
+    settle_time: float = number(0.5, "s, stationary before the first reading counts")
+    slice_time: float = parameter(0.1, "s; each slice has readings of all streams", (1e-3, 10.0))
     joint_travel: float = number(0.003, "rad or m, of a joint within a slice")
     joint_drift: float = number(0.003, "rad or m, of a joint's mean over a stationary interval")
     force_travel: float = number(0.05, "Fraction of the robot's weight, of a force within a slice")
@@ -191,26 +179,14 @@ class CaptureOptions(_Options):
         0.01, "Fraction of the weight, of a force's mean over a stationary interval"
     )
     pressure_travel: float = number(0.01, "m, of a moment over the weight within a slice")
-    pressure_drift: float = number(
-        0.003, "m, of a moment's mean over the weight over a stationary interval"
-    )
-    tilt_travel: float = number(
-        0.01, "1, of a component of the direction against gravity within a slice"
-    )
+    pressure_drift: float = number(0.003, "m, of a moment's mean over the weight, likewise")
+    tilt_travel: float = number(0.01, "1, of the direction against gravity within a slice")
     tilt_drift: float = number(0.003, "1, of its mean over a stationary interval")
-    timeout: float = number(
-        0.5, "s behind the newest reading of all, after which a stream is timed out"
-    )
-    lag: float = number(
-        2.0, "s that a stream may be behind the others; readings that come later are left out"
-    )
-    jump_back: float = number(
-        1.0, "s; a stamp that is older than the newest by more restarts the recorder"
-    )
+    timeout: float = number(0.5, "s behind the newest reading of all: a stream is timed out")
+    lag: float = number(2.0, "s that a stream may be behind; readings that come later are left out")
+    jump_back: float = number(1.0, "s; a stamp older than the newest by more restarts the recorder")
     frozen_time: float = number(
-        0.5,
-        "s, after which a force sensor or an IMU whose readings are identical counts as "
-        "frozen; 0: never, for simulations without noise",
+        0.5, "s of identical readings of a force sensor or IMU: it is frozen; 0: never (simulation)"
     )
     force_limit: float = number(0.0, "N, of each axis, where a sensor saturates; 0: unknown")
     moment_limit: float = number(0.0, "N m, of each axis; 0: unknown")

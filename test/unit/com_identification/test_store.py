@@ -182,6 +182,15 @@ def test_a_full_disk_is_told_and_the_store_goes_on(hoap2, path):
         assert (list(store.postures), store.warnings) == ([1, 2], ())
 
 
+def test_a_file_that_was_removed_comes_back_with_all_postures(hoap2, path):
+    with PostureStore(path, *hoap2) as store:
+        store.add(posture(hoap2[0], 0))
+        path.unlink()
+        assert store.add(posture(hoap2[0], 1)) == 2
+    with PostureStore(path, *hoap2) as store:
+        assert list(store.postures) == [1, 2]
+
+
 def test_one_writer_at_a_time(hoap2, path):
     with (
         PostureStore(path, *hoap2) as store,

@@ -120,41 +120,28 @@ class SensorHealth:
 
     def issues(self, sensors: TimeSlice) -> list[Issue]:
         """Issues of the feet's sensors and the IMU in one slice of time."""
-        found = []
-        for i, part in enumerate(sensors):
-            if part is None:
-                self._constant[i] = None
-                continue
-            if i < self._wrenches:
-                found += self._saturated(self._names[i], part)
-            found += self._frozen(i, part)
-        return found
+        return [issue for i, part in enumerate(sensors) for issue in self._issues(i, part)]
 
-    def _saturated(self, name: str, part: SliceStats) -> list[Issue]:
+    def _issues(self, i: int, part: SliceStats | None) -> Iterator[Issue]:
+        name, before = self._names[i], self._constant[i]
+        self._constant[i] = None
+        if part is None:
+            return
         most = np.maximum(part.high, -part.low)
-        worst = int(np.argmax(most / self._limit))
-        if most[worst] < self._limit[worst]:
-            return []
-        unit = _UNITS[worst]
-        return [
-            Issue(
+        if i < self._wrenches and (most >= self._limit).any():
+            worst = int(np.argmax(most / self._limit))
+            yield Issue(
                 f"{name} saturated",
-                f"{name} reads {most[worst]:.4g} {unit}, its limit is {self._limit[worst]:.4g} "
-                f"{unit}: take load off it, or shift the weight.",
+                f"{name} reads {most[worst]:.4g} {_UNITS[worst]}, its limit is "
+                f"{self._limit[worst]:.4g} {_UNITS[worst]}: take load off it, or shift the weight.",
             )
-        ]
-
-    def _frozen(self, i: int, part: SliceStats) -> list[Issue]:
-        constant, before = bool((part.low == part.high).all()), self._constant[i]
-        if not constant or not part.low.any():  # drivers set small loads to zero
-            self._constant[i] = None
-            return []
-        if before is None or not np.array_equal(before[0], part.low):
-            self._constant[i] = before = (part.low, part.first_ns)
-        time = (part.last_ns - before[1]) / NS_PER_S
-        if not 0.0 < self._options.frozen_time <= time:
-            return []
-        return [frozen_sensor(self._names[i], time)]
+        if (part.low == part.high).all() and part.low.any():  # drivers set small loads to zero
+            if before is None or not np.array_equal(before[0], part.low):
+                before = (part.low, part.first_ns)
+            self._constant[i] = before
+            time = (part.last_ns - before[1]) / NS_PER_S
+            if 0.0 < self._options.frozen_time <= time:
+                yield frozen_sensor(name, time)
 
 
 def frozen_sensor(name: str, time: float) -> Issue:
@@ -273,8 +260,10 @@ class StationaryRun:
         values, constant = [], []
         for stream in streams:
             parts = [part for part in stream if part is not None]
-            values.append(_mean(parts) if len(parts) == len(window) else None)
-            constant.append(_constant(parts))
+            total = sum(part.total for part in parts) / max(1, sum(part.count for part in parts))
+            values.append(np.asarray(total) if len(parts) == len(window) else None)
+            low, high = [part.low for part in parts], [part.high for part in parts]
+            constant.append(bool(parts) and bool((np.min(low, 0) == np.max(high, 0)).all()))
         known = [part for parts in window for part in parts if part is not None]
         return RunMeans(
             tuple(values),
@@ -309,15 +298,3 @@ class StationaryRun:
 def _widened(band: Band, part: SliceStats) -> Band:
     (low, high, least), mean = band, part.mean
     return np.minimum(low, mean), np.maximum(high, mean), min(least, part.count)
-
-
-def _mean(parts: Sequence[SliceStats]) -> Array:
-    total = np.sum([part.total for part in parts], axis=0)
-    return np.asarray(total / sum(part.count for part in parts))
-
-
-def _constant(parts: Sequence[SliceStats]) -> bool:
-    if not parts:
-        return False
-    low = np.min([part.low for part in parts], axis=0)
-    return bool((low == np.max([part.high for part in parts], axis=0)).all())

@@ -51,10 +51,8 @@ def read_feet(observations: ObservationModel, posture: Posture, theta: Array) ->
     if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
         return None
     observations.check(posture)
-    measured, loaded = (
-        observations.measured_com(posture),
-        observations.contacts.loaded(posture.wrenches),
-    )
+    measured = observations.measured_com(posture)
+    loaded = observations.contacts.loaded(posture.wrenches)
     if measured is None or not loaded.any() or not abs(measured.mass) > 1e-9:
         return None
     mass, point, up, wrench = measured

@@ -1,16 +1,18 @@
 """Does what a standing robot's sensors read fit its configuration? For com_setup --check."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from com_identification.exceptions import IdentificationError
 from com_identification.feet.wrench_check import angle_between, diagnose
+from com_identification.planning.stances import FlatStance
 from com_identification.regression.postures import make_posture
-from com_model import RobotConfig, RobotModel
+from com_identification.regression.statics import Statics
+from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose
-from com_model.geometry.support import fit_plane
 from com_model.robot_config import ground_wrenches
 
 _TILT = np.radians(5.0)  # of the IMU's gravity against the soles
@@ -26,10 +28,9 @@ def check_readings(
     reading; acceleration (3,) m/s^2 of the accelerometer, its axes, NaN without IMU. Returns what
     fits, and what does not with how to fix it.
     """
-    feet, good, bad = config.feet, [], []
-    up = _soles_up(model, config, q)
-    for text in _imu_issues(model, config, q, up, acceleration):
-        bad.append(text)
+    feet, good = config.feet, []
+    up = _soles_up(model, feet, q)
+    bad = list(_imu_issues(model, config, q, up, acceleration))
     if np.isfinite(acceleration).all() and not bad:
         good.append("imu: it reads gravity, upwards as the soles show")
     silent = [foot.frame for foot, w in zip(feet, wrenches, strict=True) if not np.isfinite(w[0])]
@@ -37,9 +38,8 @@ def check_readings(
     if feet and not silent:
         posture = make_posture(model, q, wrenches, up=up, samples=100)
         issues = [f"feet: {issue}" for issue in diagnose(model, feet, posture)]
-        forces = np.zeros(3)
-        for foot, wrench in zip(feet, ground_wrenches(wrenches, feet), strict=True):
-            forces += link_pose(model, q, foot.wrench_frame)[0] @ wrench[:3]
+        R = np.array([link_pose(model, q, foot.wrench_frame)[0] for foot in feet])
+        forces = np.einsum("fij,fj->i", R, ground_wrenches(wrenches, feet)[:, :3])
         weight = GRAVITY * model.mass
         if not issues:
             good.append(f"feet: they carry {forces @ up:.4g} N of the robot's {weight:.4g} N")
@@ -47,20 +47,13 @@ def check_readings(
     return good, bad
 
 
-def _soles_up(model: RobotModel, config: RobotConfig, q: Array) -> Array:
-    """Against gravity (3,), root axes, on horizontal ground: the soles' z, or the balls' plane."""
-    poses = [link_pose(model, q, foot.frame) for foot in config.feet]
-    flat = [R[:, 2] for foot, (R, _) in zip(config.feet, poses, strict=True) if len(foot.corners)]
-    if flat:
-        up = np.sum(flat, axis=0)
-    elif len(poses) > 2:
-        centers = np.array(
-            [p + R @ foot.center for foot, (R, p) in zip(config.feet, poses, strict=True)]
-        )
-        _, up = fit_plane(centers, -centers.mean(axis=0))
-    else:
-        up = np.array([0.0, 0.0, 1.0])
-    return np.asarray(up / np.linalg.norm(up))
+def _soles_up(model: RobotModel, feet: Sequence[Foot], q: Array) -> Array:
+    """Against gravity (3,), root axes, on horizontal ground: a sole's z, or of the balls' plane."""
+    soles = [foot for foot in feet if len(foot.corners)]
+    try:
+        return FlatStance(Statics(model), soles or feet).up_directions(q[None])[0]
+    except IdentificationError:  # fewer than three balls
+        return np.array([0.0, 0.0, 1.0])
 
 
 def _imu_issues(

@@ -138,34 +138,33 @@ class WrenchRules:
         self.weight = model.mass * observations.gravity
         noise, factor = observations.noise, _SURE * observations.noise.std_ratio(posture.samples)
         self._force, self._moment = factor * noise.force, factor * noise.moment
+        self.light = _IN_AIR * self.weight + self._force  # N, of a foot that does not stand
         poses = statics.poses(posture.q[None])
         links = [model.link_index(foot.wrench_frame) for foot in self.feet]
         soles = [model.link_index(foot.frame) for foot in self.feet]
         R, p = (array[0] for array in statics.link_frames(poses, [*links, *soles]))
         (self._R, self._R_sole), (self._p, self._p_sole) = np.split(R, 2), np.split(p, 2)
         self._com = statics.com(poses, statics.parameters)[0]
+        self._ups: dict[bytes, Array] = {}  # against gravity, by the feet that carry load
 
     def violations(self, wrenches: Array) -> list[Violation]:
         """Returns the rules that wrenches (f, 6), as read, violate."""
-        up = self._observations.up_direction(replace(self._posture, wrenches=wrenches))
+        loaded = self._observations.contacts.loaded(wrenches)
+        if (key := loaded.tobytes()) not in self._ups:
+            posture = replace(self._posture, wrenches=wrenches)
+            self._ups[key] = self._observations.up_direction(posture)
+        up = self._ups[key]
         ground = ground_wrenches(wrenches, self.feet).reshape(-1, 2, 3)
         forces, moments = np.einsum("fij,fkj->kfi", self._R, ground)
         moments = moments + np.cross(self._p - self._p_sole, forces)  # about the soles' origins
         known = np.isfinite(wrenches).all(axis=1)
         found: list[Violation] = []
         if known.all():
-            loaded = self._observations.contacts.loaded(wrenches)
             found += self._totals(forces, moments, loaded, up)
         for i in np.flatnonzero(known):
-            if np.linalg.norm(forces[i]) > _IN_AIR * self.weight + self._force:
+            if np.linalg.norm(forces[i]) > self.light:
                 found += self._foot(int(i), forces[i], moments[i], up)
         return [each for each in found if each.excess > 1.0]
-
-    def unloaded(self, wrenches: Array) -> list[int]:
-        """Returns the feet that read next to nothing while others stand."""
-        loads = np.linalg.norm(wrenches[:, :3], axis=1)
-        light = loads < _IN_AIR * self.weight + self._force
-        return [] if light.all() else [int(i) for i in np.flatnonzero(light)]
 
     def _totals(
         self, forces: Array, moments: Array, loaded: Flags, up: Array
@@ -272,15 +271,15 @@ def diagnose(
 
 
 def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
-    found = []
-    for i in rules.unloaded(wrenches):
-        name, load = rules.feet[i].frame, float(np.linalg.norm(wrenches[i, :3]))
-        text = (
-            f"{name} does not stand: it carries {load:.3g} N of the robot's {rules.weight:.4g} N. "
-            "If it should, put it on the ground."
-        )
-        found.append(WrenchIssue(WrenchFault.IN_AIR, (name,), text))
-    return tuple(found)
+    loads = np.linalg.norm(wrenches[:, :3], axis=1)
+    light = loads < rules.light
+    texts = {
+        foot.frame: f"{foot.frame} does not stand: it carries {load:.3g} N of the robot's "
+        f"{rules.weight:.4g} N. If it should, put it on the ground."
+        for foot, load, low in zip(rules.feet, loads, light, strict=True)
+        if low and not light.all()
+    }
+    return tuple(WrenchIssue(WrenchFault.IN_AIR, (name,), text) for name, text in texts.items())
 
 
 def _offsets(

@@ -48,14 +48,10 @@ class Change:
         """The change as a sentence."""
         scale, unit = (1e3, " mm") if self.what == "com" else (1.0, " kg")
         unit = "" if self.what == "sensor" else unit
+        axes = ("x ", "y ", "z ") if len(self.value) == 3 else ("",)
         parts = [
             f"{axis}{scale * v:+.3g} +- {scale * s:.2g}{unit}"
-            for axis, v, s in zip(
-                ("x ", "y ", "z ") if len(self.value) == 3 else ("",),
-                self.value,
-                self.std,
-                strict=True,
-            )
+            for axis, v, s in zip(axes, self.value, self.std, strict=True)
         ]
         what = {"com": "CoM of ", "mass": "mass of ", "sensor": ""}[self.what]
         moved = "moved" if self.what == "com" else "changed by"

@@ -57,29 +57,18 @@ def history_figure(records: Sequence[Record], steps: Sequence[Step]) -> Figure:
     last = records[-1]
     heavy = [last.bodies[k] for k in np.argsort(-last.by_body[0], kind="stable")]
     names = list(dict.fromkeys([*changed, *heavy]))[:_PANELS]
-    days = [datetime.fromisoformat(record.taken) for record in records]
     figure = Figure(figsize=(9.0, 2.0 * (len(names) + 1)), layout="constrained")
     panels = figure.subplots(len(names) + 1, 1, sharex=True)
     for name, panel in zip(names, panels, strict=False):
-        with_it = [
-            (d, r, r.bodies.index(name))
-            for d, r in zip(days, records, strict=True)
-            if name in r.bodies
-        ]
-        for axis, label in enumerate("xyz"):
-            values = np.array([1e3 * r.by_body[1][k, axis] for _, r, k in with_it])
-            bars = [2e3 * r.by_body[3][k, axis] for _, r, k in with_it]
-            panel.errorbar(
-                [d for d, *_ in with_it],
-                values - values[0],
-                bars,
-                marker="o",
-                capsize=3,
-                label=label,
-            )
+        own = [(r, r.bodies.index(name)) for r in records if name in r.bodies]
+        com, std = (1e3 * np.array([r.by_body[part][k] for r, k in own]) for part in (1, 3))
+        days = [datetime.fromisoformat(r.taken) for r, _ in own]
+        for label, values, bars in zip("xyz", (com - com[0]).T, 2.0 * std.T, strict=True):
+            panel.errorbar(days, values, bars, marker="o", capsize=3, label=label)
         panel.set_ylabel(f"{name}\nmm")
     panels[0].legend(loc="upper left", ncols=3, title="change of the CoM, two sigma")
     masses = np.array([record.total_mass for record in records])
+    days = [datetime.fromisoformat(record.taken) for record in records]
     panels[-1].errorbar(days, masses[:, 0], 2.0 * masses[:, 1], marker="o", capsize=3, color="k")
     panels[-1].set_ylabel("mass\nkg")
     for step in steps:

@@ -8,7 +8,6 @@ captures.
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,18 +45,6 @@ Handler = Callable[[Session, Any, Any], None]
 """Fills a response; an IdentificationError or ComModelError becomes a refusal."""
 
 
-@dataclass
-class _PendingRequest:
-    """A request that is served as soon as the readings allow it."""
-
-    request: Any
-    reply: Reply
-    deadline: float
-    kind: Any
-    handler: Handler
-    refusal: str  # the first words of one
-
-
 class PostureServices:
     """Serves them; see the module's text.
 
@@ -74,7 +61,7 @@ class PostureServices:
     ) -> None:
         self._node, self._session, self._reasons = node, session, reasons
         self._on_change, self._logger = on_change, node.get_logger()
-        self._pending: list[_PendingRequest] = []
+        self._pending: list[Callable[[], bool]] = []  # answers a request, if that is possible now
         self._logged = ""
         for kind, name, handler, refusal in (
             (CapturePosture, "capture_posture", self._capture, "no posture"),
@@ -98,33 +85,29 @@ class PostureServices:
 
     def serve(self) -> None:
         """Serves the requests that can be served, in their order."""
-        for pending in list(self._pending):
-            answer = self._try(pending)
-            if answer is not None:
-                self._pending.remove(pending)
-                pending.reply(answer)
+        self._pending = [answer for answer in self._pending if not answer()]
 
     def _defer(self, kind: Any, handler: Handler, refusal: str, request: Any, reply: Reply) -> None:
         deadline = time.monotonic() + (request.timeout or self._node.parameters.capture_timeout)
-        self._pending.append(_PendingRequest(request, reply, deadline, kind, handler, refusal))
 
-    def _try(self, pending: _PendingRequest) -> Any:
-        """The answer; None while the robot is not stationary."""
-        response = pending.kind.Response(success=True)
-        try:
-            pending.handler(self._session(), pending.request, response)
-            return response
-        except CaptureRefused as error:
-            reasons = list(dict.fromkeys((*self._reasons(), *error.reasons)))
-            late = time.monotonic() > pending.deadline
-        except IdentificationError as error:
-            reasons, late = [str(error)], True
-        if not late:
-            return None
-        response = pending.kind.Response(message=f"{pending.refusal}: {' '.join(reasons)}")
-        if hasattr(response, "reasons"):
-            response.reasons = reasons
-        return response
+        def answer() -> bool:
+            response, reasons = kind.Response(success=True), None
+            try:
+                handler(self._session(), request, response)
+            except CaptureRefused as error:
+                if time.monotonic() <= deadline:
+                    return False
+                reasons = list(dict.fromkeys((*self._reasons(), *error.reasons)))
+            except IdentificationError as error:
+                reasons = [str(error)]
+            if reasons is not None:
+                response = kind.Response(message=f"{refusal}: {' '.join(reasons)}")
+                if hasattr(response, "reasons"):
+                    response.reasons = reasons
+            reply(response)
+            return True
+
+        self._pending.append(answer)
 
     def _answer(self, name: str, handler: Handler, request: Any, response: Any) -> Any:
         try:

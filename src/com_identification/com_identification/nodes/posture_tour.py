@@ -240,36 +240,34 @@ class PostureTour(RobotNode[Parameters]):
     def _begin(self) -> Generator[None, None, _TourState]:
         """Wait for all that is needed, and until the robot stands as it is expected to."""
         while missing := self._missing():
-            kind, text = missing
-            if self.log.warn(kind, f"waits for {text}"):
-                self._status.publish(String(data=f"waits for {text}"))
+            if self.log.warn(missing[:12], f"waits for {missing}"):
+                self._status.publish(String(data=f"waits for {missing}"))
             yield
         self._begun = True
         return self._need()
 
-    def _missing(self) -> tuple[str, str] | None:
-        """What the tour cannot begin without: its kind and how to provide it; None: nothing."""
+    def _missing(self) -> str:
+        """What the tour cannot begin without, and how to provide it; empty: nothing."""
         state = self._state
         if state is None:
-            return "robot", self.waiting or "robot_description"
+            return self.waiting or "robot_description"
         if self._q is None or self.joint_watch.stale:
-            return "joint_states", "joint_states: start the robot's driver"
+            return "joint_states: start the robot's driver"
         if unconnected := self._unconnected():
             return unconnected
         off = state.farthest(self._q, state.nominal, self.parameters.start_tolerance)
-        text = f"the nominal posture: {off}; bring the robot there, standing on its feet"
-        return ("posture", text) if off else None
+        fix = "bring the robot there, standing on its feet"
+        return f"the nominal posture: {off}; {fix}" if off else ""
 
-    def _unconnected(self) -> tuple[str, str] | None:
-        """What of the other nodes is missing: its kind and how to provide it; None: nothing."""
+    def _unconnected(self) -> str:
+        """What of the other nodes is missing, and how to provide it; empty: nothing."""
         if not all(client.service_is_ready() for client in self._identification.values()):
-            return "services", f"the services of {self.parameters.identification}: start it"
+            return f"the services of {self.parameters.identification}: start it"
         if self._hoist is not None and not self._hoist.service_is_ready():
-            return "hoist", f"the service {self._hoist.srv_name}: start the hoist"
+            return f"the service {self._hoist.srv_name}: start the hoist"
         if not self._trajectory.get_subscription_count():
-            topic = self._trajectory.topic_name
-            return "subscriber", f"a subscriber of {topic}: start the robot's drivers"
-        return None
+            return f"a subscriber of {self._trajectory.topic_name}: start the robot's drivers"
+        return ""
 
     def _visit(self, posture: ProposedPosture, number: int) -> Generator[None, None, str]:
         state = self._need()

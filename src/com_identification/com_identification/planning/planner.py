@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 
 from com_identification.planning.feasible import Entry, FeasiblePostures
-from com_identification.regression.fit import Progress
+from com_identification.regression.identify import Progress
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.posterior import WhitenedParameters, whiten
 from com_identification.regression.postures import Posture, SensorPrediction

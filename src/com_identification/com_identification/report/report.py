@@ -156,7 +156,7 @@ def _fit(contents: Contents) -> Raw:
         for name, m in residual_rows(found)
     ]
     head = (
-        "CoM of the robot against the feet's measurement",
+        "CoM against the feet's measurement",
         "mean (mm)",
         "RMS (mm)",
         "largest (mm)",
@@ -184,22 +184,15 @@ def _parameters(contents: Contents) -> Raw:
     for b, label in enumerate(body_labels(contents.model, found.bodies)):
         if not found.mass[b] > 0.0:
             continue
+        mass = number(float(found.mass[b]), 3)  # one taken as known has no standard deviation
+        mass += f" ± {number(float(found.mass_std[b]), 3)}" * bool(found.mass_std[b] > 0.0)
+        first: tuple[str, str] = (label, mass)
         for i, axis in enumerate("xyz"):
-            prior = float(found.prior_com_std[b, i])
-            change = float(found.com[b, i] - found.prior_com[b, i])
-            mass = number(float(found.mass[b]), 3)  # one taken as known has no deviation
-            mass += f" ± {number(float(found.mass_std[b]), 3)}" * bool(found.mass_std[b] > 0.0)
-            rows.append(
-                (
-                    label if i == 0 else "",
-                    mass if i == 0 else "",
-                    axis,
-                    number(found.prior_com[b, i], 2, _MM),
-                    number(found.com[b, i], 2, _MM),
-                    number(found.com_std[b, i], 2, _MM),
-                    bar(change, float(found.com_std[b, i]), prior),
-                )
-            )
+            prior, com, std = (float(a[b, i]) for a in (found.prior_com, found.com, found.com_std))
+            lengths = [number(value, 2, _MM) for value in (prior, com, std)]
+            change = bar(com - prior, std, float(found.prior_com_std[b, i]))
+            rows.append((*first, axis, *lengths, change))
+            first = "", ""
     head = ("link", "mass (kg)", "axis", "URDF (mm)", "identified (mm)", "std (mm)", "change")
     words = (
         "Centres of mass in the links' own frames. Bars show the change against the URDF with one "

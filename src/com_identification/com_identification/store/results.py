@@ -141,15 +141,7 @@ def export_urdf(
             f"{found.bodies[0]!r} on, the URDF {model.bodies.count} from {model.bodies.names[0]!r}"
         )
     trusted = np.ones(len(found.bodies), dtype=np.bool_) if untrusted else trusted_bodies(found)
-    mass = np.where(trusted, found.mass, model.bodies.mass)
-    own = np.divide(
-        model.bodies.first_moment,
-        model.bodies.mass[:, None],
-        out=np.zeros((len(mass), 3)),
-        where=model.bodies.mass[:, None] > 0.0,
-    )
-    com = np.where(trusted[:, None], found.com, own)
-    inertials = corrected_inertials(model, mass, com)
+    inertials = corrected_inertials(model, found.mass, found.com, trusted)
     unchanged = tuple(
         f"{body}: the data have next to no information on it; it stays as in the URDF."
         for body, good in zip(found.bodies, trusted, strict=True)
@@ -176,19 +168,21 @@ def trusted_bodies(found: Identification) -> Flags:
     return np.asarray((least < _INFORMED) | moves | np.isnan(ratios).all(axis=1))
 
 
-def corrected_inertials(model: RobotModel, mass: ArrayLike, com: ArrayLike) -> dict[str, Inertial]:
+def corrected_inertials(
+    model: RobotModel, mass: ArrayLike, com: ArrayLike, used: Flags | None = None
+) -> dict[str, Inertial]:
     """Finds inertials of links that give the bodies masses (B,) kg, CoMs (B, 3) m in their frames.
 
     The links of a body, which fixed joints connect, are scaled and moved as one: masses and
     inertias about their own centres of mass by the same factor, those centres by the same shift.
     So each link stays physical where the body's mass is positive, else IdentificationError. Bodies
-    that do not change are left out, and links without mass.
+    that do not change are left out, those that are not used (B,), and links without mass.
     """
     bodies = model.bodies
     mass = as_array("mass", mass, (bodies.count,))
     com = np.nan_to_num(as_array("com", com, (bodies.count, 3)))
     result = {}
-    for b in range(bodies.count):
+    for b in range(bodies.count) if used is None else np.flatnonzero(used):
         old = float(bodies.mass[b])
         moment = mass[b] * com[b]
         if mass[b] == old and np.allclose(moment, bodies.first_moment[b], 1e-12, 0.0):

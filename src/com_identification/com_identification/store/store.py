@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -44,9 +44,8 @@ class _Contents:
     warnings: tuple[str, ...] = ()  # sentences; of a file that is to be written again
 
     def copy(self) -> "_Contents":
-        return _Contents(
-            self.bias.copy(), dict(self.postures), dict(self.stamps), self.next_id, self.warnings
-        )
+        postures, stamps = dict(self.postures), dict(self.stamps)
+        return replace(self, bias=self.bias.copy(), postures=postures, stamps=stamps)
 
     def change(self, record: Mapping[str, Any], model: RobotModel) -> None:
         """Applies a line; a ValueError says why it is not valid."""
@@ -192,7 +191,10 @@ class PostureStore:
         except ValueError as error:
             raise StoreError(f"the posture cannot be stored: {error}") from error
         with self._writing():
-            _append(self.path, line)
+            if self.path.exists():
+                _append(self.path, line)
+            else:  # somebody removed it
+                write_file(self.path, new.encoded(self._robot))
         self._contents = new
         return identity
 

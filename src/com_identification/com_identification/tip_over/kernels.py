@@ -200,17 +200,3 @@ def find_tip_angle(start: Array, rate: Array, guess: float, robot: Robot) -> flo
         if abs(step) < _TIP_TOLERANCE:
             return s
     return np.nan
-
-
-@compiled()
-def compute_margins(angles: Array, start: Array, rate: Array, robot: Robot) -> Array:
-    """Computes the distances to the edges at angles (N,), m; NaN where it has no equilibrium."""
-    n, offset, result = len(start), robot.joints.offset, np.full(len(angles), np.nan)
-    state = State(start + offset, np.empty(3), np.empty(n))
-    for i in range(len(angles)):
-        encoders = start + angles[i] * rate
-        if settle(encoders, robot, state):
-            result[i] = edge_distance(state.com, robot.soles.edges)
-        else:
-            state.q[:] = encoders + offset
-    return result

@@ -217,10 +217,9 @@ class QuasiStatic:
         Errors of the joints (none) and first moments of the bodies (B, 3) kg m (the URDF's) may be
         given. Raises ProtocolError where the joints are too soft for an equilibrium.
         """
-        case, n = self.cases[test], self.model.n_joints
-        encoders, robot = case.start + angle * case.rate, self._robot(case, errors, moment)
-        state = kernels.State(encoders + robot.joints.offset, np.empty(3), np.empty(n))
-        if not kernels.settle(encoders, robot, state):
+        case = self.cases[test]
+        state = _settle(case, angle, self._robot(case, errors, moment))
+        if state is None:
             raise ProtocolError(f"{case.test.name}: the robot sinks down: its joints are too soft")
         margin = float(kernels.edge_distance(state.com, case.soles.edges))
         return Equilibrium(state.com, margin, state.q, state.load)
@@ -257,15 +256,14 @@ class QuasiStatic:
 
     def _first_fall(self, case: Case, robot: kernels.Robot) -> TipAngle:
         """Finds the first change of sign from 0 on, then searches near it."""
-        name, limit = case.test.name, case.limits[case.test.turn > 0]
-        angles = np.linspace(0.0, limit, _SCAN)
-        margins = kernels.compute_margins(angles, case.start, case.rate, robot)
-        out = np.flatnonzero(~(margins > 0.0))
-        if not len(out):
-            return TipAngle(name, limit, False)
-        if out[0] == 0:
-            return TipAngle(name, float("nan"), True)
-        return TipAngle(name, _tip_angle(case, float(angles[out[0] - 1]), robot), True)
+        name, limit, before = case.test.name, case.limits[case.test.turn > 0], np.nan
+        for angle in np.linspace(0.0, limit, _SCAN).tolist():
+            state = _settle(case, angle, robot)
+            if state is None or not kernels.edge_distance(state.com, case.soles.edges) > 0.0:
+                found = np.nan if np.isnan(before) else _tip_angle(case, before, robot)
+                return TipAngle(name, found, True)
+            before = angle
+        return TipAngle(name, limit, False)
 
     def _robot(
         self, case: Case, errors: JointErrors | None, moment: ArrayLike | None
@@ -276,6 +274,13 @@ class QuasiStatic:
         if errors is None:
             errors = JointErrors(*np.zeros((3, self.model.n_joints)))
         return kernels.Robot(self.tree, moment, case.soles, _check_errors(errors))
+
+
+def _settle(case: Case, angle: float, robot: kernels.Robot) -> kernels.State | None:
+    """The equilibrium with a test's joints at an angle, rad, if there is one."""
+    encoders, n = case.start + angle * case.rate, len(case.start)
+    state = kernels.State(encoders + robot.joints.offset, np.empty(3), np.empty(n))
+    return state if kernels.settle(encoders, robot, state) else None
 
 
 def _tip_angle(case: Case, guess: float, robot: kernels.Robot) -> float:
