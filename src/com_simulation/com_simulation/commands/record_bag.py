@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 
 from com_model import ComModelError, ConfigError, find_robot, load_robot
 from com_model.commands import add_robot, command_parser
@@ -124,8 +124,12 @@ def record(
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with whole_folder(options.output) as folder:
         folder.mkdir()
-        with BagWriter(folder / "bag", world, noise, START_NS, options.storage) as bag:
-            seconds = _write_all(sequence, bag, len(postures), console)
+        writer = BagWriter(folder / "bag", world, noise, START_NS, options.storage)
+        with writer as bag, Progress(console=console) as progress:
+            task = progress.add_task("postures", total=len(postures))
+            for reading in sequence.readings():
+                bag.write(reading)
+                progress.update(task, completed=len(sequence.rests))
         write_file(folder / "robot.urdf", believed.xml)
         write_file(folder / "truth.urdf", true.xml)
         write_file(folder / "marks.csv", marks_text(sequence.rests))
@@ -134,22 +138,10 @@ def record(
         "postures": len(sequence.rests),
         "marked": sum(not rest.problem for rest in sequence.rests),
         "transfer": sequence.transfer,
-        "bag_s": round(seconds, 2),
+        "bag_s": round(reading.time, 2),
         "messages": bag.messages,
     }
     return sequence.rests, figures
-
-
-def _write_all(sequence: PostureSequence, bag: BagWriter, count: int, console: Console) -> float:
-    """Write all readings; return the time of the last one, s."""
-    text = TextColumn("{task.description}")
-    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("postures", total=count)
-        for reading in sequence.readings():
-            bag.write(reading)
-            progress.update(task, completed=len(sequence.rests))
-    return reading.time
 
 
 def marks_text(rests: Sequence[RestPeriod]) -> str:

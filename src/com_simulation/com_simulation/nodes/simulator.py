@@ -229,10 +229,9 @@ class Simulator(RobotNode[Parameters]):
                 [p.velocities for p in msg.points],
             )
             start = self._time_of(msg.header.stamp)
+            self._commands.append(lambda: self._simulation.follow(trajectory, start))
         except CommandError as error:
             self.log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
-            return
-        self._commands.append(lambda: self._simulation.follow(trajectory, start))
 
     def _on_answer(self, msg: Header) -> None:
         # What the node commanded before has come, but the executor may have looked too early.
@@ -246,10 +245,9 @@ class Simulator(RobotNode[Parameters]):
     def _on_targets(self, msg: Float64MultiArray) -> None:
         try:
             targets = read_targets(self._simulation.world.robot.joint_names, msg.data)
+            self._commands.append(lambda: self._simulation.command(targets))
         except CommandError as error:
             self.log.warn("joint_commands", f"joint_commands refused: {error}")
-            return
-        self._commands.append(lambda: self._simulation.command(targets))
 
     def _offer(
         self, kind: type, name: str, refusal: str, act: Callable[[bool], None], on: str, off: str

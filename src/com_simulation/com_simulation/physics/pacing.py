@@ -58,11 +58,8 @@ class Pacer:
         drift = 0.0
         if self._factor > 0.0:
             drift = self._given_up + max(now - self._start - sim_time / self._factor, 0.0)
-        report = PaceReport(
-            drift=drift,
-            real_time_factor=(sim_time - self._report_sim) / wall,
-            load=min(max(1.0 - self._slept / wall, 0.0), 1.0),
-        )
+        load = min(max(1.0 - self._slept / wall, 0.0), 1.0)
+        report = PaceReport(drift, (sim_time - self._report_sim) / wall, load)
         self._report_wall, self._report_sim = now, sim_time
         self._slept = self._given_up = 0.0
         return report

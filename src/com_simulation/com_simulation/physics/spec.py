@@ -253,37 +253,30 @@ def lift_off_ground(spec: mujoco.MjSpec, body: int, meshes_only: bool = True) ->
             geom.conaffinity = ROBOT_BIT
 
 
-def add_servos(spec: mujoco.MjSpec, robot: RobotModel, servos: Servos) -> None:
-    """Adds a position servo to each independent joint, in the model's order."""
+def add_servos(spec: mujoco.MjSpec, robot: RobotModel, servos: Servos, friction: Array) -> None:
+    """Adds a position servo to each independent joint, in the model's order.
+
+    Coulomb friction (n,), N m or N, acts between servo, whose effort does not feel it, and joint.
+    """
+    stopping = max(COULOMB_TIME, 2.0 * spec.option.timestep)
     for i, name in enumerate(robot.joint_names):
-        joint = f"joint{robot.bodies.joint_names.index(name)}"
-        spec.joint(joint).armature = servos.armature[i]
+        joint = spec.joint(f"joint{robot.bodies.joint_names.index(name)}")
+        joint.armature = servos.armature[i]
+        if friction.any():
+            joint.frictionloss, joint.solref_friction = friction[i], [stopping, 1.0]
         limited = np.isfinite(servos.effort[i])
         servo = spec.add_actuator(
             name=f"servo{i}",
-            target=joint,
+            target=joint.name,
             trntype=mujoco.mjtTrn.mjTRN_JOINT,
             gaintype=mujoco.mjtGain.mjGAIN_FIXED,
             biastype=mujoco.mjtBias.mjBIAS_AFFINE,
             forcelimited=int(limited),
         )
         servo.gainprm[0] = servos.stiffness[i]
-        servo.biasprm[1] = -servos.stiffness[i]
-        servo.biasprm[2] = -servos.damping[i]
+        servo.biasprm[1:3] = -servos.stiffness[i], -servos.damping[i]
         if limited:
             servo.forcerange = [-servos.effort[i], servos.effort[i]]
-
-
-def add_joint_friction(spec: mujoco.MjSpec, robot: RobotModel, friction: Array) -> None:
-    """Adds Coulomb friction (n,), N m or N, to the independent joints.
-
-    It acts between the servo, whose effort does not feel it, and the joint.
-    """
-    stopping = max(COULOMB_TIME, 2.0 * spec.option.timestep)
-    for i, name in enumerate(robot.joint_names):
-        joint = spec.joint(f"joint{robot.bodies.joint_names.index(name)}")
-        joint.frictionloss = friction[i]
-        joint.solref_friction = [stopping, 1.0]
 
 
 def add_sensors(

@@ -150,9 +150,7 @@ class _Builder:
         ):
             self.spec.add_exclude(bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}")
         servos = self._servos(mj, data)
-        spec.add_servos(self.spec, self.robot, servos)
-        if joint_friction.any():
-            spec.add_joint_friction(self.spec, self.robot, joint_friction)
+        spec.add_servos(self.spec, self.robot, servos, joint_friction)
         contacts.set_contact(self.spec, contact)
         mj = self._compile()
         bodies = [self.robot.bodies.joint_names.index(name) for name in self.robot.joint_names]
