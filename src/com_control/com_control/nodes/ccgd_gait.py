@@ -50,7 +50,7 @@ from com_control.nodes.ccgd_requests import (
     solve_com_ik,
 )
 from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
-from com_control.walking.session import State, WalkSession
+from com_control.walking.session import State
 from com_control.walking.walker import Walk
 from com_model import RobotModel
 from com_msgs.msg import WalkGoal, WalkState
@@ -241,19 +241,12 @@ class CcgdGaitNode(RobotNode[Parameters]):
             "last_walk": "" if outcome is None else str(outcome),
         }
         if session.stabiliser is not None:
-            values |= balance_values(session)
+            values["fault"] = session.fault.name
+        if session.balance is not None:  # CoM's offset from the model; margin, 1 to 0
+            for axis, offset, std in zip("xy", *session.balance.offset, strict=True):
+                values[f"com_offset_{axis}_m"] = f"{offset:.4f} +- {std:.4f}"
+            values["margin"] = f"{session.balance.margin:.2f}"
         return Diagnosis(level, reason or session.state.name.lower(), values)
-
-
-def balance_values(session: WalkSession) -> dict[str, str]:
-    """What the stabiliser reports: its margin (1 to 0), the CoM's offset (m), and its fault."""
-    values, stabiliser = {"fault": session.fault.name}, session.balance
-    if stabiliser is None:
-        return values
-    offset, std = stabiliser.offset
-    for axis, value, sigma in zip("xy", offset.tolist(), std.tolist(), strict=True):
-        values[f"com_offset_{axis}_m"] = f"{value:.4f} +- {sigma:.4f}"
-    return values | {"margin": f"{stabiliser.margin:.2f}"}
 
 
 def main() -> int:

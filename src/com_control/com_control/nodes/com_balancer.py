@@ -37,7 +37,6 @@ import numpy as np
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from sensor_msgs.msg import Imu
 
-from com_control.balance.balancer import BalanceStep
 from com_control.balance.demonstrations import DemonstrationPlayer
 from com_control.balance.session import BalanceReading, BalanceSession, State
 from com_control.exceptions import BalanceError, ComControlError
@@ -164,21 +163,15 @@ class ComBalancerNode(RobotNode[Parameters]):
         if command is not None:
             self._output.send(robot.session.model.joint_names, command, stamp)
         step = None if command is None else command.step
-        self._demonstrate(robot, step, robot.reading.time)
+        if step is None:
+            self._player.pause()
+        elif desired := self._player.next(robot.reading.time, step):
+            robot.session.desire(*desired)  # what the demonstration has for the next step
         self._output.publish_state(robot.session, step, stamp)
         if step is not None and self._display_rate.due(sample.time_ns):
             self._output.show(robot.session.model.root_link, step, stamp)
         if robot.session.state in LEVELS and robot.session.state != before:
             self.get_logger().error(robot.session.reason)
-
-    def _demonstrate(self, robot: _Robot, step: BalanceStep | None, time_s: float) -> None:
-        """Desire what the demonstration has for the next step."""
-        if step is None:
-            self._player.pause()
-            return
-        desired = self._player.next(time_s, step)
-        if desired is not None:
-            robot.session.desire(*desired)
 
     # --- services and timeouts -----------------------------------------------------------------
     def _start(self) -> str:

@@ -147,14 +147,14 @@ class MotionPlayerNode(RobotNode[Parameters]):
 
     def _loaded(self, name: str, result: LoadedMotion | Exception, reply: Reply) -> None:
         self._loading = False
-        if isinstance(result, Exception):
-            if not isinstance(result, MotionError):
-                raise result
-            self._refuse(name, result, reply)
-            return
         try:
+            if isinstance(result, Exception):
+                raise result
             self._player.load(name, result.motion)
-        except MotionError as error:  # one began to be played meanwhile
+        except MotionError as error:
+            if self._player.state not in UNDER_WAY:  # or one began to be played meanwhile
+                self._player.refuse(name, str(error))
+            self.get_logger().error(f"refused: {error}")
             reply(_refusal(error))
             return
         report = result.report
@@ -170,12 +170,6 @@ class MotionPlayerNode(RobotNode[Parameters]):
                 violations=[str(violation) for violation in report.violations],
             )
         )
-
-    def _refuse(self, name: str, error: MotionError, reply: Reply) -> None:
-        if self._player.state not in UNDER_WAY:
-            self._player.refuse(name, str(error))
-        self.get_logger().error(f"refused: {error}")
-        reply(_refusal(error))
 
     # --- services ------------------------------------------------------------------------------
     def _play(self) -> str:

@@ -165,7 +165,7 @@ class TrunkRecording:
         def recent(rows: list[Any]) -> list[Any]:
             return [row for row in rows if row[0] <= end_ns][-last:]
 
-        samples, tilts, gaits = map(recent, (self.samples, self.tilts, self.gaits))
+        samples, tilts, gaits = recent(self.samples), recent(self.tilts), recent(self.gaits)
         changes = {row[1] for row in self.samples if row[1]}
         noticed_ns = min((stamp for stamp in changes if stamp >= loaded_ns), default=0)
 
