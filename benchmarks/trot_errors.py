@@ -39,6 +39,7 @@ class Errors:
         zero: rad, of each encoder.
         tilt: rad, of the IMU's mounting: true = read + tilt x read.
         arm: m, of the IMU from where the model has it.
+        delay: s, of the IMU after the joints, in whole samples.
     """
 
     gain: Array | float = 0.0
@@ -47,6 +48,7 @@ class Errors:
     zero: Array | float = 0.0
     tilt: Array | float = 0.0
     arm: Array | float = 0.0
+    delay: float = 0.0
 
 
 def with_errors(log: TrotLog, errors: Errors) -> TrotLog:
@@ -58,13 +60,15 @@ def with_errors(log: TrotLog, errors: Errors) -> TrotLog:
     arm = np.broadcast_to(errors.arm, 3)
     force = log.specific_force + np.cross(dw, arm) + np.cross(w, np.cross(w, arm))
     tilt = Rotation.from_rotvec(np.zeros(3) + errors.tilt)  # true = R read
+    count = len(log.time)
+    late = np.clip(np.arange(count) - round(errors.delay / period), 0, count - 1)
     return replace(
         log,
         position=log.position + errors.zero,
         effort=(1.0 + np.asarray(errors.gain)) * (log.effort + errors.rotor * rise) + errors.bias,
-        angular_velocity=tilt.inv().apply(w),
-        specific_force=tilt.inv().apply(force),
-        R_world_imu=log.R_world_imu @ tilt.as_matrix(),
+        angular_velocity=tilt.inv().apply(w)[late],
+        specific_force=tilt.inv().apply(force)[late],
+        R_world_imu=(log.R_world_imu @ tilt.as_matrix())[late],
     )
 
 

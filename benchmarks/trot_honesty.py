@@ -5,13 +5,14 @@ SCALF-II trots 8 s after a second of standing, on two contact models (time const
 (trot_errors.independent_noise). The estimator has its default options and is told nothing.
 
 Cases with one error, at the size of its prior unless said otherwise, drawn for each joint and axis:
-`zeros` 0.5 degrees, `tilt` of the IMU 1.5 degrees, `arm` of the IMU 3 cm, `bias` of the torques
-20 N m, `gain` 3 % with that bias, `rotor` 0.5 kg m^2, `links` of the URDF 10 % wrong, `friction`
-20 N m and 10 N m s, `uneven`: tiles up to 2 cm lower, `speed` 0.5 m/s, `2 Hz`; `heavy`: legs of
-25 kg, `heavy links`: 10 % wrong, `heavy weighed`: 3 % wrong with link_mass 0.03; `everything`:
-gain, bias, zeros, tilt of 1 degree, arm, friction, links, and the IMU's noise times 3. `payload`: 3
-kg = 1 % on a corner 5 s after lift-off, `payload errors`: with gain, bias, zeros, tilt and arm
-besides. `ensemble`: all errors drawn from the priors, `ensemble heavy` likewise.
+`zeros` 0.5 degrees, `tilt` of the IMU 1.5 degrees, `arm` of the IMU 3 cm, `delay` of the IMU 2 ms
+(a late IMU), `bias` of the torques 20 N m, `gain` 3 % with that bias, `rotor` 0.5 kg m^2, `links`
+of the URDF 10 % wrong, `friction` 20 N m and 10 N m s, `uneven`: tiles up to 2 cm lower, `speed`
+0.5 m/s, `2 Hz`; `heavy`: legs of 25 kg, `heavy links`: 10 % wrong, `heavy weighed`: 3 % wrong with
+link_mass 0.03; `everything`: gain, bias, zeros, tilt of 1 degree, arm, friction, links, and the
+IMU's noise times 3. `payload`: 3 kg = 1 % on a corner 5 s after lift-off, `payload errors`: with
+gain, bias, zeros, tilt and arm besides. `ensemble`: all errors drawn from the priors, `ensemble
+heavy` likewise.
 
 Errors are estimate minus truth from 2 s after the first lift-off on (payload: from 2.5 s after the
 drop on as well). The last line is one JSON object:
@@ -68,7 +69,7 @@ SETTLED, AFTER_DROP, NOTICED = 2.0, 2.5, 2.0  # s
 HALF_STRIDE = 0.5  # s
 BEYOND = 13.8  # 99.9 % of chi^2 of two
 DEG = np.pi / 180.0
-SINGLES = ("zeros", "tilt", "arm", "bias", "gain", "rotor", "links")
+SINGLES = ("zeros", "tilt", "arm", "delay", "bias", "gain", "rotor", "links")
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +170,14 @@ def drawn(case: str, std: Array, rng: np.random.Generator) -> tuple[Errors, Arra
             part["zero"],
             part["tilt"],
             part["arm"],
+            float(part["delay"][0]),
         )
         return errors, np.maximum(1.0 + part["link"], 0.2)
     return {
         "zeros": (Errors(zero=0.5 * DEG * normal(12)), one),
         "tilt": (Errors(tilt=1.5 * DEG * normal(3)), one),
         "arm": (Errors(arm=0.03 * normal(3)), one),
+        "delay": (Errors(delay=0.002), one),
         "bias": (Errors(bias=torque), one),
         "gain": (Errors(gain=0.03 * normal(12), bias=torque), one),
         "rotor": (Errors(rotor=0.5), one),

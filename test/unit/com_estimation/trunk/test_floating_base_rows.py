@@ -18,6 +18,7 @@ from com_estimation.trunk.floating_base.filter_types import (
 from com_estimation.trunk.floating_base.rows import make_rows, set_rows
 from com_estimation.trunk.floating_base.signals import (
     FRICTION_SPEED,
+    move_to_root,
     read_motion,
     start_channels,
     update_channels,
@@ -26,6 +27,7 @@ from com_estimation.trunk.floating_base.signals import (
 pytestmark = pytest.mark.slow
 
 GRAVITY = 9.81
+RATES = np.random.default_rng(32).normal(size=(4, 3))  # of change of the root's motion, 1/s
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ class Rows:
         self.model = estimator._model._replace(radii=estimator._model.radii - drop)
         self.settings = estimator._settings
         direction = np.tanh(motion[1] / FRICTION_SPEED)
-        self.motion = FilteredMotion(*motion[:3], direction, motion[3], *root)
+        self.motion = FilteredMotion(*motion[:3], direction, motion[3], *root, RATES)
         self.rows = make_rows(self.model)
         self.known, self.noise = self.rows.known, self.rows.noise
         self.forces = FootForces(*np.empty((3, 4, 3)), np.zeros(4, dtype=bool))
@@ -153,6 +155,7 @@ def measured(estimator, oracle, motion, root, x, foot=100.0):
     omega, omega_dot = root[0], root[1]
     root[2] += np.cross(omega_dot, x[STATE.arm]) + np.cross(omega, np.cross(omega, x[STATE.arm]))
     root = root - np.cross(x[STATE.tilt], root)  # true = measured + tilt x measured
+    root = root - x[STATE.delay] * RATES
     root[2] += x[STATE.bias]
     return motion, root, forces.reshape(4, 3)
 
@@ -314,6 +317,26 @@ def test_the_derivatives_are_those_of_the_filtered_value():
     (value, rate, rise, _), _ = filtered(steps, np.sin(20.0 * steps))
     np.testing.assert_allclose(np.gradient(value, 1e-4)[1:-1], rate[1:-1], atol=2e-3 * 20.0)
     np.testing.assert_allclose(np.gradient(rate, 1e-4)[2:-2], rise[2:-2], atol=2e-3 * 400.0)
+
+
+def test_the_rates_are_those_of_the_motion_at_the_root():
+    """Of angular velocity and acceleration, specific force without the lever arm, and up."""
+    phases, lever, steps = np.arange(6.0), np.array([0.1, -0.2, 0.3]), 1e-4 * np.arange(3000)
+    waves = np.sin(20.0 * steps[:, None] + phases)
+    up = np.column_stack((0.01 * waves[:, :2], np.ones(len(steps))))
+    channels, found = np.zeros(JOINT_SIGNALS, CHANNEL), []
+    start_channels(channels, np.hstack((waves, up))[0], 0.05)
+    for signals in np.hstack((waves, up))[1:]:
+        update_channels(channels, signals, 1e-4, BANDWIDTH, 0.05)
+        motion = read_motion(channels, BANDWIDTH)
+        move_to_root(motion, lever)
+        vectors = motion.omega, motion.omega_dot, motion.specific_force, motion.up
+        found.append((np.array(vectors), motion.rates.copy()))
+    values, rates = (np.array(each) for each in zip(*found, strict=True))
+    expected = np.gradient(values, 1e-4, axis=0)
+    late = slice(1500, -1)
+    scale = np.abs(expected[late]).max(axis=(0, 2))[:, None]
+    np.testing.assert_allclose((rates / scale)[late], (expected / scale)[late], atol=5e-3)
 
 
 def test_a_channel_settles_anew_after_a_value_that_is_not_known():

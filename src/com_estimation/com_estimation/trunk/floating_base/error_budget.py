@@ -18,6 +18,7 @@ GROUPS = {
     "viscous": ("viscous friction", "viscous", 100.0, "% of weight x leg s", "measure it"),
     "rotor": ("rotor inertias", "rotor", 100.0, "% of mass x leg^2", "give servo.armature"),
     "tilt": ("IMU mounting", "imu_tilt", 57.2958, "deg", "measure it"),
+    "delay": ("IMU delay", "imu_delay", 1000.0, "ms", "synchronise its stamps"),
     "arm": ("IMU position", "imu_arm", 1000.0, "mm", "measure it"),
     "bias": ("accelerometer bias", "accelerometer_bias", 1.0, "m/s^2", "calibrate it"),
 }

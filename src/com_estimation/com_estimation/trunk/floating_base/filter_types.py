@@ -24,6 +24,7 @@ class StateLayout(NamedTuple):
     inertia: slice  # xx, yy, zz, xy, xz, yz about the root's origin, kg m^2
     bias: slice  # of the specific force, m/s^2
     tilt: slice  # of the IMU's mounting, rad: a_true = a + tilt x a, likewise all it reads
+    delay: slice  # of all that the IMU reads after the joints' positions and torques, s
     arm: slice  # error of the IMU's position, m
     gain: slice  # relative error of each torque of the legs
     torque_bias: slice  # constant error of each, N m
@@ -35,16 +36,8 @@ class StateLayout(NamedTuple):
 
 
 LEG_JOINTS = JOINTS * len(LEGS)
-STATE_SIZES = {
-    "mass": 1,
-    "moment": 3,
-    "inertia": 6,
-    "bias": 3,
-    "tilt": 3,
-    "arm": 3,
-} | dict.fromkeys(
-    ("gain", "torque_bias", "coulomb", "viscous", "rotor", "zero", "link"), LEG_JOINTS
-)
+STATE_SIZES = {"mass": 1, "moment": 3, "inertia": 6, "bias": 3, "tilt": 3, "delay": 1, "arm": 3}
+STATE_SIZES |= dict.fromkeys(StateLayout._fields[len(STATE_SIZES) :], LEG_JOINTS)
 
 
 class SignalLayout(NamedTuple):
@@ -70,8 +63,8 @@ SIGNAL = SignalLayout(**_slices(SIGNAL_SIZES))
 JOINT_SIGNALS = sum(SIGNAL_SIZES.values())  # where the joints' signals begin
 
 # The same for compiled code: the first index of each.
-MASS, MOMENT, INERTIA, BIAS, TILT, ARM = (block.start for block in STATE[:6])
-GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK = (block.start for block in STATE[6:])
+MASS, MOMENT, INERTIA, BIAS, TILT, DELAY, ARM = (block.start for block in STATE[:7])
+GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK = (block.start for block in STATE[7:])
 GYRO, ACCELEROMETER, UP = (block.start for block in SIGNAL)
 
 _CHANNEL_FIELDS = ("first", "second", "third", "input", "settling", "turning", "direction")
@@ -191,6 +184,7 @@ class FilteredMotion(NamedTuple):
     omega_dot: Array
     specific_force: Array  # at the root's origin
     up: Array
+    rates: Array  # (4, 3) of change of the last four, 1/s
 
 
 class LegStates(NamedTuple):
@@ -228,4 +222,3 @@ class Outcome(IntEnum):
     NO_ATTITUDE = 3
     NO_CONTACT = 4
     GAP = 5
-    IMPACT = 6

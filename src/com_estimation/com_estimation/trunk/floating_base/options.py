@@ -31,6 +31,7 @@ class Priors:
         0.03, "m/s^2; without accelerometer, of the attitude's bias times g", NOT_NEGATIVE
     )
     imu_tilt: float = parameter(0.0175, "rad, of the IMU's mounting about each axis", NOT_NEGATIVE)
+    imu_delay: float = parameter(0.002, "s, of the IMU after the joints", NOT_NEGATIVE)
     imu_arm: float = parameter(0.03, "m, of the IMU's position along each axis", NOT_NEGATIVE)
     torque_gain: float = parameter(0.03, "of each torque's constant gain error", NOT_NEGATIVE)
     torque_bias: float = parameter(0.009, "of each torque's constant error, over W L", NOT_NEGATIVE)
@@ -61,6 +62,7 @@ class Priors:
             "inertia": self.inertia * inertia,
             "bias": self.accelerometer_bias,
             "tilt": self.imu_tilt,
+            "delay": self.imu_delay,
             "arm": self.imu_arm,
             "gain": self.torque_gain,
             "torque_bias": self.torque_bias * torque,

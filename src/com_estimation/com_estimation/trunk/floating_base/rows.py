@@ -23,6 +23,7 @@ from com_estimation.trunk.floating_base.filter_types import (
     ARM,
     BIAS,
     COULOMB,
+    DELAY,
     GAIN,
     INERTIA,
     LEG_JOINTS,
@@ -130,7 +131,7 @@ def set_rows(
             residual[i] += rows.legs.wrench[leg, i]
     _add_bias_columns(motion, model, x, rows)
     _add_zero_columns(motion, model, rows)
-    _add_tilt_columns(motion, model, x, rows)
+    _add_mounting_columns(motion, model, x, rows)
     for i in range(6):
         for c in range(TRUNK_STATES, STATES):
             residual[i] -= H[i, c] * x[c]
@@ -398,30 +399,26 @@ def _add_difference(leg: int, column: int, scale: float, rows: Rows) -> None:
 
 
 @njit
-def _add_tilt_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows) -> None:
-    """Columns of the IMU's mounting, which turns all that it measures alike."""
-    trunk, turned = np.zeros((6, TRUNK_STATES)), np.empty((4, 3))
-    for axis in range(3):
-        j, k = (axis + 1) % 3, (axis + 2) % 3
-        for row, v in enumerate((motion.omega, motion.omega_dot, motion.specific_force, motion.up)):
-            turned[row, axis] = v[axis]
-            turned[row, j], turned[row, k] = v[j] - _STEP * v[k], v[k] + _STEP * v[j]
-        other = FilteredMotion(
-            motion.q,
-            motion.qd,
-            motion.qdd,
-            motion.direction,
-            motion.tau,
-            turned[0],
-            turned[1],
-            turned[2],
-            turned[3],
-        )
-        _pass(other, model, rows)
+def _add_mounting_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows) -> None:
+    """Columns of the IMU's tilt, which turns all that it measures alike, and of its delay."""
+    trunk, axis, kept = np.zeros((6, TRUNK_STATES)), np.empty(3), np.empty((4, 3))
+    measured = (motion.omega, motion.omega_dot, motion.specific_force, motion.up)
+    for state in range(TILT, DELAY + 1):
+        for i in range(3):
+            axis[i] = 1.0 if TILT + i == state else 0.0
+        for row, v in enumerate(measured):
+            for i in range(3):
+                kept[row, i] = v[i]
+                v[i] += _STEP * motion.rates[row, i] if state == DELAY else 0.0
+            add_cross(axis, kept[row], _STEP, v)
+        _pass(motion, model, rows)
         for leg in range(len(model.balls)):
-            _set_leg(leg, other, model, rows, rows.changed)
-            _add_difference(leg, TILT + axis, -1.0 / _STEP, rows)
-        set_trunk_columns(turned[0], turned[1], turned[2], trunk)
+            _set_leg(leg, motion, model, rows, rows.changed)
+            _add_difference(leg, state, -1.0 / _STEP, rows)
+        set_trunk_columns(motion.omega, motion.omega_dot, motion.specific_force, trunk)
         for i in range(6):
             for c in range(TRUNK_STATES):
-                rows.H[i, TILT + axis] += (trunk[i, c] - rows.H[i, c]) * x[c] / _STEP
+                rows.H[i, state] += (trunk[i, c] - rows.H[i, c]) * x[c] / _STEP
+        for row, v in enumerate(measured):
+            for i in range(3):
+                v[i] = kept[row, i]

@@ -84,7 +84,7 @@ def read_motion(channels: Channels, a: float) -> FilteredMotion:
     """The filtered motion; its specific force is still that at the IMU."""
     n = (len(channels) - JOINT_SIGNALS) // 2
     q, qd, qdd, direction, tau = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    omega, omega_dot, force, up = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    root, rates = np.empty((4, 3)), np.empty((4, 3))
     for i in range(n):
         channel = channels[JOINT_SIGNALS + i]
         q[i] = channel.third
@@ -92,26 +92,28 @@ def read_motion(channels: Channels, a: float) -> FilteredMotion:
         qdd[i] = a * a * (channel.first - 2.0 * channel.second + channel.third)
         direction[i] = channel.direction
         tau[i] = channels[JOINT_SIGNALS + n + i].third
-    length = 0.0
     for i in range(3):
-        channel = channels[GYRO + i]
-        omega[i] = channel.third
-        omega_dot[i] = a * (channel.second - channel.third)
-        force[i] = channels[ACCELEROMETER + i].third
-        up[i] = channels[UP + i].third
-        length += up[i] ** 2
-    for i in range(3):
-        up[i] /= math.sqrt(max(length, 1e-12))
-    return FilteredMotion(q, qd, qdd, direction, tau, omega, omega_dot, force, up)
+        for row, first in ((0, GYRO), (2, ACCELEROMETER), (3, UP)):
+            channel = channels[first + i]
+            root[row, i], rates[row, i] = channel.third, a * (channel.second - channel.third)
+        channel, root[1, i] = channels[GYRO + i], rates[0, i]
+        rates[1, i] = a * a * (channel.first - 2.0 * channel.second + channel.third)
+    root[3] /= math.sqrt(max((root[3] ** 2).sum(), 1e-12))
+    return FilteredMotion(q, qd, qdd, direction, tau, root[0], root[1], root[2], root[3], rates)
 
 
 @njit
 def move_to_root(motion: FilteredMotion, p_imu: Array) -> None:
-    """Takes the lever arm of the accelerometer out: a -= dw x p + w x (w x p)."""
-    tangential = np.zeros(3)
-    add_cross(motion.omega, p_imu, 1.0, tangential)
-    add_cross(motion.omega_dot, p_imu, -1.0, motion.specific_force)
-    add_cross(motion.omega, tangential, -1.0, motion.specific_force)
+    """Takes the lever arm of the accelerometer out: a -= dw x p + w x (w x p); of its rate, too."""
+    w, rates, velocity, rise = motion.omega, motion.rates, np.zeros(3), np.zeros(3)
+    add_cross(w, p_imu, 1.0, velocity)
+    add_cross(motion.omega_dot, p_imu, 1.0, rise)
+    for i in range(3):
+        motion.specific_force[i] -= rise[i]
+    add_cross(w, velocity, -1.0, motion.specific_force)
+    add_cross(rates[1], p_imu, -1.0, rates[2])
+    add_cross(motion.omega_dot, velocity, -1.0, rates[2])
+    add_cross(w, rise, -1.0, rates[2])
 
 
 @njit
