@@ -323,7 +323,7 @@ def test_the_rates_are_those_of_the_motion_at_the_root():
     """Of angular velocity and acceleration, specific force without the lever arm, and up."""
     phases, lever, steps = np.arange(6.0), np.array([0.1, -0.2, 0.3]), 1e-4 * np.arange(3000)
     waves = np.sin(20.0 * steps[:, None] + phases)
-    up = np.column_stack((0.01 * waves[:, :2], np.ones(len(steps))))
+    up = np.column_stack((1e-3 * waves[:, :2], np.ones(len(steps))))
     channels, found = np.zeros(JOINT_SIGNALS, CHANNEL), []
     start_channels(channels, np.hstack((waves, up))[0], 0.05)
     for signals in np.hstack((waves, up))[1:]:
