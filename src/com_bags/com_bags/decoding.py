@@ -107,7 +107,7 @@ class Decoder:
         for start, (field, values) in zip(starts, first.numbers.items(), strict=True):
             part = rows[:, start : start + 8 * values.shape[1]].copy().view(f"{order}f8")
             numbers[field] = part.astype(np.float64).reshape(len(rows), values.shape[1])
-        stamps = seconds.astype(np.int32) * np.int64(1_000_000_000) + rest
+        stamps = seconds.astype(np.int32).astype(np.int64) * 1_000_000_000 + rest
         return Batch(indices[same], stamps, first.frame, first.names, numbers), indices[~same]
 
     def _one_by_one(self, payloads: Sequence[bytes], indices: NDArray[np.int64]) -> list[Batch]:
