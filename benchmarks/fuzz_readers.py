@@ -193,7 +193,7 @@ class ConfigTexts:
     """Settings files of an identification."""
 
     settings = (
-        "noise: {force: 0.5, moment: 0.02, position: 0.001}\nsensors: {force_bias: 2.0}\n"
+        "noise: {force: 0.5, moment: 0.02, position: 0.001}\nsensors: {force_bias: 0.05}\n"
         "prior: {com_std_fraction: 0.2, bounded: true}\nfit: {folds: 5}\n"
         "capture: {samples: 100, settle_time: 0.5}\nplan: {stands: [[0], [1], [0, 1]]}\n"
     )
