@@ -51,8 +51,8 @@ LINES = sorted({line for path in documents() for line in commands(path.read_text
 
 
 def lines(pattern):
-    """Command lines, as words, that match from their beginning."""
-    return [shlex.split(line) for line in LINES if re.match(pattern, line)]
+    """Command lines, as words, that match from their beginning; not where their output goes."""
+    return [shlex.split(line.partition(" > ")[0]) for line in LINES if re.match(pattern, line)]
 
 
 TALKS = lines(r"ros2 (topic|service|action) \w+ \S")
