@@ -1,6 +1,7 @@
 """What tests of several kinds share."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -31,6 +32,8 @@ SHARE = ROOT / "src" / "robot_descriptions"
 sys.path.append(str(ROOT / "benchmarks"))  # baselines and scenarios that tests use, too
 sys.path.append(str(ROOT / "test" / "helpers"))
 pytest.register_assert_rewrite(*(path.stem for path in ROOT.glob("test/helpers/*.py")))
+# A shell lets what it starts in the background ignore Ctrl-C, and programs inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 GRAVITY = 9.81
 ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 

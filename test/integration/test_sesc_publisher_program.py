@@ -67,7 +67,7 @@ def test_ctrl_c_in_a_command():
     """No traceback either."""
     program = Path(get_package_prefix("com_model")) / "lib/com_model/workspace"
     hoap2 = ROOT / "src/robot_descriptions/urdf/hoap2.urdf"
-    process = subprocess.Popen([program, hoap2], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([program, "--robot", hoap2], stderr=subprocess.PIPE, text=True)
     maps = Path(f"/proc/{process.pid}/maps")
     while process.poll() is None and "numpy" not in maps.read_text():
         time.sleep(0.01)
