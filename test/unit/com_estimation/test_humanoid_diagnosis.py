@@ -199,6 +199,21 @@ def test_wrong_inputs_freeze_with_the_reason(
     assert stand.run(3.0).mode is Mode.STANDING  # and goes on when they are right again
 
 
+def test_positions_that_stay_the_same_while_the_wrenches_change_are_stale() -> None:
+    stand = Standing()
+    stand.run(1.5)
+    count = stand.estimator.diagnosis.sums.count
+    swayed = stand.w * np.array([[1.3], [0.7]])
+    out = stand.run(0.5, w=swayed)
+    assert out.mode is Mode.FROZEN
+    assert "joint positions stay the same" in out.reason
+    assert np.isnan(out.com).all()
+    assert stand.estimator.diagnosis.sums.count <= count + 1
+    stand.q = stand.q + 1e-4
+    assert stand.run(1.0, w=swayed).mode is Mode.FROZEN  # windows wait for two good seconds
+    assert stand.run(2.0, w=swayed).mode is not Mode.FROZEN
+
+
 def test_tipping_over_is_warned_of_before_the_soles_have_tilted_by_ten_degrees() -> None:
     stand = Standing()
     stand.run(1.0)

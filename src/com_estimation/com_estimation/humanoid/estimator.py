@@ -29,6 +29,10 @@ UNLOADED, OVERLOADED = 0.3, 2.5  # of the weight, on all feet
 LOAD_TIME = 0.1  # s, for which it must last
 UPRIGHT = 0.7  # cosine of the tilt of a loaded sole, by the IMU
 RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
+# Positions that all stay the same to the last bit while the feet's wrenches change are stale.
+STALE_TIME, STALE_MEMORY = 0.1, 1.0  # s
+STALE_COP, STALE_LOAD = 0.005, 0.05  # m, and of the weight, on any foot
+STALE = "joint positions stay the same while the wrenches change: check the joints' driver"
 
 
 class Mode(IntEnum):
@@ -98,6 +102,7 @@ class HumanoidEstimator:
         self._time, self._frozen_until = -np.inf, -np.inf
         self._wrong_load, self._reason, self.warned_at = 0.0, "", np.nan
         self._warning_until = -np.inf
+        self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False  # positions that stay
         self._rows: list[Array] = []
         self._fall[:] = 0.0
         self._memory.phase[:] = -1
@@ -143,10 +148,14 @@ class HumanoidEstimator:
         if not begins:
             offset = self._correction()[0]
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
-            if warns and not self._reason:
+            if warns and self._reason in ("", STALE):
                 self.warned_at = time if time > self._warning_until else self.warned_at
                 self._warning_until = time + 0.5 * RECOVERY
                 self._frozen_until = time + RECOVERY
+        if not self._wrong_load and self._is_stale(time, q, wrenches):
+            self._freeze(time, STALE)
+            unknown = np.full((3, 3), np.nan)
+            return replace(self.estimate(time), com=unknown[0], covariance=unknown)
         if time >= self._frozen_until:
             self._reason = ""
             if closed:
@@ -160,6 +169,20 @@ class HumanoidEstimator:
         if not np.isfinite(R).all():
             return "the imu gives no orientation: check its driver"
         return "" if np.isfinite(q).all() else "a joint's position is not known: check its driver"
+
+    def _is_stale(self, time: float, q: Array, wrenches: Array) -> bool:
+        """Whether the positions are those of some time ago, by what the feet feel since then."""
+        since, held, then = self._held
+        if not np.array_equal(q, held) or time < since:
+            self._held, self._stale = (time, q.copy(), wrenches), False
+        elif not self._stale:
+            weight, change = self.layout.weight, np.abs(wrenches - then)
+            moved = change[:, 2].max() > STALE_LOAD * weight
+            moved |= change[:, 3:5].max() > STALE_COP * weight
+            self._stale = bool(moved) and time - since > STALE_TIME
+            if not moved and time - since > STALE_MEMORY:
+                self._held = time, held, wrenches
+        return self._stale
 
     def _check_load(self, time: float) -> None:
         """Freezes when the feet do not carry the robot, or soles are not on a floor by the IMU."""
