@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 
-FOUND_S = 3.0  # within which another node is found
+FOUND_S = 7.0  # within which another node is found; a missed announcement is sent again after 3 s
 UNCHANGED_S = 0.7  # for so long nothing new: all are found
 
 
