@@ -50,7 +50,7 @@ class Run:
         wall_s: From start to end of the process.
         cpu_s: Of CPU time in it; other than wall_s, much the same on a busy machine.
         peak_rss_mb: Largest resident set.
-        before_mm: RMS of the URDF's CoM across gravity, in postures that were not recorded.
+        before_mm: RMS of the URDF's CoM, horizontal, in postures that were not recorded.
         after_mm: The same of the corrected URDF.
     """
 
@@ -129,7 +129,7 @@ def _run(scene: Scene, urdf: Path, config: Path, storage: str, minutes: float) -
 
 
 def _errors(scene: Scene, corrected: RobotModel) -> tuple[float, float]:
-    """RMS in mm of the CoM across gravity, of the URDF and of the corrected one."""
+    """RMS in mm of the CoM, horizontal, of the URDF and of the corrected one."""
     truth = Sesc(RobotModel.from_urdf(scene.xml))
     models = Sesc(scene.model), Sesc(corrected)
     sole = LinkFrames(scene.model, [scene.feet[0].frame])

@@ -5,18 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from fault_cases import Batch, Fault
 from fault_lab import Lab, Robot, SimulatedRobot, load_robot
-from scipy.spatial.transform import Rotation
-from sensor_msgs.msg import Imu, JointState
+from fault_robots import ArmSwinger, LogRobot
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-from trot_lab import TrotRun, run_trot
 
 from com_model.robots import find_robot
 from com_msgs.msg import (
@@ -31,12 +29,7 @@ from com_msgs.msg import (
     WalkState,
 )
 from com_msgs.srv import CapturePosture
-from com_ros.conversions import (
-    numpy_to_joint_state,
-    numpy_to_quaternion,
-    numpy_to_vector3,
-    stamp_to_ns,
-)
+from com_ros.conversions import stamp_to_ns
 
 SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 COM_TOLERANCE = 0.005  # m, of a CoM that is said to be known
@@ -111,60 +104,6 @@ class SescPublisher(Case):
         return wrong_com(lab, msg)
 
 
-@dataclass
-class _Moment:
-    """What the checks need of a log's instant."""
-
-    position: np.ndarray
-    com: np.ndarray
-
-
-class LogRobot:
-    """A trotting robot whose log is repeated by whole strides."""
-
-    def __init__(self, name: str, seconds: float = 12.0, rate: float = 250.0) -> None:
-        self._log = run_trot(TrotRun(name, seconds=seconds, rate=rate))
-        self.model, self.config, self.period = self._log.model, self._log.config, 1.0 / rate
-        self._first, self._stride = round(4.0 * rate), round(8.0 * rate)  # at 1 Hz: 8 strides
-        self._imu = Imu()
-        self._imu.header.frame_id = self.config.imu_link or self.model.root_link
-        self._joints = JointState(name=list(self.model.joint_names))
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin again."""
-        self._k = self._first
-
-    def advance(self, stamp: Any) -> Batch:
-        """Joints and IMU of the next instant."""
-        log, k = self._log, self._k
-        self._k = self._first + (k + 1 - self._first) % self._stride
-        numpy_to_joint_state(
-            self._joints.name, log.position[k], log.velocity[k], log.effort[k], stamp,
-            out=self._joints,
-        )  # fmt: skip
-        msg = self._imu
-        msg.header.stamp = stamp
-        R = log.R_world_imu[k]
-        numpy_to_quaternion(Rotation.from_matrix(R).as_quat(), msg.orientation)
-        numpy_to_vector3(log.angular_velocity[k], msg.angular_velocity)
-        numpy_to_vector3(log.specific_force[k], msg.linear_acceleration)
-        return [("joints", self._joints), ("imu", msg)]
-
-    def follow(self, msg: JointTrajectory, age_s: float) -> None:
-        """A log cannot be commanded."""
-
-    @property
-    def truth(self) -> Any:
-        """Posture and trunk CoM of the instant."""
-        return _Moment(self._log.position[self._k], self._log.trunk_com[self._k])
-
-    @property
-    def fallen(self) -> bool:
-        """It did not fall."""
-        return False
-
-
 class TrunkEstimator(Case):
     package, node = "com_estimation", "trunk_estimator"
     outputs: ClassVar[dict[str, type]] = {"trunk_com": TrunkCom}
@@ -188,26 +127,6 @@ class TrunkEstimator(Case):
         if not wrong.any():
             return ""
         return f"CONVERGED with errors of {(1e3 * error).round(2).tolist()} mm"
-
-
-class ArmSwinger(SimulatedRobot):
-    """HOAP-2 stands and swings its arms: its CoM moves by 2 cm in a second."""
-
-    def reset(self) -> None:
-        """Begin again."""
-        super().reset()
-        self.past: dict[int, np.ndarray] = {}  # CoM by stamp
-
-    def advance(self, stamp: Any) -> Batch:
-        """Messages of the next instant."""
-        q = self._simulation.world.posture.copy()
-        for side in "RL":
-            angle = 0.8 * np.sin(np.pi * self._simulation.time)
-            q[self.model.joint_names.index(f"{side}ARM_JOINT1")] += angle
-        self._simulation.lead(q)
-        batch = super().advance(stamp)
-        self.past[stamp_to_ns(stamp)] = self.truth.com
-        return batch
 
 
 class HumanoidComEstimator(Case):
@@ -478,12 +397,3 @@ def command_faults() -> list[Fault]:
         return lambda _batch, progress: [(topic, msg)] if progress.tick % 10 == 0 else []
 
     return [Fault(f"command {name}", change(msg)) for name, msg in messages]
-
-
-class StillRobot(SimulatedRobot):
-    """No drivers: the simulator under test is the robot."""
-
-    def advance(self, stamp: Any) -> Batch:
-        """No messages."""
-        super().advance(stamp)
-        return []

@@ -34,7 +34,8 @@ from typing import Any
 import numpy as np
 from fault_cases import Fault, faults
 from fault_lab import Lab, say
-from fault_nodes import CASES, Case, StillRobot, command_faults
+from fault_nodes import CASES, Case, command_faults
+from fault_robots import StillRobot
 from processes import in_processes
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory

@@ -111,7 +111,7 @@ def judge(person: Person, parameters: Array, covariance: Array | None) -> tuple[
         q, R, _ = person.pose()
         poses, up = statics.poses(q[None]), R.T[:, 2]
         gap = statics.com(poses, parameters)[0] - person.com(q)
-        basis = np.linalg.svd(up[None])[2][1:]  # across gravity
+        basis = np.linalg.svd(up[None])[2][1:]  # perpendicular to gravity
         errors.append(basis @ gap)
         if covariance is not None:
             rows = basis @ prediction_rows(statics, poses, up[None], parameters)[0]

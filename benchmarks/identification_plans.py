@@ -82,7 +82,7 @@ class Informer:
         return np.asarray(A.T @ A)
 
     def prediction(self, postures: Sequence[tuple[Array, Stand]]) -> Array:
-        """C (3 N, U) of the predicted CoM across gravity, m."""
+        """C (3 N, U) of the predicted CoM, perpendicular to gravity, m."""
         Q = np.array([q for q, _ in postures])
         up = np.array([self.up(q, stand) for q, stand in postures])
         parameters = self.scenario.priors.parameters

@@ -145,7 +145,7 @@ class StandingRobot:
                 return q, np.array([fraction, 1.0 - fraction])
 
     def error(self, xml, postures=20):
-        """m, rms distance of the CoM of a URDF from the truth across gravity, random postures."""
+        """m, rms distance of the CoM of a URDF from the truth, horizontal, random postures."""
         gaps = []
         for _ in range(postures):
             q, load = self.random_posture()

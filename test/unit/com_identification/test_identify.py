@@ -47,7 +47,7 @@ def priors_of(model, mass_std_fraction=0.0):
 
 
 def held_out_rms(robot, found, rng, random_q, count=100):
-    """m, of the predicted CoM across gravity, with the corrected URDF, against Pinocchio."""
+    """m, of the predicted CoM, horizontal, with the corrected URDF, against Pinocchio."""
     sesc = Sesc(RobotModel.from_urdf(corrected_urdf(robot.model, found)))
     squares = []
     for _ in range(count):

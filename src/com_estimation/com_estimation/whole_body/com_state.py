@@ -139,9 +139,9 @@ class ComObserver:
     """Computes ComState for one robot.
 
     CoM and Jacobian come from the SESC. The ground is the plane of the soles in contact, or with
-    no feet known the plane through the root link's origin across gravity. Gravity is measured by
-    the IMU, or with level ground assumed it is against the normal of the ground; with no feet
-    known then against z of the root link.
+    no feet known the plane through the root link's origin perpendicular to gravity. Gravity is
+    measured by the IMU, or with level ground assumed it is against the normal of the ground; with
+    no feet known then against z of the root link.
 
     Args:
         feet: f feet; UnknownNameError where a frame of theirs is no link of the model.
