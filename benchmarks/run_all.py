@@ -35,6 +35,8 @@ ALL = (
     "trot_feedback",
     "identification_accuracy",
     "identification_honesty",
+    "real_formats",
+    "human",
     "bag_identification",
     "health",
     "versus",
