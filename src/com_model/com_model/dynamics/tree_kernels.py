@@ -26,12 +26,12 @@ class Tree(NamedTuple):
     subtree_end: Indices
 
 
-def tree_of(bodies: Bodies) -> Tree:
-    """Makes the tree of a robot's bodies, of arrays that can be written to, as kernels take them.
+def tree_of(bodies: Bodies, kind: Any = Tree) -> Any:
+    """Makes a Tree, or another such NamedTuple, of arrays that can be written to.
 
     Numba makes a difference between arrays that are read-only and those that are not.
     """
-    return Tree(*(np.array(getattr(bodies, name)) for name in Tree._fields))
+    return kind(*(np.array(getattr(bodies, name)) for name in kind._fields))
 
 
 @njit

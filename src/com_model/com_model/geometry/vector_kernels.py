@@ -51,6 +51,18 @@ def rotate(axis: Vector, cosine: float, sine: float, v: Vector) -> Vector:
 
 
 @njit
+def turned(R: Array, v: Vector | Array) -> Vector:
+    """Product R v."""
+    return (dot(R[0], v), dot(R[1], v), dot(R[2], v))
+
+
+@njit
+def turned_back(R: Array, v: Vector | Array) -> Vector:
+    """Product R^T v."""
+    return (dot(R[:, 0], v), dot(R[:, 1], v), dot(R[:, 2], v))
+
+
+@njit
 def set_cross(a: Array, b: Array, out: Array) -> None:
     """Sets out (3,) to a x b."""
     out[0] = a[1] * b[2] - a[2] * b[1]
@@ -59,7 +71,7 @@ def set_cross(a: Array, b: Array, out: Array) -> None:
 
 
 @njit
-def add_cross(a: Array, b: Array, scale: float, out: Array) -> None:
+def add_cross(a: Vector | Array, b: Vector | Array, scale: float, out: Array) -> None:
     """Adds scale a x b to out (3,)."""
     out[0] += scale * (a[1] * b[2] - a[2] * b[1])
     out[1] += scale * (a[2] * b[0] - a[0] * b[2])
@@ -90,7 +102,7 @@ def set_product(A: Array, B: Array, out: Array) -> None:
 
 
 @njit
-def set_point(R: Array, p: Array, v: Array, out: Array) -> None:
+def set_point(R: Array, p: Vector | Array, v: Vector | Array, out: Array) -> None:
     """Sets out (3,) to p + R v; out may be p."""
     for i in range(3):
         out[i] = p[i] + R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]

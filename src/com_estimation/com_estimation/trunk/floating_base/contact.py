@@ -13,28 +13,19 @@ from com_estimation.trunk.floating_base.filter_types import (
     Settings,
 )
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.inverse_dynamics_kernels import (
-    ACCELERATION,
-    OMEGA,
-    OMEGA_DOT,
-    ORIGIN,
-    ROTATION,
-    add_cross,
-)
+from com_model.dynamics.inverse_dynamics import Links
+from com_model.geometry.vector_kernels import add, add_cross, cross, dot, sub, turned
 
 SWING_TIME, STAND_TIME = 0.06, 0.08  # s, for which a leg must carry nothing, or the robot
 
 
 @njit
-def find_contact_point(
-    leg: int, model: FilterModel, bodies: Array, up: Array, point: Array
-) -> None:
+def find_contact_point(leg: int, model: FilterModel, links: Links, up: Array, point: Array) -> None:
     """Lowest point of a foot's ball: its centre minus radius times up."""
-    own, ball, radius = bodies[model.leg_bodies[leg, 2]], model.balls[leg], model.radii[leg]
+    own = model.leg_bodies[leg, 2]
+    center = add(links.p[own], turned(links.R[own], model.balls[leg]))
     for i in range(3):
-        row = ROTATION + 3 * i
-        reach = own[row] * ball[0] + own[row + 1] * ball[1] + own[row + 2] * ball[2]
-        point[i] = own[ORIGIN + i] + reach - radius * up[i]
+        point[i] = center[i] - model.radii[leg] * up[i]
 
 
 @njit
@@ -42,8 +33,7 @@ def time_contacts(memory: FilterMemory, dt: float, settings: Settings) -> None:
     """For how long each leg has carried nothing, or the robot; unknown counts as neither."""
     forces, monitors = memory.forces, memory.monitors[0]
     for leg in range(len(forces.force)):
-        f = forces.force[leg]
-        force = math.sqrt(f[0] ** 2 + f[1] ** 2 + f[2] ** 2)
+        force = math.sqrt(dot(forces.force[leg], forces.force[leg]))
         swings, stands = force < settings.swing_force, force > settings.stand_force
         monitors.swinging[leg] = monitors.swinging[leg] + dt if swings else 0.0
         monitors.standing[leg] = monitors.standing[leg] + dt if stands else 0.0
@@ -55,9 +45,7 @@ def is_lifted(leg: int, up: Array, memory: FilterMemory, settings: Settings) -> 
     """Whether a foot is above all feet that carry load: one with hardly any may still stand."""
     points, own, highest = memory.forces.point, 0.0, -math.inf
     for other in range(len(points)):
-        height = 0.0
-        for i in range(3):
-            height += up[i] * points[other, i]
+        height = dot(up, points[other])
         if other == leg:
             own = height
         elif memory.monitors[0].swinging[other] == 0.0:
@@ -68,7 +56,7 @@ def is_lifted(leg: int, up: Array, memory: FilterMemory, settings: Settings) -> 
 @njit
 def set_acceleration_from_feet(
     model: FilterModel,
-    bodies: Array,
+    links: Links,
     motion: FilteredMotion,
     memory: FilterMemory,
     settings: Settings,
@@ -79,7 +67,7 @@ def set_acceleration_from_feet(
     towards the ball's centre only.
 
     Args:
-        bodies: A pass of the inverse dynamics without acceleration of the root.
+        links: A pass of the inverse dynamics without acceleration of the root.
         motion: Its specific force is set.
         memory: For how long the legs have stood or swung.
 
@@ -87,25 +75,21 @@ def set_acceleration_from_feet(
         False while a foot is being set down or lifted: then only gravity counts.
     """
     count, settled = 0, True
-    total, point, arm = np.zeros(3), np.empty(3), np.empty(3)
-    velocity, a, up, g = np.empty(3), np.empty(3), motion.up, GRAVITY
+    total, point, a, up, g = np.zeros(3), np.empty(3), np.empty(3), motion.up, GRAVITY
     monitors = memory.monitors[0]
     for leg in range(len(model.balls)):
         stands = monitors.standing[leg] >= STAND_TIME
         settled &= stands or monitors.swinging[leg] >= SWING_TIME
         if not stands:
             continue
-        own = bodies[model.leg_bodies[leg, 2]]
-        w = own[OMEGA : OMEGA + 3]
-        find_contact_point(leg, model, bodies, up, point)
-        for i in range(3):
-            arm[i] = point[i] - own[ORIGIN + i]
-            a[i] = own[ACCELERATION + i]
-            velocity[i] = 0.0
-        add_cross(own[OMEGA_DOT : OMEGA_DOT + 3], arm, 1.0, a)
-        add_cross(w, arm, 1.0, velocity)
-        add_cross(w, velocity, 1.0, a)
-        centripetal = (w[0] ** 2 + w[1] ** 2 + w[2] ** 2) * model.radii[leg]
+        own = model.leg_bodies[leg, 2]
+        w = links.omega[own]
+        find_contact_point(leg, model, links, up, point)
+        arm = sub(point, links.p[own])
+        a[:] = links.acceleration[own]
+        add_cross(links.omega_dot[own], arm, 1.0, a)
+        add_cross(w, cross(w, arm), 1.0, a)
+        centripetal = dot(w, w) * model.radii[leg]
         for i in range(3):
             total[i] += (g + centripetal) * up[i] - a[i]
         count += 1

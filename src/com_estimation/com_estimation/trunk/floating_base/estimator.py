@@ -40,7 +40,7 @@ from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.inverse_dynamics import pack
+from com_model.dynamics.inverse_dynamics import robot_of
 from com_model.dynamics.kinematics import body_poses
 from com_model.exceptions import ConfigError
 from com_model.legs import JOINTS, Leg, quadruped_legs
@@ -148,7 +148,7 @@ class FloatingBaseEstimator:
         walk[STATE.moment] = self.options.drift * trunk_mass * self.hip_distance
         self._common_gain = self.options.priors.torque_gain / np.sqrt(len(self.legs) * JOINTS)
         self._model = FilterModel(
-            bodies=pack(bodies, root=False),
+            bodies=robot_of(bodies, root=False),
             armature=config.servo.armature(model.joint_names),
             leg_bodies=np.array([bodies.path_to(leg.body) for leg in self.legs]),
             leg_joints=np.array([leg.joints for leg in self.legs]),
@@ -224,11 +224,7 @@ class FloatingBaseEstimator:
             return self._drop(sample.time)
 
     def _use(self, time: float) -> TrunkEstimate | None:
-        """Filters the signals of a sample; see update.
-
-        Raises:
-            ArithmeticError, LinAlgError: the state is not finite any more.
-        """
+        """Filters a sample's signals; ArithmeticError, LinAlgError: the state is not finite."""
         signal_sample = SignalSample(time, self._signals)
         outcome = self._step(signal_sample, self._model, self._settings, self._memory)
         if outcome == Outcome.FILTERED:

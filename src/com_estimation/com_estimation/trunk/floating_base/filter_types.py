@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model.arrays import Array, Flags, Indices
+from com_model.dynamics.inverse_dynamics import Links, Robot
 from com_model.legs import JOINTS, LEGS
 
 
@@ -84,7 +85,7 @@ class SignalSample(NamedTuple):
 class FilterModel(NamedTuple):
     """The robot, as the filter uses it."""
 
-    bodies: Array  # (B, COLUMNS) packed by com_model.dynamics, without the root's masses
+    bodies: Robot  # without the root's masses
     armature: Array  # (n,) kg m^2, reflected inertia of the drives
     leg_bodies: Indices  # (4, 3) bodies of each leg's joints, from the hip on
     leg_joints: Indices  # (4, 3) their indices in q
@@ -209,7 +210,7 @@ class Rows(NamedTuple):
     regular: Flags  # (4,) whether each leg's Jacobian is
     legs: LegStates  # as measured
     changed: LegStates  # with one of the signals changed by a little
-    bodies: Array  # (B, PASS_COLUMNS) of the last pass of the inverse dynamics
+    links: Links  # of the last pass of the inverse dynamics
     torque: Array  # (n,) N m, of it
 
 

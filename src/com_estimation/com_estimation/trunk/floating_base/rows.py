@@ -45,18 +45,8 @@ from com_estimation.trunk.floating_base.filter_types import (
     Rows,
     Settings,
 )
-from com_model.dynamics.inverse_dynamics_kernels import (
-    CARRIED,
-    CARRIED_MASS,
-    FORCE,
-    JOINT_AXIS,
-    ORIGIN,
-    PASS_COLUMNS,
-    TORQUE,
-    RootMotion,
-    newton_euler,
-)
-from com_model.geometry.vector_kernels import add_cross, set_cross
+from com_model.dynamics.inverse_dynamics import Links, RootMotion, make_links, newton_euler
+from com_model.geometry.vector_kernels import add_cross, cross, dot, sub
 
 STICKING = 2.0  # standard deviation of a stationary joint's torque over its Coulomb friction
 SWING_FACTOR = math.sqrt(10.0)  # on the standard deviation of the rows of a leg in the air
@@ -79,7 +69,7 @@ def make_rows(model: FilterModel) -> Rows:
         np.ones(legs, dtype=np.bool_),
         _make_legs(legs),
         _make_legs(legs),
-        np.empty((len(model.bodies), PASS_COLUMNS)),
+        make_links(len(model.bodies.mass)),
         np.empty(len(model.armature)),
     )
 
@@ -153,33 +143,27 @@ def set_trunk_columns(w: Array, dw: Array, a: Array, H: Array) -> None:
         H[i, MOMENT + k] += dw[j]
         H[3 + i, MOMENT + j] = a[k]  # -[a]x
         H[3 + i, MOMENT + k] = -a[j]
-    column = np.empty(3)
-    spin = np.empty(3)
+    column, spin = np.empty(3), np.empty(3)
     for s in range(6):
-        for i in range(3):
-            column[i] = _inertia_row(i, s, dw)
-            spin[i] = _inertia_row(i, s, w)
+        _set_inertia_column(s, dw, column)
+        _set_inertia_column(s, w, spin)
         add_cross(w, spin, 1.0, column)
-        for i in range(3):
-            H[3 + i, INERTIA + s] = column[i]
+        H[3:6, INERTIA + s] = column
 
 
 @njit
-def _inertia_row(i: int, s: int, v: Array) -> float:
-    """Element i of I v for the unit inertia number s (xx, yy, zz, xy, xz, yz)."""
-    if s < 3:
-        return float(v[s]) if i == s else 0.0
-    first, second = (0, 1) if s == 3 else ((0, 2) if s == 4 else (1, 2))
-    if i == first:
-        return float(v[second])
-    return float(v[first]) if i == second else 0.0
+def _set_inertia_column(s: int, v: Array, out: Array) -> None:
+    """Sets out to I v for the unit inertia number s (xx, yy, zz, xy, xz, yz)."""
+    first, second = (s, s) if s < 3 else (max(s - 4, 0), min(s - 2, 2))
+    out[:] = 0.0
+    out[first], out[second] = v[second], v[first]
 
 
 # --- a leg ------------------------------------------------------------------------------------
 @njit
 def _pass(motion: FilteredMotion, model: FilterModel, rows: Rows) -> None:
     root = RootMotion(motion.omega, motion.omega_dot, motion.specific_force)
-    newton_euler(model.bodies, motion.q, motion.qd, motion.qdd, root, rows.bodies, rows.torque)
+    newton_euler(model.bodies, motion.q, motion.qd, motion.qdd, root, rows.links, rows.torque)
 
 
 @njit
@@ -188,13 +172,13 @@ def _set_leg(
 ) -> float:
     """Sets a leg by the last pass; returns |det J| over the product of its columns."""
     p, A, e, wrench = out.point[leg], out.A[leg], out.residual[leg], out.wrench[leg]
-    find_contact_point(leg, model, rows.bodies, motion.up, p)
+    find_contact_point(leg, model, rows.links, motion.up, p)
     inverse = np.empty((3, 3))
-    result = _set_inverse_transposed(leg, model, rows.bodies, p, inverse)
-    first = rows.bodies[model.leg_bodies[leg, 0]]
+    result = _set_inverse_transposed(leg, model, rows.links, p, inverse)
+    links, first = rows.links, model.leg_bodies[leg, 0]
     for i in range(3):
-        wrench[i], wrench[3 + i] = -first[FORCE + i], -first[TORQUE + i]
-    add_cross(first[ORIGIN : ORIGIN + 3], first[FORCE : FORCE + 3], -1.0, wrench[3:6])
+        wrench[i], wrench[3 + i] = -links.force[first, i], -links.torque[first, i]
+    add_cross(links.p[first], links.force[first], -1.0, wrench[3:6])
     for j in range(3):
         for i in range(3):
             A[i, j] = inverse[i, j] if rows.regular[leg] else 0.0
@@ -247,39 +231,31 @@ def _add_torque_columns(
             blind[j, j] = settings.torque_unknown
             blind[3 + (j + 1) % 3, j] = settings.torque_unknown * p[(j + 2) % 3]
             blind[3 + (j + 2) % 3, j] = -settings.torque_unknown * p[(j + 1) % 3]
-        for i in range(6):
-            for k in range(6):
-                for j in range(3):
-                    noise[i, k] += blind[i, j] * blind[k, j]
+        noise += blind @ blind.T
     rows.known[leg] &= rows.regular[leg]
 
 
 @njit
 def _add_link_columns(leg: int, model: FilterModel, rows: Rows) -> None:
     """Columns of the links' masses; a link's wrench is that of its joint less the next one's."""
-    force, moment, arm = np.empty(3), np.empty(3), np.empty(3)
-    A, H = rows.legs.A[leg], rows.H
+    force, moment = np.empty(3), np.empty(3)
+    A, H, links = rows.legs.A[leg], rows.H, rows.links
     for k in range(3):
-        own, column = rows.bodies[model.leg_bodies[leg, k]], LINK + 3 * leg + k
-        for i in range(3):
-            force[i], moment[i] = own[FORCE + i], own[TORQUE + i]
+        own, column = model.leg_bodies[leg, k], LINK + 3 * leg + k
+        force[:], moment[:] = links.force[own], links.torque[own]
         if k < 2:
-            following = rows.bodies[model.leg_bodies[leg, k + 1]]
+            following = model.leg_bodies[leg, k + 1]
             for i in range(3):
-                force[i] -= following[FORCE + i]
-                moment[i] -= following[TORQUE + i]
-                arm[i] = following[ORIGIN + i] - own[ORIGIN + i]
-            add_cross(arm, following[FORCE : FORCE + 3], -1.0, moment)
-        add_cross(own[ORIGIN : ORIGIN + 3], force, 1.0, moment)  # about the root's origin
+                force[i] -= links.force[following, i]
+                moment[i] -= links.torque[following, i]
+            arm = sub(links.p[following], links.p[own])
+            add_cross(arm, links.force[following], -1.0, moment)
+        add_cross(links.p[own], force, 1.0, moment)  # about the root's origin
         for i in range(3):
             H[i, column], H[3 + i, column] = force[i], moment[i]
         for j in range(k + 1):
-            joint = rows.bodies[model.leg_bodies[leg, j]]
-            z, o = joint[JOINT_AXIS : JOINT_AXIS + 3], joint[ORIGIN : ORIGIN + 3]
-            for i in range(3):
-                arm[i] = moment[i]
-            add_cross(o, force, -1.0, arm)
-            torque = z[0] * arm[0] + z[1] * arm[1] + z[2] * arm[2]
+            joint = model.leg_bodies[leg, j]
+            torque = dot(links.axis[joint], sub(moment, cross(links.p[joint], force)))
             rows.joint_rows[leg, j, column] = torque
             for i in range(6):
                 H[i, column] -= A[i, j] * torque
@@ -305,31 +281,23 @@ def _set_force(leg: int, x: Array, rows: Rows, forces: FootForces) -> None:
 
 @njit
 def _set_inverse_transposed(
-    leg: int, model: FilterModel, bodies: Array, p: Array, out: Array
+    leg: int, model: FilterModel, links: Links, p: Array, out: Array
 ) -> float:
-    """J^-T (3, 3) of a leg's contact point p; returns |det J| over the product of its columns."""
-    J, c = np.empty((3, 3)), np.empty((3, 3))
-    arm, column = np.empty(3), np.empty(3)
-    for j in range(3):
-        own = bodies[model.leg_bodies[leg, j]]
-        for i in range(3):
-            arm[i], column[i] = p[i] - own[ORIGIN + i], 0.0
-        add_cross(own[JOINT_AXIS : JOINT_AXIS + 3], arm, 1.0, column)
-        for i in range(3):
-            J[i, j] = column[i]
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        for r in range(3):
-            s, t = (r + 1) % 3, (r + 2) % 3
-            c[r, i] = J[s, j] * J[t, k] - J[t, j] * J[s, k]  # cofactors
-    det = J[0, 0] * c[0, 0] + J[1, 0] * c[1, 0] + J[2, 0] * c[2, 0]
-    product = 1.0
-    for i in range(3):
-        product *= math.sqrt(J[0, i] ** 2 + J[1, i] ** 2 + J[2, i] ** 2)
+    """J^-T (3, 3) of a leg's contact point p; returns |det J| over the product of its columns.
+
+    With columns a, b, c of J, those of J^-T are b x c, c x a, a x b over det J.
+    """
+    bodies = model.leg_bodies[leg]
+    hip, thigh, knee = bodies[0], bodies[1], bodies[2]
+    a = cross(links.axis[hip], sub(p, links.p[hip]))
+    b = cross(links.axis[thigh], sub(p, links.p[thigh]))
+    c = cross(links.axis[knee], sub(p, links.p[knee]))
+    det = dot(a, cross(b, c))
+    product = math.sqrt(dot(a, a) * dot(b, b) * dot(c, c))
     singular = det == 0.0 or product == 0.0
-    for i in range(3):
-        for j in range(3):
-            out[i, j] = 0.0 if singular else c[i, j] / det
+    for j, column in enumerate((cross(b, c), cross(c, a), cross(a, b))):
+        for i in range(3):
+            out[i, j] = 0.0 if singular else column[i] / det
     return 0.0 if singular else abs(det) / product
 
 
@@ -337,11 +305,8 @@ def _set_inverse_transposed(
 @njit
 def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows) -> None:
     """Columns of the specific force's bias, and of the lever arm, by which it errs likewise."""
-    H, bodies = rows.H, rows.bodies
-    mass = x[MASS] + bodies[0, CARRIED_MASS]
-    h, column = np.empty(3), np.empty(3)
-    for i in range(3):
-        h[i] = x[MOMENT + i] + bodies[0, CARRIED + i]
+    H, links = rows.H, rows.links
+    mass, h = x[MASS] + links.mass[0], x[MOMENT : MOMENT + 3] + links.moment[0]
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         H[i, BIAS + i] -= mass
@@ -349,8 +314,8 @@ def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows
         H[3 + i, BIAS + k] -= h[j]
     for leg in range(len(model.balls)):
         for j in range(3):
-            own = bodies[model.leg_bodies[leg, j]]
-            set_cross(own[JOINT_AXIS : JOINT_AXIS + 3], own[CARRIED : CARRIED + 3], column)
+            own = model.leg_bodies[leg, j]
+            column = cross(links.axis[own], links.moment[own])
             for c in range(3):
                 rows.joint_rows[leg, j, BIAS + c] = -column[c]
                 for i in range(6):

@@ -23,7 +23,7 @@ from com_estimation.trunk.floating_base.filter_types import (
     Array,
     FilteredMotion,
 )
-from com_model.dynamics.inverse_dynamics_kernels import add_cross
+from com_model.geometry.vector_kernels import add_cross, cross
 
 Channels = NDArray[np.void]
 FRICTION_SPEED = 0.02  # rad/s, below which Coulomb friction fades out
@@ -105,9 +105,8 @@ def read_motion(channels: Channels, a: float) -> FilteredMotion:
 @njit
 def move_to_root(motion: FilteredMotion, p_imu: Array) -> None:
     """Takes the lever arm of the accelerometer out: a -= dw x p + w x (w x p); of its rate, too."""
-    w, rates, velocity, rise = motion.omega, motion.rates, np.zeros(3), np.zeros(3)
-    add_cross(w, p_imu, 1.0, velocity)
-    add_cross(motion.omega_dot, p_imu, 1.0, rise)
+    w, rates = motion.omega, motion.rates
+    velocity, rise = cross(w, p_imu), cross(motion.omega_dot, p_imu)
     for i in range(3):
         motion.specific_force[i] -= rise[i]
     add_cross(w, velocity, -1.0, motion.specific_force)

@@ -48,7 +48,7 @@ from com_estimation.trunk.floating_base.update import (
     whiten,
 )
 from com_model.compiled import compiled
-from com_model.dynamics.inverse_dynamics_kernels import CARRIED_MASS, RootMotion, newton_euler
+from com_model.dynamics.inverse_dynamics import RootMotion, newton_euler
 from com_model.legs import DIAGONALS
 
 PAIRS = tuple(DIAGONALS.values())
@@ -64,13 +64,9 @@ LONGEST_WINDOW = 1.5  # s; a robot that stands is tested for a payload by window
 def step(
     sample: SignalSample, model: FilterModel, settings: Settings, memory: FilterMemory
 ) -> Outcome:
-    """Filters a sample; makes an update when one is due.
+    """Filters a sample; makes an update when one is due, and changes the memory.
 
-    Args:
-        memory: Changed.
-
-    Returns:
-        FILTERED, UPDATED, or why an update was not made.
+    Gives FILTERED, UPDATED, or why an update was not made.
     """
     monitors, time = memory.monitors[0], sample.time
     gap = time - monitors.last_sample
@@ -136,10 +132,10 @@ def _complete_motion(
         motion.qd,
         motion.qdd,
         RootMotion(motion.omega, motion.omega_dot, np.zeros(3)),
-        base.bodies,
+        base.links,
         base.torque,
     )
-    if not set_acceleration_from_feet(model, base.bodies, motion, memory, settings):
+    if not set_acceleration_from_feet(model, base.links, motion, memory, settings):
         return Outcome.NO_CONTACT
     return Outcome.UPDATED
 
@@ -198,7 +194,7 @@ def _update(
     monitors, x, P = memory.monitors[0], memory.x, memory.P
     without = monitors.without_accelerometer > 0.0
     if without:
-        force = (x[MASS] + base.bodies[0, CARRIED_MASS]) * settings.feet_noise
+        force = (x[MASS] + base.links.mass[0]) * settings.feet_noise
         reach = settings.moment_noise / settings.force_noise
         for i in range(6):
             base.noise[i, i] += (force if i < 3 else force * reach) ** 2
