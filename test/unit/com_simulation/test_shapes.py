@@ -164,11 +164,11 @@ def test_no_shapes_at_all() -> None:
         ("", "no geometry"),
         ("<geometry/>", "no geometry"),
         ("<geometry><cone/></geometry>", "unknown geometry 'cone'"),
-        ('<geometry><box size="1 2"/></geometry>', "size is '1 2', not 3 finite numbers"),
-        ('<geometry><sphere radius="big"/></geometry>', "radius is 'big', not 1 finite numbers"),
-        ("<geometry><sphere/></geometry>", "radius is '', not 1 finite numbers"),
-        ('<geometry><sphere radius="inf"/></geometry>', "radius is 'inf', not 1 finite numbers"),
-        (f'<origin xyz="1 2"/>{BOX}', "xyz is '1 2', not 3 finite numbers"),
+        ('<geometry><box size="1 2"/></geometry>', "size is '1 2', not 3 numbers"),
+        ('<geometry><sphere radius="big"/></geometry>', "radius is 'big', which is not a number"),
+        ("<geometry><sphere/></geometry>", "the attribute radius is missing"),
+        ('<geometry><sphere radius="inf"/></geometry>', "radius is 'inf', which is not finite"),
+        (f'<origin xyz="1 2"/>{BOX}', "xyz is '1 2', not 3 numbers"),
     ],
 )
 def test_unreadable_visuals_are_reported(visual: str, reason: str) -> None:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from com_model.arrays import Array
-from com_model.exceptions import MeshError
-from com_model.geometry.rotations import rotation_from_rpy
+from com_model.exceptions import MeshError, UrdfError
 from com_model.shapes.meshes import Mesh, load_mesh
 from com_model.shapes.resources import resolve_uri
+from com_model.urdf.parsing import read_pose, read_vector
 from com_model.urdf.xml_reader import Node, Schema, read_xml
 
 if TYPE_CHECKING:
@@ -98,14 +98,14 @@ class ShapeReader:
         for element in self._links[link].all(tag):
             geometry = next((g for g in element.all("geometry") if g.children or g.others), None)
             shape = geometry.children[0] if geometry and geometry.children else None
+            if geometry is None or shape is None:
+                other = geometry and f"unknown geometry {next(iter(geometry.others))!r}"
+                problems.append((_name(link, shape), other or NO_GEOMETRY))
+                continue
             try:
-                if geometry is None:
-                    raise ValueError(NO_GEOMETRY)
-                if shape is None:
-                    raise ValueError(f"unknown geometry {next(iter(geometry.others))!r}")
                 shapes.append(self._shape(link, element, shape))
-            except (MeshError, ValueError) as error:
-                reason = error.reason if isinstance(error, MeshError) else str(error)
+            except (MeshError, UrdfError) as error:
+                reason = error.reason if isinstance(error, MeshError) else error.message
                 problems.append((_name(link, shape), reason))
         return shapes, problems
 
@@ -125,24 +125,27 @@ class ShapeReader:
         return (centers - half).min(axis=0), (centers + half).max(axis=0)
 
     def _shape(self, link: str, element: Node, shape: Node) -> Shape:
-        R, p = _pose(element)
+        R, p = read_pose(element, element, LARGEST)
+        where = str(shape)
         mesh = NO_MESH
         if shape.tag == MESH:
-            size = _numbers(shape, "scale", 3) if "scale" in shape.attributes else np.ones(3)
+            size = np.ones(3)
+            if "scale" in shape.attributes:
+                size = read_vector(shape, "scale", where, 3, LARGEST)
             mesh = self._mesh(shape.attributes.get("filename", ""))
         elif shape.tag == BOX:
-            size = _numbers(shape, "size", 3) / 2.0
+            size = read_vector(shape, "size", where, 3, LARGEST) / 2.0
         else:
-            size = _numbers(shape, "radius", 1)
+            size = read_vector(shape, "radius", where, 1, LARGEST)
             if shape.tag != SPHERE:
-                size = np.append(size, _numbers(shape, "length", 1) / 2.0)
+                size = np.append(size, read_vector(shape, "length", where, 1, LARGEST) / 2.0)
         name, color = _name(link, shape), self._color(element)
         return Shape(link, shape.tag, tuple(size.tolist()), R, p, name, color, mesh)
 
     def _mesh(self, uri: str) -> Mesh:
         path = resolve_uri(uri, self._urdf_path)
         if path is None:
-            raise ValueError("file not found in the robot's package")
+            raise MeshError(uri, "file not found in the robot's package")
         if path not in self._meshes:
             try:
                 self._meshes[path] = load_mesh(path)
@@ -200,26 +203,3 @@ def _name(link: str, shape: Node | None) -> str:
     if shape is not None and shape.tag == MESH:
         return shape.attributes.get("filename", "").rsplit("/", 1)[-1][:80] or "mesh without a name"
     return f"{'shape' if shape is None else shape.tag} of {link[:80]}"
-
-
-def _pose(element: Node) -> tuple[Array, Array]:
-    origin = next(iter(element.all("origin")), None)
-    if origin is None:
-        return np.eye(3), np.zeros(3)
-    zero = np.zeros(3)
-    rpy = _numbers(origin, "rpy", 3) if "rpy" in origin.attributes else zero
-    xyz = _numbers(origin, "xyz", 3) if "xyz" in origin.attributes else zero
-    return rotation_from_rpy(rpy.tolist()), xyz
-
-
-def _numbers(node: Node, key: str, size: int) -> Array:
-    text = node.attributes.get(key, "")
-    try:
-        values = np.array([float(word) for word in text.split()])
-    except ValueError:
-        values = np.empty(0)
-    if values.shape != (size,) or not np.isfinite(values).all():
-        raise ValueError(f"{key} is {text[:40]!r}, not {size} finite numbers")
-    if np.abs(values).max() > LARGEST:
-        raise ValueError(f"{key} is {text[:40]!r}, more than {LARGEST:g} m")
-    return values

@@ -119,7 +119,7 @@ def _link(node: Node) -> Link:
     name, inertial = _name(node), _only(node, "inertial")
     if inertial is None:
         return Link(name, str(node), 0.0, np.zeros(3), np.zeros((3, 3)), False)
-    R, com = _pose(inertial, node)
+    R, com = read_pose(inertial, node)
     where = f"<mass> of {node}"
     mass = _number(_required(inertial, "mass", f"<inertial> of {node}"), "value", where)
     if mass < 0.0:
@@ -139,7 +139,7 @@ def _joint(node: Node) -> Joint:
         guess = f"Did you mean {meant!r}? " if meant else ""
         fix = f"{guess}Use one of {listing(JOINT_TYPES)}"
         raise UrdfError(f"unknown joint type {quote(kind)}", str(node), fix)
-    name, (R, d) = _name(node), _pose(node, node)
+    name, (R, d) = _name(node), read_pose(node, node)
     parent, child = (
         _attribute(_required(node, end, str(node)), "link", f"<{end}> of {node}")
         for end in ("parent", "child")
@@ -163,7 +163,7 @@ def _joint(node: Node) -> Joint:
 
 def _axis(node: Node, kind: str) -> Array:
     elements, where = node.all("axis"), f"<axis> of {node}"
-    axis = _vector(elements[0], "xyz", where) if elements else np.array([1.0, 0, 0])
+    axis = read_vector(elements[0], "xyz", where) if elements else np.array([1.0, 0, 0])
     if kind in ("fixed", *FREE_TYPES):
         return np.zeros(3)
     length = math.hypot(*axis)
@@ -203,18 +203,18 @@ def _mimic(node: Node) -> Mimic | None:
     return Mimic(_attribute(mimic, "joint", where), **values)
 
 
-def _pose(node: Node, owner: Node) -> tuple[Array, Array]:
-    """R (3, 3) and p (3,) m of the <origin> in an element."""
+def read_pose(node: Node, owner: Node, most: float = _MOST) -> tuple[Array, Array]:
+    """R (3, 3) and p (3,) m, at most so large, of the <origin> in an element; or UrdfError."""
     origin, where = _only(node, "origin", owner), f"<origin> of {owner}"
     R, p = np.eye(3), np.zeros(3)
     if origin is None:
         return R, p
     if "xyz" in origin.attributes:
-        p = _vector(origin, "xyz", where)
+        p = read_vector(origin, "xyz", where, most=most)
     if "rpy" in origin.attributes:
-        R = rotation_from_rpy(_vector(origin, "rpy", where).tolist())
+        R = rotation_from_rpy(read_vector(origin, "rpy", where).tolist())
     if "quat_xyzw" in origin.attributes:
-        quaternion = _vector(origin, "quat_xyzw", where, 4)
+        quaternion = read_vector(origin, "quat_xyzw", where, 4)
         if "rpy" in origin.attributes or not 0.5 < math.hypot(*quaternion) < 2.0:
             fix = "Give either rpy or a unit quaternion quat_xyzw"
             raise UrdfError("has no clear orientation", where, fix)
@@ -275,7 +275,8 @@ def _number(node: Node, key: str, where: str, most: float = _MOST) -> float:
     return _convert(_attribute(node, key, where).strip(), key, where, most)
 
 
-def _vector(node: Node, key: str, where: str, size: int = 3) -> Array:
+def read_vector(node: Node, key: str, where: str, size: int = 3, most: float = _MOST) -> Array:
+    """Numbers (size,) of an attribute, at most so large; or UrdfError."""
     text = _attribute(node, key, where)
     numbers = text.split()
     if len(numbers) != size:
@@ -283,7 +284,7 @@ def _vector(node: Node, key: str, where: str, size: int = 3) -> Array:
             _convert(text, key, where)
         fix = f"Write {size} numbers with spaces between them"
         raise UrdfError(f"{key} is {quote(text)}, not {size} numbers", where, fix)
-    return np.array([_convert(number, key, where) for number in numbers])
+    return np.array([_convert(number, key, where, most) for number in numbers])
 
 
 def _convert(text: str, key: str, where: str, most: float = _MOST) -> float:
