@@ -6,7 +6,7 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
-from com_demos.nodes.walk_monitor import WalkRecording
+from com_demos.walk_demo import WalkRecording
 from com_msgs.action import Walk
 from com_msgs.msg import CenterOfMass, WalkGoal, WalkState
 from com_ros.conversions import point_to_numpy, stamp_to_ns, transform_to_numpy

@@ -123,12 +123,9 @@ def free_domain_id(among: Sequence[int] = DOMAIN_IDS) -> int | None:
 
 
 def reserved(domain_id: int) -> socket.socket:
-    """Take the first port of a domain, so that nobody else finds the domain free.
+    """Take the first port of a domain, so that nobody else finds the domain free; else OSError.
 
     Participants of the domain then have the ports after it.
-
-    Raises:
-        OSError: somebody has it.
     """
     taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-import com_model.interrupt  # noqa: F401
 from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.robots import DESCRIPTIONS
 from com_model.shapes.resources import package_shares

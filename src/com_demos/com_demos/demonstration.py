@@ -24,8 +24,8 @@ from typing import TypeVar
 from rich.console import Console
 
 from com_demos.background import Background, free_domain_id
+from com_demos.listener import ListeningNode, launched
 from com_demos.live import WAITING, LiveView
-from com_demos.nodes.listener import ListeningNode, launched
 from com_identification.report.html import UNKNOWN, Raw, element, escape, table
 from com_identification.report.html import page as html_page
 from com_model import ComModelError, ConfigError, RobotFiles, find_robot
@@ -58,9 +58,8 @@ def record(
 ) -> None:
     """Listen to a launch until the data of a run has arrived, or all has ended before its time.
 
-    Raises:
-        RunError: no data came, or it stopped coming, or the launch ended.
-        KeyboardInterrupt: SIGINT or SIGTERM arrived.
+    Raises RunError where no data came, it stopped coming, or the launch ended, KeyboardInterrupt
+    where SIGINT or SIGTERM arrived.
     """
 
     def problem(seconds: float) -> RunError:
@@ -161,9 +160,8 @@ class DemoParser(argparse.ArgumentParser):
 def find_configured_robot(options: argparse.Namespace, needed: str) -> tuple[RobotFiles, Path]:
     """Find the robot of a command line and its configuration.
 
-    Raises:
-        UnknownRobotError: there is none of that name.
-        ConfigError: it has no configuration; says what of it is needed.
+    Raises UnknownRobotError where there is none of that name, ConfigError, which says what is
+    needed of it, where it has no configuration.
     """
     robot = find_robot(options.robot, options.config)
     if robot.config is None:
@@ -182,8 +180,7 @@ def launch_words(file: str, robot: RobotFiles, **arguments: object) -> list[str]
 def lockstep_arguments(speed: float, *nodes: str) -> dict[str, object]:
     """Return the launch arguments of a simulation that waits for nodes: each run is the same.
 
-    Args:
-        speed: simulated over wall time, at most.
+    Simulated time goes `speed` times as fast as real time at most.
     """
     return {
         "lockstep": "true",
@@ -203,13 +200,9 @@ def listen(
     options: argparse.Namespace,
     ended: Callable[[Monitor], bool] = lambda _: False,
 ) -> Monitor:
-    """Start a launch, show and record what arrives, stop it.
+    """Start a launch, show and record what arrives, stop it; return the node with its recording.
 
-    Returns:
-        The node, with what it has recorded.
-
-    Raises:
-        RunError: no data came, or it stopped coming.
+    RunError: no data came, or it stopped coming.
     """
     domain = os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
     log = options.output / "launch.log"

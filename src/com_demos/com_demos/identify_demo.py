@@ -1,27 +1,129 @@
 """Shows the identification: a robot whose URDF is wrong visits postures, and the URDF is corrected.
 
 It writes a picture of the errors before and after. The sensors err as real ones do.
+
+Subscribes:
+    identification/state (com_msgs/IdentificationState): how many postures there are.
+    identification/result (com_msgs/IdentificationResult): the latest one is kept.
+    identification/model_check (com_msgs/ModelCheck): the model against the feet.
+    posture_tour/status (std_msgs/String): what is done.
 """
 
 import argparse
+import math
 import shutil
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from std_msgs.msg import String
 
 from com_demos import demonstration
 from com_demos.demonstration import Times
-from com_demos.nodes.identify_monitor import IdentifyMonitor
+from com_demos.listener import ListeningNode
+from com_demos.live import WAITING, Rows
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting
 from com_model.arrays import Array
 from com_model.plotting import save_png
-from com_ros.conversions import vector3_to_numpy
+from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
+from com_ros import qos
+from com_ros.conversions import NS_PER_S, stamp_to_ns, vector3_to_numpy
 from com_simulation.commands.compare_urdfs import Comparison, compare
 from com_simulation.exceptions import RunError
+
+ENDS = "the tour ends"  # begins posture_tour's last status when it fails
+WAITS = "waits for "  # begins what it says before the tour
+LETTERS = 70  # of a row
+
+
+class IdentifyMonitor(ListeningNode):
+    """Follows an identification from its start to its result.
+
+    The latest `result` is None before; `failure`, why the tour ended early, is empty if it did not.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("identify_monitor", "identification/state")
+        self._count = 0
+        self._began_ns = 0
+        self._job_began = 0.0
+        self.result: IdentificationResult | None = None
+        self.failure = ""
+        self._state = IdentificationState()
+        self._status = ""
+        self._offset = math.nan
+        self._listen(IdentificationState, "identification/state", self._on_state)
+        self._listen(ModelCheck, "identification/model_check", self._on_check)
+        self._listen(IdentificationResult, "identification/result", self._on_result, qos.LATCHED)
+        self._listen(String, "posture_tour/status", self._on_status, qos.LATCHED)
+
+    @property
+    def received(self) -> int:
+        """Number of messages on identification/state."""
+        return self._count
+
+    @property
+    def elapsed(self) -> float:
+        """Time since the first state, s."""
+        stamp_ns = stamp_to_ns(self._state.header.stamp)
+        return (stamp_ns - self._began_ns) / NS_PER_S if self._began_ns else 0.0
+
+    @property
+    def ready(self) -> bool:  # type: ignore[override]
+        """Whether the tour has begun."""
+        return bool(self._status) and not self._status.startswith(WAITS)
+
+    @property
+    def done(self) -> bool:
+        """Whether the URDF is written, or never will be."""
+        return bool(self.failure) or "postures captured; " in self._status
+
+    def rows(self) -> Rows:
+        """Return what a view shows."""
+        if not self.received:
+            return [(WAITING, "for com_identification")]
+        state = self._state
+        lasts = time.monotonic() - self._job_began
+        progress = "" if math.isnan(state.progress) else f"{state.progress:.0%} "
+        job = f"{state.job}: {progress}{state.step}, {lasts:.0f} s" if state.job else "nothing"
+        offset = f"{1000 * self._offset:.2f} mm off the feet's"
+        return [
+            ("postures", str(state.postures)),
+            ("model's CoM", offset if math.isfinite(self._offset) else "moves"),
+            ("computes", job[:LETTERS]),
+            ("tour", self._status[:LETTERS]),
+        ]
+
+    def problem(self, seconds: float) -> str:
+        """Return why nothing came for a time."""
+        if not self.received:
+            return super().problem(seconds)
+        return f"nothing new from posture_tour for {seconds:.0f} s; its status: {self._status}"
+
+    def _on_state(self, msg: IdentificationState, _info: dict) -> None:
+        self._count += 1
+        if msg.job != self._state.job:
+            self._job_began = time.monotonic()
+        self._state = msg
+        self._began_ns = self._began_ns or stamp_to_ns(msg.header.stamp)
+
+    def _on_check(self, msg: ModelCheck, _info: dict) -> None:
+        off = msg.difference
+        self._offset = math.hypot(off.x, off.y, off.z)
+
+    def _on_result(self, msg: IdentificationResult, _info: dict) -> None:
+        if msg.status != IdentificationResult.STATUS_UNKNOWN:
+            self.result = msg
+
+    def _on_status(self, msg: String, _info: dict) -> None:
+        self._status = msg.data
+        if msg.data.startswith(ENDS):
+            self.failure = msg.data
+
 
 SIZE = (9.6, 7.2)  # inches
 BEFORE, AFTER = plotting.RED, plotting.AXIS_COLORS[2]
@@ -29,12 +131,9 @@ BEST = 0.8  # of the prior's standard deviation: what is less is drawn, the rest
 
 
 def identification_figure(comparison: Comparison, stds: Array, prior: float, title: str) -> Figure:
-    """Return the figure of an identification.
+    """Return the figure of an identification, by the comparison with the truth.
 
-    Args:
-        comparison: with the truth.
-        stds: (B, 3) m, standard deviations that the identification gives its bodies' CoMs.
-        prior: m, those before.
+    stds (B, 3) m are standard deviations that it gives its bodies' CoMs, prior, m, those before.
     """
     figure = plotting.new_figure(SIZE, title)
     upper, lower = figure.subplots(2, 1, height_ratios=(1, 1.5))

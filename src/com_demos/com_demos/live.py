@@ -21,8 +21,7 @@ Rows = list[tuple[str, str]]
 class LiveView:
     """Shows the newest samples of a run; use as a context manager.
 
-    Args:
-        console: where to; a table if it is a terminal, else a line every two seconds.
+    On a console that is a terminal as a table, else as a line every two seconds.
     """
 
     def __init__(self, title: str, seconds: float, console: Console) -> None:
@@ -42,11 +41,9 @@ class LiveView:
             self._live.stop()
 
     def show(self, rows: Rows, done: float | None) -> None:
-        """Show the newest samples.
+        """Show rows of the newest samples, one that is WAITING while there is none.
 
-        Args:
-            rows: of the newest samples; one that is WAITING while there is none.
-            done: s of the run so far; None before it begins.
+        The run has lasted `done` s so far; None before it begins.
         """
         if self._live:
             self._live.update(table(self.title, rows, done, self.seconds), refresh=True)

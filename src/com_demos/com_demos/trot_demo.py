@@ -2,9 +2,17 @@
 
 It writes a plot of the estimate against the truth. The sensors err as real ones do; the trunk's CoM
 is not where the URDF says.
+
+Subscribes:
+    trunk_com (com_msgs/TrunkCom): every message is recorded.
+    ground_truth/trunk_com (com_msgs/CenterOfMass): matched with `trunk_com` by stamp.
+    ground_reaction (com_msgs/GroundReaction): the feet's forces, for the view.
+    gait/stance (com_msgs/GaitPhase): when the trot began, and the shift of the feet.
+    imu (sensor_msgs/Imu): roll and pitch.
 """
 
 import argparse
+import math
 import sys
 from functools import partial
 from typing import Any
@@ -12,13 +20,96 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from sensor_msgs.msg import Imu
 
 from com_demos import demonstration
 from com_demos.demonstration import Times
-from com_demos.nodes.trot_monitor import CONVERGED, SIGMAS, TrotMonitor, TrunkSeries
+from com_demos.listener import ListeningNode
+from com_demos.live import Rows
+from com_demos.trot_recording import CONVERGED, SIGMAS, TrunkRecording, TrunkSeries
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting, quadruped_legs
 from com_model.plotting import save_png
+from com_msgs.msg import CenterOfMass, GaitPhase, GroundReaction, TrunkCom
+from com_ros.conversions import (
+    constant_name,
+    imu_to_rotation,
+    point_to_numpy,
+    points_to_numpy,
+    stamp_to_ns,
+)
 from com_simulation.exceptions import RunError
+
+SHOWN = 200  # newest samples that a view shows figures of
+TILT_PERIOD_NS = 4_000_000  # of recorded attitudes, at least
+
+
+class TrotMonitor(ListeningNode):
+    """Records all of a trot; R_imu_root (3, 3) is the IMU's attitude to the root link's."""
+
+    def __init__(self, R_imu_root: np.ndarray) -> None:
+        super().__init__("trot_monitor", "trunk_com")
+        self.recording = TrunkRecording()
+        self._R_imu_root = R_imu_root
+        self._tilt_ns = 0
+        self._lift = math.nan
+        self._trunk = TrunkCom()
+        self._gait = GaitPhase()
+        self._listen(TrunkCom, "trunk_com", self._on_trunk)
+        self._listen(CenterOfMass, "ground_truth/trunk_com", self._on_truth)
+        self._listen(GroundReaction, "ground_reaction", self._on_forces)
+        self._listen(GaitPhase, "gait/stance", self._on_gait)
+        self._listen(Imu, "imu", self._on_imu)
+
+    @property
+    def elapsed(self) -> float:
+        """Time since the robot began to trot, s."""
+        return self.recording.elapsed()
+
+    @property
+    def ready(self) -> bool:  # type: ignore[override]
+        """Whether the robot trots."""
+        return self.recording.began_ns > 0
+
+    def rows(self) -> Rows:
+        """Return what a view shows."""
+        status = constant_name(TrunkCom, self._trunk.status)
+        return self.recording.series(last=SHOWN).rows(status, self._trunk.reason, self._lift)
+
+    def waiting_for(self, seconds: float) -> str:
+        """Return why no trot began."""
+        reason = self._gait.reason or "nothing on gait/stance says why"
+        return f"the robot does not trot after {seconds:.0f} s: {reason}"
+
+    def _on_trunk(self, msg: TrunkCom, _info: dict) -> None:
+        self._trunk, at = msg, msg.position
+        std = np.sqrt(np.diag(np.reshape(msg.covariance, (3, 3)))).tolist()
+        values = (at.x, at.y, at.z, msg.mass, *std, msg.mass_std)
+        stamps = stamp_to_ns(msg.header.stamp), stamp_to_ns(msg.payload_changed_at)
+        self.recording.samples.append((*stamps, msg.status, values))
+
+    def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
+        values = np.append(point_to_numpy(msg.position), msg.mass)
+        self.recording.add_truth(stamp_to_ns(msg.header.stamp), values)
+
+    def _on_forces(self, msg: GroundReaction, _info: dict) -> None:
+        self._lift = float(points_to_numpy(msg.forces)[:, 2].sum())
+
+    def _on_gait(self, msg: GaitPhase, _info: dict) -> None:
+        self._gait = msg
+        stamp_ns = stamp_to_ns(msg.header.stamp)
+        if msg.state == GaitPhase.TROTTING and not self.recording.began_ns:
+            self.recording.began_ns = stamp_ns
+        self.recording.gaits.append((stamp_ns, *msg.com_shift.tolist(), msg.saturated))
+
+    def _on_imu(self, msg: Imu, _info: dict) -> None:
+        stamp_ns = stamp_to_ns(msg.header.stamp)
+        if stamp_ns - self._tilt_ns < TILT_PERIOD_NS:
+            return
+        self._tilt_ns = stamp_ns
+        R = imu_to_rotation(msg) @ self._R_imu_root
+        roll, pitch = math.atan2(R[2, 1], R[2, 2]), -math.asin(max(-1.0, min(1.0, R[2, 0])))
+        self.recording.tilts.append((stamp_ns, roll, pitch))
+
 
 SIZE = (9.6, 10.2)  # inches
 NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
@@ -39,8 +130,7 @@ def trunk_figure(series: TrunkSeries, title: str) -> Figure:
         _shift_axes(panels[5], series)
     for axes in panels:
         plotting.style_axes(axes)
-        _events(axes, series)
-    _name_events(panels[0], series)
+        _events(axes, series, named=axes is panels[0])
     plotting.add_legend(panels[0], 3, above=True)
     begin = min(-0.5, float(series.time[series.status == CONVERGED].min(initial=0.0)))
     panels[-1].set_xlim(max(begin, -2.0), float(series.time[-1]))
@@ -101,25 +191,19 @@ def _shift_axes(axes: Axes, series: TrunkSeries) -> None:
     plotting.add_legend(axes, 3)
 
 
-def _events(axes: Axes, series: TrunkSeries) -> None:
-    for at, line in ((0.0, ":"), (series.loaded_at, "-"), (series.noticed_at, "--")):
+def _events(axes: Axes, series: TrunkSeries, named: bool) -> None:
+    """Mark when the trot began, the load dropped and was noticed."""
+    noticed = f" noticed after {series.noticed_at - series.loaded_at:.2f} s"
+    for at, line, text, side in (
+        (0.0, ":", "", "left"),
+        (series.loaded_at, "-", "payload ", "right"),
+        (series.noticed_at, "--", noticed, "left"),
+    ):
         if np.isfinite(at):
             axes.axvline(at, color=plotting.FAINT, lw=1.0, ls=line, zorder=1)
-
-
-def _name_events(axes: Axes, series: TrunkSeries) -> None:
-    named = [(series.loaded_at, "payload ", "right")]
-    if np.isfinite(series.loaded_at) and series.noticed_at >= series.loaded_at:
-        after = series.noticed_at - series.loaded_at
-        named.append((series.noticed_at, f" noticed after {after:.2f} s", "left"))
-    for at, text, side in named:
-        if np.isfinite(at):
-            place: dict[str, Any] = {
-                "transform": axes.get_xaxis_transform(),
-                "ha": side,
-                "va": "bottom",
-            }
-            axes.text(at, 0.02, text, fontsize=9, color=plotting.INK, **place)
+        if np.isfinite(at) and named and text:
+            place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "va": "bottom"}
+            axes.text(at, 0.02, text, fontsize=9, color=plotting.INK, ha=side, **place)
 
 
 DROP_AT = 5.0  # s of trotting, or a little later
@@ -182,9 +266,7 @@ def launch_command(
 ) -> list[str]:
     """Return the command that starts the launch file.
 
-    Args:
-        hips: (4, 3) m, in the root link's frame; the load drops on the first one.
-        load: kg.
+    The load, kg, drops on the first of the hips (4, 3) m, in the root link's frame.
     """
     arguments: dict[str, object] = {
         "sesc": "false",

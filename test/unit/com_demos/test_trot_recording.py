@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from com_demos.nodes.trot_monitor import CONVERGED, TrunkRecording
 from com_demos.trot_demo import trunk_figure
+from com_demos.trot_recording import CONVERGED, TrunkRecording
 
 START = 1_000_000_000_000
 STEP = 5_000_000  # ns

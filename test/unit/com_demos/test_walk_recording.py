@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_demos.nodes.walk_monitor import WalkRecording, walk_rows
-from com_demos.walk_demo import walk_figure
+from com_demos.walk_demo import WalkRecording, walk_figure, walk_rows
 from com_model.plotting import save_png
 from com_msgs.msg import WalkState
 

@@ -27,10 +27,8 @@ class ListeningNode(Node, ABC):
 
     That would take several times as much of the processor for messages at such rates. The times of
     receipt are the middleware's, so that it does not matter when poll() is called. A simulator in
-    lockstep that waits for this node begins when its topics are connected.
-
-    Args:
-        topic: that shows whether the run is alive.
+    lockstep that waits for this node begins when its topics are connected. The topic shows whether
+    the run is alive.
     """
 
     ready = True
