@@ -41,7 +41,7 @@ from com_model.robots import find_robot
 from com_ros import qos
 from com_ros.conversions import ns_to_stamp, stamp_to_ns
 from com_simulation.exceptions import CommandError, DivergedError
-from com_simulation.nodes.simulator_output import SensorOutput
+from com_simulation.nodes.simulator import SensorOutput
 from com_simulation.physics.motion import read_trajectory
 from com_simulation.physics.sensors import NoiseLevels, Reading
 from com_simulation.physics.simulation import Simulation

@@ -28,8 +28,14 @@ from rich.console import Console
 from rich.table import Table
 from trot_lab import CLEAN, TROT_NOISE, TrotLog, TrotRun, in_processes, run_trot
 
-from com_estimation.trunk.ding import DIAGONALS, DingEstimator, DingOptions
-from com_estimation.trunk.ding_solution import Support, solve_offset, trunk_of
+from com_estimation.trunk.ding import (
+    DIAGONALS,
+    DingEstimator,
+    DingOptions,
+    Support,
+    solve_offset,
+    trunk_of,
+)
 from com_estimation.trunk.ground_reaction import METHODS, ReactionSource
 from com_estimation.trunk.interface import Status
 from com_estimation.trunk.motion import MotionFilter, StateVariableFilter

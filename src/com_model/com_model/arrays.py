@@ -52,9 +52,8 @@ def as_array(name: str, value: ArrayLike, shape: tuple[int | None, ...], hint: s
 def as_rotation(name: str, value: ArrayLike) -> Array:
     """Checks a proper rotation matrix (to 1e-6).
 
-    Raises:
-        ShapeError: Not (3, 3).
-        ComModelError: Not orthonormal, or a reflection.
+    Raises ShapeError where it is not (3, 3), ComModelError where it is not orthonormal, or a
+    reflection.
     """
     R = as_array(name, value, (3, 3))
     if not (np.abs(R @ R.T - np.eye(3)).max() < 1e-6 and np.linalg.det(R) > 0.0):

@@ -65,11 +65,7 @@ def independent_joints(tree: Tree) -> tuple[Joint, ...]:
 
 
 def build_bodies(tree: Tree) -> Bodies:
-    """Folds the fixed joints of a tree into their parents.
-
-    Raises:
-        UrdfError: A mimic joint follows a missing or fixed joint, or itself.
-    """
+    """Folds the fixed joints of a tree into their parents; UrdfError: see resolve_mimics."""
     heads = [i for i, j in enumerate(tree.joints) if j is None or j.kind != "fixed"]
     body_of_link, R_link, p_link = _fold(tree)
     joints = [joint for i in heads[1:] if (joint := tree.joints[i]) is not None]

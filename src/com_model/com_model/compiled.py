@@ -30,8 +30,7 @@ _IMPORT = re.compile(
 def compiled(nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compiles a function; cached on disk where there is a place that can be written.
 
-    Args:
-        nogil: Release the interpreter's lock meanwhile.
+    nogil: release the interpreter's lock meanwhile.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,10 +85,9 @@ def _log_compiling() -> None:
 
 @cache
 def imported_files(file: str) -> tuple[str, ...]:
-    """Lists the suite's files that the code of a module with kernels depends on, sorted.
+    """Lists the suite's files that the code of a module's file with kernels depends on, sorted.
 
-    Args:
-        file: Of the module; what it imports must have been imported.
+    What the file imports must have been imported.
     """
     found: set[str] = set()
     waiting = [file]

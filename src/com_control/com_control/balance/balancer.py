@@ -106,11 +106,8 @@ class BalanceStep(FrozenArrays):
 class Balancer:
     """Controls the CoM of a robot on flat soles.
 
-    Args:
-        upright: (3,) direction of the root link's frame that is to point against gravity.
-
-    Raises:
-        BalanceError: No feet, or one without a flat sole.
+    The direction upright (3,) of the root link's frame is to point against gravity. BalanceError:
+    no feet, or one without a flat sole.
     """
 
     def __init__(
@@ -149,13 +146,9 @@ class Balancer:
     def start(self, q: Array, up: Array, commanded: Array | None = None) -> None:
         """Begins where the robot stands, the CoM staying where it is.
 
-        Args:
-            q: (n,) measured, rad or m.
-            up: (3,) unit vector against gravity, root axes.
-            commanded: (n,) last commands of the drives; default: q.
-
-        Raises:
-            BalanceError: The soles are not on one plane, or gravity does not point into it.
+        Measured are q (n,) rad or m and up (3,) against gravity, root axes; commanded (n,) are the
+        last commands of the drives, by default q. BalanceError: the soles are not on one plane, or
+        gravity does not point into it.
         """
         poses = self.soles.at(q)
         check_plane(poses, self.names)
@@ -173,17 +166,11 @@ class Balancer:
     def step(
         self, dt: float, q: Array, up: Array, desired: Array, velocity: Array = STILL
     ) -> BalanceStep:
-        """Commands for dt from now.
+        """Commands for dt, s, since the last step; BalanceError: gravity is not into the ground.
 
-        Args:
-            dt: s since the last step.
-            q: (n,) measured, rad or m; finite.
-            up: (3,) unit vector against gravity, root axes; finite.
-            desired: (3,) m, of the CoM in the balance frame; a height of NaN is left free.
-            velocity: (3,) m/s, of the desired CoM.
-
-        Raises:
-            BalanceError: Gravity does not point into the ground.
+        Measured are q (n,) rad or m and up (3,) against gravity, root axes, both finite; desired
+        (3,) m, whose height of NaN is left free, and its velocity (3,) m/s are in the balance
+        frame.
         """
         poses = self.soles.at(q)
         com, J = self._sesc.com_and_jacobian(q)
@@ -227,11 +214,7 @@ class Balancer:
         return self.position, self.velocity
 
     def resume(self, q: Array, up: Array) -> None:
-        """Goes on after a pause: the reference begins where the CoM is.
-
-        Raises:
-            BalanceError: Gravity does not point into the ground.
-        """
+        """Goes on after a pause from where the CoM is; BalanceError: see balance_frame."""
         poses = self.soles.at(q)
         frame = balance_frame(poses, self.soles.points(poses), up)
         self._normal, self._turning = frame.normal, np.zeros(3)

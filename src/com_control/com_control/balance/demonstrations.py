@@ -104,11 +104,7 @@ DEMONSTRATIONS = (NONE, *_MAKERS)
 
 
 class DemonstrationPlayer:
-    """Leads the desired CoM through a demonstration.
-
-    Args:
-        margin: m, that the CoM keeps from the edge of the soles.
-    """
+    """Leads the desired CoM through a demonstration, a margin, m, inside the edge of the soles."""
 
     def __init__(self, name: str, margin: float) -> None:
         self._name, self._margin = name, margin

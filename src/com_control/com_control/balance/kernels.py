@@ -36,12 +36,7 @@ class SolePoses(NamedTuple):
 
 @compiled()
 def soles(q: Array, tree: Tree, frames: SoleFrames, poses: SolePoses) -> None:
-    """Places soles and finds their Jacobians, all in the root link's frame, root at rest.
-
-    Args:
-        q: (n,) joint positions, rad or m.
-        poses: Set.
-    """
+    """Sets poses and Jacobians of soles in the root link's frame at q (n,), the root at rest."""
     jacobian = poses.jacobian
     jacobian[:] = 0.0
     R, p = np.empty((tree.parent.size, 3, 3)), np.zeros((tree.parent.size, 3))
@@ -126,20 +121,11 @@ def _exchange(
 
 @compiled()
 def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) -> int:
-    """Finds the least value of x H x / 2 + g x between bounds, by principal pivoting.
+    """Sets x (n,) to the least value of x H x / 2 + g x between bounds, by principal pivoting.
 
     Whole blocks of the variables are exchanged between free and at a bound as long as that helps,
-    else one by one, which comes to an end for any H > 0 [Judice and Pires 1994].
-
-    Args:
-        H: (n, n) symmetric, positive definite.
-        g: (n,).
-        lower: (n,).
-        upper: (n,), not less than lower.
-        x: (n,), set to the solution.
-
-    Returns:
-        How many rounds it took; -1 where rounding kept it from an end, x then being within bounds.
+    else one by one, which comes to an end for any symmetric H > 0 [Judice and Pires 1994]. Gives
+    the number of rounds; -1 where rounding kept it from an end, x then being within bounds.
     """
     n = len(g)
     state, flips = np.zeros(n, dtype=np.int64), np.empty(n, dtype=np.int64)

@@ -142,14 +142,9 @@ class BalanceSession:
         self.guard.restart()
 
     def desire(self, com: Array, velocity: Array = STILL) -> str:
-        """Takes in a desired CoM.
+        """Takes in a desired CoM (3,) m in the balance frame, and its velocity (3,) m/s.
 
-        Args:
-            com: (3,) m, in the balance frame; a height of NaN is left free.
-            velocity: (3,) m/s, of it.
-
-        Returns:
-            Why it is refused and how to fix it; "" when it is not.
+        A height of NaN is left free. Gives why it is refused and how to fix it; "" when it is not.
         """
         height_known_or_free = np.isfinite(com[2]) or np.isnan(com[2])
         if not (np.isfinite(com[:2]).all() and height_known_or_free):
@@ -179,8 +174,7 @@ class BalanceSession:
     def place(self, reading: BalanceReading, point: Array) -> Array:
         """A point (3,) m of the root link's frame in the balance frame, as the robot stands.
 
-        Raises:
-            BalanceError: Gravity does not point into the ground, or is not known.
+        BalanceError: gravity does not point into the ground, or is not known.
         """
         problem = self._unusable(reading) or self.guard.implausible
         if problem:

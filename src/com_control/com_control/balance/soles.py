@@ -21,14 +21,9 @@ _NEAR = 0.02  # m, below which distances of the CoM from a sole do not count
 
 
 class Soles:
-    """Soles of some feet of a robot.
+    """Soles of some feet of a robot; `joints` are those above them, indices of q.
 
-    Attributes:
-        joints: Those between the root and the soles, indices of q.
-
-    Raises:
-        BalanceError: No foot is given, or one is the root itself.
-        UnknownNameError: A foot's frame is no link.
+    BalanceError: no foot is given, or one is the root itself; UnknownNameError: no such link.
     """
 
     def __init__(self, model: RobotModel, feet: Sequence[Foot]) -> None:
@@ -85,11 +80,8 @@ class Soles:
 
         A sole that carries next to nothing hangs on a leg that does not deflect, a little off the
         ground; it must not count for the ground's slope. w_i = 1 / (d_i^2 + e^2)^2, sum 1, with the
-        distance d_i along the ground from the CoM to the middle of the sole.
-
-        Args:
-            com: (3,) m, in the root link's frame.
-            up: (3,) unit vector against gravity, root axes.
+        distance d_i along the ground from the CoM (3,) m to the middle of the sole; up (3,) is
+        against gravity, root axes.
         """
         middles = poses.p + np.einsum("fij,fj->fi", poses.R[:, :, :2], self._middles)
         away = com - middles
@@ -152,15 +144,10 @@ class BalanceFrame(FrozenArrays):
 def balance_frame(
     soles: SolePoses, points: Array, up: Array, weights: Array | None = None
 ) -> BalanceFrame:
-    """Finds the balance frame.
+    """Finds the balance frame; BalanceError: gravity does not point into the ground.
 
-    Args:
-        points: (m, 3) m, their corners, in the root link's frame.
-        up: (3,) unit vector against gravity, root axes; e.g. R_world_root[2] of an IMU.
-        weights: (f,) of the soles in estimating the ground's normal; equal by default.
-
-    Raises:
-        BalanceError: Gravity does not point into the ground.
+    The soles' corners, points (m, 3) m, are in the root link's frame, and up (3,), against gravity,
+    in its axes; weights (f,) are of the soles in estimating the normal, equal by default.
     """
     normal = soles.R[:, :, 2].sum(axis=0) if weights is None else weights @ soles.R[:, :, 2]
     normal = normal / np.linalg.norm(normal)
@@ -182,11 +169,7 @@ def balance_frame(
 
 
 def check_plane(soles: SolePoses, names: tuple[str, ...]) -> None:
-    """Checks that soles lie on one plane.
-
-    Raises:
-        BalanceError: One is tilted against the others or stands above them; names it.
-    """
+    """Checks that soles lie on one plane; a BalanceError names one that does not."""
     normal = soles.R[:, :, 2].sum(axis=0)
     normal = normal / np.linalg.norm(normal)
     heights = (soles.p - soles.p.mean(axis=0)) @ normal
@@ -203,19 +186,12 @@ _SLACK = 1e-9  # m
 
 
 def hold_inside(corners: Array, point: Array, margin: float) -> tuple[Array, bool]:
-    """Finds the nearest point that is inside a convex polygon by a margin.
+    """Finds the point nearest to one (2,) that is inside a convex polygon by a margin, m.
 
-    The polygon less the margin is cut out by n_i (x - v_i) >= margin; the nearest point is the
-    point itself, its foot on one of these lines, or a corner where two of them meet.
-
-    Args:
-        corners: (k, 2) m, counter-clockwise.
-        point: (2,) m.
-        margin: m, not negative.
-
-    Returns:
-        The point (2,) m, and whether it is another one than the given one. Where nothing is left
-        of the polygon it is the mean of the corners.
+    The polygon, corners (k, 2) counter-clockwise, less the margin is cut out by n_i (x - v_i) >=
+    margin; the nearest point is the point itself, its foot on one of these lines, or a corner where
+    two of them meet. Gives it, and whether it is another one than the given one; the mean of the
+    corners where nothing is left of the polygon.
     """
     if len(corners) < 3:
         return corners.mean(axis=0), True

@@ -65,19 +65,12 @@ def resampled(joints: tuple[str, ...], times: Array, positions: Array, period: f
 def read_bag(
     path: str | os.PathLike[str], layout: MotionLayout, period: float, topic: str = ""
 ) -> tuple[Motion, list[str]]:
-    """Reads the motion of a topic of a bag, on straight lines between what was recorded.
+    """Reads the motion of a topic of a bag, rows a period (s) apart on lines between its samples.
 
-    Args:
-        path: Folder of the bag, or its .mcap or .db3 file.
-        period: s, between rows.
-        topic: Of JointTrajectory or JointState messages; "": the only one, a trajectory's first.
-
-    Returns:
-        The motion, and notes: where it was read from, and what was left out.
-
-    Raises:
-        MotionError: It is no bag or damaged, the topic is not in it, or holds no motion of the
-            layout's joints, or too long a one.
+    The topic has JointTrajectory or JointState messages; "": the only one, a trajectory's first.
+    Gives the motion, and notes: where it was read from, what was left out. MotionError: it is no
+    bag or damaged, the topic is not in it, or holds no motion of the layout's joints, or too long a
+    one.
     """
     store, dropped = get_typestore(Stores.ROS2_JAZZY), Counter[str]()
     try:

@@ -30,15 +30,12 @@ def read_motion(
     unit: str = "counts",
     most_rows: int = MOST_ROWS,
 ) -> Motion:
-    """Reads a file; its first row stands at time 0.
+    """Reads a file; its first row is at time 0.
 
-    Args:
-        unit: "counts" of the encoders with their signs, or "radians" of the URDF's joints.
-
-    Raises:
-        MotionError: It cannot be read, is empty or has more than most_rows rows; missing columns,
-            text, numbers that are not finite, a joint that is driven in some rows only, the wrong
-            unit. Names the row.
+    The unit is "counts" of the encoders with their signs, or "radians" of the URDF's joints. A
+    MotionError names the row: it cannot be read, is empty or has more than most_rows rows; missing
+    columns, text, numbers that are not finite, a joint that is driven in some rows only, the wrong
+    unit.
     """
     _check_unit(unit)
     lines = _lines(Path(path), layout, most_rows)
@@ -54,9 +51,8 @@ def write_motion(
 ) -> None:
     """Writes a file, whole or not at all; its first row has the period of its second.
 
-    Raises:
-        MotionError: Other joints, times between the rows that are no whole counts of the layout's
-            period, or the file cannot be written.
+    MotionError: other joints, times between the rows that are no whole counts of the layout's
+    period, or the file cannot be written.
     """
     _check_unit(unit)
     if motion.joints != layout.joints:

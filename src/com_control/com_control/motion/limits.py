@@ -135,13 +135,10 @@ class LoadedMotion:
 
 
 def find_motion_file(folder: str | os.PathLike[str], name: str) -> Path:
-    """Finds a file of a folder or of one inside it.
+    """Finds a file of a folder or of one inside it; MotionError: there is none.
 
-    The folder's owner may have put links to files there, as colcon does with --symlink-install;
-    no name, and no link to a folder, leads out of it.
-
-    Raises:
-        MotionError: It is none, or leads out of the folder.
+    The folder's owner may have put links to files there, as colcon does with --symlink-install; no
+    name, and no link to a folder, leads out of it.
     """
     top = Path(folder)
     if not top.is_dir():
@@ -164,14 +161,9 @@ def load_motion(
     clamp: bool = False,
     most_rows: int = MOST_ROWS,
 ) -> LoadedMotion:
-    """Reads a file and checks each row; clamps a motion that breaks limits, if that is asked for.
+    """Reads a file and checks each row; clamp: brings it into the limits, else LimitError.
 
-    Args:
-        clamp: Clip positions and slow the motion down as a whole, instead of refusing.
-
-    Raises:
-        LimitError: It breaks limits, and clamp is not asked for.
-        MotionError: It cannot be read, or is too long.
+    MotionError: it cannot be read, or is too long.
     """
     motion = read_motion(path, layout, unit, most_rows)
     report = check_motion(layout, motion)

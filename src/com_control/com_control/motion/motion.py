@@ -36,9 +36,8 @@ class MotionLayout(FrozenArrays):
     ) -> "MotionLayout":
         """Reads a layout; encoders come from the robot's configuration, limits from its URDF.
 
-        Raises:
-            ConfigError: The file or a key in it is wrong; names the key and what it expects.
-            MotionError: There is no period, or a joint's encoder is not known.
+        Raises ConfigError, which names the wrong key, or MotionError where there is no period, or a
+        joint's encoder is not known.
         """
         top = Section(read_yaml(path), str(path))
         top.text("robot", None)
@@ -85,11 +84,7 @@ _PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Joint positions over time.
-
-    Raises:
-        MotionError: Times that do not rise, numbers that are not finite.
-    """
+    """Joint positions over time; MotionError: times that do not rise, or numbers not finite."""
 
     joints: tuple[str, ...]  # k names
     times: Array  # (N,) s from the start, rising
@@ -145,19 +140,10 @@ def approach(
 
       q(t) = start + (end - start) (10 s^3 - 15 s^4 + 6 s^5),  s = t / T
 
-    at rest at both ends, T the shortest time that keeps the limits.
-
-    Args:
-        start: (k,) rad, where the joints are.
-        end: (k,) rad; NaN for joints that stay.
-        period: s between the rows.
-        fraction: Of the limits of velocity and acceleration that it uses.
-
-    Returns:
-        From start to end, both included; one row where they are the same.
-
-    Raises:
-        MotionError: start is not finite, or period or fraction is not positive.
+    at rest at both ends, T the shortest time that keeps a fraction of the limits of velocity and
+    acceleration. From start (k,) to end (k,) rad, NaN for joints that stay, both included, the rows
+    a period (s) apart; one row where they are the same. MotionError: start is not finite, or period
+    or fraction is not positive.
     """
     count = len(layout.joints)
     start, end = as_array("start", start, (count,)), as_array("end", end, (count,))
@@ -262,9 +248,7 @@ class RowPath:
 class PlayedPath:
     """Two curves, one after the other; both begin and end at rest.
 
-    Attributes:
-        approach_length: s at full pace, of the first.
-        length: s at full pace, of both.
+    At full pace the first one takes approach_length, both take length, s.
     """
 
     def __init__(self, lead: RowPath, file: RowPath) -> None:
@@ -288,15 +272,12 @@ class PlayedPath:
 
 
 class PathTiming:
-    """Place on a path as a function of time.
+    """Place on a path as a function of time, s; at `time` it is at rest at place 0.
 
-    The rate r = ds/dt goes from one value to another within a span T of time as
-    r(u) = r0 + (r1 - r0) (3 u^2 - 2 u^3), u = (t - t0) / T, so that its own rate is at most
-    1.5 |r1 - r0| / T. Velocities along the path are r q'(s), accelerations r^2 q''(s) + r' q'(s).
-
-    Args:
-        time: s, when it stands at place 0.
-        span: T, s, of a change from rest to full pace.
+    The rate r = ds/dt goes from one value to another within a part of a span T, s, from rest to
+    full pace, as r(u) = r0 + (r1 - r0) (3 u^2 - 2 u^3), u = (t - t0) / T, so that its own rate is
+    at most 1.5 |r1 - r0| / T. Velocities along the path are r q'(s), accelerations r^2 q''(s) + r'
+    q'(s).
     """
 
     def __init__(self, time: float, span: float) -> None:

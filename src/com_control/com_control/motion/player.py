@@ -76,11 +76,7 @@ NEAR = 0.05  # rad or m; a target that the joints stand so near to is where they
 
 
 class Player:
-    """Plays motions of one robot.
-
-    Attributes:
-        guard: Checks all commands, and how far the joints are from them.
-    """
+    """Plays motions of one robot; `guard` checks all commands, and how far the joints are off."""
 
     def __init__(self, layout: MotionLayout, options: PlayerOptions | None = None) -> None:
         self._layout, self._options = layout, options or PlayerOptions()
@@ -102,19 +98,14 @@ class Player:
     def load(self, name: str, motion: Motion) -> None:
         """Takes a motion, whose limits have been checked.
 
-        Raises:
-            MotionError: Another one is under way, it has no rows, or it is of other joints.
+        MotionError: another one is under way, it has no rows, or it is of other joints.
         """
         if motion.joints != self._layout.joints:
             raise MotionError("the motion's joints are not those of the layout, in its order")
         self._change_file(name, RowPath(motion), State.READY, "")
 
     def refuse(self, name: str, reason: str) -> None:
-        """Says that a motion cannot be played; there is none then.
-
-        Raises:
-            MotionError: Another one is under way.
-        """
+        """Says that a motion cannot be played: there is none. MotionError: one is under way."""
         self._change_file(name, None, State.REFUSED, reason)
 
     def _change_file(self, name: str, file: RowPath | None, state: State, reason: str) -> None:
@@ -125,18 +116,10 @@ class Player:
 
     # --- requests ------------------------------------------------------------------------------
     def play(self, time: float, measured: ArrayLike) -> Motion:
-        """Begins: the next step leads from where the joints are.
+        """Begins at a time, s, with the joints at measured (k,) rad or m, those of the layout.
 
-        Args:
-            time: s.
-            measured: (k,) rad or m, the layout's joints.
-
-        Returns:
-            The way to the first row.
-
-        Raises:
-            MotionError: There is nothing to play, it is under way, or where the joints are is not
-                known or absurd.
+        Gives the way to the first row. MotionError: there is nothing to play, it is under way, or
+        where the joints are is not known or absurd.
         """
         if self._file is None:
             raise MotionError(self.reason or "no motion is loaded: load one")
@@ -158,22 +141,14 @@ class Player:
         return way
 
     def pause(self) -> None:
-        """Slows down along the motion until it stands.
-
-        Raises:
-            MotionError: Nothing is being played.
-        """
+        """Slows down along the motion until it stands; MotionError: nothing is being played."""
         if self.state not in (State.APPROACHING, State.PLAYING, State.PAUSING):
             raise MotionError(f"nothing is being played: the player is {self.state.name}")
         self._change(self._due, 0.0)
         self.state = State.PAUSING
 
     def resume(self) -> None:
-        """Goes on after a pause.
-
-        Raises:
-            MotionError: It is not paused.
-        """
+        """Goes on after a pause; MotionError: it is not paused."""
         if self.state not in (State.PAUSING, State.PAUSED):
             raise MotionError(f"it is not paused: the player is {self.state.name}")
         self._change(self._due, 1.0)
@@ -195,14 +170,9 @@ class Player:
 
     # --- what it does --------------------------------------------------------------------------
     def step(self, time: float, measured: ArrayLike) -> Targets | None:
-        """Goes on.
+        """Goes on, at the time (s) of a measurement (k,) rad or m of the layout's joints.
 
-        Args:
-            time: s, of the measurement.
-            measured: (k,) rad or m, the layout's joints.
-
-        Returns:
-            What the joints are to do from now on; None: they stand.
+        Gives what the joints are to do from now on; None: they stand.
         """
         if self._timing is None:
             return None

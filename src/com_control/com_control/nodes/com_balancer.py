@@ -26,31 +26,218 @@ and goes on when they are back. When joints do not follow or report absurd posit
 ~/start. A robot that does not stand yet is waited for. When it falls while it is balanced no more
 is sent until ~/start.
 
-Parameters: see balancer_input.Parameters.
+Parameters: see Parameters.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PointStamped, WrenchStamped
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PointStamped, Vector3Stamped, WrenchStamped
+from rclpy.node import Node
 from sensor_msgs.msg import Imu
+from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import MarkerArray
 
-from com_control.balance.demonstrations import DemonstrationPlayer
-from com_control.balance.session import BalanceReading, BalanceSession, State
+from com_control.balance.balancer import BalanceStep
+from com_control.balance.demonstrations import DEMONSTRATIONS, DemonstrationPlayer
+from com_control.balance.options import BalanceOptions, StandingLimits
+from com_control.balance.session import BalanceCommand, BalanceReading, BalanceSession, State
+from com_control.command_guard import GuardOptions
 from com_control.exceptions import BalanceError, ComControlError
-from com_control.nodes.balancer_input import Parameters, RobotInput
-from com_control.nodes.balancer_output import BalanceOutput
-from com_model import RobotModel, link_pose
+from com_model import RobotConfig, RobotModel, link_pose, link_poses
+from com_msgs.msg import BalanceState
 from com_ros import diagnostics, qos
-from com_ros.conversions import ns_to_stamp, point_to_numpy
+from com_ros.conversions import (
+    NS_PER_S,
+    Array,
+    ns_to_stamp,
+    numpy_to_joint_trajectory,
+    numpy_to_point,
+    numpy_to_vector3,
+    point_to_numpy,
+)
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
+from com_ros.imu_input import ImuInput
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
+from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker
+from com_ros.parameters import SensorParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 from com_ros.stream import RateLimit
+from com_ros.tf import FramePublisher
+from com_ros.wrench_input import WrenchInputs
+
+
+@dataclass(frozen=True)
+class Parameters(SensorParameters):
+    """Parameters of the node."""
+
+    control: BalanceOptions = field(default_factory=BalanceOptions)
+    check: StandingLimits = field(default_factory=StandingLimits)
+    guard: GuardOptions = field(default_factory=lambda: GuardOptions(0.15, 0.5))
+    autostart: bool = parameter(
+        False, "balance as soon as the robot stands, without ~/start; after a fall call it"
+    )
+    demonstration: str = parameter(
+        "none",
+        "motion of the CoM while it balances; ends with the first balance/com_desired",
+        choices=DEMONSTRATIONS,
+    )
+    use_imu: bool = parameter(True, "gravity from imu; false: the ground counts as horizontal")
+    use_wrench: bool = parameter(True, "feet must carry; false: no sensors")
+    horizon: float = parameter(0.01, "s, by which targets are ahead of joint_states", (0.001, 1.0))
+    rate_hz: float = live_parameter(500.0, "1/s, of joint_trajectory at most", (1.0, 2000.0))
+    display_rate_hz: float = live_parameter(
+        20.0, "1/s, of balance/markers and tf, at most", (0.1, 200.0)
+    )
+    balance_frame: str = parameter("balance", "name of the frame in the middle of the soles")
+
+
+MAX_DEFLECTION = 0.02  # rad or m; what seems to deflect more has other gains than configured
+
+
+class RobotInput:
+    """Inputs of one robot."""
+
+    def __init__(self, model: RobotModel, config: RobotConfig, settings: Parameters) -> None:
+        link = config.imu_link or model.root_link
+        self._settings = settings
+        self._R_imu_root = model.bodies.R_body_link[model.link_index(link)].T
+        self.imu = ImuInput(settings.imu_timeout)
+        self.wrenches = WrenchInputs(config.feet, settings.wrench_timeout)
+        self._upwards = _sole_normals(model, config)
+        gains = [config.servo.gains(name) for name in model.joint_names]
+        self._stiffness = np.array(
+            [gain.stiffness if gain and gain.stiffness else np.nan for gain in gains]
+        )
+
+    def reading(self, time_ns: int, sample: JointSample) -> BalanceReading:
+        """What is known at the time of a sample of the joints."""
+        up = loads = None
+        missing = ""
+        if self._settings.use_imu:
+            imu = self.imu.reading(time_ns)
+            missing = imu.problem
+            up = None if imu.R_world_imu is None else (imu.R_world_imu @ self._R_imu_root)[2]
+        if self._settings.use_wrench:
+            wrenches, problem = self.wrenches.wrenches(time_ns)
+            missing = missing or (problem and f"{problem}, or set use_wrench false")
+            if wrenches is not None:
+                loads = np.einsum("fi,fi->f", self._upwards, wrenches[:, :3])
+        commanded = self._commanded(sample)
+        return BalanceReading(time_ns / NS_PER_S, sample.position, up, loads, commanded, missing)
+
+    def _commanded(self, sample: JointSample) -> Array | None:
+        """Commands of drives that deflect by effort / stiffness; None: not known."""
+        deflection = sample.effort / self._stiffness
+        if not np.abs(deflection).max(initial=0.0) <= MAX_DEFLECTION:  # or not finite
+            return None
+        return sample.position + deflection
+
+
+def _sole_normals(model: RobotModel, config: RobotConfig) -> Array:
+    """Normals (f, 3) of the soles in the frames of their sensors."""
+    R, _ = link_poses(model, model.neutral)
+    rows = [
+        R[model.link_index(foot.wrench_frame)].T @ R[model.link_index(foot.frame)][:, 2]
+        for foot in config.feet
+    ]
+    return np.array(rows, dtype=float).reshape(-1, 3)
+
+
+LIFETIME_NS = 2 * NS_PER_S
+UP = np.array([0.0, 0.0, 1.0])
+
+
+class BalanceOutput:
+    """Publishes for one node."""
+
+    def __init__(self, node: Node, settings: Parameters) -> None:
+        self.frame = settings.frame_prefix + settings.balance_frame
+        self._settings = settings
+        self._trajectory = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        self._error = node.create_publisher(Vector3Stamped, "balance/com_error", qos.RESULT)
+        self._state = node.create_publisher(BalanceState, "balance/state", qos.RESULT)
+        self._markers = node.create_publisher(MarkerArray, "balance/markers", qos.RESULT)
+        self._frames = FramePublisher(node, settings.frame_prefix)
+        self._maker = MarkerMaker(LIFETIME_NS)
+
+    def send(self, names: tuple[str, ...], command: BalanceCommand, stamp: Time) -> None:
+        """Send one target, `horizon` after the stamp."""
+        q, qd, after = command.position, command.velocity, self._settings.horizon
+        self._trajectory.publish(
+            numpy_to_joint_trajectory(names, [after], q[None], qd[None], stamp)
+        )
+
+    def publish_state(
+        self, session: BalanceSession, step: BalanceStep | None, stamp: Time
+    ) -> BalanceState:
+        """Publish state and error of one instant; returns the state."""
+        state = make_state(session.state, session.reason, stamp, self.frame)
+        state.feet = list(session.feet)
+        if step is not None:
+            set_step(state, step, session.options.friction)
+            msg = Vector3Stamped()
+            msg.header.stamp, msg.header.frame_id = stamp, self.frame
+            numpy_to_vector3(step.com - step.reference, msg.vector)
+            self._error.publish(msg)
+        self._state.publish(state)
+        return state
+
+    def publish_waiting(self, reason: str, stamp: Time) -> None:
+        """Publish that it waits, and for what."""
+        self._state.publish(make_state(BalanceState.UNKNOWN, reason, stamp, self.frame))
+
+    def show(self, root: str, step: BalanceStep, stamp: Time) -> None:
+        """Publish the balance frame and, where somebody looks, markers."""
+        frame = step.frame
+        R = frame.R_balance_root.T
+        self._frames.send_pose(stamp, root, self._settings.balance_frame, R, frame.origin)
+        if self._markers.get_subscription_count() == 0:
+            return
+        self._maker.at(self.frame, stamp)
+        n = frame.normal
+        heights = -(frame.corners @ n[:2]) / n[2]
+        outline = np.column_stack((frame.corners, heights))
+        below = np.append(step.com[:2], -(step.com[:2] @ n[:2]) / n[2])
+        wanted = np.append(step.reference[:2], -(step.reference[:2] @ n[:2]) / n[2])
+        self._markers.publish(
+            MarkerArray(
+                markers=[
+                    self._maker.sphere("com", step.com, 0.04, RED),
+                    self._maker.line("line_of_gravity", np.array([step.com, below]), 0.004, RED),
+                    self._maker.disc("com_projection", below, n, 0.03, ORANGE),
+                    self._maker.disc("com_reference", wanted, n, 0.02, BLUE),
+                    self._maker.line("support", outline, 0.006, GREEN, closed=True),
+                ]
+            )
+        )
+
+
+def make_state(state: int, reason: str, stamp: Time, frame: str) -> BalanceState:
+    """A message in which nothing else is known."""
+    nan = float("nan")
+    msg = BalanceState(state=int(state), reason=reason)
+    msg.header.stamp, msg.header.frame_id = stamp, frame
+    for point in (msg.com_desired, msg.com_reference, msg.com):
+        point.x = point.y = point.z = nan
+    msg.com_error = msg.support_margin = msg.slope = nan
+    return msg
+
+
+def set_step(msg: BalanceState, step: BalanceStep, friction: float) -> None:
+    """Set what a step of the control knows; friction is that of the ground."""
+    numpy_to_point(step.desired, msg.com_desired)
+    numpy_to_point(step.reference, msg.com_reference)
+    numpy_to_point(step.com, msg.com)
+    msg.com_error, msg.support_margin, msg.slope = step.error, step.margin, step.frame.slope
+    msg.held_at_margin, msg.limited = step.held, bool(step.limits)
+    msg.beyond_friction = bool(np.tan(step.frame.slope) > friction)
+
 
 LEVELS = {
     State.UNKNOWN: diagnostics.ERROR,

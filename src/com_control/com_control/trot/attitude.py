@@ -44,11 +44,9 @@ class AttitudeFilter:
         angular_velocity: ArrayLike | None,
         parallel: bool = False,
     ) -> None:
-        """Goes on by dt, s; a measurement that is None or not finite counts for nothing.
+        """Goes on by dt, s; what is None or not finite counts for nothing.
 
-        Args:
-            R_world_root: (3, 3), measured.
-            angular_velocity: (3,) rad/s, root's axes.
+        R_world_root (3, 3) and angular_velocity (3,) rad/s, root's axes, are measured.
         """
         omega = _finite(angular_velocity, (3,))
         R = _finite(R_world_root, (3, 3))
@@ -100,20 +98,14 @@ def lift(s: float) -> float:
 def swing_height(up: Array, x: float, y: float, ground: float, clearance: float) -> float:
     """Height z of a swing foot in the trunk's frame that gives it a height over the ground.
 
-    With u = up the height over the ground of a point p of the trunk's frame is u . p - ground:
+    With u = up, (3,) against gravity in the trunk's axes, the height over the ground of a point p
+    of the trunk's frame is u . p - ground, all in m:
 
         z = (ground + clearance - u_x x - u_y y) / u_z
 
     For R = Rz Ry(pitch) Rx(roll), u = (-sin pitch, cos pitch sin roll, cos pitch cos roll), and
     this is [Ding] eq. 19 (ground = -H_t), for all four legs: x and y are the foot's in the trunk's
     frame, so that the signs of 0.5 L and 0.5 W are those of the hips.
-
-    Args:
-        up: (3,) unit vector against gravity, trunk's axes, u_z > 0.
-        x: m, of the foot.
-        y: m, of the foot.
-        ground: m, u . p of the feet on the ground.
-        clearance: m, height over them.
     """
     return float((ground + clearance - up[0] * x - up[1] * y) / up[2])
 

@@ -114,14 +114,7 @@ class LegSolution(FrozenArrays):
 
 
 class LegKinematics:
-    """Kinematics of one leg.
-
-    Args:
-        nominal: (3,) rad, near which solutions are searched when nothing else is said.
-
-    Raises:
-        GeometryError: A joint of the leg is not revolute.
-    """
+    """Kinematics of one leg of revolute joints, else GeometryError; nominal (3,) rad."""
 
     def __init__(self, model: RobotModel, leg: Leg, nominal: ArrayLike) -> None:
         self.leg, self._chain = leg, _make_chain(model, leg)
@@ -148,12 +141,9 @@ class LegKinematics:
         return p, J
 
     def solve(self, p: ArrayLike, near: ArrayLike | None = None) -> LegSolution:
-        """Finds joint angles that bring the foot to p.
+        """Finds joint angles that bring the foot to p (3,) m, finite, in the root's frame.
 
-        Args:
-            p: (3,) m, finite, in the root's frame.
-            near: (3,) rad, of several solutions the one that is reached from there; default:
-                nominal.
+        Of several solutions the one that is reached from near (3,) rad, by default nominal.
         """
         target = np.ascontiguousarray(as_array("p", p, (3,)))
         q = np.array(as_array("near", self.nominal if near is None else near, (3,)))

@@ -90,11 +90,7 @@ class GaitParameters:
         check_options(self, GaitError)
 
     def derived(self, height: float, sizes: TrotSizes, feedback: bool = False) -> "GaitParameters":
-        """Fill in what is 0.
-
-        Args:
-            height: m, of the hips over the contact points in the nominal posture.
-        """
+        """Fill in what is 0 by the height, m, of the hips in the nominal posture."""
         height = self.height or sizes.body_height or STANDING * height
         default = FEEDBACK_FREQUENCY if feedback else FREQUENCY
         return replace(

@@ -38,13 +38,9 @@ class Command:
 class GaitSession:
     """Approaches the standing posture, stands, trots when asked to, and goes back.
 
-    Args:
-        approach_time: s, of a way between postures.
-        horizon: s, by which targets are ahead of the measured joints.
-
-    Attributes:
-        guard: Checks all commands. When it stops, the swing ends, and the robot stays as it then
-            is, on all feet, until start() is called.
+    A way between postures takes approach_time, s; targets are ahead of the measured joints by
+    horizon, s. The guard checks all commands: when it stops, the swing ends, and the robot stays as
+    it then is, on all feet, until start() is called.
     """
 
     def __init__(
@@ -105,14 +101,9 @@ class GaitSession:
     def step(
         self, time: float, measured: Array, feedback: TrotFeedback = NO_FEEDBACK
     ) -> Command | None:
-        """Targets for a horizon after a time.
+        """Targets for a horizon after a time, s, of the measured joints (n,) rad.
 
-        Args:
-            time: s, of the measured joints.
-            measured: (n,) rad, where the joints are.
-
-        Returns:
-            None as long as it is not known where the robot stands.
+        None as long as it is not known where the robot stands.
         """
         if self._restarted:  # what was to come is as far ahead as it was
             jump, self._restarted = time - self._time, False

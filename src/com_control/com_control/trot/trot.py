@@ -42,13 +42,8 @@ def shift_law(
 
         s = (m c + m_l (c_l + K s)) / (m + m_l)
 
-    All from the mean of the hips, x and y.
-
-    Args:
-        home: (4, 3) m, balls of the unshifted feet, root's frame.
-
-    Returns:
-        G (2, 2) and k (2,) m.
+    All from the mean of the hips, x and y; home (4, 3) m are the balls of the unshifted feet in the
+    root's frame. Gives G (2, 2) and k (2,) m.
     """
     center = np.mean([leg.hip for leg in legs], axis=0)[:2]
     trunk, robot = float(model.bodies.mass[0]), Sesc(model)
@@ -104,10 +99,8 @@ class GaitTarget(FrozenArrays):
 class TrotGait:
     """The gait; call step() with ascending times.
 
-    Raises:
-        ConfigError: The robot is no quadruped with legs of three joints.
-        GeometryError: A joint of a leg does not turn.
-        GaitError: It cannot stand as it is to.
+    Raises ConfigError where the robot is no quadruped with legs of three joints, GeometryError
+    where one does not turn, GaitError where it cannot stand as it is to.
     """
 
     def __init__(
@@ -161,11 +154,7 @@ class TrotGait:
         self._qd = np.zeros(len(self._q))
 
     def step(self, time: float, feedback: TrotFeedback = NO_FEEDBACK) -> GaitTarget:
-        """Goes on to a time (s, ascending); up to start_delay the robot stands.
-
-        Raises:
-            GaitError: The time is before the last one.
-        """
+        """Goes on to a time (s, ascending; else GaitError); up to start_delay the robot stands."""
         R_world_root, com_offset, angular_velocity = feedback
         if not time >= self._time:
             raise GaitError(f"the gait is at {self._time:g} s: {time:g} s is over, or reset it")

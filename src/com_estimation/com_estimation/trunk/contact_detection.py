@@ -53,10 +53,8 @@ class ContactState:
     def update(self, time: float, force: ArrayLike) -> Flags:
         """Takes in (k,) N of the ground on each foot, against gravity; NaN where not known.
 
-        When time goes back, everything is forgotten.
-
-        Returns:
-            (k,) the feet that stand; `known` says of which feet that is known.
+        When time goes back, everything is forgotten. Gives the feet that stand (k,); `known` says
+        of which feet that is known.
         """
         force = np.asarray(force, dtype=np.float64)
         if time < self._time:

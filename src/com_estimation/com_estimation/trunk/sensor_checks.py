@@ -208,9 +208,8 @@ class TorqueCheck:
     def update(self, time: float, effort: Array) -> tuple[Flags, Problem | None]:
         """Looks at a sample, (k,) N m or N.
 
-        Returns:
-            (k,) the efforts that must not be used, and what is wrong: a HOLD when no effort is
-            known, else a DEGRADE; nothing for a value that repeats for some samples only.
+        Gives the efforts (k,) that must not be used, and what is wrong: a HOLD when no effort is
+        known, else a DEGRADE; nothing for a value that repeats for some samples only.
         """
         known = np.isfinite(effort)
         if not known.all():

@@ -6,7 +6,7 @@ vertically.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import copysign, hypot, isfinite
+from math import hypot, isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.exceptions import GeometryError, ShapeError
 from com_model.geometry.hull import convex_hull, signed_distance
+from com_model.geometry.rotations import minimal_rotation
+
+_UP = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,7 @@ class SupportPolygon(FrozenArrays):
                 "the measured orientation"
             )
         origin = points.mean(axis=0)
-        axes = _axes_across(up)
+        axes = minimal_rotation(_UP, up)[:, :2]
         offsets = points - origin
         height = offsets @ up / (down @ up)
         flat = (offsets - height[:, None] * down) @ axes
@@ -136,20 +139,6 @@ def fit_plane(points: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0)) -> tuple[Array
         raise GeometryError("the points are on a line: give one beside it, or the plane's normal")
     normal = directions[2]
     return center, normal if normal @ side >= 0 else -normal
-
-
-def _axes_across(normal: Array) -> Array:
-    """Finds in-plane unit directions x, y (3, 2) with x cross y = normal, without a branch near z.
-
-    [Duff et al. 2017, Building an orthonormal basis, revisited]
-    """
-    nx, ny, nz = normal.tolist()
-    sign = copysign(1.0, nz)
-    a = -1.0 / (sign + nz)
-    b = nx * ny * a
-    x = (1.0 + sign * nx * nx * a, sign * b, -sign * nx)
-    y = (b, sign + ny * ny * a, -ny)
-    return np.array([x, y]).T
 
 
 def _direction(name: str, vector: ArrayLike) -> Array:

@@ -12,7 +12,7 @@ from com_control.balance.demonstrations import reach, squat, sway
 from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceReading, BalanceSession, StandingLimits, State
 from com_control.exceptions import BalanceError
-from com_control.nodes.balancer_output import make_state, set_step
+from com_control.nodes.com_balancer import make_state, set_step
 from com_model import Sesc, link_pose
 from com_ros.conversions import point_to_numpy
 

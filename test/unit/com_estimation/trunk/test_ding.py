@@ -12,8 +12,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_estimation.trunk.ding import DIAGONALS, DingEstimator, DingOptions, HalfGaits
-from com_estimation.trunk.ding_solution import Support, diagonal_axes, solve_offset, trunk_of
+from com_estimation.trunk.ding import (
+    DIAGONALS,
+    DingEstimator,
+    DingOptions,
+    HalfGaits,
+    Support,
+    diagonal_axes,
+    solve_offset,
+    trunk_of,
+)
 from com_estimation.trunk.ground_reaction import LegGeometry
 from com_estimation.trunk.interface import Sample, Status
 from com_model import RobotModel, quadruped_legs

@@ -27,9 +27,7 @@ GROUPS = {
 def variance_fractions(P: Array, T: Array) -> dict[str, Array]:
     """Fractions (3,) of the CoM's variances that would vanish if a group were known exactly.
 
-    Args:
-        P: (STATES, STATES) covariance.
-        T: (3, 4) derivative of the CoM by m, m c.
+    P (STATES, STATES) is the covariance, T (3, 4) the derivative of the CoM by m, m c.
     """
     total = np.einsum("ij,jk,ik->i", T, P[:4, :4], T)
     result = {}

@@ -50,11 +50,8 @@ class Priors:
     def state_std(self, mass: float, inertia: float, torque: float, sizes: Array) -> Array:
         """Standard deviations (STATES,) of the state at the start, in its units.
 
-        Args:
-            mass: kg, of the trunk.
-            inertia: kg m^2, its mean moment of inertia.
-            torque: N m, W L.
-            sizes: m, D and L.
+        By the trunk's mass, kg, and mean moment of inertia, kg m^2, the torque W L, N m, and D and
+        L, m.
         """
         values = {
             "mass": self.mass * mass,
@@ -143,12 +140,7 @@ class FloatingBaseOptions:
                     raise ValueError(f"{each.name} is {value}: give a positive number")
 
     def settings(self, mass: float, leg_length: float) -> Settings:
-        """The filter's settings.
-
-        Args:
-            mass: kg, of the robot.
-            leg_length: m, of the hips over the ground.
-        """
+        """The filter's settings by the robot's mass, kg, and its leg length, m."""
         weight, noise = mass * GRAVITY, self.noise_correlation
         torque, bandwidth = weight * leg_length, 2.0 * np.pi * self.bandwidth_hz
         force = noise * (self.model_noise * weight + mass * self.accelerometer_noise)

@@ -97,9 +97,8 @@ class PayloadTest:
     def add(self, information: Array, weighted: Array, duration: float) -> int:
         """Takes in a quarter stride (3, 3), (3,), s.
 
-        Returns:
-            0, or when strides for half a stride are beyond the threshold: how many quarter strides
-            ago the last one ended that was before the change.
+        Gives 0, or when strides for half a stride are beyond the threshold: how many quarter
+        strides ago the last one ended that was before the change.
         """
         windows, self.surplus = self._windows, np.zeros(3)
         usual = windows[-2][2] if len(windows) > 1 else duration  # in the half stride before

@@ -44,11 +44,8 @@ def update_states(
 ) -> float:
     """Uses whitened rows whose noise has the variance `noise`; outliers get more, none is dropped.
 
-    With d^2 = r^T (H P H^T + noise)^-1 r above the gate the noise is taken times d^2 / gate. States
-    that are held have no gain, and their uncertainty counts (Schmidt).
-
-    Returns:
-        d^2.
+    With d^2 = r^T (H P H^T + noise)^-1 r, which it gives, above the gate the noise is taken times
+    d^2 / gate. States that are held have no gain, and their uncertainty counts (Schmidt).
     """
     count = len(residual)
     W, S = np.zeros((count, STATES)), np.empty((count, count))
