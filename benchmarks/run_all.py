@@ -38,6 +38,8 @@ ALL = (
     "real_formats",
     "human",
     "bag_identification",
+    "walking_identification",
+    "randomisation",
     "health",
     "versus",
     "fleet",

@@ -8,7 +8,15 @@ import numpy as np
 from com_bags.bag import Bag, Topic
 from com_bags.decoding import IMU, JOINT_STATE, WRENCH
 from com_bags.exceptions import TopicError
-from com_bags.streams import INTERLEAVED, NS_PER_S, JointReader, Times, TopicReader, UpReader
+from com_bags.streams import (
+    INTERLEAVED,
+    NS_PER_S,
+    DecodedBlock,
+    JointReader,
+    Times,
+    TopicReader,
+    UpReader,
+)
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.text import closest, listing, quote
@@ -139,6 +147,7 @@ class SensorBlock:
     # (N,) ns and (N, 3) unit vectors against gravity, root axes; None without IMU
     up: tuple[Times, Array] | None
     messages: int  # how many messages the block has
+    imu: DecodedBlock | None = None  # its messages; None without IMU
 
 
 class SensorReader:
@@ -179,6 +188,11 @@ class SensorReader:
         """Number of decoded messages by topic."""
         return {reader.topic: reader.count for reader in self._readers}
 
+    @property
+    def without_orientation(self) -> int:
+        """Number of messages of the IMU without orientation."""
+        return 0 if self._up is None else self._up.without_orientation
+
     def blocks(self, span_ns: int = NS_PER_S) -> Iterator[SensorBlock]:
         """Yields the readings within each interval of span_ns.
 
@@ -199,13 +213,14 @@ class SensorReader:
                 W = block.values("wrench") if block.batches else np.zeros((0, 6))
                 reader.publishers.add_values(W[:, :3])
                 wrenches.append((block.times[block.readable], W))
-            up = None
+            up = imu = None
             if self._imu is not None and self._up is not None:
-                up = self._up.read(self._imu.read(raw[self._imu.topic]), times, Q)
+                imu = self._imu.read(raw[self._imu.topic])
+                up = self._up.read(imu, times, Q)
                 self._imu.publishers.add_values(up[1])
             self._check_publishers()
             count = sum(len(block.payloads) for block in raw.values())
-            yield SensorBlock(times, Q, effort, tuple(wrenches), up, count)
+            yield SensorBlock(times, Q, effort, tuple(wrenches), up, count, imu)
         for reader in self._readers:
             if not reader.count:
                 problem = "no message of it can be decoded" + reader.errors
@@ -220,9 +235,9 @@ class SensorReader:
             texts += reader.warnings(joints, foot.wrench_frame, "wrench.frame")
         if self._imu is not None and self._up is not None:
             texts += self._imu.warnings(joints, self._imu_link or "", "imu.link")
-            if self._up.without_orientation:
+            if self.without_orientation:
                 texts.append(
-                    f"{self._imu.topic}: {self._up.without_orientation} messages without "
+                    f"{self._imu.topic}: {self.without_orientation} messages without "
                     "orientation; the direction of gravity is taken from their acceleration"
                 )
         return texts + self._joints.warnings()

@@ -125,6 +125,26 @@ def compile_tip_over(folder: Path) -> None:
     QuasiStatic.from_protocol(*_load(folder, "hoap2"), protocol).find_tips()
 
 
+def compile_walk_identification(folder: Path) -> None:
+    """The equations of motion of a recording of walking."""
+    from com_identification.walking.kernels import BODY, IMU, PER_JOINT, Motion
+    from com_identification.walking.log import Conditioned
+    from com_identification.walking.rows import find_contacts, find_limbs, make_rows, noise_of
+    from com_model.dynamics.inverse_dynamics import robot_of
+
+    model, config = _load(folder, "scalf2")
+    model = config.attach(model)
+    n, robot, limbs = model.n_joints, robot_of(model.bodies), find_limbs(model, config)
+    motion = Motion(*np.zeros((5, 100, n)), *np.tile([0.0, 0.0, 9.81], (4, 100, 1)))
+    data = Conditioned(motion, 0.002, np.ones(100, dtype=np.bool_))
+    contacts = [find_contacts(data, robot, limbs, model.mass)]
+    x, noise = (
+        np.zeros(BODY * len(robot.mass) + PER_JOINT * n + IMU),
+        noise_of(1.0, 1.0, np.ones(n)),
+    )
+    make_rows([data], contacts, robot, limbs, noise, np.ones(n, dtype=np.bool_), x)
+
+
 def compile_collisions(folder: Path) -> None:
     """Which links of a robot overlap."""
     from com_identification.planning.collision import SelfCollision
@@ -141,6 +161,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "trot": compile_trot,
     "trunk": compile_trunk,
     "tip_over": compile_tip_over,
+    "walk_identification": compile_walk_identification,
     "collisions": compile_collisions,
 }
 

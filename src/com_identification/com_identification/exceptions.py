@@ -29,6 +29,10 @@ class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault
         self.reasons = tuple(reasons)
 
 
+class WalkError(IdentificationError):
+    """Recordings of walking that cannot be used."""
+
+
 class StoreError(IdentificationError):
     """The file of postures cannot be read or written; what it holds is as it was."""
 

@@ -29,12 +29,14 @@ from com_identification.commands.bag_results import (
     write_results,
 )
 from com_identification.commands.guess_mapping import guess_mapping
+from com_identification.commands.walk_identification import identify_walk, is_walk, walk_inputs
 from com_identification.exceptions import (
     HealthError,
     IdentificationError,
     OutputError,
     PostureError,
     StoreError,
+    WalkError,
 )
 from com_identification.feet.feet_reading import identify_total
 from com_identification.feet.wrench_check import WrenchFault, WrenchIssue, diagnose
@@ -62,10 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
                 raise TableError("is no table: only those have a mapping", arguments.files[0])
             print(guess_mapping(read_table(tables[0]), robot.model, robot.feet), end="")
             return 0
-        return _run(arguments, robot)
+        if not is_walk(arguments):
+            return _run(arguments, robot)
+        robot = walk_inputs(robot)
+        return _run(arguments, robot) if arguments.dry_run else identify_walk(arguments, robot)
     except (HealthError, OutputError, StoreError) as error:
         return _fail(error, _UNWRITABLE)
-    except (Refusal, PostureError) as error:
+    except (Refusal, PostureError, WalkError) as error:
         return _fail(error, _TOO_LITTLE)
     except (BagError, ComModelError, IdentificationError) as error:
         return _fail(error, _UNREADABLE)
@@ -185,7 +190,7 @@ def _require_postures(
     lines.append(
         "Let the robot be stationary for a second or two in each posture; thresholds are in the "
         "section capture of --settings; --marks says where the postures are; --slow-motion uses "
-        "slow motion, too"
+        "slow motion, too; --use walk identifies from joint efforts and IMU while the robot walks"
     )
     raise Refusal("\n".join(lines))
 

@@ -56,16 +56,22 @@ class OutputDirectory:
         if not self._published:
             self._unmake()
 
-    def publish(self) -> list[Path]:
-        """Puts the files into place; OutputError where one is missing, or cannot be put there."""
+    def publish(self, names: Sequence[str] = ()) -> list[Path]:
+        """Puts all files, or these, into place; OutputError where that cannot be done.
+
+        Those of an earlier run that are not made now are removed.
+        """
+        names = names or self._names
         with self._refusing("cannot take the results"):
-            for name in self._names:
+            for name in names:
                 sync(self.staging / name)
-            for name in self._names:
+            for name in names:
                 os.replace(self.staging / name, self._path / name)
+            for name in set(self._names) - set(names):
+                (self._path / name).unlink(missing_ok=True)
             sync(self._path)
         self._published = True
-        return [self._path / name for name in self._names]
+        return [self._path / name for name in names]
 
     def _check(self, force: bool) -> None:
         if "\0" in str(self._path):

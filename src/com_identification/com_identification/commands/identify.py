@@ -18,7 +18,14 @@ prints one to correct; docs/tables.md explains it. Feet may have full wrenches, 
 centre of pressure, or single pressure cells; one plate on the floor may stand for them, with its
 wrench or with the centre of pressure alone. Several files of one robot are identified together.
 
+Without force sensors in the feet let the robot walk: any gait, any controller. Bags need joint
+states with effort (N m at the joint) and the IMU of the trunk, better 500 than 200 times a second;
+six gaits or more of 5 to 10 s each: speeds, sideways, turning, the trunk lower or leaning. Variety
+tells more than length. Give several bags, or one of all, with the same payload. Masses, inertias,
+friction and gains are found, too. Bags with an IMU and no force sensor are taken for walking.
+
 Example:
+  identify forward sideways turning --robot go2 --mass 17.4 --output results
   identify walk_lab --robot hoap2 --output results
   identify log.csv --robot hoap2 --guess > mapping.yaml
   identify log.csv walk_lab --robot hoap2 --mapping mapping.yaml --slow-motion --output results
@@ -32,6 +39,8 @@ What comes into the directory:
   result.yaml       the same as numbers
   corrected.urdf    the URDF with the centres of mass that were found; the rest stays as it was
   postures.jsonl    the postures, for the service `load` of the node com_identification
+Of walking: report.html and, if the result passes its tests on what was held out, corrected.urdf
+and posterior.npz, the same with covariance, for com_randomise.
 
 Errors of the sensors and of the floor are found too; --settings narrows what is known of them:
   sensors: {force_bias: 0.005, moment_bias: 0.0005,  # of the weight; m, moment over the weight
@@ -45,7 +54,8 @@ marks.csv has lines of start,end,label in seconds from the first joint state (or
 topic is of std_msgs/String (a text starts a posture of that name, an empty one ends it) or
 std_msgs/Bool.
 
-Exit status: 0 done, 1 the files contain too little or their readings cannot be true, 2 wrong
+Exit status: 0 done, 1 the files contain too little, their readings cannot be true, or a test of the
+result failed, 2 wrong
 arguments or a file that cannot be read, 3 the results cannot be written.
 """
 
@@ -71,6 +81,10 @@ def parser() -> argparse.ArgumentParser:
     add("--guess", action="store_true", help="print a mapping of the first table, and end")
     text = "use slow motion between the postures, too; the inertial forces become noise"
     add("--slow-motion", action="store_true", help=text)
+    text = "what the robot does: rest in postures on foot force sensors, or walk without them"
+    add("--use", choices=("rest", "walk"), help=text)
+    add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")
+    add("--mass-std", type=_mass, default=0.05, metavar="KG", help="of the scales (0.05)")
     add("--output", metavar="DIR", help="where the results go; made where it is missing")
     add("--force", action="store_true", help="replace the results of an earlier run in DIR")
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
@@ -101,6 +115,12 @@ def parser() -> argparse.ArgumentParser:
     add("--list-topics", action="store_true", help="print topics or columns, and end")
     add("--dry-run", action="store_true", help="print what would be used, and end")
     return result
+
+
+def _mass(text: str) -> float:
+    if not 0.0 < (value := float(text)) < 1e5:
+        raise argparse.ArgumentTypeError(f"{text}: expected kg, more than 0")
+    return value
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,234 @@
+"""Walking robots that are not as their URDF says, in the simulator: logs of their sensors.
+
+No foot force sensors: joint positions, velocities and torques, gyroscope, accelerometer and the
+direction of gravity, all with errors. MuJoCo's contacts; Coulomb friction with a time constant of
+two steps, as drives have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+from trot_lab import OPEN_LOOP, stand, trot_gait
+
+from com_identification.walking.log import WalkLog
+from com_model import RobotConfig, RobotModel
+from com_model.robots import load_robot
+from com_model.urdf.editing import Inertial, edit_inertials
+from com_simulation.physics.sensors import Reading
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.world_builder import World, build_world
+
+Array = NDArray[np.float64]
+
+PERIOD, STEP = 0.002, 2.5e-4  # s, of the samples, of the physics
+GAITS = (
+    {"frequency": 2.0},
+    {"frequency": 2.0, "velocity_x": 0.3},
+    {"frequency": 1.7, "velocity_x": -0.2},
+    {"frequency": 2.2, "velocity_y": 0.15},
+    {"frequency": 2.0, "yaw_rate": 0.6},
+    {"frequency": 2.3, "velocity_x": 0.15, "velocity_y": -0.1, "height": 0.25},
+)
+HELD_OUT = {"frequency": 1.9, "velocity_x": 0.2, "velocity_y": 0.08, "yaw_rate": -0.3}
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """How far a robot is off its URDF and its sensors off the truth; standard deviations.
+
+    The payload is on the trunk from the beginning, at a random place.
+    """
+
+    mass: float = 0.1  # of each link, uniform
+    com: float = 0.010  # m, of each link, uniform in a cube of this half size
+    trunk_com: float = 0.030  # m, likewise
+    inertia: float = 0.1
+    payload: float = 2.0  # kg
+    payload_box: tuple[float, float, float] = (0.15, 0.05, 0.08)  # m, half sizes; z upwards only
+    coulomb: tuple[float, float] = (0.3, 1.0)  # N m
+    viscous: tuple[float, float] = (0.02, 0.1)  # N m s/rad
+    armature: tuple[float, float] = (0.01, 0.2)  # kg m^2, and by how much it is off
+    gain: float = 0.03
+    bias: float | Array = 0.2  # N m, of all joints or of each
+    torque_noise: float | Array = 0.2  # N m
+    zero_deg: float = 0.3
+    velocity_noise: float = 0.03
+    gyro: float = 0.005  # rad/s, noise and bias
+    accelerometer: float = 0.05  # m/s^2, noise and bias
+    mounting_deg: float = 0.5
+    attitude_deg: float = 0.3
+    foot_friction: tuple[float, float, float] | None = None  # MuJoCo's; None: the suite's
+    contact_time: float | None = None  # s; None: the suite's
+    imu_late: int = 0  # samples by which the IMU is behind
+    stiffness: float = np.inf  # N m/rad, of the joints: encoders are on the motors' side
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A robot with its errors."""
+
+    believed: RobotModel
+    true: RobotModel
+    config: RobotConfig
+    coulomb: Array
+    viscous: Array
+    armature: Array
+    wrong: Wrong = field(default_factory=Wrong)
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """A log, and what only the simulator knows."""
+
+    log: WalkLog
+    clean: WalkLog  # what sensors without errors read
+    forces: Array  # (N, f, 3) N, of the ground on the feet, root axes
+
+
+def make_robot(name: str, seed: int, wrong: Wrong) -> Robot:
+    """Draws a robot."""
+    model, config = load_robot(name)
+    rng, n = np.random.default_rng([seed, 1]), model.n_joints
+    trunk = model.link_names[int(np.argmax(model.link_masses))]
+    changed = {}
+    for i in np.flatnonzero(model.link_masses > 0.0):
+        link, factor = model.link_names[i], 1.0 + rng.uniform(-wrong.mass, wrong.mass)
+        size = wrong.trunk_com if link == trunk else wrong.com
+        # a link of a gram does not have its CoM outside its shape
+        size *= min(1.0, float(np.cbrt(model.link_masses[i] / 0.1)))
+        com = model.link_coms[i] + rng.uniform(-size, size, 3)
+        inertia = (
+            model.link_inertias[i] * factor * (1.0 + rng.uniform(-wrong.inertia, wrong.inertia))
+        )
+        mass = float(model.link_masses[i]) * factor
+        if link == trunk and wrong.payload:
+            place = rng.uniform(-1.0, 1.0, 3) * wrong.payload_box
+            place[2] = abs(place[2])
+            r1, r2 = com, place
+            total = mass + wrong.payload
+            com = (mass * r1 + wrong.payload * r2) / total
+            for m, r in ((mass, r1 - com), (wrong.payload, r2 - com)):
+                inertia = inertia + m * (r @ r * np.eye(3) - np.outer(r, r))
+            mass = total
+        changed[link] = Inertial(mass, com, inertia)
+    armature, spread = wrong.armature
+    return Robot(
+        believed=model,
+        true=RobotModel.from_urdf(edit_inertials(model.xml, changed), model.frames),
+        config=config,
+        coulomb=rng.uniform(*wrong.coulomb, n),
+        viscous=rng.uniform(*wrong.viscous, n),
+        armature=armature * (1.0 + rng.uniform(-spread, spread, n)),
+        wrong=wrong,
+    )
+
+
+def robot_world(robot: Robot) -> World:
+    """The simulated robot."""
+    urdf = robot.believed.path
+    world = build_world(
+        robot.true,
+        robot.config,
+        base="floating",
+        step=STEP,
+        urdf_path=urdf,
+        integrator="euler",  # readings obey the equations of motion
+        joint_friction=robot.coulomb,
+    )
+    world.mj.dof_damping[world.joint_dof] += robot.viscous
+    world.mj.dof_armature[world.joint_dof] = robot.armature
+    if robot.wrong.contact_time is not None:
+        world.mj.geom_solref[:, 0] = robot.wrong.contact_time
+    if robot.wrong.foot_friction is not None:
+        world.mj.geom_friction[:] = robot.wrong.foot_friction
+        world.mj.geom_condim[:] = 4  # torsion of the feet, too
+    return world
+
+
+def trot(robot: Robot, gait: dict[str, float], seconds: float) -> tuple[WalkLog, Array]:
+    """Simulates a trot: what perfect sensors read, and the forces on the feet."""
+    world = robot_world(robot)
+    walker = trot_gait(robot.believed, robot.config, OPEN_LOOP | dict(gait))
+    simulation = Simulation(world, PERIOD)
+    stand(simulation, walker)
+    readings = []
+    for k in range(round(seconds / PERIOD)):
+        readings.append(simulation.advance())
+        target = walker.step((k + 1) * simulation.sample_period)
+        simulation.lead(target.position, target.velocity)
+    return as_log(robot, readings)
+
+
+def as_log(robot: Robot, readings: Sequence[Reading]) -> tuple[WalkLog, Array]:
+    """Readings as a log, and the forces on the feet."""
+
+    def column(name: str) -> Array:
+        return np.array([getattr(reading, name) for reading in readings])
+
+    up = Rotation.from_quat(column("imu_orientation")).as_matrix()[:, 2]
+    log = WalkLog(
+        column("time"),
+        column("position"),
+        column("velocity"),
+        column("effort"),
+        column("angular_velocity"),
+        column("specific_force"),
+        up,
+    )
+    return log, column("foot_forces")
+
+
+class Errors:
+    """The errors of a robot's sensors, the same in all its logs."""
+
+    def __init__(self, robot: Robot, seed: int) -> None:
+        rng, n, wrong = np.random.default_rng([seed, 2]), robot.true.n_joints, robot.wrong
+        self.wrong, self.rng = wrong, rng
+        self.gain = 1.0 + wrong.gain * rng.standard_normal(n)
+        self.bias = wrong.bias * rng.standard_normal(n)
+        self.zero = np.deg2rad(wrong.zero_deg) * rng.standard_normal(n)
+        self.gyro, self.accelerometer = rng.standard_normal((2, 3)) * [
+            [wrong.gyro],
+            [wrong.accelerometer],
+        ]
+        turn = np.deg2rad(wrong.mounting_deg) * rng.standard_normal(3)
+        self.turn = Rotation.from_rotvec(turn)
+
+    def read(self, clean: WalkLog) -> WalkLog:
+        """What these sensors read."""
+        wrong, noise = self.wrong, self.rng.standard_normal
+        count, n = clean.position.shape
+        wound = clean.effort / wrong.stiffness
+        late = np.maximum(np.arange(count) - wrong.imu_late, 0)
+        tilt = Rotation.from_rotvec(np.deg2rad(wrong.attitude_deg) * noise(3))
+        gyro = self.turn.inv().apply(clean.angular_velocity) + self.gyro
+        force = self.turn.inv().apply(clean.specific_force) + self.accelerometer
+        assert clean.up is not None and clean.velocity is not None  # noqa: PT018
+        return WalkLog(
+            clean.time,
+            clean.position + self.zero + wound,
+            clean.velocity
+            + np.gradient(wound, PERIOD, axis=0)
+            + wrong.velocity_noise * noise((count, n)),
+            self.gain * clean.effort + self.bias + wrong.torque_noise * noise((count, n)),
+            (gyro + wrong.gyro * noise((count, 3)))[late],
+            (force + wrong.accelerometer * noise((count, 3)))[late],
+            tilt.apply(clean.up),
+        )
+
+
+def record(
+    name: str, seed: int, seconds: float, wrong: Wrong, gaits: Sequence[dict[str, float]] = GAITS
+) -> tuple[Robot, list[Walk]]:
+    """A robot's logs of several gaits."""
+    robot = make_robot(name, seed, wrong)
+    errors, walks = Errors(robot, seed), []
+    for gait in gaits:
+        clean, forces = trot(robot, gait, seconds)
+        walks.append(Walk(errors.read(clean), clean, forces))
+    return robot, walks

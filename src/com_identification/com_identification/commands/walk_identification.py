@@ -1,0 +1,81 @@
+"""The part of identify for recordings of walking, without foot force sensors."""
+
+import argparse
+from dataclasses import replace
+
+from com_bags import IMU, WRENCH, Bag, SensorReader, is_table
+from com_identification.commands.bag_inputs import RobotInputs, choose_topics
+from com_identification.commands.bag_results import REPORT, URDF, OutputDirectory, columns
+from com_identification.exceptions import WalkError
+from com_identification.walking.identify import WalkResult, identify_walking
+from com_identification.walking.inertia import corrected_urdf
+from com_identification.walking.log import read_walk
+from com_identification.walking.posterior import Posterior
+from com_identification.walking.report import report_page, sections
+from com_identification.walking.unknowns import Scale
+from com_model.exceptions import ConfigError
+
+POSTERIOR = "posterior.npz"
+NAMES = (REPORT, URDF, POSTERIOR)
+
+
+def is_walk(arguments: argparse.Namespace) -> bool:
+    """Whether the files are of walking: said by --use, or bags with an IMU and no force sensor."""
+    if arguments.use is not None or any(map(is_table, arguments.files)):
+        return arguments.use == "walk"
+    types = set()
+    for path in arguments.files:
+        with Bag(path) as bag:
+            types |= {topic.type_name for topic in bag.topics()}
+    return IMU in types and WRENCH not in types and not arguments.wrench
+
+
+def walk_inputs(robot: RobotInputs) -> RobotInputs:
+    """The robot with its IMU, without force sensors."""
+    fit = replace(robot.settings.fit, use_imu=True)
+    return replace(robot, feet=(), settings=replace(robot.settings, fit=fit))
+
+
+def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
+    """Reads, identifies, writes the results; returns the exit status, 1 where a test failed.
+
+    Raises:
+        WalkError: The recordings cannot be used.
+    """
+    if robot.config is None:
+        raise ConfigError("feet and the IMU must be known", "--config is missing")
+    for path in filter(is_table, arguments.files):
+        raise WalkError(f"{path}: tables cannot be of walking yet: give rosbag2 files")
+    for name in ("record", "settings", "mapping", "marks", "marker_topic"):
+        if getattr(arguments, name):
+            option = name.replace("_", "-")
+            raise WalkError(f"--{option} is for resting postures: leave it out, or give --use rest")
+    with OutputDirectory(arguments.output, NAMES, arguments.force) as out:
+        logs = []
+        for path in arguments.files:
+            with Bag(path) as bag:
+                topics = choose_topics(arguments, bag, robot)
+                received, link = arguments.time == "received", robot.imu_link
+                reader = SensorReader(bag, robot.model, (), topics, link, received)
+                logs.append(read_walk(reader))
+                print("\n".join(f"note: {note}" for note in reader.warnings()))
+        scale = Scale(arguments.mass, arguments.mass_std)
+        result = identify_walking(logs, robot.model, robot.config, scale)
+        files = {REPORT: report_page(result).encode()}
+        if result.accepted:
+            urdf = corrected_urdf(robot.model, result.unknowns.eta(result.z))
+            files |= {URDF: urdf.encode(), POSTERIOR: Posterior.of(result).to_bytes()}
+        for name, content in files.items():
+            (out.staging / name).write_bytes(content)
+        places = out.publish(tuple(files))
+    print("\n".join([report_text(result), "", *(f"wrote {place}" for place in places)]))
+    return 0 if result.accepted else 1
+
+
+def report_text(result: WalkResult) -> str:
+    """The report as plain text."""
+    lines: list[str] = []
+    for title, sentences, head, rows in sections(result):
+        lines += ["", title, *(f"  {sentence}" for sentence in sentences)]
+        lines += [columns(head, rows, len(head))] if rows else []
+    return "\n".join(lines[1:])

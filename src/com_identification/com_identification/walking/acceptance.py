@@ -1,0 +1,208 @@
+"""Which recordings of walking cannot be used, and which results may: in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from com_identification.exceptions import WalkError
+from com_identification.walking.fit import Fit
+from com_identification.walking.kernels import IMU, Limbs
+from com_identification.walking.log import Conditioned, WalkLog
+from com_identification.walking.rows import Contacts, Rows
+from com_identification.walking.unknowns import KINDS, Scale, Unknowns
+from com_model import RobotModel
+from com_model.arrays import Array, Flags
+from com_model.text import listing
+
+_SLOW, _WALKED = 0.2, 0.4  # rad/s, rms of the legs' joints; fraction of the time above it
+_LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
+_LOAD = (0.55, 1.8)  # carried by the feet, over the weight by the URDF
+_LIFTED, _LIFTED_TIME = 0.35, 0.8  # of the weight; s
+_FALLEN = np.deg2rad(45.0)
+_PERCENT, _GAINED = 5.0, 0.5  # % of the torques; of the URDF's residual
+_WHITENED, _TEMPERING = 0.5, 15.0
+_NUISANCE = 4.0  # prior standard deviations; of 75 normal values one is beyond in 0.5 % of robots
+_AGREEMENT, _BEST, _CHANGED = 3.0, 20, 0.04  # standard deviations; directions; of the mass
+_SCALE = 0.03
+
+
+def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
+    """Joints (n,) with efforts that change.
+
+    Raises:
+        WalkError: There is none, or one of the legs is not among them.
+    """
+    known, legs = np.ones((2, model.n_joints), dtype=np.bool_)
+    for log in logs:
+        spread = np.nan_to_num(np.ptp(log.effort, axis=0), nan=0.0)
+        known &= (spread > 1e-6) & (np.isnan(log.effort).mean(axis=0) < 0.1)
+    legs[np.setdiff1d(np.arange(len(legs)), limbs.joints)] = False
+    if not known.any():
+        raise WalkError(
+            "no joint reports a torque that changes: expected `effort` in N m in joint_states. "
+            "Let the driver publish torques (motor current, times torque constant and gear ratio)"
+        )
+    if (legs & ~known).any():
+        names = listing([model.joint_names[j] for j in np.flatnonzero(legs & ~known)])
+        raise WalkError(
+            f"these joints of the legs report no torque, or one that never changes: {names}. "
+            "Expected `effort` in N m of all of them"
+        )
+    return known
+
+
+def check_motion(data: Sequence[Conditioned], limbs: Limbs) -> None:
+    """Raises an WalkError, that says when, where the robot stands or falls."""
+    legs, moving = limbs.joints[limbs.joints >= 0], 0.0
+    seconds = sum(each.period * len(each.usable) for each in data)
+    for number, each in enumerate(data, start=1):
+        speed = np.sqrt((each.motion.qd[:, legs] ** 2).mean(axis=1))
+        moving += each.period * float((_mean(speed, each.period, 1.0) > _SLOW).sum())
+        up, middle = each.motion.up, each.motion.up.mean(axis=0)
+        tilt = np.arccos(np.clip(up @ middle / np.linalg.norm(middle), -1.0, 1.0))
+        if (tilt > _FALLEN).any():
+            when = each.period * int(np.argmax(tilt > _FALLEN))
+            raise WalkError(
+                f"recording {number}: the trunk tilts by {np.degrees(tilt.max()):.0f} degrees "
+                f"{when:.1f} s after the start: the robot falls. Leave that part out"
+            )
+    if seconds < _LEAST_TIME:
+        raise WalkError(
+            f"the recordings have {seconds:.1f} s in all: expected {_LEAST_TIME:g} s or more, "
+            "better 60 s of six gaits"
+        )
+    if moving < _WALKED * seconds:
+        raise WalkError(
+            f"the robot walks in {moving:.1f} of {seconds:.1f} s: expected a recording of walking. "
+            "Standing postures are for identify with foot force sensors"
+        )
+
+
+def check_loads(data: Sequence[Conditioned], contacts: Sequence[Contacts], mass: float) -> None:
+    """Raises an WalkError where the torques do not carry the robot; says why."""
+    pairs = [
+        (loads.sum(axis=1), mass * np.einsum("ki,ki->k", each.motion.force, each.motion.up))
+        for each, (loads, _) in zip(data, contacts, strict=True)
+    ]
+    ratio = sum(carried.sum() for carried, _ in pairs) / sum(weight.sum() for _, weight in pairs)
+    if not _LOAD[0] < ratio < _LOAD[1] and abs(ratio) > _LIFTED:
+        cause = "have the opposite sign" if -_LOAD[1] < ratio < -_LOAD[0] else "are in another unit"
+        raise WalkError(
+            f"by the joints' efforts the feet carry {ratio:.2g} times the weight of the URDF "
+            f"({mass:.1f} kg): the efforts {cause}, or the URDF's mass is far off. Expected N m at "
+            "the joint: multiply motor currents by torque constant and gear ratio"
+        )
+    for number, (each, pair) in enumerate(zip(data, pairs, strict=True), start=1):
+        carried, weight = (_mean(values, each.period, _LIFTED_TIME) for values in pair)
+        light = carried < _LIFTED * weight
+        if light.any():
+            raise WalkError(
+                f"recording {number}: {each.period * int(np.argmax(light)):.1f} s after the start "
+                f"the feet carry less than {100.0 * _LIFTED:.0f} % of the weight for "
+                f"{_LIFTED_TIME:g} s: the robot is carried or hangs (or its efforts are currents). "
+                "Leave that part out"
+            )
+
+
+def _mean(values: Array, period: float, span: float) -> Array:
+    """Moving mean (N,) over a span, s."""
+    width = max(1, min(round(span / period), len(values)))
+    return np.asarray(np.convolve(values, np.full(width, 1.0 / width), mode="same"))
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One test of a result."""
+
+    name: str
+    text: str  # what was found, and what to do where it failed
+    passed: bool
+    required: bool = True  # without it nothing is exported
+
+
+def accept(found: Fit, unknowns: Unknowns, held: Rows, scale: Scale) -> tuple[Gate, ...]:
+    """Runs the tests on a fit before its scale is set; held are rows that it has not seen."""
+    n, z = unknowns.model.n_joints, found.z
+    x, urdf = unknowns.coefficients(z), unknowns.coefficients(unknowns.mean)
+    urdf[-(len(KINDS) * n + IMU) :] *= np.repeat([0.0, 1.0, 0.0], [3 * n, n, 2 * n + IMU])
+    ours, before = unexplained(held, x, n), unexplained(held, urdf, n)
+    size = np.abs(held.X @ x)
+    medians = [float(np.median(size[own])) if own.any() else 0.0 for own in (held.base, ~held.base)]
+    order = np.arange(len(found.information))
+    gates = [
+        Gate(
+            "held-out torques",
+            f"{ours:.1f} % of the torques are not explained in the part that was held out, by the "
+            f"URDF {before:.1f} %; limits {_PERCENT:g} % and half of the URDF's",
+            bool(ours < _PERCENT and ours < _GAINED * before),
+        ),
+        Gate(
+            "residuals",
+            f"medians {medians[0]:.2f} (base) and {medians[1]:.2f} (joints), limit {_WHITENED}",
+            max(medians) < _WHITENED,
+        ),
+        Gate(
+            "tempering",
+            f"residuals of a gait vary {found.tempering:.1f} times as they should, limit "
+            f"{_TEMPERING:g}: above, something is not modelled (soft ground, flexible joints, a "
+            "late IMU, a payload that changed)",
+            found.tempering < _TEMPERING,
+        ),
+        _nuisances(unknowns, z),
+        _agreement(found, unknowns, order % 2 == 0, "odd and even blocks"),
+        _agreement(found, unknowns, order < len(order) / 2, "first and second half"),
+    ]
+    if scale.mass is not None:
+        rho = scale.mass / unknowns.total_mass(z)
+        text = (
+            f"the weighed mass is {100.0 * (rho - 1.0):+.1f} % off that of torques with a mean "
+            f"gain of 1, limit {100.0 * _SCALE:g} %: above, torques have a wrong scale, or the "
+            "robot was weighed with another load"
+        )
+        gates.append(Gate("weighed mass", text, abs(rho - 1.0) < _SCALE))
+    return tuple(gates)
+
+
+def unexplained(rows: Rows, x: Array, n: int) -> float:
+    """Residual over the part of the torques, rms, %."""
+    gains = slice(len(x) - IMU - 3 * n, len(x) - IMU - 2 * n)
+    torques = rows.X[:, gains] @ x[gains]
+    return float(100.0 * np.linalg.norm(rows.X @ x) / np.linalg.norm(torques))
+
+
+def _nuisances(unknowns: Unknowns, z: Array) -> Gate:
+    """Friction, gains, biases, encoder and IMU errors near what the prior has."""
+    off = (z - unknowns.mean) / unknowns.std
+    names, joints = [], np.array(unknowns.model.joint_names)
+    for kind in KINDS:
+        own = off[unknowns.joint_slice(kind)]
+        if kind == "gain":
+            own = (unknowns.joints(z, kind) - 1.0) / unknowns.std[unknowns.joint_slice(kind)][0]
+        names += [f"{kind} of {joint}" for joint in joints[np.abs(own) > _NUISANCE]]
+    for name, own in (("accelerometer bias", off[-IMU:-3]), ("IMU mounting", off[-3:])):
+        names += [name] * bool((np.abs(own) > _NUISANCE).any())
+    text = "friction, gains, biases, encoders, IMU within 4 standard deviations of what is usual"
+    return Gate("nuisances", f"too large: {listing(names, 6)}" if names else text, not names)
+
+
+def _agreement(found: Fit, unknowns: Unknowns, first: Flags, what: str) -> Gate:
+    """Whether two parts of the recording give the same estimates in the best directions."""
+    s, z = unknowns.std, found.z
+    D, x = unknowns.jacobian(z) * s, unknowns.coefficients(z)
+    estimates, covariances = [], []
+    for part in (first, ~first):
+        H = found.information[part].sum(axis=0) / found.tempering
+        covariances.append(np.linalg.inv(D.T @ H @ D + np.eye(len(z))))
+        estimates.append(-covariances[-1] @ (D.T @ (H @ x) + (z - unknowns.mean) / s))
+    best = np.linalg.eigh(D.T @ found.information.sum(axis=0) @ D)[1][:, -_BEST:]
+    difference = best.T @ (estimates[0] - estimates[1])
+    variance = np.einsum("ik,ij,jk->k", best, covariances[0] + covariances[1], best)
+    rms = float(np.sqrt((difference**2 / variance).mean()))
+    change = float(unknowns.mass_direction(z) * s @ (estimates[1] - estimates[0]))
+    text = (
+        f"differ by {rms:.1f} standard deviations, limit {_AGREEMENT:g}; masses by "
+        f"{100.0 * change:+.1f} %, limit {100.0 * _CHANGED:g} %. A payload changed, or the model "
+        "lacks something"
+    )
+    return Gate(f"agreement of {what}", text, rms < _AGREEMENT and abs(change) < _CHANGED)

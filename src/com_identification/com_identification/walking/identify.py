@@ -1,0 +1,196 @@
+"""Identifies a robot from recordings of its walking: torques and an IMU, no foot force sensors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from com_identification.walking import acceptance, rows
+from com_identification.walking.acceptance import Gate
+from com_identification.walking.fit import Fit, fit
+from com_identification.walking.kernels import IMU, with_theta
+from com_identification.walking.log import Conditioned, WalkLog, condition
+from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns, make_unknowns
+from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array, Flags
+from com_model.dynamics.inverse_dynamics import robot_of
+from com_model.dynamics.kinematics import body_poses
+from com_model.geometry.rotations import rotations_about
+
+UNSEEN = 2.0  # of the covariance: what the scores of few gaits do not show
+_RIGID = 1.6  # % of the torques that rigid joints, hard ground and a punctual IMU leave unexplained
+_PASSES = 2
+_HELD_OUT = 0.15  # of the blocks, at the end
+
+
+@dataclass(frozen=True, eq=False)
+class WalkResult:
+    """What walking says of a robot."""
+
+    model: RobotModel
+    unknowns: Unknowns
+    z: Array  # (Z,) see Unknowns; encoder zeros and IMU errors are whole ones
+    covariance: Array  # (Z, Z)
+    scale: Scale
+    rho: float  # factor that the scale put on the estimate with mean gain 1
+    rho_std: float
+    fit: Fit
+    gates: tuple[Gate, ...]
+    seconds: float  # of the recordings
+    posture: Array  # (n,) mean of the walk
+
+    @property
+    def accepted(self) -> bool:
+        """Whether all gates that are required passed."""
+        return all(gate.passed for gate in self.gates if gate.required)
+
+    @cached_property
+    def theta(self) -> Array:
+        """(B, 10): m, m c, I about the origin of each body."""
+        return self.unknowns.theta(self.z)
+
+    @property
+    def ratios(self) -> Array:
+        """(Z,) posterior over prior standard deviation."""
+        return np.sqrt(np.diag(self.covariance)) / self.unknowns.std
+
+    @property
+    def total_mass(self) -> tuple[float, float]:
+        """kg, and its standard deviation."""
+        g, mass = self.unknowns.mass_direction(self.z), self.unknowns.total_mass(self.z)
+        return mass, float(mass * np.sqrt(g @ self.covariance @ g))
+
+    def com(self, q: Array) -> tuple[Array, Array]:
+        """CoM (3,) m of the robot at q (n,), root link's frame, and its covariance (3, 3).
+
+        c = sum_b (m_b p_b + R_b h_b) / m
+        """
+        R, p = body_poses(self.model.bodies, q)
+        mass = self.theta[:, 0].sum()
+        com = (self.theta[:, 0] @ p + np.einsum("bij,bj->i", R, self.theta[:, 1:4])) / mass
+        by_theta = np.zeros((3, *self.theta.shape))
+        by_theta[:, :, 0] = (p - com).T / mass
+        by_theta[:, :, 1:4] = R.transpose(1, 0, 2) / mass
+        J = by_theta.reshape(3, -1) @ self.unknowns.jacobian(self.z)[: self.theta.size]
+        return com, J @ self.covariance @ J.T
+
+
+def identify_walking(
+    logs: Sequence[WalkLog], model: RobotModel, config: RobotConfig, scale: Scale | None = None
+) -> WalkResult:
+    """Identifies a robot.
+
+    Args:
+        logs: Recordings of walking; different gaits tell more than long ones.
+        model: As its URDF says.
+        config: Its feet and the IMU's link.
+        scale: The weighed mass; None: the mean gain of the torques is 1.
+
+    Raises:
+        WalkError: The recordings cannot be used; says why and what would help.
+    """
+    model, scale = config.attach(model), scale or Scale()
+    limbs = rows.find_limbs(model, config)
+    measured = acceptance.measured_joints(model, limbs, logs)
+    imu = config.imu_link or model.root_link
+    data = [condition(log, model, imu) for log in logs]
+    acceptance.check_motion(data, limbs)
+    motions = [each.motion for each in data]
+    effort = np.sqrt(np.concatenate([m.tau**2 for m in motions]).mean(axis=0))
+    posture = np.concatenate([m.q for m in motions]).mean(axis=0)
+    _, p = body_poses(model.bodies, posture)
+    length = float(np.linalg.norm(p[limbs.body] - p[limbs.path[:, 0]], axis=1).mean())
+    load = rows.drive_sizes(model.effort_limits, effort)
+    noise = rows.noise_of(model.mass, length, load)
+    unknowns = make_unknowns(model, config.servo.armature(model.joint_names), load, measured)
+    prior, robot, z = unknowns, robot_of(model.bodies), unknowns.mean
+    shift = np.zeros_like(z)
+    for k in range(_PASSES):
+        mass = float(robot.mass.sum())
+        contacts = [rows.find_contacts(each, robot, limbs, mass) for each in data]
+        if k == 0:
+            acceptance.check_loads(data, contacts, mass)
+        x = unknowns.coefficients(z)
+        made = rows.make_rows(data, contacts, robot, limbs, noise, measured, x)
+        held = made.block >= np.floor((1.0 - _HELD_OUT) * (made.block[-1] + 1))
+        found = fit(_select(made, ~held), unknowns, z)
+        z = found.z
+        if k + 1 < _PASSES:
+            step = _linearised_errors(unknowns, z)
+            data = [_corrected(each, unknowns, z) for each in data]
+            shift, z = shift + step, z - step
+            unknowns = replace(prior, mean=prior.mean - shift)
+            robot = with_theta(robot, unknowns.theta(z))
+    unseen, x = _select(made, held), unknowns.coefficients(z)
+    gates = acceptance.accept(found, unknowns, unseen, scale)
+    # what is not modelled moves the estimate by as much more as it leaves more unexplained
+    factor = max(1.0, acceptance.unexplained(unseen, x, model.n_joints) / _RIGID) ** 2
+    found = fit(made, unknowns, z)
+    z, covariance, rho, rho_std = _scaled(unknowns, found, scale, UNSEEN * factor)
+    result = WalkResult(
+        model=model,
+        unknowns=prior,
+        z=z + shift,
+        covariance=covariance,
+        scale=scale,
+        rho=rho,
+        rho_std=rho_std,
+        fit=found,
+        gates=gates,
+        seconds=sum(float(log.time.max() - log.time.min()) for log in logs),
+        posture=posture,
+    )
+    std, limit = np.sqrt(np.diag(result.com(posture)[1])).max(), 0.007 * length
+    vague = Gate(
+        "whole-body CoM",
+        f"standard deviation {1e3 * std:.1f} mm in the mean posture, limit {1e3 * limit:.1f} mm. "
+        "Record more different gaits: other step frequencies, sideways, turning, the trunk lower "
+        "or leaning",
+        bool(std < limit),
+        required=False,
+    )
+    return replace(result, gates=(*gates, vague))
+
+
+def _select(made: rows.Rows, kept: Flags) -> rows.Rows:
+    return rows.Rows(made.X[kept], made.base[kept], made.block[kept])
+
+
+def _linearised_errors(unknowns: Unknowns, z: Array) -> Array:
+    """The part of z (Z,) about which rows are linearised."""
+    result = np.zeros_like(z)
+    zeros = unknowns.joint_slice(KINDS[-1])
+    result[zeros], result[-IMU:] = z[zeros], z[-IMU:]
+    return result
+
+
+def _corrected(data: Conditioned, unknowns: Unknowns, z: Array) -> Conditioned:
+    """The recording without the encoder and IMU errors of z."""
+    motion, turn = data.motion, z[-3:]
+    angle = float(np.linalg.norm(turn))
+    R = rotations_about(turn[None, :] / max(angle, 1e-12), np.array([angle]))[0]
+    corrected = motion._replace(
+        q=motion.q - unknowns.joints(z, "encoder_zero"),
+        force=np.ascontiguousarray(motion.force @ R.T - z[-IMU:-3]),
+    )
+    return replace(data, motion=corrected)
+
+
+def _scaled(
+    unknowns: Unknowns, found: Fit, scale: Scale, factor: float
+) -> tuple[Array, Array, float, float]:
+    """Finds z and its covariance with the scale, and the factor with its standard deviation."""
+    z, C = found.z, factor * found.covariance
+    estimated = unknowns.total_mass(z)
+    if scale.mass is None:
+        rho, std = 1.0, GAIN_STD / np.sqrt(int(unknowns.measured.sum()))
+    else:
+        rho, std = scale.mass / estimated, scale.std / scale.mass
+    z = unknowns.scaled(z, rho)
+    h = 1e-5
+    u = (unknowns.scaled(z, 1.0 + h) - unknowns.scaled(z, 1.0 - h)) / (2.0 * h)
+    g = unknowns.mass_direction(z)
+    T = np.eye(len(z)) - (0.0 if scale.mass is None else np.outer(u, g))
+    C = T @ C @ T.T + np.outer(u, u) * std**2
+    return z, (C + C.T) / 2.0, float(rho), float(std)

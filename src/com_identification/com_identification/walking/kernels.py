@@ -1,0 +1,387 @@
+"""Compiled rows of a walk: the equations of motion with the forces on the feet eliminated.
+
+In root axes, with the specific force as the acceleration of the base (gravity is inside), D x the
+rows of all unknowns in generalised coordinates, T_b (6, d) and T_l (k, d) what a force or wrench on
+a foot does to base and leg joints:
+
+  base rows    [D_b - sum_c A_c D_l] x = 0,   A_c = T_b T_l^-1,   c the feet that may touch
+  joint rows   D_j x = 0                      joints of legs surely in the air, and of no leg
+
+summed over test functions sin^2 of a window. A foot that is taken for touching and does not costs
+rows and causes no error; the reverse ruins the fit. A leg with fewer joints than its foot's wrench
+has components does not feel some of them; base rows along what those do get a large variance.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from com_model.arrays import Array
+from com_model.bodies import PRISMATIC, Indices
+from com_model.compiled import compiled
+from com_model.dynamics.inverse_dynamics import Links, Robot, RootMotion, make_links, newton_euler
+from com_model.geometry.vector_kernels import (
+    add_cross,
+    cross,
+    dot,
+    set_point,
+    sub,
+    turned,
+    turned_back,
+)
+
+BODY = 10
+"""Columns of a body: m, m c (3), I about its origin xx, xy, xz, yy, yz, zz."""
+PER_JOINT = 6
+"""Columns of a joint, blocks of n: armature, Coulomb, viscous, gain, torque bias, encoder zero."""
+IMU = 6
+"""Last columns: bias of the accelerometer (3, root axes), rotation of its mounting (3)."""
+
+
+def with_theta(robot: Robot, theta: Array) -> Robot:
+    """The robot with other masses, first moments and inertias (B, 10)."""
+    inertia = theta[:, [4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(-1, 3, 3)
+    return robot._replace(
+        mass=theta[:, 0].copy(), first_moment=theta[:, 1:4].copy(), inertia=inertia
+    )
+
+
+_ROW, _COLUMN = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # of the entries of I
+_STEP = 1e-6  # rad, of differences
+_SINGULAR = 1e-14  # squares of the leg's Jacobian below which a joint does not feel a force
+_UNFELT = 1e8  # variance of wrench components that no joint of a leg feels, N^2 or (N m)^2
+
+
+class Limbs(NamedTuple):
+    """L legs of at most K joints; -1 fills up."""
+
+    body: Indices  # (L,) that carries the foot
+    point: Array  # (L, 3) m, centre of the foot's ball or origin of its sole, in that body
+    radius: Array  # (L,) m, of the ball
+    size: Indices  # (L,) components of what the ground can do: 3 force, 6 force and moment
+    joint_count: Indices  # (L,)
+    joints: Indices  # (L, K) indices in q
+    path: Indices  # (L, K) bodies from the root to the foot
+
+
+class Motion(NamedTuple):
+    """N samples; vectors in root axes."""
+
+    q: Array  # (N, n) rad or m
+    qd: Array
+    qdd: Array
+    tau: Array  # (N, n) measured
+    sign: Array  # (N, n) smoothed sign of qd, -1 to 1
+    omega: Array  # (N, 3) rad/s
+    omega_dot: Array
+    force: Array  # (N, 3) m/s^2, of the root's origin minus gravity
+    up: Array  # (N, 3) normal of the ground
+
+
+class Noise(NamedTuple):
+    """Standard deviations of the equations."""
+
+    force: float  # N, of the base's
+    moment: float  # N m
+    joint: Array  # (n,) N m, of each joint's
+    reversal: Array  # (n,) N m, added where its velocity changes sign
+
+
+class Windows(NamedTuple):
+    """Windows of 2 * half samples, each beginning `half` after the one before."""
+
+    start: Indices  # (W,) first sample; -1: not used
+    half: int  # samples
+    touching: Array  # (W, L) bool
+    used: Array  # (W, n) bool, joints with rows of their own
+    row: Indices  # (W,) first of its rows
+
+
+@njit
+def _place_foot(limbs: Limbs, c: int, links: Links, up: Array, point: Array) -> None:
+    """Where the ground acts on foot c, root axes."""
+    b = limbs.body[c]
+    set_point(links.R[b], links.p[b], limbs.point[c], point)
+    point -= limbs.radius[c] * up
+
+
+@njit
+def _foot_jacobian(
+    robot: Robot, limbs: Limbs, c: int, links: Links, point: Array, T: Array
+) -> None:
+    """T_l^T of foot c into T (6, K): torques of unit forces and moments at a point."""
+    T[:] = 0.0
+    for b in limbs.path[c]:
+        if b < 0:
+            break
+        z, ratio, column = links.axis[b], robot.multiplier[b], 0
+        lever = cross(z, sub(point, links.p[b]))
+        while limbs.joints[c, column] != robot.q_index[b]:
+            column += 1
+        for i in range(3):
+            if robot.joint_type[b] == PRISMATIC:
+                T[i, column] += ratio * z[i]
+            else:
+                T[i, column] += ratio * lever[i]
+                T[3 + i, column] += ratio * z[i]
+
+
+@njit
+def _inverse(T: Array) -> Array:
+    """Inverse (d, k) of T_l (k, d); 0 along what no joint feels: straight leg, missing joint."""
+    k, d = T.shape
+    if k < d:
+        return T.T @ np.linalg.inv(T @ T.T + _SINGULAR * np.eye(k))
+    return np.linalg.inv(T.T @ T + _SINGULAR * np.eye(d)) @ T.T
+
+
+@compiled(nogil=True)
+def foot_loads(robot: Robot, limbs: Limbs, motion: Motion, loads: Array, heights: Array) -> None:
+    """Sets loads (N, L), N along the ground's normal, and heights (N, L), m, of the feet.
+
+    f = T_l^-1 (ID_l - tau_l), of the model as it is packed.
+    """
+    n, point = motion.q.shape[1], np.empty(3)
+    links, tau = make_links(len(robot.mass)), np.empty(n)
+    T = np.empty((6, limbs.joints.shape[1]))
+    for k in range(len(motion.q)):
+        root = RootMotion(motion.omega[k], motion.omega_dot[k], motion.force[k])
+        newton_euler(robot, motion.q[k], motion.qd[k], motion.qdd[k], root, links, tau)
+        for c in range(len(limbs.body)):
+            size, count = limbs.size[c], limbs.joint_count[c]
+            _place_foot(limbs, c, links, motion.up[k], point)
+            _foot_jacobian(robot, limbs, c, links, point, T)
+            inverse = _inverse(T[:size, :count].T.copy())
+            loads[k, c] = heights[k, c] = 0.0
+            for i in range(3):
+                heights[k, c] += point[i] * motion.up[k, i]
+                for j in range(count):
+                    own = limbs.joints[c, j]
+                    force = inverse[i, j] * (tau[own] - motion.tau[k, own])
+                    loads[k, c] += motion.up[k, i] * force
+
+
+@njit
+def _set_load(links: Links, b: int, k: int, F: Array, N: Array) -> None:
+    """Force and torque, about the origin of body b, that its motion takes by parameter k alone."""
+    R, w, dw, a = links.R[b], links.omega[b], links.omega_dot[b], links.acceleration[b]
+    F[:], N[:] = 0.0, 0.0
+    if k == 0:
+        F[:] = a
+    elif k < 4:
+        h = R[:, k - 1]
+        add_cross(dw, h, 1.0, F)
+        add_cross(w, cross(w, h), 1.0, F)
+        add_cross(h, a, 1.0, N)
+    else:
+        i, j = _ROW[k - 4], _COLUMN[k - 4]
+        own, rate, spun, load = turned_back(R, w), turned_back(R, dw), np.zeros(3), np.zeros(3)
+        spun[i], load[i] = own[j], rate[j]
+        spun[j], load[j] = own[i], rate[i]
+        add_cross(own, spun, 1.0, load)
+        N[:] = turned(R, load)
+
+
+@njit
+def _set_body_columns(robot: Robot, links: Links, D: Array) -> None:
+    """The inertial columns of the generalised rows D (6 + n, P)."""
+    F, N, moment = np.empty(3), np.empty(3), np.empty(3)
+    for b in range(len(robot.mass)):
+        for k in range(BODY if robot.mass[b] > 0.0 else 0):
+            _set_load(links, b, k, F, N)
+            add_cross(links.p[b], F, 1.0, N)
+            at, c = BODY * b + k, b
+            D[:3, at], D[3:6, at] = F, N
+            while c > 0:
+                moment[:] = N
+                add_cross(links.p[c], F, -1.0, moment)
+                load = F if robot.joint_type[c] == PRISMATIC else moment
+                D[6 + robot.q_index[c], at] += robot.multiplier[c] * dot(links.axis[c], load)
+                c = robot.parent[c]
+
+
+@njit
+def _set_imu_columns(robot: Robot, q: Array, force: Array, links: Links, D: Array) -> None:
+    """Columns of the accelerometer: -M_a, and -M_a [a]x; M_a (6 + n, 3) of the mass matrix."""
+    axes, still, none = np.eye(3), np.zeros(len(q)), np.zeros(3)
+    M_a, at = np.empty((3, len(D))), D.shape[1] - IMU
+    for i in range(3):
+        root = RootMotion(none, none, axes[i])
+        newton_euler(robot, q, still, still, root, links, M_a[i, 6:])
+        M_a[i, :3], M_a[i, 3:6] = links.force[0], links.torque[0]
+        D[:, at + i] = -M_a[i]
+    for i in range(3):
+        D[:, at + 3 + i] = M_a.T @ np.array(cross(axes[i], force))
+
+
+@njit
+def _loaded_torques(
+    robot: Robot, limbs: Limbs, q: Array, motion: Motion, k: int, wrenches: Array, result: Array
+) -> None:
+    """ID - J^T f at positions q and the rest of sample k; wrenches (L, 6) on the feet."""
+    links, T = make_links(len(robot.mass)), np.empty((6, limbs.joints.shape[1]))
+    root = RootMotion(motion.omega[k], motion.omega_dot[k], motion.force[k])
+    point = np.empty(3)
+    newton_euler(robot, q, motion.qd[k], motion.qdd[k], root, links, result[6:])
+    result[:3], result[3:6] = links.force[0], links.torque[0]
+    for c in range(len(limbs.body)):
+        if not wrenches[c].any():
+            continue
+        _place_foot(limbs, c, links, motion.up[k], point)
+        _foot_jacobian(robot, limbs, c, links, point, T)
+        result[:6] -= wrenches[c]
+        add_cross(point, wrenches[c, :3], -1.0, result[3:6])
+        for j in range(limbs.joint_count[c]):
+            for i in range(6):
+                result[6 + limbs.joints[c, j]] -= T[i, j] * wrenches[c, i]
+
+
+@compiled(nogil=True)
+def generalised_rows(
+    robot: Robot,
+    limbs: Limbs,
+    motion: Motion,
+    k: int,
+    touching: Array,
+    x: Array,
+    rows: tuple[Array, Array, Array],
+) -> None:
+    """Sets the rows of sample k: D (6 + n, P), A_c (L, 6, K), B_c (L, 6, 6) what no joint feels.
+
+    x (P,) are the coefficients by which the forces on the touching feet are found that encoder
+    zeros displace: d(ID - J^T f) / dq.
+    """
+    D, A, B = rows
+    n, at = motion.q.shape[1], BODY * len(robot.mass)
+    links, tau = make_links(len(robot.mass)), np.empty(n)
+    root = RootMotion(motion.omega[k], motion.omega_dot[k], motion.force[k])
+    newton_euler(robot, motion.q[k], motion.qd[k], motion.qdd[k], root, links, tau)
+    D[:], A[:], B[:] = 0.0, 0.0, 0.0
+    _set_body_columns(robot, links, D)
+    for j in range(n):
+        D[6 + j, at + j] = motion.qdd[k, j]
+        D[6 + j, at + n + j] = motion.sign[k, j]
+        D[6 + j, at + 2 * n + j] = motion.qd[k, j]
+        D[6 + j, at + 3 * n + j] = -motion.tau[k, j]
+        D[6 + j, at + 4 * n + j] = 1.0
+    T, point = np.empty((6, limbs.joints.shape[1])), np.empty(3)
+    base, wrenches = np.zeros((6, 6)), np.zeros((len(limbs.body), 6))
+    for c in range(len(limbs.body)):
+        size, count = limbs.size[c], limbs.joint_count[c]
+        _place_foot(limbs, c, links, motion.up[k], point)
+        _foot_jacobian(robot, limbs, c, links, point, T)
+        leg = T[:size, :count].T.copy()
+        inverse = _inverse(leg)
+        base[:] = np.eye(6)
+        for i in range(3):  # the moment of a unit force: point x e_i
+            base[3 + (i + 1) % 3, i] = point[(i + 2) % 3]
+            base[3 + (i + 2) % 3, i] = -point[(i + 1) % 3]
+        part = base[:, :size].copy()
+        A[c, :, :count] = part @ inverse
+        B[c, :, :size] = part @ (np.eye(size) - inverse @ leg)
+        if touching[c]:
+            for i in range(size):
+                for j in range(count):
+                    own = limbs.joints[c, j]
+                    wrenches[c, i] += inverse[i, j] * (D[6 + own] @ x)
+    q, here, there = motion.q[k].copy(), np.empty(6 + n), np.empty(6 + n)
+    _set_imu_columns(robot, q, motion.force[k], links, D)
+    _loaded_torques(robot, limbs, q, motion, k, wrenches, here)
+    for j in range(n):
+        q[j] += _STEP
+        _loaded_torques(robot, limbs, q, motion, k, wrenches, there)
+        q[j] = motion.q[k, j]
+        for i in range(6 + n):
+            D[i, at + 5 * n + j] = -(there[i] - here[i]) / _STEP
+
+
+@njit
+def _add(
+    weight: float,
+    limbs: Limbs,
+    windows: Windows,
+    w: int,
+    rows: tuple[Array, Array, Array],
+    variances: Array,
+    sums: tuple[Array, Array],
+) -> None:
+    """Adds a sample's projected rows to a window's sum (6 + n, P) and covariance (6 + n, 6)."""
+    (D, A, B), (total, covariance) = rows, sums
+    touching, used = windows.touching[w], windows.used[w]
+    total[:6] += weight * D[:6]
+    for i in range(6):
+        covariance[i, i] += weight * variances[i]
+    for c in np.flatnonzero(touching):
+        for i in range(6):
+            for j in range(limbs.joint_count[c]):
+                own = 6 + limbs.joints[c, j]
+                total[i] -= weight * A[c, i, j] * D[own]
+                for m in range(6):
+                    covariance[i, m] += weight * A[c, i, j] * A[c, m, j] * variances[own]
+        covariance[:6] += weight * _UNFELT * (B[c] @ B[c].T)
+    for k in np.flatnonzero(used):
+        total[6 + k] += weight * D[6 + k]
+        covariance[6 + k, 0] += weight * variances[6 + k]
+
+
+@njit
+def _write(total: Array, covariance: Array, used: Array, X: Array) -> None:
+    """Whitens a window's rows into X (R, P): first those of the base."""
+    X[:6] = np.linalg.solve(np.linalg.cholesky(covariance[:6]), total[:6])
+    row = 6
+    for j in range(len(used)):
+        if used[j]:
+            X[row] = total[6 + j] / np.sqrt(covariance[6 + j, 0])
+            row += 1
+
+
+@compiled(nogil=True)
+def window_rows(
+    robot: Robot,
+    limbs: Limbs,
+    motion: Motion,
+    noise: Noise,
+    windows: Windows,
+    every: int,
+    x: Array,
+    X: Array,
+) -> None:
+    """Sets the whitened rows X (R, P) of all windows, from one of `every` samples.
+
+    x (P,) as in generalised_rows.
+    """
+    n, L, half = motion.q.shape[1], len(limbs.body), windows.half
+    width, count = 6 + n, len(windows.start)
+    sums = np.zeros((2, width, X.shape[1]))
+    projections = np.zeros((L, 6, limbs.joints.shape[1])), np.zeros((L, 6, 6))
+    rows = (np.zeros((width, X.shape[1])), projections[0], projections[1])
+    covariances, variances = np.zeros((2, width, 6)), np.empty(width)
+    variances[:3], variances[3:6] = noise.force**2, noise.moment**2
+    scale = every / half  # sin^2 sums to half the samples
+    for w in range(count):
+        if windows.start[w] < 0:
+            continue
+        old, new = w % 2, 1 - w % 2  # this window's sums and those of the next
+        follows = w + 1 < count and windows.start[w + 1] == windows.start[w] + half
+        preceded = w > 0 and windows.start[w - 1] == windows.start[w] - half
+        if not preceded:
+            sums[old], covariances[old] = 0.0, 0.0
+        sums[new], covariances[new] = 0.0, 0.0
+        touching = windows.touching[w]
+        both = touching | windows.touching[w + 1] if follows else touching
+        for i in range(half if preceded else 0, 2 * half, every):
+            k = windows.start[w] + i
+            generalised_rows(robot, limbs, motion, k, both, x, rows)
+            for j in range(n):
+                s = motion.sign[k, j]
+                variances[6 + j] = noise.joint[j] ** 2 + noise.reversal[j] ** 2 * (1.0 - s * s)
+            weight = scale * np.sin(np.pi * i / (2 * half)) ** 2
+            own = sums[old], covariances[old]
+            _add(weight, limbs, windows, w, rows, variances, own)
+            if follows and i >= half:
+                weight = scale * np.sin(np.pi * (i - half) / (2 * half)) ** 2
+                own = sums[new], covariances[new]
+                _add(weight, limbs, windows, w + 1, rows, variances, own)
+        end = windows.row[w] + 6 + windows.used[w].sum()
+        _write(sums[old], covariances[old], windows.used[w], X[windows.row[w] : end])

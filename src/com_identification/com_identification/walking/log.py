@@ -1,0 +1,143 @@
+"""Recordings of walking, from bags too: as they were recorded, and as the rows need them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import butter, sosfiltfilt
+
+from com_bags import SensorReader
+from com_identification.exceptions import WalkError
+from com_identification.walking.kernels import Motion
+from com_model import RobotModel
+from com_model.arrays import Array, Flags
+
+LOAD_CUTOFF = 25.0  # Hz, of the feet's loads for the detection of contacts
+_CUTOFF, _SIGN_CUTOFF = 80.0, 60.0  # Hz
+_UP_CUTOFF = 0.5  # Hz, of the specific force that gives the vertical where nothing else does
+_SIGN_SPEED = 0.05  # rad/s
+_GAP = 3.5  # periods without a sample after which there is a gap
+_MOST_LOST = 0.1  # fraction of the samples
+_LEAST_RATE = 150.0  # Hz
+
+
+@dataclass(frozen=True, eq=False)
+class WalkLog:
+    """A recording, N samples of n joints; the readings are of the same instants."""
+
+    time: Array  # (N,) s
+    position: Array  # (N, n) rad or m
+    velocity: Array | None  # (N, n); None: differences of the positions
+    effort: Array  # (N, n) N m or N; NaN where a joint reports none
+    angular_velocity: Array  # (N, 3) rad/s, IMU axes
+    specific_force: Array  # (N, 3) m/s^2, IMU axes
+    # (N, 3) against gravity, root axes, by the IMU's filter; None: by the specific force. Used for
+    # the points where round feet touch, and nothing else
+    up: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioned:
+    """A recording at equal intervals, filtered without delay."""
+
+    motion: Motion
+    period: float  # s
+    usable: Flags  # (N,) no gap near
+
+
+def condition(log: WalkLog, model: RobotModel, imu_link: str) -> Conditioned:
+    """Resamples, filters and differentiates a recording.
+
+    a_0 = R f - wd x p - w x (w x p), p and R the pose of the IMU in the root link.
+
+    Raises:
+        WalkError: It is too slow, lacks too many samples, or the IMU is not on the trunk.
+    """
+    time, first = np.unique(log.time, return_index=True)
+    period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
+    if 1.0 / period < _LEAST_RATE:
+        raise WalkError(
+            f"joint states come {1.0 / period:.0f} times a second: expected {_LEAST_RATE:g} Hz, "
+            "better 500 Hz. Raise the driver's rate"
+        )
+    grid = np.arange(time[0], time[-1], period)
+    usable, gaps = np.ones(len(grid), dtype=np.bool_), np.flatnonzero(np.diff(time) > _GAP * period)
+    for k in gaps:
+        usable[(grid > time[k] - 0.02) & (grid < time[k + 1] + 0.02)] = False
+    if (lost := 1.0 - len(time) / len(grid)) > _MOST_LOST or usable.mean() < 0.5:
+        raise WalkError(
+            f"{100.0 * max(lost, 0.0):.0f} % of the samples are missing, in {len(gaps)} gaps: "
+            "expected joint states and IMU without gaps. Record on the robot's own disk"
+        )
+    link, bodies = model.link_index(imu_link), model.bodies
+    if bodies.body_of_link[link] != 0:
+        raise WalkError(
+            f"the IMU's link {imu_link!r} moves against the root link {model.root_link!r}: "
+            "expected an IMU on the trunk"
+        )
+
+    def smooth(values: Array) -> Array:
+        columns = [_interpolate(grid, time, column) for column in values[first].T]
+        return low_pass(np.column_stack(columns), _CUTOFF, period)
+
+    def rate(values: Array) -> Array:
+        return np.asarray(np.gradient(values, period, axis=0))
+
+    R, p = bodies.R_body_link[link], bodies.p_body_link[link]
+    q = smooth(log.position)
+    qd = rate(q) if log.velocity is None else smooth(log.velocity)
+    omega, force = smooth(log.angular_velocity) @ R.T, smooth(log.specific_force) @ R.T
+    omega_dot = rate(omega)
+    force = force - np.cross(omega_dot, p) - np.cross(omega, np.cross(omega, p))
+    up = smooth(log.up) if log.up is not None else low_pass(force, _UP_CUTOFF, period)
+    motion = Motion(
+        q=q,
+        qd=qd,
+        qdd=rate(qd),
+        tau=smooth(np.nan_to_num(log.effort)),
+        sign=np.tanh(low_pass(qd, _SIGN_CUTOFF, period) / _SIGN_SPEED),
+        omega=omega,
+        omega_dot=omega_dot,
+        force=force,
+        up=up / np.linalg.norm(up, axis=1, keepdims=True),
+    )
+    return Conditioned(Motion(*(np.ascontiguousarray(v) for v in motion)), period, usable)
+
+
+def _interpolate(grid: Array, time: Array, column: Array) -> Array:
+    known = np.isfinite(column)
+    return np.interp(grid, time[known], column[known]) if known.any() else np.zeros(len(grid))
+
+
+def low_pass(values: Array, cutoff: float, period: float) -> Array:
+    """Filters (N, k) to a frequency (Hz), without delay."""
+    relative = min(2.0 * cutoff * period, 0.8)
+    return np.asarray(sosfiltfilt(butter(2, relative, output="sos"), values, axis=0))
+
+
+def read_walk(reader: SensorReader) -> WalkLog:
+    """Reads a bag with its IMU, whose readings are interpolated to the joint states' stamps.
+
+    Velocities are differences of positions, whatever the message says of them.
+
+    Raises:
+        BagError: It cannot be read, or a topic has nothing.
+    """
+    blocks = list(reader.blocks())
+    times, Q, effort = (
+        np.concatenate([getattr(block, name) for block in blocks])
+        for name in ("joint_times", "Q", "effort")
+    )
+    fields = ("angular_velocity", "linear_acceleration")
+    pairs = [(b.imu, *b.up) for b in blocks if b.imu is not None and b.up and b.imu.batches]
+    parts = [(stamps, *(imu.values(f) for f in fields), up) for imu, stamps, up in pairs]
+    stamps, *readings = (np.concatenate(part) for part in zip(*parts, strict=True))
+    inside = (times >= stamps.min()) & (times <= stamps.max())
+    own, since = (1e-9 * (stamp - times[0]) for stamp in (times[inside], np.sort(stamps)))
+
+    def at_joints(values: Array) -> Array:
+        ordered = values[np.argsort(stamps, kind="stable")]
+        return np.column_stack([np.interp(own, since, column) for column in ordered.T])
+
+    gyro, force, up = (at_joints(values) for values in readings)
+    known = None if reader.without_orientation else up
+    return WalkLog(own, Q[inside], None, effort[inside], gyro, force, known)

@@ -1,0 +1,107 @@
+"""What a walk says of a robot, in words and tables: printed, and as a page."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from com_identification.report.html import bullets, element, page, table
+from com_identification.walking.identify import WalkResult
+from com_identification.walking.inertia import PARAMETERS
+from com_model.arrays import Array
+
+_STAYS, _WEAK = 0.9, 0.5  # posterior over prior standard deviation
+_JOINTS = {  # heading by kind, scale, digits
+    "coulomb": ("Coulomb N m", 1.0, 2),
+    "viscous": ("viscous N m s", 1.0, 3),
+    "armature": ("armature kg m2", 1.0, 4),
+    "gain": ("true / read", 1.0, 3),
+    "torque_bias": ("bias N m", 1.0, 2),
+    "encoder_zero": ("zero deg", 180.0 / np.pi, 2),
+}
+
+
+Section = tuple[str, Sequence[str], Sequence[str], Sequence[Sequence[str]]]
+"""A heading, sentences, and head and rows of a table."""
+
+
+def sections(result: WalkResult) -> tuple[Section, ...]:
+    """The whole report."""
+    return (_summary(result), _gates(result), _bodies(result), _joints(result))
+
+
+def report_page(result: WalkResult) -> str:
+    """As a page."""
+    parts = [element("h1", f"{result.model.name}: identified from walking")]
+    for title, lines, head, rows in sections(result):
+        parts += [element("h2", title), bullets(lines)]
+        parts += [table(head, rows, len(head) - 1)] if rows else []
+    return page(result.model.name, *parts)
+
+
+def _summary(result: WalkResult) -> Section:
+    mass, std = result.total_mass
+    bodies, own = result.model.bodies, result.theta[0]
+    com, C = result.com(result.posture)
+    stds = np.sqrt(np.diag(result.covariance)[:PARAMETERS])
+    how = f"by the weighed mass; torques alone had {100.0 * (1.0 / result.rho - 1.0):+.1f} %"
+    if result.scale.mass is None:
+        how = (
+            f"by a mean gain of the torques of 1 (known to {100.0 * result.rho_std:.1f} %): no "
+            "motion shows the common scale of masses and torques. Weigh the robot: --mass KG"
+        )
+    return (
+        "Result" if result.accepted else "REFUSED: not all required tests passed",
+        [
+            f"total mass {mass:.3f} +- {std:.3f} kg (URDF {result.model.mass:.3f}); scale {how}",
+            f"trunk ({bodies.names[0]}): {own[0]:.3f} +- {2.0 * own[0] * stds[0]:.3f} kg "
+            f"(URDF {bodies.mass[0]:.3f}); CoM {_mm(own[1:4] / own[0])} +- {_mm(stds[7:])} mm "
+            f"(URDF {_mm(bodies.first_moment[0] / bodies.mass[0])})",
+            f"whole robot in the mean posture: CoM {_mm(com)} +- {_mm(np.sqrt(np.diag(C)))} mm",
+            f"{result.fit.dominated} of {len(result.z)} directions of the unknowns are found by "
+            f"{result.seconds:.0f} s of walking; the others stay near the URDF and usual values",
+        ],
+        (),
+        (),
+    )
+
+
+def _gates(result: WalkResult) -> Section:
+    failed = {True: "FAILED", False: "warning"}
+    rows = [
+        (gate.name, "passed" if gate.passed else failed[gate.required], gate.text)
+        for gate in result.gates
+    ]
+    return "Tests", (), ("test", "", "found"), rows
+
+
+def _bodies(result: WalkResult) -> Section:
+    names = np.array(result.model.bodies.names)[result.unknowns.bodies]
+    ratios = result.ratios[: PARAMETERS * len(names)].reshape(-1, PARAMETERS)
+    rows = []
+    for name, own, r in zip(names, result.theta[result.unknowns.bodies], ratios, strict=True):
+        best = min(r[0], r[7:].min())
+        verdict = "stays at the URDF" if best > _STAYS else "weak" if best > _WEAK else "found"
+        text = " ".join(f"{v:.2f}" for v in r[7:])
+        numbers = f"{own[0]:.3f}", _mm(own[1:4] / own[0]), f"{r[0]:.2f}", text
+        rows.append((str(name), *numbers, f"{r[1:7].min():.2f}", verdict))
+    lines = [
+        "ratio: standard deviation after over before the recording; 1: it says nothing. Mass moves "
+        "between a body and its parent unseen: single links may be wrong in a robot that is right"
+    ]
+    head = ("body", "kg", "CoM mm", "ratio kg", "ratio x y z", "ratio inertia", "")
+    return "Bodies", lines, head, rows
+
+
+def _joints(result: WalkResult) -> Section:
+    columns = []
+    for kind, (_, scale, digits) in _JOINTS.items():
+        values = scale * result.unknowns.joints(result.z, kind)
+        stds = scale * result.unknowns.joint_stds(result.covariance, kind)
+        pairs = zip(values, stds, strict=True)
+        columns.append([f"{v:.{digits}f} +- {s:.{digits}f}" for v, s in pairs])
+    rows = list(zip(result.model.joint_names, *columns, strict=True))
+    return "Joints", (), ("joint", *(head for head, _, _ in _JOINTS.values())), rows
+
+
+def _mm(values: Array) -> str:
+    return " ".join(f"{1e3 * v:.1f}" for v in values)

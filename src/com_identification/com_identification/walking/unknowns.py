@@ -1,0 +1,155 @@
+"""The unknowns of a walk, their priors, and how they enter the rows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import block_diag, null_space
+
+from com_identification.walking.inertia import PARAMETERS, theta_jacobian, to_eta, to_theta
+from com_identification.walking.kernels import BODY, IMU
+from com_model import RobotModel
+from com_model.arrays import Array, Flags
+
+GAIN_STD = 0.03
+_MASS, _TRUNK_MASS = 0.10, 0.25  # relative; 25 %: a payload is possible
+_COM, _TRUNK_COM = 0.010, 0.040  # m
+_SHAPE, _TRUNK_SHAPE = 0.15, 0.30  # of the radii of gyration
+_ARMATURE = 0.3  # relative, where the configuration has it
+_FRICTION, _VISCOUS, _BIAS = 0.06, 0.006, 0.04  # of the drive's size: N m, N m s/rad, N m
+_ROTOR = 0.01  # kg m^2 for a drive of 8 N m, where the configuration has none
+_ZERO, _ACCELEROMETER, _MOUNTING = np.deg2rad(0.3), 0.1, np.deg2rad(0.5)
+KINDS = ("armature", "coulomb", "viscous", "gain", "torque_bias", "encoder_zero")
+"""Of the joints, in the order of the columns."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What fixes the common scale of masses and torques, which no motion shows."""
+
+    mass: float | None = None  # kg, of the robot as it walked; None: the mean gain is 1
+    std: float = 0.05  # kg, of the scales
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """z and its prior, and x(z), the coefficients of the columns.
+
+    z = (eta of the bodies with mass; armature, Coulomb, viscous (n each); gains about their mean
+    (n - 1); torque bias, encoder zero (n each); accelerometer bias, mounting (3 each)).
+    The mean of the gains is 1: all coefficients times any number would fit as well.
+    """
+
+    model: RobotModel
+    measured: Flags  # (n,) joints with torques; the others' nuisances stay at the prior
+    mean: Array  # (Z,)
+    std: Array  # (Z,)
+
+    @property
+    def bodies(self) -> Flags:
+        """(B,) bodies with mass."""
+        return np.asarray(self.model.bodies.mass > 0.0)
+
+    @property
+    def _inertial(self) -> int:
+        return PARAMETERS * int(self.bodies.sum())
+
+    @cached_property
+    def _gains(self) -> Array:
+        """(n, n - 1) orthonormal, gains = 1 + this times their unknowns, the mean fixed."""
+        return np.asarray(null_space(self.measured[None, :].astype(float)))
+
+    def joint_slice(self, kind: str) -> slice:
+        """Where the values of a kind are in z."""
+        n, at = self.model.n_joints, self._inertial
+        place = KINDS.index(kind)
+        start = at + place * n - (place > KINDS.index("gain"))
+        return slice(start, start + n - (kind == "gain"))
+
+    def eta(self, z: Array) -> Array:
+        """(K, 10) of the bodies with mass."""
+        return z[: self._inertial].reshape(-1, PARAMETERS)
+
+    def theta(self, z: Array) -> Array:
+        """Standard parameters (B, 10) of all bodies; 0 of those without mass."""
+        result = np.zeros((self.model.bodies.count, BODY))
+        result[self.bodies] = to_theta(self.eta(z))
+        return result
+
+    def joints(self, z: Array, kind: str) -> Array:
+        """Values (n,) of a kind; gains are torque over reading."""
+        values = z[self.joint_slice(kind)]
+        return 1.0 + self._gains @ values if kind == "gain" else values
+
+    def joint_stds(self, covariance: Array, kind: str) -> Array:
+        """Standard deviations (n,) of them."""
+        own = covariance[self.joint_slice(kind), self.joint_slice(kind)]
+        if kind == "gain":
+            own = self._gains @ own @ self._gains.T
+        return np.sqrt(np.maximum(np.diag(own), 0.0))
+
+    def coefficients(self, z: Array) -> Array:
+        """Coefficients x (P,) of the columns."""
+        parts = [self.joints(z, kind) for kind in KINDS]
+        return np.concatenate([self.theta(z).ravel(), *parts, z[-IMU:]])
+
+    def jacobian(self, z: Array) -> Array:
+        """Derivatives of x by z, (P, Z)."""
+        n, B = self.model.n_joints, self.model.bodies.count
+        theta = np.zeros((B, BODY, self._inertial))
+        for i, (b, own) in enumerate(
+            zip(np.flatnonzero(self.bodies), theta_jacobian(self.eta(z)), strict=True)
+        ):
+            theta[b, :, PARAMETERS * i : PARAMETERS * (i + 1)] = own
+        parts = theta.reshape(BODY * B, -1), np.eye(3 * n), self._gains, np.eye(2 * n + IMU)
+        return np.asarray(block_diag(*parts))
+
+    def scaled(self, z: Array, rho: float) -> Array:
+        """All masses, frictions and biases times rho; gains stay relative to their mean."""
+        result = z.copy()
+        result[: self._inertial : PARAMETERS] += 0.5 * np.log(rho)
+        for kind in ("armature", "coulomb", "viscous", "gain", "torque_bias"):
+            result[self.joint_slice(kind)] *= rho
+        return result
+
+    def total_mass(self, z: Array) -> float:
+        """Returns kg."""
+        return float(np.exp(2.0 * self.eta(z)[:, 0]).sum())
+
+    def mass_direction(self, z: Array) -> Array:
+        """Derivative of ln(total mass) by z, (Z,)."""
+        result, m = np.zeros_like(z), np.exp(2.0 * self.eta(z)[:, 0])
+        result[: self._inertial : PARAMETERS] = 2.0 * m / m.sum()
+        return result
+
+
+def make_unknowns(model: RobotModel, armature: Array, load: Array, measured: Flags) -> Unknowns:
+    """Priors about the URDF.
+
+    Args:
+        armature: (n,) kg m^2, of the configuration; 0 where it does not have it.
+        load: (n,) N m, sizes of the drives: larger ones have more friction.
+        measured: (n,) joints with torques.
+    """
+    n, eta = model.n_joints, to_eta(model.bodies)
+    trunk = model.bodies.names[0] == np.array(model.bodies.names)[model.bodies.mass > 0.0]
+    shear = np.exp(eta[:, [1, 1, 2]])  # radii of gyration
+    sizes = np.where(trunk, _TRUNK_SHAPE, _SHAPE)[:, None]
+    mass = np.where(trunk, _TRUNK_MASS, _MASS)[:, None] / 2.0
+    com = np.repeat(np.where(trunk, _TRUNK_COM, _COM)[:, None], 3, axis=1)
+    inertial = np.hstack([mass, np.repeat(sizes, 3, axis=1), sizes * shear, com])
+    rotor = np.where(armature > 0.0, armature, _ROTOR * load / 8.0)
+    rotor_std = rotor * np.where(armature > 0.0, _ARMATURE, 1.0)
+    rest = np.zeros(3 * n - 1 + IMU)
+    mean = [eta.ravel(), rotor, _FRICTION * load, _VISCOUS * load, rest]
+    std = [
+        inertial.ravel(),
+        rotor_std,
+        _FRICTION * load,
+        _VISCOUS * load,
+        np.full(n - 1, GAIN_STD),
+        _BIAS * load,
+        np.full(n, _ZERO),
+        np.repeat([_ACCELEROMETER, _MOUNTING], 3),
+    ]
+    return Unknowns(model, measured, np.concatenate(mean), np.concatenate(std))

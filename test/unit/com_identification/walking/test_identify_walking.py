@@ -1,0 +1,132 @@
+"""Identification from walking: finds what is wrong, and refuses what it cannot use."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from walk_recording import COULOMB, Recorded
+
+from com_identification.commands.walk_identification import report_text
+from com_identification.exceptions import WalkError
+from com_identification.walking import identify
+from com_identification.walking.acceptance import check_loads
+from com_identification.walking.identify import WalkResult
+from com_identification.walking.inertia import corrected_urdf
+from com_identification.walking.report import report_page
+from com_identification.walking.unknowns import Scale
+from com_model import RobotModel
+from com_model.dynamics.kinematics import body_poses
+
+
+def _com(model, q: np.ndarray) -> np.ndarray:
+    R, p = body_poses(model.bodies, q)
+    bodies = model.bodies
+    return (bodies.mass @ p + np.einsum("bij,bj->i", R, bodies.first_moment)) / bodies.mass.sum()
+
+
+def test_finds_a_wrong_trunk_and_says_how_well(recorded: Recorded, result: WalkResult) -> None:
+    assert result.accepted, [gate for gate in result.gates if not gate.passed]
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        q = result.posture + rng.uniform(-0.3, 0.3, len(result.posture))
+        com, C = result.com(q)
+        error = com - _com(recorded.true, q)
+        assert np.linalg.norm(_com(recorded.believed, q) - _com(recorded.true, q)) > 8e-3
+        assert np.linalg.norm(error) < 1.5e-3
+        assert (np.abs(error) < 4.0 * np.sqrt(np.diag(C)) + 1e-5).all()
+    mass, std = result.total_mass
+    assert mass == pytest.approx(recorded.true.mass)
+    assert std == pytest.approx(0.05, rel=0.01)
+    coulomb = result.unknowns.joints(result.z, "coulomb")
+    np.testing.assert_allclose(coulomb, COULOMB, atol=0.15)
+
+
+def test_without_weighing_the_mass_is_known_as_the_mean_gain_is(result: WalkResult) -> None:
+    z, C, rho, _ = identify._scaled(result.unknowns, result.fit, Scale(), 1.0)
+    g = result.unknowns.mass_direction(z)
+    assert rho == 1.0
+    assert 0.03 / np.sqrt(12) <= np.sqrt(g @ C @ g) < 0.02
+
+
+def test_the_report_names_what_stays_at_the_urdf(result: WalkResult) -> None:
+    text = report_text(result)
+    assert "stays at the URDF" in text
+    assert "by the weighed mass" in text
+    assert "held-out torques" in text
+    assert "<table>" in report_page(result)
+
+
+BAD = {
+    "no joint reports a torque": lambda log: {"effort": np.full_like(log.effort, np.nan)},
+    "no joint reports a torque that": lambda log: {"effort": np.zeros_like(log.effort)},
+    "report no torque, or one that never changes: FL_calf_joint": lambda log: {
+        "effort": np.where(np.arange(12) == 2, 1.5, log.effort)
+    },
+    "are in another unit": lambda log: {"effort": 3.0 * log.effort},
+    "have the opposite sign": lambda log: {"effort": -log.effort},
+    "expected a recording of walking": lambda log: {
+        "position": log.position[:1] + 1e-3 * log.position,
+        "velocity": 1e-3 * log.velocity,
+    },
+    "the robot falls": lambda log: {
+        "up": np.where(log.time[:, None] > 26.0, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+    },
+    "of the samples are missing": lambda log: {
+        name: getattr(log, name)[(log.time % 1.0) < 0.7] for name in vars(log)
+    },
+    "s in all: expected": lambda log: {name: getattr(log, name)[:2000] for name in vars(log)},
+    "times a second: expected": lambda log: {name: getattr(log, name)[::4] for name in vars(log)},
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_refuses_what_it_cannot_use(recorded: Recorded, message: str) -> None:
+    with pytest.raises(WalkError, match=message):
+        recorded.identify(**BAD[message](recorded.log))
+
+
+def test_a_robot_that_is_carried_is_named(recorded: Recorded) -> None:
+    effort = recorded.log.effort.copy()
+    effort[2000:2600] *= 0.02
+    with pytest.raises(WalkError, match="carried or hangs"):
+        recorded.identify(effort=effort)
+
+
+def test_a_payload_that_changes_half_way_is_not_accepted(recorded: Recorded) -> None:
+    force = recorded.log.specific_force.copy()
+    force[len(force) // 2 :] *= 1.12  # all inertial forces as of a heavier robot
+    found = recorded.identify(specific_force=force)
+    assert not found.accepted
+    failed = {gate.name for gate in found.gates if not gate.passed}
+    assert failed & {"agreement of first and second half", "tempering", "weighed mass"}
+
+
+def test_an_instant_of_free_fall_is_no_robot_that_is_carried() -> None:
+    up = np.tile([0.0, 0.0, 1.0], (1000, 1))
+    force = 9.81 * up
+    force[500, 2] = 1e-3  # a foot lands elsewhere: its load is off by some newtons
+    loads = 10.0 * force[:, 2:] - 5.0
+    data = SimpleNamespace(motion=SimpleNamespace(force=force, up=up), period=0.002)
+    check_loads([cast(Any, data)], [(loads, loads > 0.0)], 10.0)
+
+
+def _is_a_body(inertia: np.ndarray) -> bool:
+    moments = np.linalg.eigvalsh(inertia)
+    return bool(moments[0] >= 0.0 and moments[2] <= (1.0 + 1e-6) * (moments[0] + moments[1]))
+
+
+def test_the_corrected_urdf_has_the_bodies_that_were_found(
+    recorded: Recorded, result: WalkResult
+) -> None:
+    xml = corrected_urdf(recorded.believed, result.unknowns.eta(result.z))
+    model = RobotModel.from_urdf(xml)
+    bodies, order = model.bodies, ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
+    np.testing.assert_allclose(bodies.mass, result.theta[:, 0])
+    np.testing.assert_allclose(bodies.first_moment, result.theta[:, 1:4], atol=1e-9)
+    # some inertias of the URDF are no body's, and become so
+    inertia = bodies.inertia[:, order[0], order[1]]
+    np.testing.assert_allclose(inertia, result.theta[:, 4:], rtol=1e-2, atol=1e-6)
+    for before, after in zip(recorded.believed.link_inertias, model.link_inertias, strict=True):
+        if _is_a_body(before):
+            assert _is_a_body(after)
