@@ -39,7 +39,6 @@ ALL = (
     "human",
     "bag_identification",
     "walking_identification",
-    "randomisation",
     "health",
     "versus",
     "fleet",

@@ -10,13 +10,11 @@ from com_identification.exceptions import WalkError
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.inertia import corrected_urdf
 from com_identification.walking.log import read_walk
-from com_identification.walking.posterior import Posterior
 from com_identification.walking.report import report_page, sections
 from com_identification.walking.unknowns import Scale
 from com_model.exceptions import ConfigError
 
-POSTERIOR = "posterior.npz"
-NAMES = (REPORT, URDF, POSTERIOR)
+NAMES = (REPORT, URDF)
 
 
 def is_walk(arguments: argparse.Namespace) -> bool:
@@ -64,7 +62,7 @@ def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
         files = {REPORT: report_page(result).encode()}
         if result.accepted:
             urdf = corrected_urdf(robot.model, result.unknowns.eta(result.z))
-            files |= {URDF: urdf.encode(), POSTERIOR: Posterior.of(result).to_bytes()}
+            files[URDF] = urdf.encode()
         for name, content in files.items():
             (out.staging / name).write_bytes(content)
         places = out.publish(tuple(files))
