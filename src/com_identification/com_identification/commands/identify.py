@@ -54,8 +54,7 @@ topic is of std_msgs/String (a text starts a posture of that name, an empty one 
 std_msgs/Bool.
 
 Exit status: 0 done, 1 the files contain too little, their readings cannot be true, or a test of the
-result failed, 2 wrong
-arguments or a file that cannot be read, 3 the results cannot be written.
+result failed, 2 wrong arguments or a file that cannot be read, 3 the results cannot be written.
 """
 
 
