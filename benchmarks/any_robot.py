@@ -38,8 +38,8 @@ from rich.table import Table
 from trot_lab import TrotRun, run_trot
 from walk_scenarios import Robot, fell_at_step, simulate, walk_by, world_for
 
-from com_control.walking.biped import Biped, find_stance
-from com_control.walking.walker import WalkRequest, make_plan
+from com_control.walking.biped import Biped
+from com_control.walking.walker import Walker, WalkRequest
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
 from com_model.setup import RobotSetup, describe, to_yaml
@@ -168,8 +168,9 @@ def walk(model: RobotModel, config: RobotConfig, path: Path) -> str:
         step_height=sizes.step_height,
         step_time=sizes.step_time,
         com_height=sizes.com_height,
+        method="refined",
     )
-    plan = make_plan(request, robot.biped, find_stance(robot.biped, robot.biped.posture))
+    plan = Walker(robot.biped).plan(request, robot.biped.posture).plan
     found = walk_by("refined", robot, plan)
     fell = fell_at_step(found, simulate(world_for(robot, found, "stiff", None), found))
     return "" if fell is None else f"falls at step {fell}"

@@ -74,7 +74,7 @@ def check_path(model: RobotModel, path: JointPath) -> None:
             "lower, or let the CoM be at another height"
         )
     speeds = np.maximum(np.abs(path.qd), _inner_speeds(path))
-    excess = speeds - model.velocity_limits * (1.0 + _ROUNDING)
+    excess = speeds - model.velocity_limits * (1.0 + _ROUNDING) - _ZERO
     i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
     if excess[i, j] > 0.0:
         raise PlanError(

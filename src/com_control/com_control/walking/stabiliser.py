@@ -89,7 +89,8 @@ def ankle_stiffness(biped: Biped, config: RobotConfig) -> Array:
         gains = config.servo.gains(name)
         if gains is None or gains.stiffness is None:
             raise BipedError(
-                f"the configuration gives no servo.stiffness of {name}: the stabiliser needs it"
+                f"the configuration gives no servo.stiffness of {name}: the stabiliser needs it, "
+                "or walk without (stabiliser:=false)"
             )
         found.append(gains.stiffness)
     return np.array(found)
@@ -178,7 +179,8 @@ class Stabiliser:
     def replace(self, plan: WalkPlan, samples: Samples) -> None:
         """Goes on with another plan that is near the present one and has the same feet for now."""
         before, after = self.table, make_table(plan, samples)
-        for new, old in ((after.com, before.com), (after.zmp, before.zmp)):
+        pelvis = (table.R_pelvis.reshape(-1, 9) for table in (after, before))  # nearly the same
+        for new, old in ((after.com, before.com), (after.zmp, before.zmp), pelvis):
             count, first = min(len(new), len(old)), int(self.phase / after.dt)
             since = (np.arange(first, count) - first) * after.dt
             progress = quintic(since / BLEND)[0][:, None]

@@ -40,6 +40,9 @@ class Timing:
         0.0, "m, by which it is inwards of it, towards the other foot", (-1.0, 1.0)
     )
     min_width: float = parameter(0.1, "m, see check_footsteps", (0.0, 10.0))
+    pelvis_roll: float = parameter(
+        0.0, "rad, to which the pelvis would lean with the CoM over a foot; spares hips", (0.0, 0.5)
+    )
 
     def __post_init__(self) -> None:
         check_options(self, PlanError)
@@ -102,7 +105,7 @@ class WalkPlan:
 
     def sample(self, time: ArrayLike) -> Samples:
         """The walk at times (N,) s; it stands before 0 and after its duration."""
-        t = np.clip(as_array("time", time, (None,)), 0.0, self.duration)
+        t, timing = np.clip(as_array("time", time, (None,)), 0.0, self.duration), self.timing
         xy, velocity, acceleration, zmp = self.pendulum.sample(t)
         z, z_speed, z_acceleration = _interpolate(self._corner_times, self._heights, t)
         places, stance = self._feet(t)
@@ -113,14 +116,18 @@ class WalkPlan:
         left, right = (foot.yaw for foot in self.start)
         turns = places[..., 3] - [left, right]
         yaw = left + 0.5 * wrap_angle(right - left) + 0.5 * turns.sum(axis=1)
+        heading = Rotation.from_euler("z", yaw[:, None])
+        between = places[:, 0, :2] - places[:, 1, :2]  # from the right foot to the left
+        off = np.sum((xy - places[..., :2].mean(axis=1)) * between, axis=1)
+        roll = -2.0 * timing.pelvis_roll * off / np.sum(between**2, axis=1)
         return Samples(
             time=t,
-            com=np.column_stack((xy, z + self.timing.com_height)),
+            com=np.column_stack((xy, z + timing.com_height)),
             com_velocity=np.column_stack((velocity, z_speed)),
             com_acceleration=np.column_stack((acceleration, z_acceleration)),
             zmp=np.column_stack((zmp, z)),
             feet=feet,
-            R_pelvis=Rotation.from_euler("z", yaw[:, None]).as_matrix(),
+            R_pelvis=(heading * Rotation.from_euler("x", roll[:, None])).as_matrix(),
             stance=stance,
         )
 

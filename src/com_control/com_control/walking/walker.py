@@ -21,6 +21,7 @@ from com_control.walking.pelvis_map import STALLED, STRETCHED
 from com_control.walking.walk_plan import Samples, Timing, WalkPlan, quintic
 from com_control.walking.zmp import refine
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 
 # exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
 # ccgd: the pelvis is found by the paper's algorithm, in steps of 1 mm.
@@ -29,6 +30,8 @@ HEIGHT_FRACTION = 0.98  # CoM in a walk over its height as the robot stands: kne
 STEP_FRACTION = 0.2  # length of a step over the height of the CoM
 MAX_DURATION = 300.0  # s; a longer walk is given in parts
 LIFT_FRACTION = 0.1  # height of a step over that
+LEANS = (0.0, 0.06, 0.12)  # rad, of the pelvis, tried in turn: Timing.pelvis_roll
+WEAK = "the hips' efforts do not carry the weight on one leg"
 
 
 @dataclass(frozen=True)
@@ -172,11 +175,28 @@ class Walker:
     def plan(self, request: WalkRequest, q: Array) -> Walk:
         """Plans a walk from where the robot stands with joints at q (n,), rad or m.
 
+        With the CoM over one foot the hip is turned inwards by about half the hips' distance over
+        the leg's length, whatever the steps' width. Where its limits of angle or effort do not
+        allow that, the pelvis leans over the standing foot, and the note says so.
+
         Raises:
             PlanError: It cannot be walked; with the reason and the footstep at fault.
         """
         plan = make_plan(request, self.biped, find_stance(self.biped, q))
-        return self.solve(plan, request.method or "exact")
+        reason = WEAK if hips_are_weak(self.biped) else ""
+        problems: list[PlanError] = []
+        for lean in LEANS[bool(reason) :]:
+            timing = replace(plan.timing, pelvis_roll=lean)
+            leaning = WalkPlan(plan.start, plan.steps, timing) if lean else plan
+            try:
+                walk = self.solve(leaning, request.method or "exact")
+            except PlanError as error:
+                problems.append(error)
+                reason = reason or str(error)
+                continue
+            note = f"the pelvis leans by {lean:g} rad over the standing foot; upright {reason}"
+            return replace(walk, note="; ".join(filter(None, (walk.note, note)))) if lean else walk
+        raise problems[0]
 
     def solve(self, plan: WalkPlan, method: str) -> Walk:
         """Finds the joint targets of a plan.
@@ -249,6 +269,16 @@ class Walker:
                 "reach feet and CoM; try the method exact, which gives the reason"
             )
         return self._ik.full(found.q)
+
+
+def hips_are_weak(biped: Biped) -> bool:
+    """Whether the weight at half the hips' distance is beyond the effort of a hip's roll joint."""
+    for leg in biped.legs:
+        roll = int(np.argmax(np.abs(leg.axes[:3] @ leg.R_sole[:, 0])))
+        moment = biped.model.mass * GRAVITY * abs(leg.points[roll] @ leg.R_sole[:, 1])
+        if moment > biped.model.effort_limits[leg.joints[roll]] > 0.0:
+            return True
+    return False
 
 
 def _closing_step(start: Sequence[Footstep], steps: Sequence[Footstep]) -> tuple[Footstep, ...]:

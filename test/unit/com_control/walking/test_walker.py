@@ -10,6 +10,7 @@ from com_control.walking.biped import Biped, find_stance, sole_poses, sole_slip
 from com_control.walking.footsteps import Footstep
 from com_control.walking.joint_path import check_path
 from com_control.walking.walker import Walker, WalkRequest, make_plan
+from com_model import RobotModel
 from com_model.robot_config import WalkingSizes
 
 pytestmark = pytest.mark.slow
@@ -92,6 +93,60 @@ def test_what_is_not_asked_for_is_as_the_configuration_says(robots):
     assert plan.timing.step_time == 1.0
     assert [abs(step.y) for step in plan.steps] == pytest.approx([0.15] * 3)
     assert plan.steps[1].x - plan.steps[0].x == pytest.approx(0.11)
+
+
+def with_hips(itu, inwards=0.6, effort=250.0):
+    """The biped with hips that turn inwards by so many rad only, or have another effort."""
+    biped, oracle = itu[:2]
+    xml, before = biped.model.xml, 'lower="-0.6" upper="0.6" effort="250"'
+    for side, low, up in (("l", -inwards, 0.6), ("r", -0.6, inwards)):
+        start = xml.index(f'<joint name="{side}_hip_roll_joint"')
+        after = f'lower="{low}" upper="{up}" effort="{effort}"'
+        xml = xml[:start] + xml[start:].replace(before, after, 1)
+    model = RobotModel.from_urdf(xml)
+    return Biped.from_config(model, oracle.config)
+
+
+@pytest.mark.parametrize("method", ["exact", "refined"])
+def test_the_pelvis_leans_where_the_hips_do_not_turn_inwards(itu, method):
+    _, oracle, walker, _ = itu
+    request = replace(PAPER, method=method, steps=3)
+    upright = walker.plan(request, walker.biped.posture)
+    hips = [leg.joints[1] for leg in walker.biped.legs]
+    turned = [upright.path.q[:, hips[0]].min(), -upright.path.q[:, hips[1]].max()]
+    biped = with_hips(itu, inwards=-max(turned) - 0.02)
+    with pytest.raises(PlanError, match="hip_roll_joint would be at"):
+        Walker(biped).solve(upright.plan, method)
+    walk = Walker(biped).plan(request, biped.posture)
+    check_path(biped.model, walk.path)
+    assert "the pelvis leans by 0.06 rad over the standing foot; upright the walk" in walk.note
+    assert "hip_roll_joint would be at" in walk.note
+    np.testing.assert_array_equal(walk.samples.zmp, upright.samples.zmp)  # in the soles' middle
+    np.testing.assert_array_equal(walk.samples.feet, upright.samples.feet)
+    for i in range(0, len(walk.path.time), 97):
+        foot = int(np.argmax(walk.samples.stance[i]))
+        com = com_of(biped, oracle, walk.path.q[i], foot, walk.samples.feet[i, foot])
+        np.testing.assert_allclose(com, walk.samples.com[i], atol=2e-9)
+    up = walk.samples.R_pelvis[:, :, 2]
+    assert (up[:, 1] * walk.samples.com[:, 1] >= -1e-9).all(), "towards the standing foot"
+    assert 0.02 < np.abs(up[:, 1]).max() < 0.06
+    assert up[[0, -1], 2] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_pelvis_leans_where_the_hips_are_weak(itu):
+    biped = itu[0]
+    needed = biped.model.mass * 9.80665 * abs(biped.legs[0].points[1][1])
+    for effort, lean in ((1.05 * needed, 0.0), (0.95 * needed, 0.06)):
+        weak = with_hips(itu, effort=effort)
+        walk = Walker(weak).plan(WalkRequest(steps=2), weak.posture)
+        assert walk.plan.timing.pelvis_roll == lean
+        assert ("efforts do not carry" in walk.note) == bool(lean)
+
+
+def test_hips_that_no_lean_helps_are_refused(itu):
+    biped = with_hips(itu, inwards=0.001)
+    with pytest.raises(PlanError, match="hip_roll_joint would be at"):
+        Walker(biped).plan(PAPER, biped.posture)
 
 
 def test_footsteps_in_place_of_numbers(itu):
