@@ -12,7 +12,8 @@ from com_msgs.msg import CenterOfMass, WalkGoal, WalkState
 from com_ros.conversions import point_to_numpy, stamp_to_ns, transform_to_numpy
 
 MEAN, MOST = 0.010, 0.020  # m, of the true CoM's distance to where it is to be
-QUIET = ["rviz:=false", "sesc:=false", "publish_rate_hz:=50", "real_time_factor:=0.0"]
+QUIET = ["rviz:=false", "sesc:=false", "publish_rate_hz:=100", "real_time_factor:=0.0"]
+QUIET += ["rate_hz:=100.0"]
 LOCKSTEP = ["use_sim_time:=true", "lockstep:=true", "input_timeout:=60.0"]
 
 
