@@ -219,7 +219,7 @@ class WalkControl:
             session.refuse(str(walk))
         elif problem and self._asked is self._automatic:
             self._log.warning(f"the walk waits: {problem}")
-            session.postpone()
+            session.refuse("")
             self._autostart, self._ready_since = True, None
         elif self.stale:
             session.refuse(self.stale)

@@ -11,19 +11,7 @@ joints. WalkSession is the state machine of a robot that walks so.
 """
 
 from com_control.exceptions import BipedError, PlanError
-from com_control.walking.biped import Biped, BipedLeg, Stance, find_stance
+from com_control.walking.biped import Biped, find_stance
 from com_control.walking.com_ik import ComIk
-from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps
-from com_control.walking.joint_path import JointPath, WalkJoints, solve_joints
-from com_control.walking.session import Command, State, WalkSession
-from com_control.walking.walk_monitor import (
-    CheckLimits,
-    Reading,
-    SoleZmp,
-    WalkChecks,
-    WalkEstimate,
-    WalkEstimator,
-)
-from com_control.walking.walk_plan import PendulumPath, Timing, WalkPlan
+from com_control.walking.footsteps import Footstep
 from com_control.walking.walker import Walk, Walker, WalkRequest
-from com_control.walking.zmp import RefinedWalk, multi_body_zmp, refine

@@ -10,7 +10,6 @@ from com_control.exceptions import PlanError
 from com_model.arrays import Array
 from com_model.parameters import check_options, parameter
 
-LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
 _MAX_STEPS = 10_000
 MAX_TURN = 0.8  # rad between both feet

@@ -26,13 +26,9 @@ _PEAK = 1.875  # of a quintic's speed over its mean speed
 def plan_approach(
     start: Array, goal: Array, model: RobotModel, min_duration: float, speed_fraction: float
 ) -> JointPath:
-    """Path from one posture to another along straight lines, stationary at both ends.
+    """Path from one posture (n,) to another along straight lines, stationary at both ends.
 
-    Args:
-        start: (n,) rad or m.
-        goal: (n,) rad or m.
-        min_duration: s.
-        speed_fraction: Of each joint's speed limit, at most.
+    It takes min_duration (s) at least, and speed_fraction of each joint's speed limit at most.
 
     Raises:
         PlanError: A joint on the way may not move, or so slowly that it would take too long.

@@ -131,13 +131,9 @@ class WalkSession:
         self.state, self.reason, self.outcome = State.PLANNING, "", None
 
     def refuse(self, reason: str) -> None:
-        """The walk that was expected cannot be."""
+        """The walk that was expected cannot be; reason "": it is to be asked for again later."""
         self.state, self.reason = State.READY, ""
-        self.outcome = Outcome(False, reason, 0)
-
-    def postpone(self) -> None:
-        """The walk that was expected is to be asked for again later."""
-        self.state, self.reason = State.READY, ""
+        self.outcome = Outcome(False, reason, 0) if reason else None
 
     def problem(self, reading: Reading) -> str:
         """Why a walk that was expected may not begin now and how to fix it; "" when it may."""

@@ -233,11 +233,6 @@ class PendulumPath(FrozenArrays):
         When the ZMP rests for T before it first moves, the CoM starts beside it by e^(-w T) of the
         way that lies ahead, 0.1 mm after a second and a half. So it ends, too.
 
-        Args:
-            times: (K,) s, rising; K >= 2.
-            zmp: (K, 2) m.
-            frequency: 1/s.
-
         Raises:
             PlanError: Times do not rise, or a number is not finite.
         """

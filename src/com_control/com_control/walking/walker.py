@@ -221,15 +221,12 @@ class Walker:
         return Walk(plan, samples, clip_to_limits(self.biped.model, path), method, note)
 
     def plan_stop(self, walk: Walk, t: float) -> Walk:
-        """The same walk up to a time, with as few steps after it as a safe stop needs.
+        """The same walk up to a time t (s), with as few steps after it as a safe stop needs.
 
         The robot ends with both feet down, in the middle between them. Of the plans that end after
         the present step, after one more that sets the feet side by side, after the next step, and
         so on, the first is taken that the robot can walk and whose CoM is near that of the
         walk; joints go from one to the other within BLEND, so that nothing jumps.
-
-        Args:
-            t: s of the walk, from which on it may change.
         """
         first, total = walk.step_at(t), len(walk.plan.steps)
         if first < 0:
