@@ -26,17 +26,16 @@ from com_model.compiled import compiled, entry_point
 from com_model.dynamics.tree_kernels import set_poses, tree_of
 from com_model.geometry.vector_kernels import (
     add,
-    add_cross,
+    add_scaled,
     cross,
     dot,
-    set_point,
+    row,
+    set_row,
     sub,
     turned,
     turned_back,
 )
 from com_model.model import RobotModel
-
-ORIGIN = (0.0, 0.0, 0.0)
 
 
 class Robot(NamedTuple):
@@ -94,44 +93,6 @@ def make_links(count: int) -> Links:
     return Links(R, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], mass)
 
 
-@njit
-def _move(robot: Robot, b: int, qd: Array, qdd: Array, links: Links) -> None:
-    """Motion of body b from its parent's."""
-    up, driver, ratio = robot.parent[b], robot.q_index[b], robot.multiplier[b]
-    rate, rise = ratio * qd[driver], ratio * qdd[driver]
-    z, w, dw, a = links.axis[b], links.omega[b], links.omega_dot[b], links.acceleration[b]
-    set_point(links.R[b], ORIGIN, robot.axis[b], z)
-    r = sub(links.p[b], links.p[up])
-    w[:], dw[:], a[:] = links.omega[up], links.omega_dot[up], links.acceleration[up]
-    add_cross(dw, r, 1.0, a)
-    add_cross(w, cross(w, r), 1.0, a)
-    if robot.joint_type[b] == PRISMATIC:
-        add_cross(w, z, 2.0 * rate, a)
-        for i in range(3):
-            a[i] += z[i] * rise
-    else:
-        add_cross(w, z, rate, dw)
-        for i in range(3):
-            w[i] += z[i] * rate
-            dw[i] += z[i] * rise
-
-
-@njit
-def _load(robot: Robot, b: int, links: Links) -> None:
-    """Force and torque that body b's own motion takes, and its first moment."""
-    R, m, inertia = links.R[b], robot.mass[b], robot.inertia[b]
-    w, dw, a, h = links.omega[b], links.omega_dot[b], links.acceleration[b], links.moment[b]
-    set_point(R, ORIGIN, robot.first_moment[b], h)
-    links.mass[b] = m
-    own = turned_back(R, w)  # the body's axes, where its inertia is constant
-    rest = add(turned(inertia, turned_back(R, dw)), cross(own, turned(inertia, own)))
-    set_point(R, cross(h, a), rest, links.torque[b])
-    for i in range(3):
-        links.force[b, i] = m * a[i]
-    add_cross(dw, h, 1.0, links.force[b])
-    add_cross(w, cross(w, h), 1.0, links.force[b])
-
-
 @compiled()
 def newton_euler(
     robot: Robot, q: Array, qd: Array, qdd: Array, root: RootMotion, links: Links, tau: Array
@@ -143,24 +104,45 @@ def newton_euler(
         links: Result; its first force and torque are the wrench on the root.
         tau: (n,) result, N m or N.
     """
-    p, force, torque, moment, mass = links.p, links.force, links.torque, links.moment, links.mass
+    R, p, axis, omega, omega_dot, acceleration, force, torque, moment, mass = links
     tau[:] = 0.0
-    links.R[0], p[0] = np.eye(3), 0.0
-    links.omega[0], links.omega_dot[0], links.acceleration[0] = root
-    set_poses(q, robot, range(1, len(p)), links.R, p)
-    _load(robot, 0, links)
-    for b in range(1, len(p)):
-        _move(robot, b, qd, qdd, links)
-        _load(robot, b, links)
+    R[0], p[0] = np.eye(3), 0.0
+    omega[0], omega_dot[0], acceleration[0] = root
+    set_poses(q, robot, range(1, len(p)), R, p)
+    for b in range(len(p)):
+        up, driver, ratio = max(robot.parent[b], 0), robot.q_index[b], robot.multiplier[b]
+        w, dw, a = row(omega, up), row(omega_dot, up), row(acceleration, up)
+        if b > 0:
+            rate, rise = ratio * qd[driver], ratio * qdd[driver]
+            z, r = turned(R[b], row(robot.axis, b)), sub(row(p, b), row(p, up))
+            slip = cross(w, z)
+            a = add(add(a, cross(dw, r)), cross(w, cross(w, r)))
+            if robot.joint_type[b] == PRISMATIC:
+                a = add_scaled(add_scaled(a, 2.0 * rate, slip), rise, z)
+            else:
+                dw = add_scaled(add_scaled(dw, rate, slip), rise, z)
+                w = add_scaled(w, rate, z)
+            set_row(axis, b, z)
+            set_row(omega, b, w)
+            set_row(omega_dot, b, dw)
+            set_row(acceleration, b, a)
+        m, h = robot.mass[b], turned(R[b], row(robot.first_moment, b))
+        own, I_b = turned_back(R[b], w), robot.inertia[b]  # in the body's axes it is constant
+        rest = add(turned(I_b, turned_back(R[b], dw)), cross(own, turned(I_b, own)))
+        twist = turned(R[b], rest)
+        load = add(cross(dw, h), cross(w, cross(w, h)))
+        set_row(force, b, add_scaled(load, m, a))
+        set_row(torque, b, add(twist, cross(h, a)))
+        set_row(moment, b, h)
+        mass[b] = m
     for b in range(len(p) - 1, 0, -1):
-        up, r = robot.parent[b], sub(p[b], p[robot.parent[b]])
-        load = force[b] if robot.joint_type[b] == PRISMATIC else torque[b]
-        tau[robot.q_index[b]] += robot.multiplier[b] * dot(links.axis[b], load)
-        for i in range(3):
-            force[up, i] += force[b, i]
-            torque[up, i] += torque[b, i]
-            moment[up, i] += moment[b, i] + mass[b] * r[i]
-        add_cross(r, force[b], 1.0, torque[up])
+        up = robot.parent[b]
+        r, f, n = sub(row(p, b), row(p, up)), row(force, b), row(torque, b)
+        load = f if robot.joint_type[b] == PRISMATIC else n
+        tau[robot.q_index[b]] += robot.multiplier[b] * dot(row(axis, b), load)
+        set_row(force, up, add(row(force, up), f))
+        set_row(torque, up, add(add(row(torque, up), n), cross(r, f)))
+        set_row(moment, up, add(row(moment, up), add_scaled(row(moment, b), mass[b], r)))
         mass[up] += mass[b]
 
 

@@ -38,6 +38,24 @@ def sub(a: Vector | Array, b: Vector | Array) -> Vector:
 
 
 @njit
+def add_scaled(a: Vector, scale: float, b: Vector) -> Vector:
+    """Sum a + scale b."""
+    return (a[0] + scale * b[0], a[1] + scale * b[1], a[2] + scale * b[2])
+
+
+@njit
+def row(A: Array, i: int) -> Vector:
+    """Row i of A (N, 3)."""
+    return (A[i, 0], A[i, 1], A[i, 2])
+
+
+@njit
+def set_row(A: Array, i: int, v: Vector) -> None:
+    """Sets row i of A (N, 3)."""
+    A[i, 0], A[i, 1], A[i, 2] = v
+
+
+@njit
 def rotate(axis: Vector, cosine: float, sine: float, v: Vector) -> Vector:
     """Rotates v about a unit axis: c v + s a x v + (1 - c) (a . v) a (Rodrigues)."""
     ax, ay, az = axis

@@ -46,7 +46,7 @@ from com_estimation.trunk.floating_base.filter_types import (
     Settings,
 )
 from com_model.dynamics.inverse_dynamics import Links, RootMotion, make_links, newton_euler
-from com_model.geometry.vector_kernels import add_cross, cross, dot, sub
+from com_model.geometry.vector_kernels import add_cross, cross, dot, row, sub
 
 STICKING = 2.0  # standard deviation of a stationary joint's torque over its Coulomb friction
 SWING_FACTOR = math.sqrt(10.0)  # on the standard deviation of the rows of a leg in the air
@@ -108,23 +108,18 @@ def set_rows(
     set_trunk_columns(motion.omega, motion.omega_dot, motion.specific_force, H)
     for i in range(6):
         noise[i, i] = (averaging * (settings.force_noise if i < 3 else settings.moment_noise)) ** 2
-        residual[i] = 0.0
-        for c in range(TRUNK_STATES):
-            residual[i] -= H[i, c] * x[c]
+    residual[:] = -(H[:, :TRUNK_STATES] * x[:TRUNK_STATES]).sum(axis=1)
     for leg in range(len(model.balls)):
         rows.regular[leg] = _set_leg(leg, motion, model, rows, rows.legs) > SINGULAR
         if not rows.regular[leg]:  # a straight leg: its force is not known at all
             _set_leg(leg, motion, model, rows, rows.legs)
         _add_torque_columns(leg, motion, averaging, model, settings, x, rows)
         _add_link_columns(leg, model, rows)
-        for i in range(6):
-            residual[i] += rows.legs.wrench[leg, i]
+        residual += rows.legs.wrench[leg]
     _add_bias_columns(motion, model, x, rows)
     _add_zero_columns(motion, model, rows)
     _add_mounting_columns(motion, model, x, rows)
-    for i in range(6):
-        for c in range(TRUNK_STATES, STATES):
-            residual[i] -= H[i, c] * x[c]
+    residual -= (H[:, TRUNK_STATES:] * x[TRUNK_STATES:]).sum(axis=1)
     for leg in range(len(model.balls)):
         _set_force(leg, x, rows, forces)
 
@@ -180,11 +175,9 @@ def _set_leg(
         wrench[i], wrench[3 + i] = -links.force[first, i], -links.torque[first, i]
     add_cross(links.p[first], links.force[first], -1.0, wrench[3:6])
     for j in range(3):
-        for i in range(3):
-            A[i, j] = inverse[i, j] if rows.regular[leg] else 0.0
-        A[3, j] = p[1] * A[2, j] - p[2] * A[1, j]
-        A[4, j] = p[2] * A[0, j] - p[0] * A[2, j]
-        A[5, j] = p[0] * A[1, j] - p[1] * A[0, j]
+        column = row(inverse.T, j) if rows.regular[leg] else (0.0, 0.0, 0.0)
+        A[0, j], A[1, j], A[2, j] = column
+        A[3, j], A[4, j], A[5, j] = cross(p, column)
         q = model.leg_joints[leg, j]
         e[j] = motion.tau[q] - rows.torque[q] - model.armature[q] * motion.qdd[q]
         for i in range(6):
@@ -213,8 +206,8 @@ def _add_torque_columns(
         columns[COULOMB + state] = direction
         columns[VISCOUS + state] = motion.qd[q]
         columns[ROTOR + state] = motion.qdd[q]
-        for i in range(6):
-            for c in range(GAIN + state, ZERO, LEG_JOINTS):
+        for c in range(GAIN + state, ZERO, LEG_JOINTS):
+            for i in range(6):
                 H[i, c] = -A[i, j] * columns[c]
         std = averaging * (settings.torque_floor + settings.torque_relative * abs(tau))
         # The friction of a stationary joint may act either way.
@@ -245,20 +238,17 @@ def _add_link_columns(leg: int, model: FilterModel, rows: Rows) -> None:
         force[:], moment[:] = links.force[own], links.torque[own]
         if k < 2:
             following = model.leg_bodies[leg, k + 1]
-            for i in range(3):
-                force[i] -= links.force[following, i]
-                moment[i] -= links.torque[following, i]
+            force -= links.force[following]
+            moment -= links.torque[following]
             arm = sub(links.p[following], links.p[own])
             add_cross(arm, links.force[following], -1.0, moment)
         add_cross(links.p[own], force, 1.0, moment)  # about the root's origin
-        for i in range(3):
-            H[i, column], H[3 + i, column] = force[i], moment[i]
+        H[:3, column], H[3:, column] = force, moment
         for j in range(k + 1):
             joint = model.leg_bodies[leg, j]
             torque = dot(links.axis[joint], sub(moment, cross(links.p[joint], force)))
             rows.joint_rows[leg, j, column] = torque
-            for i in range(6):
-                H[i, column] -= A[i, j] * torque
+            H[:, column] -= torque * A[:, j]
 
 
 @njit
@@ -356,11 +346,8 @@ def _add_zero_columns(motion: FilteredMotion, model: FilterModel, rows: Rows) ->
 def _add_difference(leg: int, column: int, scale: float, rows: Rows) -> None:
     """Adds to a column what has changed in a leg."""
     legs, changed = rows.legs, rows.changed
-    for i in range(6):
-        rows.H[i, column] += scale * (changed.wrench[leg, i] - legs.wrench[leg, i])
-    for j in range(3):
-        difference = changed.residual[leg, j] - legs.residual[leg, j]
-        rows.joint_rows[leg, j, column] = scale * difference
+    rows.H[:, column] += scale * (changed.wrench[leg] - legs.wrench[leg])
+    rows.joint_rows[leg, :, column] = scale * (changed.residual[leg] - legs.residual[leg])
 
 
 @njit
@@ -371,19 +358,17 @@ def _add_mounting_columns(motion: FilteredMotion, model: FilterModel, x: Array, 
     for state in range(TILT, DELAY + 1):
         for i in range(3):
             axis[i] = 1.0 if TILT + i == state else 0.0
-        for row, v in enumerate(measured):
-            for i in range(3):
-                kept[row, i] = v[i]
-                v[i] += _STEP * motion.rates[row, i] if state == DELAY else 0.0
-            add_cross(axis, kept[row], _STEP, v)
+        for k, v in enumerate(measured):
+            kept[k] = v
+            if state == DELAY:
+                v += _STEP * motion.rates[k]
+            add_cross(axis, kept[k], _STEP, v)
         _pass(motion, model, rows)
         for leg in range(len(model.balls)):
             _set_leg(leg, motion, model, rows, rows.changed)
             _add_difference(leg, state, -1.0 / _STEP, rows)
         set_trunk_columns(motion.omega, motion.omega_dot, motion.specific_force, trunk)
-        for i in range(6):
-            for c in range(TRUNK_STATES):
-                rows.H[i, state] += (trunk[i, c] - rows.H[i, c]) * x[c] / _STEP
-        for row, v in enumerate(measured):
-            for i in range(3):
-                v[i] = kept[row, i]
+        change = (trunk - rows.H[:, :TRUNK_STATES]) * x[:TRUNK_STATES]
+        rows.H[:, state] += change.sum(axis=1) / _STEP
+        for k, v in enumerate(measured):
+            v[:] = kept[k]
