@@ -25,7 +25,7 @@ from com_model import Foot, RobotModel, Sesc, SupportPolygon, UnknownNameError
 from com_model.arrays import Array, Flags, as_array
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import Frames, LinkFrames, set_link_poses
-from com_model.geometry.vector_kernels import dot
+from com_model.geometry.vector_kernels import dot, turned
 from com_model.sesc.kernels import find_jacobian, keep_root
 from com_model.sesc.sesc import pack
 
@@ -266,15 +266,9 @@ def observe(
 ) -> int:
     """CoM, Jacobian and velocity, gravity, ground, projection and margin; see ComObserver.
 
-    With R the rotation from the IMU's axes to the root's, gravity is -R R_world_imu^T e_z.
-
-    Args:
-        q: (n,) rad or m.
-        qd: (n,) rad/s or m/s.
-        results: set; what is not known is NaN.
-
-    Returns:
-        UNKNOWN, ROOT or FEET: the ground. Or why there is none: LIFTED, TILTED, NOT_FINITE.
+    With R the rotation from the IMU's axes to the root's, gravity is -R R_world_imu^T e_z. Sets the
+    results of q (n,) and qd (n,), NaN where not known, and gives the ground, UNKNOWN, ROOT or FEET,
+    or why there is none: LIFTED, TILTED, NOT_FINITE.
     """
     chain, frames, feet = body
     vectors, contact, count = results.vectors, results.contact, feet.sole.size
@@ -286,25 +280,20 @@ def observe(
     keep_root(chain)
     find_jacobian(q, chain, com, results.jacobian)
     if np.isfinite(qd.sum()):
-        for i in range(3):
-            vectors[1, i] = 0.0
-            for j in range(q.size):
-                vectors[1, i] += results.jacobian[i, j] * qd[j]
+        vectors[1] = results.jacobian @ qd
     R, p = np.empty((frames.body.size, 3, 3)), np.empty((frames.body.size, 3))
     set_link_poses(q, frames, R, p)
     measured = given.R_world_imu[2]
     known = given.level or measured[0] == measured[0]
     down = np.array((0.0, 0.0, -1.0))
     if known and not given.level:
-        for i in range(3):
-            down[i] = -dot(R[-1, i], measured)
-            gravity[i] = down[i]
+        up = turned(R[-1], measured)
+        down[0], down[1], down[2] = -up[0], -up[1], -up[2]
+        gravity[:] = down
     if count == 0:
         if not known:
             return UNKNOWN
-        height = dot(down, com)
-        for i in range(3):
-            gravity[i], projection[i] = down[i], com[i] - height * down[i]
+        gravity[:], projection[:] = down, com - dot(down, com) * down
         return ROOT
     stance = Stance(contact, results.points, normal)
     touching = stand(R, p, -down, given.forces, feet, thresholds, stance)
@@ -313,12 +302,10 @@ def observe(
     if not known:
         return UNKNOWN
     if given.level:
-        for i in range(3):
-            down[i] = -normal[i]
+        down[:] = -normal
     if not -dot(down, normal) >= STEEPEST:  # also when gravity is NaN
         return TILTED
     vectors[5, 0] = fall(results.points[:touching], normal, down, com, projection)
     vectors[5, 1] = touching
-    for i in range(3):
-        gravity[i] = down[i]
+    gravity[:] = down
     return FEET

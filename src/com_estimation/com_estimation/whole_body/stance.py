@@ -10,7 +10,7 @@ from com_model import Foot
 from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled
 from com_model.geometry.hull_kernels import set_hull, signed_distance
-from com_model.geometry.vector_kernels import cross, dot, sub
+from com_model.geometry.vector_kernels import cross, dot, set_point, sub, turned
 
 FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane
 
@@ -84,12 +84,10 @@ def stand(
     contact, touch, normal = stance
     placed = Placed(np.empty((feet.owner.size, 3)), np.empty((feet.sole.size, 3)), feet)
     for f in range(feet.sole.size):
-        for i in range(3):
-            placed.upright[f, i] = R[feet.sole[f], i, 2]
+        placed.upright[f] = R[feet.sole[f], :, 2]
     for n in range(feet.owner.size):
         f = feet.sole[feet.owner[n]]
-        for i in range(3):
-            placed.points[n, i] = p[f, i] + dot(R[f, i], feet.offset[n])
+        set_point(R[f], p[f], feet.offset[n], placed.points[n])
     if forces.shape[0] > 0:
         mark_loaded(R, placed, forces, thresholds.force, contact)
     else:
@@ -111,9 +109,7 @@ def mark_loaded(R: Array, placed: Placed, forces: Array, threshold: float, conta
     for f in range(contact.size):
         pressing = np.sqrt(dot(forces[f], forces[f]))
         if placed.feet.is_sole[f]:
-            pressing = 0.0
-            for i in range(3):
-                pressing += placed.upright[f, i] * dot(R[placed.feet.sensor[f], i], forces[f])
+            pressing = dot(placed.upright[f], turned(R[placed.feet.sensor[f]], forces[f]))
         contact[f] = pressing >= threshold
 
 
@@ -121,8 +117,7 @@ def mark_loaded(R: Array, placed: Placed, forces: Array, threshold: float, conta
 def mark_touching(placed: Placed, normal: Array, tolerance: float, contact: Flags) -> None:
     """Marks feet whose lowest point is within the tolerance of the lowest of all."""
     limit = lowest_height(placed, normal) + tolerance
-    for f in range(contact.size):
-        contact[f] = False
+    contact[:] = False
     for n in range(len(placed.points)):
         if dot(placed.points[n], normal) - placed.feet.radius[n] <= limit:
             contact[placed.feet.owner[n]] = True
@@ -147,15 +142,13 @@ def find_support(placed: Placed, up: Array, tolerance: float, normal: Array) -> 
     points, owner, is_sole = placed.points, placed.feet.owner, placed.feet.is_sole
     best, flat = -2.0, False
     tried = np.empty(3)
-    for i in range(3):
-        normal[i] = up[i]
+    normal[:] = up
     for a in range(owner.size):
         if is_sole[owner[a]]:
             flat = True
             if a > 0 and owner[a - 1] == owner[a]:
                 continue
-            for i in range(3):
-                tried[i] = placed.upright[owner[a], i]
+            tried[:] = placed.upright[owner[a]]
             best = try_support(placed, up, tolerance, a, tried, best, normal)
     if flat:
         return
@@ -164,8 +157,7 @@ def find_support(placed: Placed, up: Array, tolerance: float, normal: Array) -> 
             for c in range(b + 1, owner.size):
                 size = set_area(points, a, b, c, up, tried)
                 if size > FLATTEST:
-                    for i in range(3):
-                        tried[i] /= size
+                    tried /= size
                     best = try_support(placed, up, tolerance, a, tried, best, normal)
 
 
@@ -181,8 +173,7 @@ def try_support(
     own = dot(placed.points[a], tried) - placed.feet.radius[a]
     if nearness <= best or lowest_height(placed, tried) < own - tolerance:
         return best
-    for i in range(3):
-        normal[i] = tried[i]
+    normal[:] = tried
     return nearness
 
 
@@ -192,9 +183,9 @@ def set_area(points: Array, a: int, b: int, c: int, up: Array, area: Array) -> f
 
     It points to the side of up; gives its length.
     """
-    x, y, z = cross(sub(points[b], points[a]), sub(points[c], points[a]))
-    side = -1.0 if x * up[0] + y * up[1] + z * up[2] < 0.0 else 1.0
-    area[0], area[1], area[2] = side * x, side * y, side * z
+    n = cross(sub(points[b], points[a]), sub(points[c], points[a]))
+    side = -1.0 if dot(n, up) < 0.0 else 1.0
+    area[0], area[1], area[2] = side * n[0], side * n[1], side * n[2]
     return np.sqrt(dot(area, area))
 
 
@@ -206,20 +197,17 @@ def find_normal(placed: Placed, contact: Flags, up: Array, normal: Array) -> Non
     weighted by area; `up` where there is neither.
     """
     owner, area = placed.feet.owner, np.empty(3)
-    for i in range(3):
-        normal[i] = 0.0
+    normal[:] = 0.0
     for f in range(contact.size):
         if placed.feet.is_sole[f] and contact[f]:
-            for i in range(3):
-                normal[i] += placed.upright[f, i]
+            normal += placed.upright[f]
     if dot(normal, normal) == 0.0:
         for a in range(owner.size):
             for b in range(a + 1, owner.size):
                 for c in range(b + 1, owner.size):
                     if contact[owner[a]] and contact[owner[b]] and contact[owner[c]]:
                         set_area(placed.points, a, b, c, up, area)
-                        for i in range(3):
-                            normal[i] += area[i]
+                        normal += area
     size = np.sqrt(dot(normal, normal))
     for i in range(3):
         normal[i] = normal[i] / size if size > FLATTEST else up[i]
@@ -230,19 +218,12 @@ def find_normal(placed: Placed, contact: Flags, up: Array, normal: Array) -> Non
 def fall(touch: Array, normal: Array, gravity: Array, com: Array, projection: Array) -> float:
     """Where the CoM falls onto the ground; the signed margin in the support polygon, m.
 
-    Args:
-        touch: (m, 3) m, contact points, at least one.
-        normal: (3,) unit normal of the ground, which goes through their mean.
-        gravity: (3,) unit direction, not along the ground.
-        com: (3,) m; NaN makes the margin NaN, which is positive inside.
-        projection: (3,), set to its projection, m.
+    The ground, with the unit normal (3,), goes through the mean of the contact points touch (m, 3)
+    m, at least one; gravity (3,) is a unit direction, not along the ground. Sets the projection
+    (3,) m of com (3,) m; NaN makes the margin NaN, which is positive inside.
     """
     m = touch.shape[0]
-    origin = np.zeros(3)
-    for n in range(m):
-        for i in range(3):
-            origin[i] += touch[n, i] / m
-    x, y = np.empty(3), np.empty(3)
+    origin, x, y = touch.sum(axis=0) / m, np.empty(3), np.empty(3)
     set_axes(normal, x, y)
     flat = np.empty((m, 2))
     point = np.empty(3)
@@ -250,8 +231,7 @@ def fall(touch: Array, normal: Array, gravity: Array, com: Array, projection: Ar
         drop(touch[n], origin, normal, gravity, point)
         flat[n, 0], flat[n, 1] = dot(point, x), dot(point, y)
     drop(com, origin, normal, gravity, point)
-    for i in range(3):
-        projection[i] = origin[i] + point[i]
+    projection[:] = origin + point
     corners = np.empty((2 * m + 1, 2))
     k = set_hull(flat, corners)
     return signed_distance(corners, k, dot(point, x), dot(point, y))
