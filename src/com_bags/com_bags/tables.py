@@ -39,12 +39,9 @@ def is_table(path: str | Path) -> bool:
 
 
 def read_table(path: str | Path) -> Table:
-    """Reads a table.
+    """Reads a table; a TableError says why it cannot, and what to do.
 
     Of arrays with two dimensions (rows, k) each column is one of the table, named like q[0].
-
-    Raises:
-        TableError: It cannot be read, is damaged or too large; says what to do.
     """
     file = Path(path)
     reader = _READERS.get(file.suffix.lower())

@@ -107,8 +107,7 @@ class CommandGuard:
     def change_clock(self, jump: float) -> None:
         """Goes on by another clock, where commands were sent only to hold until it begins again.
 
-        Args:
-            jump: s, by which the clock has jumped; 0: it has started.
+        The clock has jumped by so many s; 0: it has started.
         """
         self.stop_by_clock(jump)
         self._time = -np.inf
@@ -131,16 +130,10 @@ class CommandGuard:
 
     # --- what the joints report ----------------------------------------------------------------
     def measure(self, time: float, measured: Array) -> str:
-        """Takes in where the joints are; a problem stops the guard if commands were sent before.
+        """Takes in where the joints are, (n,) rad or m, at a time, s; gives what is wrong, or "".
 
-        A time that goes back is that of another clock: what was sent by the old one is forgotten.
-
-        Args:
-            time: s, of the measurement.
-            measured: (n,) rad or m.
-
-        Returns:
-            What is wrong and how to fix it; "" when nothing is.
+        A problem, which comes with how to fix it, stops the guard if commands were sent before. A
+        time that goes back is that of another clock: what was sent by the old one is forgotten.
         """
         if time < self._time:
             self.change_clock(0.0)
@@ -246,21 +239,13 @@ class CommandGuard:
         velocities: Array,
         driven: NDArray[np.bool_] | None = None,
     ) -> tuple[Array, Array]:
-        """Makes of commands what may be sent; what comes later replaces what was sent before.
+        """Makes of commands (m, n), and their velocities, what may be sent; it replaces what was.
 
+        They are due (m,) s, rising, of the driven joints (n,), by default all; others may be NaN.
         Positions are clipped to their limits and follow each other no faster than the velocity
         limits allow. Where a command is not finite, or would have to be changed by more than JUMP
-        and following_error, the guard stops. It then answers every call with the last position
-        that was right, until restart().
-
-        Args:
-            due: (m,) s, rising: when the drives are to be there.
-            positions: (m, n) rad or m.
-            velocities: (m, n) rad/s or m/s.
-            driven: (n,) joints that are commanded; default: all. The others may be NaN.
-
-        Returns:
-            Positions and velocities, (m, n).
+        and following_error, the guard stops. It then answers every call with the last position that
+        was right, until restart().
         """
         driven = np.ones(len(self._names), dtype=bool) if driven is None else driven
         before, spans = self._sent_before(due)

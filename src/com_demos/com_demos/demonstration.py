@@ -121,10 +121,8 @@ Monitor = TypeVar("Monitor", bound=ListeningNode)
 class DemoParser(argparse.ArgumentParser):
     """The options that all demos have: --robot, --config, --output, for simulated time --speed.
 
-    Args:
-        description: what it does; its first paragraph counts.
-        robot: the default.
-        speed: simulated over wall time, by default; None without that option.
+    Of the description the first paragraph counts; robot and speed, simulated over wall time, are
+    defaults, None: without that option.
     """
 
     def __init__(

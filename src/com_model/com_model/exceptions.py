@@ -53,9 +53,8 @@ class GeometryError(ComModelError):
 class ConfigError(ComModelError):
     """A robot configuration is unreadable, incomplete or does not fit the robot.
 
-    Attributes:
-        source: The file, or "robot configuration" where it came from a dictionary.
-        key: Path of the key at fault, e.g. "feet.l_sole.side"; empty for the whole file.
+    The source is its file, or "robot configuration" of a dictionary; the key is the path of the one
+    at fault, e.g. "feet.l_sole.side"; empty for the whole file.
     """
 
     def __init__(self, message: str, source: str = "robot configuration", key: str = "") -> None:

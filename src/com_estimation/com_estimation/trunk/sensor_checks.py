@@ -288,9 +288,8 @@ class ImuCheck:
     ) -> tuple[Trust, Problem | None]:
         """Looks at a sample: (3,) rad/s, (3,) m/s^2, NaN where not known; is the orientation known.
 
-        Returns:
-            How much of the reading may be used, and what is wrong. A sample or two without
-            a reading are no problem.
+        Gives how much of the reading may be used, and what is wrong. A sample or two without a
+        reading are no problem.
         """
         self._first = time if math.isnan(self._first) else self._first
         total = math.fsum((*gyro.tolist(), *accelerometer.tolist()))

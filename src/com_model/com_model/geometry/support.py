@@ -76,11 +76,9 @@ class SupportPolygon(FrozenArrays):
     ) -> "SupportPolygon":
         """Builds the polygon of f soles that stand on the ground; see from_points.
 
-        Args:
-            R: (f, 3, 3) orientations of the sole frames, z out of the ground.
-            p: (f, 3) m, origins of the sole frames, on the soles.
-            corners: Per sole (k, 2) m, corners in the x and y of its frame; empty for a point foot.
-            normal: (3,) direction out of the ground; the mean of the soles' z by default.
+        R (f, 3, 3) and p (f, 3) m are the poses of the sole frames, z out of the ground, corners
+        those of each, (k, 2) m in its x and y, empty for a point foot. The normal (3,) out of the
+        ground is the mean of the soles' z by default.
         """
         R, p = as_array("R", R, (None, 3, 3)), as_array("p", p, (None, 3))
         if not len(R) == len(p) == len(corners):

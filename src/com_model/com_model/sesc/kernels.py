@@ -255,12 +255,9 @@ def find_jacobian(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
 
 @compiled()
 def com_of_one(q: Array, robot: Array, com: Array) -> None:
-    """Computes the centre of mass in the root's frame.
+    """Sets com (3,) m to the centre of mass in the root's frame at q (n,) rad or m.
 
-    Args:
-        q: (n,) joint positions, rad or m.
-        robot: (ROWS, B rounded up to a multiple of 8); the last rows are overwritten.
-        com: (3,) m, set to the centre of mass.
+    The last rows of the robot (ROWS, B rounded up to a multiple of 8) are overwritten.
     """
     keep_root(robot)
     find_com(q, robot, com)
@@ -268,11 +265,10 @@ def com_of_one(q: Array, robot: Array, com: Array) -> None:
 
 @compiled()
 def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
-    """Computes the centre of mass, as com_of_one, and its Jacobian in the root's frame.
+    """Computes com_of_one and its Jacobian in the root's frame.
 
-    Args:
-        jacobian: (3, n) for the joints alone, or (3, 6 + n) with the root's linear and angular
-            velocity first; set.
+    It is (3, n) for the joints alone, or (3, 6 + n) with the root's linear and angular velocity
+    first.
     """
     keep_root(robot)
     find_jacobian(q, robot, com, jacobian)

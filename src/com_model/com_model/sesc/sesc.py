@@ -132,12 +132,8 @@ class Sesc:
     ) -> Array:
         """Computes the velocity of the centre of mass, v + w x (CoM - p_root) + J qd.
 
-        All vectors are in world axes, (3,) m/s and rad/s.
-
-        Args:
-            qd: (n,) joint velocities, rad/s or m/s.
-            v_world_root: Velocity of the root's origin; zero by default.
-            w_world_root: Its angular velocity; zero by default.
+        Joints move by qd (n,) rad/s or m/s, the root's origin by v_world_root (3,) m/s, zero by
+        default, turning by w_world_root (3,) rad/s; all vectors are in world axes.
         """
         rates = np.zeros(6 + self.model.n_joints)
         rates[6:] = self.model.check_q(qd, "qd")

@@ -22,12 +22,8 @@ _COM = "com_msgs/msg/CenterOfMass"
 class BagWriter:
     """Writes a bag of joint_states, imu, the feet's wrenches and ground_truth/com.
 
-    Use as a context manager.
-
-    Args:
-        path: Folder to make.
-        start_ns: Time of the simulation's start, ns.
-        storage: One of STORAGES.
+    Use as a context manager. The path is of a folder to make, in one of STORAGES; the simulation
+    starts at start_ns.
     """
 
     def __init__(
