@@ -16,8 +16,8 @@ from identification_sagittal import part_rows
 from identification_scenario import GRAVITY, NOISE, SAMPLES, Array, Scenario
 
 from com_identification.regression.observations import ObservationModel
-from com_identification.regression.posterior import whiten
 from com_identification.regression.postures import SensorPrediction
+from com_identification.regression.rows import whiten
 from com_identification.regression.statics import Statics, prediction_rows
 from com_identification.settings import PlanOptions
 

@@ -23,9 +23,9 @@ import numpy as np
 from com_identification.planning.feasible import Entry, FeasiblePostures
 from com_identification.regression.identify import Progress
 from com_identification.regression.observations import ObservationModel
-from com_identification.regression.posterior import WhitenedParameters, whiten
 from com_identification.regression.postures import Posture, SensorPrediction
-from com_identification.regression.priors import BodyPriors, body_priors
+from com_identification.regression.priors import BodyPriors, WhitenedParameters, body_priors
+from com_identification.regression.rows import whiten
 from com_identification.regression.statics import prediction_rows
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel

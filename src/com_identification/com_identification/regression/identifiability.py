@@ -29,16 +29,6 @@ _SHOWN = 3  # parts of a combination that are listed
 Candidate = tuple[str, Array]  # words, (4 B,) direction of the parameters
 
 
-def stack_root(matrices: Iterable[Array], columns: int) -> Array:
-    """Reduces stacked rows to the triangle that has the same information, (<= U, U)."""
-    root = np.zeros((0, columns))
-    for matrix in matrices:
-        root = np.vstack((root, matrix))
-        if len(root) > 4 * columns:
-            root = np.asarray(np.linalg.qr(root, mode="r"))
-    return root
-
-
 def examine(
     statics: Statics, root: Array, factor: Array, informed: int, Q: Array, up: Array
 ) -> "Identifiability":

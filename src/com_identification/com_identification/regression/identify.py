@@ -12,17 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from com_identification.exceptions import IdentificationError, PostureError
-from com_identification.regression.identifiability import (
-    Identifiability,
-    examine,
-    redundancy,
-    stack_root,
-)
+from com_identification.regression.identifiability import Identifiability, examine, redundancy
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.posterior import (
+    BODIES,
     Posterior,
-    Rows,
-    WhitenedParameters,
     adapt,
     bound,
     condition,
@@ -36,7 +30,8 @@ from com_identification.regression.posterior import (
     tempering,
 )
 from com_identification.regression.postures import Posture
-from com_identification.regression.priors import BodyPriors, body_priors
+from com_identification.regression.priors import BodyPriors, WhitenedParameters, body_priors
+from com_identification.regression.rows import Rows
 from com_identification.regression.statics import prediction_rows
 from com_identification.settings import FitSettings, IdentificationSettings
 from com_model import Foot, RobotModel
@@ -82,7 +77,7 @@ def fit_postures(
         found = reweight(rows, prior_posterior(rows))
         before = x
         x, _ = bound(found.x, found.covariance, whitened)
-        e, _ = sensor_errors(observations, rows, found)
+        e, _ = sensor_errors(observations, found)
         if np.abs(x - before).max() < _CONVERGED * max(1.0, np.abs(x).max()):
             break
     progress(FITTED * _ROUNDS / (_ROUNDS + 2), "how large the errors of the sensors are")
@@ -95,7 +90,7 @@ def fit_postures(
     cause = _cause(observations, rows, plain, checked[0] > checked[1])
     found = reweight(rows, adapt(rows, found))
     x, at_bound = bound(found.x, found.covariance, whitened)
-    e, stds = sensor_errors(observations, rows, found)
+    e, stds = sensor_errors(observations, found)
     target = _target(observations, whitened, postures, x)
     factor = tempering(rows, found, target)
     covariance = scale_noise(found.covariance, factor)
@@ -118,15 +113,13 @@ def _rows(
     return Rows.stack(linear, whitened, observations.errors, x, e)
 
 
-def sensor_errors(
-    observations: ObservationModel, rows: Rows, found: Posterior
-) -> tuple[Array, Array]:
+def sensor_errors(observations: ObservationModel, found: Posterior) -> tuple[Array, Array]:
     """Returns constant errors of the sensors and their standard deviations, (S,) each."""
-    errors, (values, stds) = observations.errors, found.errors(rows)
+    errors = observations.errors
     both = np.zeros((2, errors.count))
-    for kind in values:
+    for kind, values in found.errors.items():
         part = errors.kinds[kind]
-        both[:, part] = errors.stds[part] * [values[kind], stds[kind]]
+        both[:, part] = errors.stds[part] * [values, found.stds[kind]]
     return both[0], both[1]
 
 
@@ -148,7 +141,7 @@ def _target(
 
 def _cause(observations: ObservationModel, rows: Rows, found: Posterior, alarm: bool) -> str:
     """The likeliest cause of errors larger than the priors, in words; empty where there is none."""
-    gross = gross_error(rows, found)
+    gross = gross_error(found)
     if gross is not None:
         kind, ratio, place = gross
         index = observations.errors.kinds[kind].start + place
@@ -157,7 +150,7 @@ def _cause(observations: ObservationModel, rows: Rows, found: Posterior, alarm: 
     if not alarm:
         return ""
     kind, ratio = likeliest_cause(rows, found)
-    if kind == "bodies":
+    if kind == BODIES:
         return f"masses and centres of mass, about {ratio:.0f} times as wrong as prior.* says"
     return f"{_CAUSES[kind]}, about {ratio:.0f} times as large as sensors.* says"
 
@@ -304,9 +297,9 @@ def identify(
     informed = int(np.sum(np.linalg.eigvalsh(fit.posterior.covariance) < 0.5))
     Q = np.array([posture.q for posture in postures])
     up = np.array([observations.up_direction(posture) for posture in postures])
-    root = stack_root([fit.posterior.root], whitened.count)
+    root = fit.posterior.root()
     found = examine(observations.statics, root, whitened.factor, informed, Q, up)
-    by_noise = stack_root(fit.rows.noise_roots(), whitened.count)
+    by_noise = fit.rows.by_white_noise()
     warning = redundancy(observations.statics, by_noise, whitened.factor, Q)
     left_out = _held_out(observations, whitened, postures, fit, settings.fit.folds, progress)
     progress(1.0, "done")
@@ -336,11 +329,11 @@ def _held_out(
     folds = min(folds, len(postures))
     if folds < 2:
         return gaps
-    for fold, rows, found in held_out(fit.rows, fit.posterior, folds):
+    for fold, found in enumerate(held_out(fit.rows, fit.posterior, folds)):
         done = _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds
         progress(done, f"predicting postures left out, part {fold + 1} of {folds}")
         x, _ = bound(found.x, found.covariance, whitened)
-        values = whitened.values(x), sensor_errors(observations, rows, found)[0]
+        values = whitened.values(x), sensor_errors(observations, found)[0]
         gaps[fold::folds] = _com_errors(observations, postures[fold::folds], values)
     return gaps
 

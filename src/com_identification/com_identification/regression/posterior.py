@@ -7,27 +7,25 @@ structure, the rows of all postures are
 
 N_c is the covariance that the priors give error class c: E_c E_c^T of constant errors, that of a
 random walk over the postures for drift, block-diagonal for what is new in each posture; R is the
-readings' white noise. The size of N is the number of rows, whatever number of errors there are.
-The scales l_c are adapted to the data (a step of expectation maximisation, shrunk to 1 and held
-within 1/4 and 9), and postures that nothing explains get a larger R.
+readings' white noise. What is not constant is taken out posture by posture, by a Kalman filter of
+the drift (rows.py): time and memory grow with the number of postures. The scales l_c are adapted to
+the data (a step of expectation maximisation, shrunk to 1 and held within 1/4 and 9), and postures
+that nothing explains get a larger R.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from com_identification.exceptions import IdentificationError
-from com_identification.regression.observations import Observation
-from com_identification.regression.priors import BodyPriors
-from com_identification.regression.sensor_errors import SensorErrors
+from com_identification.regression.priors import WhitenedParameters
+from com_identification.regression.rows import Filtered, Rows, select
 from com_model.arrays import Array, Flags
 
-NO_NOISE = "the noise of some readings is 0: give every sensor a standard deviation above 0"
+BODIES = "bodies"  # the class of all of them
 _PASSES = 40  # of adaptation
 _PSEUDO = 12.0  # unknowns that the prior scale of a class counts for
 _SCALES = (1.0 / 4.0, 9.0)
@@ -41,178 +39,89 @@ _GROSS = 5.0  # standard deviations of a score, of several hundred errors
 _FREED = (4.0, 16.0, 64.0, 256.0)  # variances that a freed class may have, over its prior's
 
 
-class WhitenedParameters:
-    """Parameters x of the bodies in prior standard deviations: x has unit covariance."""
-
-    def __init__(self, priors: BodyPriors) -> None:
-        self.priors = priors
-        self.used = priors.used
-        self.factor = priors.factor[:, self.used]
-        self.count = int(self.used.sum())
-
-    def values(self, x: Array) -> Array:
-        """Returns masses and first moments (4 B,) of x."""
-        return np.asarray(self.priors.parameters + self.factor @ x)
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of P postures, N in all."""
-
-    z: Array  # (N,) residual plus what the present estimate explains
-    bodies: Array  # (N, U) by x
-    # by class, (N, k) columns of constant errors in prior standard deviations
-    errors: Mapping[str, Array]
-    drift: Array  # (N, 6 f) in standard deviations of a step; no columns without drift
-    noise: Mapping[str, tuple[Array, ...]]  # by class, for each posture, (R, k) factors
-    white: tuple[Array, ...]  # for each posture, (R, R) covariance
-    starts: NDArray[np.int64]  # (P + 1,) first row of each posture, and N
-    walk: Array  # (P,) place of each posture in time
-
-    @classmethod
-    def stack(
-        cls,
-        observations: Sequence[Observation],
-        parameters: WhitenedParameters,
-        errors: SensorErrors,
-        x: Array,
-        e: Array,
-    ) -> "Rows":
-        """Stacks observations that are linearised about x (U,) and e (S,)."""
-        bodies = np.vstack([each.bodies @ parameters.factor for each in observations])
-        columns = np.vstack([each.errors for each in observations])
-        used = {kind: s for kind, s in errors.kinds.items() if (errors.stds[s] > 0.0).any()}
-        residual = np.concatenate([each.residual for each in observations])
-        drift = np.vstack([each.drift for each in observations])
-        noise = {
-            kind: tuple(each.noise[kind] for each in observations)
-            for kind in (observations[0].noise if observations else ())
-            if any(each.noise[kind].any() for each in observations)
-        }
-        return cls(
-            z=residual + bodies @ x + columns @ e,
-            bodies=bodies,
-            errors={kind: columns[:, s] * errors.stds[s] for kind, s in used.items()},
-            drift=drift if drift.any() else drift[:, :0],
-            noise=noise,
-            white=tuple(each.covariance for each in observations),
-            starts=np.cumsum([0, *(len(each.residual) for each in observations)]),
-            walk=np.arange(len(observations), dtype=float),
-        )
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the error classes."""
-        return (*self.errors, *self.noise, *(["drift"] if self.drift.size else []))
-
-    @property
-    def blocks(self) -> Iterator[slice]:
-        """The rows of each posture."""
-        return (slice(a, b) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True))
-
-    def noise_roots(self) -> Iterator[Array]:
-        """Rows (R, U) by the bodies in each posture, whitened by the white noise alone."""
-        for block, white in zip(self.blocks, self.white, strict=True):
-            B = self.bodies[block]
-            some = B.any(axis=1)
-            yield whiten(B[some], white[np.ix_(some, some)])
-
-    @cached_property
-    def _drifted(self) -> Array:
-        """(N, N) covariance of the drift."""
-        steps = np.repeat(self.walk, np.diff(self.starts))
-        return np.asarray(self.drift @ self.drift.T * np.minimum.outer(steps, steps))
-
-    def fresh(self, scales: Mapping[str, float], inflation: Array) -> list[Array]:
-        """Covariance of what is new in each posture, P of (R, R)."""
-        return [
-            v * (W + sum(scales[c] * F[p] @ F[p].T for c, F in self.noise.items()))
-            for p, (W, v) in enumerate(zip(self.white, inflation, strict=True))
-        ]
-
-    def covariance(self, scales: Mapping[str, float], inflation: Array) -> Array:
-        """N (N, N) without the bodies; scales and inflation as in Posterior."""
-        total = np.zeros((len(self.z), len(self.z)))
-        for c, E in self.errors.items():
-            total += scales[c] * E @ E.T
-        if self.drift.size:
-            total += scales["drift"] * self._drifted
-        for block, R in zip(self.blocks, self.fresh(scales, inflation), strict=True):
-            total[block, block] += R
-        return total
-
-    def score(self, c: str, a: Array, S: Array, inflation: Array) -> tuple[float, float, int]:
-        """Squares a^T N_c a and tr S N_c of a class with scale 1, and its number of unknowns."""
-        if c == "drift":
-            count = self.drift.shape[1] * (len(self.walk) - 1)
-            squares = float(a @ self._drifted @ a), float(np.sum(S * self._drifted))
-            return *squares, max(count, 1)
-        if c in self.errors:
-            E = self.errors[c]
-            return float(np.sum((E.T @ a) ** 2)), float(np.sum(E * (S @ E))), E.shape[1]
-        squared = trace = count = 0.0
-        for v, block, F in zip(inflation, self.blocks, self.noise[c], strict=True):
-            squared += v * float(np.sum((F.T @ a[block]) ** 2))
-            trace += v * float(np.sum(F * (S[block, block] @ F)))
-            count += F.shape[1]
-        return squared, trace, max(int(count), 1)
-
-
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """What the rows say of the bodies."""
 
     x: Array  # (U,) in prior standard deviations from the prior mean, without bounds
     covariance: Array  # (U, U) of x
-    root: Array  # (N, U) rows of unit noise: covariance = (1 + root^T root)^-1
+    errors: Mapping[str, Array]  # by class, constant errors in standard deviations of the prior
+    stds: Mapping[str, Array]  # standard deviations of those
+    constant: Array  # (N, S + U) whitened columns of constant errors, with their scales, and bodies
     a: Array  # (N,) (N + B B^T)^-1 z
-    inverse: Array  # (N, N) (N + B B^T)^-1
+    inverse: tuple[Array, ...]  # for each posture, (R, R) block of (N + B B^T)^-1
     gain: Array  # (U, N) x = gain @ z
+    square: float  # z^T (N + B B^T)^-1 z
+    evidence: float  # logarithm of the likelihood, but for a constant
     scales: Mapping[str, float]  # variance of each class of errors over its prior's
     inflation: Array  # (P,) variance of what is new in each posture, over its prior's
 
-    def errors(self, rows: Rows) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
-        """Constant errors and their standard deviations by class, in those of the prior."""
-        values, stds = {}, {}
-        for c, E in rows.errors.items():
-            scale = self.scales[c]
-            values[c] = scale * E.T @ self.a
-            known = scale * np.sum(E * (self.inverse @ E), axis=0)
-            stds[c] = np.sqrt(scale * np.clip(1.0 - known, 0.0, 1.0))
-        return values, stds
+    def root(self) -> Array:
+        """(<= U, U) rows of unit noise with the information on x: covariance^-1 = 1 + its square.
+
+        By orthogonal transformations alone: its rank is that of the data.
+        """
+        S = self.constant.shape[1] - len(self.x)
+        prior = np.eye(S, S + len(self.x))
+        return np.asarray(np.linalg.qr(np.vstack((prior, self.constant)), mode="r")[S:, S:])
 
 
-def whiten(matrix: Array, covariance: Array) -> Array:
-    """Divides rows (R, U) by the root of their covariance; no noise may be 0."""
-    scale = np.sqrt(np.diag(covariance))
-    if not (scale > 0.0).all():
-        raise IdentificationError(NO_NOISE)
-    try:
-        L = cholesky(covariance / np.outer(scale, scale), lower=True)
-    except np.linalg.LinAlgError as error:
-        raise IdentificationError(NO_NOISE) from error
-    return np.asarray(solve_triangular(L, matrix / scale[:, None], lower=True))
+class _Solution(NamedTuple):
+    """Constant errors and bodies together, u, whose covariance is 1 before the data."""
+
+    C: Array  # (N, S + U) whitened columns
+    root: Array  # (S + U, S + U) lower, of 1 + C^T C
+    u: Array  # (S + U,)
+    rest: Array  # (N,) whitened residuals
+    square: float  # z^T (N + B B^T)^-1 z
+    evidence: float
+
+
+def _solve(rows: Rows, filtered: Filtered, scales: Mapping[str, float]) -> _Solution:
+    variances = [np.full(E.shape[1], scales[c]) for c, E in rows.errors.items()]
+    variances.append(np.full(rows.bodies.shape[1], scales.get(BODIES, 1.0)))
+    C = filtered.columns[:, :-1] * np.sqrt(np.concatenate(variances))
+    z = filtered.columns[:, -1]
+    root = cholesky(np.eye(C.shape[1]) + C.T @ C, lower=True)
+    u = cho_solve((root, True), C.T @ z)
+    rest = z - C @ u
+    square = float(rest @ rest + u @ u)
+    evidence = -0.5 * (square + filtered.log_det) - float(np.log(np.diag(root)).sum())
+    return _Solution(C, root, u, rest, square, evidence)
 
 
 def condition(rows: Rows, scales: Mapping[str, float], inflation: Array) -> Posterior:
-    """Computes the posterior with given scales; IdentificationError where some noise is 0."""
-    total = rows.covariance(scales, inflation)
-    count = rows.bodies.shape[1]
-    whitened = whiten(np.hstack((rows.bodies, np.eye(len(total)))), total)
-    root, inverse_root = whitened[:, :count], whitened[:, count:]
-    information = np.eye(root.shape[1]) + root.T @ root
-    factor = cho_factor(information)
-    gain = np.asarray(cho_solve(factor, root.T @ inverse_root))
-    # (N + B B^T)^-1 = N^-1 - N^-1 B (1 + B^T N^-1 B)^-1 B^T N^-1
-    inverse = inverse_root.T @ inverse_root - (inverse_root.T @ root) @ gain
-    covariance = np.linalg.inv(information)
+    """Computes the posterior with given scales; IdentificationError where some noise is 0.
+
+    With C = (E sqrt(l), B) and 1 + C^T K^-1 C = G G^T,
+
+      (N + B B^T)^-1 = K^-1 - Q Q^T,   Q = K^-1 C G^-T,   B^T (N + B B^T)^-1 = (Q G^-1)_B^T
+    """
+    filtered = Filtered.of(rows, scales, inflation)
+    C, root, u, rest, square, evidence = _solve(rows, filtered, scales)
+    S, inverse_root = (
+        len(u) - rows.bodies.shape[1],
+        solve_triangular(root, np.eye(len(u)), lower=True),
+    )
+    back, blocks = filtered.back(rows, np.column_stack((C @ inverse_root.T, rest)))
+    Q = back[:, :-1]
+    stds = np.linalg.norm(inverse_root, axis=0)
+    covariance = inverse_root[:, S:].T @ inverse_root[:, S:]
+    ends = np.cumsum([0, *(E.shape[1] for E in rows.errors.values())])
+    parts = {c: slice(*ends[i : i + 2]) for i, c in enumerate(rows.errors)}
     return Posterior(
-        x=gain @ rows.z,
-        covariance=(covariance + covariance.T) / 2.0,
-        root=root,
-        a=inverse @ rows.z,
-        inverse=inverse,
-        gain=gain,
+        x=u[S:],
+        covariance=covariance,
+        errors={c: np.sqrt(scales[c]) * u[part] for c, part in parts.items()},
+        stds={c: np.sqrt(scales[c]) * stds[part] for c, part in parts.items()},
+        constant=C,
+        a=back[:, -1],
+        inverse=tuple(
+            K - Q[block] @ Q[block].T for block, K in zip(rows.blocks, blocks, strict=True)
+        ),
+        gain=inverse_root[:, S:].T @ Q.T,
+        square=square,
+        evidence=evidence,
         scales=dict(scales),
         inflation=inflation,
     )
@@ -239,29 +148,58 @@ def reweight(rows: Rows, found: Posterior) -> Posterior:
 
 def posture_misfits(rows: Rows, found: Posterior) -> Array:
     """Squared residuals over their covariance, per row, (P,): e^T (R S R)^-1 e = a^T S_pp^-1 a."""
-    values = []
-    for block in rows.blocks:
-        S = found.inverse[block, block]
-        values.append(found.a[block] @ np.linalg.solve(S, found.a[block]) / len(S))
-    return np.array(values)
+    return np.array(
+        [
+            found.a[block] @ np.linalg.solve(S, found.a[block]) / len(S)
+            for block, S in zip(rows.blocks, found.inverse, strict=True)
+        ]
+    )
 
 
 def adapt(rows: Rows, found: Posterior) -> Posterior:
     """Adapts the scales of the error classes to the data."""
-    scales = dict(found.scales)
-    B = rows.bodies @ rows.bodies.T
     for _ in range(_PASSES):
-        total = rows.covariance(scales, found.inflation) + B
-        S = np.linalg.inv(total)
-        a, before = S @ rows.z, dict(scales)
-        for c in scales:
-            squared, trace, count = rows.score(c, a, S, found.inflation)
+        before, scales = found.scales, {}
+        for c, (squared, trace, count) in scores(rows, found).items():
             scale = before[c] + before[c] ** 2 / count * (squared - trace)
             scale = (count * scale + _PSEUDO) / (count + _PSEUDO)
             scales[c] = float(np.clip(scale, *_SCALES))
+        found = condition(rows, scales, found.inflation)
         if all(abs(np.log(scales[c] / before[c])) < _SETTLED for c in scales):
             break
-    return condition(rows, scales, found.inflation)
+    return found
+
+
+def scores(rows: Rows, found: Posterior) -> dict[str, tuple[float, float, int]]:
+    """By class, a^T N_c a and tr S N_c with scale 1, S = (N + B B^T)^-1, and its unknowns' number.
+
+    The traces of all parts of S^-1 add up to the number of rows: what the others leave is drift's.
+    """
+    result = {}
+    left = len(rows.z) - len(found.x) + float(np.trace(found.covariance))
+    for c, values in found.errors.items():
+        scale, count = found.scales[c], len(values)
+        trace = count - float(np.sum(found.stds[c] ** 2)) / scale
+        result[c] = float(values @ values) / scale**2, trace / scale, count
+        left -= trace
+    for c, factors in rows.noise.items():
+        squared = trace = 0.0
+        count = sum(F.shape[1] for F in factors)
+        each = zip(rows.blocks, factors, found.inverse, found.inflation, strict=True)
+        for block, F, S, v in each:
+            squared += v * float(np.sum((F.T @ found.a[block]) ** 2))
+            trace += v * float(np.sum(F * (S @ F)))
+        result[c] = squared, trace, max(count, 1)
+        left -= found.scales[c] * trace
+    if rows.drift.size:
+        white = zip(rows.white, found.inverse, found.inflation, strict=True)
+        left -= sum(v * float(np.sum(W * S)) for W, S, v in white)
+        pulls = np.add.reduceat(rows.drift * found.a[:, None], rows.starts[:-1])
+        later = np.cumsum(pulls[::-1], axis=0)[::-1]  # a step moves all postures from its own on
+        squared = float(np.diff(rows.walk, prepend=0.0) @ np.sum(later**2, axis=1))
+        count = max(rows.drift.shape[1] * (len(rows.walk) - 1), 1)
+        result["drift"] = squared, left / found.scales["drift"], count
+    return result
 
 
 def consistency(rows: Rows, found: Posterior, used: Flags) -> tuple[float, float]:
@@ -269,13 +207,11 @@ def consistency(rows: Rows, found: Posterior, used: Flags) -> tuple[float, float
 
     found has the scales of the priors; used (P,) are the postures that are no outliers.
     """
-    kept = np.repeat(used, np.diff(rows.starts))
-    total = rows.covariance(found.scales, np.ones(len(used))) + rows.bodies @ rows.bodies.T
-    z, count = rows.z[kept], int(kept.sum())
-    if not count:
+    if not used.any():
         return float("nan"), float("nan")
-    value = float(z @ np.linalg.solve(total[np.ix_(kept, kept)], z)) / count
-    return value, 1.0 + _ABOVE * float(np.sqrt(2.0 / count))
+    part = select(rows, used)
+    square = condition(part, found.scales, np.ones(len(part.walk))).square
+    return square / len(part.z), 1.0 + _ABOVE * float(np.sqrt(2.0 / len(part.z)))
 
 
 def tempering(rows: Rows, found: Posterior, target: Array) -> float:
@@ -285,10 +221,10 @@ def tempering(rows: Rows, found: Posterior, target: Array) -> float:
     """
     observed = expected = 0.0
     fresh = rows.fresh(found.scales, found.inflation)
-    for block, R in zip(rows.blocks, fresh, strict=True):
+    for block, R, S in zip(rows.blocks, fresh, found.inverse, strict=True):
         effect = target @ found.gain[:, block] @ R
         observed += float(np.sum((effect @ found.a[block]) ** 2))
-        expected += float(np.sum((effect @ found.inverse[block, block]) * effect))
+        expected += float(np.sum((effect @ S) * effect))
     return max(1.0, observed / expected) if expected > 0.0 else 1.0
 
 
@@ -329,7 +265,7 @@ def bound(
     return x + root @ y, tuple(int(k) for k in dict.fromkeys(at))
 
 
-def gross_error(rows: Rows, found: Posterior) -> tuple[str, float, int] | None:
+def gross_error(found: Posterior) -> tuple[str, float, int] | None:
     """Finds a constant error that is far larger than its prior allows; found has prior scales.
 
     The score e^T a / sqrt(e^T S e) of the column e of an error is standard normal under the priors,
@@ -337,9 +273,8 @@ def gross_error(rows: Rows, found: Posterior) -> tuple[str, float, int] | None:
     Returns its class, that size, its place in the class; None where there is none.
     """
     most, result = _GROSS, None
-    for c, E in rows.errors.items():
-        information = np.maximum(np.sum(E * (found.inverse @ E), axis=0), 1e-12)
-        pull = E.T @ found.a
+    for c, pull in found.errors.items():
+        information = np.maximum(1.0 - found.stds[c] ** 2, 1e-12)
         score = np.where(information > _SEEN, np.abs(pull) / np.sqrt(information), 0.0)
         i = int(np.argmax(score))
         if score[i] > most:
@@ -351,40 +286,23 @@ def likeliest_cause(rows: Rows, found: Posterior) -> tuple[str, float]:
     """Finds which class of errors explains the readings best if its variance is freed.
 
     Compares -1/2 (z^T S z + log det S^-1) with the class's variance 4 to 256 times its prior's;
-    returns the class, or "bodies", and by how much its standard deviation exceeds the prior's.
+    returns the class, or BODIES, and by how much its standard deviation exceeds the prior's.
     """
     best, cause = -np.inf, ("", 1.0)
-    for c in (*rows.classes, "bodies"):
+    filtered = Filtered.of(rows, found.scales, found.inflation)
+    for c in (*rows.classes, BODIES):
         for factor in _FREED:
-            total = rows.covariance({**found.scales, c: factor}, found.inflation)
-            total += (factor if c == "bodies" else 1.0) * rows.bodies @ rows.bodies.T
-            L = cho_factor(total, lower=True)
-            gain = -0.5 * float(rows.z @ cho_solve(L, rows.z)) - float(np.log(np.diag(L[0])).sum())
-            if gain > best:
-                best, cause = gain, (c, float(np.sqrt(factor)))
+            scales = {**found.scales, c: factor}
+            constant = c in rows.errors or c == BODIES
+            part = filtered if constant else Filtered.of(rows, scales, found.inflation)
+            evidence = _solve(rows, part, scales).evidence
+            if evidence > best:
+                best, cause = evidence, (c, float(np.sqrt(factor)))
     return cause
 
 
-def held_out(rows: Rows, found: Posterior, folds: int) -> Iterator[tuple[int, Rows, Posterior]]:
-    """Without each part of the postures in turn: its number, the other rows, their posterior."""
+def held_out(rows: Rows, found: Posterior, folds: int) -> Iterator[Posterior]:
+    """The posterior without each part of the postures in turn."""
     for fold in range(folds):
         kept = np.arange(len(rows.walk)) % folds != fold
-        part = select(rows, kept)
-        yield fold, part, condition(part, found.scales, found.inflation[kept])
-
-
-def select(rows: Rows, kept: Flags) -> Rows:
-    """The rows of some postures."""
-    mask = np.repeat(kept, np.diff(rows.starts))
-    places = np.flatnonzero(kept)
-    return replace(
-        rows,
-        z=rows.z[mask],
-        bodies=rows.bodies[mask],
-        errors={c: E[mask] for c, E in rows.errors.items()},
-        drift=rows.drift[mask],
-        noise={c: tuple(F[i] for i in places) for c, F in rows.noise.items()},
-        white=tuple(rows.white[i] for i in places),
-        starts=np.cumsum([0, *np.diff(rows.starts)[places]]),
-        walk=rows.walk[kept],
-    )
+        yield condition(select(rows, kept), found.scales, found.inflation[kept])

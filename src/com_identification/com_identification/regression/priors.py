@@ -79,6 +79,20 @@ class BodyPriors:
         return np.vstack(rows), np.concatenate(right), np.concatenate(owner)
 
 
+class WhitenedParameters:
+    """Parameters x of the bodies in prior standard deviations: x has unit covariance."""
+
+    def __init__(self, priors: BodyPriors) -> None:
+        self.priors = priors
+        self.used = priors.used
+        self.factor = priors.factor[:, self.used]
+        self.count = int(self.used.sum())
+
+    def values(self, x: Array) -> Array:
+        """Returns masses and first moments (4 B,) of x."""
+        return np.asarray(self.priors.parameters + self.factor @ x)
+
+
 def urdf_priors(
     model: RobotModel,
     com_std: ArrayLike,

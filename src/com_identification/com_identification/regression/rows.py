@@ -1,0 +1,169 @@
+"""The rows of all postures, and what makes the noise of them white."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from com_identification.exceptions import IdentificationError
+from com_identification.regression.observations import Observation
+from com_identification.regression.priors import WhitenedParameters
+from com_identification.regression.sensor_errors import SensorErrors
+from com_model.arrays import Array, Flags
+
+NO_NOISE = "the noise of some readings is 0: give every sensor a standard deviation above 0"
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of P postures, N in all."""
+
+    z: Array  # (N,) residual plus what the present estimate explains
+    bodies: Array  # (N, U) by x
+    # by class, (N, k) columns of constant errors in prior standard deviations
+    errors: Mapping[str, Array]
+    drift: Array  # (N, 6 f) in standard deviations of a step; no columns without drift
+    noise: Mapping[str, tuple[Array, ...]]  # by class, for each posture, (R, k) factors
+    white: tuple[Array, ...]  # for each posture, (R, R) covariance
+    starts: NDArray[np.int64]  # (P + 1,) first row of each posture, and N
+    walk: Array  # (P,) place of each posture in time
+
+    @classmethod
+    def stack(
+        cls,
+        observations: Sequence[Observation],
+        parameters: WhitenedParameters,
+        errors: SensorErrors,
+        x: Array,
+        e: Array,
+    ) -> "Rows":
+        """Stacks observations that are linearised about x (U,) and e (S,)."""
+        bodies = np.vstack([each.bodies @ parameters.factor for each in observations])
+        columns = np.vstack([each.errors for each in observations])
+        used = {kind: s for kind, s in errors.kinds.items() if (errors.stds[s] > 0.0).any()}
+        residual = np.concatenate([each.residual for each in observations])
+        drift = np.vstack([each.drift for each in observations])
+        noise = {
+            kind: tuple(each.noise[kind] for each in observations)
+            for kind in (observations[0].noise if observations else ())
+            if any(each.noise[kind].any() for each in observations)
+        }
+        return cls(
+            z=residual + bodies @ x + columns @ e,
+            bodies=bodies,
+            errors={kind: columns[:, s] * errors.stds[s] for kind, s in used.items()},
+            drift=drift if drift.any() else drift[:, :0],
+            noise=noise,
+            white=tuple(each.covariance for each in observations),
+            starts=np.cumsum([0, *(len(each.residual) for each in observations)]),
+            walk=np.arange(len(observations), dtype=float),
+        )
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the error classes."""
+        return (*self.errors, *self.noise, *(["drift"] if self.drift.size else []))
+
+    @property
+    def blocks(self) -> Iterator[slice]:
+        """The rows of each posture."""
+        return (slice(a, b) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True))
+
+    def by_white_noise(self) -> Array:
+        """Rows (<= N, U) by the bodies, whitened by the white noise alone."""
+        whitened = []
+        for block, white in zip(self.blocks, self.white, strict=True):
+            some = self.bodies[block].any(axis=1)
+            whitened.append(whiten(self.bodies[block][some], white[np.ix_(some, some)]))
+        return np.vstack(whitened)
+
+    @cached_property
+    def columns(self) -> Array:
+        """(N, S + U + 1) constant errors, bodies, z."""
+        return np.column_stack((*self.errors.values(), self.bodies, self.z))
+
+    def fresh(self, scales: Mapping[str, float], inflation: Array) -> list[Array]:
+        """Covariance of what is new in each posture, P of (R, R)."""
+        return [
+            v * (W + sum(scales[c] * F[p] @ F[p].T for c, F in self.noise.items()))
+            for p, (W, v) in enumerate(zip(self.white, inflation, strict=True))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Filtered:
+    """The rows without what is not constant, K = drift + what is new in each posture = L L^T."""
+
+    columns: Array  # (N, S + U + 1) L^-1 times those of Rows
+    roots: tuple[Array, ...]  # for each posture, (R, R) whitening its innovation
+    gains: tuple[Array, ...]  # (R, 6 f) of the drift's state, by the whitened innovation
+    log_det: float  # of K
+
+    @classmethod
+    def of(cls, rows: Rows, scales: Mapping[str, float], inflation: Array) -> "Filtered":
+        """Runs over the postures; scales and inflation as in Posterior."""
+        states, width = rows.drift.shape[1], rows.columns.shape[1]
+        d, P = np.zeros((states, width)), np.zeros((states, states))
+        growth = scales.get("drift", 0.0) * np.diff(rows.walk, prepend=0.0)
+        columns, roots, gains, log_det = np.empty_like(rows.columns), [], [], 0.0
+        fresh = rows.fresh(scales, inflation)
+        for block, R, step in zip(rows.blocks, fresh, growth, strict=True):
+            D, P = rows.drift[block], P + step * np.eye(states)
+            root = whiten(np.eye(len(R)), R + D @ P @ D.T)
+            y, k = root @ (rows.columns[block] - D @ d), root @ D @ P
+            d, P = d + k.T @ y, P - k.T @ k
+            columns[block] = y
+            roots.append(root)
+            gains.append(k)
+            log_det -= 2.0 * float(np.log(np.diag(root)).sum())
+        return cls(columns, tuple(roots), tuple(gains), log_det)
+
+    def back(self, rows: Rows, whitened: Array) -> tuple[Array, list[Array]]:
+        """L^-T times columns (N, k), and the postures' diagonal blocks (R, R) of K^-1.
+
+        The disturbance smoother of de Jong (1989).
+        """
+        states = rows.drift.shape[1]
+        r, M = np.zeros((states, whitened.shape[1])), np.zeros((states, states))
+        result, diagonal = np.empty_like(whitened), []
+        each = list(zip(rows.blocks, self.roots, self.gains, strict=True))
+        for block, root, k in reversed(each):
+            D, gain = rows.drift[block], root.T @ k
+            result[block] = root.T @ whitened[block] - gain @ r
+            diagonal.append(root.T @ root + gain @ M @ gain.T)
+            r = r + D.T @ result[block]
+            A, Q = np.eye(states) - gain.T @ D, root @ D
+            M = Q.T @ Q + A.T @ M @ A
+        return result, diagonal[::-1]
+
+
+def whiten(matrix: Array, covariance: Array) -> Array:
+    """Divides rows (R, U) by the root of their covariance; no noise may be 0."""
+    scale = np.sqrt(np.diag(covariance))
+    if not (scale > 0.0).all():
+        raise IdentificationError(NO_NOISE)
+    try:
+        L = cholesky(covariance / np.outer(scale, scale), lower=True)
+    except np.linalg.LinAlgError as error:
+        raise IdentificationError(NO_NOISE) from error
+    return np.asarray(solve_triangular(L, matrix / scale[:, None], lower=True))
+
+
+def select(rows: Rows, kept: Flags) -> Rows:
+    """The rows of some postures."""
+    mask = np.repeat(kept, np.diff(rows.starts))
+    places = np.flatnonzero(kept)
+    return replace(
+        rows,
+        z=rows.z[mask],
+        bodies=rows.bodies[mask],
+        errors={c: E[mask] for c, E in rows.errors.items()},
+        drift=rows.drift[mask],
+        noise={c: tuple(F[i] for i in places) for c, F in rows.noise.items()},
+        white=tuple(rows.white[i] for i in places),
+        starts=np.cumsum([0, *np.diff(rows.starts)[places]]),
+        walk=rows.walk[kept],
+    )
