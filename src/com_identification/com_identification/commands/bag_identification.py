@@ -40,7 +40,6 @@ from com_identification.exceptions import (
 )
 from com_identification.feet.feet_reading import identify_total
 from com_identification.feet.wrench_check import WrenchFault, WrenchIssue, diagnose
-from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.identify import Identification, identify
 from com_identification.regression.postures import Posture
 from com_identification.report.comparison import compare_postures
@@ -264,6 +263,8 @@ def _without(
 
 def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[str]:
     """Lines that list postures to record as well."""
+    from com_identification.planning.planner import PosturePlanner  # loads compiled kernels
+
     if robot.config is None:
         return ["Give --config, and postures that would help are proposed"]
     settings, model = robot.settings, robot.model

@@ -15,6 +15,7 @@ that nothing explains get a larger R.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -48,13 +49,19 @@ class Posterior:
     errors: Mapping[str, Array]  # by class, constant errors in standard deviations of the prior
     stds: Mapping[str, Array]  # standard deviations of those
     constant: Array  # (N, S + U) whitened columns of constant errors, with their scales, and bodies
+    explained: Array  # (N, S + U) Q of condition()
+    unwhitening: Array  # (S + U, S + U) its G^-1
     a: Array  # (N,) (N + B B^T)^-1 z
     inverse: tuple[Array, ...]  # for each posture, (R, R) block of (N + B B^T)^-1
-    gain: Array  # (U, N) x = gain @ z
     square: float  # z^T (N + B B^T)^-1 z
     evidence: float  # logarithm of the likelihood, but for a constant
     scales: Mapping[str, float]  # variance of each class of errors over its prior's
     inflation: Array  # (P,) variance of what is new in each posture, over its prior's
+
+    @cached_property
+    def gain(self) -> Array:
+        """(U, N) x = gain @ z."""
+        return np.asarray(self.unwhitening[:, -len(self.x) :].T @ self.explained.T)
 
     def root(self) -> Array:
         """(<= U, U) rows of unit noise with the information on x: covariance^-1 = 1 + its square.
@@ -99,11 +106,10 @@ def condition(rows: Rows, scales: Mapping[str, float], inflation: Array) -> Post
     """
     filtered = Filtered.of(rows, scales, inflation)
     C, root, u, rest, square, evidence = _solve(rows, filtered, scales)
-    S, inverse_root = (
-        len(u) - rows.bodies.shape[1],
-        solve_triangular(root, np.eye(len(u)), lower=True),
-    )
-    back, blocks = filtered.back(rows, np.column_stack((C @ inverse_root.T, rest)))
+    S = len(u) - rows.bodies.shape[1]
+    inverse_root = solve_triangular(root, np.eye(len(u)), lower=True)
+    whitened = solve_triangular(root, C.T, lower=True).T
+    back, blocks = filtered.back(rows, np.column_stack((whitened, rest)))
     Q = back[:, :-1]
     stds = np.linalg.norm(inverse_root, axis=0)
     covariance = inverse_root[:, S:].T @ inverse_root[:, S:]
@@ -115,11 +121,12 @@ def condition(rows: Rows, scales: Mapping[str, float], inflation: Array) -> Post
         errors={c: np.sqrt(scales[c]) * u[part] for c, part in parts.items()},
         stds={c: np.sqrt(scales[c]) * stds[part] for c, part in parts.items()},
         constant=C,
+        explained=Q,
+        unwhitening=inverse_root,
         a=back[:, -1],
         inverse=tuple(
             K - Q[block] @ Q[block].T for block, K in zip(rows.blocks, blocks, strict=True)
         ),
-        gain=inverse_root[:, S:].T @ Q.T,
         square=square,
         evidence=evidence,
         scales=dict(scales),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -194,6 +195,7 @@ class Contacts:
         self._statics, self._feet, self._errors = statics, tuple(feet), errors
         self._priors = errors.priors
         self._soles = [statics.model.link_index(foot.frame) for foot in feet]
+        self._on_floor: WeakKeyDictionary[Posture, bool] = WeakKeyDictionary()
         self._corners = np.array([len(foot.corners) > 0 for foot in feet], dtype=np.bool_)
 
     def loaded(self, wrenches: Array) -> Flags:
@@ -209,6 +211,11 @@ class Contacts:
 
     def on_floor(self, posture: Posture) -> bool:
         """Whether the loaded soles are on the floor: the IMU's direction is within its slope."""
+        if posture not in self._on_floor:
+            self._on_floor[posture] = self._leans_little(posture)
+        return self._on_floor[posture]
+
+    def _leans_little(self, posture: Posture) -> bool:
         flat = self.flat(posture)
         if not flat.any() or not np.isfinite(posture.up).all():
             return bool(flat.any())

@@ -48,6 +48,10 @@ class Statics:
         self._prismatic = self.bodies.joint_type == PRISMATIC
         drive = np.zeros((n, count))
         drive[self.bodies.q_index[1:], index[1:]] = self.bodies.multiplier[1:]
+        depth = np.zeros(count, dtype=np.int64)
+        for b, parent in enumerate(self.bodies.parent.tolist()[1:], start=1):
+            depth[b] = depth[parent] + 1
+        self._levels = [np.flatnonzero(depth == k) for k in range(1, depth.max() + 1)]
         self._drive = drive  # (n, B), what the bodies' own joints bring to the joints of q
 
     @cached_property
@@ -80,9 +84,10 @@ class Statics:
         R = np.empty((len(Q), count, 3, 3))
         p = np.zeros((len(Q), count, 3))
         R[:, 0] = np.eye(3)
-        for b, parent in enumerate(bodies.parent.tolist()[1:], start=1):
-            R[:, b] = R[:, parent] @ turn[:, b]
-            p[:, b] = p[:, parent] + (R[:, parent] @ step[:, b, :, None])[..., 0]
+        for level in self._levels:
+            above = R[:, bodies.parent[level]]
+            R[:, level] = above @ turn[:, level]
+            p[:, level] = p[:, bodies.parent[level]] + (above @ step[:, level, :, None])[..., 0]
         return Poses(R, p, np.einsum("nbij,bj->nbi", R, bodies.axis))
 
     def first_moment(self, poses: Poses) -> Array:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import hypot
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from com_model.arrays import Array
+from com_model.arrays import Array, Indices
 from com_model.exceptions import GeometryError
 
 if TYPE_CHECKING:
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 _SLIVER = 1e-10  # of the extent: corners that stand out by less are none
+
+
+class HullArrays(NamedTuple):
+    """Hulls of H shapes: points and a radius around them."""
+
+    points: Array  # (M, 3) m, of all, each in the frame of its body
+    starts: Indices  # (H + 1,) where those of each begin
+    radii: Array  # (H,) m
+    bodies: Indices  # (H,) the body that carries each
+    centers: Array  # (H, 3) m, of balls around the points, likewise
+    reaches: Array  # (H,) m, radii of those balls, without the hull's own
 
 
 def convex_hull(points: Array, resolution: float = 0.0) -> Array:

@@ -4,28 +4,16 @@ The distance of two hulls A and B is that of the origin to the hull of all a - b
 that is nearest to the origin is found by [Wolfe 1976], with at most four points at a time.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from com_model.arrays import Array, Indices
 from com_model.compiled import compiled
+from com_model.geometry.hull import HullArrays
 
 ROUNDS = 100
 NEAREST = 1e-12  # of the squared size: what a further point must bring
-
-
-class HullArrays(NamedTuple):
-    """Hulls of H shapes: points and a radius around them."""
-
-    points: Array  # (M, 3) m, of all, each in the frame of its body
-    starts: Indices  # (H + 1,) where those of each begin
-    radii: Array  # (H,) m
-    bodies: Indices  # (H,) the body that carries each
-    centers: Array  # (H, 3) m, of balls around the points, likewise
-    reaches: Array  # (H,) m, radii of those balls, without the hull's own
 
 
 @compiled()

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from com_model.arrays import Array
 from com_model.bodies import Indices
 from com_model.exceptions import GeometryError
-from com_model.geometry.hull import solid_hull
-from com_model.geometry.overlap_kernels import HullArrays, set_overlaps
+from com_model.geometry.hull import HullArrays, solid_hull
 from com_model.model import RobotModel
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader, fit_up_axis
 
@@ -121,6 +120,8 @@ class Hulls:
 
         R (N, B, 3, 3) and p (N, B, 3) m are the poses of the bodies.
         """
+        from com_model.geometry.overlap_kernels import set_overlaps  # numba: 1 s and 60 MB
+
         result = np.zeros((len(R), len(pairs)), dtype=np.bool_)
         if len(pairs):
             arrays = np.ascontiguousarray(R), np.ascontiguousarray(p)
