@@ -255,7 +255,7 @@ def test_a_heavy_robot_with_noisier_sensors_is_stationary_too(hoap2):
             )
             recorder.add_wrenches(foot, stamps[block], W)
     assert recorder.seconds == {"stationary": pytest.approx(19.9)}
-    assert recorder.state().ready
+    assert recorder.state().status == CaptureStatus.READY
     quieter = recorder_of(hoap2, noise=SensorNoise(), use_up=False)
     for block in np.array_split(np.arange(1000), 4):
         quieter.add_joints(stamps[block], rng.normal(0, 1e-4, (len(block), 25)))

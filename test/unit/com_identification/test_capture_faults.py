@@ -56,7 +56,7 @@ def test_bad_sensors_are_refused_with_the_fix(hoap2, record, postures, spoil, st
     recorder = recorder_of(hoap2, CaptureOptions(force_limit=20.0 if spoil is saturated else 0.0))
     recording.feed(recorder)
     state = recorder.state()
-    assert (state.status, state.ready) == (status, False)
+    assert state.status == status
     with pytest.raises(CaptureRefused, match=text) as refused:
         recorder.capture()
     assert refused.value.reasons == state.reasons
@@ -94,17 +94,16 @@ def test_all_feet_may_be_demanded(hoap2, record, postures):
     free, strict = recorder_of(hoap2), recorder_of(hoap2, CaptureOptions(all_feet=True))
     for recorder in (free, strict):
         recording.feed(recorder)
-    assert free.state().ready
-    with pytest.raises(CaptureRefused, match=r"r_sole carries .* N, less than 1.4 N: put it on"):
+    assert free.state().status == CaptureStatus.READY
+    with pytest.raises(CaptureRefused, match=r"r_sole carries [01]\.\d+ N, less than 1.4 N: put it on"):
         strict.capture()
-    assert strict.state().loads == pytest.approx([69.8, 0.5], abs=1.5)
 
 
 def test_a_dead_driver_is_noticed_by_the_clock(hoap2, record, postures):
     recording, _ = record(postures[:1])
     recorder = recorder_of(hoap2)
     recording.feed(recorder)
-    assert recorder.state().ready
+    assert recorder.state().status == CaptureStatus.READY
     late = recorder.state(now_ns=int(recording.t[-1]) + 3 * S)
     assert late.status == CaptureStatus.WAITING
     assert late.reasons[0].startswith(

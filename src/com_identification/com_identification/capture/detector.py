@@ -57,10 +57,6 @@ class PostureBuilder:
             raise IdentificationError("bias: expected finite numbers")
         self._bias = np.array(bias)
 
-    def load(self, foot: int, wrench: Array) -> float:
-        """N, magnitude of a foot's force."""
-        return float(np.linalg.norm(wrench[:3] - self._bias[foot, :3]))
-
     def posture(self, means: RunMeans, label: str) -> Posture:
         """Makes the posture."""
         n, joints = self._model.n_joints, means.values[0]
@@ -85,9 +81,10 @@ class PostureBuilder:
         """Why it cannot be a posture: a frozen sensor, or (with `contact`) feet without contact."""
         found = self._frozen(means)
         wrenches = means.values[1 : 1 + len(self._feet)]
-        loads = [0.0 if w is None else self.load(i, w) for i, w in enumerate(wrenches)]
-        if not contact or not self._feet or any(w is None for w in wrenches):
+        known = [w[:3] for w in wrenches if w is not None]
+        if not contact or not self._feet or len(known) < len(self._feet):
             return found
+        loads = np.linalg.norm(known - self._bias[:, :3], axis=1).tolist()
         if sum(loads) < self._options.min_load * self._weight:
             text = (
                 f"The feet carry {sum(loads):.3g} N together, the robot's weight is "
@@ -151,14 +148,10 @@ _MAX_PENDING = 4096  # intervals that finished() has not returned
 class StationaryDetector:
     """Joins slices of time to stationary runs, and reports an interval for each run or mark.
 
-    Args:
-        feet: How many feet there are: the streams after the first.
-
     Attributes:
         run: The stationary run that goes on; None while something moves.
         issues: Of the newest slice.
         motion: What ended the previous run; None where nothing moved.
-        loads: (f,) N, of the feet in the newest slice; NaN where unknown.
         seconds: Seconds of each cause; "stationary" where nothing was wrong.
     """
 
@@ -169,10 +162,9 @@ class StationaryDetector:
         limits: Sequence[MotionLimits],
         health: SensorHealth,
         builder: PostureBuilder,
-        feet: int,
     ) -> None:
         self._options, self._timeline, self._limits = options, timeline, limits
-        self._health, self._builder, self._feet = health, builder, feet
+        self._health, self._builder = health, builder
         self._finished: deque[StationaryInterval] = deque(maxlen=_MAX_PENDING)
         self._last_q: Array | None = None
         self.seconds: dict[str, float] = {}
@@ -186,7 +178,6 @@ class StationaryDetector:
         self.run: StationaryRun | None = None
         self.issues: list[Issue] = []
         self.motion: Issue | None = None
-        self.loads: Array = np.full(self._feet, np.nan)
         self._mark: int | None = None
         self._marks_done = 0
 
@@ -212,8 +203,6 @@ class StationaryDetector:
         if self.history is not None and len(self.history) < _MAX_HISTORY:
             known = [part for part in parts if part is not None]
             self.history += [(number, known)] if len(known) == len(parts) else []
-        for i, part in enumerate(parts[1 : 1 + self._feet]):
-            self.loads[i] = self._builder.load(i, part.mean) if part else np.nan
         self.issues = [*missing, *self._health.issues(parts[1:])]
         run = self.run or self._new_run()
         motion = run.find_motion(parts)

@@ -1,9 +1,8 @@
 """Records postures of a stationary robot from streams of readings, live or from a bag."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +20,7 @@ from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, FrozenArrays, as_array
+from com_model.arrays import Array, as_array
 
 _UNIT = 0.01  # how far the length of a direction may be off
 
@@ -38,23 +37,13 @@ class CaptureStatus(IntEnum):
     READY = 6  # a posture can be captured
 
 
-@dataclass(frozen=True, eq=False)
-class CaptureState(FrozenArrays):
+class CaptureState(NamedTuple):
     """What a recorder reports now."""
 
     status: CaptureStatus  # see CaptureStatus
     # why no posture can be captured and how to fix it, sentences; empty when READY
     reasons: tuple[str, ...]
     samples: int  # readings that count so far, of the stream with the fewest
-    needed: int  # number of readings that a posture needs
-    stationary_for: float  # s that the robot has been stationary
-    loads: Array  # (f,) N, magnitude of each foot's force in the newest slice; NaN where unknown
-    dropped: DroppedReadings  # readings that were left out so far
-
-    @property
-    def ready(self) -> bool:
-        """Whether a posture can be captured."""
-        return self.status == CaptureStatus.READY
 
 
 class PostureRecorder:
@@ -95,9 +84,7 @@ class PostureRecorder:
         self._builder = PostureBuilder(model, feet, options, weight, use_effort, use_up)
         limits = motion_limits(model, feet, options, settings.noise, weight, use_up)
         health = SensorHealth(feet, options, use_up)
-        self._detector = StationaryDetector(
-            options, timeline, limits, health, self._builder, len(self.feet)
-        )
+        self._detector = StationaryDetector(options, timeline, limits, health, self._builder)
         names = ["joint_states", *(f"the force sensor of {foot.frame}" for foot in feet)]
         names += ["the IMU"] if use_up else []
         needed = [model.n_joints, *(6 for _ in feet), *([3] if use_up else [])]
@@ -162,15 +149,7 @@ class PostureRecorder:
         """Whether a posture can be captured, and why not, at a time: that of the newest reading."""
         status, reasons = self._status(now_ns)
         run = self._detector.run
-        return CaptureState(
-            status=status,
-            reasons=reasons,
-            samples=run.samples(run.captured_ns) if run else 0,
-            needed=self.options.samples,
-            stationary_for=run.time if run else 0.0,
-            loads=self._detector.loads,
-            dropped=self.dropped,
-        )
+        return CaptureState(status, reasons, run.samples(run.captured_ns) if run else 0)
 
     def capture(
         self, label: str = "", samples: int | None = None, now_ns: int | None = None

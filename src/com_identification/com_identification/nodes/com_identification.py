@@ -229,7 +229,7 @@ def _fill_state(msg: IdentificationState, session: Session) -> None:
     msg.header.frame_id = session.frame
     msg.state = int(state.status)
     msg.reasons = list(dict.fromkeys((*msg.reasons, *state.reasons)))
-    msg.samples, msg.samples_required = int(state.samples), int(state.needed)
+    msg.samples, msg.samples_required = state.samples, session.settings.capture.samples
     if session.opened is not None:
         postures = session.opened.postures
         msg.storage, msg.postures = str(session.opened.path), len(postures)
