@@ -95,7 +95,9 @@ def test_all_feet_may_be_demanded(hoap2, record, postures):
     for recorder in (free, strict):
         recording.feed(recorder)
     assert free.state().status == CaptureStatus.READY
-    with pytest.raises(CaptureRefused, match=r"r_sole carries [01]\.\d+ N, less than 1.4 N: put it on"):
+    with pytest.raises(
+        CaptureRefused, match=r"r_sole carries [01]\.\d+ N, less than 1.4 N: put it on"
+    ):
         strict.capture()
 
 

@@ -14,7 +14,7 @@ from com_model.bodies import PRISMATIC, Indices
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import Tree, set_poses
-from com_model.geometry.vector_kernels import set_product
+from com_model.geometry.vector_kernels import cross, dot, set_point, turned, turned_back
 
 SMALLEST_LOAD = 0.1  # N m, above which a joint is at one end of its backlash
 
@@ -64,26 +64,6 @@ class State(NamedTuple):
 
 
 @njit
-def _dot(R: Array, i: int, v: Array) -> float:
-    """Row i of R times v."""
-    return float(R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2])
-
-
-@njit
-def _forward_kinematics(q: Array, tree: Tree, moment: Array, R: Array, p: Array, c: Array) -> None:
-    """Poses R (B, 3, 3), p (B, 3) of the bodies, and first moments of their subtrees c (B, 3)."""
-    count = len(tree.mass)
-    R[0], p[0] = np.eye(3), 0.0
-    set_poses(q, tree, range(1, count), R, p)
-    for b in range(count):
-        for i in range(3):
-            c[b, i] = _dot(R[b], i, moment[b]) + tree.mass[b] * p[b, i]
-    for b in range(count - 1, 0, -1):
-        for i in range(3):
-            c[tree.parent[b], i] += c[b, i]
-
-
-@njit
 def _compute_loads(robot: Robot, state: State) -> None:
     """Computes the CoM over the ground and the loads of the joints at state.q.
 
@@ -93,48 +73,30 @@ def _compute_loads(robot: Robot, state: State) -> None:
     """
     tree, moment, soles, _ = robot
     q, com, load = state
-    count = len(tree.mass)
+    count, total, com[:], load[:] = len(tree.mass), tree.subtree_mass[0], 0.0, 0.0
     R, p, c = np.empty((count, 3, 3)), np.empty((count, 3)), np.empty((count, 3))
-    _forward_kinematics(q, tree, moment, R, p, c)
-    Rs, over, lever = np.empty((3, 3)), np.empty(3), np.empty(3)
-    for i in range(3):
-        com[i] = 0.0
-    for j in range(len(load)):
-        load[j] = 0.0
+    R[0], p[0], place, over = np.eye(3), 0.0, np.empty(3), np.empty(3)
+    set_poses(q, tree, range(1, count), R, p)
+    for b in range(count):
+        set_point(R[b], tree.mass[b] * p[b], moment[b], c[b])
+    for b in range(count - 1, 0, -1):  # first moments of the subtrees
+        c[tree.parent[b]] += c[b]
+    own, whole = c - tree.subtree_mass.reshape(-1, 1) * p, c[0] - total * p  # about the joints
     for f in range(len(soles.body)):
         sole, fraction = soles.body[f], soles.load_fraction[f]
-        set_product(R[sole], soles.R[f], Rs)
-        for j in range(3):
-            over[j] = 0.0
-            for i in range(3):
-                place = p[sole, i] + _dot(R[sole], i, soles.p[f])
-                over[j] += Rs[i, j] * (c[0, i] / tree.subtree_mass[0] - place)
-        for i in range(3):
-            com[i] += fraction * (soles.p_ground[f, i] + _dot(soles.R_ground[f], i, over))
+        set_point(R[sole], p[sole], soles.p[f], place)
+        up = turned(R[sole], soles.R[f, :, 2])
+        inside = turned_back(soles.R[f], turned_back(R[sole], c[0] / total - place))
+        set_point(soles.R_ground[f], soles.p_ground[f], inside, over)
+        com += fraction * over
         for b in range(1, count):
-            gain = _gain(b, sole, tree, R[b], p[b], c, Rs, lever)
-            load[tree.q_index[b]] += fraction * GRAVITY * gain * tree.multiplier[b]
-
-
-@njit
-def _gain(
-    b: int, sole: int, tree: Tree, R: Array, p: Array, c: Array, Rs: Array, lever: Array
-) -> float:
-    """How fast the first moment rises with the joint of body b while the sole stays, kg m."""
-    carries = b <= sole < tree.subtree_end[b]  # then the rest moves, the other way round
-    mass = tree.subtree_mass[b]
-    for i in range(3):
-        lever[i] = c[b, i]
-        if carries:
-            lever[i] = c[0, i] - c[b, i]
-    if carries:
-        mass = tree.subtree_mass[0] - mass
-    x, y, z = _dot(R, 0, tree.axis[b]), _dot(R, 1, tree.axis[b]), _dot(R, 2, tree.axis[b])
-    u, v, w = lever[0] - mass * p[0], lever[1] - mass * p[1], lever[2] - mass * p[2]
-    gain = Rs[0, 2] * (y * w - z * v) + Rs[1, 2] * (z * u - x * w) + Rs[2, 2] * (x * v - y * u)
-    if tree.joint_type[b] == PRISMATIC:
-        gain = mass * (x * Rs[0, 2] + y * Rs[1, 2] + z * Rs[2, 2])
-    return float(-gain if carries else gain)
+            axis = turned(R[b], tree.axis[b])
+            carries = b <= sole < tree.subtree_end[b]  # then the rest moves, the other way round
+            if tree.joint_type[b] == PRISMATIC:
+                rise = (tree.subtree_mass[b] - carries * total) * dot(axis, up)
+            else:
+                rise = dot(cross(axis, own[b]), up) - carries * dot(cross(axis, whole[b]), up)
+            load[tree.q_index[b]] += fraction * GRAVITY * tree.multiplier[b] * rise
 
 
 @compiled()
