@@ -7,12 +7,7 @@ from identification_scenario import GRAVITY, Array, hoap2
 from rich.console import Console
 
 from com_identification.planning.stances import FlatStance
-from com_identification.regression.identifiability import (
-    Identifiability,
-    examine,
-    rank_of,
-    stack_root,
-)
+from com_identification.regression.identifiability import Identifiability, examine, rank_of
 from com_identification.regression.statics import Statics
 
 POSTURES = 80
@@ -103,5 +98,5 @@ def _report(Q: Array, torques: bool) -> Identifiability:
     if torques:
         parts.append(statics.torques(poses, GRAVITY * up))
     rows = np.concatenate(parts, axis=1)
-    root = stack_root((block @ factor for block in rows), factor.shape[1])
+    root = np.linalg.qr(np.vstack(rows) @ factor, mode="r")
     return examine(statics, root, factor, 0, Q, up)

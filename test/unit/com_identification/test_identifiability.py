@@ -5,7 +5,7 @@ import pytest
 from identification_ranks import com_rank
 
 from com_identification.planning.stances import FlatStance
-from com_identification.regression.identifiability import examine, rank_of, stack_root
+from com_identification.regression.identifiability import examine, rank_of
 from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
 
@@ -69,7 +69,7 @@ def rows_of(statics, Q, feet, efforts=False):
 
 def report(statics, factor, Q, feet, efforts=False):
     rows, up = rows_of(statics, Q, feet, efforts)
-    root = stack_root((block @ factor for block in rows), factor.shape[1])
+    root = np.linalg.qr(np.vstack(rows) @ factor, mode="r")
     return examine(statics, root, factor, 0, Q, up)
 
 
@@ -155,7 +155,7 @@ def test_no_efforts_nor_feet_distinguish_masses_at_a_joint(hoap2, statics, free)
 
 def test_what_is_weakly_observable_is_named_too(statics, factor, double, hoap2):
     rows, up = rows_of(statics, double, hoap2[1])
-    faint = stack_root((1e-3 * block @ factor for block in rows), 78)
+    faint = np.linalg.qr(1e-3 * np.vstack(rows) @ factor, mode="r")
     found = examine(statics, faint, factor, 0, double, up)
     assert found.rank == 51
     assert found.weak, "at a thousandth of the weight some combinations stay as the prior has them"
@@ -174,11 +174,5 @@ def test_joints_that_were_not_moved_are_named(statics, factor, free, hoap2):
     assert len(found.lost) == 78 - found.rank
 
 
-def test_rows_are_reduced_without_loss():
-    rng = np.random.default_rng(0)
-    blocks = [rng.normal(size=(7, 5)) for _ in range(20)]
-    root = stack_root(blocks, 5)
-    assert len(root) <= 27
-    stacked = np.vstack(blocks)
-    np.testing.assert_allclose(root.T @ root, stacked.T @ stacked, atol=1e-12)
+def test_nothing_has_no_rank():
     assert rank_of(np.zeros((3, 5)), np.ones(5)) == 0

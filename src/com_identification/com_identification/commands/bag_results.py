@@ -21,8 +21,8 @@ from com_identification.health.records import Record, hash_files
 from com_identification.report.comparison import body_labels, gain, issues_of, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
 from com_identification.store.files import write_whole
+from com_identification.store.records import encode, posture_record, robot_record
 from com_identification.store.results import export_urdf, to_document, write_yaml
-from com_identification.store.store import PostureStore
 from com_model.files import sync
 from com_model.text import listing, quote
 
@@ -116,11 +116,12 @@ def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Conte
     """Writes all files into a folder; returns the contents with what was exported."""
     found, postures = contents.found, []
     export = export_urdf(robot.model.xml, robot.model, found, folder, URDF)
-    with PostureStore(folder / POSTURES, robot.model, robot.feet) as store:
-        for interval in contents.intervals:
-            if interval.posture is not None:
-                store.add(interval.posture, interval.t1_ns)
-                postures.append(interval.posture)
+    lines = [robot_record(robot.model, robot.feet)]
+    for interval in contents.intervals:
+        if interval.posture is not None:
+            postures.append(interval.posture)
+            lines.append(posture_record(len(postures), interval.posture, interval.t1_ns))
+    write_whole(folder / POSTURES, b"".join(map(encode, lines)))
     contents = replace(contents, changed=export.changed, kept=export.unchanged)
     document = to_document(found, robot.model, robot.settings, postures, _extra(contents))
     write_yaml(folder / RESULT, document)

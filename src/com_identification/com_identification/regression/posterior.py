@@ -70,7 +70,8 @@ class Posterior:
         """
         S = self.constant.shape[1] - len(self.x)
         prior = np.eye(S, S + len(self.x))
-        return np.asarray(np.linalg.qr(np.vstack((prior, self.constant)), mode="r")[S:, S:])
+        triangle = np.asarray(np.linalg.qr(np.vstack((prior, self.constant)), mode="r"))
+        return triangle[S:, S:]
 
 
 class _Solution(NamedTuple):
