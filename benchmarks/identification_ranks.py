@@ -98,5 +98,5 @@ def _report(Q: Array, torques: bool) -> Identifiability:
     if torques:
         parts.append(statics.torques(poses, GRAVITY * up))
     rows = np.concatenate(parts, axis=1)
-    root = np.linalg.qr(np.vstack(rows) @ factor, mode="r")
+    root = np.asarray(np.linalg.qr(rows.reshape(-1, len(factor)) @ factor, mode="r"))
     return examine(statics, root, factor, 0, Q, up)
