@@ -255,6 +255,8 @@ def test_feedback_without_an_imu_ends_the_walk(bench, world):
     dcms = world.collect(PointStamped, "gait/dcm", 2000)
     robot = bench(stabiliser=True)
     robot.until(WalkState.READY)
+    stabiliser = robot.node._control.robot.session.stabiliser
+    assert hasattr(stabiliser, "table"), "its kernel is compiled before a walk waits for it"
     handle, _ = robot.walk(**SHORT)
     result = robot.result(handle)
     assert not result.completed

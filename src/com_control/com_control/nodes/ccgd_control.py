@@ -19,6 +19,7 @@ from com_control.walking.com_ik import ComIk
 from com_control.walking.session import MOVING, Command, Outcome, State, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
+from com_control.walking.walk_plan import Timing, WalkPlan
 from com_control.walking.walker import Walk, Walker, WalkRequest
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
@@ -50,11 +51,14 @@ class WalkingRobot:
             self.ik = ComIk(self.biped)
             self.estimator = WalkEstimator(self.biped)
             self.checks = WalkChecks(self.biped, settings.check, settings.use_wrench)
+            stance = find_stance(self.biped, self.biped.posture)
+            self._up = stance.R_walk_root[2]  # in the root's axes
             stabiliser = None
             if settings.stabiliser:
                 stiffness, period = ankle_stiffness(self.biped, config), 1.0 / settings.rate_hz
                 stabiliser = Stabiliser(self.biped, stiffness, period, settings.lead)
-            self._up = find_stance(self.biped, self.biped.posture).R_walk_root[2]  # root's axes
+                stand = WalkPlan(stance.feet, (), Timing(min_width=0.0))  # compiles before a walk
+                stabiliser.start(stand, stand.sample(stand.grid(0.1)), self.biped.posture)
         except ComControlError as error:
             raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
         self.session = WalkSession(

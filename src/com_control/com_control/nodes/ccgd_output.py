@@ -34,11 +34,7 @@ POINT_TOPICS = (
 
 
 class WalkOutput:
-    """Publishes for one node.
-
-    Attributes:
-        drive_delay: s, by which targets are sent earlier.
-    """
+    """Publishes for one node; targets are sent earlier by drive_delay, s."""
 
     def __init__(self, node: Node, settings: Parameters) -> None:
         self.frame = settings.frame_prefix + settings.walk_frame
