@@ -26,9 +26,9 @@ from rich.console import Console
 from com_demos.background import Background, free_domain_id
 from com_demos.listener import ListeningNode, launched
 from com_demos.live import WAITING, LiveView
-from com_identification.report.html import UNKNOWN, Raw, element, escape, table
-from com_identification.report.html import page as html_page
 from com_model import ComModelError, ConfigError, RobotFiles, find_robot
+from com_model.html import UNKNOWN, Raw, element, escape, table
+from com_model.html import page as html_page
 from com_simulation.exceptions import ComSimulationError, RunError
 
 POLL_S = 0.01

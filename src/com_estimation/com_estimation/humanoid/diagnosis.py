@@ -4,18 +4,20 @@ A window that no probable model explains (chi2 above HOLD) is put on hold. Two q
 it was a push: the windows stay out, and the impulse is the sum of what they leave. After eight
 windows without it is a lasting change: the windows are given back but those about the onset.
 A culprit is named above 0.9; one that begins at an onset and stays named becomes part of the
-model, so that another may follow. What is not separable is said with the motion that would help.
+model, so that another may follow, and is withdrawn where its parameters turn out to be within
+tolerance. Estimates beyond what a robot can be are not explained. What is not separable is said
+with the motion that would help.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
 
 from com_estimation.humanoid.layout import Kind, Layout
-from com_estimation.humanoid.models import Change, Inference, Onset, Sums, infer
-from com_estimation.humanoid.windows import GRID, HOP, SUPPORT, Window, WindowSums
+from com_estimation.humanoid.models import PRIOR, Change, Inference, Onset, Sums, infer
+from com_estimation.humanoid.windows import GRID, HOP, MEMORY, SUPPORT, Window, WindowSums
 from com_model.arrays import Array
 
 HOLD = 50.0  # chi2, 6 degrees of freedom
@@ -29,6 +31,7 @@ EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
 CONSTANT_AFTER = 2.0  # s of windows, before which no constant culprit is named
 IMPLAUSIBLE = (0.25, 0.10)  # of W and W h: residual force and moment that no culprit makes
 RECENT = 25  # windows: 2 s
+BOUND = 4.0  # times the standard deviation of a guilty culprit: more explains nothing
 FLEXIBLE = 2e-5  # rad/(N m), of the joints of legs
 POPULAR = 4  # models against which a window is held
 
@@ -100,6 +103,7 @@ class Diagnosis:
 
     Attributes:
         verdict, inference: The last ones.
+        unexplained: Whether a culprit would have to be beyond what a robot can have.
         events: Pushes and changes, the last 50.
         chi2: Of the last windows, over 6; 1 or less is expected.
     """
@@ -123,7 +127,7 @@ class Diagnosis:
         self._past: deque[tuple[Window, Array]] = deque(maxlen=1)
         self._named: dict[int, float] = {}
         self._likely: dict[int, int] = {}
-        self._since_inference, self._seen = 0, 0.0
+        self._since_inference, self._seen, self.unexplained = 0, 0.0, False
         self.time = 0.0
         self.inference: Inference = infer(self.layout, self.sums.total, [], [])
         self.verdict = Verdict((), Hint.NONE, "no data yet")
@@ -252,7 +256,10 @@ class Diagnosis:
         if best.change is None or not np.isfinite(best.change.onset.time):
             return
         i, time = best.change.culprit, best.change.onset.time
-        if i not in self._named or self.time - max(time, self._named[i]) < SETTLED:
+        again = i in {j for j, _ in self._changes}
+        if not again and i not in self._named:
+            return
+        if self.time - max(time, self._named.get(i, time)) < SETTLED:
             return
         marks = [*self._marks, *self.sums.grid]
         mark = next((m for m in marks if m[0] == time), None)
@@ -264,26 +271,53 @@ class Diagnosis:
         inference, culprits = self.inference, self.layout.culprits
         settled = {i: mark[0] for i, mark in self._changes}
         found = []
-        for i in np.argsort(inference.probability)[::-1]:
-            p = float(inference.probability[i])
-            if p < UNDECIDED and i not in settled:
+        for i in map(int, np.argsort(inference.probability)[::-1]):
+            p = self._guilt(i) if i in settled else float(inference.probability[i])
+            if p < UNDECIDED:
+                self._withdraw(i)
                 continue
-            likely = p > NAMED and self._may_name(int(i))
-            self._likely[int(i)] = self._likely.get(int(i), 0) + 1 if likely else 0
-            needed = 1 if np.isfinite(inference.onset[i]) else 2
-            named = bool(i in settled or self._likely[int(i)] >= needed)
-            if named:
-                self._named.setdefault(int(i), self.time)
+            likely = p > NAMED and (i in settled or self._may_name(i))
+            self._likely[i] = self._likely.get(i, 0) + 1 if likely else 0
+            onset = settled.get(i, float(inference.onset[i]))
+            needed = 1 if i in settled or np.isfinite(onset) else 2
             rows = np.eye(self.layout.count)[culprits[i].columns]
-            values, cov = inference.average(rows, int(i) if i not in settled else None)
-            onset = float(inference.onset[i]) if p >= UNDECIDED else settled[int(i)]
-            p = max(p, NAMED) if i in settled else p
-            found.append(Finding(int(i), p, named, onset, values, cov))
-        for i in set(self._named) - {f.culprit for f in found if f.named}:
-            del self._named[i]
+            values, cov = inference.average(rows, None if i in settled else i)
+            found.append(Finding(i, p, self._likely[i] >= needed, onset, values, cov))
+        beyond = [
+            culprits[f.culprit].name
+            for f in found
+            if f.probability > 0.5
+            and (np.abs(f.parameters) > BOUND * culprits[f.culprit].slab).any()
+        ]
+        self.unexplained = bool(beyond)
+        if beyond:
+            found = [replace(f, named=False) for f in found]
+        now = {f.culprit: self._named.get(f.culprit, self.time) for f in found if f.named}
+        self._named = now
         open_ = [f for f in found if not f.named]
         hint = self._hint([culprits[f.culprit].kind for f in open_])
-        return Verdict(tuple(found), hint, self._sentence(found, hint))
+        text = f"unexplained: {beyond[0]} would be beyond what is possible" if beyond else ""
+        return Verdict(tuple(found), hint, text or self._sentence(found, hint))
+
+    def _guilt(self, i: int) -> float:
+        """Probability that a culprit of settled changes is still beyond its tolerance.
+
+        By what they add up to, N(m, P): ln odds = 1/2 m^T P^-1 m + 1/2 ln |P| / |D| + ln PRIOR.
+        """
+        culprit = self.layout.culprits[i]
+        m, P = self.inference.average(np.eye(self.layout.count)[culprit.columns])
+        P = P + np.diag(culprit.spike**2)
+        odds = 0.5 * m @ np.linalg.solve(P, m) + 0.5 * np.linalg.slogdet(P)[1]
+        odds += np.log(PRIOR) - np.log(culprit.slab).sum()
+        return float(1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0))))
+
+    def _withdraw(self, i: int) -> None:
+        """Forgets the changes of a culprit: a wrong one, or those that cancelled out long ago."""
+        times = [mark[0] for j, mark in self._changes if j == i]
+        new = self.inference.models[0].change
+        over = len(times) == 1 or (times and self.time - times[-1] > 2.0 * MEMORY)
+        if over and (new is None or new.culprit != i):
+            self._changes = [change for change in self._changes if change[0] != i]
 
     def _may_name(self, i: int) -> bool:
         """Whether the motion so far can tell this culprit from its rivals."""
@@ -331,10 +365,13 @@ class Diagnosis:
 
         dc = J theta M / (M + dm), dm the mass that the model lacks, J (3, n) m by unit parameter.
         Gives theta (n,), covariance (3, 3) m^2 of dc in the axes of J, standard deviation of dm,
-        kg.
+        kg; NaN where the windows are not explained, wider where they fit badly.
         """
         rows = np.vstack((jacobian, self.layout.mass_columns))
         theta, _ = self.inference.average(np.eye(self.layout.count))
         _, cov = self.inference.average(rows)
         scale = self.layout.mass / (self.layout.mass + float(rows[3] @ theta))
+        if self.unexplained:
+            return np.zeros_like(theta), np.full((3, 3), np.nan), np.nan
+        cov *= max(1.0, float(np.median(self.chi2)) if self.chi2 else 1.0)
         return theta, scale**2 * cov[:3, :3], float(np.sqrt(cov[3, 3]))

@@ -16,13 +16,14 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_estimation.humanoid import fall, step
+from com_estimation.humanoid import fall, step, stuck
 from com_estimation.humanoid.diagnosis import Diagnosis
 from com_estimation.humanoid.layout import Culprit, make_layout
 from com_estimation.humanoid.windows import SUPPORT, make_window
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.compiled import entry_point
+from com_model.sesc import Sesc
 
 RATE = 200.0  # Hz, to which faster samples are averaged
 UNLOADED, OVERLOADED = 0.3, 2.5  # of the weight, on all feet
@@ -33,6 +34,8 @@ RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
 STALE_TIME, STALE_MEMORY = 0.1, 1.0  # s
 STALE_COP, STALE_LOAD = 0.005, 0.05  # m, and of the weight, on any foot
 STALE = "joint positions stay the same while the wrenches change: check the joints' driver"
+UNEXPLAINED = "no known culprit explains the wrenches: check encoders and force sensors, then reset"
+NEGLIGIBLE = 1e-3  # of the CoM's height, that a joint moves the CoM by unit: it may be stuck
 
 
 class Mode(IntEnum):
@@ -89,6 +92,12 @@ class HumanoidEstimator:
         self._step = entry_point(step.step, plant, *sample)
         watch = self._corners, self._memory, np.zeros(3), 0.0, self._fall
         self._watch = entry_point(fall.watch_fall, *watch)
+        jacobian = Sesc(model).com_and_jacobian(config.nominal_posture(model))[1]
+        lever = np.linalg.norm(jacobian, axis=0)
+        self._matters = (lever > NEGLIGIBLE * self.layout.height).astype(np.float64)
+        self._encoders, self._names = stuck.make_watch(model.n_joints), model.joint_names
+        readings = self._q, self._matters, 0.0, self._encoders
+        self._find_stuck = entry_point(stuck.find_stuck, *readings)
         self.closed: deque[tuple[float, Array, Array]] = deque(maxlen=50)
         self.restart()
 
@@ -101,10 +110,12 @@ class HumanoidEstimator:
         self.closed.clear()
         self._time, self._frozen_until = -np.inf, -np.inf
         self._wrong_load, self._reason, self.warned_at = 0.0, "", np.nan
+        self._repeated = ""  # why the positions are not those of now
         self._warning_until = -np.inf
         self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False  # positions that stay
         self._rows: list[Array] = []
         self._fall[:] = 0.0
+        self._encoders[:] = stuck.make_watch(len(self._names))
         self._memory.phase[:] = -1
 
     def update(
@@ -148,17 +159,23 @@ class HumanoidEstimator:
         if not begins:
             offset = self._correction()[0]
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
-            if warns and self._reason in ("", STALE):
+            if warns and (not self._reason or self._reason == self._repeated):
                 self.warned_at = time if time > self._warning_until else self.warned_at
                 self._warning_until = time + 0.5 * RECOVERY
                 self._frozen_until = time + RECOVERY
-        if not self._wrong_load and self._is_stale(time, q, wrenches):
-            self._freeze(time, STALE)
+        joint, stopped = self._find_stuck(q, self._matters, self._period, self._encoders)
+        if joint >= 0:
+            self._repeated = f"the position of {self._names[joint]} stays the same to the last bit "
+            self._repeated += "although it moved: check its encoder and driver"
+        elif not self._wrong_load and self._is_stale(time, q, wrenches):
+            self._repeated, joint = STALE, 0
+        if joint >= 0:
+            self._freeze(time, self._repeated)
             unknown = np.full((3, 3), np.nan)
             return replace(self.estimate(time), com=unknown[0], covariance=unknown)
         if time >= self._frozen_until:
             self._reason = ""
-            if closed:
+            if closed and not stopped:
                 copies = memory.closed.copy(), memory.closed_stats.copy()
                 self.closed.append((time, *copies))
         return self.estimate(time)
@@ -256,6 +273,8 @@ class HumanoidEstimator:
                 "the wrenches do not balance the robot's weight: check their signs, frames and the "
                 "order of the feet, and the imu's link",
             )
+        if diagnosis.unexplained:
+            reason = reason or UNEXPLAINED
         if reason:
             mode = Mode.FROZEN
         elif time < self._frozen_until:

@@ -325,7 +325,7 @@ def _diagnosis(
         mass_correction=estimate.mass_correction,
         mass_std=estimate.mass_std,
         residual_chi2=mean,
-        unexplained=mean > UNEXPLAINED,
+        unexplained=mean > UNEXPLAINED or diagnosis.unexplained,
         dcm=estimate.dcm,
         margin=estimate.margin,
         fall_warning=estimate.fall_warning,

@@ -21,18 +21,8 @@ from com_identification.report.comparison import (
     issues_of,
     residual_rows,
 )
-from com_identification.report.html import (
-    UNKNOWN,
-    Raw,
-    bar,
-    bullets,
-    element,
-    number,
-    page,
-    svg,
-    table,
-)
 from com_model import Foot, RobotModel
+from com_model.html import UNKNOWN, Raw, bar, bullets, element, number, page, svg, table
 from com_model.plotting import BLUE, INK, RED, RULE, new_figure, style_axes
 
 BEFORE, AFTER = RED, BLUE

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from com_identification.exceptions import ProtocolError, RefusedFitError
-from com_identification.report.html import Raw, bullets, element, number, page, svg, table
 from com_identification.store.files import path_inside, write_whole
 from com_identification.store.results import corrected_inertials
 from com_identification.tip_over.fit import COM_LIMIT, Fit, cross_validate, families, leave_out
@@ -23,6 +22,7 @@ from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic, joint_errors_document
 from com_model import RobotModel
 from com_model.arrays import Array
+from com_model.html import Raw, bullets, element, number, page, svg, table
 from com_model.plotting import (
     BLUE,
     FAINT,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from com_identification.report.html import bullets, element, page, table
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
+from com_model.html import bullets, element, page, table
 
 _STAYS, _WEAK = 0.9, 0.5  # posterior over prior standard deviation
 _JOINTS = {  # heading by kind, scale, digits

@@ -10,7 +10,6 @@ import pytest
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import DroppedReadings
 from com_identification.report.comparison import body_labels
-from com_identification.report.html import Raw, bar, element, number, table
 from com_identification.report.report import (
     Contents,
     TopicLine,
@@ -19,6 +18,7 @@ from com_identification.report.report import (
     sole_plot,
     timeline_plot,
 )
+from com_model.html import Raw, bar, element, number, table
 
 pytestmark = pytest.mark.slow
 
