@@ -119,7 +119,7 @@ def predict_torques(
         q = clean.position[k]
         tau = dynamics.inverse_dynamics(q, velocity[k], rise[k], w[k], turn[k], force[k])[1]
         tau -= contact_torques(robot, model, q, walk.forces[k], clean.up[k])
-        torques.append(tau + coulomb * np.tanh(velocity[k] / 0.05) + viscous * velocity[k])
+        torques.append(tau + coulomb * np.tanh(velocity[k] / 0.02) + viscous * velocity[k])
     return np.array(torques)
 
 

@@ -81,6 +81,6 @@ def record() -> Recorded:
         moved[:, j] += step
         slope = (_feet(true, config, moved) - points) / step
         tau[:, j] -= np.einsum("kfi,kfi->k", slope, forces)
-    tau += COULOMB * np.tanh(qd / 0.05)
+    tau += COULOMB * np.tanh(qd / 0.02)
     up = np.tile([0.0, 0.0, 1.0], (count, 1))
     return Recorded(WalkLog(time, q, qd, tau, omega, force, up), believed, true, config)

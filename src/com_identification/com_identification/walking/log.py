@@ -14,7 +14,7 @@ from com_model.arrays import Array, Flags
 LOAD_CUTOFF = 25.0  # Hz, of the feet's loads for the detection of contacts
 _CUTOFF, _SIGN_CUTOFF = 80.0, 60.0  # Hz
 _UP_CUTOFF = 0.5  # Hz, of the specific force that gives the vertical where nothing else does
-_SIGN_SPEED = 0.05  # rad/s
+_SIGN_SPEED = 0.02  # rad/s
 _GAP = 3.5  # periods without a sample after which there is a gap
 _MOST_LOST = 0.1  # fraction of the samples
 _LEAST_RATE = 150.0  # Hz
