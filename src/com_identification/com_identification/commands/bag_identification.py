@@ -13,10 +13,12 @@ from com_identification.capture.detector import StationaryInterval
 from com_identification.commands.bag_inputs import (
     RobotInputs,
     choose_topics,
+    is_walk,
     load_robot,
     progress_bar,
     read_files,
     topic_lines,
+    walk_inputs,
 )
 from com_identification.commands.bag_results import (
     NAMES,
@@ -29,7 +31,6 @@ from com_identification.commands.bag_results import (
     write_results,
 )
 from com_identification.commands.guess_mapping import guess_mapping
-from com_identification.commands.walk_identification import identify_walk, is_walk, walk_inputs
 from com_identification.exceptions import (
     HealthError,
     IdentificationError,
@@ -66,7 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
         if not is_walk(arguments):
             return _run(arguments, robot)
         robot = walk_inputs(robot)
-        return _run(arguments, robot) if arguments.dry_run else identify_walk(arguments, robot)
+        if arguments.dry_run:
+            return _run(arguments, robot)
+        from com_identification.commands.walk_identification import identify_walk  # loads numba
+
+        return identify_walk(arguments, robot)
     except (HealthError, OutputError, StoreError) as error:
         return _fail(error, _UNWRITABLE)
     except (Refusal, PostureError, WalkError) as error:

@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from com_bags import (
+    IMU,
     JOINT_STATE,
+    WRENCH,
     Bag,
     Block,
     SensorReader,
@@ -85,6 +87,23 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     values |= {"files": ", ".join(arguments.files), "robot": files.urdf, "config": files.config}
     paths = {name: str(value) for name, value in values.items() if value}
     return RobotInputs(model, config, feet, settings, paths)
+
+
+def is_walk(arguments: argparse.Namespace) -> bool:
+    """Whether the files are of walking: said by --use, or bags with an IMU and no force sensor."""
+    if arguments.use is not None or any(map(is_table, arguments.files)):
+        return arguments.use == "walk"
+    types = set()
+    for path in arguments.files:
+        with Bag(path) as bag:
+            types |= {topic.type_name for topic in bag.topics()}
+    return IMU in types and WRENCH not in types and not arguments.wrench
+
+
+def walk_inputs(robot: RobotInputs) -> RobotInputs:
+    """The robot with its IMU, without force sensors."""
+    fit = replace(robot.settings.fit, use_imu=True)
+    return replace(robot, feet=(), settings=replace(robot.settings, fit=fit))
 
 
 def choose_topics(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> SensorTopics:

@@ -1,9 +1,8 @@
 """The part of identify for recordings of walking, without foot force sensors."""
 
 import argparse
-from dataclasses import replace
 
-from com_bags import IMU, WRENCH, Bag, SensorReader, is_table
+from com_bags import Bag, SensorReader, is_table
 from com_identification.commands.bag_inputs import RobotInputs, choose_topics
 from com_identification.commands.bag_results import REPORT, URDF, OutputDirectory, columns
 from com_identification.exceptions import WalkError
@@ -15,23 +14,6 @@ from com_identification.walking.unknowns import Scale
 from com_model.exceptions import ConfigError
 
 NAMES = (REPORT, URDF)
-
-
-def is_walk(arguments: argparse.Namespace) -> bool:
-    """Whether the files are of walking: said by --use, or bags with an IMU and no force sensor."""
-    if arguments.use is not None or any(map(is_table, arguments.files)):
-        return arguments.use == "walk"
-    types = set()
-    for path in arguments.files:
-        with Bag(path) as bag:
-            types |= {topic.type_name for topic in bag.topics()}
-    return IMU in types and WRENCH not in types and not arguments.wrench
-
-
-def walk_inputs(robot: RobotInputs) -> RobotInputs:
-    """The robot with its IMU, without force sensors."""
-    fit = replace(robot.settings.fit, use_imu=True)
-    return replace(robot, feet=(), settings=replace(robot.settings, fit=fit))
 
 
 def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
