@@ -45,6 +45,7 @@ ALL = (
     "com_ik_speed",
     "ccgd_walk",
     "humanoid_walk",
+    "closed_loop",
     "walk_robustness",
     "diagnosis",
     "com_balance",

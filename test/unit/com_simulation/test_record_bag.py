@@ -148,10 +148,12 @@ def test_the_soles_stay_where_they_are(recorded):
         assert np.abs(planted.errors(np.array(message.position))).max() < 0.02
 
 
-def test_the_same_words_give_the_same_bag(recorded, tmp_path, capsys):
+@pytest.mark.parametrize("by_truth", [False, True], ids=["same words", "its true URDF"])
+def test_the_same_robot_gives_the_same_bag(recorded, tmp_path, capsys, by_truth):
     folder, _, words = recorded
     words = [*words[:-1], str(tmp_path / "again")]
-    assert main([*words, *BIPED, "--noise", "none"]) == 0
+    truth = ["--truth", str(folder / "truth.urdf")] if by_truth else []
+    assert main([*words, *BIPED, "--noise", "none", *truth]) == 0
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (figures["postures"], figures["marked"], figures["transfer"]) == (3, 3, "stand")
     for name in ("bag/bag.mcap", "robot.urdf", "truth.urdf", "marks.csv"):

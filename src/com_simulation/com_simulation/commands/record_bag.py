@@ -28,7 +28,7 @@ from com_simulation.physics.bag_writer import STORAGES, BagWriter
 from com_simulation.physics.posture_sequence import PostureSequence, RestPeriod
 from com_simulation.physics.sensors import PRESETS
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.true_errors import TrueErrors, with_true_errors
+from com_simulation.physics.true_errors import TrueErrors, true_robot
 from com_simulation.physics.world_builder import DEFAULT_STEP, build_world
 
 START_NS = 1_700_000_000_000_000_000  # of every bag, so that the same input gives the same bytes
@@ -85,6 +85,7 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     add("--noise", choices=tuple(PRESETS), default="identification", help="of the sensors")
     add("--com-error", type=float, default=0.005, help="m, of each link's CoM along each axis")
     add("--mass-error", type=float, default=0.0, help="of each link's mass, over that mass")
+    add("--truth", default="", metavar="URDF", help="of the robot, in the place of these errors")
     add("--seed", type=int, default=0, help="of errors and noise")
     add("--storage", choices=tuple(STORAGES), default="mcap", help="of the bag")
     add("--quiet", action="store_true", help="show no progress")
@@ -109,8 +110,8 @@ def record(
         raise ConfigError("there is none for it; give --config", options.robot)
     believed, config = load_robot(options.robot, options.config)
     postures = read_postures(options.postures, believed)
-    errors = TrueErrors(options.com_error, options.mass_error, options.seed)
-    true = with_true_errors(believed, errors)
+    drawn = TrueErrors(options.com_error, options.mass_error, options.seed)
+    true = true_robot(believed, TrueErrors() if options.truth else drawn, options.truth)
     world = build_world(true, config, urdf_path=files.urdf)
     noise = PRESETS[options.noise]
     simulation = Simulation(world, 1.0 / options.rate, noise, options.seed)
