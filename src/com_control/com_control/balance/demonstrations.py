@@ -13,48 +13,42 @@ from com_control.balance.balancer import BalanceStep
 from com_control.balance.soles import hold_inside
 from com_model.arrays import Array, as_array
 
-PERIOD, STEP_TIME = 4.0, 2.0  # s, of squat and sway; of one way out or back
+STEP_TIME = 2.0  # s, from one point to the next
 REACHED = 0.9  # of the way to the margin
 
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """A motion of the desired CoM in the balance frame."""
+    """A motion of the desired CoM in the balance frame: at rest in each point, quintics between."""
 
     name: str
-    duration: float  # s
-    _at: Callable[[float], tuple[Array, Array]]
+    points: Array  # (k, 3) m
+
+    @property
+    def duration(self) -> float:
+        """From the first point to the last, s."""
+        return (len(self.points) - 1) * STEP_TIME
 
     def at(self, time: float) -> tuple[Array, Array]:
         """CoM (3,) m and its velocity (3,) m/s at a time, s from the beginning."""
-        return self._at(min(max(time, 0.0), self.duration))
+        time = min(max(time, 0.0), self.duration)
+        leg = min(int(time / STEP_TIME), len(self.points) - 2)
+        s = time / STEP_TIME - leg
+        way = self.points[leg + 1] - self.points[leg]
+        shape, slope = s**3 * (10.0 - 15.0 * s + 6.0 * s * s), 30.0 * s**2 * (1.0 - s) ** 2
+        return self.points[leg] + shape * way, slope / STEP_TIME * way
 
 
 def squat(com: Array, depth: float, count: int = 2) -> Demonstration:
     """Down by a depth (m) and up again, count times."""
-
-    def at(time: float) -> tuple[Array, Array]:
-        phase = 2.0 * np.pi * time / PERIOD
-        way = np.array([0.0, 0.0, -0.5 * depth])
-        return com + (1.0 - np.cos(phase)) * way, np.sin(phase) * (2.0 * np.pi / PERIOD) * way
-
-    return Demonstration("squat", count * PERIOD, at)
+    low = com - np.array([0.0, 0.0, depth])
+    return Demonstration("squat", np.array([com, *[low, com] * count]))
 
 
 def sway(com: Array, width: float, count: int = 2) -> Demonstration:
-    """To the left by a width (m), to the right by the same, and back, count times."""
-    duration = count * PERIOD
+    """To the left by a width (m), to the right by the same, count times, and back."""
     way = np.array([0.0, width, 0.0])
-
-    def at(time: float) -> tuple[Array, Array]:
-        pace, ramp = 2.0 * np.pi / PERIOD, min(time, duration - time, 0.25 * PERIOD)
-        grown = np.sin(0.5 * np.pi * ramp / (0.25 * PERIOD)) ** 2
-        growth = np.pi / (0.5 * PERIOD) * np.sin(np.pi * ramp / (0.25 * PERIOD))
-        growth *= np.sign(0.5 * duration - time) if ramp < 0.25 * PERIOD else 0.0
-        swing, speed = np.sin(pace * time), pace * np.cos(pace * time)
-        return com + grown * swing * way, (grown * speed + growth * swing) * way
-
-    return Demonstration("sway", duration, at)
+    return Demonstration("sway", np.array([com, *[com + way, com - way] * count, com]))
 
 
 def reach(com: Array, corners: Array, margin: float) -> Demonstration:
@@ -67,18 +61,10 @@ def reach(com: Array, corners: Array, margin: float) -> Demonstration:
     """
     outline = as_array("corners", corners, (None, 2))
     far = 10.0 * float(np.abs(outline - com[:2]).max())
-    ends = [com]
+    points = [com]
     for direction in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
-        ends += [_reached(com, outline, margin, far * np.array(direction)), com]
-
-    def at(time: float) -> tuple[Array, Array]:
-        leg = min(int(time / STEP_TIME), len(ends) - 2)
-        s = time / STEP_TIME - leg
-        way = ends[leg + 1] - ends[leg]
-        shape, slope = s**3 * (10.0 - 15.0 * s + 6.0 * s * s), 30.0 * s**2 * (1.0 - s) ** 2
-        return ends[leg] + shape * way, slope / STEP_TIME * way
-
-    return Demonstration("reach", (len(ends) - 1) * STEP_TIME, at)
+        points += [_reached(com, outline, margin, far * np.array(direction)), com]
+    return Demonstration("reach", np.array(points))
 
 
 def _reached(com: Array, corners: Array, margin: float, way: Array) -> Array:
