@@ -63,7 +63,7 @@ def frames(page: Page, browser: Browser) -> list[Image.Image]:
         deviceScaleFactor=1,
         mobile=False,
     )
-    pictures = []
+    pictures: list[Image.Image] = []
     for k in np.linspace(0, len(record.time) - 1, FRAMES).astype(int):
         q = record.position[k]
         forces = record.wrenches[k, :, :3]
