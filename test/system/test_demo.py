@@ -173,7 +173,9 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
         assert running.poll() is None, output.read_text()
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    assert running.wait(timeout=60) == 130, output.read_text()
+    # A shell's status is 130 for both: Python ends itself by SIGINT where the interrupt came inside
+    # the exec() of a string, such as that of a named tuple, although it was caught.
+    assert running.wait(timeout=60) in (130, -signal.SIGINT), output.read_text()
     assert output.read_text().splitlines()[-1] == "demo: interrupted, everything is stopped"
     assert "Traceback" not in output.read_text()
     assert left_over(str(tmp_path)) == []
