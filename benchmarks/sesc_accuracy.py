@@ -67,7 +67,7 @@ def measure(model: RobotModel, path: Path, count: int, seed: int) -> dict[str, f
 
     for _ in range(count):
         q, (R, p) = random_positions(model, rng), random_pose(rng)
-        ours = sesc.com_and_floating_jacobian(q, R, p)
+        ours = sesc.com_and_jacobian(q, R, p, floating=True)
         com, jacobian = largest_errors(ours, floating.com_and_jacobian(q, R, p), size)
         note(com=com, jacobian=jacobian)
         in_root = sesc.com_and_jacobian(q)

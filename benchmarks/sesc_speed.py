@@ -1,9 +1,9 @@
 """Speed of the SESC against Pinocchio from Python: one configuration, and a batch of 100 000.
 
 Single: one call from Python each that gives CoM and Jacobian, of the same shape:
-  floating  `Sesc.com_and_floating_jacobian(q)`, (3, 6 + n) in the root's frame, against
+  floating  `Sesc.com_and_jacobian(q, floating=True)`, (3, 6 + n) in the root's frame, against
             `pinocchio.jacobianCenterOfMass(model, data, q)` with a free-flyer at the root
-  placed    the same with the root at a pose: `com_and_floating_jacobian(q, R, p)`
+  placed    the same with the root at a pose: `com_and_jacobian(q, R, p, floating=True)`
   fixed     `Sesc.com_and_jacobian(q)`, (3, n), against Pinocchio's model without free-flyer
 Pinocchio's call returns the Jacobian alone; its CoM is then found in data.com[0].
 Batch: `com_and_jacobian_batch(Q)` into new arrays, against a Python loop over Pinocchio's floating
@@ -95,9 +95,9 @@ def single(model: RobotModel, path: Path, sesc: Sesc) -> dict[str, float]:
         names[f"q_{kind}"] = oracle.positions(q, R, p)
     pinocchios = "pinocchio.jacobianCenterOfMass(model_{0}, data_{0}, q_{0})"
     statements = {
-        "floating": "sesc.com_and_floating_jacobian(q)",
+        "floating": "sesc.com_and_jacobian(q, floating=True)",
         "pinocchio floating": pinocchios.format("floating"),
-        "placed": "sesc.com_and_floating_jacobian(q, R, p)",
+        "placed": "sesc.com_and_jacobian(q, R, p, floating=True)",
         "fixed": "sesc.com_and_jacobian(q)",
         "pinocchio fixed": pinocchios.format("fixed"),
         "com": "sesc.com(q)",

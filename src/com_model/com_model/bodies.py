@@ -66,16 +66,24 @@ def independent_joints(tree: Tree) -> tuple[Joint, ...]:
 
 def build_bodies(tree: Tree) -> Bodies:
     """Folds the fixed joints of a tree into their parents; UrdfError: see resolve_mimics."""
-    heads = [i for i, j in enumerate(tree.joints) if j is None or j.kind != "fixed"]
-    body_of_link, R_link, p_link = _fold(tree)
-    joints = [joint for i in heads[1:] if (joint := tree.joints[i]) is not None]
-    parent = np.array([-1, *(body_of_link[tree.parents[i]] for i in heads[1:])], dtype=np.int64)
-    R = np.tile(np.eye(3), (len(heads), 1, 1))
-    d = np.zeros((len(heads), 3))
-    for b, (i, joint) in enumerate(zip(heads[1:], joints, strict=True), start=1):
-        carrier = tree.parents[i]
-        R[b] = R_link[carrier] @ joint.R
-        d[b] = p_link[carrier] + R_link[carrier] @ joint.d
+    count = len(tree.links)
+    body_of_link, p_link = np.zeros(count, dtype=np.int64), np.zeros((count, 3))
+    R_link = np.tile(np.eye(3), (count, 1, 1))
+    heads, joints, parents, R, d = [0], list[Joint](), [-1], [np.eye(3)], [np.zeros(3)]
+    for i, (joint, up) in enumerate(zip(tree.joints, tree.parents, strict=True)):
+        if joint is None:
+            continue
+        R_here, p_here = R_link[up] @ joint.R, p_link[up] + R_link[up] @ joint.d
+        if joint.kind == "fixed":
+            body_of_link[i], R_link[i], p_link[i] = body_of_link[up], R_here, p_here
+            continue
+        body_of_link[i] = len(heads)
+        heads.append(i)
+        joints.append(joint)
+        parents.append(int(body_of_link[up]))
+        R.append(R_here)
+        d.append(p_here)
+    parent, each = np.array(parents, dtype=np.int64), np.arange(len(heads))
     q_index, multiplier, offset = _drives(tree, joints)
     mass, first_moment, inertia = _sum_links(tree, body_of_link, R_link, p_link, len(heads))
     kinds = [PRISMATIC if joint.kind == "prismatic" else REVOLUTE for joint in joints]
@@ -84,8 +92,8 @@ def build_bodies(tree: Tree) -> Bodies:
         joint_names=("", *(joint.name for joint in joints)),
         parent=parent,
         joint_type=np.array([ROOT, *kinds], dtype=np.int64),
-        R=R,
-        d=d,
+        R=np.array(R),
+        d=np.array(d),
         axis=np.array([np.zeros(3), *(joint.axis for joint in joints)]),
         q_index=q_index,
         multiplier=multiplier,
@@ -94,7 +102,7 @@ def build_bodies(tree: Tree) -> Bodies:
         first_moment=first_moment,
         inertia=inertia,
         subtree_mass=sum_over_subtrees(parent, mass),
-        subtree_end=_subtree_ends(parent),
+        subtree_end=each + sum_over_subtrees(parent, np.ones(len(heads))).astype(np.int64),
         body_of_link=body_of_link,
         R_body_link=R_link,
         p_body_link=p_link,
@@ -107,32 +115,6 @@ def sum_over_subtrees(parent: Sequence[int] | Indices, values: Array) -> Array:
     for i in range(len(parent) - 1, 0, -1):
         total[parent[i]] += total[i]
     return total
-
-
-def _subtree_ends(parent: Indices) -> Indices:
-    ends = np.arange(1, len(parent) + 1)
-    for i in range(len(parent) - 1, 0, -1):
-        ends[parent[i]] = max(ends[parent[i]], ends[i])
-    return ends
-
-
-def _fold(tree: Tree) -> tuple[Indices, Array, Array]:
-    """Finds each link's body and its constant pose in it."""
-    count = len(tree.links)
-    body = np.zeros(count, dtype=np.int64)
-    R = np.tile(np.eye(3), (count, 1, 1))
-    p = np.zeros((count, 3))
-    bodies = 1
-    for i in range(1, count):
-        joint, parent = tree.joints[i], tree.parents[i]
-        if joint is None or joint.kind != "fixed":
-            body[i] = bodies
-            bodies += 1
-        else:
-            body[i] = body[parent]
-            R[i] = R[parent] @ joint.R
-            p[i] = p[parent] + R[parent] @ joint.d
-    return body, R, p
 
 
 def _drives(tree: Tree, joints: Sequence[Joint]) -> tuple[Indices, Array, Array]:

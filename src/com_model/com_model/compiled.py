@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -36,13 +36,11 @@ def compiled(nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[...
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             kernel: Any = njit(cache=True, nogil=nogil)(function)
-        except RuntimeError:
+            if hasattr(kernel, "py_func"):  # it has none with NUMBA_DISABLE_JIT
+                _refine(kernel._cache, imported_files(function.__code__.co_filename))
+        except (RuntimeError, AttributeError):
+            # Nothing can be written, or another numba: rather compile each time than run old code.
             return njit(nogil=nogil)(function)
-        _forgive_renamed_types(kernel)
-        files = imported_files(function.__code__.co_filename)
-        if files and not _watch(kernel, files):
-            return njit(nogil=nogil)(function)
-        _report_compiling(kernel)
         return kernel
 
     return decorate
@@ -61,12 +59,11 @@ def entry_point(kernel: Any, *arguments: Any) -> Callable[..., Any]:
     return cast(Callable[..., Any], kernel.compile(tuple(typeof(value) for value in arguments)))
 
 
-def _report_compiling(kernel: Any) -> None:
-    """Lets a kernel log when it is not in the cache."""
-    store = getattr(kernel, "_cache", None)
-    load = getattr(store, "load_overload", None)
-    if store is None or load is None:
-        return  # NUMBA_DISABLE_JIT, or another numba
+def _refine(store: Any, files: Sequence[str]) -> None:
+    """Lets a kernel's cache be stale when a file changes or a type is gone, and log its misses."""
+    index, load, load_index = store._cache_file, store.load_overload, store._cache_file._load_index
+    stats = [os.stat(file) for file in files]
+    index._source_stamp = (index._source_stamp, *((s.st_mtime, s.st_size) for s in stats))
 
     def load_or_report(*key: Any) -> Any:
         found = load(*key)
@@ -74,7 +71,15 @@ def _report_compiling(kernel: Any) -> None:
             _log_compiling()
         return found
 
-    store.load_overload = load_or_report
+    def load_index_or_nothing() -> Any:
+        try:
+            return load_index()
+        except (AttributeError, ImportError):
+            # A NamedTuple was renamed or removed since: numba loads the index, which has the types
+            # of the arguments, before it looks at the stamp.
+            return {}
+
+    store.load_overload, index._load_index = load_or_report, load_index_or_nothing
 
 
 @cache
@@ -115,35 +120,3 @@ def _text(file: str) -> str:
         return Path(file).read_text(encoding="utf-8")
     except OSError:
         return ""
-
-
-def _watch(kernel: Any, files: tuple[str, ...]) -> bool:
-    """Adds files to those whose change makes a kernel's cache stale; whether that worked."""
-    index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-    if not hasattr(kernel, "py_func"):
-        return True  # NUMBA_DISABLE_JIT
-    if index is None or not hasattr(index, "_source_stamp"):
-        return False  # another numba: rather compile each time than run old code
-    stats = [os.stat(file) for file in files]
-    stamps = [(stat.st_mtime, stat.st_size) for stat in stats]
-    index._source_stamp = (index._source_stamp, *stamps)
-    return True
-
-
-def _forgive_renamed_types(kernel: Any) -> None:
-    """Counts a cache as stale that has a NamedTuple which was renamed or removed since.
-
-    numba loads the index, which has the types of the arguments, before it looks at its stamp.
-    """
-    index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-    load = getattr(index, "_load_index", None)
-    if index is None or load is None:
-        return
-
-    def load_or_nothing() -> Any:
-        try:
-            return load()
-        except (AttributeError, ImportError):
-            return {}
-
-    index._load_index = load_or_nothing

@@ -21,6 +21,12 @@ td.words { text-align: left; } .faint { color: #868e96; }
 svg, img { max-width: 100%; height: auto; }
 p.warning, li.warning { color: #c92a2a; } .figures { display: flex; gap: 2rem; flex-wrap: wrap; }
 .figures div { min-width: 8rem; } .figures b { display: block; font-size: 1.5rem; }
+@media screen and (prefers-color-scheme: dark) {
+  body { color: #dee2e6; background: #16191d; } th { color: #adb5bd; } a { color: #74c0fc; }
+  th, td { border-color: #495057; } svg, img { background: #fff; }
+  p.warning, li.warning { color: #ff8787; }
+}
+@media print { body { max-width: none; margin: 0; } tr, svg, img { break-inside: avoid; } }
 """.strip()
 
 

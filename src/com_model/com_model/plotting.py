@@ -31,6 +31,8 @@ def style_axes(axes: Axes) -> None:
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=9, colors=FAINT, length=2)
     axes.margins(x=0.01)
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        label.set_color(INK)
     for name, side in axes.spines.items():
         side.set(visible=name in ("left", "bottom"), color=RULE)
 

@@ -116,7 +116,7 @@ def collection_robots(folder: Path) -> dict[str, Path]:
     usual: dict[str, Path] = {}
     for robot_folder in sorted(path for path in folder.iterdir() if path.is_dir()):
         files = {path.stem: path for path in sorted(robot_folder.rglob("*.urdf"))}
-        short = _short(robot_folder.name)
+        short = reduce(str.removesuffix, _FOLDER_ENDINGS, robot_folder.name)
         for stem, path in files.items():
             by_name.setdefault(stem, []).append(path)
         likely = (short, _USUAL.get(short, ""), min(files, key=len, default=""))
@@ -134,10 +134,6 @@ def _suggestions(robot: str, known: Mapping[str, Path]) -> tuple[str, ...]:
     names = sorted(shortest.values(), key=str.lower)
     similar = get_close_matches(robot, names, n=3, cutoff=0.5)
     return (*similar, *(name for name in names if name not in similar))
-
-
-def _short(folder: str) -> str:
-    return reduce(str.removesuffix, _FOLDER_ENDINGS, folder)
 
 
 def _config_of(urdf: Path) -> Path | None:

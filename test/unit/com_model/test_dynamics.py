@@ -32,7 +32,9 @@ def test_wrench_and_torques_are_pinocchios(example_models, example_urdfs, pinocc
             at = oracle.joints[oracle.getJointId(bodies.joint_names[b])].idx_v
             torques[bodies.q_index[b]] += bodies.multiplier[b] * expected[at]
 
-        wrench, tau = Dynamics(model).inverse_dynamics(q, qd, qdd, omega, omega_dot, specific_force)
+        wrench, tau = Dynamics(model).inverse_dynamics(
+            (q, qd, qdd), (omega, omega_dot, specific_force)
+        )
 
         scale = max(np.abs(expected).max(), 1e-6)
         np.testing.assert_allclose(wrench, expected[:6], atol=1e-11 * scale, err_msg=name)
@@ -41,19 +43,18 @@ def test_wrench_and_torques_are_pinocchios(example_models, example_urdfs, pinocc
 
 def test_at_rest_the_wrench_is_the_weight(load):
     model = load("arm")
-    still = np.zeros(model.n_joints)
+    still = np.zeros((3, model.n_joints))
     up = np.array([0.0, 0.0, G])
-    wrench, _ = Dynamics(model).inverse_dynamics(still, still, still, *np.zeros((2, 3)), up)
+    wrench, _ = Dynamics(model).inverse_dynamics(still, (np.zeros(3), np.zeros(3), up))
     np.testing.assert_allclose(wrench[:3], model.mass * up, rtol=1e-14)
 
 
 def test_without_the_trunk_only_its_own_share_is_missing(load):
     model, rng = load("arm"), np.random.default_rng(1)
-    q, qd, qdd = rng.normal(size=(3, model.n_joints))
-    omega, omega_dot, a = rng.normal(size=(3, 3))
-    dynamics = Dynamics(model)
-    whole, tau = dynamics.inverse_dynamics(q, qd, qdd, omega, omega_dot, a)
-    rest, same = dynamics.inverse_dynamics(q, qd, qdd, omega, omega_dot, a, trunk=False)
+    joints, root = rng.normal(size=(3, model.n_joints)), rng.normal(size=(3, 3))
+    omega, omega_dot, a = root
+    whole, tau = Dynamics(model).inverse_dynamics(joints, root)
+    rest, same = Dynamics(model, trunk=False).inverse_dynamics(joints, root)
     m, h, inertia = model.bodies.mass[0], model.bodies.first_moment[0], model.bodies.inertia[0]
     force = m * a + np.cross(omega_dot, h) + np.cross(omega, np.cross(omega, h))
     moment = inertia @ omega_dot + np.cross(omega, inertia @ omega) + np.cross(h, a)
@@ -64,7 +65,7 @@ def test_without_the_trunk_only_its_own_share_is_missing(load):
 def test_armature_takes_its_torque(load):
     model, rng = load("arm"), np.random.default_rng(2)
     q, qd, qdd = rng.normal(size=(3, model.n_joints))
-    motion = (q, qd, qdd, *rng.normal(size=(3, 3)))
+    motion = (q, qd, qdd), rng.normal(size=(3, 3))
     armature = rng.uniform(0.1, 1.0, model.n_joints)
     bare, tau = Dynamics(model).inverse_dynamics(*motion)
     wrench, driven = Dynamics(model, armature).inverse_dynamics(*motion)
@@ -76,20 +77,20 @@ def test_many_instants_are_as_one_by_one(load):
     model, rng = load("arm"), np.random.default_rng(3)
     joints, root = rng.normal(size=(3, 5, model.n_joints)), rng.normal(size=(3, 5, 3))
     dynamics = Dynamics(model)
-    many = dynamics.root_wrenches(*joints, *root)
+    many = dynamics.root_wrenches(joints, root)
     for i in range(5):
-        one, _ = dynamics.inverse_dynamics(*joints[:, i], *root[:, i])
+        one, _ = dynamics.inverse_dynamics(joints[:, i], root[:, i])
         np.testing.assert_array_equal(many[i], one)
-    assert dynamics.root_wrenches(*joints[:, :0], *root[:, :0]).shape == (0, 6)
-    with pytest.raises(ShapeError, match="Qdd"):
-        dynamics.root_wrenches(joints[0], joints[1], joints[2, :4], *root)
+    assert dynamics.root_wrenches(joints[:, :0], root[:, :0]).shape == (0, 6)
+    with pytest.raises(ShapeError, match="root"):
+        dynamics.root_wrenches(joints, root[:, :4])
 
 
 def test_nan_spreads(load):
     model = load("arm")
     q = np.full(model.n_joints, np.nan)
     still = np.zeros(model.n_joints)
-    wrench, tau = Dynamics(model).inverse_dynamics(q, still, still, *np.zeros((2, 3)), [0, 0, G])
+    wrench, tau = Dynamics(model).inverse_dynamics((q, still, still), np.diag([0, 0, G]))
     assert np.isnan(wrench).any()
     assert np.isnan(tau).any()
 
@@ -97,7 +98,9 @@ def test_nan_spreads(load):
 def test_wrong_shapes_are_refused(load):
     model = load("arm")
     still = np.zeros(model.n_joints)
-    with pytest.raises(ShapeError, match="qdd"):
-        Dynamics(model).inverse_dynamics(still, still, still[1:], *np.zeros((3, 3)))
+    with pytest.raises(ShapeError, match="joints"):
+        Dynamics(model).inverse_dynamics((still, still, still[1:]), np.zeros((3, 3)))
+    with pytest.raises(ShapeError, match="root"):
+        Dynamics(model).inverse_dynamics((still, still, still), np.zeros((2, 3)))
     with pytest.raises(ShapeError, match="armature"):
         Dynamics(model, np.zeros(99))

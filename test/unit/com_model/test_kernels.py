@@ -67,7 +67,8 @@ def test_many_configurations_compiled_and_plain(name, plain, example_models):
     for module in (batch_kernels, plain):
         com, jacobian, alone = np.empty((count, 3)), np.empty((count, 3, n)), np.empty((count, 3))
         assert module.com_and_jacobian_of_many(Q, robot, R, p, com, jacobian)
-        assert module.com_of_many(Q, robot, R, p, alone)
+        without = np.empty((count, 0, 0))
+        assert module.com_and_jacobian_of_many(Q, robot, R, p, alone, without)
         results.append((com, jacobian, alone))
     for compiled, expected in zip(*results, strict=True):
         np.testing.assert_allclose(compiled, expected, rtol=0, atol=1e-15)

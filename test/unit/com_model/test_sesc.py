@@ -1,6 +1,7 @@
 """Centre of mass and Jacobian: by hand, textbook, Pinocchio and differences; arguments."""
 
 import threading
+from functools import partial
 
 import numpy as np
 import pinocchio
@@ -110,7 +111,7 @@ def test_prismatic_mimic_by_hand(load):
 
 def test_a_single_rigid_body():
     sesc, (R, p) = Sesc(RobotModel.from_urdf(BRICK)), random_pose(np.random.default_rng(0))
-    com, jacobian = sesc.com_and_floating_jacobian([], R, p)
+    com, jacobian = sesc.com_and_jacobian([], R, p, floating=True)
     np.testing.assert_allclose(com, p + R @ [1, 2, 3], atol=1e-15)
     assert jacobian.shape == (3, 6)
     assert sesc.com_and_jacobian([])[1].shape == (3, 0)
@@ -147,7 +148,7 @@ def test_com_and_jacobian_are_pinocchios(example_models, example_urdfs, pinocchi
             joint = oracle.joints[oracle.getJointId(bodies.joint_names[b])]
             column = bodies.multiplier[b] * columns[:, joint.idx_v]
             expected[:, 6 + bodies.q_index[b]] += column
-        com, jacobian = sesc.com_and_floating_jacobian(q, R, p)
+        com, jacobian = sesc.com_and_jacobian(q, R, p, floating=True)
         tolerance = 1e-14 * reach(model)
         np.testing.assert_allclose(com, data.com[0], rtol=0, atol=tolerance, err_msg=name)
         np.testing.assert_allclose(jacobian, expected, rtol=0, atol=tolerance, err_msg=name)
@@ -167,7 +168,7 @@ def test_jacobian_is_the_slope_of_the_com(name, example):
         return sesc.com(q + x[6:], Rotation.from_rotvec(x[3:6]).as_matrix() @ R, p + x[:3])
 
     slope = differences(moved, np.zeros(6 + model.n_joints))
-    jacobian = sesc.com_and_floating_jacobian(q, R, p)[1]
+    jacobian = sesc.com_and_jacobian(q, R, p, floating=True)[1]
     np.testing.assert_allclose(jacobian, slope, rtol=0, atol=1e-8 * reach(model))
 
 
@@ -253,11 +254,13 @@ def test_any_array_of_numbers_will_do(convert, example):
     model = example("icub_description/robots/icub.urdf")
     sesc, rng = Sesc(model), np.random.default_rng(6)
     q, (R, p) = rng.uniform(-2, 2, model.n_joints), random_pose(rng)
-    expected = sesc.com_and_floating_jacobian(q, R, p)
-    found = sesc.com_and_floating_jacobian(convert(q), [list(row) for row in R], list(p))
+    expected = sesc.com_and_jacobian(q, R, p, floating=True)
+    found = sesc.com_and_jacobian(convert(q), [list(row) for row in R], list(p), floating=True)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_array_equal(found[1], expected[1])
-    strided = sesc.com_and_floating_jacobian(convert(q), R.T.copy().T, np.tile(p, (2, 1)).T[:, 0])
+    strided = sesc.com_and_jacobian(
+        convert(q), R.T.copy().T, np.tile(p, (2, 1)).T[:, 0], floating=True
+    )
     np.testing.assert_array_equal(strided[1], expected[1])
 
 
@@ -270,7 +273,12 @@ def test_whole_numbers_and_single_precision(load):
 @pytest.mark.parametrize("q", [[0.0], np.zeros(3), np.zeros((2, 1)), np.zeros((1, 2)), 1.0, None])
 def test_wrong_shapes_are_told_with_the_joints(q, load):
     sesc = Sesc(load("slider"))
-    for call in (sesc.com, sesc.com_and_jacobian, sesc.com_and_floating_jacobian, sesc.chain):
+    for call in (
+        sesc.com,
+        sesc.com_and_jacobian,
+        partial(sesc.com_and_jacobian, floating=True),
+        sesc.chain,
+    ):
         with pytest.raises(ShapeError, match=r"^q: expected shape \(2,\), got .*slide.*roll"):
             call(q)
     with pytest.raises(ShapeError, match=r"^qd: expected shape \(2,\)"):
@@ -287,7 +295,7 @@ def test_wrong_poses_are_told(load):
         sesc.com_velocity(q, q, w_world_root=[0, 1])
     for R in (2 * np.eye(3), -np.eye(3), np.ones((3, 3))):
         with pytest.raises(ComModelError, match=r"^R_world_root is not a rotation"):
-            sesc.com_and_floating_jacobian(q, R)
+            sesc.com_and_jacobian(q, R, floating=True)
 
 
 def test_results_are_fresh_and_arguments_kept(load):
@@ -302,9 +310,9 @@ def test_results_are_fresh_and_arguments_kept(load):
 
 def test_a_pose_does_not_stay(load):
     sesc, q = Sesc(load("arm")), np.zeros(1)
-    before = sesc.com_and_floating_jacobian(q)
+    before = sesc.com_and_jacobian(q, floating=True)
     sesc.com(q, *random_pose(np.random.default_rng(7)))
-    after = sesc.com_and_floating_jacobian(q)
+    after = sesc.com_and_jacobian(q, floating=True)
     np.testing.assert_array_equal(before[0], after[0])
     np.testing.assert_array_equal(before[1], after[1])
 

@@ -21,9 +21,9 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array
-from com_model.bodies import PRISMATIC, Bodies, Indices
+from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled, entry_point
-from com_model.dynamics.tree_kernels import set_poses, tree_of
+from com_model.dynamics.tree_kernels import Tree, set_poses, tree_of
 from com_model.geometry.vector_kernels import (
     add,
     add_scaled,
@@ -36,30 +36,6 @@ from com_model.geometry.vector_kernels import (
     turned_back,
 )
 from com_model.model import RobotModel
-
-
-class Robot(NamedTuple):
-    """Arrays of com_model.bodies.Bodies by the same names."""
-
-    parent: Indices
-    joint_type: Indices
-    q_index: Indices
-    multiplier: Array
-    offset: Array
-    R: Array
-    d: Array
-    axis: Array
-    mass: Array
-    first_moment: Array
-    inertia: Array
-
-
-def robot_of(bodies: Bodies, root: bool = True) -> Robot:
-    """Makes the robot of the kernels; without the root's masses if not `root`."""
-    robot: Robot = tree_of(bodies, Robot)
-    if not root:
-        robot.mass[0], robot.first_moment[0], robot.inertia[0] = 0.0, 0.0, 0.0
-    return robot
 
 
 class Links(NamedTuple):
@@ -95,7 +71,7 @@ def make_links(count: int) -> Links:
 
 @compiled()
 def newton_euler(
-    robot: Robot, q: Array, qd: Array, qdd: Array, root: RootMotion, links: Links, tau: Array
+    robot: Tree, q: Array, qd: Array, qdd: Array, root: RootMotion, links: Links, tau: Array
 ) -> None:
     """Inverse dynamics of a robot that nothing touches; see com_model.dynamics.inverse_dynamics.
 
@@ -147,24 +123,15 @@ def newton_euler(
 
 
 @compiled(nogil=True)
-def root_wrenches(
-    robot: Robot,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    omega: Array,
-    omega_dot: Array,
-    acceleration: Array,
-    wrenches: Array,
-) -> None:
-    """Sets wrenches (N, 6) on the root at N instants of a motion; see newton_euler and RootMotion.
+def root_wrenches(robot: Tree, joints: Array, root: Array, wrenches: Array) -> None:
+    """Sets wrenches (N, 6) on the root at N instants of a motion.
 
-    q, qd, qdd are (N, n); omega, omega_dot, acceleration (N, 3).
+    joints (3, N, n) are q, qd and qdd of newton_euler, root (3, N, 3) is as RootMotion.
     """
-    links, tau = make_links(len(robot.mass)), np.empty(q.shape[1])
-    for i in range(len(q)):
-        root = RootMotion(omega[i], omega_dot[i], acceleration[i])
-        newton_euler(robot, q[i], qd[i], qdd[i], root, links, tau)
+    links, tau = make_links(len(robot.mass)), np.empty(joints.shape[2])
+    for i in range(len(wrenches)):
+        motion = RootMotion(root[0, i], root[1, i], root[2, i])
+        newton_euler(robot, joints[0, i], joints[1, i], joints[2, i], motion, links, tau)
         wrenches[i, :3], wrenches[i, 3:] = links.force[0], links.torque[0]
 
 
@@ -173,32 +140,24 @@ class Dynamics:
 
     The reflected inertia of drives, armature (n,) kg m^2 or kg, counts as a torque of its own,
     armature * qdd, as MuJoCo has it. Calls work in memory of their own object: use one object per
-    thread.
+    thread. Without trunk the masses of the root body are left out.
     """
 
-    def __init__(self, model: RobotModel, armature: ArrayLike | None = None) -> None:
+    def __init__(
+        self, model: RobotModel, armature: ArrayLike | None = None, trunk: bool = True
+    ) -> None:
         n = model.n_joints
         self.model = model
         self.armature = np.zeros(n) if armature is None else as_array("armature", armature, (n,))
-        self._robots = {trunk: robot_of(model.bodies, trunk) for trunk in (True, False)}
+        self._robot = tree_of(model.bodies, trunk)
         count, root = model.bodies.count, RootMotion(*np.empty((3, 3)))
         R, vectors, mass = np.empty((count, 3, 3)), np.empty((8, count, 3)), np.empty(count)
         self._links = Links(*(R, *vectors, mass))
         q, qd, qdd, tau = np.empty((4, n))
-        self._newton_euler = entry_point(
-            newton_euler, self._robots[True], q, qd, qdd, root, self._links, tau
-        )
+        own = self._robot, q, qd, qdd, root, self._links, tau
+        self._newton_euler = entry_point(newton_euler, *own)
 
-    def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        omega: ArrayLike,
-        omega_dot: ArrayLike,
-        specific_force: ArrayLike,
-        trunk: bool = True,
-    ) -> tuple[Array, Array]:
+    def inverse_dynamics(self, joints: ArrayLike, root: ArrayLike) -> tuple[Array, Array]:
         """Computes the wrench on the root and the joint torques that a motion takes.
 
         M(q) [a; omega_dot; qdd] + h(q, qd, omega), all that acts from outside being the wrench and
@@ -206,50 +165,32 @@ class Dynamics:
         tau_joint = tau - sum of J_i^T f_i.
 
         Args:
-            q, qd, qdd: (n,) joint positions, rad or m, and their derivatives.
-            omega: (3,) rad/s, angular velocity of the root link, in its axes.
-            omega_dot: (3,) rad/s^2, its derivative.
-            specific_force: (3,) m/s^2, acceleration of the root's origin minus gravity, in its
-                axes: what an accelerometer there reads. At rest g upwards.
-            trunk: False leaves out the masses of the root body.
+            joints: (3, n) positions q, rad or m, and their derivatives qd, qdd.
+            root: (3, 3), of the root link, in its axes: angular velocity omega, rad/s; its
+                derivative omega_dot, rad/s^2; specific force a, m/s^2: acceleration of the origin
+                minus gravity, what an accelerometer there reads. At rest g upwards.
 
         Returns:
             The wrench (6,), force N and moment N m about the root's origin, in the root's axes,
             and the torques (n,) N m or N, armature included. NaN in an argument spreads.
         """
-        n, q = self.model.n_joints, np.ascontiguousarray(self.model.check_q(q))
-        rate, rise = _rows((n,), qd=qd, qdd=qdd)
-        root = RootMotion(
-            *_rows((3,), omega=omega, omega_dot=omega_dot, specific_force=specific_force)
+        q, qd, qdd = np.array(as_array("joints", joints, (3, self.model.n_joints)), order="C")
+        motion, tau = (
+            RootMotion(*np.array(as_array("root", root, (3, 3)), order="C")),
+            np.empty(len(q)),
         )
-        tau = np.empty(n)
-        self._newton_euler(self._robots[trunk], q, rate, rise, root, self._links, tau)
+        self._newton_euler(self._robot, q, qd, qdd, motion, self._links, tau)
         wrench = np.concatenate((self._links.force[0], self._links.torque[0]))
-        return wrench, tau + self.armature * rise
+        return wrench, tau + self.armature * qdd
 
-    def root_wrenches(
-        self,
-        Q: ArrayLike,
-        Qd: ArrayLike,
-        Qdd: ArrayLike,
-        omega: ArrayLike,
-        omega_dot: ArrayLike,
-        specific_force: ArrayLike,
-    ) -> Array:
+    def root_wrenches(self, joints: ArrayLike, root: ArrayLike) -> Array:
         """Computes the wrench on the root (N, 6) that a motion takes at N instants.
 
-        Arguments and results are those of inverse_dynamics, with N rows each.
+        Arguments and results are those of inverse_dynamics at each: (3, N, n) and (3, N, 3).
         """
-        positions = as_array("Q", Q, (None, self.model.n_joints))
-        count = len(positions)
-        joints = _rows(positions.shape, Qd=Qd, Qdd=Qdd)
-        root = _rows((count, 3), omega=omega, omega_dot=omega_dot, specific_force=specific_force)
+        own = np.array(as_array("joints", joints, (3, None, self.model.n_joints)), order="C")
+        count = own.shape[1]
+        motion = np.array(as_array("root", root, (3, count, 3)), order="C")
         wrenches = np.empty((count, 6))
-        own = (np.array(rows, order="C") for rows in (positions, *joints, *root))
-        root_wrenches(self._robots[True], *own, wrenches)  # read-only ones compile again
+        root_wrenches(self._robot, own, motion, wrenches)  # read-only ones compile again
         return wrenches
-
-
-def _rows(shape: tuple[int, ...], **arrays: ArrayLike) -> list[Array]:
-    """Arguments by name as arrays of a shape."""
-    return [np.ascontiguousarray(as_array(name, v, shape)) for name, v in arrays.items()]

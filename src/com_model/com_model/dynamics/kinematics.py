@@ -79,19 +79,27 @@ def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, 
 def body_poses(
     bodies: Bodies, q: Array, R_world_root: Given = None, p_world_root: Given = None
 ) -> tuple[Array, Array]:
-    """Computes the poses of the moving bodies, R (B, 3, 3) and p (B, 3) m; see link_poses."""
-    R = np.empty((bodies.count, 3, 3))
-    p = np.empty((bodies.count, 3))
-    R[0] = np.eye(3) if R_world_root is None else as_rotation("R_world_root", R_world_root)
-    p[0] = np.zeros(3) if p_world_root is None else as_array("p_world_root", p_world_root, (3,))
-    if bodies.count == 1:
-        return R, p
-    position = np.append(q, 0.0)[bodies.q_index] * bodies.multiplier + bodies.offset
+    """Poses of the moving bodies, R (B, 3, 3) and p (B, 3) m, of q (..., n) (..., B, 3, 3) ...
+
+    See link_poses. Bodies that are equally many joints from the root are placed together.
+    """
+    R, p = (np.empty((*q.shape[:-1], bodies.count, *shape)) for shape in ((3, 3), (3,)))
+    given = np.eye(3) if R_world_root is None else as_rotation("R_world_root", R_world_root)
+    R[..., 0, :, :] = given
+    p[..., 0, :] = 0.0 if p_world_root is None else as_array("p_world_root", p_world_root, (3,))
+    padded = np.concatenate((q, np.zeros((*q.shape[:-1], 1))), axis=-1)
+    position = padded[..., bodies.q_index] * bodies.multiplier + bodies.offset
     slides = bodies.joint_type == PRISMATIC
     turn = bodies.R @ rotations_about(bodies.axis, np.where(slides, 0.0, position))
-    travel = np.where(slides, position, 0.0)[:, None] * bodies.axis
-    shift = bodies.d + np.einsum("bij,bj->bi", bodies.R, travel)
-    for b, parent in enumerate(bodies.parent.tolist()[1:], start=1):
-        R[b] = R[parent] @ turn[b]
-        p[b] = p[parent] + R[parent] @ shift[b]
+    travel = np.where(slides, position, 0.0)[..., None] * bodies.axis
+    shift = bodies.d + np.einsum("bij,...bj->...bi", bodies.R, travel)
+    depth = [0]
+    for parent in bodies.parent.tolist()[1:]:
+        depth.append(depth[parent] + 1)
+    for level in range(1, max(depth) + 1):
+        own = np.flatnonzero(np.equal(depth, level))
+        above = R[..., bodies.parent[own], :, :]
+        R[..., own, :, :] = above @ turn[..., own, :, :]
+        moved = (above @ shift[..., own, :, None])[..., 0]
+        p[..., own, :] = p[..., bodies.parent[own], :] + moved
     return R, p

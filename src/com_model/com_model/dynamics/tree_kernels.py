@@ -1,6 +1,6 @@
 """Compiled forward kinematics over a tree of bodies: the pose of a body from its parent's."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,28 +22,33 @@ class Tree(NamedTuple):
     d: Array
     axis: Array
     mass: Array
+    first_moment: Array
+    inertia: Array
     subtree_mass: Array
     subtree_end: Indices
 
 
-def tree_of(bodies: Bodies, kind: Any = Tree) -> Any:
-    """Makes a Tree, or another such NamedTuple, of arrays that can be written to.
+def tree_of(bodies: Bodies, root: bool = True) -> Tree:
+    """Makes a Tree of arrays that can be written to; without the root's masses if not `root`.
 
     Numba makes a difference between arrays that are read-only and those that are not.
     """
-    return kind(*(np.array(getattr(bodies, name)) for name in kind._fields))
+    tree = Tree(*(np.array(getattr(bodies, name)) for name in Tree._fields))
+    if not root:
+        tree.mass[0], tree.first_moment[0], tree.inertia[0] = 0.0, 0.0, 0.0
+    return tree
 
 
 @njit
-def set_poses(q: Array, tree: Any, path: Indices | range, R: Array, p: Array) -> None:
+def set_poses(q: Array, tree: Tree, path: Indices | range, R: Array, p: Array) -> None:
     """Sets the poses of bodies whose parents' are set or come earlier.
 
     Over a joint with position s, axis a and constant pose (R_0, d) in the parent:
       R_b = R_parent R_0 Rot(a, s),  p_b = p_parent + R_parent d      (revolute)
       R_b = R_parent R_0,            p_b = p_parent + R_parent d + R_b a s   (prismatic)
 
-    q (n,) is in rad or m; the tree is a Tree, or another NamedTuple that has its fields; the path
-    has bodies, ascending, without the root, whose pose in R (B, 3, 3), p (B, 3) m is set.
+    q (n,) is in rad or m; the path has bodies, ascending, without the root, whose pose in
+    R (B, 3, 3), p (B, 3) m is set.
     """
     turn, aligned, travel = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     for b in path:

@@ -6,9 +6,8 @@ that is nearest to the origin is found by [Wolfe 1976], with at most four points
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from com_model.arrays import Array, Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled
 from com_model.geometry.hull import HullArrays
 
@@ -18,7 +17,7 @@ NEAREST = 1e-12  # of the squared size: what a further point must bring
 
 @compiled()
 def set_overlaps(
-    hulls: HullArrays, pairs: Indices, R: Array, p: Array, margin: float, result: NDArray[np.bool_]
+    hulls: HullArrays, pairs: Indices, R: Array, p: Array, margin: float, result: Flags
 ) -> None:
     """Sets in result (N, K) which pairs (K, 2) are nearer to each other than a margin.
 

@@ -35,7 +35,7 @@ def rotation_from_rpy(rpy: Sequence[float]) -> Array:
 
 
 def rotations_about(axes: Array, angles: Array) -> Array:
-    """Rotations (B, 3, 3) about unit axes (B, 3) by angles (B,), rad; identity for a zero axis.
+    """Rotations (..., B, 3, 3) about unit axes (B, 3) by angles (..., B), rad; 1 for a zero axis.
 
     Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2 (Rodrigues)
     """
@@ -43,7 +43,7 @@ def rotations_about(axes: Array, angles: Array) -> Array:
     zero = np.zeros_like(x)
     cross = np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]).transpose(2, 0, 1)
     sine, versine = np.sin(angles), 2.0 * np.sin(angles / 2.0) ** 2
-    return np.eye(3) + sine[:, None, None] * cross + versine[:, None, None] * (cross @ cross)
+    return np.eye(3) + sine[..., None, None] * cross + versine[..., None, None] * (cross @ cross)
 
 
 def rotation_vector(R: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_model.arrays import Array
+from com_model.arrays import Array, Flags
 from com_model.compiled import compiled
 from com_model.sesc.kernels import (
     ALIGN,
@@ -35,7 +35,6 @@ from com_model.sesc.kernels import (
 )
 
 Indices = NDArray[np.uint64]  # which spares numba the branch for negative ones
-Mask = NDArray[np.bool_]
 
 BLOCK = 32  # configurations that a kernel for many works on side by side
 POSITION, SINE, COSINE, SUM_X, SUM_Y = 0, BLOCK, 2 * BLOCK, 3 * BLOCK, 4 * BLOCK
@@ -50,8 +49,8 @@ class Tree(NamedTuple):
 
     parent: Indices
     driver: Indices
-    chained: Mask
-    forks: Mask
+    chained: Flags
+    forks: Flags
 
 
 @njit
@@ -243,28 +242,13 @@ def store_jacobian(tree: Tree, owners: Indices, lanes: Array, jacobian: Array) -
 
 
 @compiled(nogil=True)
-def com_of_many(Q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
-    """Sets com (N, 3) m of configurations Q (N, n), rad or m, with the root at R (3, 3), p (3,) m.
-
-    Gives whether R is a rotation.
-    """
-    tree = tree_of(robot)
-    count = len(tree.parent)
-    lanes, saved = np.empty((count, LANE)), np.empty((count, VECTOR))
-    below, root = np.empty(VECTOR), np.empty(12)
-    fine = place_root(robot, R, p, root)
-    for start in range(0, Q.shape[0], BLOCK):
-        load(Q, start, tree, lanes)
-        pull_block(robot, tree, lanes, saved, below)
-        store_com(root, below, com[start : start + BLOCK])
-    return fine
-
-
-@compiled(nogil=True)
 def com_and_jacobian_of_many(
     Q: Array, robot: Array, R: Array, p: Array, com: Array, jacobian: Array
 ) -> bool:
-    """Computes com_of_many, and sets jacobian (N, 3, n) m or 1."""
+    """Sets com (N, 3) m of configurations Q (N, n), rad or m, with the root at R (3, 3), p (3,) m.
+
+    Sets jacobian (N, 3, n) m or 1, too, unless it is empty. Gives whether R is a rotation.
+    """
     tree = tree_of(robot)
     count = len(tree.parent)
     lanes, saved = np.empty((count, LANE)), np.empty((count, MATRIX))
@@ -276,6 +260,7 @@ def com_and_jacobian_of_many(
         load(Q, start, tree, lanes)
         pull_block(robot, tree, lanes, saved, below)
         store_com(root, below, com[start : start + BLOCK])
-        push_block(robot, tree, root, lanes, saved, frame)
-        store_jacobian(tree, owners, lanes, jacobian[start : start + BLOCK])
+        if jacobian.size > 0:
+            push_block(robot, tree, root, lanes, saved, frame)
+            store_jacobian(tree, owners, lanes, jacobian[start : start + BLOCK])
     return fine

@@ -81,37 +81,24 @@ class Sesc:
         return com
 
     def com_and_jacobian(
-        self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
+        self,
+        q: ArrayLike,
+        R_world_root: Given = None,
+        p_world_root: Given = None,
+        floating: bool = False,
     ) -> tuple[Array, Array]:
         """Computes the CoM (3,) m and its derivatives by the joints (3, n), m or 1, in world axes.
 
         Column of a revolute joint j: z_j x (sum over its subtree of R_k r_k), with z_j its axis
         ([Cotton] eq. 9); of a prismatic one: z_j M_j / M. What mimic joints do, times their
         multipliers, is added to the column of the joint that they follow.
+
+        `floating`: (3, 6 + n), with the motion of the root first, [1, -[CoM - p_root]x, joints]:
+        the CoM's velocity is jacobian @ (v_world_root, w_world_root, qd), world axes.
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
-        com, jacobian = empty(3), empty(self._shape)
-        if R_world_root is None and p_world_root is None:
-            self._com_and_jacobian(q, self._robot, com, jacobian)
-        else:
-            R, p = _pose(R_world_root, p_world_root)
-            kernel = _compiled("com_and_jacobian_of_placed")
-            if not kernel(q, self._robot, R, p, com, jacobian):
-                as_rotation("R_world_root", R)
-        return com, jacobian
-
-    def com_and_floating_jacobian(
-        self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
-    ) -> tuple[Array, Array]:
-        """Computes the CoM (3,) m and its Jacobian (3, 6 + n) with the motion of the root.
-
-        Its velocity is jacobian @ (v_world_root, w_world_root, qd), world axes: the columns are
-        [1, -[CoM - p_root]x, joints as in com_and_jacobian].
-        """
-        if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
-            q = self.model.check_q(q)
-        com, jacobian = empty(3), empty(self._floating_shape)
+        com, jacobian = empty(3), empty(self._floating_shape if floating else self._shape)
         if R_world_root is None and p_world_root is None:
             self._com_and_jacobian(q, self._robot, com, jacobian)
         else:
@@ -141,26 +128,19 @@ class Sesc:
             rates[:3] = as_array("v_world_root", v_world_root, (3,))
         if w_world_root is not None:
             rates[3:6] = as_array("w_world_root", w_world_root, (3,))
-        return self.com_and_floating_jacobian(q, R_world_root, p_world_root)[1] @ rates
+        return self.com_and_jacobian(q, R_world_root, p_world_root, floating=True)[1] @ rates
 
     def com_batch(
         self, Q: ArrayLike, threads: int = 1, R_world_root: Given = None, p_world_root: Given = None
     ) -> Array:
         """Computes the centres of mass (N, 3) m of N configurations."""
-        Q = self._configurations(Q)
-        com = np.empty((len(Q), 3))
-        self._place_many("com_of_many", threads, Q, R_world_root, p_world_root, com)
-        return com
+        return self._place_many(Q, threads, R_world_root, p_world_root, False)[0]
 
     def com_and_jacobian_batch(
         self, Q: ArrayLike, threads: int = 1, R_world_root: Given = None, p_world_root: Given = None
     ) -> tuple[Array, Array]:
         """Computes the CoMs (N, 3) m of N configurations and their Jacobians (N, 3, n)."""
-        Q = self._configurations(Q)
-        com, jacobian = np.empty((len(Q), 3)), np.empty((len(Q), *self._shape))
-        kernel = "com_and_jacobian_of_many"
-        self._place_many(kernel, threads, Q, R_world_root, p_world_root, com, jacobian)
-        return com, jacobian
+        return self._place_many(Q, threads, R_world_root, p_world_root, True)
 
     def parameters_at(self, q: ArrayLike) -> Array:
         """Computes r_k (K, 3) m in the frame of link k; only prismatic joints change them.
@@ -186,21 +166,22 @@ class Sesc:
         return np.cumsum(np.vstack((p[:1], steps)), axis=0)
 
     def _place_many(
-        self, name: str, threads: int, Q: Array, R: Given, p: Given, *results: Array
-    ) -> None:
-        """Runs a kernel for many configurations, in threads."""
-        kernel = _compiled(name)
+        self, Q: ArrayLike, threads: int, R: Given, p: Given, with_jacobian: bool
+    ) -> tuple[Array, Array]:
+        """CoMs of many configurations in threads, and their Jacobians; those are empty without."""
+        names = ", ".join(self.model.joint_names)
+        Q = as_array("Q", Q, (None, self.model.n_joints), f"The joints are {names}")
+        com = np.empty((len(Q), 3))
+        jacobian = np.empty((len(Q), *(self._shape if with_jacobian else (0, 0))))
+        kernel = _compiled("com_and_jacobian_of_many")
         R, p = _pose(R, p)
         as_rotation("R_world_root", R)
 
         def work(part: slice) -> None:
-            kernel(Q[part], self._robot, R, p, *(result[part] for result in results))
+            kernel(Q[part], self._robot, R, p, com[part], jacobian[part])
 
         _divide(threads, len(Q), work)
-
-    def _configurations(self, Q: ArrayLike) -> Array:
-        names = ", ".join(self.model.joint_names)
-        return as_array("Q", Q, (None, self.model.n_joints), f"The joints are {names}")
+        return com, jacobian
 
 
 def _pose(R: Given, p: Given) -> tuple[Array, Array]:
@@ -217,14 +198,13 @@ def _compiled(name: str) -> Callable[..., Any]:
     """Compiles a kernel, or loads it from numba's cache; see com_model.compiled.entry_point."""
     vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
     any_vector, any_matrix = types.float64[:], types.float64[:, :]
-    one, many = (any_vector, matrix), (any_matrix, matrix, any_matrix, any_vector)
+    one, pose = (any_vector, matrix), (any_matrix, any_vector)
     arguments = {
         "com_of_one": (*one, vector),
         "com_and_jacobian_of_one": (*one, vector, matrix),
-        "com_of_placed": (*one, any_matrix, any_vector, vector),
-        "com_and_jacobian_of_placed": (*one, any_matrix, any_vector, vector, matrix),
-        "com_of_many": (*many, matrix),
-        "com_and_jacobian_of_many": (*many, matrix, cube),
+        "com_of_placed": (*one, *pose, vector),
+        "com_and_jacobian_of_placed": (*one, *pose, vector, matrix),
+        "com_and_jacobian_of_many": (any_matrix, matrix, *pose, matrix, cube),
     }
     kernel: Any = getattr(batch_kernels if name.endswith("many") else kernels, name)
     return kernel.compile(arguments[name]) if hasattr(kernel, "compile") else kernel

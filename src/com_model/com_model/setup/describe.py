@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from com_model.arrays import Array
-from com_model.bodies import Indices
 from com_model.dynamics.kinematics import body_poses
 from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
@@ -47,8 +46,7 @@ class RobotSetup:
     standing: Standing
     imu: Sensor  # the IMU
     gains: Gains  # of the servos
-    walking: dict[str, float]  # sizes of steps; empty where the robot is not of that kind
-    trot: dict[str, float]  # likewise
+    gait: dict[str, dict[str, float]]  # sizes of steps, "walking" or "trot" by its kind, or nothing
     margin: float  # m, of the CoM inside the support polygon in the standing posture
     # what a person should look at, by the key of the configuration
     doubts: tuple[tuple[str, str], ...]
@@ -67,7 +65,6 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
         _foot(model, leg, sole, standing) for leg, sole in zip(limbs.legs, soles, strict=True)
     )
     imu = find_imu(model, limbs)
-    walking, trot = gait_parameters(limbs, standing, [foot.points for foot in feet])
     polygon = SupportPolygon.from_points(np.concatenate([foot.points for foot in feet]))
     margin = float(polygon.margin(standing.com))
     doubts = [("kind", doubt) for doubt in limbs.doubts]
@@ -82,19 +79,20 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     if outside.problems:
         more = f" and {len(outside.problems) - 1} more" * (len(outside.problems) > 1)
         doubts.append(("feet", f"shapes not read: {outside.problems[0]}{more}"))
+    name = model.name if urdf_path is None else Path(urdf_path).stem
+    trunk = np.flatnonzero(model.bodies.body_of_link == limbs.trunk)
     return RobotSetup(
-        name=_file_name(model, urdf_path),
+        name="".join(c if c.isalnum() or c in "-_" else "_" for c in name) or "robot",
         urdf="" if urdf_path is None else Path(urdf_path).name,
         model=model,
         outside=outside,
         limbs=limbs,
-        trunk_link=_heaviest_link(model, limbs.trunk),
+        trunk_link=model.link_names[int(trunk[np.argmax(model.link_masses[trunk])])],
         feet=feet,
         standing=standing,
         imu=imu,
         gains=find_gains(model, limbs, standing),
-        walking=walking,
-        trot=trot,
+        gait=gait_parameters(limbs, standing, [foot.points for foot in feet]),
         margin=margin,
         doubts=tuple(doubts),
     )
@@ -108,13 +106,3 @@ def _foot(model: RobotModel, leg: Leg, sole: Sole, standing: Standing) -> FootSe
             name += "_frame"
     wrench = find_wrench(model, sole, leg.foot)
     return FootSetup(name, leg, sole, wrench, contact_points(standing.R, standing.p, leg, sole))
-
-
-def _heaviest_link(model: RobotModel, body: int) -> str:
-    links: Indices = np.flatnonzero(model.bodies.body_of_link == body)
-    return model.link_names[int(links[np.argmax(model.link_masses[links])])]
-
-
-def _file_name(model: RobotModel, urdf_path: str | os.PathLike[str] | None) -> str:
-    name = model.name if urdf_path is None else Path(urdf_path).stem
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name) or "robot"

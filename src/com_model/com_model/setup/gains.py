@@ -12,10 +12,9 @@ CoM and the ratio BIPED_RATIO, so that it walks without feedback.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from com_model.arrays import Array
-from com_model.bodies import PRISMATIC, Indices, steiner
+from com_model.arrays import Array, Flags
+from com_model.bodies import PRISMATIC, steiner
 from com_model.dynamics import GRAVITY
 from com_model.model import RobotModel
 from com_model.setup.limbs import HUMANOID, Limbs
@@ -58,9 +57,11 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
         carried[i] += ratio**2 * max(own, rest)
         beyond[i] += ratio**2 * own
         moment[i] += ratio * max(own_moment, rest_moment)
-    for alike in _same_places(model, limbs):
-        for values in (carried, moment):
-            values[alike] = values[alike].max()
+    chains = [bodies.q_index[list(leg.bodies)] for leg in limbs.legs]
+    if len({len(chain) for chain in chains}) == 1:  # joints at the same place of all legs
+        for alike in np.transpose(chains):
+            for values in (carried, moment):
+                values[alike] = values[alike].max()
     inertia = np.maximum(carried, LEAST_INERTIA)
     stiffness = np.maximum(BANDWIDTH**2 * inertia, SAG_RATIO * moment)
     damping = 2.0 * DAMPING_RATIO * np.sqrt(stiffness * inertia)
@@ -69,17 +70,7 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
     return Gains(_round(stiffness), _round(damping), _round(armature))
 
 
-def _same_places(model: RobotModel, limbs: Limbs) -> list[Indices]:
-    """Joints at the same place of all legs that have as many joints, by index in q."""
-    chains = [model.bodies.q_index[list(leg.bodies)] for leg in limbs.legs]
-    if len({len(chain) for chain in chains}) > 1:
-        return []
-    return [np.array(place, dtype=np.int64) for place in zip(*chains, strict=True)]
-
-
-def _load(
-    model: RobotModel, standing: Standing, body: int, which: NDArray[np.bool_]
-) -> tuple[float, float]:
+def _load(model: RobotModel, standing: Standing, body: int, which: Flags) -> tuple[float, float]:
     """Inertia about a body's joint, and weight times distance from it, of some of the bodies."""
     bodies, R, p = model.bodies, standing.R, standing.p
     mass = bodies.mass[which]
@@ -102,8 +93,8 @@ def _round(values: Array) -> Array:
 
 def gait_parameters(
     limbs: Limbs, standing: Standing, points: list[Array]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Sizes of a biped's steps and of a quadruped's trot, m, s and 1/s; empty where unfit.
+) -> dict[str, dict[str, float]]:
+    """Sizes of a biped's steps ("walking") or a quadruped's trot, m, s and 1/s; none of others.
 
     Times go with that of a pendulum of the CoM's or the hips' height h, sqrt(h / g); `points` are
     per foot those (k, 3) m on the ground.
@@ -111,18 +102,20 @@ def gait_parameters(
     if limbs.kind == HUMANOID:
         height = float(standing.com[2]) - standing.ground
         middles = [0.5 * (c[:, 1].min() + c[:, 1].max()) for c in points]
-        return {
+        steps = {
             "step_width": round(float(max(middles) - min(middles)), 3),
             "step_length": round(0.1 * height, 3),
             "step_height": round(0.035 * height, 3),
             "step_time": round(0.7 * float(np.sqrt(max(height, 0.2) / 0.6)), 2),
             "com_height": round(height, 3),
-        }, {}
+        }
+        return {"walking": steps}
     if len(limbs.legs) != 4:
-        return {}, {}
+        return {}
     height = float(np.mean([standing.p[leg.bodies[0]][2] for leg in limbs.legs])) - standing.ground
-    return {}, {
+    trot = {
         "frequency": round(float(np.clip(np.sqrt(0.6 / height), 0.8, 2.0)), 2),
         "step_height": round(height / 9.0, 3),
         "body_height": round(0.93 * height, 3),
     }
+    return {"trot": trot}

@@ -38,8 +38,7 @@ def to_data(setup: RobotSetup) -> dict[str, Any]:
             if abs(setup.standing.q[i]) >= 5e-5
         },
         "servo": {"joints": servo},
-        "walking": setup.walking,
-        "trot": setup.trot,
+        **setup.gait,
     }
     return {key: value for key, value in data.items() if value not in ({}, "")}
 
@@ -181,9 +180,8 @@ def summary(setup: RobotSetup) -> str:
     posture = f"CoM {standing.com[2] - standing.ground:.3f} m high, {1e3 * setup.margin:.0f} mm "
     posture += f"inside the support, knees at {np.degrees(standing.bend):.0f} deg"
     rows += [("IMU", setup.imu.link or "not found"), ("posture", posture)]
-    for name, sizes in (("walking", setup.walking), ("trot", setup.trot)):
-        if sizes:
-            rows.append((name, ", ".join(f"{key} {value:g}" for key, value in sizes.items())))
+    for name, sizes in setup.gait.items():
+        rows.append((name, ", ".join(f"{key} {value:g}" for key, value in sizes.items())))
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:<{width}}  {text}" for name, text in rows)
 

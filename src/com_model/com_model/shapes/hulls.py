@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from com_model.arrays import Array
+from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import HullArrays, solid_hull
@@ -115,7 +114,7 @@ class Hulls:
             np.array(reaches, dtype=float),
         )
 
-    def overlap(self, pairs: Indices, R: Array, p: Array, margin: float = 0.0) -> NDArray[np.bool_]:
+    def overlap(self, pairs: Indices, R: Array, p: Array, margin: float = 0.0) -> Flags:
         """Finds which pairs (K, 2) are nearer than a margin, m, in N configurations, (N, K).
 
         R (N, B, 3, 3) and p (N, B, 3) m are the poses of the bodies.

@@ -166,21 +166,17 @@ def _check_masses(model: RobotModel, urdf: Urdf) -> list[Issue]:
     One issue each for those whose whole subtree has none (their joint moves nothing), those that
     have a shape, and those that have none (dummies between two axes, as a rule).
     """
+    bodies = model.bodies
+    owner = dict(zip(model.link_names, bodies.body_of_link.tolist(), strict=True))
     shaped = {
-        node.attributes["name"]
+        owner.get(node.attributes["name"])  # None: a world link that was dropped
         for node in urdf.node.all("link")
         if node.all("visual") or node.all("collision")
-    }
-    bodies = model.bodies
-    with_shape = {
-        bodies.names[b]
-        for b, name in zip(bodies.body_of_link, model.link_names, strict=True)
-        if name in shaped
     }
     groups: dict[str, list[str]] = {"nothing": [], "shape": [], "dummy": []}
     for b in range(1, bodies.count):
         if bodies.mass[b] == 0.0:
-            shape = "shape" if bodies.names[b] in with_shape else "dummy"
+            shape = "shape" if b in shaped else "dummy"
             kind = "nothing" if bodies.subtree_mass[b] == 0.0 else shape
             groups[kind].append(bodies.names[b])
     moving = f"of {bodies.count - 1} links that move"
@@ -227,16 +223,15 @@ def _check_inertia(link: Link) -> list[Issue]:
         "Export it again: about the centre of mass, off-diagonal terms with the sign of the tensor"
         " (minus the products of inertia), in kg m^2"
     )
+    severity, what = "error", ""
     if low < -_THIN * high:
-        message = f"the inertia is not positive definite: {shown}"
-        return [Issue("error", link.element, message, fix)]
-    if low + middle < high * (1.0 - _ROUNDING):
-        message = f"the inertia violates the triangle inequality: {shown}"
-        return [Issue("error", link.element, message, fix)]
-    if low < _THIN * high:
-        message = f"the inertia is that of a rod without thickness: {shown}"
-        return [Issue("warning", link.element, message, "Give all three moments a value")]
-    return []
+        what = "is not positive definite"
+    elif low + middle < high * (1.0 - _ROUNDING):
+        what = "violates the triangle inequality"
+    elif low < _THIN * high:
+        severity, what = "warning", "is that of a rod without thickness"
+        fix = "Give all three moments a value"
+    return [Issue(severity, link.element, f"the inertia {what}: {shown}", fix)] if what else []
 
 
 def _check_centers(model: RobotModel, urdf: Urdf) -> list[Issue]:
@@ -274,11 +269,9 @@ def _check_centers(model: RobotModel, urdf: Urdf) -> list[Issue]:
 def _spans(model: RobotModel) -> tuple[list[float], float]:
     """Finds how far each link reaches to its joints, and the extent of all frames at q = 0, m."""
     _, p = link_poses(model, np.zeros(model.n_joints))
-    spans = np.zeros(model.n_links)
-    for i, parent in enumerate(model.link_parents.tolist()[1:], start=1):
-        length = float(np.linalg.norm(p[i] - p[parent]))
-        spans[parent] = max(spans[parent], length)
-        spans[i] = max(spans[i], length)
+    parents, spans = model.link_parents[1:], np.zeros(model.n_links)
+    spans[1:] = np.linalg.norm(p[1:] - p[parents], axis=1)
+    np.maximum.at(spans, parents, spans[1:].copy())
     return spans.tolist(), float(np.ptp(p, axis=0).max())
 
 

@@ -1,7 +1,8 @@
 """Puts the links of a URDF into one tree and resolves mimic joints, or says why not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from com_model.exceptions import UrdfError
 from com_model.text import closest, listing, quote
@@ -33,7 +34,7 @@ def build_tree(urdf: Urdf) -> Tree:
     for joint in urdf.joints:
         below.setdefault(joint.parent, []).append(joint)
     roots = [link.name for link in urdf.links if link.name not in above]
-    _check_loops(roots, links, above, below)
+    _check_loops(links, above)
     if len(roots) > 1:
         problem = f"has {len(roots)} roots: {listing(roots)}"
         fix = (
@@ -62,31 +63,16 @@ def _joints_above(urdf: Urdf, links: Mapping[str, Link]) -> dict[str, Joint]:
     return above
 
 
-def _check_loops(
-    roots: Sequence[str],
-    links: Mapping[str, Link],
-    above: Mapping[str, Joint],
-    below: Mapping[str, list[Joint]],
-) -> None:
-    """Every link has at most one parent here, so one that no root reaches hangs on a loop."""
-    reached, stack = set(roots), list(roots)
-    while stack:
-        children = [joint.child for joint in below.get(stack.pop(), ())]
-        reached.update(children)
-        stack += children
-    lost = next((name for name in links if name not in reached), None)
-    if lost is None:
-        return
-    seen: dict[str, None] = {}  # in order
-    while lost not in seen:
-        seen[lost] = None
-        lost = above[lost].parent
-    names = list(seen)
-    loop = [lost, *reversed(names[names.index(lost) :])]
-    has_root = "" if roots else ", and no link is the root"
-    fix = "A URDF is a tree: delete the joint that closes the loop"
-    problem = f"the links form a loop: {_chain(loop)}{has_root}"
-    raise UrdfError(problem, above[loop[0]].element, fix)
+def _check_loops(links: Iterable[str], above: Mapping[str, Joint]) -> None:
+    parents = {name: [above[name].parent] if name in above else [] for name in links}
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        loop = error.args[1]  # each is the parent of the next one
+        no_root = ", and no link is the root" if all(parents.values()) else ""
+        fix = "A URDF is a tree: delete the joint that closes the loop"
+        problem = f"the links form a loop: {_chain(loop)}{no_root}"
+        raise UrdfError(problem, above[loop[0]].element, fix) from None
 
 
 def _chain(names: Sequence[str]) -> str:

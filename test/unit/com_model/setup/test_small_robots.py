@@ -29,8 +29,8 @@ def test_a_biped(biped):
         np.testing.assert_allclose(foot.sole.R, np.eye(3), atol=1e-9)
         corners = {tuple(corner) for corner in foot.sole.corners.round(6).tolist()}
         assert corners == {(x, y) for x in (-0.07, 0.13) for y in (-0.05, 0.05)}
-    assert set(setup.walking) > {"step_width", "com_height"}
-    assert setup.trot == {}
+    assert set(setup.gait) == {"walking"}
+    assert set(setup.gait["walking"]) > {"step_width", "com_height"}
 
 
 def test_it_stands_upright_with_bent_knees_and_the_com_in_the_middle(biped):
@@ -115,7 +115,7 @@ def test_a_quadruped(quadruped):
     knees = [setup.model.joint_index(f"{leg}_kfe") for leg in ("fl", "fr", "rl", "rr")]
     np.testing.assert_allclose(setup.standing.q[knees], -BEND["quadruped"], atol=0.02)
     assert setup.margin > 0.08
-    assert set(setup.trot) == {"frequency", "step_height", "body_height"}
+    assert set(setup.gait["trot"]) == {"frequency", "step_height", "body_height"}
 
 
 def test_a_quadruped_that_looks_along_y(quadruped):
