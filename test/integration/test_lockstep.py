@@ -8,10 +8,10 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header, String
 
 from com_model import Foot
+from com_ros.inputs import WrenchInputs
 from com_ros.joint_input import JointInput
 from com_ros.parameters import RobotParameters
 from com_ros.robot_node import RobotNode
-from com_ros.wrench_input import WrenchInputs
 
 URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>

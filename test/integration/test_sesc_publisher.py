@@ -8,7 +8,7 @@ import pytest
 from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import PointStamped, WrenchStamped
+from geometry_msgs.msg import PointStamped, PolygonStamped, WrenchStamped
 from read_back import com_jacobian_to_numpy
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
@@ -108,8 +108,14 @@ def test_empty_velocity_is_no_fault(world, com, walker):
 
 
 def test_feet_of_the_configuration(world, com, walker, walker_config):
+    supports = world.collect(PolygonStamped, "com/support")
     world.start(SescPublisher, robot_description=walker, robot_config=walker_config)
     values = ask(world, com, joints())
+    world.spin_until(lambda: supports, "the support polygon")
+    corners = np.array([[p.x, p.y, p.z] for p in supports[0].polygon.points])
+    assert supports[0].header.frame_id == "base_link"
+    np.testing.assert_allclose(corners[:, 2], -1.0, atol=1e-6)
+    assert corners[:, 0].max() - 0.05 == pytest.approx(values.margin, abs=1e-6)
     assert (values.status, values.ground) == (OK, CenterOfMass.GROUND_FEET)
     np.testing.assert_allclose(values.projection, [0.05, 0, -1], atol=1e-15)
     assert values.margin == pytest.approx(0.05)

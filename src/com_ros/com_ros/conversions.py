@@ -12,14 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Transform, Vector3, Wrench
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sensor_msgs.msg import Imu, JointState
 from tf_transformations import quaternion_from_matrix
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from com_model.arrays import Array
 from com_ros.exceptions import ConversionError
-
-Array = NDArray[np.float64]
 
 NS_PER_S = 1_000_000_000
 _DOUBLE = np.dtype(np.float64)

@@ -52,27 +52,21 @@ class RateMeter:
 
     def __init__(self) -> None:
         self._since_ns: int | None = None
-        self._count = 0
-        self._sum_ns = 0
-        self._max_ns = 0
+        self._latencies_ns: list[int] = []
 
     def add(self, latency_ns: int) -> None:
         """One event, `latency_ns` after the data that caused it was stamped."""
-        self._count += 1
-        self._sum_ns += latency_ns
-        self._max_ns = max(self._max_ns, latency_ns)
+        self._latencies_ns.append(latency_ns)
 
     def take(self, now_ns: int) -> dict[str, float]:
         """Rate (1/s) since the last call, mean and largest latency (ms; NaN without events)."""
-        elapsed_ns = now_ns - self._since_ns if self._since_ns is not None else 0
-        count = self._count
-        result = {
-            "rate_hz": count * NS_PER_S / elapsed_ns if elapsed_ns > 0 else float("nan"),
-            "latency_mean_ms": self._sum_ns / count / 1e6 if count else float("nan"),
-            "latency_max_ms": self._max_ns / 1e6 if count else float("nan"),
+        elapsed_ns = 0 if self._since_ns is None else now_ns - self._since_ns
+        found, self._latencies_ns, self._since_ns = self._latencies_ns, [], now_ns
+        return {
+            "rate_hz": len(found) * NS_PER_S / elapsed_ns if elapsed_ns > 0 else float("nan"),
+            "latency_mean_ms": sum(found) / len(found) / 1e6 if found else float("nan"),
+            "latency_max_ms": max(0, *found) / 1e6 if found else float("nan"),
         }
-        self._since_ns, self._count, self._sum_ns, self._max_ns = now_ns, 0, 0, 0
-        return result
 
 
 def _text(value: object) -> str:

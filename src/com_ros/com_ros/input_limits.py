@@ -22,14 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from geometry_msgs.msg import Vector3, WrenchStamped
-from numpy.typing import NDArray
 from sensor_msgs.msg import Imu
 
 from com_model import RobotModel
+from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.parameters import live_parameter
-
-Array = NDArray[np.float64]
 
 UNLIMITED = 1e7  # rad or m, of a joint without limits
 FASTEST = 1000.0  # rad/s or m/s, of a joint without a limit

@@ -24,7 +24,7 @@ class BackgroundJobs:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=node.get_name())
-        self._done: deque[tuple[Future, Callable[[Future], None]]] = deque()
+        self._done: deque[tuple[Future, Callable[[Any], None]]] = deque()
         self._pending = 0
         self._closed = False
         clock = Clock(clock_type=ClockType.STEADY_TIME)  # for jobs done before the executor
@@ -37,30 +37,26 @@ class BackgroundJobs:
 
     def do(self, work: Callable[[], T], then: Callable[[T | Exception], None]) -> None:
         """Do some work in the thread; hand its result, or exception, on in the node's executor."""
-
-        def hand_on(future: Future) -> None:
-            error = future.exception()
-            then(error if isinstance(error, Exception) else future.result())
-
         self._pending += 1
-        self._pool.submit(work).add_done_callback(lambda future: self._ended(future, hand_on))
+        self._pool.submit(work).add_done_callback(lambda future: self._ended(future, then))
 
     def finish(self) -> None:
         """Hand on what is done; the node's executor calls it, too."""
         while self._done:
-            future, hand_on = self._done.popleft()
+            future, then = self._done.popleft()
             self._pending -= 1
-            hand_on(future)
+            error = future.exception()
+            then(error if isinstance(error, Exception) else future.result())
 
     def close(self) -> None:
         """Drop what has not begun, and wait for what has."""
         self._closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _ended(self, future: Future, hand_on: Callable[[Future], Any]) -> None:
+    def _ended(self, future: Future, then: Callable[[Any], None]) -> None:
         if self._closed or future.cancelled():
             return
-        self._done.append((future, hand_on))
+        self._done.append((future, then))
         if (executor := self._node.executor) is not None:
             with suppress(Exception):  # one that is shut down meanwhile takes no tasks
                 executor.create_task(self.finish)

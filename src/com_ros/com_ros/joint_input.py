@@ -12,17 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
+from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled, entry_point
 from com_model.text import listing
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.exceptions import ParameterError
 from com_ros.input_limits import InputBounds, InputLimits
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 NO_VALUES = np.empty(0)
 
@@ -34,13 +31,13 @@ class Stored(NamedTuple):
     lowest: Array  # (3, n) what is believed
     highest: Array  # (3, n) likewise
     time_ns: Indices  # (n,) of the last position
-    assumed: NDArray[np.bool_]  # (n,) which positions no message has carried
+    assumed: Flags  # (n,) which positions no message has carried
 
 
 @cache
 def store_kernel() -> Callable[..., bool]:
     """`store`, compiled."""
-    indices, values = np.empty(0, dtype=np.intp), np.empty((3, 0))
+    indices, values = np.empty(0, dtype=np.int64), np.empty((3, 0))
     stored = Stored(values, values, values, indices, np.empty(0, dtype=np.bool_))
     return entry_point(store, *[NO_VALUES] * 3, indices, indices, stored, 0)
 
@@ -178,7 +175,8 @@ class JointInput:
         position, velocity, effort = self._values.copy()
         if suspect:
             warnings += self._check_velocity(layout, msg, velocity)
-        spread_s = 0.0 if layout.complete else self._spread_s(time_ns)
+        away_ns = 0 if layout.complete else np.abs(time_ns - self._time_ns[~self._assumed])
+        spread_s = float(np.max(away_ns, initial=0)) / NS_PER_S
         return JointSample(position, velocity, effort, "", warnings, time_ns, stamp, spread_s)
 
     def set_bounds(self, bounds: InputBounds) -> None:
@@ -205,8 +203,8 @@ class JointInput:
 
     def _make_layout(self, names: list[str]) -> _Layout:
         place = {name: i for i, name in enumerate(names)}
-        joints = np.array([i for i, n in enumerate(self._names) if n in place], dtype=np.intp)
-        source = np.array([place[self._names[i]] for i in joints], dtype=np.intp)
+        joints = np.array([i for i, n in enumerate(self._names) if n in place], dtype=np.int64)
+        source = np.array([place[self._names[i]] for i in joints], dtype=np.int64)
         counts = Counter(name for name in names if name in self._index)
         twice = [name for name, count in counts.items() if count > 1]
         error = ""
@@ -242,7 +240,7 @@ class JointInput:
         bad = listing(self._names[i] for i in broken)
         return f"joint_states has a position that is not finite: {bad}; check the joint's driver"
 
-    def _wrong_positions(self, wrong: NDArray[np.bool_]) -> str:
+    def _wrong_positions(self, wrong: Flags) -> str:
         """Why positions (n,) are not believed; empty when all are. Their joints are not known."""
         joints = np.flatnonzero(wrong)
         if not joints.size:
@@ -255,7 +253,7 @@ class JointInput:
             "unit (rad, m) and the limits in the URDF, or raise input_limits.position_margin"
         )
 
-    def _forget_wrong(self, wrong: NDArray[np.bool_]) -> tuple[str, ...]:
+    def _forget_wrong(self, wrong: Flags) -> tuple[str, ...]:
         """Makes velocities and efforts (of wrong, (3, n)) that are not believed NaN."""
         found = []
         for row, name in ((1, "velocity"), (2, "effort")):
@@ -299,10 +297,6 @@ class JointInput:
             f"joint_states lacks {count}: {names}; it names {listing(layout.names) or 'none'}; "
             "publish them, or list those that no driver reports in assumed_joints"
         )
-
-    def _spread_s(self, time_ns: int) -> float:
-        times = self._time_ns[~self._assumed]
-        return float(np.abs(time_ns - times).max(initial=0)) / NS_PER_S
 
     # --- warnings --------------------------------------------------------------------
     def _check_stamp(self, layout: _Layout, stamp_ns: int, received_ns: int) -> tuple[str, ...]:

@@ -72,7 +72,8 @@ def run(
     The command line is that of the process without args; make_fast_executor is for high rates.
     """
     if {"-h", "--help"} & set(sys.argv[1:] if args is None else args):
-        print(_help(make_node))
+        usage = "ros2 run PACKAGE NODE [--ros-args -p PARAMETER:=VALUE ... -r TOPIC:=OTHER ...]"
+        print(f"usage: {usage}\n\n{inspect.getdoc(sys.modules[make_node.__module__])}")
         return 0
     node: Node | None = None
     executor: Executor | EventsSpinner | None = None
@@ -116,12 +117,6 @@ def _pass_on_log() -> None:
     log = logging.getLogger("com_model")
     log.setLevel(logging.INFO)
     log.addHandler(handler)
-
-
-def _help(make_node: Callable[[], Node]) -> str:
-    """What --help prints: how to start the node, and the docstring of its module."""
-    usage = "usage: ros2 run PACKAGE NODE [--ros-args -p PARAMETER:=VALUE ... -r TOPIC:=OTHER ...]"
-    return f"{usage}\n\n{inspect.getdoc(sys.modules[make_node.__module__])}"
 
 
 def settle_memory() -> None:

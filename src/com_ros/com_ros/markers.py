@@ -1,5 +1,7 @@
 """Shapes for rviz: each method makes one Marker; positions in the marker's frame, m."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from numpy.typing import ArrayLike
@@ -36,9 +38,7 @@ class MarkerMaker:
 
     def sphere(self, name: str, center: ArrayLike, diameter: float, color: Color) -> Marker:
         """A ball."""
-        marker = self._marker(name, Marker.SPHERE, (diameter, diameter, diameter), color)
-        numpy_to_point(center, marker.pose.position)
-        return marker
+        return self._marker(name, Marker.SPHERE, (diameter,) * 3, color, center=center)
 
     def ellipsoid(
         self, name: str, center: ArrayLike, covariance: ArrayLike, sigmas: float, color: Color
@@ -46,65 +46,66 @@ class MarkerMaker:
         """The surface of a normal distribution (covariance (3, 3) m^2) at so many deviations."""
         variances, axes = np.linalg.eigh(np.asarray(covariance, dtype=np.float64))
         axes[:, 2] *= np.linalg.det(axes)  # right-handed
-        x, y, z = 2.0 * sigmas * np.sqrt(np.maximum(variances, 0.0)).clip(min=1e-6)
-        marker = self._marker(name, Marker.SPHERE, (x, y, z), color)
-        numpy_to_point(center, marker.pose.position)
-        rotation_to_quaternion(axes, marker.pose.orientation)
-        return marker
+        sizes = 2.0 * sigmas * np.sqrt(np.maximum(variances, 0.0)).clip(min=1e-6)
+        return self._marker(name, Marker.SPHERE, sizes, color, center=center, R=axes)
 
     def arrow(
         self, name: str, start: ArrayLike, vector: ArrayLike, width: float, color: Color
     ) -> Marker:
         """An arrow from a point along a vector, m."""
-        marker = self._marker(name, Marker.ARROW, (width, 2.0 * width, 0.0), color)
         begin = np.asarray(start, dtype=np.float64)
-        marker.points = numpy_to_points([begin, begin + np.asarray(vector)], marker.points)
-        return marker
+        ends = [begin, begin + np.asarray(vector)]
+        return self._marker(name, Marker.ARROW, (width, 2.0 * width, 0.0), color, points=ends)
 
     def disc(
         self, name: str, center: ArrayLike, normal: ArrayLike, diameter: float, color: Color
     ) -> Marker:
         """A flat disc across `normal` (3,)."""
-        marker = self._marker(name, Marker.CYLINDER, (diameter, diameter, 0.05 * diameter), color)
-        numpy_to_point(center, marker.pose.position)
         direction = np.asarray(normal, dtype=np.float64)
         R = minimal_rotation(np.array([0.0, 0.0, 1.0]), direction / np.linalg.norm(direction))
-        rotation_to_quaternion(R, marker.pose.orientation)
-        return marker
+        size = (diameter, diameter, 0.05 * diameter)
+        return self._marker(name, Marker.CYLINDER, size, color, center=center, R=R)
 
     def line(
         self, name: str, points: ArrayLike, width: float, color: Color, *, closed: bool = False
     ) -> Marker:
         """A line through (k, 3) points; a closed one returns to the first."""
-        marker = self._marker(name, Marker.LINE_STRIP, (width, 0.0, 0.0), color)
         corners = np.asarray(points, dtype=np.float64)
         if closed and len(corners) > 2:
             corners = np.concatenate([corners, corners[:1]])
-        marker.points = numpy_to_points(corners, marker.points)
-        return marker
+        return self._marker(name, Marker.LINE_STRIP, (width, 0.0, 0.0), color, points=corners)
 
     def segments(self, name: str, ends: ArrayLike, width: float, color: Color) -> Marker:
         """Separate lines, each between two of (2 k, 3) points."""
-        marker = self._marker(name, Marker.LINE_LIST, (width, 0.0, 0.0), color)
-        marker.points = numpy_to_points(ends, marker.points)
-        return marker
+        return self._marker(name, Marker.LINE_LIST, (width, 0.0, 0.0), color, points=ends)
 
     def balls(self, name: str, centers: ArrayLike, diameter: float, color: Color) -> Marker:
         """Equal balls at (k, 3) points."""
-        marker = self._marker(name, Marker.SPHERE_LIST, (diameter, diameter, diameter), color)
-        marker.points = numpy_to_points(centers, marker.points)
-        return marker
+        return self._marker(name, Marker.SPHERE_LIST, (diameter,) * 3, color, points=centers)
 
     def _marker(
-        self, name: str, kind: int, scale: tuple[float, float, float], color: Color
+        self,
+        name: str,
+        kind: int,
+        scale: Iterable[float],
+        color: Color,
+        *,
+        center: ArrayLike | None = None,
+        R: ArrayLike | None = None,
+        points: ArrayLike | None = None,
     ) -> Marker:
         marker = self._made.get(name)
         if marker is None:
             marker = self._made[name] = Marker(ns=name, action=Marker.ADD, lifetime=self._lifetime)
-        marker.header = self._header
-        marker.type = kind
+        marker.header, marker.type = self._header, kind
         marker.scale.x, marker.scale.y, marker.scale.z = scale
         marker.color.r, marker.color.g, marker.color.b, marker.color.a = color
+        if center is not None:
+            numpy_to_point(center, marker.pose.position)
+        if R is not None:
+            rotation_to_quaternion(R, marker.pose.orientation)
+        if points is not None:
+            marker.points = numpy_to_points(points, marker.points)
         return marker
 
 

@@ -23,32 +23,35 @@ class RobotDescription:
     """Loads robot descriptions and hands the models on to on_model, which may refuse them.
 
     The newest description wins, wherever it comes from; one that is the same as that in use is
-    ignored. To keep to the parameter, whose text is `xml`, remap the topic.
+    ignored. To keep to the parameter, remap the topic.
     """
 
     def __init__(
         self,
         node: Node,
         on_model: Callable[[RobotModel], None],
-        xml: str = "",
         log: ThrottledLog | None = None,
         guard: Callable[[Callable[[String], None]], Callable[[String], None]] = lambda f: f,
     ) -> None:
-        self._on_model = on_model
+        self._node, self._on_model, self._guard = node, on_model, guard
         self._logger = node.get_logger()
         self._log = log or ThrottledLog(self._logger)
         self.model: RobotModel | None = None
         self.refusal = ""
-        self._from_parameter = False
+        self._followed = self._from_parameter = False
         self.topic = node.resolve_topic_name(TOPIC)
+
+    def follow(self, xml: str = "") -> None:
+        """Load the text of the parameter, if there is any, and subscribe the topic."""
+        self._followed = True
         if xml:
             self._from_parameter = self._load(xml, "parameter robot_description")
-        self._subscription = node.create_subscription(String, TOPIC, guard(self._receive), LATCHED)
+        self._node.create_subscription(String, TOPIC, self._guard(self._receive), LATCHED)
 
     @property
     def waiting(self) -> str:
-        """What is missing and how to fix it; empty when there is a model."""
-        if self.model is not None:
+        """What is missing and how to fix it; empty when there is a model, or none is needed."""
+        if self.model is not None or not self._followed:
             return ""
         if self.refusal:
             return f"no usable robot_description: {self.refusal}"
@@ -59,7 +62,7 @@ class RobotDescription:
 
     def warn_while_waiting(self) -> None:
         """One throttled warning that names what is missing; call it from a timer."""
-        if self.model is None:
+        if self.waiting:
             self._log.warn("robot_description", self.waiting)
 
     def _receive(self, msg: String) -> None:

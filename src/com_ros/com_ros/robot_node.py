@@ -69,19 +69,17 @@ from com_ros.conversions import stamp_to_ns
 from com_ros.diagnostics import Diagnosis, ThrottledLog
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.input_limits import InputBounds
-from com_ros.input_watch import InputWatch
+from com_ros.inputs import InputWatch, WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.lockstep import LockstepAnswers
 from com_ros.parameters import JointTimeout, RobotParameters, declare
 from com_ros.robot_description import RobotDescription
 from com_ros.stream import Backlog, Faults, RateLimit, Stream, with_info
-from com_ros.wrench_input import WrenchInputs
 
 P = TypeVar("P", bound=RobotParameters)
 
 EVERY_SAMPLE = 500  # messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
-BOUNDED = (Imu, WrenchStamped)  # messages whose numbers have limits; joints: see JointInput
-SENSORS = (*BOUNDED, JointState)  # messages that a simulator publishes for each sample
+SENSORS = (Imu, WrenchStamped, JointState)  # messages that a simulator publishes for each sample
 
 
 class RobotNode(Node, Generic[P]):
@@ -91,6 +89,7 @@ class RobotNode(Node, Generic[P]):
 
     Attributes:
         config: the robot's configuration; None where robot_config is not given.
+        description: where the model comes from.
         joints: takes in joint_states; made by use_model.
         joint_watch: how long ago usable joint_states came.
         faults: what was dropped of the inputs.
@@ -115,7 +114,7 @@ class RobotNode(Node, Generic[P]):
         self.joint_watch = InputWatch(timeout_s)
         self.meter = diagnostics.RateMeter()
         self.lockstep = LockstepAnswers(self)
-        self._description: RobotDescription | None = None
+        self.description = RobotDescription(self, self._use_model, self.log, self._guarded)
         self._joint_states: Stream | None = None
         self._on_sample: Callable[[JointSample], None] = lambda _: None
         self._handles_problems = False
@@ -149,26 +148,18 @@ class RobotNode(Node, Generic[P]):
 
     # --- the robot -----------------------------------------------------------------------------
     @property
-    def description(self) -> RobotDescription:
-        """Where the model comes from."""
-        assert self._description is not None, "call follow_robot_description first"  # noqa: S101
-        return self._description
-
-    @property
     def waiting(self) -> str:
         """What is missing for a model, and how to fix it; empty when there is one."""
-        return "" if self._description is None else self._description.waiting
+        return self.description.waiting
 
     @property
     def robot_name(self) -> str:
         """Name of the robot on /diagnostics; empty without a model."""
-        model = None if self._description is None else self._description.model
-        return "" if model is None else model.name
+        return "" if self.description.model is None else self.description.model.name
 
     def follow_robot_description(self) -> None:
         """Load the parameter robot_description, and follow the topic of that name."""
-        xml = self.parameters.robot_description
-        self._description = RobotDescription(self, self._use_model, xml, self.log, self._guarded)
+        self.description.follow(self.parameters.robot_description)
 
     def require_config(self, needs: str = "its feet") -> RobotConfig:
         """The robot's configuration; without, a ParameterError that names what is needed of it."""
@@ -221,10 +212,7 @@ class RobotNode(Node, Generic[P]):
     @property
     def too_slow(self) -> str:
         """Which topics the node is too slow for at present and how to fix it; else empty."""
-        for backlog in self._backlogs:
-            if backlog.behind:
-                return backlog.problem
-        return ""
+        return next(filter(None, (backlog.problem for backlog in self._backlogs)), "")
 
     # --- services and timers -------------------------------------------------------------------
     def serve_trigger(
@@ -274,7 +262,7 @@ class RobotNode(Node, Generic[P]):
             self,
             self.resolve_topic_name(topic),
             callback,
-            (lambda msg, name: self._bounds.problem(msg, name)) if kind in BOUNDED else None,
+            lambda msg, name: self._bounds.problem(msg, name),
             self.faults,
             *on_jump,
         )
@@ -312,7 +300,7 @@ class RobotNode(Node, Generic[P]):
 
     def _change_parameters(self, new: P) -> None:
         self.apply_parameters(new)
-        self._set_bounds(new, None if self._description is None else self._description.model)
+        self._set_bounds(new, self.description.model)
         self.parameters = new
         self.joint_watch.timeout_s = self._joint_timeout
         if self.joints is not None:
@@ -348,8 +336,7 @@ class RobotNode(Node, Generic[P]):
         return sample
 
     def _on_watch(self) -> None:
-        if self._description is not None:
-            self._description.warn_while_waiting()
+        self.description.warn_while_waiting()
         if self._joint_states is not None:
             self._watch_joints(self._joint_states.topic)
         self.watch()

@@ -59,10 +59,10 @@ class _Line:
     last: int
     last_at: int
 
-    def continued_by(self, time_ns: int, at_ns: int, jump_ns: int) -> bool:
+    def continued_by(self, time_ns: int, at_ns: int) -> bool:
         """Whether a message belongs to it."""
         step = time_ns - self.last
-        return -jump_ns <= step <= jump_ns or 0 < step <= PACE * (at_ns - self.last_at)
+        return -_JUMP_NS <= step <= _JUMP_NS or 0 < step <= PACE * (at_ns - self.last_at)
 
 
 class StampGate:
@@ -74,8 +74,7 @@ class StampGate:
         held_s: real time since the first of the messages that are held back, s.
     """
 
-    def __init__(self, jump_s: float = JUMP_S) -> None:
-        self._jump_ns = max(_JUMP_NS, int(jump_s * NS_PER_S))
+    def __init__(self) -> None:
         self._line: _Line | None = None
         self._other: _Line | None = None  # that the stamps may have jumped to
         self._stamped = False
@@ -96,9 +95,7 @@ class StampGate:
         if line is None or started:
             self.restarted = line is not None
             self._begin(_Line(time_ns, at_ns, time_ns, at_ns))
-        elif line.continued_by(
-            time_ns, self._other.first_at if self._other else at_ns, self._jump_ns
-        ):
+        elif line.continued_by(time_ns, self._other.first_at if self._other else at_ns):
             # Parts of one robot may be a little apart: a line ends at its newest stamp.
             line.last, line.last_at, self._other = max(time_ns, line.last), at_ns, None
         else:
@@ -116,7 +113,7 @@ class StampGate:
 
     def _confirmed(self, time_ns: int, at_ns: int) -> bool:
         other = self._other
-        if other is None or not other.continued_by(time_ns, at_ns, self._jump_ns):
+        if other is None or not other.continued_by(time_ns, at_ns):
             self._other = _Line(time_ns, at_ns, time_ns, at_ns)
             return False
         other.last, other.last_at = max(time_ns, other.last), at_ns
@@ -193,11 +190,6 @@ class Backlog:
         self._behind_ns = 0  # since when each message has waited, on the system's clock as in DDS
         self._since_ns = self._busy_ns = 0  # of CALM_S: its begin, and the work on those used
         self._used = self._seen = 0  # messages since then
-
-    @property
-    def behind(self) -> bool:
-        """Whether messages are skipped."""
-        return self._timer is not None
 
     @property
     def problem(self) -> str:
@@ -278,7 +270,7 @@ class Stream:
         node: Node,
         topic: str,
         deliver: Callable[[Any, int], None],
-        check: Callable[[Any, str], str] | None,
+        check: Callable[[Any, str], str],
         faults: Faults,
         on_restart: Callable[[float], None] = lambda _: None,
         on_held: Callable[[], None] = lambda: None,
@@ -300,7 +292,7 @@ class Stream:
             if gate.held_s < HELD_S:
                 self._on_held()
             return
-        if self._check is not None and (problem := self._check(msg, self.topic)):
+        if problem := self._check(msg, self.topic):
             self._faults.add("implausible", self.topic, problem)
             return
         if gate.restarted:

@@ -1,6 +1,7 @@
 """Frames on /tf and /tf_static."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
@@ -27,16 +28,10 @@ class FramePublisher:
         self._node = node
         self._fixed: Publisher | None = None
 
-    def send(self, stamp: Time, parent: str, children: Iterable[tuple[str, ArrayLike]]) -> None:
-        """Publish frames parallel to their parent, with their origins (3,) in it, m."""
-        transforms = [
-            self._transform(stamp, parent, child, origin, None) for child, origin in children
-        ]
+    def send(self, stamp: Time, parent: str, children: Iterable[tuple[Any, ...]]) -> None:
+        """Publish frames: name, origin (3,) m in the parent, R_parent_child (3, 3) if turned."""
+        transforms = [self._transform(stamp, parent, *child) for child in children]
         self._publisher.publish(TFMessage(transforms=transforms))
-
-    def send_pose(self, stamp: Time, parent: str, child: str, R: ArrayLike, p: ArrayLike) -> None:
-        """Publish one frame with R_parent_child (3, 3) and its origin p (3,) in the parent, m."""
-        self._publisher.publish(TFMessage(transforms=[self._transform(stamp, parent, child, p, R)]))
 
     def send_fixed(self, frames: Sequence[Frame]) -> None:
         """Publish frames that are fixed to links of the robot on /tf_static."""
@@ -52,7 +47,7 @@ class FramePublisher:
         self._fixed.publish(TFMessage(transforms=transforms))
 
     def _transform(
-        self, stamp: Time, parent: str, child: str, p: ArrayLike, R: ArrayLike | None
+        self, stamp: Time, parent: str, child: str, p: ArrayLike, R: ArrayLike | None = None
     ) -> TransformStamped:
         msg = TransformStamped(child_frame_id=self._prefix + child)
         msg.header.stamp = stamp

@@ -9,7 +9,7 @@ from com_control.walking import session as walking
 from com_estimation.trunk import interface as trunk
 from com_estimation.whole_body import com_state
 from com_identification.capture.recorder import CaptureStatus
-from com_identification.feet.model_check import Verdict
+from com_identification.feet.feet_reading import Verdict
 from com_msgs import msg
 
 

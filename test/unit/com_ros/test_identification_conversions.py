@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 
-from com_identification.feet.model_check import ModelCheckResult, Verdict
+from com_identification.feet.feet_reading import ModelCheckResult, Verdict
 from com_identification.nodes.identification_conversions import (
     no_result,
     numpy_to_captured_posture,

@@ -7,7 +7,7 @@ import pytest
 from geometry_msgs.msg import Quaternion, Vector3
 from sensor_msgs.msg import Imu
 
-from com_ros.imu_input import UNKNOWN_IMU, ImuPairing, imu_to_values
+from com_ros.inputs import UNKNOWN_IMU, ImuPairing, imu_to_values
 
 MS = 1_000_000
 

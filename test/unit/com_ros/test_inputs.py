@@ -12,9 +12,7 @@ from sensor_msgs.msg import Imu
 from com_estimation.whole_body.stance import point_foot
 from com_ros.conversions import rotation_to_quaternion
 from com_ros.diagnostics import ThrottledLog
-from com_ros.imu_input import ImuInput
-from com_ros.input_watch import InputWatch, Latest
-from com_ros.wrench_input import WrenchInputs
+from com_ros.inputs import ImuInput, InputWatch, Latest, WrenchInputs
 
 MS = 1_000_000
 

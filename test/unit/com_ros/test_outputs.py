@@ -111,7 +111,7 @@ def test_a_frame_with_a_rotation(make_node):
     frames = FramePublisher(make_node())
     frames._publisher = Recorder()
     R = Rotation.from_rotvec([1.0, 2.0, 3.0]).as_matrix()
-    frames.send_pose(STAMP, "odom", "base_link", R, [1, 2, 3])
+    frames.send(STAMP, "odom", [("base_link", [1, 2, 3], R)])
     (transform,) = frames._publisher.messages[0].transforms
     np.testing.assert_allclose(quaternion_to_rotation(transform.transform.rotation), R, atol=1e-12)
 

@@ -30,22 +30,32 @@ def models():
     return Models()
 
 
+def followed(node, models, xml=""):
+    source = RobotDescription(node, models)
+    source.follow(xml)
+    return source
+
+
+def test_nothing_is_missing_where_no_robot_is_followed(make_node, models):
+    assert RobotDescription(make_node(), models).waiting == ""
+
+
 def test_waiting(make_node, models):
-    source = RobotDescription(make_node(), models)
+    source = followed(make_node(), models)
     assert source.model is None
     assert "waiting for a latched message on /robot_description" in source.waiting
     assert "or give the parameter robot_description" in source.waiting
 
 
 def test_parameter(make_node, models):
-    source = RobotDescription(make_node(), models, urdf("one"))
+    source = followed(make_node(), models, urdf("one"))
     assert models.names == ["one"]
     assert source.model is models[0]
     assert source.waiting == ""
 
 
 def test_topic_swaps_the_model_and_ignores_the_same_text(make_node, models):
-    source = RobotDescription(make_node(), models)
+    source = followed(make_node(), models)
     for name in ("one", "one", "two", "one"):
         source._receive(String(data=urdf(name)))
     assert models.names == ["one", "two", "one"]
@@ -63,7 +73,7 @@ def test_topic_swaps_the_model_and_ignores_the_same_text(make_node, models):
     ],
 )
 def test_a_broken_description_is_refused_and_the_last_model_kept(make_node, models, text, message):
-    source = RobotDescription(make_node(), models, urdf("good"))
+    source = followed(make_node(), models, urdf("good"))
     source._receive(String(data=text))
     assert models.names == ["good"]
     assert source.model is models[0]
@@ -74,7 +84,7 @@ def test_a_broken_description_is_refused_and_the_last_model_kept(make_node, mode
 
 
 def test_a_broken_parameter_leaves_the_node_waiting(make_node, models):
-    source = RobotDescription(make_node(), models, "<robot name='x'/>")
+    source = followed(make_node(), models, "<robot name='x'/>")
     assert source.model is None
     assert source.waiting.startswith("no usable robot_description: ")
     source._receive(String(data=urdf("good")))

@@ -14,6 +14,7 @@ from com_control.nodes.walk_conversions import (
     msg_to_footstep,
     msg_to_request,
 )
+from com_control.walking.stabiliser import Fault
 from com_control.walking.walker import WalkRequest
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
@@ -99,11 +100,13 @@ def test_goals_in_other_frames_are_refused():
 
 def test_walk_state(over_the_wire):
     rng = np.random.default_rng(1)
-    com, meant, zmp, zmp_meant = rng.normal(size=(4, 3))
+    com, meant, zmp, zmp_meant, dcm, dcm_meant = rng.normal(size=(6, 3))
     plain = {"state": 5, "reason": "why", "step": 2, "steps": 6, "time": 3.5, "duration": 13.0}
-    plain["last_walk"] = "completed"
+    plain |= {"last_walk": "completed", "fault": WalkState.NO_IMU, "margin": 0.5}
     points = {"com_reference": meant, "com": com, "zmp_reference": zmp_meant, "zmp": zmp}
-    msg = over_the_wire(make_walk_state(STAMP, "walk", "left", **plain, **points))
+    points |= {"dcm": dcm, "dcm_reference": dcm_meant}
+    pairs = {"com_offset": rng.normal(size=2), "com_offset_std": np.array([0.1, np.inf])}
+    msg = over_the_wire(make_walk_state(STAMP, "walk", "left", **plain, **points, **pairs))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "walk")
     assert msg.com_error == pytest.approx(np.linalg.norm(com - meant))
     assert msg.swing == Footstep.LEFT
@@ -111,6 +114,8 @@ def test_walk_state(over_the_wire):
         assert getattr(msg, name) == value
     for name, value in points.items():
         np.testing.assert_array_equal(point_to_numpy(getattr(msg, name)), value)
+    for name, value in pairs.items():
+        np.testing.assert_array_equal(getattr(msg, name), value)
     feedback = over_the_wire(Walk.Feedback(state=msg))
     assert feedback.state == msg
 
@@ -119,7 +124,14 @@ def test_an_unknown_state():
     msg = make_walk_state(STAMP, "", state=0, reason="no joints")
     assert (msg.state, msg.step, msg.swing) == (WalkState.UNKNOWN, -1, Footstep.UNKNOWN)
     assert math.isnan(msg.com_error)
-    assert math.isnan(msg.com.x)
+    assert np.isnan([msg.com.x, msg.dcm.x, msg.margin, *msg.com_offset, *msg.com_offset_std]).all()
+    assert msg.fault == WalkState.NO_FAULT
+
+
+def test_faults_are_those_of_the_message():
+    for fault in Fault:
+        name = {Fault.NONE: "NO_FAULT", Fault.FALLEN: "TILTED"}.get(fault, fault.name)
+        assert getattr(WalkState, name) == fault
 
 
 def test_joint_trajectory(over_the_wire):
