@@ -57,13 +57,6 @@ class Bag:
         self._unpacked: TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> "Bag":
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def open(self) -> None:
         """Opens it; BagError where there is no such bag, or nothing of it can be read."""
         try:
             if not self.path.exists():
@@ -80,6 +73,10 @@ class Bag:
         except BagError:
             self.close()
             raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Removes what was unpacked; no file stays open between two passes."""
@@ -210,13 +207,6 @@ class Bag:
         self._files.append(file)
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A loader without merge keys, which can grow without bound."""
-
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Leaves merge keys as they are."""
-
-
 def _metadata(folder: Path) -> tuple[list[str], str]:
     """Names of a bag's files, and what is compressed: file, message or nothing; or StorageError."""
     try:
@@ -224,7 +214,9 @@ def _metadata(folder: Path) -> tuple[list[str], str]:
             text = stream.read(_MAX_METADATA + 1)
         if len(text) > _MAX_METADATA:
             raise StorageError("metadata.yaml is too large")
-        data = yaml.load(text, Loader=_Loader)["rosbag2_bagfile_information"]  # noqa: S506
+        # It leaves merge keys as they are, which can grow without bound.
+        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+        data = yaml.load(text, Loader=loader)["rosbag2_bagfile_information"]  # noqa: S506
         version, paths = int(data["version"]), list(data["relative_file_paths"])
         mode = str(data.get("compression_mode") or "").lower()
         names = [PurePath(path).name for path in paths]

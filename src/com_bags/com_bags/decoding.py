@@ -12,13 +12,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
 from com_bags.exceptions import DefinitionError
-from com_model.arrays import Array
+from com_model.arrays import Array, Indices
 from com_model.text import listing
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -49,8 +48,8 @@ _MOST_SHAPES = 8  # of messages of one length in one block; the others are decod
 class Batch:
     """Messages of one shape, in the order of the bag."""
 
-    rows: NDArray[np.int64]  # (N,) indices in the block
-    stamps: NDArray[np.int64]  # (N,) ns, of the headers
+    rows: Indices  # (N,) indices in the block
+    stamps: Indices  # (N,) ns, of the headers
     frame: str
     names: tuple[str, ...]  # k joints of a JointState
     numbers: Mapping[str, Array]  # (N, k) by field; (N, 0) of a list that is empty
@@ -87,8 +86,8 @@ class Decoder:
         return batches
 
     def _add_alike(
-        self, payloads: Sequence[bytes], first: Batch, indices: NDArray[np.int64]
-    ) -> tuple[Batch, NDArray[np.int64]]:
+        self, payloads: Sequence[bytes], first: Batch, indices: Indices
+    ) -> tuple[Batch, Indices]:
         """A message with those that differ from it in stamp and numbers only; the other indices."""
         length = len(payloads[indices[0]])
         starts, end = _starts(self._type, first)
@@ -110,7 +109,7 @@ class Decoder:
         stamps = seconds.astype(np.int32).astype(np.int64) * 1_000_000_000 + rest
         return Batch(indices[same], stamps, first.frame, first.names, numbers), indices[~same]
 
-    def _one_by_one(self, payloads: Sequence[bytes], indices: NDArray[np.int64]) -> list[Batch]:
+    def _one_by_one(self, payloads: Sequence[bytes], indices: Indices) -> list[Batch]:
         """Lets rosbags decode messages, and puts those of one shape together."""
         entries: dict[tuple, list[tuple[int, int, list[Array]]]] = {}
         for i in indices.tolist():

@@ -22,6 +22,7 @@ from com_model.arrays import Array
 from com_model.text import closest, listing, quote
 
 MARKERS = ("std_msgs/msg/String", "std_msgs/msg/Bool")
+IMU_NEAR = 0.03  # s, of an IMU's reading to the joint state that it is interpolated for
 _SHOWN = 5  # topics in a message
 
 
@@ -273,3 +274,41 @@ class SensorReader:
                 f"different orders of names, both with {listing(shared)}. {fix}"
             )
             raise TopicError(problem, self._joint_topic.topic, "joint states")
+
+
+@dataclass(frozen=True, eq=False)
+class WalkLog:
+    """A recording, N samples of n joints; the readings are of the same instants."""
+
+    time: Array  # (N,) s
+    position: Array  # (N, n) rad or m
+    velocity: Array | None  # (N, n); None: differences of the positions
+    effort: Array  # (N, n) N m or N; NaN where a joint reports none
+    angular_velocity: Array  # (N, 3) rad/s, IMU axes
+    specific_force: Array  # (N, 3) m/s^2, IMU axes
+    up: Array | None = None  # (N, 3) against gravity, root axes, by the IMU's filter; None: unknown
+
+
+def read_walk(reader: SensorReader) -> WalkLog:
+    """Reads a bag with its IMU, whose readings are interpolated to the joint states' stamps.
+
+    Velocities are left unknown. Joint states without a reading of the IMU within IMU_NEAR are left
+    out. Raises BagError where it cannot be read, or a topic has nothing.
+    """
+    blocks = list(reader.blocks())
+    names = ("joint_times", "Q", "effort")
+    times, Q, effort = (np.concatenate([getattr(b, name) for b in blocks]) for name in names)
+    fields = "angular_velocity", "linear_acceleration"
+    pairs = [(b.imu, *b.up) for b in blocks if b.imu is not None and b.up and b.imu.batches]
+    parts = [(stamps, *(imu.values(f) for f in fields), up) for imu, stamps, up in pairs]
+    stamps, *readings = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(stamps, kind="stable")
+    own, since = (1e-9 * (stamp - times[0]) for stamp in (times, stamps[order]))
+    after = np.searchsorted(since, own, side="right")
+    gaps = np.array([own - since[after - 1], since[np.minimum(after, len(since) - 1)] - own])
+    used = (after > 0) & (np.abs(gaps).min(axis=0) <= IMU_NEAR) & (own <= since[-1])
+    at = own[used]
+    columns = ([np.interp(at, since, v) for v in values[order].T] for values in readings)
+    gyro, force, up = map(np.column_stack, columns)
+    known = None if reader.without_orientation else up
+    return WalkLog(own[used], Q[used], None, effort[used], gyro, force, known)

@@ -13,7 +13,7 @@ import sqlite3
 import struct
 from binascii import crc32
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, suppress
 from io import BytesIO
 from pathlib import Path
@@ -74,7 +74,7 @@ class McapFile:
         self, topics: Collection[str] | None, types: Collection[str] = ()
     ) -> Iterator[Message]:
         """Yields messages of topics (None: all) and types (none: all), up to a StorageError."""
-        wanted = self._select(topics, types)
+        wanted = _select(self._channels.values(), topics, types)
         for records in self._records():
             for kind, start, end in _split(records):
                 if kind == _MESSAGE and end - start >= _MESSAGE_HEAD.size:
@@ -85,16 +85,7 @@ class McapFile:
                         yield wanted[channel], time, records[start + _MESSAGE_HEAD.size : end]
                 elif kind in (_SCHEMA, _CHANNEL):
                     self._define(kind, records[start:end])
-                    wanted = self._select(topics, types)
-
-    def _select(
-        self, topics: Collection[str] | None, types: Collection[str]
-    ) -> dict[int, Connection]:
-        return {
-            number: item
-            for number, item in self._channels.items()
-            if (topics is None or item.topic in topics) and (not types or item.msgtype in types)
-        }
+                    wanted = _select(self._channels.values(), topics, types)
 
     def _summary(self) -> Counter[int]:
         """Numbers of messages by channel, from the summary at the end; else StorageError."""
@@ -209,11 +200,7 @@ class SqliteFile:
 
     def messages(self, topics: Collection[str], types: Collection[str] = ()) -> Iterator[Message]:
         """Yields messages in the order of the file, up to damage: a StorageError."""
-        wanted = {
-            item.id: item
-            for item in self.connections
-            if item.topic in topics and (not types or item.msgtype in types)
-        }
+        wanted = _select(self.connections, topics, types)
         query = "SELECT topic_id, timestamp, data FROM messages NOT INDEXED ORDER BY id"
         try:
             for topic, time, data in self._rows(query):
@@ -297,6 +284,17 @@ def _split(records: bytes) -> Iterator[tuple[int, int, int]]:
         if at > end:
             return
         yield kind, start, at
+
+
+def _select(
+    connections: Iterable[Connection], topics: Collection[str] | None, types: Collection[str]
+) -> dict[int, Connection]:
+    """Those of topics (None: all) and types (none: all), by their numbers."""
+    return {
+        item.id: item
+        for item in connections
+        if (topics is None or item.topic in topics) and (not types or item.msgtype in types)
+    }
 
 
 def _definition(encoding: str, text: str) -> MessageDefinition:

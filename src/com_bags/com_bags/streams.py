@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_bags.bag import Bag, Block
 from com_bags.decoding import Batch, Decoder, foreign_store
 from com_bags.exceptions import TopicError
 from com_model import RobotModel
-from com_model.arrays import Array
+from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics.kinematics import link_pose_batch
 from com_model.text import listing, quote
 
-Times = NDArray[np.int64]
+Times = Indices
 
 NS_PER_S = 1_000_000_000
 INTERLEAVED = 20  # changes back and forth that two publishers make
@@ -36,7 +35,7 @@ class DecodedBlock:
     times: Times  # (count,) ns; 0 for a message that could not be decoded
 
     @property
-    def readable(self) -> NDArray[np.bool_]:
+    def readable(self) -> Flags:
         """Which messages could be decoded, (count,)."""
         mask = np.zeros(self.count, dtype=np.bool_)
         for batch in self.batches:
@@ -58,9 +57,9 @@ class Changes:
     def __init__(self) -> None:
         self.counts: Counter[Any] = Counter()
         self.switches = 0
-        self._last: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._last: Indices = np.empty(0, dtype=np.int64)
 
-    def add(self, labelled: Sequence[tuple[Batch, Hashable]], used: NDArray[np.bool_]) -> None:
+    def add(self, labelled: Sequence[tuple[Batch, Hashable]], used: Flags) -> None:
         """Adds batches of a block; of messages that are not used (count,) no change is counted."""
         numbers = np.full(len(used), -1, dtype=np.int64)
         for batch, label in labelled:
@@ -90,7 +89,7 @@ class PublisherCheck:
         """Whether messages of different frames alternate, as those of two publishers do."""
         return self.frames.switches >= INTERLEAVED
 
-    def add_times(self, times: NDArray[np.int64]) -> None:
+    def add_times(self, times: Indices) -> None:
         """Adds the stamps of a block, in the order of the bag."""
         if not len(times):
             return
@@ -239,7 +238,9 @@ class JointReader:
             known = np.isfinite(Q)
             if len(self.layouts.counts) > 1:
                 self._hold(known, times, Q, effort)
-            self._store_last(known, times, Q, effort)
+            there = np.flatnonzero(known.any(axis=0))  # whose newest value is stored
+            rows = len(Q) - 1 - np.argmax(known[::-1, there], axis=0)
+            self._last[:, there] = Q[rows, there], effort[rows, there], times[rows]
         return times, Q, effort
 
     def check(self) -> None:
@@ -279,7 +280,7 @@ class JointReader:
         pairs = [(names, other) for i, names in enumerate(named) for other in named[:i]]
         return sorted({name for names, other in pairs for name in names & other})
 
-    def _columns(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _columns(self, names: tuple[str, ...]) -> tuple[Indices, Indices]:
         """Indices of joints in the model, and their indices in a message."""
         index = {name: i for i, name in enumerate(self._model.joint_names)}
         pairs = {index[name]: i for i, name in enumerate(names) if name in index}
@@ -288,7 +289,7 @@ class JointReader:
         self._seen[columns] = True
         return columns, np.array(list(pairs.values()), dtype=np.int64)
 
-    def _hold(self, known: NDArray[np.bool_], times: Times, Q: Array, effort: Array) -> None:
+    def _hold(self, known: Flags, times: Times, Q: Array, effort: Array) -> None:
         """Holds each joint's value for a moment, for messages without it."""
         for k in np.flatnonzero(~known.all(axis=0)):
             own = known[:, k]
@@ -298,12 +299,6 @@ class JointReader:
             for column, before in ((Q[:, k], 0), (effort[:, k], 1)):
                 value = np.where(latest < 0, self._last[before, k], column[latest])
                 column[held] = value[held]
-
-    def _store_last(self, known: NDArray[np.bool_], times: Times, Q: Array, effort: Array) -> None:
-        """Stores the newest value of each joint that a message of the block has."""
-        there = np.flatnonzero(known.any(axis=0))
-        rows = len(Q) - 1 - np.argmax(known[::-1, there], axis=0)
-        self._last[:, there] = Q[rows, there], effort[rows, there], times[rows]
 
 
 class UpReader:

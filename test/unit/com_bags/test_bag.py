@@ -116,8 +116,8 @@ def test_compressed_bags(write_bag, entries, mode):
 def test_a_compressed_file_without_metadata_says_what_to_do(write_bag, entries):
     path = write_bag(entries[:5], compression=CompressionMode.FILE)
     (path / "metadata.yaml").unlink()
-    with pytest.raises(BagError, match="unpack them with zstd -d first"):
-        Bag(path).open()
+    with pytest.raises(BagError, match="unpack them with zstd -d first"), Bag(path):
+        pass
 
 
 def test_an_mcap_that_does_not_say_that_it_is_of_ros_2_is_read(write_bag, entries):
@@ -162,8 +162,8 @@ def test_an_old_sqlite3_bag_has_no_definitions(tmp_path, messages):
 def test_what_is_no_bag_is_refused_with_the_fix(tmp_path, make, words):
     path = tmp_path / "thing.mcap"
     make(path)
-    with pytest.raises(BagError, match=words) as error:
-        Bag(path).open()
+    with pytest.raises(BagError, match=words) as error, Bag(path):
+        pass
     assert str(path) in str(error.value)
 
 
