@@ -61,8 +61,8 @@ def record_humanoid(seed: int, seconds: float) -> tuple[Robot, list[Walk]]:
         else:
             time, q = _sway(names, q[0], gait)  # from where a walk begins
         readings = _play(robot, time, q, number)
-        log, forces = as_log(robot, readings[: round(seconds / PERIOD)])
-        walks.append(Walk(errors.read(log), log, forces))
+        truth = as_log(robot, readings[: round(seconds / PERIOD)])
+        walks.append(Walk(errors.read(truth[0]), *truth))
     return robot, walks
 
 

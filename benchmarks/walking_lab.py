@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 from trot_lab import OPEN_LOOP, stand, trot_gait
 
-from com_identification.walking.log import WalkLog
+from com_bags import WalkLog
 from com_model import RobotConfig, RobotModel
 from com_model.robots import load_robot
 from com_model.urdf.editing import Inertial, edit_inertials
@@ -88,6 +88,7 @@ class Walk:
     log: WalkLog
     clean: WalkLog  # what sensors without errors read
     forces: Array  # (N, f, 3) N, of the ground on the feet, root axes
+    pose: Array  # (N, 7) m, of the root in the world, and its quaternion x, y, z, w
 
 
 def make_robot(name: str, seed: int, wrong: Wrong) -> Robot:
@@ -150,8 +151,8 @@ def robot_world(robot: Robot) -> World:
     return world
 
 
-def trot(robot: Robot, gait: dict[str, float], seconds: float) -> tuple[WalkLog, Array]:
-    """Simulates a trot: what perfect sensors read, and the forces on the feet."""
+def trot(robot: Robot, gait: dict[str, float], seconds: float) -> tuple[WalkLog, Array, Array]:
+    """Simulates a trot: what perfect sensors read, the forces on the feet, poses of the root."""
     world = robot_world(robot)
     walker = trot_gait(robot.believed, robot.config, OPEN_LOOP | dict(gait))
     simulation = Simulation(world, PERIOD)
@@ -164,8 +165,8 @@ def trot(robot: Robot, gait: dict[str, float], seconds: float) -> tuple[WalkLog,
     return as_log(robot, readings)
 
 
-def as_log(robot: Robot, readings: Sequence[Reading]) -> tuple[WalkLog, Array]:
-    """Readings as a log, and the forces on the feet."""
+def as_log(robot: Robot, readings: Sequence[Reading]) -> tuple[WalkLog, Array, Array]:
+    """Readings as a log, the forces on the feet, and the poses of the root."""
 
     def column(name: str) -> Array:
         return np.array([getattr(reading, name) for reading in readings])
@@ -180,7 +181,8 @@ def as_log(robot: Robot, readings: Sequence[Reading]) -> tuple[WalkLog, Array]:
         column("specific_force"),
         up,
     )
-    return log, column("foot_forces")
+    pose = np.hstack([column("root_position"), column("root_orientation")])
+    return log, column("foot_forces"), pose
 
 
 class Errors:
@@ -229,6 +231,6 @@ def record(
     robot = make_robot(name, seed, wrong)
     errors, walks = Errors(robot, seed), []
     for gait in gaits:
-        clean, forces = trot(robot, gait, seconds)
-        walks.append(Walk(errors.read(clean), clean, forces))
+        truth = trot(robot, gait, seconds)
+        walks.append(Walk(errors.read(truth[0]), *truth))
     return robot, walks

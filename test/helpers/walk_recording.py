@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from com_bags import WalkLog
 from com_identification.walking.identify import WalkResult, identify_walking
-from com_identification.walking.log import WalkLog
 from com_identification.walking.unknowns import Scale
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.inverse_dynamics import Dynamics
@@ -35,8 +35,11 @@ def _feet(model: RobotModel, config: RobotConfig, q: np.ndarray) -> np.ndarray:
     return np.stack([link_pose_batch(model, q, foot.frame)[1] for foot in config.feet], axis=1)
 
 
-def record() -> Recorded:
-    """Feet without radius, so that the vertical does not matter; torques with friction."""
+def record(added: float = 0.0, at: tuple[float, float, float] = (0.0, 0.0, 0.1)) -> Recorded:
+    """Feet without radius, so that the vertical does not matter; torques with friction.
+
+    Half-way kg are added to the trunk at a place (m); less than 0: they are taken away.
+    """
     believed, config = load_robot("go2")
     config = replace(
         config, imu_link=None, feet=tuple(replace(foot, radius=0.0) for foot in config.feet)
@@ -65,9 +68,15 @@ def record() -> Recorded:
     q += config.nominal_posture(true)
     omega, omega_dot, _ = waves(3, 0.1)
     force = waves(3, 0.25)[0] + np.array([0.0, 0.0, 9.81])
-    dynamics = Dynamics(true, np.full(n, ARMATURE))
-    rows = zip(q, qd, qdd, omega, omega_dot, force, strict=True)
-    pairs = [dynamics.inverse_dynamics(*row) for row in rows]
+    total = trunk.mass + added
+    com = (trunk.mass * trunk.com + added * np.array(at)) / total
+    later = Inertial(total, com, trunk.inertia)
+    loaded = RobotModel.from_urdf(edit_inertials(true.xml, {"base": later}), true.frames)
+    halves = [Dynamics(model, np.full(n, ARMATURE)) for model in (true, loaded)]
+    joints, root = np.array((q, qd, qdd)), np.array((omega, omega_dot, force))
+    pairs = [
+        halves[2 * i // count].inverse_dynamics(joints[:, i], root[:, i]) for i in range(count)
+    ]
     wrench, tau = (np.array([pair[k] for pair in pairs]) for k in (0, 1))
     points, step = _feet(true, config, q), 1e-6
     base = np.zeros((count, 4, 3, 6))

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from ccgd_bench import FEET, LEVEL, LYING, MODEL, POSTURE, SHORT, WEIGHT, Bench
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PointStamped
+from geometry_msgs.msg import PointStamped, Twist
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
@@ -51,6 +52,50 @@ def test_a_walk_by_the_action(bench, world):
     assert {t.child_frame_id for msg in frames for t in msg.transforms} == {"walk"}
     names = {marker.ns for msg in markers for marker in msg.markers}
     assert names >= {"com", "com_reference", "footsteps_left", "footsteps_right", "support", "zmp"}
+
+
+def test_cmd_vel_walks_on_until_it_is_zero_or_no_longer_sent(bench, world):
+    robot = bench(walk__step_time=0.6, walk__double_support=0.3, walk__step_length=0.1)
+    robot.pause = lambda: 0.02
+    robot.until(WalkState.READY)
+
+    def drive(until, x, turn, seconds=60.0):
+        """Samples with a velocity, until a condition holds."""
+        for k in range(round(seconds / 0.05)):
+            if until():
+                return
+            if x is not None and k % 2 == 0:
+                msg = Twist()
+                msg.linear.x, msg.angular.z = x, turn
+                world.send("cmd_vel", msg)
+            robot.sample()
+        raise AssertionError(f"{robot.state.state}: {robot.state.reason}, step {robot.state.step}")
+
+    drive(lambda: robot.state.step >= 5, 0.1, 0.2)
+    assert robot.state.steps > 6
+    assert robot.state.last_walk == ""
+    handle, _ = robot.walk(**SHORT)
+    assert "under way" in robot.result(handle).reason
+    step = robot.state.step
+    drive(lambda: robot.state.state == WalkState.READY, 0.0, 0.0)
+    assert robot.state.last_walk == "completed"
+    assert robot.state.steps <= step + 4
+    assert robot.state.com_reference.x > 0.3
+    assert robot.state.com_reference.y > 0.02
+    drive(lambda: robot.state.state == WalkState.WALKING, 0.1, 0.0)
+    drive(lambda: robot.state.state == WalkState.READY, None, 0.0)  # no longer sent
+    assert robot.state.last_walk == "completed"
+    assert robot.state.steps <= 4
+    drive(lambda: robot.state.state == WalkState.WALKING, 0.1, 0.0)
+    assert robot.call(Trigger, "stop", Trigger.Request()).success
+    drive(lambda: robot.state.state == WalkState.READY, 0.1, 0.0)  # still sent
+    assert "stop" in robot.state.last_walk
+    ways, count = len(robot.ways), len(robot.states)
+    drive(lambda: len(robot.states) > count + 60, 0.1, 0.0)
+    assert len(robot.ways) == ways, "a stop holds until the velocity is let go of"
+    drive(lambda: robot.node.faults.counts["implausible"], np.nan, 0.0)
+    drive(lambda: robot.node.faults.counts["implausible"] > 1, 1e300, 0.0)
+    assert len(robot.ways) == ways
 
 
 def test_footsteps_by_the_topic_then_more(bench):
@@ -262,6 +307,10 @@ def test_feedback_without_an_imu_ends_the_walk(bench, world):
     assert not result.completed
     assert "imu gives no orientation" in result.reason
     assert dcms[-1].header.frame_id == "walk"
+    walked = [s for s in robot.states if np.isfinite(s.margin)]
+    assert walked[-1].dcm == dcms[-1].point
+    assert walked[-1].fault == WalkState.NO_IMU
+    assert (walked[-1].com_offset_std == np.inf).all(), "too short to know"
     streamed = [msg for msg in robot.ways if len(msg.points) == 1]
     assert len(streamed) > 10, "point by point"
 

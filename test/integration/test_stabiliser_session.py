@@ -7,9 +7,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
-from com_control.walking.biped import Biped
+from com_control.walking.biped import Biped, find_stance
 from com_control.walking.session import State, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
+from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walk_monitor import Reading, WalkChecks
 from com_control.walking.walker import Walker, WalkRequest
 from com_simulation.physics.simulation import Simulation
@@ -54,19 +55,37 @@ class Bench:
             self.simulation.lead(target[0])
         return self.session.state
 
-    def walk(self, seconds=20.0, stop_at=None):
-        """Begins a walk and goes on until it has ended."""
+    def walk(self, seconds=20.0, stop_at=None, ways=None):
+        """Begins a walk and goes on until it has ended.
+
+        Args:
+            ways: (step, velocity) each, which is asked for up to that step; then 0.
+        """
         for _ in range(100):
             self.tick()
         assert self.session.state is State.READY, self.session.reason
         self.session.start_planning()
-        walk = self.walker.plan(REQUEST, self.posture)
+        velocity = np.zeros(3) if ways is None else np.array(ways[0][1])
+        by_velocity = VelocityWalker(
+            self.walker, REQUEST, find_stance(self.walker.biped, self.posture)
+        )
+        walk = (
+            self.walker.plan(REQUEST, self.posture)
+            if ways is None
+            else by_velocity.begin(velocity, self.posture)
+        )
         assert self.session.begin(walk, self.reading) is not None
         for _ in range(round(seconds / PERIOD)):
             state = self.tick()
             if stop_at is not None and self.session.walk_time > stop_at:
                 self.session.stop("asked for")
                 stop_at = None
+            if ways is not None and state is State.WALKING:
+                made, at = self.session.planned_now().step, self.session.walk_time + 0.3
+                velocity = next((np.array(v) for until, v in ways if made < until), np.zeros(3))
+                if by_velocity.due(self.session.walk, at, velocity):
+                    walk = by_velocity.go_on(self.session.walk, at, velocity)
+                    assert self.session.go_on(walk, at, self.reading.time) is not None
             if state in (State.READY, State.REFUSED, State.FALLEN):
                 break
         return state
@@ -89,3 +108,24 @@ def test_it_stops_after_a_step(stop_at):
     assert bench.session.outcome.reason == "asked for"
     assert bench.session.outcome.steps < 4
     assert np.abs(np.diff(bench.sent, axis=0)).max() < 0.05  # rad in 5 ms: nothing jumps
+
+
+def test_it_walks_on_by_a_velocity_turns_and_stops():
+    bench = Bench(fed_back=True)
+    ways = [(5, (0.05, 0.0, 0.0)), (10, (0.03, 0.0, 0.2)), (13, (0.0, 0.02, 0.0))]
+    assert bench.walk(40.0, ways=ways) is State.READY, bench.session.reason
+    outcome, walk = bench.session.outcome, bench.session.walk
+    assert outcome.completed, outcome
+    assert 13 <= outcome.steps <= 16
+    assert len(walk.plan.steps) < outcome.steps, "what is over is left out"
+    last = walk.plan.steps[-1]
+    middle = 0.5 * (last.position + walk.plan.steps[-2].position)
+    assert middle[0] > 0.25
+    assert middle[1] > 0.05
+    assert 0.6 < last.yaw < 1.2
+    steps = np.abs(np.diff(bench.sent, axis=0))
+    model = bench.session.stabiliser.biped.model
+    assert (steps <= model.velocity_limits * PERIOD * 1.01 + 1e-6).all()
+    end = bench.simulation.advance()
+    forward = Rotation.from_quat(end.root_orientation).as_matrix()[:, 0]
+    assert np.arctan2(forward[1], forward[0]) == pytest.approx(last.yaw, abs=0.2)

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from com_control.exceptions import MotionError
 from com_control.motion.motion import MODE, PERIOD, Motion, MotionLayout
@@ -38,10 +39,10 @@ def read_motion(
     unit.
     """
     _check_unit(unit)
-    lines = _lines(Path(path), layout, most_rows)
-    if not lines:
+    values = _read_rows(Path(path), layout, most_rows)
+    if not len(values):
         raise MotionError(f"{path} has no rows")
-    periods, positions = _split(_numbers(lines, layout), layout, unit)
+    periods, positions = _split(values, layout, unit)
     _check_driven(positions, layout)
     return Motion(layout.joints, np.concatenate(([0.0], np.cumsum(periods[1:]))), positions)
 
@@ -85,21 +86,15 @@ def _line(period: int, row: Array, layout: MotionLayout, unit: str) -> str:
     return ",".join(cells) + "\n"
 
 
-def _lines(path: Path, layout: MotionLayout, most_rows: int) -> list[str]:
-    """Lines without the empty ones; one of a file that is no motion file may be endless."""
-    lines: list[str] = []
+def _read_rows(path: Path, layout: MotionLayout, most_rows: int) -> Array:
+    """Values (N, columns) of the lines that are not empty; NaN for R."""
+    rows: list[Array] = []
     try:
         with path.open(encoding="ascii", newline=None) as file:
-            while line := file.readline(_LONGEST_LINE):
+            while line := file.readline(_LONGEST_LINE):  # of no motion file it may be endless
                 if not line.isspace():
-                    lines.append(line)
-                if len(line) == _LONGEST_LINE:
-                    raise MotionError(
-                        f"row {len(lines)}: expected {len(layout.columns)} columns, got more than "
-                        f"{_LONGEST_LINE} characters",
-                        len(lines),
-                    )
-                if len(lines) > most_rows:
+                    rows.append(_parse_row(line, len(rows) + 1, layout))
+                if len(rows) > most_rows:
                     raise MotionError(
                         f"{path.name} has more than {most_rows} rows: cut it into several files"
                     )
@@ -107,56 +102,43 @@ def _lines(path: Path, layout: MotionLayout, most_rows: int) -> list[str]:
         raise MotionError(f"{path} is no text: is it a motion file?") from error
     except OSError as error:
         raise MotionError(f"{path} cannot be read: {error.strerror}") from error
-    return lines
+    return np.array(rows)
 
 
-def _numbers(lines: list[str], layout: MotionLayout) -> Array:
-    """Values (N, columns) of lines; NaN for R."""
-    text = "".join(lines)
-    if not set(text) - set("0123456789+-.eER, \t\r\n"):
-        try:
-            values = np.loadtxt(
-                text.replace(_NOT_DRIVEN, "nan").splitlines(), delimiter=",", ndmin=2
-            )
-        except ValueError:
-            pass
-        else:
-            if values.shape[1] == len(layout.columns) and not np.isinf(values).any():
-                return values
-    return np.array([_row(line, row, layout) for row, line in enumerate(lines, 1)])
+def _parse_row(line: str, row: int, layout: MotionLayout) -> Array:
+    cells, count = line.strip().rstrip(",").split(","), len(layout.columns)
+    if len(line) == _LONGEST_LINE:
+        got = f"more than {_LONGEST_LINE} characters"
+        raise MotionError(f"row {row}: expected {count} columns, got {got}", row)
+    if len(cells) != count:
+        cut = ". Is it cut off?" if len(cells) < count else ""
+        expected = f"{count} columns ({', '.join(layout.columns[:3])}, ...)"
+        raise MotionError(f"row {row}: expected {expected}, got {len(cells)}{cut}", row)
+    return np.array([_parse_cell(c, row, n) for c, n in zip(cells, layout.columns, strict=True)])
 
 
-def _row(line: str, row: int, layout: MotionLayout) -> list[float]:
-    """Reads one line with care, to say what is wrong with it."""
-    cells = line.strip().rstrip(",").split(",")
-    if len(cells) != len(layout.columns):
-        cut = ". Is it cut off?" if len(cells) < len(layout.columns) else ""
-        raise MotionError(
-            f"row {row}: expected {len(layout.columns)} columns "
-            f"({', '.join(layout.columns[:3])}, ...), got {len(cells)}{cut}",
-            row,
-        )
-    return [_cell(c.strip(), row, name) for c, name in zip(cells, layout.columns, strict=True)]
-
-
-def _cell(text: str, row: int, name: str) -> float:
-    if text == _NOT_DRIVEN:
+def _parse_cell(text: str, row: int, name: str) -> float:
+    if text.strip() == _NOT_DRIVEN:
         return float("nan")
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not abs(value) < 1e15:
-        raise MotionError(f"row {row}, {name}: expected a number or R, got {text[:30]!r}", row)
-    return value
+    if abs(value) < 1e15:
+        return value
+    raise MotionError(f"row {row}, {name}: expected a number or R, got {text.strip()[:30]!r}", row)
+
+
+def _first_row(bad: NDArray[np.bool_]) -> int:
+    """The first bad row, from 1, of (N,) or (N, k); 0 where none is."""
+    rows = np.argwhere(bad)
+    return int(rows[0, 0]) + 1 if len(rows) else 0
 
 
 def _split(values: Array, layout: MotionLayout, unit: str) -> tuple[Array, Array]:
     """Periods (N,) s and positions (N, k) rad."""
     periods = values[:, layout.columns.index(PERIOD)] * layout.period
-    bad = ~((periods > 0.0) & (periods <= _LONGEST_PERIOD))
-    if bad.any():
-        row = 1 + int(np.argmax(bad))
+    if row := _first_row(~((periods > 0.0) & (periods <= _LONGEST_PERIOD))):
         raise MotionError(
             f"row {row}: the period is {periods[row - 1] / layout.period:g}, expected one "
             f"from 1 to {_LONGEST_PERIOD / layout.period:g} (x {layout.period:g} s)",
@@ -164,17 +146,12 @@ def _split(values: Array, layout: MotionLayout, unit: str) -> tuple[Array, Array
         )
     positions = values[:, layout.index]
     if unit == "radians":
-        far = np.abs(positions) > _MOST_RADIANS
-        if far.any():
-            row = 1 + int(np.argmax(far.any(axis=1)))
-            raise MotionError(
-                f"row {row}: {np.nanmax(np.abs(positions)):g} is no radian: counts?", row
-            )
+        if row := _first_row(np.abs(positions) > _MOST_RADIANS):
+            most = np.nanmax(np.abs(positions))
+            raise MotionError(f"row {row}: {most:g} is no radian: counts?", row)
         return periods, positions
     parts = np.nan_to_num(positions)
-    odd = parts != np.rint(parts)
-    if odd.any():
-        row = 1 + int(np.argmax(odd.any(axis=1)))
+    if row := _first_row(parts != np.rint(parts)):
         raise MotionError(f"row {row}: counts are whole numbers. Is the file in radians?", row)
     return periods, positions / layout.counts_per_rad
 
@@ -183,8 +160,7 @@ def _check_driven(positions: Array, layout: MotionLayout) -> None:
     """Refuses joints that are driven in some rows only."""
     driven = ~np.isnan(positions)
     odd = driven != driven[0]
-    if odd.any():
-        row = 1 + int(np.argmax(odd.any(axis=1)))
+    if row := _first_row(odd):
         joint = int(np.argmax(odd[row - 1]))
         state = ("driven", "not driven (R)")[int(driven[0, joint])]
         raise MotionError(

@@ -25,11 +25,9 @@ from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.exceptions import ComRosError
-from com_ros.imu_input import imu_to_values
-from com_ros.input_watch import InputWatch, Latest
+from com_ros.inputs import InputWatch, Latest, WrenchInputs, imu_to_values
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
-from com_ros.wrench_input import WrenchInputs
 
 STOP_DELAYS = 3.0  # decisions' delays, within which a stop is planned; doubled when it is late
 
@@ -149,12 +147,16 @@ class WalkControl:
     # --- requests ------------------------------------------------------------------------------
     def begin(self, robot: WalkingRobot, request: WalkRequest) -> str:
         """Have a walk planned and walked; returns why not, or nothing."""
+        whole = request.with_defaults(self.settings.walk.request())
+        return self.begin_planned(robot, lambda posture: robot.walker.plan(whole, posture))
+
+    def begin_planned(self, robot: WalkingRobot, plan: Callable[[Array], Walk]) -> str:
+        """The same with a planner of its own, which gets the joint positions that are commanded."""
         refusal = self.stale or robot.session.refusal()
         if refusal or robot.reading is None:
             return refusal or "no joint_states yet: start the robot's driver"
         robot.session.start_planning()
         self.outcome = None
-        whole = request.with_defaults(self.settings.walk.request())
         posture = robot.session.commanded_posture(robot.reading.position)
         self._stop_lead = STOP_DELAYS * self.settings.delay
         self._asked = asked = object()
@@ -163,8 +165,14 @@ class WalkControl:
             if asked is self._asked:  # or it was cancelled, and another one asked for
                 self._planned(robot, walk)
 
-        self._jobs.do(lambda: robot.walker.plan(whole, posture), planned)
+        self._jobs.do(lambda: plan(posture), planned)
         return ""
+
+    def go_on(self, robot: WalkingRobot, walk: Walk, at: float) -> bool:
+        """Walk on as planned again from a time of the walk on, s; whether it came in time."""
+        command = robot.session.go_on(walk, at, self.now(robot))
+        self._handle(robot, command)
+        return command is not None
 
     def stop(self, reason: str) -> None:
         """Stop after the present step."""
@@ -173,7 +181,7 @@ class WalkControl:
             return
         if robot.session.state is State.PLANNING:
             robot.session.refuse(reason)
-        self._handle(robot, robot.session.stop(reason, self._now(robot)))
+        self._handle(robot, robot.session.stop(reason, self.now(robot)))
 
     # --- measurements --------------------------------------------------------------------------
     def on_restart(self) -> None:
@@ -197,7 +205,7 @@ class WalkControl:
         robot = self.robot
         if robot is None or robot.reading is None or robot.session.state not in MOVING:
             return
-        now = self._now(robot)
+        now = self.now(robot)
         command = robot.session.stop(self.stale, now)
         if command is None and self.settings.streams:
             command = robot.session.remaining(now)  # until the stop is planned
@@ -208,7 +216,7 @@ class WalkControl:
         robot = self.robot
         if robot is None or not self._watch.stale or robot.reading is None:
             return
-        robot.session.advance(self._now(robot))
+        robot.session.advance(self.now(robot))
         self._settle(robot)
 
     # --- inside --------------------------------------------------------------------------------
@@ -242,7 +250,7 @@ class WalkControl:
         if command is not None and not fallen and (not streams or self._watch.stale):
             self._output.send(robot.names, robot.session.limited(command))
         if robot.session.stop_due and not self._stopping:
-            self._plan_stop(robot, self._now(robot))
+            self._plan_stop(robot, self.now(robot))
         self._settle(robot)
 
     def _plan_stop(self, robot: WalkingRobot, now: float) -> None:
@@ -256,9 +264,9 @@ class WalkControl:
             self._stopping = False
             if isinstance(shorter, Exception):
                 raise shorter
-            command = session.replace(shorter, at, self._now(robot))
+            command = session.replace(shorter, at, self.now(robot))
             if session.stop_due:  # it came too late: the walk is too long to be planned so quickly
-                took = self._now(robot) - now
+                took = self.now(robot) - now
                 self._stop_lead = max(2.0 * self._stop_lead, 1.5 * took)
             self._handle(robot, command)
 
@@ -300,7 +308,7 @@ class WalkControl:
             self._autostart = bool(self.begin(robot, WalkRequest()))
             self._automatic = self._automatic if self._autostart else self._asked
 
-    def _now(self, robot: WalkingRobot) -> float:
+    def now(self, robot: WalkingRobot) -> float:
         """Time of the joints' readings, s, also while they are stale."""
         last = robot.reading.time if robot.reading is not None else 0.0
         return last + (self._watch.age_s if self._watch.stale else 0.0)

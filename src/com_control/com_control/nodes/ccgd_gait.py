@@ -6,6 +6,8 @@ Subscribes:
     <foot>/wrench (geometry_msgs/WrenchStamped): by the configuration; whether the robot stands.
     imu (sensor_msgs/Imu): optional; whether it is upright.
     gait/footsteps (com_msgs/WalkGoal): a walk to be made, for those who do not want the action.
+    cmd_vel (geometry_msgs/Twist): walks on and on by linear.x, linear.y and angular.z, axes of the
+        walking robot, as far as step_length allows; 0, or none for cmd_vel_timeout: stops.
 
 Publishes, with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): whole walks, with velocities, each of which
@@ -13,8 +15,7 @@ Publishes, with the stamp of the joint_states that it was computed from:
     gait/state (com_msgs/WalkState): what it does, and why not.
     gait/com_reference, gait/zmp_reference (geometry_msgs/PointStamped): in the frame of the walk.
     zmp (geometry_msgs/PointStamped): by the feet's force and torque, likewise.
-    gait/dcm, gait/dcm_reference (geometry_msgs/PointStamped): with `stabiliser`, likewise; its
-        margin, the CoM's offset from the model and its fault are in /diagnostics.
+    gait/dcm, gait/dcm_reference (geometry_msgs/PointStamped): with `stabiliser`, likewise.
     gait/markers (visualization_msgs/MarkerArray), /tf: root link -> walk; /diagnostics at 1 Hz.
 
 Action:
@@ -35,6 +36,7 @@ rest and sends no more. Parameters: see ccgd_parameters.Parameters.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Imu
 
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
@@ -47,6 +49,7 @@ from com_control.nodes.ccgd_requests import (
     fill_solution,
     solve_com_ik,
 )
+from com_control.nodes.ccgd_velocity import VelocityFollower
 from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
 from com_control.walking.session import State
 from com_control.walking.walker import Walk
@@ -57,12 +60,12 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
+from com_ros.inputs import WrenchInputs
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
 from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
-from com_ros.wrench_input import WrenchInputs
 
 T = TypeVar("T")
 
@@ -88,6 +91,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self._output = WalkOutput(self, p)
         log = self.get_logger()
         self._control = WalkControl(p, self._output, self._jobs, self.joint_watch, log)
+        self._follower = VelocityFollower(self._control, self._jobs, log)
         self._state = WalkState()
         self._display_rate = RateLimit(p.display_rate_hz)
         self.follow_robot_description()
@@ -96,6 +100,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
             self.follow_wrenches(feet, self._wrenches)
         self.subscribe_with(WalkGoal, "gait/footsteps", self._on_goal, qos.RESULT)
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
+        self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
         period = 1.0 / p.display_rate_hz
         self._actions = WalkActions(self, self._control, self._ask, lambda: self._state, period)
         DeferredService(self, PlanWalk, "~/plan_walk", self._on_plan)
@@ -136,6 +141,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if robot is None:
             return
         self._control.update(robot, sample)
+        self._follower.update(robot)
         assert robot.reading is not None  # noqa: S101 - it has just been made
         view = robot.estimator.estimate(robot.reading, robot.session.planned_now())
         stamp = ns_to_stamp(sample.time_ns)
@@ -164,6 +170,10 @@ class CcgdGaitNode(RobotNode[Parameters]):
         reason = self._ask(msg)
         if reason:
             self.get_logger().error(f"gait/footsteps refused: {reason}")
+
+    def _on_velocity(self, msg: Twist) -> None:
+        if problem := self._follower.receive(msg):
+            self.faults.add("implausible", "cmd_vel", problem)
 
     def _ask(self, msg: WalkGoal) -> str:
         """Begin what a goal asks for; returns why not, or nothing."""
@@ -240,10 +250,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
         }
         if session.stabiliser is not None:
             values["fault"] = session.fault.name
-        if session.balance is not None:  # CoM's offset from the model; margin, 1 to 0
-            for axis, offset, std in zip("xy", *session.balance.offset, strict=True):
-                values[f"com_offset_{axis}_m"] = f"{offset:.4f} +- {std:.4f}"
-            values["margin"] = f"{session.balance.margin:.2f}"
         return Diagnosis(level, reason or session.state.name.lower(), values)
 
 

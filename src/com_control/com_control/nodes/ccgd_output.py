@@ -79,21 +79,25 @@ class WalkOutput:
         walk, planned, outcome = session.walk, session.planned_now(), session.outcome
         known: dict[str, Any] = {"last_walk": "" if outcome is None else str(outcome)}
         if walk is not None:
-            known |= {"steps": len(walk.plan.steps), "duration": walk.duration}
+            known |= {"steps": walk.steps, "duration": walk.duration}
         if planned is not None:
             known |= {"step": planned.step, "swing": planned.swing}
             known |= {"com_reference": planned.com, "zmp_reference": planned.zmp}
             self._point("gait/com_reference", planned.com, stamp)
             self._point("gait/zmp_reference", planned.zmp, stamp)
-        if session.balance is not None:
-            estimate = session.balance.target.estimate
-            self._point("gait/dcm", np.append(estimate[5:7], 0.0), stamp)
-            self._point("gait/dcm_reference", np.append(estimate[7:9], 0.0), stamp)
+        if (balance := session.balance) is not None:
+            estimate, offset = balance.target.estimate, balance.offset
+            known |= {"dcm": np.append(estimate[5:7], 0.0), "margin": balance.margin}
+            known |= {"dcm_reference": np.append(estimate[7:9], 0.0)}
+            known |= {"com_offset": offset[0], "com_offset_std": offset[1]}
+            self._point("gait/dcm", known["dcm"], stamp)
+            self._point("gait/dcm_reference", known["dcm_reference"], stamp)
         if view is not None:
             known |= {"com": view.com, "zmp": view.zmp}
             if np.isfinite(view.zmp).all():
                 self._point("zmp", view.zmp, stamp)
         known |= {"state": int(session.state), "reason": session.reason}
+        known |= {"fault": int(session.fault)}
         msg = make_walk_state(stamp, self.frame, time=session.walk_time, **known)
         self._state.publish(msg)
         return msg
@@ -102,7 +106,7 @@ class WalkOutput:
         """Publish the walk's frame and, where somebody looks, markers."""
         R = view.R_walk_root.T
         root = biped.model.root_link
-        self._frames.send_pose(stamp, root, self._walk_frame, R, -R @ view.p_walk_root)
+        self._frames.send(stamp, root, [(self._walk_frame, -R @ view.p_walk_root, R)])
         if self._markers.get_subscription_count() == 0:
             return
         self._maker.at(self.frame, stamp)

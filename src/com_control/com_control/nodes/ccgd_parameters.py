@@ -62,6 +62,9 @@ class Parameters(SensorParameters):
         "feed wrenches and imu back to walks: streams points two samples ahead, at rate_hz; needs "
         "servo.stiffness in robot_config",
     )
+    cmd_vel_timeout: float = live_parameter(
+        0.5, "s without cmd_vel, after which a walk by it ends", (0.01, 60.0)
+    )
     use_wrench: bool = parameter(True, "feet must carry for a walk to begin; false: no sensors")
     approach_time: float = parameter(
         1.0, "s, at least, for the way to the walk's first posture", (0.05, 60.0)

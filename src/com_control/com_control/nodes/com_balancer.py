@@ -61,7 +61,7 @@ from com_ros.conversions import (
 )
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
-from com_ros.imu_input import ImuInput
+from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker
@@ -69,7 +69,6 @@ from com_ros.parameters import SensorParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 from com_ros.stream import RateLimit
 from com_ros.tf import FramePublisher
-from com_ros.wrench_input import WrenchInputs
 
 
 @dataclass(frozen=True)
@@ -196,7 +195,7 @@ class BalanceOutput:
         """Publish the balance frame and, where somebody looks, markers."""
         frame = step.frame
         R = frame.R_balance_root.T
-        self._frames.send_pose(stamp, root, self._settings.balance_frame, R, frame.origin)
+        self._frames.send(stamp, root, [(self._settings.balance_frame, frame.origin, R)])
         if self._markers.get_subscription_count() == 0:
             return
         self._maker.at(self.frame, stamp)

@@ -40,8 +40,7 @@ from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
-from com_ros.imu_input import ImuValues, imu_to_values
-from com_ros.input_watch import HISTORY, Latest
+from com_ros.inputs import HISTORY, ImuValues, Latest, imu_to_values
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
 from com_ros.parameters import ImuTimeout, JointTimeout, RobotParameters, live_parameter, parameter

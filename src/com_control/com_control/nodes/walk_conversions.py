@@ -27,7 +27,7 @@ _NUMBERS = {item.name for item in fields(WalkRequest)} - {"footsteps", "first", 
 
 
 UNKNOWN = np.full(3, np.nan)
-_POINTS = ("com_reference", "com", "zmp_reference", "zmp")
+_POINTS = ("com_reference", "com", "zmp_reference", "zmp", "dcm", "dcm_reference")
 
 
 # --- footsteps and goals -----------------------------------------------------------------------
@@ -87,7 +87,8 @@ def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
 def make_walk_state(stamp: Time, frame: str, swing: str = "", **known: Any) -> WalkState:
     """WalkState message of what is known, by its fields; swing is "left", "right" or ""."""
     nan, side = float("nan"), NUMBERS.get(swing, msgs.Footstep.UNKNOWN)
-    msg = WalkState(swing=side, step=NO_STEP, time=nan, duration=nan)
+    msg = WalkState(swing=side, step=NO_STEP, time=nan, duration=nan, margin=nan)
+    msg.com_offset = msg.com_offset_std = UNKNOWN[:2]
     msg.header.stamp, msg.header.frame_id = stamp, frame
     points = {name: known.pop(name, UNKNOWN) for name in _POINTS}
     for name, point in points.items():

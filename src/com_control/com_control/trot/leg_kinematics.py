@@ -74,25 +74,17 @@ def set_speeds(chain: Chain, q: Array, v: Array, speeds: Array) -> None:
 @compiled()
 def descend(chain: Chain, p: Array, tolerance: float, q: Array) -> float:
     """Moves q (3,) rad until the ball is at p (3,), or as near as it comes; returns how near, m."""
-    J, J_new, A = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    g, step, trial = np.empty(3), np.empty(3), np.empty(3)
+    J, J_new, step = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     target, damping = vector(p), 1e-12
     e = sub(target, find_ball(chain, q, J))
     size = sqrt(dot(e, e))
     for _ in range(_STEPS):
         if size <= tolerance or damping > 1e8:
             break
-        for i in range(3):
-            g[i] = dot(column(J, i), e)
-            for j in range(3):
-                A[i, j] = dot(column(J, i), column(J, j))
-        grown = damping * (A[0, 0] + A[1, 1] + A[2, 2]) / 3.0
-        for i in range(3):
-            A[i, i] += grown
-        solve_three(A, g, step)
-        longest = np.max(np.abs(step))
-        for i in range(3):
-            trial[i] = q[i] + step[i] * min(1.0, _LONGEST / max(longest, _LONGEST))
+        A = J.T @ J
+        A += damping * np.trace(A) / 3.0 * np.eye(3)
+        solve_three(A, J.T @ np.array(e), step)
+        trial = q + step * min(1.0, _LONGEST / max(np.max(np.abs(step)), _LONGEST))
         e_new = sub(target, find_ball(chain, trial, J_new))
         size_new = sqrt(dot(e_new, e_new))
         if size_new < size:

@@ -105,6 +105,13 @@ def plan_footsteps(parameters: WalkParameters, start: Sequence[Footstep]) -> tup
     return tuple(steps)
 
 
+def beside(foot: Footstep, apart: float) -> Footstep:
+    """The other foot side by side with one, so far apart, m."""
+    away = apart if foot.side == "right" else -apart
+    x, y = foot.x - away * sin(foot.yaw), foot.y + away * cos(foot.yaw)
+    return Footstep(SIDES[1 - SIDES.index(foot.side)], x, y, foot.z, foot.yaw)
+
+
 def sort_feet(start: Sequence[Footstep]) -> tuple[Footstep, Footstep]:
     """Gives the left and the right foot of a pair.
 

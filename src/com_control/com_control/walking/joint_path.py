@@ -110,8 +110,11 @@ class WalkJoints(FrozenArrays):
     com_errors: Array  # (N,) m
 
 
-def solve_joints(ik: ComIk, samples: Samples) -> WalkJoints:
+def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
     """Finds the joint angles of a walk, within the limits of the URDF.
+
+    Args:
+        since: s, from which on it will be walked: nothing is refused for what comes before.
 
     Raises:
         PlanError: A point is out of reach, or beyond the limits of a joint's position or speed; the
@@ -119,7 +122,7 @@ def solve_joints(ik: ComIk, samples: Samples) -> WalkJoints:
     """
     R_pelvis = np.ascontiguousarray(samples.R_pelvis @ heading_to_pelvis(ik.biped))
     path = ik.solve_path(samples.com, samples.feet, R_pelvis)
-    bad = np.flatnonzero(path.outcomes)
+    bad = np.flatnonzero(path.outcomes * (samples.time >= since))
     if len(bad):
         i = int(bad[0])
         found = ik.solve(samples.com[i], samples.feet[i], R_pelvis[i])
@@ -130,7 +133,7 @@ def solve_joints(ik: ComIk, samples: Samples) -> WalkJoints:
         )
     q = ik.full(path.q)
     qd = np.gradient(q, samples.time, axis=0)
-    check_path(ik.biped.model, JointPath(samples.time, q, qd))
+    check_path(ik.biped.model, JointPath(samples.time, q, qd).after(since - 1e-9))
     return WalkJoints(samples.time, q, qd, path.pelvis, R_pelvis, path.errors)
 
 

@@ -91,8 +91,7 @@ def forward(leg: Record, q: Array, R: Array, p: Array, lines: Array) -> None:
 @njit
 def pose_error(R: Array, p: Array, R_now: Array, p_now: Array, error: Array) -> float:
     """Sets error (6,), translation (m) and rotation (rad) to the wanted pose; returns its size."""
-    for k in range(3):
-        error[k] = p[k] - p_now[k]
+    error[:3] = p - p_now
     n, trace = (0.0, 0.0, 0.0), 0.0
     for j in range(3):
         a, b = column(R_now, j), column(R, j)
@@ -105,10 +104,7 @@ def pose_error(R: Array, p: Array, R_now: Array, p_now: Array, error: Array) -> 
     elif cosine <= 0.0:
         half, n = 1.0, (pi, 0.0, 0.0)
     error[3], error[4], error[5] = scale(half, n)
-    total = 0.0
-    for k in range(6):
-        total += error[k] * error[k]
-    return sqrt(total)
+    return sqrt((error * error).sum())
 
 
 @njit

@@ -3,7 +3,8 @@
   UNKNOWN, REFUSED, READY   update(): by what is measured (WalkChecks)
   READY -> PLANNING         start_planning(); then begin() with the plan, or refuse()
   APPROACHING               to the walk's first posture; then
-  WALKING                   until the walk's end, then READY; stop() leads to
+  WALKING                   until the walk's end, then READY; go_on() takes one that is planned
+                            again; stop() leads to
   STOPPING                  a shorter walk is planned and given to replace()
   FALLEN                    from any motion, by update(); left when the robot stands again
 
@@ -207,6 +208,19 @@ class WalkSession:
         self.walk = walk
         return self._command(walk.path.shifted(self._begin), now)
 
+    def go_on(self, walk: Walk, changes_at: float, now: float) -> Command | None:
+        """Goes on with a walk that was planned again; None where it came too late, or it stops.
+
+        Args:
+            changes_at: s of the present walk, up to which both are the same.
+            now: s, of the joints' readings.
+        """
+        late = now + 0.5 * self._delay > self._begin + changes_at
+        if late or self.state is not State.WALKING:
+            return None
+        self.walk, self._begin = walk, self._begin + walk.later
+        return self._command(walk.path.shifted(self._begin), now)
+
     # --- measurements ---------------------------------------------------------------------------
     def update(self, reading: Reading, jump: float = 0.0) -> Command | None:
         """Updates the state by what is measured.
@@ -259,7 +273,7 @@ class WalkSession:
         else:
             dt = min(max(reading.time - self._fed_at, 0.0), MAX_GAP)
             if self._followed is not walk:
-                stabiliser.replace(walk.plan, walk.samples)
+                stabiliser.replace(walk.plan, walk.samples, walk.later)
         self._followed, self._fed_at = walk, reading.time
         stabiliser.memory.phase[0] = min(max(self.walk_time, 0.0), walk.duration)
         R = np.full((3, 3), np.nan) if reading.R_world_root is None else reading.R_world_root

@@ -176,15 +176,22 @@ class Stabiliser:
         sensed = Sensed(np.eye(3), np.zeros((2, 3, 4)), np.zeros(3), np.zeros((2, 6)))
         self._tick = entry_point(tick, self.body, self.table, sensed, 0.0, 0.0, memory, self.target)
 
-    def replace(self, plan: WalkPlan, samples: Samples) -> None:
-        """Goes on with another plan that is near the present one and has the same feet for now."""
+    def replace(self, plan: WalkPlan, samples: Samples, later: float = 0.0) -> None:
+        """Goes on with another plan that is near the present one and has the same feet for now.
+
+        Args:
+            later: s, by which its time begins later than that of the present one.
+        """
         before, after = self.table, make_table(plan, samples)
+        self.memory.phase[0] = phase = self.phase - later
+        time = after.dt * np.arange(len(after.com))
+        blended = (time >= phase) & (time < phase + BLEND)
+        then = (time[blended] + later) / before.dt
+        old = np.minimum(np.rint(then).astype(int), len(before.com) - 1)
+        rest = (1.0 - quintic((time[blended] - phase) / BLEND)[0])[:, None]
         pelvis = (table.R_pelvis.reshape(-1, 9) for table in (after, before))  # nearly the same
-        for new, old in ((after.com, before.com), (after.zmp, before.zmp), pelvis):
-            count, first = min(len(new), len(old)), int(self.phase / after.dt)
-            since = (np.arange(first, count) - first) * after.dt
-            progress = quintic(since / BLEND)[0][:, None]
-            new[first:count] += (1.0 - progress) * (old[first:count] - new[first:count])
+        for new, known in ((after.com, before.com), (after.zmp, before.zmp), pelvis):
+            new[blended] += rest * (known[old] - new[blended])
         self.table = after
 
     @property

@@ -21,6 +21,7 @@ xi_r = c_r + c_r'/w:
 """
 
 from math import cos, exp, floor, hypot, sin
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -49,9 +50,9 @@ MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
 
 
 @njit
-def clip(value: float, most: float) -> float:
-    """The value within -most .. most."""
-    return min(max(value, -most), most)
+def clip(value: Any, most: Any) -> Any:
+    """A number or an array within -most .. most."""
+    return np.minimum(np.maximum(value, -most), most)
 
 
 @njit
@@ -71,70 +72,46 @@ def place_of(table: Table, t: float) -> tuple[int, float]:
 
 
 @njit
-def blend(a: float, b: float, f: float) -> float:
-    """Value between a and b."""
-    return a + f * (b - a)
+def blend(rows: Array, i: int, f: float) -> Array:
+    """Value between the rows i and i + 1."""
+    return rows[i] + f * (rows[i + 1] - rows[i])
 
 
 @njit
-def load_share(table: Table, i: int, f: float, feet: Array, zmp: Array) -> float:
+def load_share(table: Table, i: int, feet: Array, zmp: Array) -> float:
     """Fraction of the weight on the left foot by which the ZMP is at (2,) m between the feet."""
     if table.swing[i, 0] >= 0.0:
         return 0.0
     if table.swing[i, 1] >= 0.0:
         return 1.0
-    x, y = feet[0, 0] - feet[1, 0], feet[0, 1] - feet[1, 1]
-    along = (zmp[0] - feet[1, 0]) * x + (zmp[1] - feet[1, 1]) * y
-    return min(max(along / max(x * x + y * y, 1e-9), 0.0), 1.0)
-
-
-@njit
-def dead_zone(value: float, zone: float) -> float:
-    """The part of a value beyond a zone about 0."""
-    return value - clip(value, zone)
+    way = feet[0, :2] - feet[1, :2]
+    along = ((zmp - feet[1, :2]) * way).sum()
+    return min(max(along / max((way * way).sum(), 1e-9), 0.0), 1.0)
 
 
 @njit
 def find_base(sensed: Sensed, table: Table, i: int, memory: Memory, loads: Array) -> Array:
     """Pose [R p] (3, 4) of the root link: the IMU's attitude, loaded soles where commanded."""
-    R, pose = sensed.R_imu, np.empty((3, 4))
+    R, soles, pose = sensed.R_imu, sensed.soles, np.zeros((3, 4))
     turn_s = turn_c = 0.0
     for k in range(2):
-        own, aim = sensed.soles[k], table.feet[i, k]
-        x = R[0, 0] * own[0, 0] + R[0, 1] * own[1, 0] + R[0, 2] * own[2, 0]
-        y = R[1, 0] * own[0, 0] + R[1, 1] * own[1, 0] + R[1, 2] * own[2, 0]
+        x, y = (R[0] * soles[k, :, 0]).sum(), (R[1] * soles[k, :, 0]).sum()
+        aim = table.feet[i, k]
         turn_c += loads[k] * (aim[0, 0] * x + aim[1, 0] * y)
         turn_s += loads[k] * (aim[1, 0] * x - aim[0, 0] * y)
     size = max(hypot(turn_c, turn_s), 1e-9)
     c, s = turn_c / size, turn_s / size
-    for j in range(3):
-        pose[0, j] = c * R[0, j] - s * R[1, j]
-        pose[1, j] = s * R[0, j] + c * R[1, j]
-        pose[2, j] = R[2, j]
-        pose[j, 3] = 0.0
+    pose[0, :3], pose[1, :3], pose[2, :3] = c * R[0] - s * R[1], s * R[0] + c * R[1], R[2]
     for k in range(2):
-        for j in range(3):
-            at = 0.0
-            for m in range(3):
-                at += pose[j, m] * sensed.soles[k, m, 3]
-            pose[j, 3] += loads[k] * (table.feet[i, k, j, 3] + memory.feet[k, j] - at)
+        at = (pose[:, :3] * soles[k, :, 3]).sum(axis=1)
+        pose[:, 3] += loads[k] * (table.feet[i, k, :, 3] + memory.feet[k] - at)
     return pose
-
-
-@njit
-def feet_now(table: Table, i: int, f: float, memory: Memory, feet: Array) -> None:
-    """Sets feet (2, 3) m: the commanded soles' places."""
-    for k in range(2):
-        for j in range(3):
-            a, b = table.feet[i, k, j, 3], table.feet[i + 1, k, j, 3]
-            feet[k, j] = blend(a, b, f) + memory.feet[k, j]
 
 
 @njit
 def total_wrench(sensed: Sensed, base: Array, feet: Array, total: Array, normals: Array) -> None:
     """Sets total (6,): force (N) and moment (N m) about the frame's origin; soles' normals."""
-    for j in range(6):
-        total[j] = 0.0
+    total[:] = 0.0
     for k in range(2):
         R = np.ascontiguousarray(base[:, :3]) @ np.ascontiguousarray(sensed.soles[k, :, :3])
         normals[k] = R[:, 2]
@@ -158,6 +135,7 @@ def move_feet(
     """Contact: early landing, search for the ground, the next foothold; True: the plan waits."""
     waits = False
     i, f = ahead
+    places = blend(table.feet[:, :, :, 3], i, f)
     for k in range(2):
         s = table.swing[i, k]
         other = 1 - k
@@ -173,23 +151,17 @@ def move_feet(
         if memory.held[k, 3] > 0.0 and memory.unloaded[k] > PATIENCE:
             memory.held[k, 3] = 0.0
         if memory.held[k, 3] == 0.0 and s > 0.5 and loads[k] > LANDED:
-            for j in range(3):
-                a, b = table.feet[i, k, j, 3], table.feet[i + 1, k, j, 3]
-                memory.held[k, j] = blend(a, b, f) + memory.feet[k, j]
+            memory.held[k, :3] = places[k] + memory.feet[k]
             memory.held[k, 3] = 1.0
         if memory.held[k, 3] > 0.0:
-            for j in range(3):
-                a, b = table.feet[i, k, j, 3], table.feet[i + 1, k, j, 3]
-                memory.feet[k, j] = memory.held[k, j] - blend(a, b, f)
+            memory.feet[k] = memory.held[k, :3] - places[k]
             continue
         now = rise(s)
         part = (rise(s + dt / table.swing_time) - now) / max(1.0 - now, 1e-6)
-        goal = memory.feet[other, 2]
-        for j in range(2):
-            way = table.goals[i, k, j] - table.feet[i, other, j, 3]
-            goal += memory.slope[j] * way
-            memory.feet[k, j] -= min(part, 1.0) * memory.feet[k, j]
-        memory.feet[k, 2] += min(part, 1.0) * (goal - memory.feet[k, 2])
+        goal = np.zeros(3)  # on the slope through the other foot
+        way = table.goals[i, k] - table.feet[i, other, :2, 3]
+        goal[2] = memory.feet[other, 2] + (memory.slope * way).sum()
+        memory.feet[k] += min(part, 1.0) * (goal - memory.feet[k])
     return waits
 
 
@@ -200,41 +172,30 @@ def move_ankles(body: Body, dt: float, memory: Memory, wrenches: Array, asked: A
     for k in range(2):
         load = max(wrenches[k, 2], 0.0)
         if not load > CARRIES * weight:
-            for j in range(2):
-                memory.tilts[k, j] -= min(dt / 0.16, 1.0) * memory.tilts[k, j]
+            memory.tilts[k] -= min(dt / 0.16, 1.0) * memory.tilts[k]
             continue
-        length = 0.5 * (body.soles[k, 1] - body.soles[k, 0])
-        width = 0.5 * (body.soles[k, 3] - body.soles[k, 2])
-        error = (
-            dead_zone(load * asked[k, 1] - wrenches[k, 3], 0.1 * load * width),
-            dead_zone(-load * asked[k, 0] - wrenches[k, 4], 0.1 * load * length),
-        )
-        for j in range(2):
-            A = ANKLE / (body.dead_time * body.kappa[j])
-            rate = -A / (weight * body.height) * error[j] - memory.tilts[k, j] / ANKLE_LEAK
-            memory.tilts[k, j] = clip(memory.tilts[k, j] + rate * dt, MAX_TILT)
+        half = 0.5 * (body.soles[k, 1::2] - body.soles[k, ::2])  # length, width
+        error = load * np.array([asked[k, 1], -asked[k, 0]]) - wrenches[k, 3:5]
+        error -= clip(error, 0.1 * load * half[::-1])  # a dead zone
+        A = ANKLE / (body.dead_time * body.kappa)
+        rate = -A / (weight * body.height) * error - memory.tilts[k] / ANKLE_LEAK
+        memory.tilts[k] = clip(memory.tilts[k] + rate * dt, MAX_TILT)
 
 
 @njit
-def ask_moments(
-    body: Body, table: Table, i: int, feet: Array, zmp: Array, share: float, asked: Array
-) -> None:
-    """Sets asked (2, 2) m: where in each sole its force is to act for the ZMP (2,) m."""
-    middles = np.empty((2, 2))
-    for k in range(2):
-        x = 0.5 * (body.soles[k, 0] + body.soles[k, 1])
-        y = 0.5 * (body.soles[k, 2] + body.soles[k, 3])
+def ask_moments(body: Body, table: Table, i: int, feet: Array, zmp: Array, share: float) -> Array:
+    """Where in each sole its force is to act for the ZMP (2,) m: (2, 2) m."""
+    low, high = body.soles[:, ::2], body.soles[:, 1::2]
+    inside, asked = 0.5 * (low + high), np.empty((2, 2))
+    rest = zmp.copy()  # from the middles of the soles
+    for k, part in enumerate((share, 1.0 - share)):
         R = table.feet[i, k]
-        for j in range(2):
-            middles[k, j] = feet[k, j] + R[j, 0] * x + R[j, 1] * y
+        rest -= part * (feet[k, :2] + R[:2, 0] * inside[k, 0] + R[:2, 1] * inside[k, 1])
     for k in range(2):
-        R, rest = table.feet[i, k], np.empty(2)
-        for j in range(2):
-            rest[j] = zmp[j] - share * middles[0, j] - (1.0 - share) * middles[1, j]
-        for j in range(2):
-            low, high = body.soles[k, 2 * j], body.soles[k, 2 * j + 1]
-            own = R[0, j] * rest[0] + R[1, j] * rest[1]
-            asked[k, j] = 0.5 * (low + high) + clip(own, MARGIN * 0.5 * (high - low))
+        R = table.feet[i, k]
+        own = R[0, :2] * rest[0] + R[1, :2] * rest[1]
+        asked[k] = inside[k] + clip(own, MARGIN * 0.5 * (high[k] - low[k]))
+    return asked
 
 
 @njit
@@ -243,18 +204,16 @@ def find_slope(
 ) -> None:
     """Follows the ground's slope by the loaded soles; feet that stand rise and sink with it."""
     time = 0.3 if standing else 2.0
-    for j in range(2):
-        gradient, total = 0.0, 0.0
-        for k in range(2):
-            if loads[k] > LANDED:
-                gradient -= loads[k] * normals[k, j] / max(normals[k, 2], 0.1)
-                total += loads[k]
-        if total > 0.0:
-            change = (clip(gradient / total, STEEPEST) - memory.slope[j]) * min(dt / time, 1.0)
-            memory.slope[j] += change
-            middle = loads[0] * feet[0, j] + loads[1] * feet[1, j]
-            for k in range(2):
-                memory.feet[k, 2] += change * (feet[k, j] - middle)
+    gradient, total = np.zeros(2), 0.0
+    for k in range(2):
+        if loads[k] > LANDED:
+            gradient -= loads[k] * normals[k, :2] / max(normals[k, 2], 0.1)
+            total += loads[k]
+    if total > 0.0:
+        change = (clip(gradient / total, STEEPEST) - memory.slope) * min(dt / time, 1.0)
+        memory.slope[:] += change
+        middle = loads[0] * feet[0, :2] + loads[1] * feet[1, :2]
+        memory.feet[:, 2] += (change * (feet[:, :2] - middle)).sum(axis=1)
 
 
 @njit
@@ -263,17 +222,11 @@ def command(
 ) -> None:
     """Sets CoM, soles and pelvis for a time of the plan, s."""
     i, f = place_of(table, t)
-    feet, zmp = np.empty((2, 3)), np.empty(2)
-    feet_now(table, i, f, memory, feet)
-    for j in range(2):
-        zmp[j] = blend(table.zmp[i, j], table.zmp[i + 1, j], f)
-    share = load_share(table, i, f, feet, zmp)
-    for j in range(3):
-        target.com[j] = blend(table.com[i, j], table.com[i + 1, j], f)
-        for m in range(3):
-            target.R_pelvis[j, m] = table.R_pelvis[i, j, m]
-    for j in range(2):
-        target.com[j] += leaning[j] - memory.offset[0, j]
+    feet = blend(table.feet[:, :, :, 3], i, f) + memory.feet
+    share = load_share(table, i, feet, blend(table.zmp, i, f))
+    target.com[:] = blend(table.com, i, f)[:3]
+    target.R_pelvis[:] = table.R_pelvis[i]
+    target.com[:2] += leaning - memory.offset[0]
     target.com[2] += share * memory.feet[0, 2] + (1.0 - share) * memory.feet[1, 2]
     for k in range(2):
         R = table.feet[i, k, :, :3]
@@ -282,8 +235,7 @@ def command(
         cp, sp, cr, sr = cos(pitch), sin(pitch), cos(roll), sin(roll)
         turn = np.array([[cp, sp * sr, sp * cr], [0.0, cr, -sr], [-sp, cp * sr, cp * cr]])
         target.feet[k, :, :3] = np.ascontiguousarray(R) @ turn
-        for j in range(3):
-            target.feet[k, j, 3] = feet[k, j]
+        target.feet[k, :, 3] = feet[k]
 
 
 @compiled()
@@ -302,19 +254,17 @@ def tick(
     w = (GRAVITY / h) ** 0.5
     t = memory.phase[0]
     i, f = place_of(table, t)
-    feet, zmp, loads = np.empty((2, 3)), np.empty(2), np.empty(2)
-    feet_now(table, i, f, memory, feet)
-    for j in range(2):
-        zmp[j] = blend(table.zmp[i, j], table.zmp[i + 1, j], f)
-    planned = load_share(table, i, f, feet, zmp)
+    feet = blend(table.feet[:, :, :, 3], i, f) + memory.feet
+    zmp = blend(table.zmp, i, f)
+    planned = load_share(table, i, feet, zmp)
     known = np.isfinite(sensed.wrenches).all()
-    carried = 0.0
-    for k in range(2):
-        target.loads[k] = max(sensed.wrenches[k, 2], 0.0) / weight if known else np.nan
-        carried += target.loads[k]
-    for k in range(2):
-        by_plan = planned if k == 0 else 1.0 - planned
-        loads[k] = target.loads[k] / carried if known and carried > 0.1 else by_plan
+    target.loads[:] = np.maximum(sensed.wrenches[:, 2], 0.0) / weight
+    carried = target.loads.sum()
+    if not known:
+        target.loads[:] = np.nan
+    loads = np.array([planned, 1.0 - planned])
+    if known and carried > 0.1:
+        loads = target.loads / carried
     base = find_base(sensed, table, i, memory, loads)
     total, normals = np.zeros(6), np.zeros((2, 3))
     total_wrench(sensed, base, feet, total, normals)
@@ -327,50 +277,41 @@ def tick(
     fresh = memory.phase[2] == 0.0
     if fresh:
         memory.phase[2] = memory.phase[3] = 1.0
-    leaning, errors = np.empty(2), np.empty(2)
-    for j in range(2):
-        c_r = blend(table.com[i, j], table.com[i + 1, j], f)
-        v_r = blend(table.com[i, 3 + j], table.com[i + 1, 3 + j], f)
-        a_r = blend(table.com[i, 6 + j], table.com[i + 1, 6 + j], f)
-        c_k = base[j, 3]
-        for m in range(3):
-            c_k += base[j, m] * sensed.com[m]
-        if fresh:
-            memory.motion[0, j], memory.motion[1, j] = c_k, v_r
-        rate, away = 4.0 * w, c_k - memory.motion[0, j]
-        push = total[j] / body.mass if known else a_r
-        memory.motion[0, j] += dt * (memory.motion[1, j] + 1.4 * rate * away)
-        memory.motion[1, j] += dt * (push + rate * rate * away)
-        if carries and 0.8 * weight < total[2] < 1.2 * weight:
-            by_wrench = measured_zmp[j] + h / total[2] * total[j]
-            rest = by_wrench - c_k - (zmp[j] - c_r + a_r / (w * w)) - memory.offset[0, j]
-            part = min(dt / OFFSET_TIME, 1.0)
-            rest = clip(rest, MAX_SURPRISE * h)
-            moved = memory.offset[0, j] + part * rest
-            memory.offset[0, j] = clip(moved, MAX_OFFSET * h)
-            memory.offset[1, j] += 0.3 * part * (rest * rest - memory.offset[1, j])
-        c, v = memory.motion[0, j] + memory.offset[0, j], memory.motion[1, j]
-        errors[j] = c - c_r + (v - v_r) / w
-        limit = MAX_INTEGRAL * h
-        memory.integral[j] += INTEGRAL * w * errors[j] * dt
-        memory.integral[j] = clip(memory.integral[j], limit)
-        zmp[j] += (1.0 + PROPORTIONAL) * errors[j] + memory.integral[j]
-        quick = w * body.kappa[1 - j] ** 0.5 * body.dead_time  # phase lag where the servos resonate
-        goal = LEAN * (c - c_r) + LEAN_SPEED / w * (v - v_r)
-        goal *= min(1.0, MAX_LAG / quick) * (1.0 if known else 0.5)
-        memory.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean[j])
-        leaning[j] = -clip(memory.lean[j], MAX_LEAN * h)
-        target.estimate[j], target.estimate[3 + j] = c, v
-        target.estimate[5 + j] = c + v / w
-        target.estimate[7 + j] = c_r + v_r / w
-        target.estimate[9 + j] = measured_zmp[j]
-    target.estimate[2] = base[2, 3]
-    for m in range(3):
-        target.estimate[2] += base[2, m] * sensed.com[m]
+    plan = blend(table.com, i, f)
+    c_r, v_r, a_r = plan[:2], plan[3:5], plan[6:8]
+    c_k = base[:, 3] + (base[:, :3] * sensed.com).sum(axis=1)
+    target.estimate[2] = c_k[2]
+    c_k = c_k[:2]
+    motion, offset = memory.motion, memory.offset
+    if fresh:
+        motion[0], motion[1] = c_k, v_r
+    rate, away = 4.0 * w, c_k - motion[0]
+    push = total[:2] / body.mass if known else a_r
+    motion[0] += dt * (motion[1] + 1.4 * rate * away)
+    motion[1] += dt * (push + rate * rate * away)
+    if carries and 0.8 * weight < total[2] < 1.2 * weight:
+        by_wrench = measured_zmp + h / total[2] * total[:2]
+        rest = by_wrench - c_k - (zmp - c_r + a_r / (w * w)) - offset[0]
+        part = min(dt / OFFSET_TIME, 1.0)
+        rest = clip(rest, MAX_SURPRISE * h)
+        offset[0] = clip(offset[0] + part * rest, MAX_OFFSET * h)
+        offset[1] += 0.3 * part * (rest * rest - offset[1])
+    c, v = motion[0] + offset[0], motion[1]
+    errors = c - c_r + (v - v_r) / w
+    memory.integral[:] = clip(memory.integral + INTEGRAL * w * errors * dt, MAX_INTEGRAL * h)
+    zmp += (1.0 + PROPORTIONAL) * errors + memory.integral
+    quick = w * body.kappa[::-1] ** 0.5 * body.dead_time  # phase lag where the servos resonate
+    goal = LEAN * (c - c_r) + LEAN_SPEED / w * (v - v_r)
+    goal *= np.minimum(1.0, MAX_LAG / quick) * (1.0 if known else 0.5)
+    memory.lean[:] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean)
+    leaning = -clip(memory.lean, MAX_LEAN * h)
+    target.estimate[:2], target.estimate[3:5] = c, v
+    target.estimate[5:7], target.estimate[7:9] = c + v / w, c_r + v_r / w
+    target.estimate[9:] = measured_zmp
     waits = False
     if known:
-        share, asked = load_share(table, i, f, feet, zmp), np.empty((2, 2))
-        ask_moments(body, table, i, feet, zmp, share, asked)
+        share = load_share(table, i, feet, zmp)
+        asked = ask_moments(body, table, i, feet, zmp, share)
         move_ankles(body, dt, memory, sensed.wrenches, asked)
         both = table.swing[i, 0] < 0.0 and table.swing[i, 1] < 0.0
         if both and carries:
@@ -384,9 +325,9 @@ def tick(
         if not both:
             memory.phase[1] = 0.0
     command(body, table, t + lead, memory, target, leaning)
-    goal = 1.0
+    pace = 1.0
     if waits and memory.phase[1] < MAX_WAIT:
         memory.phase[1] += dt
-        goal = 0.0
-    memory.phase[3] += clip(goal - memory.phase[3], dt / RATE_TIME)
+        pace = 0.0
+    memory.phase[3] += clip(pace - memory.phase[3], dt / RATE_TIME)
     memory.phase[0] = min(t + memory.phase[3] * dt, table.dt * (len(table.com) - 1))

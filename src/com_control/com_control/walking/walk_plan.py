@@ -131,6 +131,10 @@ class WalkPlan:
             stance=stance,
         )
 
+    def next_step(self, t: float) -> int:
+        """Which of the steps is being made at a time, s, or comes next; their number: none."""
+        return int((self.touch_downs <= t).sum())
+
     def grid(self, dt: float) -> Array:
         """Times (N,) s from 0 to the duration, at most dt apart."""
         if not (isfinite(dt) and dt > 0.0):

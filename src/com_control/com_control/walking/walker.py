@@ -1,6 +1,7 @@
 """Plans whole walks of one robot in joint angles, and how to stop in the middle of one."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, Stance, find_stance, min_width, sole_center
 from com_control.walking.com_ik import ComIk
-from com_control.walking.footsteps import SIDES, Footstep, WalkParameters, plan_footsteps
+from com_control.walking.footsteps import SIDES, Footstep, WalkParameters, beside, plan_footsteps
 from com_control.walking.joint_path import (
     JointPath,
     check_path,
@@ -64,14 +65,8 @@ class WalkRequest:
         return replace(defaults, **given)
 
 
-def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
-    """Plans what is asked for, from where the robot stands.
-
-    Raises:
-        PlanError: Its footsteps or times cannot be.
-    """
-    if request.method not in (None, *METHODS):
-        raise PlanError(f"method is {request.method!r}: give one of {', '.join(METHODS)}")
+def complete(request: WalkRequest, biped: Biped, stance: Stance) -> WalkRequest:
+    """A request with the sizes that it leaves open: the configuration's, else what fits."""
     sizes = biped.sizes
     configured = WalkRequest(
         half_width=None if sizes.step_width is None else 0.5 * sizes.step_width,
@@ -81,15 +76,32 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
         com_height=sizes.com_height,
     )
     request = request.with_defaults(configured)
-    given = _given(request, Timing)
-    height = given.setdefault("com_height", HEIGHT_FRACTION * float(stance.com[2]))
-    given.setdefault("step_height", LIFT_FRACTION * height)
+    height = request.com_height or HEIGHT_FRACTION * float(stance.com[2])
+    left, right = stance.feet
+    fitting = WalkRequest(
+        com_height=height,
+        step_height=LIFT_FRACTION * height,
+        step_length=STEP_FRACTION * height,
+        half_width=0.5 * (left.y - right.y),
+    )
+    return request.with_defaults(fitting)
+
+
+def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
+    """Plans what is asked for, from where the robot stands.
+
+    Raises:
+        PlanError: Its footsteps or times cannot be.
+    """
+    if request.method not in (None, *METHODS):
+        raise PlanError(f"method is {request.method!r}: give one of {', '.join(METHODS)}")
+    request = complete(request, biped, stance)
     zmp_x, zmp_y = sole_center(biped)
-    timing = Timing(zmp_x=zmp_x, zmp_y=zmp_y, min_width=min_width(biped), **given)
-    given, (left, right) = _given(request, WalkParameters), stance.feet
-    given.setdefault("step_length", STEP_FRACTION * height)
-    given.setdefault("half_width", 0.5 * (left.y - right.y))
-    steps = request.footsteps or plan_footsteps(WalkParameters(**given), stance.feet)
+    own = {"zmp_x": zmp_x, "zmp_y": zmp_y, "min_width": min_width(biped)}
+    timing = Timing(**own, **fields_for(request, Timing))
+    steps = request.footsteps or plan_footsteps(
+        WalkParameters(**fields_for(request, WalkParameters)), stance.feet
+    )
     max_steps = int(
         (MAX_DURATION - timing.start_time - timing.stop_time)
         // (timing.step_time + timing.double_support)
@@ -102,7 +114,7 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
     return WalkPlan(stance.feet, steps, timing)
 
 
-def _given(request: WalkRequest, kind: type[Timing] | type[WalkParameters]) -> dict[str, Any]:
+def fields_for(request: WalkRequest, kind: type[Timing] | type[WalkParameters]) -> dict[str, Any]:
     """What a request gives of the fields of a class."""
     values = {field.name: getattr(request, field.name, None) for field in fields(kind)}
     return {name: value for name, value in values.items() if value is not None}
@@ -134,6 +146,8 @@ class Walk:
     path: JointPath  # joint targets from 0 to plan.duration, within all limits
     method: str
     note: str = ""  # what the method could not do; "" when all is well
+    before: int = 0  # steps that were made before the plan's first one: see Walker.change
+    later: float = 0.0  # s, by which its time begins later than that of the walk that it changes
 
     @property
     def duration(self) -> float:
@@ -149,14 +163,19 @@ class Walk:
         swing = "" if s.stance[i].all() else SIDES[int(np.argmin(s.stance[i]))]
         return WalkInstant(com, zmp, s.feet[i], s.stance[i], self.step_at(t), swing)
 
+    @property
+    def steps(self) -> int:
+        """Number of steps, also of those that were made before the plan's first one."""
+        return self.before + len(self.plan.steps)
+
     def step_at(self, t: float) -> int:
         """Number of the step that is being made, or that comes next; -1: all are made."""
-        left = np.flatnonzero(self.plan.touch_downs > t)
-        return int(left[0]) if len(left) else -1
+        made = self.steps_made(t)
+        return made if made < self.steps else -1
 
     def steps_made(self, t: float) -> int:
         """Number of steps that are made."""
-        return int((self.plan.touch_downs <= t).sum())
+        return self.before + int((self.plan.touch_downs <= t).sum())
 
 
 class Walker:
@@ -198,8 +217,11 @@ class Walker:
             return replace(walk, note="; ".join(filter(None, (walk.note, note)))) if lean else walk
         raise problems[0]
 
-    def solve(self, plan: WalkPlan, method: str) -> Walk:
+    def solve(self, plan: WalkPlan, method: str, since: float = 0.0) -> Walk:
         """Finds the joint targets of a plan.
+
+        Args:
+            since: s, from which on it will be walked: nothing is refused for what comes before.
 
         Raises:
             PlanError: A foot or the CoM is out of reach, or a joint's limit of position or speed is
@@ -208,16 +230,20 @@ class Walker:
         """
         note = ""
         if method == "refined":
-            found = refine(self._ik, plan, self._dt)
+            found = refine(self._ik, plan, self._dt, since=since)
             samples, q, note = found.samples, found.joints.q, found.reason
         else:
             samples = plan.sample(plan.grid(self._dt))
             in_steps = method == "ccgd"
-            q = self._in_steps(plan, samples) if in_steps else solve_joints(self._ik, samples).q
+            q = (
+                self._in_steps(plan, samples)
+                if in_steps
+                else solve_joints(self._ik, samples, since).q
+            )
         qd = np.gradient(q, samples.time, axis=0)
         qd[[0, -1]] = 0.0
         path = JointPath(samples.time, q, qd)
-        check_path(self.biped.model, path)
+        check_path(self.biped.model, path.after(since - 1e-9))
         return Walk(plan, samples, clip_to_limits(self.biped.model, path), method, note)
 
     def plan_stop(self, walk: Walk, t: float) -> Walk:
@@ -228,31 +254,41 @@ class Walker:
         so on, the first is taken that the robot can walk and whose CoM is near that of the
         walk; joints go from one to the other within BLEND, so that nothing jumps.
         """
-        first, total = walk.step_at(t), len(walk.plan.steps)
-        if first < 0:
+        first, total = walk.plan.next_step(t), len(walk.plan.steps)
+        if first == total:
             return walk
         stands = walk.plan.lift_offs[first] > t + BLEND
         for count in range(first if stands else first + 1, total):
             steps = walk.plan.steps[:count]
             for ending in (steps, (*steps, *_closing_step(walk.plan.start, steps))):
-                shorter = self._shorter(walk, ending, t) if len(ending) < total else None
-                if shorter is not None:
-                    return shorter
+                if len(ending) < total:
+                    with suppress(PlanError):
+                        return self.change(
+                            walk, WalkPlan(walk.plan.start, ending, walk.plan.timing), t
+                        )
         return walk
 
-    def _shorter(self, walk: Walk, steps: Sequence[Footstep], t: float) -> Walk | None:
-        try:
-            plan = WalkPlan(walk.plan.start, steps, walk.plan.timing)
-            now, then = (which.sample([t]) for which in (walk.plan, plan))
-            away, faster = now.com[0] - then.com[0], now.com_velocity[0] - then.com_velocity[0]
-            if np.linalg.norm(away) >= NEAR or np.linalg.norm(faster) >= NEAR_SPEED:
-                return None
-            other = self.solve(plan, walk.method)
-            path = walk.path.followed_by(_blend(walk.path, other.path, t))
-            check_path(self.biped.model, path)
-        except PlanError:
-            return None
-        return replace(other, path=clip_to_limits(self.biped.model, path))
+    def change(self, walk: Walk, plan: WalkPlan, t: float, dropped: int = 0) -> Walk:
+        """The walk up to a time t (s), then another plan; joints go over to it within BLEND.
+
+        Args:
+            plan: Is the walk's up to t, without its first steps.
+            dropped: Their number.
+
+        Raises:
+            PlanError: The CoM of the plan is too far away at t, or the robot cannot walk it.
+        """
+        later = walk.plan.lift_offs[dropped] - walk.plan.lift_offs[0] if dropped else 0.0
+        now, then = walk.plan.sample([t]), plan.sample([t - later])
+        away, faster = now.com[0] - then.com[0], now.com_velocity[0] - then.com_velocity[0]
+        if np.linalg.norm(away) >= NEAR or np.linalg.norm(faster) >= NEAR_SPEED:
+            raise PlanError(f"the CoM would jump by {np.linalg.norm(away):.3f} m")
+        other = self.solve(plan, walk.method, t - later)
+        own = walk.path.shifted(-later).after(-1e-9)
+        path = own.followed_by(_blend(own, other.path, t - later))
+        check_path(self.biped.model, path.after(t - later - 1e-9))
+        path, before = clip_to_limits(self.biped.model, path), walk.before + dropped
+        return replace(other, path=path, before=before, later=later)
 
     def _in_steps(self, plan: WalkPlan, samples: Samples) -> Array:
         R_pelvis = samples.R_pelvis @ heading_to_pelvis(self.biped)
@@ -284,11 +320,7 @@ def _closing_step(start: Sequence[Footstep], steps: Sequence[Footstep]) -> tuple
         return ()
     left, right = start
     apart = float((left.y - right.y) * np.cos(left.yaw) - (left.x - right.x) * np.sin(left.yaw))
-    last = steps[-1]
-    side = SIDES[1 - SIDES.index(last.side)]
-    away = apart if side == "left" else -apart
-    x, y = last.x - away * np.sin(last.yaw), last.y + away * np.cos(last.yaw)
-    return (Footstep(side, float(x), float(y), last.z, last.yaw),)
+    return (beside(steps[-1], apart),)
 
 
 def _blend(path: JointPath, other: JointPath, t: float) -> JointPath:

@@ -22,7 +22,6 @@ With k left at 1 half of the error would stay at each pass.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,7 +64,7 @@ def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
     omega, omega_dot = 0.5 * (turns[1:] + turns[:-1]) / path.dt, np.diff(turns, axis=0) / path.dt**2
     acceleration = differences(p, path.dt)[1] + [0.0, 0.0, GRAVITY]
     specific_force = np.einsum("nji,nj->ni", R, acceleration)
-    own = dynamics.root_wrenches(path.q, qd, qdd, omega, omega_dot, specific_force)
+    own = dynamics.root_wrenches((path.q, qd, qdd), (omega, omega_dot, specific_force))
     wrench = np.einsum("nij,nkj->nki", R, own.reshape(count, 2, 3))
     wrench[:, 1] += np.cross(p, wrench[:, 0])
     return wrench.reshape(count, 6)
@@ -115,17 +114,9 @@ class RefinedWalk(FrozenArrays):
     reason: str  # why the error is not within the tolerance; "" when it is
 
 
-class _Pass(NamedTuple):
-    """A walk, its ZMP and by how much that is off: (N, 2) m, and the largest distance, m."""
-
-    samples: Samples
-    joints: WalkJoints
-    zmp: Array
-    away: Array
-    error: float
-
-
-def refine(ik: ComIk, plan: WalkPlan, dt: float = 0.01, passes: int = PASSES) -> RefinedWalk:
+def refine(
+    ik: ComIk, plan: WalkPlan, dt: float = 0.01, passes: int = PASSES, since: float = 0.0
+) -> RefinedWalk:
     """Finds joint angles with which the robot's ZMP is the planned one.
 
     When a correction leads out of the robot's reach or limits, or away from the planned ZMP, the
@@ -133,6 +124,7 @@ def refine(ik: ComIk, plan: WalkPlan, dt: float = 0.01, passes: int = PASSES) ->
 
     Args:
         passes: Corrections, at most; 0: the walk as planned, with its ZMP.
+        since: s, from which on it will be walked: see solve_joints.
 
     Raises:
         PlanError: The walk as planned cannot be walked, before any correction; or passes, dt are
@@ -143,36 +135,30 @@ def refine(ik: ComIk, plan: WalkPlan, dt: float = 0.01, passes: int = PASSES) ->
     time, dynamics = plan.grid(dt), Dynamics(ik.biped.model)
     dt = float(time[1] - time[0])
 
-    def solve(samples: Samples) -> _Pass:
-        joints = solve_joints(ik, samples)
-        path = robot_path(ik.biped, joints, dt)
-        zmp = multi_body_zmp(dynamics, path, samples.zmp[:, 2])
-        away = zmp[:, :2] - samples.zmp[:, :2]
-        return _Pass(samples, joints, zmp, away, float(np.linalg.norm(away, axis=1).max()))
+    def solve(samples: Samples) -> RefinedWalk:
+        joints = solve_joints(ik, samples, since)
+        zmp = multi_body_zmp(dynamics, robot_path(ik.biped, joints, dt), samples.zmp[:, 2])
+        error = np.linalg.norm(zmp[:, :2] - samples.zmp[:, :2], axis=1).max()
+        return RefinedWalk(joints, samples, zmp, np.array([error]), "")
 
     done = [solve(plan.sample(time))]
     lever, reason = np.ones(2), ""
-    while done[-1].error > ZMP_TOLERANCE and len(done) <= passes:
+    while done[-1].errors[0] > ZMP_TOLERANCE and len(done) <= passes:
         now = done[-1]
-        shift = correction(now.samples, now.away, lever, dt)
+        shift = correction(now.samples, now.zmp[:, :2] - now.samples.zmp[:, :2], lever, dt)
         try:
             done.append(solve(_shifted(now.samples, shift, dt)))
         except PlanError as error:
             reason = f"a correction of the CoM leads out of reach: {error}"
             break
-        lever = _lever(now.samples, shift, done[-1].away - now.away, dt)
-    best = min(done, key=lambda one: one.error)
+        lever = _lever(now.samples, shift, done[-1].zmp[:, :2] - now.zmp[:, :2], dt)
+    best = min(done, key=lambda one: float(one.errors[0]))
     reason = reason or (
-        f"the ZMP stays {1e3 * best.error:.3g} mm from the planned one after {len(done) - 1} "
+        f"the ZMP stays {1e3 * best.errors[0]:.3g} mm from the planned one after {len(done) - 1} "
         f"passes, {1e3 * ZMP_TOLERANCE:.3g} mm were wanted"
     )
-    return RefinedWalk(
-        best.joints,
-        best.samples,
-        best.zmp,
-        np.array([one.error for one in done]),
-        "" if best.error <= ZMP_TOLERANCE else reason,
-    )
+    errors = np.concatenate([one.errors for one in done])
+    return replace(best, errors=errors, reason="" if errors.min() <= ZMP_TOLERANCE else reason)
 
 
 def robot_path(biped: Biped, joints: WalkJoints, dt: float) -> RobotPath:

@@ -1,0 +1,89 @@
+"""Walks of ccgd_gait that follow cmd_vel."""
+
+import time
+
+import numpy as np
+from geometry_msgs.msg import Twist
+from rclpy.impl.rcutils_logger import RcutilsLogger
+
+from com_control.exceptions import ComControlError
+from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
+from com_control.walking.biped import find_stance
+from com_control.walking.session import State
+from com_control.walking.velocity import VelocityWalker
+from com_control.walking.walker import Walk
+from com_model.arrays import Array
+from com_ros.jobs import BackgroundJobs
+
+FASTEST = 10.0  # m/s and rad/s; what is beyond is no velocity
+LEAD = 3.0  # decisions' delays, at least, within which a walk is planned again
+
+
+class VelocityFollower:
+    """Begins a walk, and has it planned again after each step, as the velocity says.
+
+    Without a velocity, or with an old one, the step that follows the present one is the last. After
+    any stop it has to be 0 or absent before it begins a walk. Methods are for the node's executor.
+    """
+
+    def __init__(self, control: WalkControl, jobs: BackgroundJobs, log: RcutilsLogger) -> None:
+        self._control, self._jobs, self._log = control, jobs, log
+        self._velocity, self._received, self._released = np.zeros(3), 0.0, True
+        self._planner: VelocityWalker | None = None
+        self._walk: Walk | None = None  # that is planned by a velocity
+        self._planning = False
+        self._lead = 0.0  # s, within which it is planned again
+
+    def receive(self, msg: Twist) -> str:
+        """Take a velocity; returns why not, or nothing."""
+        velocity = np.array([msg.linear.x, msg.linear.y, msg.angular.z])
+        if not (np.abs(velocity) <= FASTEST).all():
+            return f"{velocity} m/s, m/s, rad/s: give at most {FASTEST:g}"
+        self._velocity, self._received = velocity, time.monotonic()
+        return ""
+
+    def update(self, robot: WalkingRobot) -> None:
+        """Go on; after each reading."""
+        session, age = robot.session, time.monotonic() - self._received
+        velocity = self._velocity * (age <= self._control.settings.cmd_vel_timeout)
+        begins = self._released and bool(velocity.any()) and session.state is State.READY
+        self._released = not velocity.any()
+        if begins:
+            self._lead = 0.0
+            self._begin(robot, velocity)
+            return
+        walk, planner = session.walk, self._planner
+        if session.state is not State.WALKING or walk is None or walk is not self._walk:
+            return
+        at = session.walk_time + max(self._lead, LEAD * self._control.settings.delay)
+        if planner is not None and not self._planning and planner.due(walk, at, velocity):
+            self._plan_again(robot, planner, walk, at, velocity)
+
+    def _begin(self, robot: WalkingRobot, velocity: Array) -> None:
+        request = self._control.settings.walk.request()
+
+        def plan(posture: Array) -> Walk:
+            self._planner = VelocityWalker(robot.walker, request, find_stance(robot.biped, posture))
+            self._walk = self._planner.begin(velocity, posture)
+            return self._walk
+
+        self._control.begin_planned(robot, plan)
+
+    def _plan_again(
+        self, robot: WalkingRobot, planner: VelocityWalker, walk: Walk, at: float, velocity: Array
+    ) -> None:
+        self._planning, begun = True, self._control.now(robot)
+
+        def planned(changed: Walk | Exception) -> None:
+            self._planning = False
+            self._lead = 1.5 * (self._control.now(robot) - begun)
+            if isinstance(changed, Walk):
+                if self._control.go_on(robot, changed, at):
+                    self._walk = changed
+                return
+            if not isinstance(changed, ComControlError):
+                raise changed
+            self._log.warning(f"cmd_vel: the walk ends, it cannot go on: {changed}")
+            self._walk = None
+
+        self._jobs.do(lambda: planner.go_on(walk, at, velocity), planned)

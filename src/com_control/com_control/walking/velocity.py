@@ -1,0 +1,107 @@
+"""Walks that follow a velocity: the footsteps are planned while the robot walks.
+
+A walk always has AHEAD steps beyond the present one, and one more that sets both feet side by side:
+when nothing more is planned it ends by itself. Each time a foot has come down it is planned again,
+with the velocity of then. What was walked more than KEPT steps ago is left out: the pendulum
+forgets it by e^(-w T), below 1e-3 of a step.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from com_control.exceptions import PlanError
+from com_control.walking.biped import Stance, find_stance
+from com_control.walking.footsteps import Footstep, WalkParameters, beside, plan_footsteps
+from com_control.walking.walk_plan import Timing, WalkPlan
+from com_control.walking.walker import Walk, Walker, WalkRequest, complete, fields_for
+from com_model.arrays import Array
+
+AHEAD = 2  # steps that are planned beyond the present one
+KEPT = 3  # steps that are over, from which on a walk is planned again
+TURN = 0.25  # rad, at most, of a step
+SIDE = 0.6  # of the distance between the feet, at most, of a pair of steps to the side
+
+
+class VelocityWalker:
+    """Plans one robot's walks by velocities (3,): m/s forwards, m/s and rad/s to the left.
+
+    Args:
+        request: How to walk; its step_length is the longest that a velocity gives, and its numbers
+            of the way are not used.
+        stance: How the robot stands before its first walk.
+    """
+
+    def __init__(self, walker: Walker, request: WalkRequest, stance: Stance) -> None:
+        self._walker = walker
+        self._request = request = complete(request, walker.biped, stance)
+        self._longest, self._half_width = abs(request.step_length or 0.0), request.half_width or 0.0
+
+    def begin(self, velocity: Array, q: Array) -> Walk:
+        """Plans a walk from where the robot stands with joints at q (n,), rad or m.
+
+        A velocity that cannot be walked is halved, twice at most.
+
+        Raises:
+            PlanError: It cannot be walked.
+        """
+        feet = find_stance(self._walker.biped, q).feet
+        timing = Timing(**fields_for(self._request, Timing))
+        side = "left" if (velocity[1], velocity[2]) > (0.0, 0.0) else "right"
+
+        def plan(part: float) -> Walk:
+            steps = self._steps(part * velocity, feet, side, timing)
+            return self._walker.plan(replace(self._request, footsteps=steps), q)
+
+        return _first(plan, (1.0, 0.5, 0.25))
+
+    def due(self, walk: Walk, t: float, velocity: Array) -> bool:
+        """Whether a walk is to be planned again from t (s) on: steps are missing, or too many."""
+        left = len(walk.plan.steps) - walk.plan.next_step(t) - 1
+        return 0 <= left <= AHEAD if np.any(velocity) else left > 1
+
+    def go_on(self, walk: Walk, t: float, velocity: Array) -> Walk:
+        """Plans a walk again from t (s) on, after the step that is being made then.
+
+        With the velocity 0 the next step is the last. One that cannot be walked is halved, then 0.
+
+        Raises:
+            PlanError: All steps are made, or not even a last one can be walked.
+        """
+        plan = walk.plan
+        made = plan.next_step(t)
+        if made == len(plan.steps):
+            raise PlanError("the walk ends before it could be planned again")
+        dropped = max(made - KEPT, 0)
+        start = {foot.side: foot for foot in (*plan.start, *plan.steps[:dropped])}.values()
+        last, kept = plan.steps[made], plan.steps[dropped : made + 1]
+        other = beside(last, 2.0 * self._half_width)
+
+        def change(part: float) -> Walk:
+            steps = self._steps(part * velocity, (last, other), other.side, plan.timing)
+            changed = WalkPlan(tuple(start), (*kept, *steps), plan.timing)
+            return self._walker.change(walk, changed, t, dropped)
+
+        return _first(change, (1.0, 0.5, 0.0))
+
+    def _steps(
+        self, velocity: Array, feet: tuple[Footstep, Footstep], first: str, timing: Timing
+    ) -> tuple[Footstep, ...]:
+        period = timing.step_time + timing.double_support
+        most = np.array([self._longest, SIDE * self._half_width, TURN])
+        ahead, aside, turn = np.clip(velocity * period, -most, most).tolist()
+        count = AHEAD + 1 if np.any(velocity) else 1
+        way = WalkParameters(count, ahead, 2.0 * aside, turn, 0.0, self._half_width, first)
+        return plan_footsteps(way, feet)
+
+
+def _first(plan: Callable[[float], Walk], parts: Sequence[float]) -> Walk:
+    """The first of the walks at parts of a velocity that can be walked, or why none can."""
+    problems = []
+    for part in parts:
+        try:
+            return plan(part)
+        except PlanError as error:
+            problems.append(error)
+    raise problems[0]
