@@ -4,9 +4,11 @@
 #                             takes it. robot.yaml beside robot.urdf is found, or CONFIG=robot.yaml
 #   make demo-trot            a quadruped trots, 20 kg drop on it; also ROBOT=anymal FEEDBACK=true
 #   make demo-identify        HOAP-2's URDF is wrong; postures tell where its links' CoMs are
+#   make demo-identify-walk   a Go2 with a box on its back trots; torques and an IMU correct its URDF
 #   make demo-loop            HOAP-2 or TALOS walks by a wrong URDF, is identified by its feet, walks again
 #   make demo-walk            a biped walks with its true CoM on the path; also ROBOT=talos
-#                             every demo but demo-loop shows it in the browser, too: VIEW=stay keeps the page, VIEW=off
+#   make demo-diagnose        TALOS walks, takes a weight, is pushed, a sensor drifts: what is named when
+#                             demo, -trot, -identify, -walk show it in the browser: VIEW=stay keeps the page, VIEW=off
 #   make view ROBOT=talos     a robot in the browser, sliders move its joints; also VIEW_ARGS="--record robot.html"
 #   make setup-robot URDF=robot.urdf   writes robot.yaml, the configuration of your robot; SETUP_ARGS=--help
 #   make test                 all tests; make test-fast: the quick unit tests
@@ -24,7 +26,7 @@ CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
 # Tests that run side by side; some wait more than they compute.
 JOBS ?= 3
 
-.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-loop demo-walk view test test-fast lint bench evidence clean
+.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-fast lint bench evidence clean
 .DEFAULT_GOAL := help
 
 help:
@@ -49,11 +51,17 @@ demo-trot: setup
 demo-identify: setup
 	@tools/in_env python -m com_demos.identify_demo --robot "$(or $(ROBOT),hoap2)" $(DEMO)
 
+demo-identify-walk: setup-dev
+	@tools/in_env python benchmarks/identify_walk_demo.py --robot "$(or $(ROBOT),go2)" $(CONFIG_OPTION) --output "$(OUT)"
+
 demo-loop: setup-dev
 	@tools/in_env python benchmarks/closed_loop.py --robot "$(or $(ROBOT),hoap2)" --output "$(OUT)"
 
 demo-walk: setup
 	@tools/in_env python -m com_demos.walk_demo --robot "$(or $(ROBOT),itu_biped)" $(DEMO)
+
+demo-diagnose: setup
+	@tools/in_env python -m com_demos.diagnose_demo --robot "$(or $(ROBOT),talos)" $(CONFIG_OPTION) --output "$(OUT)"
 
 view: setup
 	@tools/in_env python -m com_viewer.commands.view "$(or $(ROBOT),hoap2)" $(CONFIG_OPTION) $(VIEW_ARGS)

@@ -144,13 +144,19 @@ def _yaw_joint(name: str, model: RobotModel) -> int | None:
 
 
 def simulate(
-    name: str, motion: str, seed: int, loads: tuple[Load, ...] = (), feedback: bool = False
+    name: str,
+    motion: str,
+    seed: int,
+    loads: tuple[Load, ...] = (),
+    feedback: bool = False,
+    contact: str = "stiff",
 ) -> Log:
     """Lets a robot move."""
     model, config, biped, _ = load(name)
     position, walk = plan(name, motion, seed)
     q0 = position(0.0)
-    world = build_world(model, starting_at(config, model, q0), urdf_path=find_robot(name).urdf)
+    standing = starting_at(config, model, q0)
+    world = build_world(model, standing, urdf_path=find_robot(name).urdf, contact=contact)
     mj = world.mj
     data = mujoco.MjData(mj)
     data.qpos[:], data.ctrl[:] = world.qpos, q0

@@ -132,7 +132,7 @@ class RecursiveLeastSquares:
         self._inertia = np.array([bodies.inertia[0][place] for place in INERTIA_ORDER])
         self._center = np.mean([leg.hip for leg in legs], axis=0)
         self._sources = ReactionSource(model, legs, o.forces, armature)
-        self._dynamics = Dynamics(model, armature)
+        self._dynamics = Dynamics(model, armature, trunk=False)
         self._filter = MotionFilter(model, config, BANDWIDTH)
         self._contact = ContactState(model.mass * GRAVITY, count=len(legs))
         self._weights = 1.0 / np.repeat([FORCE_STD, MOMENT_STD], 3) ** 2
@@ -169,15 +169,8 @@ class RecursiveLeastSquares:
 
     def _add(self, motion: Motion, points: Array, elapsed: float) -> str:
         """Take in the rows of an instant; why not, where that cannot be."""
-        legs = self._dynamics.inverse_dynamics(
-            motion.q,
-            motion.qd,
-            motion.qdd,
-            motion.omega,
-            motion.omega_dot,
-            motion.specific_force,
-            trunk=False,
-        )[0]
+        root = motion.omega, motion.omega_dot, motion.specific_force
+        legs = self._dynamics.inverse_dynamics((motion.q, motion.qd, motion.qdd), root)[0]
         Y = trunk_rows(motion.specific_force, motion.omega, motion.omega_dot)
         b = foot_wrench(points, self.latest_forces.forces) - legs - Y[:, 4:] @ self._inertia
         if not (np.isfinite(b).all() and np.isfinite(Y).all()):

@@ -63,7 +63,7 @@ def compile_com(folder: Path) -> None:
     sesc.com_batch(np.array([model.neutral]))
     sesc.com(model.neutral, np.eye(3), np.zeros(3))
     sesc.com_and_jacobian(model.neutral, np.eye(3), np.zeros(3))
-    Dynamics(model).root_wrenches(*np.zeros((3, 1, model.n_joints)), *np.zeros((3, 1, 3)))
+    Dynamics(model).root_wrenches(np.zeros((3, 1, model.n_joints)), np.zeros((3, 1, 3)))
 
 
 def compile_balance(folder: Path) -> None:
@@ -118,8 +118,7 @@ def compile_trunk(folder: Path) -> None:
 
 def compile_tip_over(folder: Path) -> None:
     """The joint angles at which a robot tips over."""
-    from com_identification.tip_over.protocol import Protocol
-    from com_identification.tip_over.quasi_static import QuasiStatic
+    from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
 
     protocol = Protocol.from_file(folder / "posture_protocol/hoap2.yaml")
     QuasiStatic.from_protocol(*_load(folder, "hoap2"), protocol).find_tips()
@@ -130,11 +129,11 @@ def compile_walk_identification(folder: Path) -> None:
     from com_identification.walking.kernels import BODY, IMU, PER_JOINT, Motion
     from com_identification.walking.log import Conditioned
     from com_identification.walking.rows import find_contacts, find_limbs, make_rows, noise_of
-    from com_model.dynamics.inverse_dynamics import robot_of
+    from com_model.dynamics.tree_kernels import tree_of
 
     model, config = _load(folder, "scalf2")
     model = config.attach(model)
-    n, robot, limbs = model.n_joints, robot_of(model.bodies), find_limbs(model, config)
+    n, robot, limbs = model.n_joints, tree_of(model.bodies), find_limbs(model, config)
     motion = Motion(*np.zeros((5, 100, n)), *np.tile([0.0, 0.0, 9.81], (4, 100, 1)))
     data = Conditioned(motion, 0.002, np.ones(100, dtype=np.bool_))
     contacts = [find_contacts(data, robot, limbs, model.mass)]
@@ -147,23 +146,20 @@ def compile_walk_identification(folder: Path) -> None:
 
 def compile_collisions(folder: Path) -> None:
     """Which links of a robot overlap."""
-    from com_identification.planning.collision import SelfCollision
+    from com_identification.planning.feasible import SelfCollision
     from com_identification.regression.statics import Statics
 
     model, config = _load(folder, "hoap2")
     SelfCollision(Statics(model), config.nominal_posture(model))
 
 
+_PREFIX = "compile_"
 PARTS: dict[str, Callable[[Path], None]] = {
-    "com": compile_com,
-    "balance": compile_balance,
-    "walking": compile_walking,
-    "trot": compile_trot,
-    "trunk": compile_trunk,
-    "tip_over": compile_tip_over,
-    "walk_identification": compile_walk_identification,
-    "collisions": compile_collisions,
+    name.removeprefix(_PREFIX): part
+    for name, part in list(globals().items())
+    if name.startswith(_PREFIX)
 }
+"""The functions above, in their order."""
 
 if __name__ == "__main__":
     sys.exit(main())

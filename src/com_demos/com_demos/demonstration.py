@@ -49,13 +49,7 @@ class Times:
     ready: float = 600.0  # from the first message on, until what is to be recorded has begun
 
 
-def record(
-    monitor: ListeningNode,
-    launch: Background,
-    times: Times,
-    view: LiveView,
-    ended: Callable[[], bool] = lambda: False,
-) -> None:
+def record(monitor: ListeningNode, launch: Background, times: Times, view: LiveView) -> None:
     """Listen to a launch until the data of a run has arrived, or all has ended before its time.
 
     Raises RunError where no data came, it stopped coming, or the launch ended, KeyboardInterrupt
@@ -99,7 +93,7 @@ def record(
         listen(lambda _: monitor.received > 0, times.first_message)
         listen(settled, times.silence)
         monitor.start_over()
-        listen(lambda _: ended() or monitor.elapsed >= times.record, times.silence, True)
+        listen(lambda _: monitor.ended or monitor.elapsed >= times.record, times.silence, True)
 
 
 @contextmanager
@@ -193,16 +187,16 @@ def listen(
     command: Sequence[str],
     make_monitor: Callable[[], Monitor],
     times: Times,
-    title: str,
     what: str,
     options: argparse.Namespace,
-    ended: Callable[[Monitor], bool] = lambda _: False,
 ) -> Monitor:
     """Start a launch, show and record what arrives, stop it; return the node with its recording.
 
-    RunError: no data came, or it stopped coming.
+    What is shown begins with the robot's name and a colon. RunError: no data came, or it stopped
+    coming.
     """
     domain = os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
+    options.output.mkdir(parents=True, exist_ok=True)
     log = options.output / "launch.log"
     print(f"{what}; ROS_DOMAIN_ID {domain}, log {log}", flush=True)
     if options.view != "off" and importlib.util.find_spec("viser") is None:
@@ -213,8 +207,8 @@ def listen(
         print(f"viewer: http://127.0.0.1:{port}", flush=True)
     with launched(command, log) as launch:
         monitor = make_monitor()
-        live = LiveView(title, times.record, Console())
-        record(monitor, launch, times, live, lambda: ended(monitor))
+        title = what.partition(":")[0]
+        record(monitor, launch, times, LiveView(title, times.record, Console()))
         if options.view == "stay":
             print("the viewer stays until Ctrl-C", flush=True)
             with suppress(KeyboardInterrupt):

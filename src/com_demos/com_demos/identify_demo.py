@@ -78,7 +78,7 @@ class IdentifyMonitor(ListeningNode):
         return bool(self._status) and not self._status.startswith(WAITS)
 
     @property
-    def done(self) -> bool:
+    def ended(self) -> bool:  # type: ignore[override]
         """Whether the URDF is written, or never will be."""
         return bool(self.failure) or "postures captured; " in self._status
 
@@ -157,10 +157,8 @@ def _whole(axes: Axes, comparison: Comparison) -> None:
         axes.plot(percent, 1000.0 * np.sort(values), color=color, lw=2, label=label)
     axes.set_ylim(0.0, 1300.0 * comparison.before.max())
     axes.set_xlim(0.0, 100.0)
-    axes.set_xlabel(
-        "postures that were not measured, in order of the error (%)", color=plotting.INK
-    )
-    axes.set_ylabel("error of the CoM (mm)", color=plotting.INK)
+    axes.set_xlabel("postures that were not measured, in order of the error (%)")
+    axes.set_ylabel("error of the CoM (mm)")
 
 
 def _bodies(axes: Axes, comparison: Comparison, stds: Array, prior: float) -> None:
@@ -182,7 +180,7 @@ def _bodies(axes: Axes, comparison: Comparison, stds: Array, prior: float) -> No
     axes.set_xticks(places, names, rotation=90, fontsize=7)
     reach = 1.3 * max(np.abs(before).max(initial=1.0), np.abs(after).max(initial=1.0))
     axes.set_ylim(-reach, reach * 1.25)
-    axes.set_ylabel("error of a body's CoM (mm)", color=plotting.INK)
+    axes.set_ylabel("error of a body's CoM (mm)")
 
 
 LONGEST = 3600.0  # s
@@ -207,15 +205,9 @@ def show(options: argparse.Namespace) -> None:
     folder = options.output / f"{robot.name}_identification"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    monitor = demonstration.listen(
-        launch_command(robot, folder, options),
-        IdentifyMonitor,
-        Times(LONGEST),
-        robot.name,
-        f"{robot.name}: {options.postures} postures at {options.speed:g} times real time",
-        options,
-        ended=lambda monitor: monitor.done,
-    )
+    what = f"{robot.name}: {options.postures} postures at {options.speed:g} times real time"
+    command = launch_command(robot, folder, options)
+    monitor = demonstration.listen(command, IdentifyMonitor, Times(LONGEST), what, options)
     if monitor.failure or monitor.result is None:
         raise RunError(monitor.failure or "no result arrived on identification/result")
     comparison = judge(robot, folder)

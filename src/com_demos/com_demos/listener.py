@@ -32,6 +32,7 @@ class ListeningNode(Node, ABC):
     """
 
     ready = True
+    ended = False  # whether all has ended before its time
     recording: Any
 
     def __init__(self, name: str, topic: str) -> None:
@@ -71,19 +72,15 @@ class ListeningNode(Node, ABC):
 
     def poll(self) -> None:
         """Process whatever has arrived; to be called again and again."""
-        if not self._connected:
-            self._connect()
+        if not self._connected:  # a simulator that waits for this node may begin when all are
+            inputs = all(subscription.get_publisher_count() for subscription, _ in self._inputs)
+            self._connected = inputs and self._lockstep.get_subscription_count() > 0
+            if self._connected:
+                self._lockstep.publish(Header(stamp=FOR_EVER, frame_id=self.get_name()))
         for subscription, process in self._inputs:
             with subscription.handle:
                 while taken := subscription.handle.take_message(subscription.msg_type, False):
                     process(*taken)
-
-    def _connect(self) -> None:
-        """Let a simulator that waits for this node begin, when all topics are connected."""
-        inputs = all(subscription.get_publisher_count() for subscription, _ in self._inputs)
-        self._connected = inputs and self._lockstep.get_subscription_count() > 0
-        if self._connected:
-            self._lockstep.publish(Header(stamp=FOR_EVER, frame_id=self.get_name()))
 
     def _listen(
         self,

@@ -232,7 +232,7 @@ def plot_figure(series: Series, title: str) -> Figure:
     _margin_axes(bottom, series)
     for axes in (top, middle, bottom):
         plotting.style_axes(axes)
-    bottom.set_xlabel("time (s)", color=plotting.INK)
+    bottom.set_xlabel("time (s)")
     return figure
 
 
@@ -246,7 +246,7 @@ def _com_axes(axes: Axes, series: Series) -> None:
         axes.plot(series.time, com, label=label, **thick)
         dashed: dict[str, Any] = {"color": plotting.INK, "lw": 0.9, "ls": (0, (5, 4))}
         axes.plot(series.time, truth, label="simulator's truth" if k == 2 else None, **dashed)
-    axes.set_ylabel("CoM − mean (mm)", color=plotting.INK)
+    axes.set_ylabel("CoM − mean (mm)")
     plotting.add_legend(axes, 4, above=True)
 
 
@@ -262,7 +262,7 @@ def _error_axes(axes: Axes, series: Series) -> None:
         axes.yaxis.set_major_locator(LogLocator(numticks=4))
         axes.minorticks_off()
         plotting.corner_text(axes, f"largest {np.nanmax(error):.2g} mm")
-    axes.set_ylabel("error (mm)", color=plotting.INK)
+    axes.set_ylabel("error (mm)")
 
 
 def _margin_axes(axes: Axes, series: Series) -> None:
@@ -277,7 +277,7 @@ def _margin_axes(axes: Axes, series: Series) -> None:
         low = min(-0.08 * np.nanmax(margin), 1.1 * np.nanmin(margin))
         axes.set_ylim(low, 1.3 * max(np.nanmax(margin), 0.1))
         plotting.corner_text(axes, f"smallest {np.nanmin(margin):.1f} mm")
-    axes.set_ylabel("margin (mm)", color=plotting.INK)
+    axes.set_ylabel("margin (mm)")
 
 
 MAX_ERROR_MM = 1.0
@@ -288,11 +288,10 @@ def show(options: argparse.Namespace) -> None:
     robot = find_robot(options.robot, options.config)
     model = RobotModel.from_file(robot.urdf)
     robot, config = with_fitting_config(robot, model)
-    options.output.mkdir(parents=True, exist_ok=True)
     stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
     what = f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}"
     times, command = Times(options.seconds, settle=4.0), launch_command(robot)
-    monitor = listen(command, lambda: SwayMonitor(model), times, robot.name, what, options)
+    monitor = listen(command, lambda: SwayMonitor(model), times, what, options)
     series = monitor.recording.series(until=options.seconds)
     figures = {"robot": robot.name, **series.summary()}
     figures |= write_images(robot, model, config, monitor, series, options.output)

@@ -134,7 +134,7 @@ def trunk_figure(series: TrunkSeries, title: str) -> Figure:
     plotting.add_legend(panels[0], 3, above=True)
     begin = min(-0.5, float(series.time[series.status == CONVERGED].min(initial=0.0)))
     panels[-1].set_xlim(max(begin, -2.0), float(series.time[-1]))
-    panels[-1].set_xlabel("time since the first step (s)", color=plotting.INK)
+    panels[-1].set_xlabel("time since the first step (s)")
     return figure
 
 
@@ -149,7 +149,7 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     matched = np.isfinite(truth)
     style: dict[str, Any] = {"color": plotting.INK, "lw": 1.0, "ls": (0, (5, 3))}
     axes.plot(series.time[matched], truth[matched], label="simulator's truth", **style)
-    axes.set_ylabel(NAMES[k], color=plotting.INK)
+    axes.set_ylabel(NAMES[k])
     if not matched.any():
         plotting.center_text(axes, "no truth arrived")
         return
@@ -169,25 +169,19 @@ def _tilt_axes(axes: Axes, series: TrunkSeries) -> None:
         tilt = np.degrees(series.tilt[:, k])
         axes.plot(series.tilt_time, tilt, color=plotting.AXIS_COLORS[k], lw=1.1, label=name)
     plotting.add_legend(axes, 2)
-    axes.set_ylabel("tilt (°)", color=plotting.INK)
+    axes.set_ylabel("tilt (°)")
 
 
 def _shift_axes(axes: Axes, series: TrunkSeries) -> None:
     """Plot how far the gait moves the feet for the CoM; shaded where that is at its bound."""
-    axes.set_ylabel("feet's shift (mm)", color=plotting.INK)
+    axes.set_ylabel("feet's shift (mm)")
     for k, name in enumerate("xy"):
-        axes.plot(
-            series.gait_time, 1000 * series.shift[:, k], color=plotting.AXIS_COLORS[k], label=name
-        )
+        shift = 1000 * series.shift[:, k]
+        axes.plot(series.gait_time, shift, color=plotting.AXIS_COLORS[k], label=name)
     if series.saturated.any():
-        style: dict[str, Any] = {
-            "color": plotting.RED,
-            "alpha": 0.12,
-            "lw": 0,
-            "label": "at its bound",
-        }
+        style: dict[str, Any] = {"color": plotting.RED, "alpha": 0.12, "lw": 0}
         bound, low_high = series.saturated.tolist(), axes.get_ylim()
-        axes.fill_between(series.gait_time, *low_high, where=bound, **style)
+        axes.fill_between(series.gait_time, *low_high, bound, label="at its bound", **style)
     plotting.add_legend(axes, 3)
 
 
@@ -231,16 +225,11 @@ def show(options: argparse.Namespace) -> None:
     model, config = RobotModel.from_file(robot.urdf), RobotConfig.from_file(config_file)
     hips = np.array([leg.hip for leg in quadruped_legs(model, config)])
     load = LOAD * float(model.bodies.mass[0])
-    options.output.mkdir(parents=True, exist_ok=True)
     link = model.link_index(config.imu_link or model.root_link)
-    monitor = demonstration.listen(
-        launch_command(robot, hips, load, options),
-        lambda: TrotMonitor(model.bodies.R_body_link[link].T),
-        Times(options.seconds + MARGIN),
-        robot.name,
-        f"{robot.name}: {model.mass:.2f} kg trot at {options.speed:g} times real time",
-        options,
-    )
+    R_imu_root = model.bodies.R_body_link[link].T
+    what = f"{robot.name}: {model.mass:.2f} kg trot at {options.speed:g} times real time"
+    command, times = launch_command(robot, hips, load, options), Times(options.seconds + MARGIN)
+    monitor = demonstration.listen(command, lambda: TrotMonitor(R_imu_root), times, what, options)
     series = monitor.recording.series(until=options.seconds)
     name = f"{robot.name}_trot" + ("_feedback" if options.feedback else "")
     plot = options.output / f"{name}.png"

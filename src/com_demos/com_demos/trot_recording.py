@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_demos.live import WAITING, Rows, millimetres, with_reason
-from com_model.arrays import Array
+from com_model.arrays import Array, Flags, Indices
 from com_ros.conversions import NS_PER_S
 
 NEVER = math.nan
@@ -24,7 +24,7 @@ class TrunkSeries:
     """A trot as arrays; times in s since the robot began to trot."""
 
     time: Array  # (t,) of the estimates
-    status: NDArray[np.int64]  # (t,) TrunkCom.STATUS_*
+    status: Indices  # (t,) TrunkCom.STATUS_*
     values: Array  # (t, 4) CoM x, y, z, m, and mass, kg
     std: Array  # (t, 4) their standard deviations
     truth: Array  # (t, 4) the same, true; NaN where none arrived
@@ -32,7 +32,7 @@ class TrunkSeries:
     tilt: Array  # (k, 2) roll and pitch, rad
     gait_time: Array  # (g,) of the shift
     shift: Array  # (g, 2) m, by which the gait moves the feet for the CoM
-    saturated: NDArray[np.bool_]  # (g,) the shift is at its bound
+    saturated: Flags  # (g,) the shift is at its bound
     loaded_at: float = NEVER  # when the true mass changed; NaN: never
     noticed_at: float = NEVER  # when the estimator first noticed it; NaN: never
 

@@ -209,7 +209,7 @@ class WalkMonitor(ListeningNode):
         return self._walked or bool(self.refusal)
 
     @property
-    def ended(self) -> bool:
+    def ended(self) -> bool:  # type: ignore[override]
         """Whether the walk is over, or refused."""
         return self.ready and self._state.state not in MOVING
 
@@ -289,7 +289,7 @@ def walk_figure(series: WalkSeries, title: str) -> Figure:
         axes.axvline(0.0, color=plotting.FAINT, lw=1.0, ls=":")
     first = series.time[np.isfinite(series.time)].min(initial=0.0)
     over_time[0].set_xlim(max(float(first), -2.0), None)
-    over_time[2].set_xlabel("time of the walk (s)", color=plotting.INK)
+    over_time[2].set_xlabel("time of the walk (s)")
     return figure
 
 
@@ -304,8 +304,8 @@ def _ground_axes(axes: Axes, series: WalkSeries) -> None:
     axes.plot(*series.com_reference[:, :2].T, color=MEANT, lw=2.4, alpha=0.6, label="CoM, meant")
     axes.plot(*series.truth.com[:, :2].T, color=TRUE, lw=1.1, label="CoM, true")
     axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xlabel("x (m)", color=plotting.INK)
-    axes.set_ylabel("y (m)", color=plotting.INK)
+    axes.set_xlabel("x (m)")
+    axes.set_ylabel("y (m)")
     plotting.add_legend(axes, 4)
 
 
@@ -314,11 +314,11 @@ def _along_axes(axes: Axes, series: WalkSeries, k: int, name: str) -> None:
     axes.plot(series.time, series.zmp_reference[:, k], color=plotting.INK, lw=0.8, ls=(0, (4, 3)))
     axes.plot(series.time, series.com_reference[:, k], color=MEANT, lw=2.4, alpha=0.6)
     axes.plot(series.truth.time, series.truth.com[:, k], color=TRUE, lw=1.1)
-    axes.set_ylabel(name, color=plotting.INK)
+    axes.set_ylabel(name)
 
 
 def _error_axes(axes: Axes, series: WalkSeries) -> None:
-    axes.set_ylabel("CoM off (mm)", color=plotting.INK)
+    axes.set_ylabel("CoM off (mm)")
     figures = series.summary()
     mean, most = figures["com_error_mean_m"], figures["com_error_max_m"]
     if mean is None or most is None:
@@ -350,17 +350,10 @@ def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
     robot, _ = demonstration.find_configured_robot(options, "the side of its feet")
     model = RobotModel.from_file(robot.urdf)
-    options.output.mkdir(parents=True, exist_ok=True)
     seconds = options.steps * (options.step_time + 0.4) + STANDING
-    monitor = demonstration.listen(
-        launch_command(robot, options),
-        lambda: WalkMonitor(model),
-        Times(seconds),
-        robot.name,
-        f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time",
-        options,
-        ended=lambda monitor: monitor.ended,
-    )
+    what = f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time"
+    command, times = launch_command(robot, options), Times(seconds)
+    monitor = demonstration.listen(command, lambda: WalkMonitor(model), times, what, options)
     if monitor.refusal:
         raise RunError(f"the walk was refused: {monitor.refusal}")
     series, steps = monitor.recording.series(), monitor.completed

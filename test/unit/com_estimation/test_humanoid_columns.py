@@ -70,7 +70,8 @@ class Motion:
         a = np.gradient(np.gradient(self.p, DT, axis=0, edge_order=2), DT, axis=0, edge_order=2)
         a[1:-1] = (self.p[2:] - 2.0 * self.p[1:-1] + self.p[:-2]) / DT**2
         specific = np.einsum("nji,nj->ni", self.R, a + np.array([0.0, 0.0, GRAVITY]))
-        root = Dynamics(model).root_wrenches(self.q, *gradient, omega, omega_dot, specific)
+        motion = (self.q, *gradient), (omega, omega_dot, specific)
+        root = Dynamics(model).root_wrenches(*motion)
         out = np.zeros((len(self.t), 2, 6))
         out[:, 1] = self.right
         for k in range(len(self.t)):

@@ -42,28 +42,20 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
     """
     m, k = memory, len(soles.foot)
     gain = 1.0 - np.exp(-2.0 * pi * CUTOFF * dt)
-    ground, total = 0.0, 0.0
-    for f in range(len(m.load)):
-        load = max(m.load[f], 0.0)
-        ground, total = ground + load * (m.sole[1, f, 2] + m.root[2]), total + load
-    tilted = False
-    for f in range(len(m.load)):
-        tilted |= m.load[f] > STANDS * total and m.R_sole[f, 2, 2] < np.cos(TILT)
+    loads = np.maximum(m.load, 0.0)
+    total, ground = loads.sum(), (loads * (m.sole[1, :, 2] + m.root[2])).sum()
+    tilted = ((m.load > STANDS * total) & (m.R_sole[:, 2, 2] < np.cos(TILT))).any()
     points, hull = np.empty((k, 2)), np.empty((2 * k + 1, 2))
     for n in range(k):
         f = soles.foot[n]
-        for i in range(2):
-            points[n, i] = m.root[i] + m.sole[1, f, i]
-            for j in range(3):
-                points[n, i] += m.R_sole[f, i, j] * soles.corners[n, j]
-    for i in range(2):
-        raw = (m.total[1, i] - m.total[0, i]) / dt
-        state[VELOCITY + i] += gain * (raw - state[VELOCITY + i])
-        state[VELOCITY + 2 + i] += gain * (state[VELOCITY + i] - state[VELOCITY + 2 + i])
+        corner = (m.R_sole[f, :2] * soles.corners[n]).sum(axis=1)
+        points[n] = m.root[:2] + m.sole[1, f, :2] + corner
+    speed, smooth = state[VELOCITY : VELOCITY + 2], state[VELOCITY + 2 :]
+    speed += gain * ((m.total[1, :2] - m.total[0, :2]) / dt - speed)
+    smooth += gain * (speed - smooth)
     height = m.total[1, 2] + offset[2] - (ground / total if total > 0.0 else m.total[1, 2])
     omega = np.sqrt(GRAVITY / max(height, LEAST_HEIGHT))
-    for i in range(2):
-        state[XI + i] = m.total[1, i] + offset[i] + state[VELOCITY + 2 + i] / omega
+    state[XI : XI + 2] = m.total[1, :2] + offset[:2] + smooth / omega
     state[MARGIN] = signed_distance(hull, set_hull(points, hull), state[XI], state[XI + 1])
     state[OUTSIDE] = state[OUTSIDE] + dt if state[MARGIN] < 0.0 else 0.0
     state[TILTED] = state[TILTED] + dt if tilted else 0.0

@@ -25,7 +25,14 @@ from com_model.arrays import Array, Indices
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import Tree, set_poses
-from com_model.geometry.vector_kernels import add_cross, set_cross, set_point, set_product
+from com_model.geometry.vector_kernels import (
+    add_cross,
+    dot,
+    set_cross,
+    set_point,
+    set_product,
+    turned,
+)
 
 WINDOWS = 3  # open at a time
 LOADED = 0.2  # fraction of the weight on a foot whose tilt and slip count
@@ -149,30 +156,20 @@ def _set_pose(plant: Plant, q: Array, R_root: Array, wrenches: Array, m: Memory)
         b, s = plant.foot_body[f], plant.sensor_body[f]
         set_point(R[b], p[b], plant.p_sole[f], m.sole[1, f])
         set_product(R[b], plant.R_sole[f], m.R_sole[f])
-        up = np.empty((3, 3))
-        set_product(R[s], plant.R_sensor[f], up)
-        m.load[f] = (
-            up[2, 0] * wrenches[f, 0] + up[2, 1] * wrenches[f, 1] + up[2, 2] * wrenches[f, 2]
-        )
+        m.load[f] = dot(R[s, 2], turned(plant.R_sensor[f], wrenches[f, :3]))
 
 
 @njit
 def _move_root(plant: Plant, first: bool, m: Memory) -> None:
     """Leg odometry; then everything about W's origin."""
-    total = 0.0
-    for f in range(len(m.load)):
-        total += max(m.load[f], 0.0) ** 2
+    squares = np.maximum(m.load, 0.0) ** 2
+    total = squares.sum()
     if not first and total > 0.0:
         for f in range(len(m.load)):
-            part = max(m.load[f], 0.0) ** 2 / total
-            for i in range(3):
-                m.root[i] -= part * (m.sole[1, f, i] - m.sole[0, f, i])
-    m.total[1] = 0.0
-    for b in range(len(m.p)):
-        for i in range(3):
-            m.p[b, i] += m.root[i]
-            m.com[1, b, i] += m.root[i]
-            m.total[1, i] += plant.tree.mass[b] / plant.blocks.mass * m.com[1, b, i]
+            m.root[:] -= squares[f] / total * (m.sole[1, f] - m.sole[0, f])
+    m.p[:] += m.root
+    m.com[1] += m.root
+    m.total[1] = plant.tree.mass / plant.blocks.mass @ m.com[1]
 
 
 @njit
@@ -182,11 +179,7 @@ def _set_wrenches(plant: Plant, wrenches: Array, m: Memory) -> None:
         b, out = plant.sensor_body[f], m.wrench[1, f]
         set_product(m.R[1, b], plant.R_sensor[f], R)
         set_point(m.R[1, b], m.p[b], plant.p_sensor[f], x)
-        for i in range(3):
-            out[i], out[3 + i] = 0.0, 0.0
-            for j in range(3):
-                out[i] += R[i, j] * wrenches[f, j]
-                out[3 + i] += R[i, j] * wrenches[f, 3 + j]
+        out[:3], out[3:] = R @ wrenches[f, :3], R @ wrenches[f, 3:]
         add_cross(x, out[:3], 1.0, out[3:])
 
 
@@ -200,9 +193,7 @@ def _add_point(m: Memory, b: int, mass: float, dt: float, column: int) -> None:
     F[4] -= mass * GRAVITY * x1[0]
     for i in range(3):
         H[i] += scale * (x1[i] - x0[i])
-    H[3] += scale * (x0[1] * x1[2] - x0[2] * x1[1])
-    H[4] += scale * (x0[2] * x1[0] - x0[0] * x1[2])
-    H[5] += scale * (x0[0] * x1[1] - x0[1] * x1[0])
+    add_cross(x0, x1, scale, H[3:])
 
 
 @njit
@@ -210,45 +201,28 @@ def _masses(plant: Plant, dt: float, m: Memory) -> None:
     """Momentum and weight of the model; columns of masses and first moments."""
     tree, blocks, last = plant.tree, plant.blocks, m.force.shape[1] - 1
     c, M = m.total[1], blocks.mass
-    middle, turn, vector = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    own, spin = vector[0], vector[1]
+    turn = np.empty((3, 3))  # R1^T R0: minus the rate, body axes
     for b in range(len(m.p)):
         mass, R0, R1 = tree.mass[b], m.R[0, b], m.R[1, b]
-        m.below[b, 0] = mass
-        for i in range(3):
-            m.below[b, 1 + i] = mass * m.com[1, b, i]
+        m.below[b, 0], m.below[b, 1:] = mass, mass * m.com[1, b]
         _add_point(m, b, -mass, dt, last)
+        set_product(R1.T, R0, turn)
+        rate = (turn[1, 2] - turn[2, 1], turn[2, 0] - turn[0, 2], turn[0, 1] - turn[1, 0])
+        spin = turned(plant.inertia[b], rate)
         for i in range(3):
-            for j in range(3):
-                middle[i, j] = 0.5 * (R0[i, j] + R1[i, j])
-                turn[i, j] = 0.0  # R1^T R0: minus the rate, body axes
-                for k in range(3):
-                    turn[i, j] += R1[k, i] * R0[k, j]
-        own[0] = 0.5 * (turn[1, 2] - turn[2, 1]) / dt
-        own[1] = 0.5 * (turn[2, 0] - turn[0, 2]) / dt
-        own[2] = 0.5 * (turn[0, 1] - turn[1, 0]) / dt
-        for i in range(3):
-            spin[i] = 0.0
-            for j in range(3):
-                spin[i] += plant.inertia[b, i, j] * own[j]
-        for i in range(3):
-            for j in range(3):
-                m.momentum[3 + i, last] -= middle[i, j] * spin[j]
+            m.momentum[3 + i, last] -= 0.25 / dt * (dot(R0[i], spin) + dot(R1[i], spin))
         if plant.mass_group[b] >= 0:
             _add_point(m, b, mass, dt, blocks.masses + plant.mass_group[b])
     for b in range(len(m.p) - 1, 0, -1):
-        for i in range(4):
-            m.below[tree.parent[b], i] += m.below[b, i]
+        m.below[tree.parent[b]] += m.below[b]
     for k in range(len(plant.point)):
         b, column = plant.point[k, 0], plant.point[k, 1]
         _add_point(m, b, 1.0, dt, column)
-        for i in range(3):
-            m.jacobian[i, column] = (m.com[1, b, i] - c[i]) / M
+        m.jacobian[:, column] = (m.com[1, b] - c) / M
     for b in range(len(m.p)):
         if plant.mass_group[b] >= 0:
             column = blocks.masses + plant.mass_group[b]
-            for i in range(3):
-                m.jacobian[i, column] += tree.mass[b] * (m.com[1, b, i] - c[i]) / M
+            m.jacobian[:, column] += tree.mass[b] * (m.com[1, b] - c) / M
     for k in range(len(plant.dipole)):
         _dipole(plant, k, dt, m)
 
@@ -263,18 +237,13 @@ def _dipole(plant: Plant, k: int, dt: float, m: Memory) -> None:
     E0, E1 = np.empty((3, 3)), np.empty((3, 3))
     set_product(m.R[0, b], plant.triad[b], E0)
     set_product(m.R[1, b], plant.triad[b], E1)
-    x, v, e, rate = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    for i in range(3):
-        x[i] = 0.5 * (m.com[0, b, i] + m.com[1, b, i])
-        v[i] = (m.com[1, b, i] - m.com[0, b, i]) / dt
+    x, v = 0.5 * (m.com[0, b] + m.com[1, b]), (m.com[1, b] - m.com[0, b]) / dt
     for j in range(3):
         F, H = m.force[:, column + j], m.momentum[:, column + j]
         F[3], F[4] = GRAVITY * E1[1, j], -GRAVITY * E1[0, j]
-        for i in range(3):
-            e[i] = 0.5 * (E0[i, j] + E1[i, j])
-            rate[i] = (E1[i, j] - E0[i, j]) / dt
-            H[i] = rate[i]
-            m.jacobian[i, column + j] = E1[i, j] / M
+        e, rate = 0.5 * (E0[:, j] + E1[:, j]), (E1[:, j] - E0[:, j]) / dt
+        H[:3] = rate
+        m.jacobian[:, column + j] = E1[:, j] / M
         add_cross(x, rate, 1.0, H[3:])
         add_cross(e, v, 1.0, H[3:])
 
@@ -290,14 +259,11 @@ def _sensors(plant: Plant, wrenches: Array, m: Memory) -> None:
         set_point(m.R[1, b], m.p[b], plant.p_sensor[f], x)
         for j in range(3):
             column = blocks.zeros + 6 * f + j
-            for i in range(3):
-                m.force[i, column] = R[i, j]
-                m.force[3 + i, column + 3] = R[i, j]
+            m.force[:3, column] = m.force[3:, column + 3] = R[:, j]
             add_cross(x, R[:, j], 1.0, m.force[3:, column])
-        for i in range(6):
-            m.force[i, last] += m.wrench[1, f, i]
-            m.force[i, blocks.gains + f] = m.wrench[1, f, i]
-            m.momentum[i, blocks.delay] -= 0.5 * (m.wrench[0, f, i] + m.wrench[1, f, i])
+        m.force[:, last] += m.wrench[1, f]
+        m.force[:, blocks.gains + f] = m.wrench[1, f]
+        m.momentum[:, blocks.delay] -= 0.5 * (m.wrench[0, f] + m.wrench[1, f])
     set_product(m.R[1, blocks.imu], plant.triad[blocks.imu], R)
     for j in range(2):
         F = m.force[:, blocks.tilt + j]
@@ -321,38 +287,31 @@ def _joints(plant: Plant, m: Memory) -> None:
     -a . (N + d x g) reads as much too much.
     """
     blocks, M = plant.blocks, plant.blocks.mass
-    a, x, N, d = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    turned, moved, out = np.empty(3), np.empty(3), np.empty(6)
+    a, pushed, moved, out = np.empty(3), np.empty(3), np.empty(3), np.empty(6)
     for k in range(len(plant.joint)):
         b, f, column = plant.joint[k, 0], plant.joint[k, 1], plant.joint[k, 2]
-        force = m.wrench[1, f, :3]
-        x[:], a[:] = m.p[b], 0.0
-        for i in range(3):
-            for j in range(3):
-                a[i] += plant.tree.multiplier[b] * m.R[1, b, i, j] * plant.tree.axis[b, j]
-            N[i] = m.wrench[1, f, 3 + i]
-            d[i] = m.below[b, 1 + i] - m.below[b, 0] * x[i]
+        force, x, N = m.wrench[1, f, :3], m.p[b], m.wrench[1, f, 3:].copy()
+        a[0], a[1], a[2] = turned(m.R[1, b], plant.tree.multiplier[b] * plant.tree.axis[b])
+        d = m.below[b, 1:] - m.below[b, 0] * x
         add_cross(x, force, -1.0, N)
-        set_cross(a, force, turned)
+        set_cross(a, force, pushed)
         set_cross(a, d, moved)
-        out[:3] = turned
+        out[:3] = pushed
         set_cross(a, N, out[3:])
-        add_cross(x, turned, 1.0, out[3:])
+        add_cross(x, pushed, 1.0, out[3:])
         out[3] -= GRAVITY * moved[1]
         out[4] += GRAVITY * moved[0]
         torque = -(a[0] * (N[0] - GRAVITY * d[1]) + a[1] * (N[1] + GRAVITY * d[0]) + a[2] * N[2])
-        for i in range(6):
-            m.force[i, column] = out[i]
-            m.force[i, blocks.flexibility] += torque * out[i]
-        for i in range(3):
-            m.jacobian[i, column] = -moved[i] / M
-            m.jacobian[i, blocks.flexibility] -= torque * moved[i] / M
+        m.force[:, column] = out
+        m.force[:, blocks.flexibility] += torque * out
+        m.jacobian[:, column] = -moved / M
+        m.jacobian[:, blocks.flexibility] -= torque * moved / M
 
 
 @njit
 def _accumulate(dt: float, length: int, m: Memory) -> bool:
     """Adds the sample to the open windows; whether one is closed."""
-    closed, feet, last = False, len(m.load), m.force.shape[1] - 1
+    closed = False
     for w in range(WINDOWS):
         k = m.phase[1 + w] + 1
         m.phase[1 + w] = k
@@ -361,23 +320,17 @@ def _accumulate(dt: float, length: int, m: Memory) -> bool:
             weight = (1.0 - np.cos(2.0 * pi * k / length)) / (length * dt)
             before = (1.0 - np.cos(2.0 * pi * (k - 1) / length)) / (length * dt)
             rise = weight - before
-            for i in range(6):
-                for j in range(last + 1):
-                    total[i, j] += weight * dt * m.force[i, j] - rise * m.momentum[i, j]
-            for i in range(3):
-                stats[3 + i] += weight * dt * m.total[1, i]
-                stats[6 + i] -= rise * m.momentum[i, last]
+            total += weight * dt * m.force - rise * m.momentum
+            stats[3:6] += weight * dt * m.total[1]
+            stats[6:9] -= rise * m.momentum[:3, -1]
         if k == length:
             m.closed[:], m.closed_stats[:] = total, stats
             closed, k = True, 0
             m.phase[1 + w] = 0
         if k == 0:
             total[:], stats[:] = 0.0, 0.0
-            for f in range(feet):
-                for i in range(3):
-                    stats[i] += (m.sole[1, f, i] + m.root[i]) / feet
-                for i in range(3):
-                    stats[9 + 6 * f + 2 * i], stats[10 + 6 * f + 2 * i] = 1e9, -1e9
+            stats[:3] = m.sole[1].sum(axis=0) / len(m.load) + m.root
+            stats[9::2], stats[10::2] = 1e9, -1e9
         if k >= 0:
             _set_extremes(m, stats)
     return closed
@@ -386,9 +339,7 @@ def _accumulate(dt: float, length: int, m: Memory) -> bool:
 @njit
 def _set_extremes(m: Memory, stats: Array) -> None:
     """Smallest and largest load of each foot, and tilt while it is loaded."""
-    weight = 0.0
-    for f in range(len(m.load)):
-        weight += m.load[f]
+    weight = m.load.sum()
     for f in range(len(m.load)):
         values = m.load[f], m.R_sole[f, 0, 2], m.R_sole[f, 1, 2]
         for i in range(3):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped
+from geometry_msgs.msg import Point32, PointStamped, PolygonStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from visualization_msgs.msg import Marker, MarkerArray
@@ -76,6 +76,7 @@ class ComDisplay:
     def __init__(self, node: Node, frame_prefix: str = "") -> None:
         self._prefix = frame_prefix
         self._markers = node.create_publisher(MarkerArray, "com/markers", RESULT)
+        self._support = node.create_publisher(PolygonStamped, "com/support", RESULT)
         self._sesc = node.create_publisher(SescChain, "sesc", RESULT)
         self._frames = FramePublisher(node, frame_prefix)
         self._maker = MarkerMaker(LIFETIME_NS)
@@ -94,6 +95,8 @@ class ComDisplay:
         if state.ground is not Ground.UNKNOWN:
             frames.append(("com_projection", state.projection))
         self._frames.send(stamp, root, frames)
+        if self._support.get_subscription_count() > 0:
+            self._support.publish(self._polygon(state, self._prefix + root, stamp))
         wants_markers = self._markers.get_subscription_count() > 0
         if not (wants_markers or self._sesc.get_subscription_count() > 0):
             return
@@ -105,6 +108,14 @@ class ComDisplay:
             self._shown = True
         links, parameters = observer.sesc.chain_links, observer.sesc.parameters_at(state.q)
         self._sesc.publish(numpy_to_sesc_chain(state.mass, links, parameters, points, stamp, frame))
+
+    def _polygon(self, state: ComState, frame: str, stamp: Time) -> PolygonStamped:
+        """The support polygon; without points where it is not known."""
+        msg, polygon = PolygonStamped(), state.support_polygon()
+        msg.header.stamp, msg.header.frame_id = stamp, frame
+        for x, y, z in [] if polygon is None else polygon.vertices.tolist():
+            msg.polygon.points.append(Point32(x=x, y=y, z=z))
+        return msg
 
     def hide(self) -> None:
         """Remove what is shown."""

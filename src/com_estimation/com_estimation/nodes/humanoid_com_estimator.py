@@ -46,7 +46,7 @@ from com_msgs.msg import CenterOfMass, CentroidalDiagnosis, Culprit
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_vector3, numpy_to_wrench
 from com_ros.diagnostics import Diagnosis
-from com_ros.imu_input import UNKNOWN_IMU, ImuPairing, Paired, imu_to_values
+from com_ros.inputs import UNKNOWN_IMU, ImuPairing, Paired, ground_wrench, imu_to_values
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
@@ -54,7 +54,6 @@ from com_ros.markers import GREEN, ORANGE, RED, MarkerMaker
 from com_ros.parameters import AssumedJoints, SensorParameters
 from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
-from com_ros.wrench_input import ground_wrench
 
 WAIT = 0.02  # s of the stamps, for which a sample waits for IMU and wrenches
 MEASURED = 40  # samples, from which the rate is measured

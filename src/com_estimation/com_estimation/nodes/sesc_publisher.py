@@ -14,6 +14,7 @@ Publishes, for each joint_states message and with its stamp:
 
 Publishes at display_rate_hz; at 1 Hz /diagnostics:
     com/markers (visualization_msgs/MarkerArray): CoM, projection, SESC, support polygon.
+    com/support (geometry_msgs/PolygonStamped): the support polygon, when someone subscribes.
     sesc (com_msgs/SescChain): the statically equivalent serial chain.
     /tf: frames `com` and `com_projection`, parallel to the root link; /tf_static: sole frames of
         the configuration that the URDF has no link for.
@@ -42,12 +43,11 @@ from com_model.urdf.audit import audit
 from com_ros import diagnostics
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
-from com_ros.imu_input import ImuInput
+from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
 from com_ros.parameters import AssumedJoints, SensorParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
-from com_ros.wrench_input import WrenchInputs
 
 
 @dataclass(frozen=True)

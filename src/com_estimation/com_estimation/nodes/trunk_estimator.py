@@ -47,7 +47,7 @@ from com_msgs.msg import GaitPhase
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S
 from com_ros.diagnostics import Diagnosis
-from com_ros.imu_input import imu_to_values
+from com_ros.inputs import imu_to_values
 from com_ros.joint_input import JointSample
 from com_ros.main import make_fast_executor, run
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode

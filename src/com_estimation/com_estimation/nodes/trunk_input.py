@@ -13,10 +13,8 @@ from com_model.dynamics.link_frames import LinkFrames
 from com_model.legs import LEGS, find_foot
 from com_msgs.msg import GaitPhase
 from com_ros.conversions import NS_PER_S
-from com_ros.imu_input import ImuPairing, Paired
-from com_ros.input_watch import Latest
+from com_ros.inputs import ImuPairing, Latest, Paired, WrenchInputs
 from com_ros.joint_input import JointSample
-from com_ros.wrench_input import WrenchInputs
 
 LARGEST_SPREAD = 0.03  # s between parts of the joints; a leg moves by centimetres meanwhile
 _APART = (

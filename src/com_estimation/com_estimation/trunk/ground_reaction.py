@@ -94,24 +94,6 @@ class LegGeometry:
         return Contacts(points, columns.transpose(0, 2, 1))
 
 
-def inverse_transposes(jacobians: Array) -> tuple[Array, Array]:
-    """J^-T of Jacobians (k, 3, 3), and their condition numbers |J| |J^-1| in the Frobenius norm.
-
-    With columns a, b, c of J, those of J^-T are b x c, c x a, a x b over det J. The condition
-    number (k,) of a singular J is infinite.
-    """
-    a, b, c = jacobians[..., 0], jacobians[..., 1], jacobians[..., 2]
-    columns = np.stack((cross(b, c), cross(c, a), cross(a, b)), axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        inverse = columns / np.sum(a * columns[..., 0], axis=-1)[:, None, None]
-        condition = _norm(jacobians) * _norm(inverse)
-    return inverse, np.where(np.isnan(condition) & np.isfinite(_norm(jacobians)), np.inf, condition)
-
-
-def _norm(matrices: Array) -> Array:
-    return np.asarray(np.sqrt(np.sum(matrices * matrices, axis=(-2, -1))))
-
-
 def torque_forces(
     jacobians: Array,
     efforts: Array,
@@ -132,8 +114,9 @@ def torque_forces(
         efforts: (4, 3) N m, tau by leg.
         leg_torques: (4, 3) N m, what inverse dynamics asks of the joints without contacts, ID.
     """
-    inverse, condition = inverse_transposes(jacobians)
-    inverse = np.where((condition > LARGEST_CONDITION)[:, None, None], np.nan, inverse)
+    condition = np.linalg.cond(jacobians, "fro")  # |J| |J^-1|
+    regular, inverse = condition <= LARGEST_CONDITION, np.full(jacobians.shape, np.nan)
+    inverse[regular] = np.linalg.inv(jacobians[regular]).transpose(0, 2, 1)  # J^-T
     needed = -efforts if leg_torques is None else leg_torques - efforts
     variance = (RELATIVE_STD * efforts) ** 2 + TORQUE_STD**2
     covariance = np.einsum("lij,lj,lkj->lik", inverse, variance, inverse)
@@ -205,7 +188,7 @@ class ReactionSource:
         if self._method == INVERSE_DYNAMICS:
             state = motion.q, motion.qd, motion.qdd
             root = motion.omega, motion.omega_dot, motion.specific_force
-            needed = self._dynamics.inverse_dynamics(*state, *root)[1][joints]
+            needed = self._dynamics.inverse_dynamics(state, root)[1][joints]
         efforts = motion.efforts[joints]
         found = torque_forces(contacts.jacobians, efforts, needed, self._names)
         return found, contacts.points

@@ -6,12 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from com_estimation.trunk.ground_reaction import (
-    LegGeometry,
-    inverse_transposes,
-    sensor_forces,
-    torque_forces,
-)
+from com_estimation.trunk.ground_reaction import LegGeometry, sensor_forces, torque_forces
 from com_model import RobotModel, quadruped_legs
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -131,13 +126,6 @@ def test_with_the_legs_dynamics_the_force_on_a_foot_of_heavy_legs_is_exact(
     assert found.method == "inverse_dynamics"
     light = torque_forces(contacts.jacobians, efforts)
     assert np.abs(light.forces - forces).max() > 10.0  # what massless legs miss
-
-
-def test_inverse_transposes_are_numpys(rng):
-    J = rng.normal(size=(4, 3, 3))
-    inverse, condition = inverse_transposes(J)
-    np.testing.assert_allclose(inverse, np.linalg.inv(J).transpose(0, 2, 1), rtol=1e-9)
-    np.testing.assert_allclose(condition, np.linalg.cond(J, "fro"), rtol=1e-9)
 
 
 def test_deviations_are_those_of_a_sample(geometry, rng):

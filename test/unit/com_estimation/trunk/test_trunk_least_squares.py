@@ -31,14 +31,14 @@ def test_the_rows_are_what_the_trunk_adds_to_inverse_dynamics(heavy_quadruped):
     model, _ = heavy_quadruped
     model = true_model(model)
     rng = np.random.default_rng(3)
-    dynamics, b = Dynamics(model), model.bodies
+    b = model.bodies
     inertia = [b.inertia[0][place] for place in INERTIA_ORDER]
     theta = np.array([b.mass[0], *b.first_moment[0], *inertia])
     for _ in range(5):
         motion = [rng.normal(size=model.n_joints) for _ in range(3)]
-        omega, omega_dot, felt = rng.normal(size=(3, 3)) * 3.0
-        whole = dynamics.inverse_dynamics(*motion, omega, omega_dot, felt)[0]
-        legs = dynamics.inverse_dynamics(*motion, omega, omega_dot, felt, trunk=False)[0]
+        omega, omega_dot, felt = root = rng.normal(size=(3, 3)) * 3.0
+        whole = Dynamics(model).inverse_dynamics(motion, root)[0]
+        legs = Dynamics(model, trunk=False).inverse_dynamics(motion, root)[0]
         np.testing.assert_allclose(
             trunk_rows(felt, omega, omega_dot) @ theta, whole - legs, atol=1e-9
         )
@@ -76,7 +76,7 @@ def samples(robot, seconds, sway):
         omega_dot = -axis * sway * w * w * np.sin(w * time)
         felt = GRAVITY * R[2]
         contacts = geometry.contacts(q, R[2])
-        wrench, tau = dynamics.inverse_dynamics(q, still, still, omega, omega_dot, felt)
+        wrench, tau = dynamics.inverse_dynamics((q, still, still), (omega, omega_dot, felt))
         A = np.vstack([np.hstack([np.eye(3)] * 4),
                        np.hstack([np.cross(np.eye(3), p) for p in contacts.points])])  # fmt: skip
         forces = (np.linalg.pinv(A) @ wrench).reshape(4, 3)

@@ -33,15 +33,14 @@ from com_estimation.trunk.floating_base.filter_types import (
 from com_estimation.trunk.floating_base.options import FloatingBaseOptions
 from com_estimation.trunk.floating_base.payload import QUIET, PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.step import EXCITED, step
-from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, GroundReaction
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import imu_link
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.inverse_dynamics import robot_of
 from com_model.dynamics.kinematics import body_poses
+from com_model.dynamics.tree_kernels import tree_of
 from com_model.exceptions import ConfigError
 from com_model.legs import JOINTS, Leg, quadruped_legs
 
@@ -148,7 +147,7 @@ class FloatingBaseEstimator:
         walk[STATE.moment] = self.options.drift * trunk_mass * self.hip_distance
         self._common_gain = self.options.priors.torque_gain / np.sqrt(len(self.legs) * JOINTS)
         self._model = FilterModel(
-            bodies=robot_of(bodies, root=False),
+            bodies=tree_of(bodies, root=False),
             armature=config.servo.armature(model.joint_names),
             leg_bodies=np.array([bodies.path_to(leg.body) for leg in self.legs]),
             leg_joints=np.array([leg.joints for leg in self.legs]),
@@ -336,15 +335,9 @@ class FloatingBaseEstimator:
         return self._latest
 
     @property
-    def latest_forces(self) -> GroundReaction:
+    def latest_forces(self) -> FootForces:
         """Forces of the ground on the feet at the last update, by whole-leg inverse dynamics."""
-        forces = self._memory.forces
-        return GroundReaction(
-            forces=forces.force.copy(),
-            std=forces.std.copy(),
-            contact=~forces.swings,
-            method=INVERSE_DYNAMICS,
-        )
+        return FootForces(*(values.copy() for values in self._memory.forces))
 
     def _possible(self) -> bool:
         """Whether a trunk may have that mass, and its CoM be there."""

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model.arrays import Array, Flags, Indices
-from com_model.dynamics.inverse_dynamics import Links, Robot
+from com_model.dynamics.inverse_dynamics import Links
+from com_model.dynamics.tree_kernels import Tree
 from com_model.legs import JOINTS, LEGS
 
 
@@ -85,7 +86,7 @@ class SignalSample(NamedTuple):
 class FilterModel(NamedTuple):
     """The robot, as the filter uses it."""
 
-    bodies: Robot  # without the root's masses
+    bodies: Tree  # without the root's masses
     armature: Array  # (n,) kg m^2, reflected inertia of the drives
     leg_bodies: Indices  # (4, 3) bodies of each leg's joints, from the hip on
     leg_joints: Indices  # (4, 3) their indices in q

@@ -207,17 +207,14 @@ def _add_torque_columns(
         columns[VISCOUS + state] = motion.qd[q]
         columns[ROTOR + state] = motion.qdd[q]
         for c in range(GAIN + state, ZERO, LEG_JOINTS):
-            for i in range(6):
-                H[i, c] = -A[i, j] * columns[c]
+            H[:, c] = -A[:, j] * columns[c]
         std = averaging * (settings.torque_floor + settings.torque_relative * abs(tau))
         # The friction of a stationary joint may act either way.
         stuck = STICKING * abs(x[COULOMB + state]) * (1.0 - abs(direction))
         own = settings.swing_relative * abs(rows.torque[q] + rotor)
         rows.joint_std[leg, j] = math.hypot(std, stuck) if known else settings.torque_unknown
         rows.swing_std[leg, j] = SWING_FACTOR * math.hypot(math.hypot(std, stuck), own)
-        for i in range(6):
-            for k in range(6):
-                noise[i, k] += A[i, j] * A[k, j] * rows.joint_std[leg, j] ** 2
+        noise += np.outer(A[:, j], A[:, j]) * rows.joint_std[leg, j] ** 2
     if not rows.regular[leg]:  # any force at its foot
         p, blind = rows.legs.point[leg], np.zeros((6, 3))
         for j in range(3):
@@ -254,19 +251,11 @@ def _add_link_columns(leg: int, model: FilterModel, rows: Rows) -> None:
 @njit
 def _set_force(leg: int, x: Array, rows: Rows, forces: FootForces) -> None:
     """Force of the ground on a foot, by the torques as the estimate has them."""
-    A, corrected = rows.legs.A[leg], np.empty(3)
-    for j in range(3):
-        corrected[j] = rows.legs.residual[leg, j]
-        for c in range(TRUNK_STATES, STATES):
-            corrected[j] -= rows.joint_rows[leg, j, c] * x[c]
-    for i in range(3):
-        force, variance = 0.0, 0.0
-        for j in range(3):
-            force -= A[i, j] * corrected[j]
-            variance += (A[i, j] * rows.joint_std[leg, j]) ** 2
-        forces.point[leg, i] = rows.legs.point[leg, i]
-        forces.force[leg, i] = force if rows.known[leg] else math.nan
-        forces.std[leg, i] = math.sqrt(variance) if rows.known[leg] else math.nan
+    forces.point[leg], forces.force[leg], forces.std[leg] = rows.legs.point[leg], math.nan, math.nan
+    if rows.known[leg]:
+        A, errors = rows.legs.A[leg, :3], rows.joint_rows[leg, :, TRUNK_STATES:] * x[TRUNK_STATES:]
+        forces.force[leg] = -(A * (rows.legs.residual[leg] - errors.sum(axis=1))).sum(axis=1)
+        forces.std[leg] = np.sqrt(((A * rows.joint_std[leg]) ** 2).sum(axis=1))
 
 
 @njit
@@ -308,8 +297,7 @@ def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows
             column = cross(links.axis[own], links.moment[own])
             for c in range(3):
                 rows.joint_rows[leg, j, BIAS + c] = -column[c]
-                for i in range(6):
-                    H[i, BIAS + c] += rows.legs.A[leg, i, j] * column[c]
+                H[:, BIAS + c] += rows.legs.A[leg, :, j] * column[c]
             _set_arm_columns(motion, rows.joint_rows[leg, j])
     for i in range(6):
         _set_arm_columns(motion, H[i])
@@ -318,14 +306,9 @@ def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows
 @njit
 def _set_arm_columns(motion: FilteredMotion, row: Array) -> None:
     """Those of the bias times [dw]x + [w]x^2."""
-    w, dw = motion.omega, motion.omega_dot
-    square, along = w[0] ** 2 + w[1] ** 2 + w[2] ** 2, 0.0
-    for i in range(3):
-        along += row[BIAS + i] * w[i]
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        turn = row[BIAS + j] * dw[k] - row[BIAS + k] * dw[j]
-        row[ARM + i] = turn + along * w[i] - square * row[BIAS + i]
+    w, bias = motion.omega, row[BIAS : BIAS + 3]
+    row[ARM : ARM + 3] = dot(bias, w) * w - dot(w, w) * bias
+    add_cross(bias, motion.omega_dot, 1.0, row[ARM : ARM + 3])
 
 
 @njit

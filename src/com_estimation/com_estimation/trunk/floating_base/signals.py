@@ -107,8 +107,7 @@ def move_to_root(motion: FilteredMotion, p_imu: Array) -> None:
     """Takes the lever arm of the accelerometer out: a -= dw x p + w x (w x p); of its rate, too."""
     w, rates = motion.omega, motion.rates
     velocity, rise = cross(w, p_imu), cross(motion.omega_dot, p_imu)
-    for i in range(3):
-        motion.specific_force[i] -= rise[i]
+    add_cross(motion.omega_dot, p_imu, -1.0, motion.specific_force)
     add_cross(w, velocity, -1.0, motion.specific_force)
     add_cross(rates[1], p_imu, -1.0, rates[2])
     add_cross(motion.omega_dot, velocity, -1.0, rates[2])
@@ -121,7 +120,4 @@ def filtered_variances(a: float, force_noise: float, gyro_noise: float, dt: floa
 
     White noise of density s^2 T passes (a / (s + a))^3 with 3 a / 16, its derivative with a^3 / 16.
     """
-    result = np.empty(2)
-    result[0] = force_noise**2 * dt * 3.0 * a / 16.0
-    result[1] = gyro_noise**2 * dt * a**3 / 16.0
-    return result
+    return np.array([3.0 * a * force_noise**2, a**3 * gyro_noise**2]) * dt / 16.0

@@ -74,8 +74,7 @@ def step(
     if not 0.0 < gap <= LONGEST_GAP:
         start_channels(memory.channels, sample.signals, settings.settling)
         monitors.last_update = time
-        for leg in range(len(model.balls)):
-            monitors.swinging[leg] = monitors.standing[leg] = 0.0
+        monitors.swinging[:] = monitors.standing[:] = 0.0
         monitors.airborne = 0.0
         monitors.information[:] = 0.0
         monitors.weighted[:] = 0.0
@@ -118,9 +117,7 @@ def _complete_motion(
         move_to_root(motion, model.p_root_imu)
         if not with_attitude:  # only the side on which a small ball touches the ground
             a = motion.specific_force
-            length = math.sqrt(a[0] ** 2 + a[1] ** 2 + a[2] ** 2 + 1e-12)
-            for i in range(3):
-                motion.up[i] = a[i] / length
+            motion.up[:] = a / math.sqrt((a * a).sum() + 1e-12)
         monitors.without_accelerometer = 0.0
         return Outcome.UPDATED
     if not with_attitude:
@@ -158,13 +155,11 @@ def _end_window(up: Array, memory: FilterMemory, dt: float, settings: Settings) 
     By the height of the feet and not by forces: where the trunk tilts, feet touch the ground in
     their swing. Both diagonals have the same mean height on four feet, however the trunk is tilted.
     """
-    monitors, points, height = memory.monitors[0], memory.forces.point, 0.0
+    monitors, points, (first, second) = memory.monitors[0], memory.forces.point, PAIRS
     monitors.half_stride += dt
     monitors.window += dt
-    for i in range(3):
-        first = points[PAIRS[0][0], i] + points[PAIRS[0][1], i]
-        second = points[PAIRS[1][0], i] + points[PAIRS[1][1], i]
-        height += 0.5 * up[i] * (first - second)
+    above = points[first[0]] + points[first[1]] - points[second[0]] - points[second[1]]
+    height = 0.5 * (up * above).sum()
     ended = monitors.half_stride >= LONGEST_WINDOW
     if abs(height) > settings.lifted:
         airborne = 1.0 if height > 0.0 else 2.0
@@ -245,12 +240,8 @@ def _hold(
 @njit
 def _use_swing(leg: int, settings: Settings, base: Rows, held: Flags, x: Array, P: Array) -> None:
     """Updates the state by the joints of a leg in the air, which carry but the leg."""
-    H, residual = base.joint_rows[leg], np.empty(3)
+    H = base.joint_rows[leg]
+    residual = (base.legs.residual[leg] - (H * x).sum(axis=1)) / base.swing_std[leg]
     for j in range(3):
-        residual[j] = base.legs.residual[leg, j]
-        for c in range(STATES):
-            residual[j] -= H[j, c] * x[c]
-        residual[j] /= base.swing_std[leg, j]
-        for c in range(STATES):
-            H[j, c] /= base.swing_std[leg, j]
+        H[j] /= base.swing_std[leg, j]
     update_states(H, residual, 1.0, settings.gate, held, x, P)

@@ -31,11 +31,9 @@ def whiten(rows: Rows) -> None:
     for i in range(size):
         for k in range(i):
             residual[i] -= noise[i, k] * residual[k]
-            for c in range(H.shape[1]):
-                H[i, c] -= noise[i, k] * H[k, c]
+            H[i] -= noise[i, k] * H[k]
         residual[i] /= noise[i, i]
-        for c in range(H.shape[1]):
-            H[i, c] /= noise[i, i]
+        H[i] /= noise[i, i]
 
 
 @njit
@@ -58,27 +56,17 @@ def update_states(
                     W[r, c] += scale * P[i, c]
     for r in range(count):
         for k in range(r + 1):
-            total = 0.0
-            for c in range(STATES):
-                total += W[k, c] * H[r, c]
-            S[r, k] = total
+            S[r, k] = (W[k] * H[r]).sum()
     distance = _whitened(S, residual, noise, L, y)
     if distance > gate:
         _whitened(S, residual, noise * distance / gate, L, y)
     for r in range(count):  # L^-1 H P
         for k in range(r):
-            scale = L[r, k]
-            for c in range(STATES):
-                W[r, c] -= scale * W[k, c]
-        scale = 1.0 / L[r, r]
-        for c in range(STATES):
-            W[r, c] *= scale
-    free = W.copy()
+            W[r] -= L[r, k] * W[k]
+        W[r] /= L[r, r]
+    free = W * ~held
     for r in range(count):
-        for c in range(STATES):
-            if held[c]:
-                free[r, c] = 0.0
-            x[c] += free[r, c] * y[r]
+        x += free[r] * y[r]
     for i in range(STATES):
         own = free if held[i] else W
         for r in range(count):
@@ -117,15 +105,9 @@ def add_to_window(H: Array, residual: Array, x: Array, information: Array, weigh
         information: (3, 3) sum of h^T h.
         weighted: (3,) sum of h^T (residual + h x): what the filter has taken in counts.
     """
-    columns = (MASS, MOMENT, MOMENT + 1)
-    for row in range(len(residual)):
-        value = residual[row]
-        for c in columns:
-            value += H[row, c] * x[c]
-        for i in range(3):
-            weighted[i] += H[row, columns[i]] * value
-            for k in range(3):
-                information[i, k] += H[row, columns[i]] * H[row, columns[k]]
+    A = np.ascontiguousarray(H[:, MASS : MOMENT + 2])
+    information += A.T @ A
+    weighted += A.T @ (residual + A @ x[MASS : MOMENT + 2])
 
 
 @njit
@@ -146,29 +128,19 @@ def hold_unexcited(
         excitation: (2, TRUNK_STATES) averages: the columns' squares, and those of their noise.
         held: (STATES,) set where a state is held.
     """
-    H, noise = rows.H, rows.noise
-    N, unit, zero = np.empty((6, TRUNK_STATES)), np.zeros(3), np.zeros(3)
-    square, noise_square = np.zeros(TRUNK_STATES), np.zeros(TRUNK_STATES)
-    for c in range(TRUNK_STATES):
-        for i in range(6):
-            square[c] += H[i, c] ** 2
+    whitener, trunk = np.linalg.inv(np.tril(rows.noise)), slice(MOMENT, TRUNK_STATES)
+    N, zero = np.zeros((6, TRUNK_STATES)), np.zeros(3)
+    square = (rows.H[:, trunk] ** 2).sum(axis=0)
+    noise_square = np.zeros(TRUNK_STATES - MOMENT)
     for source in range(6):
-        for i in range(3):
-            unit[i] = 1.0 if i == source % 3 else 0.0
-        for i in range(6):
-            for c in range(TRUNK_STATES):
-                N[i, c] = 0.0
+        unit = np.zeros(3)
+        unit[source % 3] = 1.0
+        N[:] = 0.0
         if source < 3:
             set_trunk_columns(zero, zero, unit, N)
         else:
             set_trunk_columns(zero, unit, zero, N)
-        for c in range(MOMENT, TRUNK_STATES):
-            for i in range(6):
-                for k in range(i):
-                    N[i, c] -= noise[i, k] * N[k, c]
-                N[i, c] /= noise[i, i]
-                noise_square[c] += variances[source // 3] * N[i, c] ** 2
-    for c in range(MOMENT, TRUNK_STATES):
-        excitation[0, c] += weight * (square[c] - excitation[0, c])
-        excitation[1, c] += weight * (noise_square[c] - excitation[1, c])
-        held[c] |= excitation[0, c] < level * excitation[1, c]
+        noise_square += variances[source // 3] * ((whitener @ N)[:, trunk] ** 2).sum(axis=0)
+    excitation[0, trunk] += weight * (square - excitation[0, trunk])
+    excitation[1, trunk] += weight * (noise_square - excitation[1, trunk])
+    held[trunk] |= excitation[0, trunk] < level * excitation[1, trunk]

@@ -1,0 +1,150 @@
+"""Names what is wrong with a moving humanoid, from a recording of its joints, IMU and feet."""
+
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from com_bags import (
+    Bag,
+    BagError,
+    DecodedBlock,
+    SensorBlock,
+    SensorReader,
+    TopicRequest,
+    find_topics,
+)
+from com_bags.streams import Times
+from com_estimation.humanoid.estimator import HumanoidEstimator
+from com_estimation.humanoid.story import Sample, Story, follow, story_page
+from com_model import ComModelError, RobotConfig, RobotModel, load_robot
+from com_model.arrays import Array
+from com_model.commands import add_robot, command_parser
+from com_model.dynamics.link_frames import LinkFrames
+from com_model.exceptions import ConfigError
+from com_model.files import write_file
+from com_model.robot_config import ground_wrenches
+
+NS_PER_S = 1_000_000_000
+WAIT = 0.02  # s, that a reading may be from a joint state
+SLOWEST = 95.0  # Hz
+UNIT = 1e-3  # largest error of a quaternion's norm
+EPILOG = """\
+The same as the node humanoid_com_estimator, without ROS. The bag needs joint_states at 100 Hz or
+more, imu with orientation, and the wrench of each foot that the robot's configuration lists.
+
+  diagnose_bag walk --robot talos --output walk.html
+  diagnose_bag walk --robot robot.urdf --config robot.yaml --wrench l_sole=/ft/left
+
+It prints the verdict and what happened when. The page shows the probability of each culprit, and
+the centre of mass against the URDF's, over time.
+
+Exit status: 0 done, 2 wrong arguments, or the bag cannot be read.
+"""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status."""
+    parser = command_parser("diagnose_bag", __doc__, EPILOG)
+    add = parser.add_argument
+    add("bag", metavar="BAG", help="directory of a rosbag2 recording, or its .mcap or .db3 file")
+    add_robot(parser)
+    add("--output", type=Path, default=Path("diagnosis.html"), metavar="HTML", help="the page")
+    add("--joint-states", default="", metavar="TOPIC", help="default: joint_states")
+    add("--imu", default="", metavar="TOPIC", help="default: imu")
+    text = "of a foot's sensor, once for each foot; default: as the configuration says"
+    add("--wrench", action="append", default=[], metavar="FOOT=TOPIC", help=text)
+    options = parser.parse_args(words)
+    if not all("=" in each for each in options.wrench):
+        parser.error("--wrench: give FOOT=TOPIC")
+    try:
+        model, config = load_robot(options.robot, options.config)
+        wrenches = dict(each.split("=", 1) for each in options.wrench)
+        request = TopicRequest(options.joint_states, options.imu, wrenches)
+        story, notes = diagnose(options.bag, model, config, request)
+        page = story_page(story, f"{Path(options.bag).name}: {config.name}", notes)
+        write_file(options.output, page)
+    except (BagError, ComModelError, OSError) as error:
+        print(f"diagnose_bag: error: {error}", file=sys.stderr)
+        return 2
+    print(story.sentence)
+    print("\n".join(f"{time:8.2f} s  {text}" for time, text in story.lines))
+    print("\n".join([*(f"note: {note}" for note in notes), f"wrote {options.output}"]))
+    return 0
+
+
+def diagnose(
+    path: str | Path, model: RobotModel, config: RobotConfig, request: TopicRequest
+) -> tuple[Story, list[str]]:
+    """What the estimator says of a bag, and what may be wrong with the bag.
+
+    Raises BagError where it cannot be read or lacks a topic, ConfigError where the configuration
+    lacks feet, or the joint states come too seldom.
+    """
+    with Bag(path) as bag:
+        topics = find_topics(bag.topics(), config.feet, request, True, str(path))
+        imu = config.imu_link or model.root_link
+        reader = SensorReader(bag, model, config.feet, topics, imu)
+        blocks = reader.blocks()
+        first = next(blocks)
+        steps = np.diff(np.unique(first.joint_times))
+        rate = NS_PER_S / float(np.median(steps)) if len(steps) else 0.0
+        if rate < SLOWEST:
+            problem = f"{topics.joint_states} has {rate:.0f} Hz, expected {SLOWEST:g} Hz or more"
+            raise ConfigError(f"{problem}: record at the rate of the drivers", str(path))
+        estimator = HumanoidEstimator(model, config, rate)
+        link = LinkFrames(model, [imu])
+        story = follow(estimator, samples(chain([first], blocks), config, link, 1.0 / rate))
+        return story, reader.warnings()
+
+
+def samples(
+    blocks: Iterable[SensorBlock], config: RobotConfig, imu: LinkFrames, period: float
+) -> Iterator[Sample]:
+    """Joint states with the means of orientation and wrenches about their times."""
+    near, last = deque[SensorBlock](maxlen=3), 0
+    for block in chain(blocks, [None]):
+        middle = near[-1] if near else None
+        near.extend([block] if block is not None else [])
+        if middle is None:
+            continue
+        turns = [_orientations(b.imu) for b in near if b.imu is not None and b.imu.batches]
+        R_imu = _means(turns, middle.joint_times, period).reshape(-1, 3, 3)
+        feet = [
+            _means([b.wrenches[f] for b in near], middle.joint_times, period)
+            for f in range(len(config.feet))
+        ]
+        wrenches = ground_wrenches(np.stack(feet, axis=1), config.feet)
+        for k, time in enumerate(middle.joint_times.tolist()):
+            if time > last:
+                last, q = time, middle.Q[k]
+                yield time / NS_PER_S, q, R_imu[k] @ imu.poses(q)[0][0].T, wrenches[k]
+
+
+def _orientations(imu: DecodedBlock) -> tuple[Times, Array]:
+    """Times (N,) ns of messages, and R_world_imu (N, 9); NaN where it is not known."""
+    x = imu.values("orientation")
+    known = np.abs(np.linalg.norm(x, axis=1) - 1.0) < UNIT
+    known &= imu.values("orientation_covariance")[:, 0] != -1.0
+    found = np.full((len(x), 9), np.nan)
+    found[known] = Rotation.from_quat(x[known]).as_matrix().reshape(-1, 9)
+    return imu.times[imu.readable], found
+
+
+def _means(parts: Sequence[tuple[Times, Array]], at: Times, period: float) -> Array:
+    """Means (M, c) of the readings within half a sample, or their own period, of times, ns."""
+    empty = np.empty(0, dtype=np.int64), np.empty((0, 9))
+    times, values = (np.concatenate(part) for part in zip(*(parts or [empty]), strict=True))
+    known = np.isfinite(values).all(axis=1)
+    order = np.argsort(times[known], kind="stable")
+    times, values = times[known][order], values[known][order]
+    own = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    half = min(0.5 * max(period * NS_PER_S, own), WAIT * NS_PER_S) + 1.0
+    begin, end = np.searchsorted(times, at - half), np.searchsorted(times, at + half, "right")
+    sums = np.vstack((np.zeros(values.shape[1]), np.cumsum(values, axis=0)))
+    with np.errstate(invalid="ignore"):
+        return np.asarray((sums[end] - sums[begin]) / (end - begin)[:, None])

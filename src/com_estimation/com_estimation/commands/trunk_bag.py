@@ -1,0 +1,114 @@
+"""Estimates mass and CoM of a quadruped's trunk from a recording of its trot, as the node does."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from com_bags import Bag, BagError, SensorReader, TopicRequest, find_topics, read_walk
+from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
+from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, ForceMeter
+from com_estimation.trunk.input_checks import InputChecks
+from com_estimation.trunk.interface import Sample, Status, TrunkEstimate
+from com_estimation.trunk.pipeline import TrunkPipeline
+from com_model import ComModelError, RobotConfig, RobotModel, load_robot, quadruped_legs
+from com_model.arrays import Array
+from com_model.commands import add_robot, command_parser
+from com_model.files import write_file
+from com_model.geometry.rotations import minimal_rotation
+from com_model.html import element, number, page, svg, table
+from com_model.plotting import BLUE, INK, new_figure, style_axes
+from com_model.urdf.editing import correct_root_body, edit_inertials
+
+NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
+_EPILOG = """\
+With --output it writes trunk.html with plots and, where the estimate has converged at the end,
+corrected.urdf. Example:
+  trunk_bag trot_bag --robot scalf2 --output out
+
+Exit status: 0 converged at the end, 1 not, with the reason, 2 a file or an argument cannot be used.
+"""
+
+
+def estimates(path: str, model: RobotModel, config: RobotConfig) -> list[TrunkEstimate]:
+    """All estimates of a recording; BagError or ConfigError where bag or robot will not do."""
+    legs, bodies = quadruped_legs(model, config), model.bodies
+    estimator = FloatingBaseEstimator(model, config, FloatingBaseOptions())
+    meter = ForceMeter(model, config, legs, INVERSE_DYNAMICS)
+    pipeline = TrunkPipeline(estimator, InputChecks(model, legs), meter, float(bodies.mass[0]))
+    link = config.imu_link or model.root_link
+    with Bag(path) as bag:
+        topics = find_topics(bag.topics(), (), TopicRequest(), True, path)
+        reader = SensorReader(bag, model, (), topics, link)
+        log = read_walk(reader)
+        print(*(f"note: {note}\n" for note in reader.warnings()), sep="", end="")
+    R_imu_root = bodies.R_body_link[model.link_index(link)].T
+    unknown, level, found = np.full(model.n_joints, np.nan), np.full((3, 3), np.nan), []
+    for k, time in enumerate(log.time.tolist()):
+        if log.up is not None:
+            level = minimal_rotation(R_imu_root @ log.up[k], np.array([0.0, 0.0, 1.0]))
+        turning = log.angular_velocity[k], log.specific_force[k], level
+        sample = Sample(time, log.position[k], log.effort[k], unknown, *turning)
+        found += [estimate] if (estimate := pipeline.update(sample)) is not None else []
+    if not found:
+        raise BagError("no joint states with readings of the IMU near them", path)
+    return found
+
+
+def _values(estimate: TrunkEstimate) -> tuple[Array, Array]:
+    """CoM in mm and mass in kg, and their standard deviations (4,)."""
+    std = np.sqrt(np.diag(estimate.covariance))
+    return np.append(1e3 * estimate.com, estimate.mass), np.append(1e3 * std, estimate.mass_std)
+
+
+def _figure(found: Sequence[TrunkEstimate], urdf: Array) -> Figure:
+    """CoM and mass over time with three standard deviations; the URDF's dashed."""
+    time, figure = [e.time for e in found], new_figure((9.0, 8.0), "The trunk, by its trot")
+    values, std = np.array([_values(e) for e in found]).transpose(1, 2, 0)
+    for k, axes in enumerate(figure.subplots(4, sharex=True)):
+        style_axes(axes)
+        y, band = values[k], 3.0 * std[k]
+        axes.fill_between(time, y - band, y + band, color=BLUE, alpha=0.2, lw=0)
+        axes.plot(time, y, color=BLUE, lw=1.0)
+        axes.axhline(urdf[k], color=INK, ls="--", lw=0.8)
+        axes.set_ylabel(NAMES[k])
+        if np.isfinite(reach := 2.0 * band[-1] + 1.2 * abs(values[k, -1] - urdf[k])):
+            axes.set_ylim(values[k, -1] - reach, values[k, -1] + reach)
+    axes.set_xlabel("time (s)")
+    return figure
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status, see the help."""
+    parser = command_parser("trunk_bag", __doc__, _EPILOG)
+    parser.add_argument("bag", help="a rosbag2 recording with joint_states (effort) and imu")
+    add_robot(parser)
+    parser.add_argument("--output", type=Path, help="folder for page and URDF")
+    parser.add_argument("--force", action="store_true", help="replace files that are there")
+    options = parser.parse_args(argv)
+    try:
+        model, config = load_robot(options.robot, options.config)
+        found = estimates(options.bag, model, config)
+        last, mass = found[-1], model.bodies.mass[0]
+        urdf = np.append(1e3 * model.bodies.first_moment[0] / mass, mass)
+        rows = list(zip(NAMES, *(map(number, v) for v in (*_values(last), urdf)), strict=True))
+        notes = [f"{last.status.name} after {last.time:.1f} s", last.reason, last.limited_by]
+        notes, head = [n for n in notes if n], ("", "estimate", "std", "URDF")
+        lines = ("".join(f"{cell:>12}" for cell in row) for row in (head, *rows))
+        print("\n".join([*lines, *notes]))
+        if options.output is not None:
+            picture, words = svg(_figure(found, urdf)), [element("p", n) for n in notes]
+            text = page("Trunk", element("h1", model.name), *words, table(head, rows), picture)
+            files = {"trunk.html": text}
+            if last.status is Status.CONVERGED:
+                change = correct_root_body(model, last.mass, last.com)
+                files["corrected.urdf"] = edit_inertials(model.xml, change)
+            options.output.mkdir(parents=True, exist_ok=True)
+            for name, text in files.items():
+                print(f"wrote {write_file(options.output / name, text, options.force)}")
+    except (ComModelError, BagError, OSError) as error:
+        print(f"trunk_bag: {error}", file=sys.stderr)
+        return 2
+    return 0 if last.status is Status.CONVERGED else 1

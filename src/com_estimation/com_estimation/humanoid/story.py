@@ -1,0 +1,142 @@
+"""What the estimator says of a whole recording: what was named when, and a page about it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from com_estimation.humanoid.diagnosis import UNDECIDED, EventKind, Finding
+from com_estimation.humanoid.estimator import HumanoidEstimator, Mode
+from com_estimation.humanoid.layout import Kind, Layout
+from com_model import html, plotting
+from com_model.arrays import Array
+
+Sample = tuple[float, Array, Array, Array]  # time s, q (n,), R_world_root (3, 3), wrenches (f, 6)
+PICTURE = (9.6, 7.2)  # inches
+SIX = ("N",) * 3 + ("N m",) * 3
+UNITS = {
+    Kind.TRUNK_COM: ("kg m",) * 3, Kind.WRENCH_ZERO: SIX, Kind.IMU_TILT: ("rad",) * 2,
+    Kind.ENCODER_ZERO: ("rad",) * 2, Kind.PAYLOAD: ("kg",) + ("kg m",) * 3, Kind.PULL: SIX,
+}  # fmt: skip
+
+
+@dataclass
+class Story:
+    """What became of a recording; times in s from its first sample."""
+
+    layout: Layout
+    first: float = np.nan  # s
+    lines: list[tuple[float, str]] = field(default_factory=list)  # what happened
+    times: list[float] = field(default_factory=list)  # of verdicts
+    probability: list[Array] = field(default_factory=list)  # (culprits,) at each
+    correction: list[Array] = field(default_factory=list)  # (3,) m, of the model's CoM, root axes
+    std: list[Array] = field(default_factory=list)  # (3,) m
+    com: Array = field(default_factory=lambda: np.full(3, np.nan))  # m, corrected, at the end
+    verdict: str = "no data"
+    named: tuple[Finding, ...] = ()  # at the end
+
+    @property
+    def sentence(self) -> str:
+        """The verdict."""
+        pushes = sum(text.startswith("push") for _, text in self.lines)
+        also = f", after {pushes} push{'es' * (pushes > 1)}" if pushes else ""
+        text = self.verdict[:1].upper() + self.verdict[1:] + also
+        if not self.times or not np.isfinite(self.std[-1]).all():
+            return f"{text}. The centre of mass is not known."
+        off = 1e3 * float(np.linalg.norm(self.correction[-1]))
+        return f"{text}. The centre of mass is {off:.1f} mm from where the URDF has it."
+
+
+def follow(estimator: HumanoidEstimator, samples: Iterable[Sample]) -> Story:
+    """Runs an estimator over a recording."""
+    story, diagnosis = Story(estimator.layout), estimator.diagnosis
+    names = [culprit.name for culprit in story.layout.culprits]
+    mode, reason, warned, named, seen = Mode.UNKNOWN, "", False, set[int](), -np.inf
+    for sample in samples:
+        out = estimator.update(*sample)
+        story.first = sample[0] if np.isnan(story.first) else story.first
+        if out is None:
+            continue
+        now = out.time - story.first
+        story.com = out.com
+        if out.fall_warning and not warned:
+            story.lines.append((now, f"fall warning, margin {1e3 * out.margin:.0f} mm"))
+        if out.reason != reason and Mode.FROZEN in (mode, out.mode):
+            text = f"estimates frozen: {out.reason}" if out.reason else "estimates go on"
+            story.lines.append((now, text))
+        mode, reason, warned = out.mode, out.reason, out.fall_warning
+        if not estimator.process():
+            continue
+        verdict = diagnosis.verdict
+        for event in [e for e in diagnosis.events if e.decided > seen]:
+            seen = event.decided
+            text = f"something has changed, seen after {event.seen - event.start:.2f} s"
+            if event.kind is EventKind.PUSH:
+                x, y, z = event.impulse
+                text = (
+                    f"push for {event.duration:.2f} s, impulse x {x:.1f}, y {y:.1f}, z {z:.1f} N s"
+                )
+            story.lines.append((event.start - story.first, text))
+        story.named = tuple(f for f in verdict.findings if f.named)
+        found = {f.culprit for f in story.named}
+        for i in sorted(found ^ named):
+            story.lines.append((now, f"{'named' if i in found else 'withdrawn'}: {names[i]}"))
+        named, story.verdict = found, verdict.text
+        story.times.append(now)
+        story.probability.append(np.zeros(len(names)))
+        for finding in verdict.findings:
+            story.probability[-1][finding.culprit] = finding.probability
+        fresh = estimator.estimate(out.time)
+        story.correction.append(fresh.correction)
+        story.std.append(np.sqrt(np.diag(fresh.covariance)))
+    story.lines.sort(key=lambda line: line[0])
+    return story
+
+
+def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
+    """The page: verdict, what happened when, probabilities and CoM over time."""
+    culprits = []
+    for finding in story.named:
+        culprit, begin = story.layout.culprits[finding.culprit], finding.onset - story.first
+        values = zip(finding.parameters, UNITS[culprit.kind], strict=False)
+        since = f"{begin:.1f} s" if np.isfinite(begin) else "the start"
+        culprits.append((culprit.name, since, ", ".join(f"{v:.3g} {unit}" for v, unit in values)))
+    lines = [(f"{time:.2f}", text) for time, text in story.lines]
+    parts = [
+        html.element("h1", title),
+        html.element("p", story.sentence),
+        html.element("h2", "What happened"),
+        html.table(("time, s", "what"), lines, words=1),
+        html.element("h2", "What is wrong at the end"),
+        html.table(("culprit", "since", "how much"), culprits, words=2),
+        html.element("h2", "Over time"),
+        html.svg(_figure(story, title)),
+        html.bullets(notes, css="warning"),
+    ]
+    return html.page(title, *parts)
+
+
+def _figure(story: Story, title: str) -> plotting.Figure:
+    figure = plotting.new_figure(PICTURE, title)
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    times, rows = np.array(story.times), np.array(story.probability)
+    for i, culprit in enumerate(story.layout.culprits):
+        if len(rows) and rows[:, i].max() > UNDECIDED:
+            upper.step(times, rows[:, i], where="post", lw=1.4, label=culprit.name)
+    upper.set_ylabel("probability", color=plotting.INK)
+    upper.set_ylim(-0.03, 1.4)
+    if len(times):
+        correction, std = 1e3 * np.array(story.correction), 1e3 * np.array(story.std)
+        for k, (axis, color) in enumerate(zip("xyz", plotting.AXIS_COLORS, strict=True)):
+            mean, off = correction[:, k], 2.0 * std[:, k]
+            lower.fill_between(times, mean - off, mean + off, color=color, alpha=0.15, lw=0)
+            lower.plot(times, mean, color=color, lw=1.4, label=axis)
+    lower.set_ylabel("CoM minus the URDF's, 2 σ (mm)", color=plotting.INK)
+    lower.set_xlabel("time (s)", color=plotting.INK)
+    for axes in (upper, lower):
+        plotting.style_axes(axes)
+        if axes.get_legend_handles_labels()[0]:
+            plotting.add_legend(axes, 3)
+        for time, _ in story.lines:
+            axes.axvline(time, color=plotting.FAINT, lw=0.8, ls=":", zorder=1)
+    return figure

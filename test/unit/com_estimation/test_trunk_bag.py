@@ -1,0 +1,57 @@
+"""trunk_bag on a recording of a simulated trot whose trunk is not as in the URDF; broken bags."""
+
+import numpy as np
+import pytest
+
+from com_control.trot.parameters import GaitParameters
+from com_control.trot.trot import TrotGait
+from com_estimation.commands import trunk_bag
+from com_model import RobotModel, load_robot
+from com_simulation.physics.bag_writer import BagWriter
+from com_simulation.physics.sensors import TROT_NOISE
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.world_builder import build_world
+
+OFFSET = np.array([-0.03, 0.04, 0.0])  # m
+RATE = 500.0
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory):
+    model, config = load_robot("scalf2")
+    exact = {"integrator": "euler", "step": 2.5e-4}  # readings obey Newton
+    world = build_world(model, config, trunk_com_offset=OFFSET, **exact)
+    simulation = Simulation(world, 1.0 / RATE, TROT_NOISE, seed=1)
+    gait = TrotGait(model, config, GaitParameters(swing_compensation=False))
+    path = tmp_path_factory.mktemp("trot") / "bag"
+    with BagWriter(path, world, TROT_NOISE, 1_700_000_000_000_000_000) as writer:
+        for k in range(round(7.0 * RATE)):
+            reading = simulation.advance()
+            writer.write(reading)
+            target = gait.step(reading.time + 1.0 / RATE - 1.0 if k > RATE else -1.0)
+            simulation.lead(target.position, target.velocity)
+    return path
+
+
+def test_the_trunk_of_a_recorded_trot_is_found(bag, tmp_path, capsys):
+    status = trunk_bag.main([str(bag), "--robot", "scalf2", "--output", str(tmp_path)])
+    out = capsys.readouterr().out
+    assert status == 0, out
+    assert "CONVERGED" in out
+    before, after = load_robot("scalf2")[0], RobotModel.from_file(tmp_path / "corrected.urdf")
+    shift = after.bodies.first_moment[0] / after.bodies.mass[0]
+    shift = shift - before.bodies.first_moment[0] / before.bodies.mass[0]
+    np.testing.assert_allclose(shift[:2], OFFSET[:2], atol=0.006)
+    page = (tmp_path / "trunk.html").read_text()
+    assert "<svg" in page
+    assert "mass (kg)" in page
+    again = trunk_bag.main([str(bag), "--robot", "scalf2", "--output", str(tmp_path)])
+    assert again == 2  # files are there already
+    assert "trunk.html" in capsys.readouterr().err
+
+
+def test_other_robots_and_wrong_paths_are_refused(bag, tmp_path, capsys):
+    assert trunk_bag.main([str(bag), "--robot", "hoap2"]) == 2
+    assert "trunk_bag: " in capsys.readouterr().err
+    assert trunk_bag.main([str(tmp_path / "none"), "--robot", "scalf2"]) == 2
+    assert "none" in capsys.readouterr().err
