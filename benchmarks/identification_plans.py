@@ -61,7 +61,7 @@ class Informer:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario, self.statics = scenario, Statics(scenario.model)
-        self.factor = scenario.priors.factor[:, scenario.priors.used]
+        self.factor = scenario.priors.factor
         self._builder = ObservationModel(scenario.model, scenario.feet, NOISE)
         self._zero = np.zeros(self._builder.errors.count)
         parameters = scenario.priors.parameters

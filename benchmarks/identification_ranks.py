@@ -58,7 +58,7 @@ def level_ranks() -> dict[str, int]:
     """Ranks of the known CoM, projected or with its height, joints free or on both feet."""
     scenario = hoap2()
     statics, sole = Statics(scenario.model), scenario.model.link_index(scenario.feet[0].frame)
-    factor = scenario.priors.factor[:, scenario.priors.used]
+    factor = scenario.priors.factor
     return {
         f"{name}_{axes}": com_rank(statics, Q, sole, axes == "xyz", factor)
         for name, Q in (("free", _free()), ("double", _double(kept=False)))
@@ -90,7 +90,7 @@ def torque_ranks(console: Console) -> dict[str, dict[str, int]]:
 def _report(Q: Array, torques: bool) -> Identifiability:
     scenario = hoap2()
     statics = Statics(scenario.model)
-    factor = scenario.priors.factor[:, scenario.priors.used]
+    factor = scenario.priors.factor
     poses = statics.poses(Q)
     R, _ = statics.link_frames(poses, [scenario.model.link_index(scenario.feet[0].frame)])
     up = R[:, 0, :, 2]

@@ -117,7 +117,7 @@ def predict_torques(
     chosen, torques = range(50, len(clean.time) - 50, every), []
     for k in chosen:
         q = clean.position[k]
-        tau = dynamics.inverse_dynamics(q, velocity[k], rise[k], w[k], turn[k], force[k])[1]
+        tau = dynamics.inverse_dynamics((q, velocity[k], rise[k]), (w[k], turn[k], force[k]))[1]
         tau -= contact_torques(robot, model, q, walk.forces[k], clean.up[k])
         torques.append(tau + coulomb * np.tanh(velocity[k] / 0.02) + viscous * velocity[k])
     return np.array(torques)

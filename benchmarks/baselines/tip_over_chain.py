@@ -203,7 +203,7 @@ class PseudoInverse:
                 f"the CoM of {self.body} would have to move by {self.com_shift:.2f} m to explain it"
             )
         if reasons:
-            raise RefusedFitError(tuple(reasons))
+            raise RefusedFitError(*reasons)
 
 
 def pseudo_inverse(simulation: QuasiStatic, angles: ArrayLike) -> PseudoInverse:

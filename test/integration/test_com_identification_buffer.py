@@ -6,7 +6,7 @@ from geometry_msgs.msg import Quaternion, Vector3, WrenchStamped
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
 
-from com_identification.nodes.sensor_buffer import SensorBuffer
+from com_identification.nodes.identification_session import SensorBuffer
 from com_model.dynamics.link_frames import LinkFrames
 from com_ros.conversions import numpy_to_quaternion, numpy_to_wrench
 from com_ros.joint_input import JointInput

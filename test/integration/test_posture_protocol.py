@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from std_msgs.msg import String
 
+from com_identification.exceptions import ProtocolError
 from com_identification.nodes.posture_protocol import PostureProtocol
 from com_model import ConfigError
 from com_msgs.srv import TipAngles
@@ -86,7 +87,7 @@ def test_files_that_cannot_be_used(world, tmp_path):
         world.start(PostureProtocol, robot_config=FILES["robot_config"])
     empty = tmp_path / "empty.yaml"
     empty.write_text("robot: hoap2\n")
-    with pytest.raises(ParameterError, match="there are no moves"):
+    with pytest.raises(ProtocolError, match="there are no moves"):
         world.start(PostureProtocol, robot_config=FILES["robot_config"], protocol=str(empty))
     with pytest.raises(ConfigError, match=r"none.yaml: does not exist"):
         world.start(PostureProtocol, robot_config=FILES["robot_config"], protocol="none.yaml")

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from com_identification.exceptions import IdentificationError, PostureError
     from com_identification.feet.feet_reading import (
         FeetReading,
+        ModelCheck,
         TotalCom,
         identify_total,
         read_feet,
     )
-    from com_identification.feet.model_check import ModelCheck
     from com_identification.feet.wrench_check import diagnose
     from com_identification.planning.planner import PosturePlanner
     from com_identification.regression.identify import Identification, identify
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         SensorNoise,
         SensorPriors,
     )
-    from com_identification.tip_over.protocol import Protocol
-    from com_identification.tip_over.quasi_static import QuasiStatic
+    from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

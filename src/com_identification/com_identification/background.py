@@ -34,7 +34,7 @@ _BEGUN = 0.05  # fraction of the time from which the time that is left is estima
 
 Task = Callable[[Progress], Any]
 """A computation, which is sent to the other process, and its result back; it may raise
-IdentificationError or ComModelError."""
+ComModelError."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def work(descriptor: int) -> None:
 
     try:
         outcome = Outcome(task(report))
-    except (IdentificationError, ComModelError) as error:
+    except ComModelError as error:
         outcome = Outcome(problem=str(error))
     except Exception as error:
         outcome = Outcome(problem=f"a bug: {error!r}", trace=traceback.format_exc())

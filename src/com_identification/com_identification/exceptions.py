@@ -1,15 +1,10 @@
 """Errors of the identification: what was got, what was expected, what to do about it."""
 
-from collections.abc import Sequence
-
-from com_model.text import shorten
+from com_model.exceptions import ComModelError
 
 
-class IdentificationError(Exception):
-    """Root of all errors that the identification raises on purpose; long messages are shortened."""
-
-    def __init__(self, message: str = "") -> None:
-        super().__init__(shorten(message))
+class IdentificationError(ComModelError):
+    """Root of all errors that the identification raises on purpose."""
 
 
 class PostureError(IdentificationError):
@@ -24,9 +19,9 @@ class PostureError(IdentificationError):
 class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault)
     """No posture can be taken now; `reasons` has a sentence for each, and how to fix it."""
 
-    def __init__(self, reasons: Sequence[str]) -> None:
+    def __init__(self, *reasons: str) -> None:
         super().__init__(" ".join(reasons))
-        self.reasons = tuple(reasons)
+        self.reasons = reasons
 
 
 class WalkError(IdentificationError):
@@ -48,7 +43,7 @@ class ProtocolError(IdentificationError):
 class RefusedFitError(ProtocolError):
     """A fit that explains the data by what no robot can be; `reasons` has one sentence each."""
 
-    def __init__(self, reasons: tuple[str, ...]) -> None:
+    def __init__(self, *reasons: str) -> None:
         super().__init__("the fit is refused: " + "; ".join(reasons))
         self.reasons = reasons
 

@@ -124,9 +124,11 @@ class LinkPrior:
     mass_std_fraction says otherwise.
     """
 
-    com_std: float | None = None  # m, of its centre of mass; 0: known
-    mass_std_fraction: float | None = None  # standard deviation of its mass over the mass; 0: known
-    mass: float | None = None  # kg, of the body, where it was weighed
+    com_std: float | None = parameter(None, "m, of its centre of mass; 0: known", NOT_NEGATIVE)
+    mass_std_fraction: float | None = parameter(
+        None, "Standard deviation of its mass over the mass; 0: known", NOT_NEGATIVE
+    )
+    mass: float | None = parameter(None, "kg, of the body, where it was weighed", (1e-9, 1e9))
 
 
 @dataclass(frozen=True)
@@ -287,7 +289,7 @@ class IdentificationSettings:
         top = Section(data, source)
         links = top.section("links")
         found = cls(
-            links={name: _read_link(links.section(name)) for name in links.entries()},
+            links={name: _read_part(links.section(name), LinkPrior) for name in links.entries()},
             **{name: _read_part(top.section(name), kind) for name, kind in _PARTS.items()},
         )
         top.finish()
@@ -338,16 +340,6 @@ def _value(section: Section, item: Any, default: Any) -> Any:
         return section.text(item.name, default, item.metadata["choices"])
     if isinstance(default, int):
         return section.whole(item.name, default)
-    if isinstance(default, float):
+    if default is None or isinstance(default, float):
         return section.number(item.name, default, item.metadata["bounds"][0])
     return tuple(tuple(row) for row in section.indices(item.name))
-
-
-def _read_link(section: Section) -> LinkPrior:
-    link = LinkPrior(
-        com_std=section.number("com_std", None, least=0.0),
-        mass_std_fraction=section.number("mass_std_fraction", None, least=0.0),
-        mass=section.number("mass", None, least=1e-9),
-    )
-    section.finish()
-    return link

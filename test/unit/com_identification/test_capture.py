@@ -8,7 +8,7 @@ import pytest
 from posture_recording import NOISE, START, S, recorder_of, spans
 
 from com_identification.capture.recorder import CaptureStatus
-from com_identification.capture.slices import Mark
+from com_identification.capture.streams import Mark
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.settings import CaptureOptions, SensorNoise
 from com_identification.store.results import corrected_inertials

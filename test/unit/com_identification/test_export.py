@@ -35,7 +35,7 @@ def found(hoap2, perturbed, random_q):
 
 
 def export(hoap2, found, tmp_path, name="robot", **keys):
-    return export_urdf(hoap2[0].xml, hoap2[0], found, tmp_path, name, **keys)
+    return export_urdf(hoap2[0], found, tmp_path, name, **keys)
 
 
 def test_what_the_data_tell_is_written_and_nothing_else(hoap2, found, tmp_path):

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from com_identification.planning.collision import SelfCollision
+from com_identification.planning.feasible import SelfCollision
 from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.statics import Statics
 from com_identification.settings import IdentificationSettings, PlanOptions

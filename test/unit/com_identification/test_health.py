@@ -164,8 +164,8 @@ class TestChanges:
         y = robots.moved(x, 1, [0.05, 0.0, 0.0])
         records = [robots.record(v, i, L) for i, v in enumerate((x, x, y, y))]
         steps = history(records)
-        assert [bool(s.comparison.changes) for s in steps] == [False, True, False]
-        assert [s.reference for s in steps] == [records[0], records[0], records[2]]
+        assert [bool(s.changes) for s in steps] == [False, True, False]
+        assert [s.old for s in steps] == [records[0], records[0], records[2]]
 
     def test_a_slow_drift_is_found_though_sensors_change_each_time(self, robots):
         x, L = robots.truth(), robots.data(0)
@@ -175,8 +175,8 @@ class TestChanges:
             moved = robots.moved(x, 1, [0.0015 * i, 0.0, 0.0])
             records.append(robots.record(moved, i, L, sensors=zero))
         steps = history(records)
-        assert all(s.comparison.changes for s in steps)  # the sensor's zero
-        changed = [c.name for s in steps for c in s.comparison.changes if c.what == "com"]
+        assert all(s.changes for s in steps)  # the sensor's zero
+        changed = [c.name for s in steps for c in s.changes if c.what == "com"]
         assert MODEL.bodies.names[1] in changed
         pairs = itertools.pairwise(records)
         assert not [c for a, b in pairs for c in compare(a, b).changes if c.what == "com"]

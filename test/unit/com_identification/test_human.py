@@ -6,8 +6,14 @@ import yaml
 
 from com_bags import TableError
 from com_identification.commands.human import main
-from com_identification.human import SEGMENTS, STATURE, MarkerFit, human_urdf
-from com_identification.human_trial import read_c3d, trial_postures
+from com_identification.human import (
+    SEGMENTS,
+    STATURE,
+    MarkerFit,
+    human_urdf,
+    read_c3d,
+    trial_postures,
+)
 from com_identification.store.results import corrected_inertials
 from com_model import RobotModel, Sesc
 from com_model.arrays import Array

@@ -20,7 +20,7 @@ def statics(hoap2):
 @pytest.fixture(scope="module")
 def factor(hoap2):
     priors = urdf_priors(hoap2[0], 0.02)
-    return priors.factor[:, priors.used]
+    return priors.factor
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_efforts_determine_nothing_more_in_varied_postures_but_need_fewer(
 
 def test_no_efforts_nor_feet_distinguish_masses_at_a_joint(hoap2, statics, free):
     priors = urdf_priors(hoap2[0], 0.02, mass_std_fraction=0.1)
-    factor = priors.factor[:, priors.used]
+    factor = priors.factor
     assert factor.shape[1] == 104
     found = report(statics, factor, free, hoap2[1], efforts=True)
     exchanged = [text for text in found.lost if "mass at the origin of" in text]

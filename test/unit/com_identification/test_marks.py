@@ -4,7 +4,7 @@ import pytest
 
 from com_bags import Bag, MarksError
 from com_identification.capture.from_bag import marks_of_topic, read_marks
-from com_identification.capture.slices import Mark
+from com_identification.capture.streams import Mark
 
 ORIGIN = 1_700_000_000_000_000_000
 S = 1_000_000_000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_identification.feet.model_check import ModelCheck, Verdict
+from com_identification.feet.feet_reading import ModelCheck, Verdict
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import make_posture

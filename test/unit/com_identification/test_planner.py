@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import IdentificationError
-from com_identification.planning.collision import SelfCollision
+from com_identification.planning.feasible import SelfCollision
 from com_identification.planning.planner import PosturePlanner
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
@@ -167,7 +167,7 @@ def test_planned_postures_are_more_informative_than_as_many_random_ones(
     rng = np.random.default_rng(1)
     robot = perturbed(rng, 0.0)[0]
     priors, statics = urdf_priors(model, 0.005), Statics(model)
-    factor = priors.factor[:, priors.used]
+    factor = priors.factor
     Q = np.array([entry[0] for entry in planner.feasible.sample(120, anywhere=True)])
     R, _ = statics.link_frames(statics.poses(Q), [model.link_index("l_sole")])
     rows = R[:, 0].transpose(0, 2, 1) @ statics.first_moment(statics.poses(Q)) @ factor
@@ -203,7 +203,7 @@ def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
         settings = settings_of(candidates=60, refinements=2, criterion=criterion)
         planner = PosturePlanner(*hoap2, rest, settings, priors)
         statics = Statics(hoap2[0])
-        factor = priors.factor[:, priors.used]
+        factor = priors.factor
         builder = ObservationModel(*hoap2, NOISE)
         zero = np.zeros(builder.errors.count)
         information = np.eye(78)

@@ -21,7 +21,7 @@ from com_identification.regression.posterior import (
     scores,
     tempering,
 )
-from com_identification.regression.priors import BodyPriors, WhitenedParameters
+from com_identification.regression.priors import BodyPriors
 from com_identification.regression.rows import Rows, select, whiten
 
 BODIES, CONSTANT, STEPS, ROWS = 4, 3, 2, 5
@@ -222,25 +222,24 @@ def test_bounds_give_the_best_point_inside():
         -inf,
         high,
     )
-    parameters = WhitenedParameters(priors)
     root = np.random.default_rng(1).normal(size=(8, 8))
     covariance = 0.1 * (root @ root.T + np.eye(8))
     x = np.array([0.3, 1.5, -1.0, 0.2, -3.0, 0.5, 0.4, -0.2])  # CoM outside, a negative mass
-    found, at = bound(x, covariance, parameters)
+    found, at = bound(x, covariance, priors)
     assert at == (0, 1)
     G, g, _ = priors.limits()
-    assert (G @ parameters.values(found) <= g + 1e-9).all()
+    assert (G @ priors.values(found) <= g + 1e-9).all()
     P = np.linalg.inv(covariance)
     best = minimize(
         lambda y: (y - x) @ P @ (y - x),
         np.zeros(8),
         jac=lambda y: 2.0 * P @ (y - x),
-        constraints={"type": "ineq", "fun": lambda y: g - G @ parameters.values(y)},
+        constraints={"type": "ineq", "fun": lambda y: g - G @ priors.values(y)},
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 500},
     )
     np.testing.assert_allclose(found, best.x, atol=1e-4)
-    inside, none = bound(np.zeros(8), covariance, parameters)
+    inside, none = bound(np.zeros(8), covariance, priors)
     assert none == ()
     np.testing.assert_array_equal(inside, np.zeros(8))
 

@@ -49,7 +49,7 @@ class Moving:
         recorder.add_wrenches(0, times, self.W)
         recorder.add_wrenches(1, times, np.zeros_like(self.W))
         taken = recorder.flush()
-        return recorder.slow_motion_postures(settings, taken)
+        return recorder.slow_motion_postures(taken)
 
 
 @pytest.fixture(scope="module")

@@ -48,9 +48,9 @@ def test_wrench_and_torques_are_those_of_inverse_dynamics_at_rest(statics, sampl
     poses, dynamics = statics.poses(Q), Dynamics(statics.model)
     wrench = statics.root_wrench(poses, a) @ statics.parameters
     torque = statics.torques(poses, a) @ statics.parameters
-    still = np.zeros(statics.model.n_joints)
+    still, nothing = np.zeros(statics.model.n_joints), np.zeros(3)
     for i, q in enumerate(Q):
-        expected = dynamics.inverse_dynamics(q, still, still, np.zeros(3), np.zeros(3), a[i])
+        expected = dynamics.inverse_dynamics((q, still, still), (nothing, nothing, a[i]))
         np.testing.assert_allclose(wrench[i], expected[0], atol=1e-12)
         np.testing.assert_allclose(torque[i], expected[1], atol=1e-12)
     # ... for any parameters, and with or without the columns.

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from com_identification.exceptions import IdentificationError, StoreError
+from com_identification.exceptions import IdentificationError, OutputError, StoreError
 from com_identification.regression.postures import ComConstraint, Posture, make_posture
 from com_identification.store.store import PostureStore
 from com_model import RobotModel
@@ -171,7 +171,7 @@ def test_a_full_disk_is_told_and_the_store_goes_on(hoap2, path):
             resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
             with pytest.raises(StoreError, match="Its postures are still there"):
                 store.reset()
-            with pytest.raises(StoreError, match="cannot be written"):
+            with pytest.raises(OutputError, match="cannot be written"):
                 store.save(path.with_name("copy"))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -210,7 +210,7 @@ def test_save_and_load(hoap2, path, tmp_path):
         store.remove(2)
         store.set_bias(0, np.arange(6.0))
         copy = store.save(tmp_path / "copy.jsonl")
-        with pytest.raises(StoreError, match="exists already: give another name"):
+        with pytest.raises(OutputError, match="exists already: give another name"):
             store.save(copy)
         with pytest.raises(StoreError, match="is the store itself"):
             store.save(path, overwrite=True)

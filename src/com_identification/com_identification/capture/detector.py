@@ -1,22 +1,27 @@
 """Finds the intervals in which a robot is stationary, and makes postures of them."""
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from com_identification.capture.motion import (
-    MotionLimits,
-    RunMeans,
-    SensorHealth,
-    StationaryRun,
+from com_identification.capture.streams import (
+    NS_PER_S,
+    Band,
+    Issue,
+    SliceStats,
+    StreamSpec,
+    Timeline,
+    TimeSlice,
+    fewest,
     frozen_sensor,
+    join,
+    span_ns,
 )
-from com_identification.capture.slices import NS_PER_S, Issue, SliceStats, Timeline, TimeSlice
-from com_identification.exceptions import CaptureRefused, IdentificationError
+from com_identification.exceptions import CaptureRefused
 from com_identification.regression.postures import Posture, make_posture
-from com_identification.settings import CaptureOptions
+from com_identification.settings import CaptureOptions, IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 
@@ -35,114 +40,197 @@ class StationaryInterval:
     label: str = ""  # of the mark
 
 
+_MAX_SLICES = 10_000
+_MAX_ISSUES = 8
+
+
+class StationaryRun:
+    """Consecutive slices of time in which nothing moved.
+
+    Args:
+        settle_ns: How long the run must last before a slice counts.
+        max_samples: Older slices beyond so many readings are dropped.
+
+    Attributes:
+        t0_ns, t1_ns: Stamps of the first and the last reading; -1 before.
+        issues: By cause, the first of each.
+        done: Whether its interval was reported.
+        captured_ns: Stamp up to which readings were captured.
+    """
+
+    def __init__(self, streams: Sequence[StreamSpec], settle_ns: int, max_samples: int) -> None:
+        self._specs, self._settle_ns, self._most = streams, settle_ns, max_samples
+        nothing = np.array(np.inf), np.array(-np.inf), 2**62
+        self._bands: list[Band] = [nothing] * len(streams)
+        self._window: deque[TimeSlice] = deque(maxlen=_MAX_SLICES)
+        self._newest: TimeSlice | None = None
+        self._clean_ns: int | None = None
+        self.t0_ns = self.t1_ns = -1
+        self.issues: dict[str, Issue] = {}
+        self.done = False
+        self.captured_ns = -1
+
+    @property
+    def time(self) -> float:
+        """How long it has lasted, s."""
+        return (self.t1_ns - self.t0_ns) / NS_PER_S
+
+    @property
+    def settled(self) -> bool:
+        """Whether readings count already."""
+        clean = self._clean_ns
+        return clean is not None and self.t1_ns - clean >= self._settle_ns
+
+    def find_motion(self, parts: TimeSlice) -> Issue | None:
+        """Motion within the next slice, or since the first one; None where there is none."""
+        triples = zip(self._specs, self._bands, parts, strict=True)
+        found = (spec.find_motion(part, _widened(band, part)) for spec, band, part in triples)
+        return next((issue for issue in found if issue is not None), None)
+
+    def add(self, parts: TimeSlice, issues: Sequence[Issue]) -> None:
+        """Adds the next slice, in which nothing moved."""
+        if not any(part.count for part in parts):
+            self.reject(issues)
+            return
+        first, last = span_ns(parts)
+        self.t0_ns, self.t1_ns = (first if self.t1_ns < 0 else self.t0_ns), last
+        self._bands = [_widened(*pair) for pair in zip(self._bands, parts, strict=True)]
+        if issues:
+            self.reject(issues)
+            return
+        self._clean_ns = first if self._clean_ns is None else self._clean_ns
+        self.commit()
+        if first - self._clean_ns >= self._settle_ns:
+            self._newest = parts
+
+    def reject(self, issues: Sequence[Issue]) -> None:
+        """Stores issues of a slice; the slices before it no longer count."""
+        for issue in issues:
+            if len(self.issues) < _MAX_ISSUES:
+                self.issues.setdefault(issue.cause, issue)
+        self._clean_ns = self._newest = None
+        self._window.clear()
+
+    def commit(self) -> None:
+        """Lets the newest slice count: the robot was stationary after it, too."""
+        if self._newest is not None:
+            self._window.append(self._newest)
+            self._newest = None
+            self._shorten()
+
+    def samples(self, after_ns: int = -1) -> int:
+        """Number of readings that count, of the stream with the fewest, newer than a stamp."""
+        counts = [[part.count for part in parts] for parts in self._after(after_ns)]
+        return min((sum(stream) for stream in zip(*counts, strict=True) if all(stream)), default=0)
+
+    def readings(self, after_ns: int = -1) -> TimeSlice:
+        """The readings that count, newer than a stamp."""
+        return join(list(self._after(after_ns)))
+
+    def _after(self, after_ns: int) -> Iterator[TimeSlice]:
+        for parts in self._window:
+            if all(part.first_ns > after_ns for part in parts):
+                yield parts
+
+    def _shorten(self) -> None:
+        while len(self._window) > 1:
+            oldest = max(part.count for part in self._window[0])
+            if self.samples() - oldest < self._most:
+                return
+            self._window.popleft()
+
+
+def _widened(band: Band, part: SliceStats) -> Band:
+    (low, high, least), mean = band, part.mean
+    return np.fmin(low, mean), np.fmax(high, mean), min(least, part.count or least)
+
+
 class PostureBuilder:
-    """Makes a posture of means of readings, or finds why it cannot be one; weight in N."""
+    """Makes a posture of readings, or finds why it cannot be one."""
 
     def __init__(
         self,
         model: RobotModel,
         feet: Sequence[Foot],
-        options: CaptureOptions,
-        weight: float,
-        use_effort: bool,
-        use_up: bool,
+        settings: IdentificationSettings,
+        streams: Sequence[StreamSpec],
     ) -> None:
-        self._model, self._feet, self._options = model, tuple(feet), options
-        self._weight, self._use_effort, self._use_up = weight, use_effort, use_up
-        self._bias = np.zeros((len(feet), 6))
+        self._model, self._feet, self._options = model, tuple(feet), settings.capture
+        self._fit, self._streams = settings.fit, tuple(streams)
+        self._weight = model.mass * settings.fit.gravity  # N
+        self.bias = np.zeros((len(feet), 6))  # subtracted from the wrenches, as read
 
-    def set_bias(self, bias: Array) -> None:
-        """Sets what is subtracted from the wrenches, (f, 6) as read."""
-        if not np.isfinite(bias).all():
-            raise IdentificationError("bias: expected finite numbers")
-        self._bias = np.array(bias)
-
-    def posture(self, means: RunMeans, label: str) -> Posture:
+    def posture(self, readings: TimeSlice, label: str) -> Posture:
         """Makes the posture."""
-        n, joints = self._model.n_joints, means.values[0]
-        if joints is None:
-            raise CaptureRefused(("joint_states has no readings: check its driver.",))
-        wrenches = np.full((len(self._feet), 6), np.nan)
-        for i, value in enumerate(means.values[1 : 1 + len(self._feet)]):
-            if value is not None:
-                wrenches[i] = value - self._bias[i]
-        up = means.values[-1] if self._use_up else None
+        q, effort = np.split(readings[0].mean, 2)
+        up = readings[-1].mean
         return make_posture(
             self._model,
-            joints[:n],
-            wrenches,
-            joints[n:] if self._use_effort else None,
-            None if up is None else up / np.linalg.norm(up),
-            samples=means.samples,
+            q,
+            self._wrenches(readings) - self.bias,
+            effort if self._fit.use_effort else None,
+            up / np.linalg.norm(up) if self._fit.use_imu else None,
+            samples=fewest(readings),
             label=label,
         )
 
-    def issues(self, means: RunMeans, contact: bool = True) -> list[Issue]:
+    def _wrenches(self, readings: TimeSlice) -> Array:
+        """(f, 6) as read."""
+        values = [part.mean for part in readings[1 : 1 + len(self._feet)]]
+        return np.reshape(values, (len(self._feet), 6))
+
+    def issues(self, readings: TimeSlice, contact: bool = True) -> list[str]:
         """Why it cannot be a posture: a frozen sensor, or (with `contact`) feet without contact."""
-        found = self._frozen(means)
-        wrenches = means.values[1 : 1 + len(self._feet)]
-        known = [w[:3] for w in wrenches if w is not None]
-        if not contact or not self._feet or len(known) < len(self._feet):
+        found, forces = self._frozen(readings), (self._wrenches(readings) - self.bias)[:, :3]
+        if not contact or not self._feet or not np.isfinite(forces).all():
             return found
-        loads = np.linalg.norm(known - self._bias[:, :3], axis=1).tolist()
+        loads = np.linalg.norm(forces, axis=1).tolist()
         if sum(loads) < self._options.min_load * self._weight:
-            text = (
+            found.append(
                 f"The feet carry {sum(loads):.3g} N together, the robot's weight is "
                 f"{self._weight:.4g} N: put it on its feet; if it stands on them, check the unit "
                 "of the force sensors."
             )
-            found.append(Issue("no contact", text))
         elif self._options.all_feet:
             found += self._in_air(loads)
         return found
 
-    def sensor_bias(self, means: RunMeans, foot: int) -> Array:
+    def sensor_bias(self, readings: TimeSlice, foot: int) -> Array:
         """Bias (6,) of a foot's sensor in the air; CaptureRefused where it carries load."""
         name = self._feet[foot].frame
-        value = means.values[1 + foot]
-        if value is None:
-            raise CaptureRefused(
-                (f"The force sensor of {name} has no readings: check its driver.",)
-            )
+        value = readings[1 + foot].mean
+        if not np.isfinite(value).all():
+            raise CaptureRefused(f"The force sensor of {name} has no readings: check its driver.")
         force = float(np.linalg.norm(value[:3]))
         if force > _MAX_BIAS * self._weight:
             raise CaptureRefused(
-                (
-                    f"{name} reads {force:.3g} N, more than {_MAX_BIAS:.0%} of the robot's weight: "
-                    "lift the foot off the ground to tare it.",
-                )
+                f"{name} reads {force:.3g} N, more than {_MAX_BIAS:.0%} of the robot's weight: "
+                "lift the foot off the ground to tare it."
             )
         return np.array(value)
 
-    def _frozen(self, means: RunMeans) -> list[Issue]:
-        if not self._options.frozen_time > 0.0 or means.samples < _CONSTANT:
+    def _frozen(self, readings: TimeSlice) -> list[str]:
+        t0_ns, t1_ns = span_ns(readings)
+        if fewest(readings) < _CONSTANT:
             return []
-        names = [f"the force sensor of {foot.frame}" for foot in self._feet]
-        names += ["the IMU"] if self._use_up else []
-        time = (means.t1_ns - means.t0_ns) / NS_PER_S
         return [
-            frozen_sensor(name, time)
-            for name, value, constant in zip(
-                names, means.values[1:], means.constant[1:], strict=True
-            )
-            if constant and value is not None and value.any()
+            frozen_sensor(spec.name, (t1_ns - t0_ns) / NS_PER_S).text
+            for spec, part in zip(self._streams, readings, strict=True)
+            if np.isfinite(spec.frozen_time) and part.low.any() and (part.low == part.high).all()
         ]
 
-    def _in_air(self, loads: Sequence[float]) -> list[Issue]:
+    def _in_air(self, loads: Sequence[float]) -> list[str]:
         least = self._options.min_foot_load * self._weight
         return [
-            Issue(
-                f"{foot.frame} has no contact",
-                f"{foot.frame} carries {load:.3g} N, less than {least:.3g} N: put it on the "
-                "ground, or allow postures on fewer feet (capture.all_feet: false).",
-            )
+            f"{foot.frame} carries {load:.3g} N, less than {least:.3g} N: put it on the ground, "
+            "or allow postures on fewer feet (capture.all_feet: false)."
             for foot, load in zip(self._feet, loads, strict=True)
             if load < least
         ]
 
 
 _MAX_HISTORY = 40_000  # slices
-_MAX_PENDING = 4096  # intervals that finished() has not returned
+_MAX_PENDING = 4096  # intervals that nobody has taken
 
 
 class StationaryDetector:
@@ -152,6 +240,7 @@ class StationaryDetector:
         run: The stationary run that goes on; None while something moves.
         issues: Of the newest slice.
         motion: What ended the previous run; None where nothing moved.
+        finished: The intervals that nobody has taken yet.
         seconds: Seconds of each cause; "stationary" where nothing was wrong.
     """
 
@@ -159,41 +248,33 @@ class StationaryDetector:
         self,
         options: CaptureOptions,
         timeline: Timeline,
-        limits: Sequence[MotionLimits],
-        health: SensorHealth,
+        streams: Sequence[StreamSpec],
         builder: PostureBuilder,
     ) -> None:
-        self._options, self._timeline, self._limits = options, timeline, limits
-        self._health, self._builder = health, builder
-        self._finished: deque[StationaryInterval] = deque(maxlen=_MAX_PENDING)
+        self._options, self._timeline, self._streams = options, timeline, streams
+        self._builder = builder
+        self.finished: deque[StationaryInterval] = deque(maxlen=_MAX_PENDING)
         self._last_q: Array | None = None
-        self.seconds: dict[str, float] = {}
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         # slices in which all streams have readings, with their numbers; None: not stored
-        self.history: list[tuple[int, list[SliceStats]]] | None = None
+        self.history: list[tuple[int, TimeSlice]] | None = None
         self.restart()
 
     def restart(self) -> None:
-        """Drops what was read; intervals that finished() has not returned stay."""
-        self._health.restart()
+        """Drops what was read; intervals stay."""
         self.run: StationaryRun | None = None
         self.issues: list[Issue] = []
         self.motion: Issue | None = None
         self._mark: int | None = None
         self._marks_done = 0
 
-    def finished(self) -> list[StationaryInterval]:
-        """Returns each interval once."""
-        found = list(self._finished)
-        self._finished.clear()
-        return found
-
     def mark_captured(self, run: StationaryRun, q: Array, t1_ns: int) -> None:
         """Marks a run as captured on request: it is not reported automatically."""
         run.captured_ns, run.done = t1_ns, True
         self._last_q = q
 
-    def add(self, number: int, parts: TimeSlice, missing: Sequence[Issue]) -> None:
-        """Adds the next slice of time: the parts of each stream, None of one without readings."""
+    def add(self, number: int, parts: TimeSlice, issues: list[Issue]) -> None:
+        """Adds the next slice of time: the parts of each stream, and what is wrong with them."""
         mark = self._timeline.mark_index(number)
         if self._timeline.marks and mark != self._mark:
             self.end()
@@ -201,16 +282,16 @@ class StationaryDetector:
         if self._timeline.marks and mark is None:
             return
         if self.history is not None and len(self.history) < _MAX_HISTORY:
-            known = [part for part in parts if part is not None]
-            self.history += [(number, known)] if len(known) == len(parts) else []
-        self.issues = [*missing, *self._health.issues(parts[1:])]
+            self.history += [(number, parts)] if all(part.count for part in parts) else []
+        self.issues = issues
         run = self.run or self._new_run()
         motion = run.find_motion(parts)
-        self._count(motion)
+        found = [*issues, *([motion] if motion else [])]
+        self.seconds[found[0].cause if found else "stationary"] += self._options.slice_time
         if mark is None:
             self._follow(run, parts, motion)
         else:
-            run.add(parts, [*self.issues, *([motion] if motion else [])])
+            run.add(parts, found)
             self.run = run
 
     def end(self) -> None:
@@ -224,7 +305,12 @@ class StationaryDetector:
             return
         if mark is not None:
             run.commit()
-            self._emit_mark(run, mark)
+            own = self._timeline.marks[mark]
+            interval = self._interval(run, own.label)
+            if run.issues:  # any makes it unusable
+                reasons = tuple(issue.text for issue in run.issues.values())
+                interval = StationaryInterval(own.t0_ns, own.t1_ns, None, reasons, own.label)
+            self.finished.append(interval)
         elif not run.done and run.time >= self._options.settle_time > 0.0:
             self._emit(run)
 
@@ -248,12 +334,12 @@ class StationaryDetector:
 
     def _new_run(self) -> StationaryRun:
         settle = 0.0 if self._timeline.marks else self._options.settle_time
-        return StationaryRun(self._limits, int(settle * NS_PER_S), self._options.max_samples)
+        return StationaryRun(self._streams, int(settle * NS_PER_S), self._options.max_samples)
 
     def _skip_marks(self, end: int) -> None:
         for mark in self._timeline.marks[self._marks_done : end]:
             reasons = ("There are no readings in it: check its times.",)
-            self._finished.append(
+            self.finished.append(
                 StationaryInterval(mark.t0_ns, mark.t1_ns, None, reasons, mark.label)
             )
 
@@ -267,17 +353,8 @@ class StationaryDetector:
                 self._last_q = q
             else:
                 reasons = ("It is the same posture as the one before.",)
-                interval = StationaryInterval(interval.t0_ns, interval.t1_ns, None, reasons)
-        self._finished.append(interval)
-
-    def _emit_mark(self, run: StationaryRun, index: int) -> None:
-        """Reports the interval of a mark; any issue in it makes it unusable."""
-        mark = self._timeline.marks[index]
-        interval = self._interval(run, mark.label)
-        if run.issues:
-            reasons = tuple(issue.text for issue in run.issues.values())
-            interval = StationaryInterval(mark.t0_ns, mark.t1_ns, None, reasons, mark.label)
-        self._finished.append(interval)
+                interval = replace(interval, posture=None, reasons=reasons)
+        self.finished.append(interval)
 
     def _interval(self, run: StationaryRun, label: str) -> StationaryInterval:
         needed, count = self._options.samples, run.samples()
@@ -287,12 +364,7 @@ class StationaryDetector:
                 "posture longer, or set capture.samples lower.",
             )
             return StationaryInterval(run.t0_ns, run.t1_ns, None, reasons, label)
-        means = run.means()
-        reasons = tuple(issue.text for issue in self._builder.issues(means))
-        posture = None if reasons else self._builder.posture(means, label)
-        return StationaryInterval(means.t0_ns, means.t1_ns, posture, reasons, label)
-
-    def _count(self, motion: Issue | None) -> None:
-        found = [*self.issues, *([motion] if motion else [])]
-        cause = found[0].cause if found else "stationary"
-        self.seconds[cause] = self.seconds.get(cause, 0.0) + self._options.slice_time
+        readings = run.readings()
+        reasons = tuple(self._builder.issues(readings))
+        posture = None if reasons else self._builder.posture(readings, label)
+        return StationaryInterval(*span_ns(readings), posture, reasons, label)

@@ -11,7 +11,7 @@ from com_bags import Bag, MarksError, SensorReader
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
-from com_identification.capture.slices import NS_PER_S, Mark
+from com_identification.capture.streams import NS_PER_S, Mark
 from com_identification.exceptions import IdentificationError
 from com_model.text import quote
 

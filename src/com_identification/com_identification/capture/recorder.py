@@ -1,6 +1,7 @@
 """Records postures of a stationary robot from streams of readings, live or from a bag."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -11,17 +12,26 @@ from com_identification.capture.detector import (
     PostureBuilder,
     StationaryDetector,
     StationaryInterval,
+    StationaryRun,
 )
-from com_identification.capture.motion import SensorHealth, StationaryRun, motion_limits
-from com_identification.capture.slices import NS_PER_S, Mark, Timeline
 from com_identification.capture.slow_motion import SlowMotion
-from com_identification.capture.streams import DroppedReadings, SensorStreams, usable_numbers
+from com_identification.capture.streams import (
+    NS_PER_S,
+    DroppedReadings,
+    Mark,
+    SensorStream,
+    Timeline,
+    span_ns,
+    stream_specs,
+    usable_numbers,
+)
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
 
+_LAST_NS = 2**62  # later stamps are invalid
 _UNIT = 0.01  # how far the length of a direction may be off
 
 
@@ -77,28 +87,22 @@ class PostureRecorder:
         slow_motion: bool = False,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
-        self.options = options = settings.capture
-        weight, use_up = model.mass * settings.fit.gravity, settings.fit.use_imu
-        timeline = Timeline(int(options.slice_time * NS_PER_S), marks)
-        use_effort = settings.fit.use_effort
-        self._builder = PostureBuilder(model, feet, options, weight, use_effort, use_up)
-        limits = motion_limits(model, feet, options, settings.noise, weight, use_up)
-        health = SensorHealth(feet, options, use_up)
-        self._detector = StationaryDetector(options, timeline, limits, health, self._builder)
-        names = ["joint_states", *(f"the force sensor of {foot.frame}" for foot in feet)]
-        names += ["the IMU"] if use_up else []
-        needed = [model.n_joints, *(6 for _ in feet), *([3] if use_up else [])]
-        channels = [limit.channels for limit in limits]
+        self._settings, self.options = settings, settings.capture
+        specs = stream_specs(model, feet, settings)
+        self._timeline = Timeline(int(self.options.slice_time * NS_PER_S), marks)
+        self._builder = PostureBuilder(model, feet, settings, specs)
+        self._detector = StationaryDetector(self.options, self._timeline, specs, self._builder)
         self._detector.history = [] if slow_motion else None
-        self._streams = SensorStreams(
-            names, channels, needed, len(self.feet), timeline, self._detector, options
-        )
-        self._use_up = use_up
+        self._dropped = DroppedReadings()
+        self._streams = [SensorStream(spec, self._timeline, self._dropped) for spec in specs]
+        self._lag_ns = int(self.options.lag * NS_PER_S)
+        self._jump_ns = int(self.options.jump_back * NS_PER_S)
+        self._next: int | None = None  # slice to complete
 
     @property
     def dropped(self) -> DroppedReadings:
         """Readings that were left out so far."""
-        return self._streams.dropped
+        return replace(self._dropped)
 
     @property
     def seconds(self) -> Mapping[str, float]:
@@ -115,35 +119,38 @@ class PostureRecorder:
             effort = np.full(Q.shape, np.nan)
         effort = as_array("effort", effort, (len(Q), self.model.n_joints))
         known = np.where(usable_numbers(effort), effort, np.nan)
-        self._streams.add(0, t_ns, np.hstack((Q, known)))
+        self._add(0, t_ns, np.hstack((Q, known)))
 
     def add_wrenches(self, foot: int, t_ns: ArrayLike, W: ArrayLike) -> None:
         """Adds a foot's readings as they are: (N,) stamps, ns, and W (N, 6) N and N m."""
         if not 0 <= foot < len(self.feet):
             raise IdentificationError(f"foot {foot}: expected 0 to {len(self.feet) - 1}")
-        self._streams.add(1 + foot, t_ns, as_array("W", W, (None, 6)))
+        self._add(1 + foot, t_ns, as_array("W", W, (None, 6)))
 
     def add_up(self, t_ns: ArrayLike, up: ArrayLike) -> None:
         """Adds (N,) stamps, ns, and directions against gravity (N, 3) in root axes, if used."""
         up = as_array("up", up, (None, 3))
-        if not self._use_up:
+        if not self._settings.fit.use_imu:
             return
         with np.errstate(invalid="ignore", over="ignore"):
             unit = np.abs(np.linalg.norm(up, axis=1) - 1.0) < _UNIT
-        self._streams.add(-1, t_ns, np.where(unit[:, None], up, np.nan))
+        self._add(-1, t_ns, np.where(unit[:, None], up, np.nan))
 
     def slow_motion_postures(
-        self, settings: IdentificationSettings, taken: Sequence[StationaryInterval]
+        self, taken: Sequence[StationaryInterval]
     ) -> tuple[list[StationaryInterval], dict[str, float]]:
         """Finds postures of slow motion beside the intervals; see SlowMotion.intervals()."""
         if not self._detector.history:
             return [], {}
-        finder = SlowMotion(self.model, self.feet, settings, self._builder)
+        finder = SlowMotion(self.model, self.feet, self._settings, self._builder)
         return finder.intervals(self._detector.history, taken)
 
     def set_bias(self, bias: ArrayLike) -> None:
         """Sets what is subtracted from the wrenches of postures from now on, (f, 6) as read."""
-        self._builder.set_bias(as_array("bias", bias, (len(self.feet), 6)))
+        bias = as_array("bias", bias, (len(self.feet), 6))
+        if not np.isfinite(bias).all():
+            raise IdentificationError("bias: expected finite numbers")
+        self._builder.bias = np.array(bias)
 
     def state(self, now_ns: int | None = None) -> CaptureState:
         """Whether a posture can be captured, and why not, at a time: that of the newest reading."""
@@ -159,15 +166,15 @@ class PostureRecorder:
         Raises CaptureRefused with the reasons of state().
         """
         run = self._require(now_ns, samples)
-        means = run.means(run.captured_ns)
-        posture = self._builder.posture(means, label)
-        self._detector.mark_captured(run, posture.q, means.t1_ns)
+        readings = run.readings(run.captured_ns)
+        posture = self._builder.posture(readings, label)
+        self._detector.mark_captured(run, posture.q, span_ns(readings)[1])
         return posture
 
     def latest(self, samples: int | None = None, now_ns: int | None = None) -> Posture | None:
         """A posture of the newest readings as by capture(), which may use them again; or None."""
         try:
-            return self._builder.posture(self._require(now_ns, samples, -1).means(), "")
+            return self._builder.posture(self._require(now_ns, samples, -1).readings(), "")
         except CaptureRefused:
             return None
 
@@ -176,7 +183,7 @@ class PostureRecorder:
     ) -> Array:
         """Bias (6,) as read of the sensor of a foot in the air; CaptureRefused as capture()."""
         run = self._require(now_ns, samples, -1, contact=False)
-        return self._builder.sensor_bias(run.means(), foot)
+        return self._builder.sensor_bias(run.readings(), foot)
 
     def finished(self) -> list[StationaryInterval]:
         """Returns each stationary interval that has ended or has max_samples, once, in order.
@@ -184,7 +191,9 @@ class PostureRecorder:
         Intervals that cannot be used are among them, with the reasons; those of capture() are not.
         capture() may use the readings of an interval again, unless mark_stored() was called.
         """
-        return self._detector.finished()
+        found = list(self._detector.finished)
+        self._detector.finished.clear()
+        return found
 
     def mark_stored(self, interval: StationaryInterval) -> None:
         """Marks the readings of an interval as used: capture() uses newer ones only."""
@@ -193,15 +202,86 @@ class PostureRecorder:
             run.captured_ns = max(run.captured_ns, interval.t1_ns)
 
     def flush(self) -> list[StationaryInterval]:
-        """Ends the streams and returns the remaining intervals."""
-        self._streams.flush()
+        """Ends the streams and returns the remaining intervals; drops the readings."""
+        numbers = [stream.number for stream in self._streams if stream.last_ns is not None]
+        if numbers:
+            self._complete_until(max(numbers) + 1)
+        self._detector.end_marks()
+        self._restart()
         return self.finished()
+
+    def _add(self, index: int, t_ns: ArrayLike, values: Array) -> None:
+        """Adds readings (N, C) at (N,) stamps of a stream, -1 for the last one.
+
+        A slice of time is complete when every stream has passed it.
+        """
+        stream = self._streams[index]
+        t = np.asarray(t_ns, dtype=np.int64).reshape(-1)
+        if len(t) != len(values):
+            name = stream.spec.name
+            raise IdentificationError(f"{name}: {len(t)} stamps for {len(values)} readings")
+        good = (t >= 0) & (t < _LAST_NS)
+        if not good.all():
+            self._dropped.unusable += int(np.sum(~good))
+            t, values = t[good], values[good]
+        while len(t):
+            cut = stream.find_jump(t, self._jump_ns)
+            stream.add(t[:cut], values[:cut], self._next or 0)
+            if cut < len(t):
+                self._dropped.restarts += 1
+                self._detector.end()
+                self._restart()
+            t, values = t[cut:], values[cut:]
+        self._advance()
+
+    def _restart(self) -> None:
+        for stream in self._streams:
+            stream.restart()
+        self._detector.restart()
+        self._next = None
+
+    def _advance(self) -> None:
+        """Completes the slices that all streams have passed, or that are older than the lag."""
+        done = min(stream.number for stream in self._streams)  # -1 where one has no reading
+        stamps = [stream.last_ns or 0 for stream in self._streams]
+        past = max(stamps) - self._lag_ns
+        if past > min(stamps):
+            done = max(done, int(self._timeline.slice_numbers(np.array([past]))[0]))
+        if self._next is None or self._next < done:
+            self._complete_until(done)
+
+    def _complete_until(self, end: int) -> None:
+        """Completes the slices before one; of empty ones in a row the first only."""
+        while True:
+            firsts = (stream.first_number() for stream in self._streams)
+            stored = min((number for number in firsts if number is not None), default=end)
+            number = stored if self._next is None else self._next
+            if number >= end:
+                return
+            parts = [stream.take(number) for stream in self._streams]
+            pairs = zip(self._streams, parts, strict=True)
+            issues = [issue for stream, part in pairs for issue in stream.issues(part)]
+            self._detector.add(number, parts, issues)
+            self._next = max(number + 1, min(stored, end))
+
+    def _timed_out(self, now_ns: int) -> tuple[str, ...]:
+        """Which streams have no readings now, sentences that say how to fix it."""
+        found = []
+        for stream in self._streams:
+            if stream.spec.optional:
+                continue
+            if stream.last_ns is None:
+                found.append(stream.missing().text)
+            elif (time := (now_ns - stream.last_ns) / NS_PER_S) > self.options.timeout:
+                text = f"{stream.spec.name} has had no reading for {time:.2f} s"
+                found.append(f"{text}: check its driver and its topic.")
+        return tuple(found)
 
     def _require(self, *how: Any, **contact: bool) -> StationaryRun:
         """The stationary run; with any other status than READY a CaptureRefused; as _status."""
         (status, reasons), run = self._status(*how, **contact), self._detector.run
         if status != CaptureStatus.READY or run is None:
-            raise CaptureRefused(reasons)
+            raise CaptureRefused(*reasons)
         return run
 
     def _status(
@@ -211,10 +291,10 @@ class PostureRecorder:
         after_ns: int | None = None,
         contact: bool = True,
     ) -> tuple[CaptureStatus, tuple[str, ...]]:
-        newest = self._streams.newest_ns
-        if newest is None:
+        stamps = [stream.last_ns for stream in self._streams if stream.last_ns is not None]
+        if not stamps:
             return CaptureStatus.UNKNOWN, ("No readings so far: start the robot's drivers.",)
-        timed_out = self._streams.timed_out(newest if now_ns is None else now_ns)
+        timed_out = self._timed_out(max(stamps) if now_ns is None else now_ns)
         if timed_out:
             return CaptureStatus.WAITING, timed_out
         detector, run = self._detector, self._detector.run
@@ -237,7 +317,7 @@ class PostureRecorder:
             return CaptureStatus.COLLECTING, (
                 f"{count} of {needed} readings: keep the robot stationary.",
             )
-        issues = self._builder.issues(run.means(after_ns), contact)
+        issues = self._builder.issues(run.readings(after_ns), contact)
         if issues:
-            return CaptureStatus.REFUSED, tuple(issue.text for issue in issues)
+            return CaptureStatus.REFUSED, tuple(issues)
         return CaptureStatus.READY, ()

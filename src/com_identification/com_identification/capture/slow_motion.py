@@ -16,12 +16,10 @@ from dataclasses import replace
 import numpy as np
 
 from com_identification.capture.detector import PostureBuilder, StationaryInterval
-from com_identification.capture.motion import RunMeans
-from com_identification.capture.slices import SliceStats
-from com_identification.regression.postures import Contacts, sole_to_reading
-from com_identification.regression.sensor_errors import SensorErrors
-from com_identification.regression.statics import Statics
-from com_identification.settings import IdentificationSettings, SensorPriors
+from com_identification.capture.streams import TimeSlice, join
+from com_identification.regression.observations import ObservationModel
+from com_identification.regression.postures import sole_to_reading
+from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.geometry.rotations import skew
@@ -46,17 +44,15 @@ class SlowMotion:
         builder: PostureBuilder,
     ) -> None:
         self._model, self._feet, self._settings = model, tuple(feet), settings
-        self._builder, self._statics = builder, Statics(model)
-        errors = SensorErrors(model, feet, SensorPriors.calibrated(), settings.fit.gravity)
-        self._contacts = Contacts(self._statics, feet, errors)
+        observations = ObservationModel(model, feet, gravity=settings.fit.gravity)
+        self._statics, self._contacts = observations.statics, observations.contacts
+        self._builder = builder
         self._weight = model.mass * settings.fit.gravity
         self._slice = settings.capture.slice_time
         self._count = max(2, round(_WINDOW / self._slice))
 
     def intervals(
-        self,
-        slices: Sequence[tuple[int, Sequence[SliceStats]]],
-        taken: Sequence[StationaryInterval],
+        self, slices: Sequence[tuple[int, TimeSlice]], taken: Sequence[StationaryInterval]
     ) -> tuple[list[StationaryInterval], dict[str, float]]:
         """Returns one interval for each posture, in order, and seconds by what became of them.
 
@@ -88,7 +84,7 @@ class SlowMotion:
         return chosen, seconds
 
     def _interval(
-        self, window: Sequence[Sequence[SliceStats]], t0_ns: int, t1_ns: int
+        self, window: Sequence[TimeSlice], t0_ns: int, t1_ns: int
     ) -> StationaryInterval | str:
         """The posture of the slices but the first and the last, or why there is none."""
         inner, n = window[1:-1], self._model.n_joints
@@ -107,11 +103,12 @@ class SlowMotion:
         inertial, height = self._inertial(Q, stance)
         if np.abs(inertial[3:5]).max() > _EFFECT * self._weight:
             return "accelerated"
-        values = tuple(np.mean(stream, axis=0) for stream in zip(*means, strict=True))
-        run = RunMeans(values, sum(counts), t0_ns, t1_ns, (False,) * len(values))
-        if self._builder.issues(run):
+        readings = join(inner)
+        for part, stream in zip(readings, zip(*means, strict=True), strict=True):
+            part.total = part.count * np.mean(stream, axis=0)  # each instant counts the same
+        if self._builder.issues(readings):
             return "no contact"
-        posture = self._builder.posture(run, "")
+        posture = self._builder.posture(readings, "")
         R = sole_to_reading(self._model, self._feet[stance])
         wrenches, rows = posture.wrenches.copy(), slice(6 * stance, 6 * stance + 6)
         wrenches[stance] -= R @ inertial

@@ -1,53 +1,270 @@
-"""Sensor streams in slices of time: count, sum and range of each channel, all streams in step."""
+"""Streams of readings in slices of time: statistics of each channel, and what is wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from com_identification.capture.detector import StationaryDetector
-from com_identification.capture.slices import (
-    NS_PER_S,
-    Issue,
-    SliceStats,
-    Timeline,
-    Times,
-    TimeSlice,
-)
 from com_identification.exceptions import IdentificationError
-from com_identification.settings import CaptureOptions
+from com_identification.settings import IdentificationSettings
+from com_model import Foot, RobotModel
 from com_model.arrays import Array
 
-_LAST_NS = 2**62  # later stamps are invalid
+NS_PER_S = 1_000_000_000
+Times = NDArray[np.int64]
 _LARGEST = 1e12  # of any sensor value, in any unit
+_NOISE = 10.0  # standard deviations: the range of a hundred readings is never that large
+Band = tuple[Array, Array, int]
+"""Lowest and highest means (C,) of one stream's slices, and the readings of the smallest one."""
+
+
+@dataclass
+class SliceStats:
+    """The readings of one stream in one slice of time, as statistics; of no reading NaN."""
+
+    count: int  # number of readings
+    total: Array  # (C,) sum
+    low: Array  # (C,) smallest values
+    high: Array  # (C,) largest values
+    first_ns: int  # stamp of the first
+    last_ns: int  # of the last
+
+    @classmethod
+    def none(cls, channels: int) -> "SliceStats":
+        """Those of no reading, whose stamps are after and before all others."""
+        nan = np.full(channels, np.nan)
+        return cls(0, nan, nan, nan, 2**62, -1)
+
+    @property
+    def mean(self) -> Array:
+        """(C,)."""
+        return np.asarray(self.total / self.count)
+
+
+TimeSlice = Sequence[SliceStats]
+"""Of each stream in one slice of time, or several: joints, feet, direction against gravity."""
+
+
+def join(slices: Sequence[TimeSlice]) -> TimeSlice:
+    """Readings in several slices of time; none of a stream that has none in one of them."""
+    return [_joined(stream) for stream in zip(*slices, strict=True)]
+
+
+def _joined(parts: Sequence[SliceStats]) -> SliceStats:
+    return SliceStats(
+        sum(part.count for part in parts) if all(part.count for part in parts) else 0,
+        np.sum([part.total for part in parts], axis=0),
+        np.min([part.low for part in parts], axis=0),
+        np.max([part.high for part in parts], axis=0),
+        *span_ns(parts),
+    )
+
+
+def fewest(parts: TimeSlice) -> int:
+    """Number of readings of the stream with the fewest, of those that have some."""
+    return min((part.count for part in parts if part.count), default=0)
+
+
+def span_ns(parts: TimeSlice) -> tuple[int, int]:
+    """The first and the last stamp of all."""
+    return min(part.first_ns for part in parts), max(part.last_ns for part in parts)
+
+
+@dataclass(frozen=True)
+class Issue:
+    """Why a slice of time cannot be used."""
+
+    cause: str  # a few words, to group by
+    text: str  # what is wrong and how to fix it
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of a recording that somebody marked as a posture."""
+
+    t0_ns: int  # first stamp, ns
+    t1_ns: int  # last stamp, ns
+    label: str = ""  # a name
+
+    def __post_init__(self) -> None:
+        if not self.t0_ns < self.t1_ns:
+            raise IdentificationError(
+                f"mark {self.label!r}: it ends ({self.t1_ns} ns) before it begins ({self.t0_ns} ns)"
+            )
+
+
+class Timeline:
+    """Numbers the slices of time; with marks, those of the marks, with a gap before and after each.
+
+    Marks are in order and do not overlap, else IdentificationError; without any all time counts.
+    """
+
+    def __init__(self, slice_ns: int, marks: Sequence[Mark] = ()) -> None:
+        self.slice_ns = slice_ns
+        self.marks = tuple(marks)
+        for before, after in zip(self.marks, self.marks[1:], strict=False):
+            if before.t1_ns >= after.t0_ns:
+                raise IdentificationError(
+                    f"mark {after.label!r} begins before mark {before.label!r} ends: give marks "
+                    "in order, without overlap"
+                )
+        self._begin = np.array([mark.t0_ns for mark in self.marks], dtype=np.int64)
+        self._end = np.array([mark.t1_ns for mark in self.marks], dtype=np.int64)
+        self._slices = np.maximum(1, (self._end - self._begin + slice_ns // 2) // slice_ns)
+        self._first = 1 + np.cumsum(self._slices + 1) - (self._slices + 1)
+
+    def slice_numbers(self, t_ns: Times) -> Times:
+        """Numbers of the slices of stamps, (N,)."""
+        if not self.marks:
+            return np.asarray(t_ns // self.slice_ns)
+        mark = np.searchsorted(self._begin, t_ns, side="right") - 1
+        at = np.maximum(mark, 0)
+        after = self._first[at] + self._slices[at]
+        inside = self._first[at] + (t_ns - self._begin[at]) // self.slice_ns
+        inside = np.minimum(inside, after - 1)
+        return np.where(mark < 0, 0, np.where(t_ns > self._end[at], after, inside))
+
+    def in_marks(self, numbers: Times) -> NDArray[np.bool_]:
+        """Which slices are in a mark, (N,); all without marks."""
+        return self._mark_of(numbers) >= 0 if self.marks else np.ones(len(numbers), dtype=np.bool_)
+
+    def mark_index(self, number: int) -> int | None:
+        """The index of the mark that a slice is in; None in a gap, or without marks."""
+        mark = int(self._mark_of(np.array([number]))[0]) if self.marks else -1
+        return None if mark < 0 else mark
+
+    def _mark_of(self, numbers: Times) -> Times:
+        mark = np.searchsorted(self._first, numbers, side="right") - 1
+        inside = numbers < self._first[mark] + self._slices[mark]
+        return np.where(inside, mark, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSpec:
+    """What the readings of one stream are, and their limits, (C,): inf for channels without one."""
+
+    name: str  # of what gives the readings
+    channels: tuple[str, ...]  # what they are called
+    units: tuple[str, ...]  # their units
+    needed: int  # how many of the channels, from the first on, must be finite
+    travel: Array  # range of readings within a slice
+    drift: Array  # range of the means of slices, without noise
+    noise: Array  # standard deviation of one reading
+    largest: Array  # reading at which the sensor saturates
+    frozen_time: float  # s of identical readings: the sensor is frozen; inf: they may be identical
+    optional: bool  # whether postures may be without its readings
+    cause: str  # cause of an issue
+    fix: str  # how to fix it
+
+    def find_motion(self, part: SliceStats, band: Band) -> Issue | None:
+        """Too much motion within a slice, or between the means of slices."""
+        (low, high, least), noise = band, _NOISE * self.noise
+        drift, begun = self.drift + noise / np.sqrt(least), "since the robot was stationary"
+        travel = self._issue(part.high - part.low, self.travel + noise, "within a slice of time")
+        return travel or self._issue(high - low, drift, begun)
+
+    def _issue(self, spread: Array, limit: Array, when: str) -> Issue | None:
+        over = spread > limit
+        if not over.any():
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worst = int(np.argmax(np.where(over, spread / limit, 0.0)))
+        unit = self.units[worst]
+        return Issue(
+            self.cause,
+            f"{self.channels[worst]} changed by {spread[worst]:.3g} {unit} {when}, more than "
+            f"the {limit[worst]:.3g} {unit} allowed: {self.fix}.",
+        )
+
+
+def stream_specs(
+    model: RobotModel, feet: Sequence[Foot], settings: IdentificationSettings
+) -> list[StreamSpec]:
+    """All streams: joints, feet, and the direction against gravity if used."""
+    options, noise, n = settings.capture, settings.noise, model.n_joints
+    weight = model.mass * settings.fit.gravity
+    frozen = options.frozen_time if options.frozen_time > 0.0 else np.inf
+    unlimited = np.full(n, np.inf)
+    joints = StreamSpec(
+        name="joint_states",
+        channels=(*model.joint_names, *(f"the effort of {name}" for name in model.joint_names)),
+        units=("rad or m",) * n + ("N m or N",) * n,
+        needed=n,
+        travel=np.append(np.full(n, options.joint_travel), unlimited),
+        drift=np.append(np.full(n, options.joint_drift), unlimited),
+        noise=np.append(np.full(n, noise.position), np.zeros(n)),
+        largest=np.append(unlimited, unlimited),
+        frozen_time=np.inf,
+        optional=False,
+        cause="joints moved",
+        fix="keep the robot stationary, or set noise.position to the noise of the encoders",
+    )
+    axes = [f"{kind} {axis}" for kind in ("force", "moment") for axis in "xyz"]
+    largest = np.repeat([options.force_limit, options.moment_limit], 3)
+    sensors = [
+        StreamSpec(
+            name=f"the force sensor of {foot.frame}",
+            channels=tuple(f"{axis} of {foot.frame}" for axis in axes),
+            units=("N", "N", "N", "N m", "N m", "N m"),
+            needed=6,
+            travel=weight * np.repeat([options.force_travel, options.pressure_travel], 3),
+            drift=weight * np.repeat([options.force_drift, options.pressure_drift], 3),
+            noise=np.repeat([noise.force, noise.moment], 3),
+            largest=np.where(largest > 0.0, largest, np.inf),
+            frozen_time=frozen,
+            optional=options.missing_feet,
+            cause="forces varied",
+            fix="let nothing touch the robot, or set noise.force and noise.moment to the noise of "
+            "the sensor",
+        )
+        for foot in feet
+    ]
+    imu = StreamSpec(
+        name="the IMU",
+        channels=tuple(f"the direction of gravity, {axis}," for axis in "xyz"),
+        units=("",) * 3,
+        needed=3,
+        travel=np.full(3, options.tilt_travel),
+        drift=np.full(3, options.tilt_drift),
+        noise=np.full(3, noise.tilt),
+        largest=np.full(3, np.inf),
+        frozen_time=frozen,
+        optional=False,
+        cause="tilt varied",
+        fix="keep the robot stationary",
+    )
+    return [joints, *sensors, *([imu] if settings.fit.use_imu else [])]
+
+
+def frozen_sensor(name: str, time: float) -> Issue:
+    """Reports a sensor whose readings do not change."""
+    return Issue(
+        f"{name} frozen",
+        f"{name} has had identical readings for {time:.2f} s: restart its driver; for a simulation "
+        "without noise set capture.frozen_time to 0.",
+    )
 
 
 class SensorStream:
-    """One stream of readings, stored as slices until take().
-
-    Args:
-        channels: Names of the C channels.
-        needed: How many of the channels, from the first on, must be finite.
+    """One stream of readings, stored as slices until take(); `dropped` counts what is left out.
 
     Attributes:
         last_ns: Stamp of the newest reading; None before the first.
         number: The slice of that.
-        bad: Names of the channels that were not finite in the newest reading.
     """
 
-    def __init__(self, name: str, channels: Sequence[str], needed: int, timeline: Timeline) -> None:
-        self.name, self.channels = name, tuple(channels)
-        self._needed, self._timeline = needed, timeline
-        self.late = self.repeated = self.unusable = 0
+    def __init__(self, spec: StreamSpec, timeline: Timeline, dropped: "DroppedReadings") -> None:
+        self.spec, self._timeline, self._dropped = spec, timeline, dropped
         self.restart()
 
     def restart(self) -> None:
         """Drops all readings."""
         self.last_ns: int | None = None
         self.number = -1
-        self.bad: tuple[str, ...] = ()
+        self._bad: tuple[str, ...] = ()  # channels that were not finite in the newest reading
         self._slices: dict[int, SliceStats] = {}
+        self._constant: tuple[Array, int] | None = None  # reading that repeats, since when
 
     def find_jump(self, t_ns: Times, longest_ns: int) -> int:
         """The index of the first stamp that is older than the newest by more; N for none."""
@@ -59,30 +276,64 @@ class SensorStream:
         newest = self._newest_before(t_ns)
         fresh = t_ns > newest
         if not fresh.all():
-            self.repeated += int(np.sum(t_ns == newest))
-            self.late += int(np.sum(t_ns < newest))
+            self._dropped.repeated += int(np.sum(t_ns == newest))
+            self._dropped.late += int(np.sum(t_ns < newest))
             t_ns, values = t_ns[fresh], values[fresh]
         if not len(t_ns):
             return
         self.last_ns = int(t_ns[-1])
         numbers = self._timeline.slice_numbers(t_ns)
         self.number = int(numbers[-1])
-        finite = usable_numbers(values[:, : self._needed])
+        finite = usable_numbers(values[:, : self.spec.needed])
         usable = np.asarray(finite.all(axis=1))
-        self.unusable += int(np.sum(~usable))
-        self.bad = tuple(self.channels[i] for i in np.flatnonzero(~finite[-1]))
+        self._dropped.unusable += int(np.sum(~usable))
+        self._bad = tuple(self.spec.channels[i] for i in np.flatnonzero(~finite[-1]))
         usable &= self._timeline.in_marks(numbers)
         usable &= numbers >= first_number
-        self.late += int(np.sum(numbers < first_number))
+        self._dropped.late += int(np.sum(numbers < first_number))
         self._gather(numbers[usable], t_ns[usable], values[usable])
 
-    def take(self, number: int) -> SliceStats | None:
-        """Removes and returns a slice; None where it has no readings."""
-        return self._slices.pop(number, None)
+    def take(self, number: int) -> SliceStats:
+        """Removes and returns a slice."""
+        return self._slices.pop(number, None) or SliceStats.none(len(self.spec.channels))
 
     def first_number(self) -> int | None:
         """Number of the oldest slice that is stored."""
         return min(self._slices, default=None)
+
+    def missing(self) -> Issue:
+        """Reports that it has no usable reading."""
+        name = self.spec.name
+        if self._bad:
+            names = ", ".join(self._bad[:5])
+            text = f"{name} has no number for {names}: check its driver."
+            return Issue(f"{name} not finite", text)
+        text = f"{name} has no readings: check its driver, its topic and the clocks."
+        return Issue(f"{name} missing", text)
+
+    def issues(self, part: SliceStats) -> Iterator[Issue]:
+        """What is wrong in the next slice of time: missing, saturated or frozen."""
+        spec, before, self._constant = self.spec, self._constant, None
+        if not part.count:
+            if not spec.optional:
+                yield self.missing()
+            return
+        most = np.maximum(part.high, -part.low)
+        if (most >= spec.largest).any():
+            worst = int(np.argmax(most / spec.largest))
+            unit = spec.units[worst]
+            yield Issue(
+                f"{spec.name} saturated",
+                f"{spec.name} reads {most[worst]:.4g} {unit}, its limit is "
+                f"{spec.largest[worst]:.4g} {unit}: take load off it, or shift the weight.",
+            )
+        if (part.low == part.high).all() and part.low.any():  # drivers set small loads to zero
+            if before is None or not np.array_equal(before[0], part.low):
+                before = (part.low, part.first_ns)
+            self._constant = before
+            time = (part.last_ns - before[1]) / NS_PER_S
+            if spec.frozen_time <= time:
+                yield frozen_sensor(spec.name, time)
 
     def _newest_before(self, t_ns: Times) -> Times:
         start = t_ns[:1] - 1 if self.last_ns is None else np.array([self.last_ns])
@@ -94,10 +345,8 @@ class SensorStream:
             own, times = values[rows], t_ns[rows].tolist()
             ends = times[0], times[-1]
             part = SliceStats(len(own), own.sum(0), own.min(0), own.max(0), *ends)
-            if number in self._slices:
-                self._slices[number].add(part)
-            else:
-                self._slices[number] = part
+            known = self._slices.get(number)
+            self._slices[number] = _joined([known, part]) if known else part
 
 
 def usable_numbers(values: Array) -> NDArray[np.bool_]:
@@ -105,7 +354,7 @@ def usable_numbers(values: Array) -> NDArray[np.bool_]:
     return np.asarray(np.abs(values) < _LARGEST)
 
 
-@dataclass(frozen=True)
+@dataclass
 class DroppedReadings:
     """Readings that were left out, of all streams."""
 
@@ -113,146 +362,3 @@ class DroppedReadings:
     repeated: int = 0  # with the stamp of the one before
     unusable: int = 0  # NaN, infinite, or no unit vector
     restarts: int = 0  # how often time jumped back and the recorder restarted
-
-
-class SensorStreams:
-    """All streams in step: a slice is complete when every stream has passed it.
-
-    The streams are joints, `feet` feet, and the direction against gravity where it is used.
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        channels: Sequence[Sequence[str]],
-        needed: Sequence[int],
-        feet: int,
-        timeline: Timeline,
-        detector: StationaryDetector,
-        options: CaptureOptions,
-    ) -> None:
-        self._streams = [
-            SensorStream(name, own, count, timeline)
-            for name, own, count in zip(names, channels, needed, strict=True)
-        ]
-        self._feet, self._timeline, self._detector = feet, timeline, detector
-        self._options = options
-        self._lag_ns = int(options.lag * NS_PER_S)
-        self._jump_ns = int(options.jump_back * NS_PER_S)
-        self._restarts = self._unusable = 0
-        self._next: int | None = None
-
-    @property
-    def newest_ns(self) -> int | None:
-        """Stamp of the newest reading of all; None before the first."""
-        stamps = [stream.last_ns for stream in self._streams if stream.last_ns is not None]
-        return max(stamps, default=None)
-
-    @property
-    def dropped(self) -> DroppedReadings:
-        """Readings that were left out so far."""
-        streams = self._streams
-        return DroppedReadings(
-            late=sum(stream.late for stream in streams),
-            repeated=sum(stream.repeated for stream in streams),
-            unusable=sum(stream.unusable for stream in streams) + self._unusable,
-            restarts=self._restarts,
-        )
-
-    def add(self, index: int, t_ns: ArrayLike, values: Array) -> None:
-        """Adds readings (N, C) at (N,) stamps of a stream, -1 for the last one."""
-        stream = self._streams[index]
-        t = np.asarray(t_ns, dtype=np.int64).reshape(-1)
-        if len(t) != len(values):
-            raise IdentificationError(f"{stream.name}: {len(t)} stamps for {len(values)} readings")
-        good = (t >= 0) & (t < _LAST_NS)
-        if not good.all():
-            self._unusable += int(np.sum(~good))
-            t, values = t[good], values[good]
-        while len(t):
-            cut = stream.find_jump(t, self._jump_ns)
-            stream.add(t[:cut], values[:cut], self._next or 0)
-            if cut < len(t):
-                self._restarts += 1
-                self._detector.end()
-                self._restart()
-            t, values = t[cut:], values[cut:]
-        self._advance()
-
-    def flush(self) -> None:
-        """Ends the streams: completes all slices, and drops the readings."""
-        numbers = [stream.number for stream in self._streams if stream.last_ns is not None]
-        if numbers:
-            self._complete_until(max(numbers) + 1)
-        self._detector.end_marks()
-        self._restart()
-
-    def timed_out(self, now_ns: int) -> tuple[str, ...]:
-        """Which streams have no readings now, sentences that say how to fix it."""
-        found = []
-        for i, stream in enumerate(self._streams):
-            if self._may_be_missing(i):
-                continue
-            if stream.last_ns is None:
-                found.append(_no_reading(stream).text)
-            elif (now_ns - stream.last_ns) / NS_PER_S > self._options.timeout:
-                time = (now_ns - stream.last_ns) / NS_PER_S
-                found.append(
-                    f"{stream.name} has had no reading for {time:.2f} s: check its driver and "
-                    "its topic."
-                )
-        return tuple(found)
-
-    def _restart(self) -> None:
-        for stream in self._streams:
-            stream.restart()
-        self._detector.restart()
-        self._next = None
-
-    def _advance(self) -> None:
-        """Completes the slices that all streams have passed, or that are older than the lag."""
-        done = min(stream.number for stream in self._streams)  # -1 where one has no reading
-        stamps = [stream.last_ns or 0 for stream in self._streams]
-        past = max(stamps) - self._lag_ns
-        if past > min(stamps):
-            done = max(done, self._timeline.slice_number(past))
-        if self._next is None or self._next < done:
-            self._complete_until(done)
-
-    def _complete_until(self, end: int) -> None:
-        """Completes the slices before one; of empty ones in a row the first only."""
-        while True:
-            stored = [
-                k for k in (stream.first_number() for stream in self._streams) if k is not None
-            ]
-            number = min(stored, default=end) if self._next is None else self._next
-            if number >= end:
-                return
-            parts = [stream.take(number) for stream in self._streams]
-            self._detector.add(number, parts, self._missing(parts))
-            self._next = max(number + 1, min(min(stored, default=end), end))
-
-    def _missing(self, parts: TimeSlice) -> list[Issue]:
-        """Which streams have no usable reading in a slice of time."""
-        return [
-            _no_reading(stream)
-            for i, (stream, part) in enumerate(zip(self._streams, parts, strict=True))
-            if part is None and not self._may_be_missing(i)
-        ]
-
-    def _may_be_missing(self, index: int) -> bool:
-        return self._options.missing_feet and 1 <= index <= self._feet
-
-
-def _no_reading(stream: SensorStream) -> Issue:
-    """Reports that a stream has no usable reading."""
-    if stream.bad:
-        names = ", ".join(stream.bad[:5])
-        return Issue(
-            f"{stream.name} not finite",
-            f"{stream.name} has no number for {names}: check its driver.",
-        )
-    return Issue(
-        f"{stream.name} missing",
-        f"{stream.name} has no readings: check its driver, its topic and the clocks.",
-    )

@@ -2,14 +2,17 @@
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from com_bags import Bag, BagError, TableError, is_table, read_table
 from com_identification.capture.detector import StationaryInterval
+from com_identification.capture.from_table import guess_mapping
 from com_identification.commands.bag_inputs import (
     RobotInputs,
     choose_topics,
@@ -22,15 +25,14 @@ from com_identification.commands.bag_inputs import (
 )
 from com_identification.commands.bag_results import (
     NAMES,
-    OutputDirectory,
     add_to_record,
     columns_text,
+    output_directory,
     result_text,
     topics_text,
     used_topics_text,
     write_results,
 )
-from com_identification.commands.guess_mapping import guess_mapping
 from com_identification.exceptions import (
     HealthError,
     IdentificationError,
@@ -42,6 +44,7 @@ from com_identification.exceptions import (
 from com_identification.feet.feet_reading import identify_total
 from com_identification.feet.wrench_check import WrenchFault, WrenchIssue, diagnose
 from com_identification.regression.identify import Identification, identify
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.report.comparison import compare_postures
 from com_identification.report.report import Contents, Recording
@@ -76,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _fail(error, _UNWRITABLE)
     except (Refusal, PostureError, WalkError) as error:
         return _fail(error, _TOO_LITTLE)
-    except (BagError, ComModelError, IdentificationError) as error:
+    except (BagError, ComModelError) as error:
         return _fail(error, _UNREADABLE)
 
 
@@ -106,16 +109,15 @@ def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:
         if arguments.files:
             print(used_topics_text(read_files(robot, arguments).topics))
         return 0
-    with OutputDirectory(arguments.output, NAMES, arguments.force) as out:
+    with output_directory(arguments.output, NAMES, arguments.force) as folder:
         recording = read_files(robot, arguments)
         contents = identify_recording(robot, recording, arguments.ignore_wrench_check)
-        contents = write_results(out.staging, robot, contents)
-        places = out.publish()
+        contents = write_results(folder, robot, contents)
     print(result_text(contents))
     if contents.found.redundancy:
         used = [each.posture for each in contents.intervals if each.posture is not None]
         print("\n".join(_helpful_postures(robot, used)))
-    print("\n".join(["", *(f"wrote {place}" for place in places)]))
+    print("\n".join(["", *(f"wrote {Path(arguments.output) / name}" for name in NAMES)]))
     if arguments.record:
         to = arguments.record, arguments.serial
         print("\n".join(["", *add_to_record(contents, arguments.files, *to)]))
@@ -132,7 +134,10 @@ def identify_recording(robot: RobotInputs, recording: Recording, trust: bool) ->
         fix = "Correct the configuration, or go on with --ignore-wrench-check"
         raise Refusal("\n".join(["the wrenches cannot be the robot's:", *check.fatal, fix]))
     if not trust:
-        intervals = _without(intervals, check.inconsistent)
+        for i, each in enumerate(intervals):
+            if each.posture is not None and each.posture in check.inconsistent:
+                reasons, label = (check.inconsistent[each.posture],), each.posture.label
+                intervals[i] = replace(each, posture=None, reasons=reasons, label=label)
         postures = _require_postures(intervals, recording)
     found = _solve(robot, postures)
     fitting = [posture for i, posture in enumerate(postures) if i not in found.outliers]
@@ -182,10 +187,7 @@ def _require_postures(
     postures = [interval.posture for interval in intervals if interval.posture is not None]
     if postures:
         return postures
-    reasons: dict[str, int] = {}
-    for interval in intervals:
-        for reason in interval.reasons:
-            reasons[reason] = reasons.get(reason, 0) + 1
+    reasons = Counter(reason for interval in intervals for reason in interval.reasons)
     lines = [f"no stationary posture in {recording.seconds:.1f} s of joint states."]
     often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN_REASONS]
     lines += [f"  {count} stationary intervals refused: {reason}" for reason, count in often]
@@ -205,9 +207,9 @@ class WrenchCheck:
 
     lines: tuple[str, ...]  # sentences, with the number of postures
     fatal: tuple[str, ...]  # those that are so common and so bad that a result would be wrong
-    # why a posture is left out, by its index: something else than the feet carries or pulls
-    # the robot in it, unlike in most others
-    inconsistent: Mapping[int, str]
+    # why a posture is left out: something else than the feet carries or pulls the robot in it,
+    # unlike in most others
+    inconsistent: Mapping[Posture, str]
 
 
 def _check_wrenches(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
@@ -225,19 +227,21 @@ def _check_wrenches(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCh
 
 def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
     found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchIssue]] = {}
-    inconsistent: dict[int, str] = {}
-    off_sole: dict[int, str] = {}
-    for index, posture in enumerate(postures):
-        wrenches, gravity = posture.wrenches, robot.settings.fit.gravity
-        if not len(wrenches) or not np.isfinite(wrenches).any():
+    inconsistent: dict[Posture, str] = {}
+    off_sole: dict[Posture, str] = {}
+    settings = robot.settings
+    sensors = settings.noise, settings.fit.gravity
+    observations = ObservationModel(robot.model, robot.feet, *sensors)
+    for posture in postures:
+        if not np.isfinite(posture.wrenches).any():
             continue
-        noise = robot.settings.noise
-        for finding in diagnose(robot.model, robot.feet, posture, noise, gravity=gravity):
+        for finding in diagnose(observations, posture):
             found.setdefault((finding.fault, finding.feet), []).append(finding)
             if finding.other_force:
-                inconsistent[index] = f"Something else carried or pulled the robot. {finding.text}"
+                text = f"Something else carried or pulled the robot. {finding.text}"
+                inconsistent[posture] = text
             elif finding.off_sole:
-                off_sole[index] = finding.text
+                off_sole[posture] = finding.text
     judged = len(postures) - len(inconsistent)
     lines, fatal = [], []
     for (fault, _), findings in sorted(found.items()):
@@ -252,20 +256,6 @@ def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
     return WrenchCheck(tuple(lines), tuple(fatal), {} if most else inconsistent)
 
 
-def _without(
-    intervals: Sequence[StationaryInterval], inconsistent: Mapping[int, str]
-) -> list[StationaryInterval]:
-    """The intervals, those of inconsistent postures with the reason in place of the posture."""
-    result, index = [], -1
-    for interval in intervals:
-        index += interval.posture is not None
-        if interval.posture is not None and index in inconsistent:
-            label, reasons = interval.posture.label, (inconsistent[index],)
-            interval = replace(interval, posture=None, reasons=reasons, label=label)
-        result.append(interval)
-    return result
-
-
 def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[str]:
     """Lines that list postures to record as well."""
     from com_identification.planning.planner import PosturePlanner  # loads compiled kernels
@@ -277,7 +267,7 @@ def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[s
     try:
         planner = PosturePlanner(model, robot.feet, rest, settings)
         planned = planner.propose(_PROPOSED, postures, settings.capture.samples)
-    except (IdentificationError, ComModelError) as error:
+    except ComModelError as error:
         return [f"No posture can be proposed: {error}"]
     lines = ["These postures would help most (rad or m):"]
     for i, plan in enumerate(planned, start=1):

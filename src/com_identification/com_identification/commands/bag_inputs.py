@@ -29,8 +29,7 @@ from com_bags import (
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
-from com_identification.capture.slices import NS_PER_S, Mark
-from com_identification.capture.streams import DroppedReadings
+from com_identification.capture.streams import NS_PER_S, DroppedReadings, Mark
 from com_identification.report.report import Recording, TopicLine
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots
@@ -73,10 +72,9 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     if arguments.settings is not None:
         settings = IdentificationSettings.from_file(arguments.settings)
         settings.check(model)
-    fit = settings.fit
-    fit = replace(fit, use_imu=fit.use_imu or bool(arguments.imu))
-    fit = replace(fit, use_effort=fit.use_effort or arguments.effort)
-    settings = replace(settings, fit=fit)
+    imu, effort = settings.fit.use_imu or bool(arguments.imu), arguments.effort
+    effort = settings.fit.use_effort or effort
+    settings = replace(settings, fit=replace(settings.fit, use_imu=imu, use_effort=effort))
     feet = _bare_feet(arguments.wrench, model) if files.config is None else config.feet
     if not feet:
         source = "--config is missing" if files.config is None else config.source
@@ -194,7 +192,7 @@ def _record(
             intervals = record_postures(
                 reader, recorder, lambda count: progress.advance(task, count), span
             )
-    moving, seconds = recorder.slow_motion_postures(robot.settings, intervals)
+    moving, seconds = recorder.slow_motion_postures(intervals)
     intervals = sorted([*intervals, *moving], key=lambda each: each.t0_ns)
     if isinstance(reader, TableReader):
         intervals = [

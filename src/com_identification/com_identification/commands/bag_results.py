@@ -2,7 +2,6 @@
 
 import math
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,92 +19,66 @@ from com_identification.health.database import HealthDatabase
 from com_identification.health.records import Record, hash_files
 from com_identification.report.comparison import body_labels, gain, issues_of, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
-from com_identification.store.files import write_whole
 from com_identification.store.records import encode, posture_record, robot_record
-from com_identification.store.results import export_urdf, to_document, write_yaml
+from com_identification.store.results import export_urdf, to_document, write_whole, write_yaml
 from com_model.files import sync
 from com_model.text import listing, quote
 
 _STAGING = ".identify_bag."
 
 
-class OutputDirectory:
-    """Gathers files out of sight in a directory and puts them into place at the end.
+@contextmanager
+def output_directory(path: str | Path, names: Sequence[str], force: bool) -> Iterator[Path]:
+    """Yields a folder out of sight for files of some names; at the end puts them into place.
 
-    Used as a context manager; files are written into `staging`, then publish() is called. Without
-    it nothing is left behind. With `force` files of these names may be replaced, and a directory
-    with other things in it be used; else OutputError.
+    Those of an earlier run that are not made now are removed; after an error nothing is left
+    behind. With `force` such files may be replaced, and a directory with other things in it be
+    used; else OutputError.
     """
-
-    def __init__(self, path: str | Path, names: Sequence[str], force: bool = False) -> None:
-        self._path, self._names = Path(path), tuple(names)
-        self._made: list[Path] = []  # directories that were missing, the innermost first
-        self._published = False
-        with self._refusing("cannot be used"):
-            self._check(force)
-            folders = [self._path, *self._path.parents]
-            self._made = list(takewhile(lambda folder: not folder.exists(), folders))
-            self._path.mkdir(parents=True, exist_ok=True)
-            self.staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._path))
-
-    def __enter__(self) -> "OutputDirectory":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.staging, ignore_errors=True)
-        if not self._published:
-            self._unmake()
-
-    def publish(self, names: Sequence[str] = ()) -> list[Path]:
-        """Puts all files, or these, into place; OutputError where that cannot be done.
-
-        Those of an earlier run that are not made now are removed.
-        """
-        names = names or self._names
-        with self._refusing("cannot take the results"):
-            for name in names:
-                sync(self.staging / name)
-            for name in names:
-                os.replace(self.staging / name, self._path / name)
-            for name in set(self._names) - set(names):
-                (self._path / name).unlink(missing_ok=True)
-            sync(self._path)
-        self._published = True
-        return [self._path / name for name in names]
-
-    def _check(self, force: bool) -> None:
-        if "\0" in str(self._path):
-            raise OutputError(f"--output: {quote(str(self._path))} is no path")
-        if self._path.exists() and not self._path.is_dir():
-            raise OutputError(f"{self._path} is no directory: give --output another one")
-        names = sorted(entry.name for entry in self._path.iterdir()) if self._path.exists() else []
-        there = [name for name in names if not name.startswith(_STAGING)]  # left by a kill
-        if there and not force:
-            raise OutputError(
-                f"{self._path} is not empty: it holds {listing(there)}. Give another directory, "
-                "or --force to replace the results of an earlier run in it"
-            )
-        for name in self._names:
-            if (self._path / name).is_dir():
-                raise OutputError(f"{self._path / name} is a directory: remove it first")
-
-    @contextmanager
-    def _refusing(self, problem: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self._unmake()
-            words = error.strerror or str(error)
-            raise OutputError(
-                f"{self._path} {problem}: {words}. Free space on the disk, or give --output a "
-                "directory that can be written to"
-            ) from error
-
-    def _unmake(self) -> None:
-        """Removes the directories that were made, if nothing has come into them."""
-        for folder in self._made:
+    target, problem = Path(path), "cannot be used"
+    made: list[Path] = []  # directories that were missing, the innermost first
+    try:
+        _check_output(target, names, force)
+        made = list(takewhile(lambda folder: not folder.exists(), (target, *target.parents)))
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=_STAGING, dir=target) as folder:
+            yield Path(folder)
+            problem = "cannot take the results"
+            files = sorted(Path(folder).iterdir())
+            for file in files:
+                sync(file)
+            for file in files:
+                os.replace(file, target / file.name)
+            for name in set(names) - {file.name for file in files}:
+                (target / name).unlink(missing_ok=True)
+            sync(target)
+            made = []
+    except OSError as error:
+        raise OutputError(
+            f"{target} {problem}: {error.strerror or error}. Free space on the disk, or give "
+            "--output a directory that can be written to"
+        ) from error
+    finally:
+        for missing in made:
             with suppress(OSError):
-                folder.rmdir()
+                missing.rmdir()
+
+
+def _check_output(path: Path, names: Sequence[str], force: bool) -> None:
+    if "\0" in str(path):
+        raise OutputError(f"--output: {quote(str(path))} is no path")
+    if path.exists() and not path.is_dir():
+        raise OutputError(f"{path} is no directory: give --output another one")
+    entries = sorted(entry.name for entry in path.iterdir()) if path.exists() else []
+    there = [name for name in entries if not name.startswith(_STAGING)]  # left by a kill
+    if there and not force:
+        raise OutputError(
+            f"{path} is not empty: it holds {listing(there)}. Give another directory, "
+            "or --force to replace the results of an earlier run in it"
+        )
+    for name in names:
+        if (path / name).is_dir():
+            raise OutputError(f"{path / name} is a directory: remove it first")
 
 
 URDF, RESULT, REPORT, POSTURES = "corrected.urdf", "result.yaml", "report.html", "postures.jsonl"
@@ -115,7 +88,7 @@ NAMES = (URDF, RESULT, POSTURES, REPORT)
 def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Contents:
     """Writes all files into a folder; returns the contents with what was exported."""
     found, postures = contents.found, []
-    export = export_urdf(robot.model.xml, robot.model, found, folder, URDF)
+    export = export_urdf(robot.model, found, folder, URDF)
     lines = [robot_record(robot.model, robot.feet)]
     for interval in contents.intervals:
         if interval.posture is not None:

@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command == "ingest":
             return _ingest(arguments, given[cut + 1 :])
         return _show(arguments) if arguments.command == "show" else _export(arguments)
-    except (HealthError, ComModelError, OSError, ValueError) as error:
+    except (ComModelError, OSError, ValueError) as error:
         print(f"com_health: error: {error}", file=sys.stderr)
         return 2
 
@@ -101,7 +101,7 @@ def _show(arguments: argparse.Namespace) -> int:
         raise HealthError(f"--plot draws one robot: choose by --name and --serial from {names}")
     for own in robots.values():
         steps = history(own, arguments.false_alarms)
-        changed |= bool(steps and steps[-1].comparison.changes)
+        changed |= bool(steps and steps[-1].changes)
         print(history_text(own, steps, arguments.false_alarms))
         if arguments.plot:
             history_figure(own, steps).savefig(arguments.plot)

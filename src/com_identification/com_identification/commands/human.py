@@ -7,9 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from com_bags import BagError
-from com_identification.exceptions import IdentificationError
-from com_identification.human import SEXES, human_settings, human_urdf, plate_foot
-from com_identification.human_trial import read_c3d, read_markers, trial_postures
+from com_identification.human import (
+    SEXES,
+    human_settings,
+    human_urdf,
+    plate_foot,
+    read_c3d,
+    read_markers,
+    trial_postures,
+)
 from com_identification.regression.identify import identify
 from com_identification.report.comparison import issues_of
 from com_identification.store.results import corrected_urdf
@@ -73,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for issue in issues_of(result):
                 print(f"warning: {issue}")
         write_file(arguments.output, xml, arguments.force)
-    except (BagError, ComModelError, IdentificationError, OSError) as error:
+    except (BagError, ComModelError, OSError) as error:
         parser.error(str(error))
     return 0
 

@@ -39,7 +39,8 @@ What comes into the directory:
   result.yaml       the same as numbers
   corrected.urdf    the URDF with the centres of mass that were found; the rest stays as it was
   postures.jsonl    the postures, for the service `load` of the node com_identification
-Of walking: report.html and, if the result passes its tests on what was held out, corrected.urdf.
+Of walking: report.html and, if the result passes its tests on what was held out, corrected.urdf
+and posterior.npz, the same with covariance, for com_randomise.
 
 Errors of the sensors and of the floor are found too; --settings narrows what is known of them:
   sensors: {force_bias: 0.005, moment_bias: 0.0005,  # of the weight; m, moment over the weight

@@ -7,16 +7,20 @@ from io import BytesIO
 
 import numpy as np
 
-from com_identification.exceptions import IdentificationError, ProtocolError
-from com_identification.store.files import path_inside, write_whole
+from com_identification.exceptions import ProtocolError
+from com_identification.store.results import path_inside, write_whole
 from com_identification.tip_over.fit import fit, known_candidates
-from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, read_joint_errors
+from com_identification.tip_over.quasi_static import (
+    Protocol,
+    QuasiStatic,
+    TipAngle,
+    read_joint_errors,
+)
 from com_identification.tip_over.report import (
     Comparison,
-    TipTable,
     errors_left_out,
     plot_angles,
+    read_angles,
     report_page,
     write_correction,
 )
@@ -53,9 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             for note in _standing(by_model):
                 print(note)
             return 0
-        table = TipTable.from_file(arguments.angles, protocol)
-        _compare(simulation, protocol, table, arguments)
-    except (ComModelError, ProtocolError, IdentificationError) as error:
+        _compare(simulation, protocol, read_angles(arguments.angles, protocol), arguments)
+    except ComModelError as error:
         print(f"posture_protocol: {error}", file=sys.stderr)
         return 2
     return 0
@@ -99,7 +102,10 @@ def _angles(by_model: dict[str, tuple[TipAngle, ...]]) -> dict[str, Array]:
 
 
 def _compare(
-    simulation: QuasiStatic, protocol: Protocol, table: TipTable, arguments: argparse.Namespace
+    simulation: QuasiStatic,
+    protocol: Protocol,
+    table: dict[str, Array],
+    arguments: argparse.Namespace,
 ) -> None:
     candidates = known_candidates(simulation.model, protocol)
     if arguments.explain not in candidates:
@@ -107,7 +113,10 @@ def _compare(
         raise ProtocolError(f"--explain: no {arguments.explain!r}; valid: {valid}")
     if arguments.output is not None:  # before the work, so that a wrong folder is reported at once
         path_inside(arguments.output, simulation.model.name)
-    measured = table.angles(arguments.measured)
+    if arguments.measured not in table:
+        valid = ", ".join(table)
+        raise ProtocolError(f"--measured: no column {arguments.measured!r}; valid: {valid}")
+    measured = table[arguments.measured]
     used = np.flatnonzero(np.isfinite(measured))
     if not len(used):
         raise ProtocolError(f"{arguments.angles}: column {arguments.measured!r} has no angles")
@@ -116,7 +125,7 @@ def _compare(
     comparison = Comparison(
         robot=simulation.model.name,
         tests=tuple(test.name for test in simulation.tests),
-        others={name: table.angles(name) for name in table.columns if name != arguments.measured},
+        others={name: own for name, own in table.items() if name != arguments.measured},
         ours=_angles(by_model) | {arguments.explain: found.predicted},
         notes=_standing(by_model),
         found=found,

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.settings import IdentificationSettings
 from com_model import load_robot
@@ -44,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         model, config = load_robot(options.robot, options.config)
         settings = _settings(options)
-    except (ComModelError, IdentificationError) as error:
+    except ComModelError as error:
         parser.error(str(error))
     try:
         with Console(stderr=True, quiet=options.quiet).status(
@@ -60,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
         feet = "the feet stay where they are" if settings.plan.keep_feet else "the feet move"
         note = f"{model.name}, planned postures, the most telling first; {feet}"
         write_postures(options.output, model, rows, note)
-    except (IdentificationError, OSError) as error:
+    except (ComModelError, OSError) as error:
         print(f"propose_postures: {error}", file=sys.stderr)
         return 1
     print(json.dumps({"output": str(options.output), **_figures(planned)}))
@@ -86,12 +85,10 @@ def _settings(options: argparse.Namespace) -> IdentificationSettings:
     settings = IdentificationSettings()
     if options.settings is not None:
         settings = IdentificationSettings.from_file(options.settings)
-    plan = settings.plan
-    if options.keep_feet:
-        plan = replace(plan, keep_feet=True)
     given = {"seed": options.seed, "margin": options.margin, "one_foot": options.one_foot}
-    plan = replace(plan, **{name: value for name, value in given.items() if value is not None})
-    return replace(settings, plan=plan)
+    given["keep_feet"] = options.keep_feet or None
+    given = {name: value for name, value in given.items() if value is not None}
+    return replace(settings, plan=replace(settings.plan, **given))
 
 
 def _figures(planned: Sequence[PlannedPosture]) -> dict[str, float | list[float]]:

@@ -1,19 +1,21 @@
 """The part of identify for recordings of walking, without foot force sensors."""
 
 import argparse
+from pathlib import Path
 
-from com_bags import Bag, SensorReader, is_table
+from com_bags import Bag, SensorReader, is_table, read_walk
 from com_identification.commands.bag_inputs import RobotInputs, choose_topics
-from com_identification.commands.bag_results import REPORT, URDF, OutputDirectory, columns
+from com_identification.commands.bag_results import REPORT, URDF, columns, output_directory
 from com_identification.exceptions import WalkError
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.inertia import corrected_urdf
-from com_identification.walking.log import read_walk
+from com_identification.walking.posterior import Posterior, to_npz
 from com_identification.walking.report import report_page, sections
 from com_identification.walking.unknowns import Scale
 from com_model.exceptions import ConfigError
 
-NAMES = (REPORT, URDF)
+POSTERIOR = "posterior.npz"
+NAMES = (REPORT, URDF, POSTERIOR)
 
 
 def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
@@ -30,7 +32,7 @@ def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
         if getattr(arguments, name):
             option = name.replace("_", "-")
             raise WalkError(f"--{option} is for resting postures: leave it out, or give --use rest")
-    with OutputDirectory(arguments.output, NAMES, arguments.force) as out:
+    with output_directory(arguments.output, NAMES, arguments.force) as folder:
         logs = []
         for path in arguments.files:
             with Bag(path) as bag:
@@ -44,11 +46,11 @@ def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
         files = {REPORT: report_page(result).encode()}
         if result.accepted:
             urdf = corrected_urdf(robot.model, result.unknowns.eta(result.z))
-            files[URDF] = urdf.encode()
+            files |= {URDF: urdf.encode(), POSTERIOR: to_npz(vars(Posterior.of(result)))}
         for name, content in files.items():
-            (out.staging / name).write_bytes(content)
-        places = out.publish(tuple(files))
-    print("\n".join([report_text(result), "", *(f"wrote {place}" for place in places)]))
+            (folder / name).write_bytes(content)
+    places = (f"wrote {Path(arguments.output) / name}" for name in files)
+    print("\n".join([report_text(result), "", *places]))
     return 0 if result.accepted else 1
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.wrench_check import angle_between, diagnose
 from com_identification.planning.stances import FlatStance
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import make_posture
 from com_identification.regression.statics import Statics
 from com_model import Foot, RobotConfig, RobotModel
@@ -37,7 +38,7 @@ def check_readings(
     bad += [f"feet.{name}.wrench: no readings: correct its topic" for name in silent]
     if feet and not silent:
         posture = make_posture(model, q, wrenches, up=up, samples=100)
-        issues = [f"feet: {issue}" for issue in diagnose(model, feet, posture)]
+        issues = [f"feet: {issue}" for issue in diagnose(ObservationModel(model, feet), posture)]
         R = np.array([link_pose(model, q, foot.wrench_frame)[0] for foot in feet])
         forces = np.einsum("fij,fj->i", R, ground_wrenches(wrenches, feet)[:, :3])
         weight = GRAVITY * model.mass

@@ -16,10 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
-from com_identification.settings import SensorNoise
-from com_model import Foot, RobotModel
 from com_model.arrays import Array, Flags
-from com_model.dynamics import GRAVITY
 from com_model.robot_config import ground_wrenches
 
 _UNITS = (
@@ -109,6 +106,7 @@ _SLIDE = 0.6  # rad, of one foot's force against gravity: friction 0.7
 _EDGE = 0.01  # m, of the centre of pressure beyond a sole
 _AS_GOOD = 0.3  # a simpler fault is preferred where its excess is larger by no more
 _PLAIN = ("weight", "lean", "push")  # rules that need the mass and gravity only
+_MASS_TOLERANCE = 0.1  # of the URDF's mass
 _SHOWN = 3  # violations in a text
 
 
@@ -125,15 +123,9 @@ class Violation:
 class WrenchRules:
     """The rules for one posture; see diagnose()."""
 
-    def __init__(
-        self,
-        observations: ObservationModel,
-        posture: Posture,
-        mass_tolerance: float,
-        com_std: float,
-    ) -> None:
+    def __init__(self, observations: ObservationModel, posture: Posture, com_std: float) -> None:
         self._observations, self._posture = observations, posture
-        self._mass_tolerance, self._com_std = mass_tolerance, com_std
+        self._com_std = com_std
         model, statics, self.feet = observations.model, observations.statics, observations.feet
         self.weight = model.mass * observations.gravity
         noise, factor = observations.noise, _SURE * observations.noise.std_ratio(posture.samples)
@@ -171,7 +163,7 @@ class WrenchRules:
     ) -> Iterator[Violation]:
         force = forces.sum(axis=0)
         size = float(np.linalg.norm(force))
-        off = abs(size - self.weight) / (self._mass_tolerance * self.weight + 2.0 * self._force)
+        off = abs(size - self.weight) / (_MASS_TOLERANCE * self.weight + 2.0 * self._force)
         text = (
             f"the feet carry {size:.4g} N together, the robot weighs {self.weight:.4g} N by its "
             "URDF"
@@ -232,25 +224,17 @@ class WrenchIssue:
 
 
 def diagnose(
-    model: RobotModel,
-    feet: Sequence[Foot],
-    posture: Posture,
-    noise: SensorNoise | None = None,
-    *,
-    mass_tolerance: float = 0.1,
-    com_std: float = 0.02,
-    gravity: float = GRAVITY,
+    observations: ObservationModel, posture: Posture, *, com_std: float = 0.02
 ) -> tuple[WrenchIssue, ...]:
     """Compares a posture's wrenches with what the URDF predicts; none where they may be true.
 
     See the module. A foot in the air is an issue, too. What a posture does not show (feet with
     equal load may be exchanged) is not found: check more than one. The URDF's mass may be off by
-    a fraction mass_tolerance, its CoM has a horizontal standard deviation of com_std, m.
+    a tenth, its CoM has a horizontal standard deviation of com_std, m.
     """
-    if not feet or len(posture.wrenches) != len(feet):
+    if not observations.feet or len(posture.wrenches) != len(observations.feet):
         return ()
-    observations = ObservationModel(model, feet, noise, gravity)
-    rules = WrenchRules(observations, posture, mass_tolerance, com_std)
+    rules = WrenchRules(observations, posture, com_std)
     read = rules.violations(posture.wrenches)
     if not read:
         return _in_air(rules, posture.wrenches)

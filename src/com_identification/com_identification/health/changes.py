@@ -63,6 +63,8 @@ class Change:
 class Comparison:
     """Two identifications of a robot side by side."""
 
+    old: Record
+    new: Record
     changes: tuple[Change, ...] = ()  # the significant ones, the clearest first
     problem: str = ""  # why they cannot be compared; else empty
     # smallest change of each body's CoM along its best known axis that is found every second time,
@@ -70,36 +72,26 @@ class Comparison:
     detectable: dict[str, float] = field(default_factory=dict)
     tests: int = 0  # how many changes were looked for; the rate of false alarms is for all
 
-
-@dataclass(frozen=True)
-class Step:
-    """An identification against the reference, the first one since a body changed last."""
-
-    reference: Record
-    record: Record
-    comparison: Comparison
-
     def lines(self) -> list[str]:
         """What changed, in sentences."""
-        changes, problem = self.comparison.changes, self.comparison.problem
-        if problem:
-            return [f"not compared with {self.reference.taken}: {problem}"]
-        lines = [f"since {self.reference.taken}: {change}" for change in changes[:_SHOWN]]
-        more = len(changes) - len(lines)
+        if self.problem:
+            return [f"not compared with {self.old.taken}: {self.problem}"]
+        lines = [f"since {self.old.taken}: {change}" for change in self.changes[:_SHOWN]]
+        more = len(self.changes) - len(lines)
         return [*lines, f"and {more} more"] if more else lines
 
 
-def history(records: Sequence[Record], false_alarms: float = FALSE_ALARMS) -> list[Step]:
+def history(records: Sequence[Record], false_alarms: float = FALSE_ALARMS) -> list[Comparison]:
     """Compares each identification with the first one since a body changed last.
 
     Not with the one before: a body that drifts slowly would never change.
     """
-    steps: list[Step] = []
+    steps: list[Comparison] = []
     reference = records[0] if records else None
     for record in records[1:]:
         if reference is not None:
-            steps.append(Step(reference, record, compare(reference, record, false_alarms)))
-            found = steps[-1].comparison
+            found = compare(reference, record, false_alarms)
+            steps.append(found)
             moved = any(change.what != "sensor" for change in found.changes)
             reference = record if moved or found.problem else reference
     return steps
@@ -111,13 +103,13 @@ def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Com
     Of comparisons of an unchanged robot a fraction false_alarms may find something.
     """
     if old.bodies != new.bodies or old.kinematics != new.kinematics:
-        return Comparison(problem="the URDFs' joints or frames differ")
+        return Comparison(old, new, problem="the URDFs' joints or frames differ")
     priors = new.priors
-    used: Flags = priors.used > 0.0
+    used = priors.used
     if not (used == old.priors.used).all():
-        return Comparison(problem="other masses or centres of mass counted as known")
+        return Comparison(old, new, problem="other masses or centres of mass counted as known")
     sensors = list(_sensors(old, new))
-    to_x = np.asarray(np.linalg.inv(priors.factor[np.ix_(used, used)]), dtype=np.float64)
+    to_x = np.asarray(np.linalg.inv(priors.factor[used]), dtype=np.float64)
     M, h = _change_information(old, new, used)
     blocks = _blocks(new, used, to_x)
     detectable, level = {}, false_alarms / max(1, len(blocks) + len(sensors))
@@ -132,13 +124,12 @@ def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Com
         for name, value, std in sensors
         if abs(value) > -ndtri(level / 2.0) * std
     ]
-    return Comparison(tuple(changes), "", detectable, len(blocks) + len(sensors))
+    return Comparison(old, new, tuple(changes), "", detectable, len(blocks) + len(sensors))
 
 
 def _change_information(old: Record, new: Record, used: Flags) -> tuple[Array, Array]:
     """M (U, U) and h (U,), in the later one's prior standard deviations."""
-    free = np.ix_(used, used)
-    F_old, F_new = old.priors.factor[free], new.priors.factor[free]
+    F_old, F_new = old.priors.factor[used], new.priors.factor[used]
     L1, b1 = _data(old, used, F_old)
     L2, b2 = _data(new, used, F_new)
     G = np.linalg.solve(F_old, F_new)  # x_old = G x_new + g

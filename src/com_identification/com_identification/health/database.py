@@ -98,7 +98,7 @@ class HealthDatabase:
     def changes(self, record: Record) -> list[str]:
         """What changed in an identification that is in it, in sentences; empty: nothing known."""
         steps = history(self.records(record.robot, record.serial))
-        return [line for step in steps if step.record.key == record.key for line in step.lines()]
+        return [line for step in steps if step.new.key == record.key for line in step.lines()]
 
     def bags(self) -> list[tuple[str, str, str, str]]:
         """Path, stamp, hash and reason of the failure of all bags that were read."""
@@ -146,8 +146,6 @@ class HealthDatabase:
                     for table in _TABLES:
                         run(table, {})
                 yield run
-        except HealthError:
-            raise
         except Exception as error:
             if isinstance(error, sqlite3.Error) or type(error).__module__.startswith("sqlalchemy"):
                 raise HealthError(f"{self.name}: {_advice(error)}") from error

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from com_identification.exceptions import HealthError
-from com_identification.health.changes import Step
+from com_identification.health.changes import Comparison
 from com_identification.health.database import library
 from com_identification.health.records import Record
 from com_model.files import write_file
@@ -24,12 +24,14 @@ _PANELS = 4  # bodies
 _OBSERVABLE = 0.03  # m, a change of a CoM that is found every second time
 
 
-def history_text(records: Sequence[Record], steps: Sequence[Step], false_alarms: float) -> str:
+def history_text(
+    records: Sequence[Record], steps: Sequence[Comparison], false_alarms: float
+) -> str:
     """The history of one robot."""
     first = records[0]
     of = f"{first.robot} {first.serial}".strip()
     lines = [f"{of}: {len(records)} identifications"]
-    by_record = {id(step.record): step for step in steps}
+    by_record = {id(step.new): step for step in steps}
     for record in records:
         mass, std = record.total_mass
         where = f"{record.source} {record.path}".strip()
@@ -38,7 +40,7 @@ def history_text(records: Sequence[Record], steps: Sequence[Step], false_alarms:
         if id(record) in by_record:
             lines += [f"  {text}" for text in by_record[id(record)].lines() or ["no change found"]]
     if steps:
-        limits = steps[-1].comparison.detectable
+        limits = steps[-1].detectable
         seen = {name: limit for name, limit in limits.items() if limit < _OBSERVABLE}
         least = [f"{name} {1e3 * v:.1f} mm" for name, v in sorted(seen.items(), key=lambda i: i[1])]
         unseen = [name for name in limits if name not in seen]
@@ -51,9 +53,9 @@ def history_text(records: Sequence[Record], steps: Sequence[Step], false_alarms:
     return "\n".join(lines)
 
 
-def history_figure(records: Sequence[Record], steps: Sequence[Step]) -> Figure:
+def history_figure(records: Sequence[Record], steps: Sequence[Comparison]) -> Figure:
     """CoMs of the bodies that changed, then of the heaviest, and the mass; bars of two sigma."""
-    changed = [c.name for step in steps for c in step.comparison.changes if c.what == "com"]
+    changed = [c.name for step in steps for c in step.changes if c.what == "com"]
     last = records[-1]
     heavy = [last.bodies[k] for k in np.argsort(-last.by_body[0], kind="stable")]
     names = list(dict.fromkeys([*changed, *heavy]))[:_PANELS]
@@ -72,9 +74,9 @@ def history_figure(records: Sequence[Record], steps: Sequence[Step]) -> Figure:
     panels[-1].errorbar(days, masses[:, 0], 2.0 * masses[:, 1], marker="o", capsize=3, color="k")
     panels[-1].set_ylabel("mass\nkg")
     for step in steps:
-        if step.comparison.changes:
+        if step.changes:
             for panel in panels:
-                panel.axvline(datetime.fromisoformat(step.record.taken), color="r", alpha=0.3)
+                panel.axvline(datetime.fromisoformat(step.new.taken), color="r", alpha=0.3)
     figure.autofmt_xdate()
     return figure
 

@@ -16,7 +16,7 @@ from com_identification.commands.bag_identification import Refusal, identify_rec
 from com_identification.commands.bag_inputs import load_robot, read_files
 from com_identification.commands.bag_results import make_record
 from com_identification.commands.identify import parser
-from com_identification.exceptions import HealthError, IdentificationError
+from com_identification.exceptions import HealthError
 from com_identification.health.database import HealthDatabase, library
 from com_identification.health.records import Record, hash_files
 from com_model.exceptions import ComModelError
@@ -128,6 +128,6 @@ def identify_one(bag: BagFile, words: Sequence[str], known: frozenset[str]) -> D
             recording = read_files(robot, arguments)
             contents = identify_recording(robot, recording, arguments.ignore_wrench_check)
             record = make_record(contents, arguments.serial, digest, bag.path)
-        except (BagError, ComModelError, IdentificationError, OSError, Refusal) as error:
+        except (BagError, ComModelError, OSError, Refusal) as error:
             return Done(bag, digest, "", str(error))
     return Done(bag, digest, record.to_json(), "")

@@ -6,7 +6,12 @@ Subscribes:
     imu (sensor_msgs/Imu): only with fit.use_imu; else the ground is horizontal.
     <foot>/wrench (geometry_msgs/WrenchStamped): the names are the configuration's.
 
-Publishes: see identification_output, and /diagnostics.
+Publishes:
+    identification/state (com_msgs/IdentificationState): at state_rate_hz.
+    identification/result (com_msgs/IdentificationResult, latched): with each new result.
+    identification/model_check (com_msgs/ModelCheck): at check_rate_hz.
+    identification/markers (visualization_msgs/MarkerArray): with it, when someone looks.
+    /diagnostics.
 
 Services: ~/capture_posture, ~/tare_wrench, ~/get_postures, ~/remove_posture, ~/reset, ~/save,
     ~/load, ~/export_urdf (posture_services); ~/identify_total_com, ~/identify_links,
@@ -23,32 +28,31 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu
+from visualization_msgs.msg import MarkerArray
 
 from com_identification.capture.recorder import CaptureStatus
 from com_identification.exceptions import CaptureRefused
-from com_identification.feet.model_check import ModelCheckResult, Verdict
+from com_identification.feet.feet_reading import ModelCheckResult, Verdict
 from com_identification.nodes.health_watch import HealthWatch
-from com_identification.nodes.identification_output import IdentificationOutput
-from com_identification.nodes.identification_session import (
-    Parameters,
-    Session,
-    declare_settings,
-    make_session,
-)
+from com_identification.nodes.identification_conversions import numpy_to_model_check
+from com_identification.nodes.identification_session import Parameters, Session, declare_settings
 from com_identification.nodes.job_services import JobServices
 from com_identification.nodes.posture_services import PostureServices
 from com_model import RobotModel
-from com_msgs.msg import IdentificationState
+from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
-from com_ros.input_watch import InputWatch
+from com_ros.inputs import InputWatch
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
+from com_ros.markers import MarkerMaker
+from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 SERVE_PERIOD = 0.05  # s, between two blocks of readings, and two looks at pending requests
+LIFETIME_NS = 3 * NS_PER_S  # of the markers
 SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)
 
 
@@ -67,7 +71,12 @@ class ComIdentification(RobotNode[Parameters]):
         self._period = 0  # number of the present SERVE_PERIOD
         self._stream = InputWatch(p.end_of_stream)
 
-        self._output = IdentificationOutput(self)
+        publisher = self.create_publisher
+        self._state = publisher(IdentificationState, "identification/state", RESULT)
+        self._result = publisher(IdentificationResult, "identification/result", LATCHED)
+        self._checks = publisher(ModelCheck, "identification/model_check", RESULT)
+        self._markers = publisher(MarkerArray, "identification/markers", RESULT)
+        self._maker = MarkerMaker(LIFETIME_NS)
         self._health = HealthWatch(p.health_record, p.robot_serial, self.get_logger())
         self._jobs = JobServices(self, self._session, self._on_found)
         self._postures = PostureServices(self, self._session, self._reasons, self._publish_result)
@@ -87,13 +96,13 @@ class ComIdentification(RobotNode[Parameters]):
     def use_model(self, model: RobotModel) -> None:
         """Start a session with a new model; raises when it does not fit the configuration."""
         p = self.parameters
-        session = make_session(model, self._config, self._settings, p)
+        session = Session(model, self._config, self._settings, p)
         self.joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
         self._close_session()
         self._current = session
         self._open_store()
         self._health.start(session, p.com_tolerance, p.mass_tolerance)
-        self._output.publish_result(session)
+        self._publish_result()
 
     def destroy_node(self) -> None:
         """End the computations and close the file of postures."""
@@ -163,7 +172,7 @@ class ComIdentification(RobotNode[Parameters]):
         msg.job, msg.progress, msg.step = self._jobs.state
         if session is not None:
             _fill_state(msg, session)
-        self._output.publish_state(msg)
+        self._state.publish(msg)
 
     def _on_check(self) -> None:
         self._open_store()
@@ -175,7 +184,11 @@ class ComIdentification(RobotNode[Parameters]):
         self._check = session.check.update(posture)
         self._health.update(posture)
         stamp = ns_to_stamp(session.buffer.newest_ns)
-        self._output.publish_check(session, self._check, stamp)
+        self._checks.publish(numpy_to_model_check(self._check, stamp, session.frame))
+        if self._markers.get_subscription_count():
+            self._maker.at(session.frame, stamp)
+            markers = session.markers(self._maker, self._check)
+            self._markers.publish(MarkerArray(markers=markers))
 
     def diagnose(self) -> Diagnosis:
         """Whether the model is consistent with the feet, and whether postures can be captured."""
@@ -204,7 +217,7 @@ class ComIdentification(RobotNode[Parameters]):
     # --- for the services --------------------------------------------------------------------
     def _session(self) -> Session:
         if self._current is None:
-            raise CaptureRefused([self.waiting])
+            raise CaptureRefused(self.waiting)
         return self._current
 
     def _reasons(self) -> list[str]:
@@ -220,7 +233,7 @@ class ComIdentification(RobotNode[Parameters]):
 
     def _publish_result(self) -> None:
         if self._current is not None:
-            self._output.publish_result(self._current)
+            self._result.publish(self._current.result_message())
 
 
 def _fill_state(msg: IdentificationState, session: Session) -> None:

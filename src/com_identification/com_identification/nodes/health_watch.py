@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
-from com_identification.feet.model_check import ModelCheck, Verdict
+from com_identification.feet.feet_reading import ModelCheck, Verdict
 from com_identification.health.database import HealthDatabase
 from com_identification.health.records import Record
 from com_identification.nodes.identification_session import Session

@@ -11,8 +11,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 
-from com_identification.feet.feet_reading import TotalCom
-from com_identification.feet.model_check import ModelCheckResult, Verdict
+from com_identification.feet.feet_reading import ModelCheckResult, TotalCom, Verdict
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture

@@ -1,27 +1,38 @@
 """The identification of one robot: model, recorder, postures on disk, result."""
 
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
+from sensor_msgs.msg import Imu
+from visualization_msgs.msg import Marker
 
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, StoreError
-from com_identification.feet.model_check import ModelCheck
-from com_identification.nodes.identification_conversions import numpy_to_captured_posture
-from com_identification.nodes.sensor_buffer import SensorBuffer
+from com_identification.feet.feet_reading import ModelCheck, ModelCheckResult
+from com_identification.nodes.identification_conversions import (
+    no_result,
+    numpy_to_captured_posture,
+    numpy_to_identification_result,
+)
 from com_identification.regression.identify import Identification
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
 from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
+from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
-from com_msgs.msg import CapturedPosture
-from com_ros.conversions import ns_to_stamp
+from com_msgs.msg import CapturedPosture, IdentificationResult
+from com_ros.conversions import NS_PER_S, ns_to_stamp, wrench_to_numpy
 from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.inputs import imu_to_values
+from com_ros.joint_input import JointSample
+from com_ros.markers import BLUE, RED, MarkerMaker
 from com_ros.parameters import (
     AssumedJoints,
     FramePrefix,
@@ -31,6 +42,12 @@ from com_ros.parameters import (
     live_parameter,
     parameter,
 )
+
+GREY = (0.5, 0.5, 0.5, 0.8)
+GREEN = (0.1, 0.7, 0.25, 0.6)
+SIGMAS = 2.0  # of the ellipsoids
+LINE = 1.0  # m, length of the line by the feet
+MAX_READINGS = 100_000  # of a stream, between two blocks
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,90 @@ def declare_settings(node: Node, path: str) -> IdentificationSettings:
         raise ComRosError(f"parameters of the identification: {error}") from error
 
 
+class SensorBuffer:
+    """Readings that the recorder has not got yet; `imu` is the frame of the IMU's link.
+
+    A message costs a few appends; the arithmetic is done once for all of a block.
+    """
+
+    def __init__(self, recorder: PostureRecorder, feet: int, imu: LinkFrames | None) -> None:
+        self._recorder, self._imu = recorder, imu
+        # stamps and values: of the joints, of each foot, of the direction against gravity
+        self._streams: list[list[tuple[int, Array]]] = [[] for _ in range(feet + 2)]
+        self._newest = [0] * (feet + 2)
+        self._received_at = time.monotonic()
+        self.q: Array | None = None
+        self.problem = ""
+
+    @property
+    def newest_ns(self) -> int:
+        """Stamp of the newest joint_states; 0: none yet."""
+        return self._newest[0]
+
+    @property
+    def now_ns(self) -> int | None:
+        """The newest stamp and the real time since then, ns; None before the first reading.
+
+        Each reading sets it, so that streams of a recording that is played slowly do not time out.
+        """
+        newest = max(self._newest)
+        waited_ns = int((time.monotonic() - self._received_at) * NS_PER_S)
+        return newest + waited_ns if newest else None
+
+    def add_joints(self, sample: JointSample) -> None:
+        """Adds joint states; what is wrong with them becomes `problem`."""
+        self.problem = sample.error
+        if sample.error:
+            return
+        self.q = sample.position
+        self._add(0, sample.time_ns, np.concatenate((sample.position, sample.effort)))
+
+    def add_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
+        """Adds a reading of a foot's sensor."""
+        self._add(1 + foot, time_ns, wrench_to_numpy(msg.wrench))
+
+    def add_imu(self, msg: Imu, time_ns: int) -> None:
+        """Adds the direction against gravity in the axes of the IMU.
+
+        Without orientation it is that of the acceleration, which is right for a stationary robot.
+        """
+        values = imu_to_values(msg)
+        up = values.R_world_imu[2]
+        if not np.isfinite(up).all():
+            up = _direction(values.specific_force)
+        self._add(-1, time_ns, up)
+
+    def hand_over(self) -> None:
+        """Hands all readings to the recorder."""
+        if any(self._streams):
+            self._received_at = time.monotonic()
+        for i, stream in enumerate(self._streams):
+            if not stream:
+                continue
+            times, values = (np.array(column) for column in zip(*stream, strict=True))
+            stream.clear()
+            if i == 0:
+                self._recorder.add_joints(times, *np.hsplit(values, 2))
+            elif i < len(self._streams) - 1:
+                self._recorder.add_wrenches(i - 1, times, values)
+            elif self._imu is not None and self.q is not None:
+                R_root_imu = self._imu.poses(self.q)[0][0]
+                self._recorder.add_up(times, values @ R_root_imu.T)
+
+    def _add(self, index: int, time_ns: int, values: Array) -> None:
+        self._newest[index] = time_ns
+        if len(self._streams[index]) < MAX_READINGS:
+            self._streams[index].append((time_ns, values))
+
+
+def _direction(vector: Array) -> Array:
+    """Unit vector along another; NaN where that is 0 or not finite."""
+    largest = float(np.abs(vector).max())
+    if not 0.0 < largest < np.inf:
+        return np.full(3, np.nan)
+    return np.asarray(vector / largest / np.linalg.norm(vector / largest))
+
+
 @dataclass(frozen=True)
 class Result:
     """A result with the ids of the postures that led to it."""
@@ -100,30 +201,46 @@ class Result:
     ids: tuple[int, ...]
 
 
-@dataclass
 class Session:
-    """The identification of one robot; each robot description starts a new one."""
+    """The identification of one robot; each robot description starts a new one.
 
-    model: RobotModel  # of the URDF
-    config: RobotConfig  # the configuration of the robot
-    settings: IdentificationSettings  # of the identification
-    recorder: PostureRecorder  # finds postures of the stationary robot
-    buffer: SensorBuffer  # gathers its readings
-    check: ModelCheck  # compares the model with the feet
-    frame: str  # root link with the prefix
-    path: Path | None  # of the file of postures; None: postures are not stored
-    result: Result | None = None  # the latest one
-    problem: str = ""  # why the postures cannot be stored; empty: they can
-    closed: bool = False
-    opened: PostureStore | None = None  # the postures on disk
-    _described: dict[int, CapturedPosture] = field(default_factory=dict)
+    Attributes:
+        recorder: Finds postures of the stationary robot.
+        buffer: Gathers its readings.
+        check: Compares the model with the feet.
+        frame: Root link with the prefix.
+        path: Of the file of postures; None: postures are not stored.
+        result: The latest one.
+        problem: Why the postures cannot be stored; empty: they can.
+        opened: The postures on disk.
 
-    def __post_init__(self) -> None:
-        self._builder = ObservationModel(
-            self.model, self.config.feet, self.settings.noise, self.settings.fit.gravity
-        )
-        self.sesc = Sesc(self.model)
-        self.rest = self.config.nominal_posture(self.model)
+    Raises ConfigError or ParameterError where something does not fit.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        settings: IdentificationSettings,
+        p: Parameters,
+    ) -> None:
+        settings.check(model)
+        feet, noise, gravity = config.feet, settings.noise, settings.fit.gravity
+        self.model, self.config, self.settings = model, config, settings
+        self.recorder = PostureRecorder(model, feet, settings)
+        imu = _imu_frame(model, config, p) if settings.fit.use_imu else None
+        self.buffer = SensorBuffer(self.recorder, len(feet), imu)
+        self.check = ModelCheck(model, feet, settings, p.com_tolerance, p.mass_tolerance)
+        self.frame = p.frame_prefix + model.root_link
+        folder = p.storage_directory
+        self.path = Path(folder) / f"{p.storage_name}.jsonl" if folder else None
+        self.result: Result | None = None
+        self.problem, self.closed = "", False
+        self.opened: PostureStore | None = None
+        self._described: dict[int, CapturedPosture] = {}
+        self.observations = ObservationModel(model, feet, noise, gravity)
+        self.sesc, self._frames = Sesc(model), LinkFrames(model, model.bodies.names)
+        self.rest = config.nominal_posture(model)
 
     # --- storage -----------------------------------------------------------------------------
     @property
@@ -178,12 +295,50 @@ class Session:
             raise IdentificationError("no postures are stored: capture some first")
         return {identity: postures[identity] for identity in chosen} if chosen else postures
 
+    # --- what is published ----------------------------------------------------------------------
+    def result_message(self) -> IdentificationResult:
+        """The latest result as a message, with the stamp of its newest posture."""
+        if self.result is None:
+            msg = no_result("nothing is identified yet: capture postures and call identify_links")
+        else:
+            ids = self.result.ids
+            msg = numpy_to_identification_result(self.result.identification, ids)
+            msg.header.stamp = ns_to_stamp(max(map(self.stamp_ns, ids), default=0))
+        msg.header.frame_id = self.frame
+        msg.robot, msg.model_mass = self.model.name, self.model.mass
+        return msg
+
+    def markers(self, maker: MarkerMaker, check: ModelCheckResult) -> list[Marker]:
+        """The model's CoM, the line by the feet, and the bodies' CoMs before and after."""
+        q = self.buffer.q
+        if q is None:
+            return []
+        markers = [maker.sphere("model_com", self.sesc.com(q), 0.03, RED)]
+        if np.isfinite(check.measured).all():
+            ends = [check.measured, check.measured + LINE * check.up]
+            markers.append(maker.line("measured_com_line", ends, 0.004, BLUE))
+            markers.append(maker.disc("measured_projection", ends[0], check.up, 0.04, BLUE))
+        if self.result is None:
+            return markers
+        found, (R, p) = self.result.identification, self._frames.poses(q)
+        massive = [i for i in range(len(found.bodies)) if found.mass[i] > 0.0]
+        before = np.array([p[i] + R[i] @ found.prior_com[i] for i in massive])
+        markers.append(maker.balls("com_before", before, 0.012, GREY))
+        for i in massive:
+            spread: Array = R[i] @ np.diag(found.com_std[i] ** 2) @ R[i].T
+            place, name = p[i] + R[i] @ found.com[i], f"com_after/{found.bodies[i]}"
+            markers.append(maker.ellipsoid(name, place, spread, SIGMAS, GREEN))
+        return markers
+
     # --- postures ----------------------------------------------------------------------------
     def describe(self, identity: int, posture: Posture) -> CapturedPosture:
         """A stored posture with the CoM by its feet, as a message; computed once."""
         if identity not in self._described:
             feet = [foot.frame for foot in self.config.feet]
-            loaded, com = self._builder.contacts.loaded(posture.wrenches), self.sesc.com(posture.q)
+            loaded, com = (
+                self.observations.contacts.loaded(posture.wrenches),
+                self.sesc.com(posture.q),
+            )
             check = self.check.update(posture)
             msg = numpy_to_captured_posture(posture, feet, loaded, check, com)
             msg.id, msg.joint_names = identity, list(self.model.joint_names)
@@ -198,27 +353,6 @@ class Session:
         identity = next((i for i in stored if i not in self._described), None)
         if identity is not None:
             self.describe(identity, stored[identity])
-
-
-def make_session(
-    model: RobotModel, config: RobotConfig, settings: IdentificationSettings, p: Parameters
-) -> Session:
-    """Makes the session of a model; ConfigError or ParameterError where something does not fit."""
-    settings.check(model)
-    feet = config.feet
-    recorder = PostureRecorder(model, feet, settings)
-    imu = _imu_frame(model, config, p) if settings.fit.use_imu else None
-    path = Path(p.storage_directory) / f"{p.storage_name}.jsonl" if p.storage_directory else None
-    return Session(
-        model=model,
-        config=config,
-        settings=settings,
-        recorder=recorder,
-        buffer=SensorBuffer(recorder, len(feet), imu),
-        check=ModelCheck(model, feet, settings, p.com_tolerance, p.mass_tolerance),
-        frame=p.frame_prefix + model.root_link,
-        path=path,
-    )
 
 
 def _imu_frame(model: RobotModel, config: RobotConfig, p: Parameters) -> LinkFrames:

@@ -26,7 +26,6 @@ from com_identification.nodes.identification_conversions import (
     numpy_to_proposed_posture,
     numpy_to_total,
 )
-from com_identification.nodes.identification_output import result_message
 from com_identification.nodes.identification_session import Result, Session
 from com_identification.planning.planner import PlannedPosture
 from com_identification.report.comparison import summary
@@ -178,7 +177,7 @@ class JobServices:
             answer.helpful = _proposed(session, helpful)
             warning = f"Warning: {found.redundancy} " if found.redundancy else ""
             answer.success, answer.message = True, warning + summary(found)
-            answer.result = result_message(session)
+            answer.result = session.result_message()
             self._on_found()
 
         return partial(identify_links, *_robot(session), tuple(postures.values())), fill

@@ -16,13 +16,16 @@ Parameters: see Parameters.
 from dataclasses import dataclass
 from typing import Any
 
-from com_identification.exceptions import ProtocolError
-from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, read_joint_errors
+from com_identification.tip_over.quasi_static import (
+    Protocol,
+    QuasiStatic,
+    TipAngle,
+    read_joint_errors,
+)
 from com_model import RobotModel
 from com_model.text import listing
 from com_msgs.srv import TipAngles
-from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.exceptions import ParameterError
 from com_ros.main import run
 from com_ros.parameters import RobotParameters, parameter
 from com_ros.robot_node import RobotNode
@@ -47,10 +50,7 @@ class PostureProtocol(RobotNode[Parameters]):
         self._config = self.require_config()
         if not p.protocol:
             raise ParameterError("protocol", "", "give the path of a YAML file")
-        try:
-            self._protocol = Protocol.from_file(p.protocol)
-        except ProtocolError as error:
-            raise ParameterError("protocol", p.protocol, str(error)) from error
+        self._protocol = Protocol.from_file(p.protocol)
         self._rigid: dict[str, TipAngle] = {}  # by the name of the test
         self._with_errors: dict[str, TipAngle] = {}
         self.follow_robot_description()
@@ -59,13 +59,10 @@ class PostureProtocol(RobotNode[Parameters]):
     def use_model(self, model: RobotModel) -> None:
         """Compute all angles, which takes milliseconds, before they are requested."""
         errors = self.parameters.joint_errors
-        try:
-            simulation = QuasiStatic.from_protocol(model, self._config, self._protocol)
-            rigid = with_errors = simulation.find_tips()
-            if errors:
-                with_errors = simulation.find_tips(read_joint_errors(errors, model))
-        except ProtocolError as error:
-            raise ComRosError(str(error)) from error
+        simulation = QuasiStatic.from_protocol(model, self._config, self._protocol)
+        rigid = with_errors = simulation.find_tips()
+        if errors:
+            with_errors = simulation.find_tips(read_joint_errors(errors, model))
         self._rigid = {tip.test: tip for tip in rigid}
         self._with_errors = {tip.test: tip for tip in with_errors}
 

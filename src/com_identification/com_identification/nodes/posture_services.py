@@ -24,8 +24,7 @@ from com_identification.exceptions import (
 from com_identification.feet.feet_reading import estimate_wrench_bias
 from com_identification.nodes.identification_session import Parameters, Session
 from com_identification.regression.priors import body_priors
-from com_identification.store.files import path_inside
-from com_identification.store.results import export_urdf, to_document, write_yaml
+from com_identification.store.results import export_urdf, path_inside, to_document, write_yaml
 from com_model.arrays import Array
 from com_model.exceptions import ComModelError
 from com_msgs.srv import (
@@ -42,7 +41,7 @@ from com_ros.jobs import DeferredService, Reply
 from com_ros.robot_node import RobotNode
 
 Handler = Callable[[Session, Any, Any], None]
-"""Fills a response; an IdentificationError or ComModelError becomes a refusal."""
+"""Fills a response; a ComModelError becomes a refusal."""
 
 
 class PostureServices:
@@ -112,7 +111,7 @@ class PostureServices:
     def _answer(self, name: str, handler: Handler, request: Any, response: Any) -> Any:
         try:
             handler(self._session(), request, response)
-        except (IdentificationError, ComModelError) as error:
+        except ComModelError as error:
             self._logger.warning(f"{name}: {error}")
             return type(response)(success=False, message=str(error))
         response.success = True
@@ -229,7 +228,6 @@ class PostureServices:
         if session.result is None:
             raise IdentificationError("nothing is identified yet: call identify_links first")
         export = export_urdf(
-            session.model.xml,
             session.model,
             session.result.identification,
             self._node.parameters.export_directory,
@@ -263,14 +261,7 @@ def _measure_bias(session: Session, foot: int, request: TareWrench.Request) -> A
         raise IdentificationError("single_support: name the foot that carries the robot")
     posture = session.recorder.latest(samples, now_ns)
     if posture is None:
-        raise CaptureRefused(session.recorder.state(now_ns).reasons)
-    model, settings = session.model, session.settings
-    excess = estimate_wrench_bias(
-        model,
-        session.config.feet,
-        posture,
-        foot,
-        body_priors(model, settings),
-        settings.fit.gravity,
-    )
+        raise CaptureRefused(*session.recorder.state(now_ns).reasons)
+    priors = body_priors(session.model, session.settings)
+    excess = estimate_wrench_bias(session.observations, posture, foot, priors)
     return np.asarray(session.store.bias[foot] + excess)

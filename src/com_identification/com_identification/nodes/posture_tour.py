@@ -38,8 +38,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from com_identification.exceptions import IdentificationError
-from com_identification.planning.feasible import TourPaths
+from com_identification.planning.feasible import Tour
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.joint_path import JointPath
@@ -111,24 +110,6 @@ class Parameters(RobotParameters, JointTimeout):
     export_name: str = parameter("", "of the URDF that is written; empty: the node's own name")
 
 
-@dataclass
-class _TourState:
-    model: RobotModel
-    paths: TourPaths
-    nominal: Array
-    target: Array
-
-    def farthest(self, q: Array, target: Array, most: float) -> str:
-        """The joint that is more than `most` off a target, and by how much, in words; or empty."""
-        off = np.abs(q - target)
-        worst = int(np.argmax(off))
-        return (
-            ""
-            if off[worst] <= most
-            else f"joint {self.model.joint_names[worst]!r} is {off[worst]:.2f} off"
-        )
-
-
 class PostureTour(RobotNode[Parameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
 
@@ -136,7 +117,7 @@ class PostureTour(RobotNode[Parameters]):
         super().__init__("posture_tour", Parameters, **options)
         p = self.parameters
         self._config = self.require_config()
-        self._state: _TourState | None = None
+        self._state: Tour | None = None
         self._q: Array | None = None
         self._time_ns = 0
         self._tick = 0  # number of the present TICK
@@ -164,15 +145,10 @@ class PostureTour(RobotNode[Parameters]):
         if self._moving:
             raise ComRosError("the robot moves: a new description has to wait")
         p = self.parameters
-        nominal = self._config.nominal_posture(model)
-        try:
-            paths = TourPaths(
-                model, self._config.feet, nominal, p.margin, p.speed, p.velocity_fraction
-            )
-        except IdentificationError as error:
-            raise ComRosError(str(error)) from error
+        feet, nominal = self._config.feet, self._config.nominal_posture(model)
+        tour = Tour(model, feet, nominal, p.margin, p.speed, p.velocity_fraction)
         self.joints = JointInput(model.joint_names, p.joint_timeout)
-        self._state, self._q = _TourState(model, paths, nominal, nominal), None
+        self._state, self._q = tour, None
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_joints(self, sample: JointSample) -> None:
@@ -218,7 +194,7 @@ class PostureTour(RobotNode[Parameters]):
     def _tour(self) -> Script:
         state = yield from self._begin()
         yield from self._confirm("to move to the nominal posture")
-        yield from self._move([state.paths.in_air(self._position(), state.nominal)[0]])
+        yield from self._move([state.in_air(self._position(), state.nominal)[0]])
         captured, failed = 0, 0
         while captured < self.parameters.count:
             wanted = min(self.parameters.batch, self.parameters.count - captured)
@@ -237,7 +213,7 @@ class PostureTour(RobotNode[Parameters]):
         written = _check((yield from self._call("export_urdf", name=name, overwrite=True)))
         self._report(f"{captured} postures captured; {found.message}; {written.message}")
 
-    def _begin(self) -> Generator[None, None, _TourState]:
+    def _begin(self) -> Generator[None, None, Tour]:
         """Wait for all that is needed, and until the robot stands as it is expected to."""
         while missing := self._missing():
             if self.log.warn(missing[:12], f"waits for {missing}"):
@@ -291,10 +267,10 @@ class PostureTour(RobotNode[Parameters]):
         if self._hoist is not None:
             yield from self._confirm(f"to be lifted and go to {what}")
             yield from self._lift(self._hoist, True)
-            yield from self._move(state.paths.in_air(state.target, q))
+            yield from self._move(state.in_air(state.target, q))
             yield from self._lift(self._hoist, False)
             return ""
-        ways = state.paths.standing(state.target, q)
+        ways = state.standing(q)
         if not ways:
             return (
                 "no path there keeps the feet where they are: let com_identification plan with "
@@ -314,7 +290,7 @@ class PostureTour(RobotNode[Parameters]):
             state.target = way.q[-1]
         yield from self._arrive(state)
 
-    def _arrive(self, state: _TourState) -> Script:
+    def _arrive(self, state: Tour) -> Script:
         """Wait until the joints are where they were sent; joint_states may be late."""
         end_ns = self._time_ns + int(ARRIVAL_TIMEOUT * NS_PER_S)
         most = self.parameters.tracking_tolerance
@@ -377,7 +353,7 @@ class PostureTour(RobotNode[Parameters]):
         self.get_logger().info(text)
         self._status.publish(String(data=text))
 
-    def _need(self) -> _TourState:
+    def _need(self) -> Tour:
         if self._state is None:
             raise TourError(self.waiting)
         return self._state

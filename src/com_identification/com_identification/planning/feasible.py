@@ -2,19 +2,22 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from com_identification.exceptions import IdentificationError
-from com_identification.planning.collision import SelfCollision
 from com_identification.planning.stances import Flags, FlatStance
 from com_identification.regression.postures import SensorPrediction
+from com_identification.regression.priors import solid_boxes
 from com_identification.regression.statics import Statics
 from com_identification.settings import PlanOptions
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
 from com_model.joint_path import JointPath
 from com_model.postures import time_path
+from com_model.shapes.hulls import Hull, Hulls, hull_of, read_shapes
 
 _TRIES = 30  # for each candidate that is wanted
 _BATCH = 256
@@ -25,6 +28,7 @@ _ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the mi
 _SLACK = 1e-9  # rad and m
 _SAME = 1e-6  # rad and m, of the feet's places
 _HALVINGS = 6
+_BOX = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
 
 
@@ -32,6 +36,93 @@ def _stands(feet: Sequence[Foot], one_foot: bool) -> list[tuple[int, ...]]:
     """All feet, and each that has a sole alone."""
     alone = [(i,) for i, foot in enumerate(feet) if one_foot and len(foot.corners)]
     return [tuple(range(len(feet))), *alone]
+
+
+class SelfCollision:
+    """Hulls of the links that could touch each other; links keep a margin, m.
+
+    They are those of the <collision> shapes: boxes, balls, capsules and convex meshes are exact. A
+    link without one that can be read is approximated by the solid box with its mass and inertia
+    (`approximated`), and not checked without inertia (`unchecked`). Pairs that touch in the posture
+    rest (n,) are left out, and adjacent links, whose shapes overlap on purpose; of approximated
+    links also those two joints away.
+    """
+
+    def __init__(self, statics: Statics, rest: Array, margin: float = 0.0) -> None:
+        self.statics, self._margin = statics, margin
+        model = statics.model
+        shapes = [s for s in read_shapes(model)[0] if s.link in model.link_names]
+        self._link = [model.link_index(shape.link) for shape in shapes]
+        guesses = _solid_boxes(model, set(self._link))
+        self._guesses = set(guesses)
+        self.approximated = tuple(model.link_names[link] for link in guesses)
+        hulls = [*(hull_of(shape, model) for shape in shapes), *guesses.values()]
+        self._link += list(guesses)
+        self._hulls = Hulls(hulls)
+        self.unchecked = tuple(
+            name
+            for i, name in enumerate(model.link_names)
+            if model.link_masses[i] > 0.0 and i not in self._link
+        )
+        self._without = [model.link_index(name) for name in self.unchecked]
+        pairs = [pair for pair in combinations(range(len(hulls)), 2) if self._may_touch(*pair)]
+        self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        rest = as_array("rest", rest, (model.n_joints,))
+        self._pairs = self._pairs[~self._overlap(rest[None])[0]]
+
+    def _may_touch(self, i: int, j: int) -> bool:
+        """Whether two hulls belong to bodies that are not adjacent in the chain."""
+        bodies, links = self.statics.model.bodies, (self._link[i], self._link[j])
+        a, b = (int(bodies.body_of_link[link]) for link in links)
+        near = 1 if self._guesses.isdisjoint(links) else 2
+        return b not in _ancestors(bodies.parent, a, near) and a not in _ancestors(
+            bodies.parent, b, near
+        )
+
+    def touching(self, Q: Array) -> Flags:
+        """Whether links touch in postures (N, n), (N,)."""
+        return np.asarray(self._overlap(Q).any(axis=1))
+
+    @property
+    def bodies(self) -> NDArray[np.int64]:
+        """Body of each height that heights() gives, (K,)."""
+        return np.asarray(self.statics.model.bodies.body_of_link[[*self._link, *self._without]])
+
+    def heights(self, Q: Array, ups: Array, levels: Array) -> Array:
+        """How high above the ground all links are, (N, K) m above levels (N,) m along ups (N, 3).
+
+        From the root, of the lowest point of each hull, less half its margin; then of the frames of
+        links without one.
+        """
+        poses = self.statics.poses(Q)
+        _, p = self.statics.link_frames(poses, self._without)
+        lowest = self._hulls.lowest(ups, poses.R, poses.p) - self._margin / 2.0
+        frames = np.einsum("nkj,nj->nk", p, ups)
+        return np.concatenate((lowest, frames), axis=1) - levels[:, None]
+
+    def _overlap(self, Q: Array) -> Flags:
+        """Which pairs overlap, (N, pairs)."""
+        poses = self.statics.poses(Q)
+        return self._hulls.overlap(self._pairs, poses.R, poses.p, self._margin)
+
+
+def _ancestors(parent: NDArray[np.int64], body: int, steps: int) -> list[int]:
+    """A body and those that carry it, up to some joints away."""
+    chain = [body]
+    while len(chain) <= steps and parent[chain[-1]] >= 0:
+        chain.append(int(parent[chain[-1]]))
+    return chain
+
+
+def _solid_boxes(model: RobotModel, known: set[int]) -> dict[int, Hull]:
+    """Boxes with mass and inertia of the links without a known shape, by link."""
+    found, bodies = {}, model.bodies
+    for link, center, axes, half in solid_boxes(model):
+        if link not in known:
+            points = center + (_BOX * half) @ axes.T
+            R, p = bodies.R_body_link[link], bodies.p_body_link[link]
+            found[link] = Hull(int(bodies.body_of_link[link]), points @ R.T + p)
+    return found
 
 
 class FeasiblePostures:
@@ -226,8 +317,8 @@ class FeasiblePostures:
         return None  # it jumps
 
 
-class TourPaths:
-    """Finds paths from posture to posture for a robot that moves through a plan.
+class Tour:
+    """A robot that moves from posture to posture of a plan; it was sent to `target` (n,) last.
 
     Feet in contact keep their poses of the nominal posture (n,). On the path the URDF's CoM is
     margin, m, inside the support polygon; no joint exceeds speed, rad/s or m/s, and a fraction of
@@ -246,16 +337,25 @@ class TourPaths:
         # Without prediction: the planner of the postures has checked the efforts at either end.
         plan = PlanOptions(keep_feet=True, margin=margin, most_tilt=np.pi)
         self._feasible = FeasiblePostures(Statics(model), feet, nominal, plan)
-        self._nominal = nominal
+        self.model, self.nominal, self.target = model, nominal, nominal
         limits = np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)
         self.speeds = np.minimum(speed, velocity_fraction * limits)
 
-    def standing(self, start: Array, end: Array) -> list[JointPath]:
-        """Returns paths in sequence that keep the feet in place; empty where there is none."""
+    def farthest(self, q: Array, target: Array, most: float) -> str:
+        """The joint that is more than `most` off a target, and by how much, in words; or empty."""
+        off = np.abs(q - target)
+        worst = int(np.argmax(off))
+        if off[worst] <= most:
+            return ""
+        return f"joint {self.model.joint_names[worst]!r} is {off[worst]:.2f} off"
+
+    def standing(self, end: Array) -> list[JointPath]:
+        """Paths in sequence that keep the feet in place, from the target; [] where none is."""
+        start = self.target
         direct = self._feasible.path_between(start, end)
         if direct is not None:
             return [time_path(direct, self.speeds)]
-        stations = (start, self._nominal), (self._nominal, end)
+        stations = (start, self.nominal), (self.nominal, end)
         parts = [self._feasible.path_between(*ends) for ends in stations]
         if any(part is None for part in parts):
             return []
@@ -263,5 +363,5 @@ class TourPaths:
 
     def in_air(self, start: Array, end: Array) -> list[JointPath]:
         """Returns the paths of a lifted robot, through the nominal posture to avoid collisions."""
-        stations = (start, self._nominal), (self._nominal, end)
+        stations = (start, self.nominal), (self.nominal, end)
         return [time_path(np.array(ends), self.speeds) for ends in stations]

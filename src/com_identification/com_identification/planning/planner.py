@@ -24,7 +24,7 @@ from com_identification.planning.feasible import Entry, FeasiblePostures
 from com_identification.regression.identify import Progress
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorPrediction
-from com_identification.regression.priors import BodyPriors, WhitenedParameters, body_priors
+from com_identification.regression.priors import BodyPriors, body_priors
 from com_identification.regression.rows import whiten
 from com_identification.regression.statics import prediction_rows
 from com_identification.settings import IdentificationSettings
@@ -147,15 +147,14 @@ class PosturePlanner:
         gravity, self.plan = settings.fit.gravity, settings.plan
         self._quota = self.plan.one_foot > 0.0 and not self.plan.stands
         self.model, self.feet = model, tuple(feet)
-        priors = body_priors(model, settings) if priors is None else priors
+        self._priors = priors = body_priors(model, settings) if priors is None else priors
         self._observations = ObservationModel(
             model, feet, settings.noise, gravity, settings.sensors
         )
         self._imu = settings.fit.use_imu
-        self._parameters = WhitenedParameters(priors)
         self._error_stds = self._observations.errors.stds
         self._errors_used = self._error_stds > 0.0
-        self._count = self._parameters.count + int(self._errors_used.sum())
+        self._count = self._priors.count + int(self._errors_used.sum())
         statics = self._observations.statics
         self._prediction = SensorPrediction(statics, feet, priors.parameters, gravity)
         self.feasible = FeasiblePostures(statics, self.feet, rest, self.plan, self._prediction)
@@ -181,7 +180,7 @@ class PosturePlanner:
         target = self._target(pool)
         score = prediction_score(target)
         if self.plan.criterion == "parameters":
-            score = partial(information_gain, bodies=self._parameters.count)
+            score = partial(information_gain, bodies=self._priors.count)
         scatter = np.eye(self._count)
         for posture in taken:
             scatter = update_covariance(scatter, self._rows(posture))
@@ -198,7 +197,7 @@ class PosturePlanner:
         planned: list[PlannedPosture] = []
         for i in choose_greedily(rows, count, scatter, score):
             q, stand, margin = picked[i]
-            gain = information_gain(scatter, rows[i : i + 1], self._parameters.count)
+            gain = information_gain(scatter, rows[i : i + 1], self._priors.count)
             scatter = update_covariance(scatter, rows[i])
             names = tuple(self.feet[foot].frame for foot in stand)
             left = float(np.sqrt(max(0.0, np.sum(scatter * target))))
@@ -265,11 +264,11 @@ class PosturePlanner:
         """Returns T (U, U) of the CoM that is predicted in postures like those of the pool."""
         Q, statics = np.array([entry[0] for entry in pool]), self._observations.statics
         up = np.array([self._up(entry) for entry in pool])
-        parameters = self._parameters.priors.parameters
+        parameters = self._priors.parameters
         slopes = prediction_rows(statics, statics.poses(Q), up, parameters)
-        columns = slopes.reshape(-1, len(parameters)) @ self._parameters.factor
+        columns = slopes.reshape(-1, len(parameters)) @ self._priors.factor
         target = np.zeros((self._count, self._count))
-        bodies = self._parameters.count
+        bodies = self._priors.count
         target[:bodies, :bodies] = columns.T @ columns / len(pool)
         return target
 
@@ -286,9 +285,9 @@ class PosturePlanner:
     def _rows(self, posture: Posture) -> Array:
         """Whitened rows (R, U), with rows of zeros up to the number that any posture may have."""
         zero = np.zeros(self._observations.errors.count)
-        rows = self._observations.linearize(posture, self._parameters.priors.parameters, zero)
+        rows = self._observations.linearize(posture, self._priors.parameters, zero)
         errors = rows.errors[:, self._errors_used] * self._error_stds[self._errors_used]
-        matrix = np.hstack((rows.bodies @ self._parameters.factor, errors))
+        matrix = np.hstack((rows.bodies @ self._priors.factor, errors))
         covariance = rows.total_noise + _DRIFTED * rows.drift @ rows.drift.T
         whitened = whiten(matrix, covariance)
         most = 9 + 6 * max(len(self.feet) - 1, 0) + self.plan.efforts * self.model.n_joints

@@ -30,7 +30,7 @@ from com_identification.regression.posterior import (
     tempering,
 )
 from com_identification.regression.postures import Posture
-from com_identification.regression.priors import BodyPriors, WhitenedParameters, body_priors
+from com_identification.regression.priors import ERRORS, BodyPriors, body_priors
 from com_identification.regression.rows import Rows
 from com_identification.regression.statics import prediction_rows
 from com_identification.settings import FitSettings, IdentificationSettings
@@ -45,135 +45,163 @@ _ROUNDS = 3  # of linearisation
 _CONVERGED = 1e-2  # prior standard deviations
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """The rows at the estimate, and what they say with adapted scales."""
+class _Fit:
+    """The most probable bodies and errors of the sensors, and what the readings say of them.
 
-    rows: Rows  # linearised about the estimate
-    posterior: Posterior  # with adapted scales
-    covariance: Array  # (U, U) of x, tempered
-    x: Array  # (U,) within the bounds
-    errors: Array  # (S,) constant errors of the sensors
-    stds: Array  # (S,) of those
-    at_bound: tuple[int, ...]  # bodies at a bound
-    consistency: tuple[float, float]  # mean square of the deviation from the priors, and its limit
-    cause: str  # the likeliest one where the limit is exceeded
-    target: Array  # (3 P, U) the horizontal CoM in the postures by x, m
-    tempering: float  # see Identification
+    Attributes:
+        Q, up: (P, n) joint positions, (P, 3) directions against gravity, NaN where not known.
+        rows: Linearised about the estimate.
+        posterior: With adapted scales.
+        x: (U,) bodies, within the bounds; at_bound are those at one.
+        errors, stds: (S,) constant errors of the sensors and their standard deviations.
+        consistency: Mean square of the deviation from the priors, and its limit.
+        cause: The likeliest one where the limit is exceeded.
+        target: (3 P, U) the horizontal CoM in the postures by x, m.
+        tempering: See Identification.
+        covariance: (U, U) of x, tempered.
+    """
 
+    def __init__(
+        self,
+        observations: ObservationModel,
+        priors: BodyPriors,
+        postures: Sequence[Posture],
+        progress: Progress,
+    ) -> None:
+        self._observations, self._priors, self._postures = observations, priors, postures
+        self._progress = progress
+        self.x, self.errors = np.zeros(priors.count), np.zeros(observations.errors.count)
+        for done in range(_ROUNDS):
+            step = f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}"
+            progress(FITTED * done / (_ROUNDS + 2), step)
+            self.rows = rows = self._linearize()
+            found = reweight(rows, prior_posterior(rows))
+            before = self.x
+            self.x, _ = bound(found.x, found.covariance, priors)
+            self.errors, _ = self._sensor_errors(found)
+            if np.abs(self.x - before).max() < _CONVERGED * max(1.0, np.abs(self.x).max()):
+                break
+        progress(FITTED * _ROUNDS / (_ROUNDS + 2), "how large the errors of the sensors are")
+        fits = 1.0 / found.inflation >= OUTLIER
+        touched = found.inflation
+        if 2 * fits.sum() < len(fits):  # a model that fits nowhere is no reason to drop postures
+            fits, touched = np.ones(len(fits), dtype=np.bool_), np.ones(len(fits))
+        plain = condition(rows, dict.fromkeys(rows.classes, 1.0), touched)
+        self.consistency = consistency(rows, plain, fits)
+        self.cause = self._cause(plain, self.consistency[0] > self.consistency[1])
+        self.posterior = found = reweight(rows, adapt(rows, found))
+        self.x, self.at_bound = bound(found.x, found.covariance, priors)
+        self.errors, self.stds = self._sensor_errors(found)
+        self.Q = np.array([posture.q for posture in postures])
+        self.up = np.array([observations.up_direction(posture) for posture in postures])
+        up, poses = np.nan_to_num(self.up), observations.statics.poses(self.Q)
+        slopes = prediction_rows(observations.statics, poses, up, priors.values(self.x))
+        self.target = slopes.reshape(-1, slopes.shape[2]) @ priors.factor
+        self.tempering = tempering(rows, found, self.target)
+        self.covariance = scale_noise(found.covariance, self.tempering)
 
-def fit_postures(
-    observations: ObservationModel,
-    whitened: WhitenedParameters,
-    postures: Sequence[Posture],
-    progress: Progress,
-) -> Fit:
-    """The most probable bodies and errors of the sensors, and what the readings say of them."""
-    x, e = np.zeros(whitened.count), np.zeros(observations.errors.count)
-    for done in range(_ROUNDS):
-        step = f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}"
-        progress(FITTED * done / (_ROUNDS + 2), step)
-        rows = _rows(observations, whitened, postures, x, e)
-        found = reweight(rows, prior_posterior(rows))
-        before = x
-        x, _ = bound(found.x, found.covariance, whitened)
-        e, _ = sensor_errors(observations, found)
-        if np.abs(x - before).max() < _CONVERGED * max(1.0, np.abs(x).max()):
-            break
-    progress(FITTED * _ROUNDS / (_ROUNDS + 2), "how large the errors of the sensors are")
-    fits = 1.0 / found.inflation >= OUTLIER
-    touched = found.inflation
-    if 2 * fits.sum() < len(fits):  # a model that fits nowhere is no reason to leave postures out
-        fits, touched = np.ones(len(fits), dtype=np.bool_), np.ones(len(fits))
-    plain = condition(rows, dict.fromkeys(rows.classes, 1.0), touched)
-    checked = consistency(rows, plain, fits)
-    cause = _cause(observations, rows, plain, checked[0] > checked[1])
-    found = reweight(rows, adapt(rows, found))
-    x, at_bound = bound(found.x, found.covariance, whitened)
-    e, stds = sensor_errors(observations, found)
-    target = _target(observations, whitened, postures, x)
-    factor = tempering(rows, found, target)
-    covariance = scale_noise(found.covariance, factor)
-    return Fit(rows, found, covariance, x, e, stds, at_bound, checked, cause, target, factor)
+    def _linearize(self) -> Rows:
+        """The rows of all postures about the estimate."""
+        linear, theta = [], self._priors.values(self.x)
+        for index, posture in enumerate(self._postures):
+            try:
+                linear.append(self._observations.linearize(posture, theta, self.errors))
+            except PostureError as error:
+                raise PostureError(error.problem, index) from error
+        return Rows.stack(linear, self._priors, self._observations.errors, self.x, self.errors)
 
+    def _sensor_errors(self, found: Posterior) -> tuple[Array, Array]:
+        """Constant errors of the sensors and their standard deviations, (S,) each."""
+        errors = self._observations.errors
+        both = np.zeros((2, errors.count))
+        for kind, values in found.errors.items():
+            part = errors.kinds[kind]
+            both[:, part] = errors.stds[part] * [values, found.stds[kind]]
+        return both[0], both[1]
 
-def _rows(
-    observations: ObservationModel,
-    whitened: WhitenedParameters,
-    postures: Sequence[Posture],
-    x: Array,
-    e: Array,
-) -> Rows:
-    linear = []
-    for index, posture in enumerate(postures):
-        try:
-            linear.append(observations.linearize(posture, whitened.values(x), e))
-        except PostureError as error:
-            raise PostureError(error.problem, index) from error
-    return Rows.stack(linear, whitened, observations.errors, x, e)
+    def _cause(self, found: Posterior, alarm: bool) -> str:
+        """The likeliest cause of errors larger than the priors, in words; empty: there is none."""
+        gross, errors = gross_error(found), self._observations.errors
+        if gross is not None:
+            kind, ratio, place = gross
+            index = errors.kinds[kind].start + place
+            name, size = errors.names[index][1], ratio * errors.stds[index]
+            return f"{ERRORS[kind][0]}: {name}, about {size:.2g}, {ratio:.0f} times sensors.{kind}"
+        if not alarm:
+            return ""
+        kind, ratio = likeliest_cause(self.rows, found)
+        if kind == BODIES:
+            return f"masses and centres of mass, about {ratio:.0f} times as wrong as prior.* says"
+        return f"{ERRORS[kind][0]}, about {ratio:.0f} times as large as sensors.* says"
 
+    def held_out(self, folds: int) -> Array:
+        """Errors (P,) m of postures left out of the fit, fold by fold; NaN where not known."""
+        gaps = np.full(len(self._postures), np.nan)
+        folds = min(folds, len(gaps))
+        if folds < 2:
+            return gaps
+        for fold, found in enumerate(held_out(self.rows, self.posterior, folds)):
+            done = _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds
+            self._progress(done, f"predicting postures left out, part {fold + 1} of {folds}")
+            x, _ = bound(found.x, found.covariance, self._priors)
+            values = self._priors.values(x), self._sensor_errors(found)[0]
+            gaps[fold::folds] = self._com_errors(*values, self._postures[fold::folds])
+        return gaps
 
-def sensor_errors(observations: ObservationModel, found: Posterior) -> tuple[Array, Array]:
-    """Returns constant errors of the sensors and their standard deviations, (S,) each."""
-    errors = observations.errors
-    both = np.zeros((2, errors.count))
-    for kind, values in found.errors.items():
-        part = errors.kinds[kind]
-        both[:, part] = errors.stds[part] * [values, found.stds[kind]]
-    return both[0], both[1]
+    def _com_errors(self, theta: Array, errors: Array, postures: Sequence[Posture]) -> Array:
+        """Errors (P,) m of the model's CoM; NaN where the feet do not measure it."""
+        return np.array([self._observations.com_error(each, theta, errors) for each in postures])
 
-
-def _target(
-    observations: ObservationModel,
-    whitened: WhitenedParameters,
-    postures: Sequence[Posture],
-    x: Array,
-) -> Array:
-    """The horizontal CoM in the root's axes by x, (3 P, U) m."""
-    poses = observations.statics.poses(np.array([posture.q for posture in postures]))
-    up = np.array([observations.up_direction(posture) for posture in postures])
-    known = np.isfinite(up).all(axis=1)
-    slopes = prediction_rows(
-        observations.statics, poses, np.where(known[:, None], up, 0.0), whitened.values(x)
-    )
-    return np.asarray(slopes.reshape(-1, slopes.shape[2]) @ whitened.factor)
-
-
-def _cause(observations: ObservationModel, rows: Rows, found: Posterior, alarm: bool) -> str:
-    """The likeliest cause of errors larger than the priors, in words; empty where there is none."""
-    gross = gross_error(found)
-    if gross is not None:
-        kind, ratio, place = gross
-        index = observations.errors.kinds[kind].start + place
-        name, size = observations.errors.names[index][1], ratio * observations.errors.stds[index]
-        return f"{_CAUSES[kind]}: {name}, about {size:.2g}, {ratio:.0f} times sensors.{kind}"
-    if not alarm:
-        return ""
-    kind, ratio = likeliest_cause(rows, found)
-    if kind == BODIES:
-        return f"masses and centres of mass, about {ratio:.0f} times as wrong as prior.* says"
-    return f"{_CAUSES[kind]}, about {ratio:.0f} times as large as sensors.* says"
-
-
-_CAUSES = {
-    "force_bias": "biases of the force sensors",
-    "moment_bias": "biases of the moment sensors",
-    "wrench_gain": "gains of the force sensors",
-    "crosstalk": "crosstalk of the force sensors",
-    "sensor_position": "positions of the force sensors",
-    "sensor_rotation": "orientations of the force sensors",
-    "joint_offset": "zero offsets of the encoders",
-    "compliance": "elasticity of the joints",
-    "effort_gain": "gains of the joint efforts",
-    "effort_offset": "biases of the joint efforts",
-    "slope": "the slope of the floor",
-    "tilt": "the mounting of the IMU",
-    "joint_repeatability": "backlash of the joints",
-    "unevenness": "an uneven floor",
-    "soles": "soles that are not flat on one floor",
-    "friction": "friction of the joints",
-    "drift": "drift of the force sensors",
-}
+    def result(
+        self, identifiability: Identifiability, redundancy: str, held_out: Array
+    ) -> "Identification":
+        """Everything together."""
+        priors, observations, postures = self._priors, self._observations, self._postures
+        factor, errors = priors.factor, observations.errors
+        theta = priors.values(self.x)
+        covariance = factor @ self.covariance @ factor.T
+        mass, com, mass_std, com_std = by_body(theta, covariance)
+        total = observations.statics.mass()
+        before = self._com_errors(priors.parameters, np.zeros(errors.count), postures)
+        after = self._com_errors(theta, self.errors, postures)
+        distances = np.array([before, after, held_out])
+        weights = 1.0 / self.posterior.inflation
+        fits = weights >= OUTLIER
+        names = observations.statics.bodies.names
+        spread = float(np.einsum("ki,ij,kj->", self.target, self.covariance, self.target))
+        shift = float(np.sum((self.target @ self.x) ** 2))
+        return Identification(
+            bodies=names,
+            mass=mass,
+            com=com,
+            mass_std=mass_std,
+            com_std=com_std,
+            prior_mass=priors.mass,
+            prior_com=np.where(priors.mass[:, None] > 0.0, priors.com, np.nan),
+            prior_mass_std=priors.mass_std,
+            prior_com_std=priors.com_std,
+            parameters=theta,
+            covariance=covariance,
+            total_mass=float(total @ theta),
+            total_mass_std=float(np.sqrt(max(0.0, total @ covariance @ total))),
+            sensor_errors=errors.by_name(self.errors),
+            sensor_stds=errors.by_name(self.stds),
+            sensor_prior_stds=errors.by_name(errors.stds),
+            identifiability=identifiability,
+            **vars(_residuals(distances)),
+            without_outliers=_residuals(distances[:, fits]),
+            prediction_std=float(np.sqrt(spread / len(postures))),
+            prediction_shift=float(np.sqrt(shift / len(postures))),
+            variance_factor=self.consistency[0],
+            variance_limit=self.consistency[1],
+            cause=self.cause,
+            scales={kind: float(np.sqrt(v)) for kind, v in self.posterior.scales.items()},
+            tempering=self.tempering,
+            weights=weights,
+            outliers=tuple(int(i) for i in np.flatnonzero(~fits)),
+            at_bound=tuple(names[b] for b in self.at_bound),
+            redundancy=redundancy,
+        )
 
 
 _HELD_OUT = 0.8  # progress at which this step begins
@@ -284,27 +312,22 @@ def identify(
     observations = ObservationModel(
         model, feet, settings.noise, settings.fit.gravity, settings.sensors
     )
-    whitened = WhitenedParameters(priors)
     if not postures:
         raise IdentificationError("no postures: capture some first")
-    if whitened.count == 0:
+    if priors.count == 0:
         raise IdentificationError(
             "all parameters are known: give a mass or CoM a standard deviation above 0"
         )
     progress = progress or (lambda fraction, step: None)
-    fit = fit_postures(observations, whitened, postures, progress)
-    progress(FITTED, f"which of {whitened.count} parameters are identifiable")
+    fit = _Fit(observations, priors, postures, progress)
+    progress(FITTED, f"which of {priors.count} parameters are identifiable")
+    statics, factor = observations.statics, priors.factor
     informed = int(np.sum(np.linalg.eigvalsh(fit.posterior.covariance) < 0.5))
-    Q = np.array([posture.q for posture in postures])
-    up = np.array([observations.up_direction(posture) for posture in postures])
-    root = fit.posterior.root()
-    found = examine(observations.statics, root, whitened.factor, informed, Q, up)
-    by_noise = fit.rows.by_white_noise()
-    warning = redundancy(observations.statics, by_noise, whitened.factor, Q)
-    left_out = _held_out(observations, whitened, postures, fit, settings.fit.folds, progress)
+    found = examine(statics, fit.posterior.root(), factor, informed, fit.Q, fit.up)
+    warning = redundancy(statics, fit.rows.by_white_noise(), factor, fit.Q)
+    left_out = fit.held_out(settings.fit.folds)
     progress(1.0, "done")
-    result = _result(observations, whitened, postures, fit, found, left_out)
-    return replace(result, redundancy=warning)
+    return fit.result(found, warning, left_out)
 
 
 def _usable(posture: Posture, fit: FitSettings) -> Posture:
@@ -314,83 +337,6 @@ def _usable(posture: Posture, fit: FitSettings) -> Posture:
     if not fit.use_imu and np.isfinite(posture.up).any():
         posture = replace(posture, up=np.full(3, np.nan))
     return posture
-
-
-def _held_out(
-    observations: ObservationModel,
-    whitened: WhitenedParameters,
-    postures: Sequence[Posture],
-    fit: Fit,
-    folds: int,
-    progress: Progress,
-) -> Array:
-    """Returns errors (P,) m of postures left out of the fit, fold by fold; NaN where not known."""
-    gaps = np.full(len(postures), np.nan)
-    folds = min(folds, len(postures))
-    if folds < 2:
-        return gaps
-    for fold, found in enumerate(held_out(fit.rows, fit.posterior, folds)):
-        done = _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds
-        progress(done, f"predicting postures left out, part {fold + 1} of {folds}")
-        x, _ = bound(found.x, found.covariance, whitened)
-        values = whitened.values(x), sensor_errors(observations, found)[0]
-        gaps[fold::folds] = _com_errors(observations, postures[fold::folds], values)
-    return gaps
-
-
-def _result(
-    observations: ObservationModel,
-    whitened: WhitenedParameters,
-    postures: Sequence[Posture],
-    fit: Fit,
-    identifiability: Identifiability,
-    held_out: Array,
-) -> Identification:
-    factor, errors = whitened.factor, observations.errors
-    theta = whitened.values(fit.x)
-    covariance = factor @ fit.covariance @ factor.T
-    mass, com, mass_std, com_std = by_body(theta, covariance)
-    total = observations.statics.mass()
-    before = whitened.priors.parameters, np.zeros(errors.count)
-    gaps = [_com_errors(observations, postures, each) for each in (before, (theta, fit.errors))]
-    distances = np.array([*gaps, held_out])
-    weights = 1.0 / fit.posterior.inflation
-    fits = weights >= OUTLIER
-    names = observations.statics.bodies.names
-    prior_com = np.where(whitened.priors.mass[:, None] > 0.0, whitened.priors.com, np.nan)
-    spread = float(np.einsum("ki,ij,kj->", fit.target, fit.covariance, fit.target))
-    shift = float(np.sum((fit.target @ fit.x) ** 2))
-    return Identification(
-        bodies=names,
-        mass=mass,
-        com=com,
-        mass_std=mass_std,
-        com_std=com_std,
-        prior_mass=whitened.priors.mass,
-        prior_com=prior_com,
-        prior_mass_std=whitened.priors.mass_std,
-        prior_com_std=whitened.priors.com_std,
-        parameters=theta,
-        covariance=covariance,
-        total_mass=float(total @ theta),
-        total_mass_std=float(np.sqrt(max(0.0, total @ covariance @ total))),
-        sensor_errors=errors.by_name(fit.errors),
-        sensor_stds=errors.by_name(fit.stds),
-        sensor_prior_stds=errors.by_name(errors.stds),
-        identifiability=identifiability,
-        **vars(_residuals(distances)),
-        without_outliers=_residuals(distances[:, fits]),
-        prediction_std=float(np.sqrt(spread / len(postures))),
-        prediction_shift=float(np.sqrt(shift / len(postures))),
-        variance_factor=fit.consistency[0],
-        variance_limit=fit.consistency[1],
-        cause=fit.cause,
-        scales={kind: float(np.sqrt(v)) for kind, v in fit.posterior.scales.items()},
-        tempering=fit.tempering,
-        weights=weights,
-        outliers=tuple(int(i) for i in np.flatnonzero(~fits)),
-        at_bound=tuple(names[b] for b in fit.at_bound),
-    )
 
 
 def _residuals(distances: Array) -> Residuals:
@@ -412,10 +358,3 @@ def by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Array
         own = covariance[4 * k : 4 * k + 4, 4 * k : 4 * k + 4]
         com_std[k] = np.sqrt(np.maximum(np.diag(slope @ own @ slope.T), 0.0))
     return mass, com, np.sqrt(np.maximum(np.diag(covariance)[::4], 0.0)), com_std
-
-
-def _com_errors(
-    observations: ObservationModel, postures: Sequence[Posture], values: tuple[Array, Array]
-) -> Array:
-    """Returns errors (P,) m of the model's CoM; NaN where the feet do not measure it."""
-    return np.array([observations.com_error(posture, *values) for posture in postures])

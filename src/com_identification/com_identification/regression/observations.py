@@ -19,7 +19,7 @@ import numpy as np
 
 from com_identification.exceptions import PostureError
 from com_identification.regression.postures import Contacts, Posture
-from com_identification.regression.sensor_errors import SensorErrors
+from com_identification.regression.priors import SensorErrors
 from com_identification.regression.statics import Poses, Statics
 from com_identification.settings import SensorNoise, SensorPriors
 from com_model import Foot, RobotModel

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from com_identification.regression.priors import WhitenedParameters
+from com_identification.regression.priors import BodyPriors
 from com_identification.regression.rows import Filtered, Rows, select
 from com_model.arrays import Array, Flags
 
@@ -248,17 +248,15 @@ def scale_noise(covariance: Array, factor: float) -> Array:
     return np.asarray(vectors * (factor * values / (1.0 - values + factor * values)) @ vectors.T)
 
 
-def bound(
-    x: Array, covariance: Array, parameters: WhitenedParameters
-) -> tuple[Array, tuple[int, ...]]:
+def bound(x: Array, covariance: Array, priors: BodyPriors) -> tuple[Array, tuple[int, ...]]:
     """Finds the most probable x within the physical limits, and the bodies at one.
 
     min |L (x - x0)|^2 with L^T L = C^-1 subject to G theta(x) <= g: with y = L (x - x0) a problem
     of least distance, which nonnegative least squares solves [Lawson and Hanson, ch. 23].
     """
-    G, g, owner = parameters.priors.limits()
-    slack = g - G @ parameters.values(x)
-    columns = G @ parameters.factor
+    G, g, owner = priors.limits()
+    slack = g - G @ priors.values(x)
+    columns = G @ priors.factor
     free = np.abs(columns).max(axis=1, initial=0.0) > 0.0
     if (slack[free] >= 0.0).all():
         return x, ()

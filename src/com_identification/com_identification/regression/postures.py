@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_identification.exceptions import PostureError
-from com_identification.regression.sensor_errors import SensorErrors
+from com_identification.regression.priors import SensorErrors
 from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, Flags, FrozenArrays, as_array, freeze

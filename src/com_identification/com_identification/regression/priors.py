@@ -1,14 +1,17 @@
-"""What is known of masses and centres of mass before any posture: the URDF, within its errors."""
+"""What is known before any posture: the URDF, within its errors, and errors of the sensors."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from com_identification.exceptions import IdentificationError
-from com_identification.settings import IdentificationSettings
-from com_model import RobotModel
-from com_model.arrays import Array, as_array, freeze
+from com_identification.settings import IdentificationSettings, SensorPriors
+from com_model import Foot, RobotModel
+from com_model.arrays import Array, Flags, as_array, freeze
+from com_model.geometry.rotations import skew
 from com_model.shapes.urdf_shapes import ShapeReader
 
 _WATER = 1000.0  # kg/m^3
@@ -44,21 +47,30 @@ class BodyPriors:
         """(4 B,) m_k and h_k of the means."""
         return np.column_stack((self.mass, self.mass[:, None] * self.com)).ravel()
 
-    @property
-    def used(self) -> Array:
-        """(4 B,) True where a parameter is not known."""
+    @cached_property
+    def used(self) -> Flags:
+        """(4 B,) True where a parameter is not known; U of them."""
         spread = np.column_stack((self.mass_std, self.mass[:, None] * self.com_std))
         return np.asarray((spread > 0.0).ravel())
 
     @property
+    def count(self) -> int:
+        """U."""
+        return int(self.used.sum())
+
+    @cached_property
     def factor(self) -> Array:
-        """(4 B, 4 B) theta = parameters + factor @ x with x of unit covariance."""
+        """(4 B, U) theta = parameters + factor @ x with x in prior standard deviations."""
         count = len(self.mass)
         factor = np.zeros((count, 4, count, 4))
         for k in range(count):
             factor[k, :, k, 0] = self.mass_std[k] * np.array([1.0, *self.com[k]])
             factor[k, 1:, k, 1:] = np.diag(self.mass[k] * self.com_std[k])
-        return factor.reshape(4 * count, 4 * count)
+        return np.asarray(factor.reshape(4 * count, 4 * count)[:, self.used])
+
+    def values(self, x: Array) -> Array:
+        """Masses and first moments theta (4 B,) of x (U,)."""
+        return np.asarray(self.parameters + self.factor @ x)
 
     def limits(self) -> tuple[Array, Array, Array]:
         """Physical limits G theta <= g: masses positive, centres of mass within their boxes.
@@ -77,20 +89,6 @@ class BodyPriors:
             right.append(np.append(np.zeros(6), -_LEAST_MASS_FRACTION * self.mass[k])[bounded])
             owner.append(np.full(int(bounded.sum()), k))
         return np.vstack(rows), np.concatenate(right), np.concatenate(owner)
-
-
-class WhitenedParameters:
-    """Parameters x of the bodies in prior standard deviations: x has unit covariance."""
-
-    def __init__(self, priors: BodyPriors) -> None:
-        self.priors = priors
-        self.used = priors.used
-        self.factor = priors.factor[:, self.used]
-        self.count = int(self.used.sum())
-
-    def values(self, x: Array) -> Array:
-        """Returns masses and first moments (4 B,) of x."""
-        return np.asarray(self.priors.parameters + self.factor @ x)
 
 
 def urdf_priors(
@@ -205,3 +203,131 @@ def _boxes(model: RobotModel) -> tuple[Array, Array]:
     known &= np.isfinite(low).all(axis=1)
     low[~known], high[~known] = -np.inf, np.inf
     return low, high
+
+
+_POINT = 0.05  # m, half a sole where none is known
+_PRISMATIC_SCALE = 0.1  # m/rad
+_AXES = ("fx", "fy", "fz", "mx", "my", "mz")
+_OTHER = ~np.eye(6, dtype=np.bool_)
+# what the errors of a class are called; unit of a constant one, and of a prismatic joint's
+ERRORS: Mapping[str, tuple[str, ...]] = {
+    "force_bias": ("biases of the force sensors", "N"),
+    "moment_bias": ("biases of the moment sensors", "N m"),
+    "wrench_gain": ("gains of the force sensors", "1"),
+    "crosstalk": ("crosstalk of the force sensors", "1, m or 1/m"),
+    "sensor_position": ("positions of the force sensors", "m"),
+    "sensor_rotation": ("orientations of the force sensors", "rad"),
+    "joint_offset": ("zero offsets of the encoders", "rad", "m"),
+    "compliance": ("elasticity of the joints", "rad/(N m)", "m/N"),
+    "effort_gain": ("gains of the joint efforts", "1"),
+    "effort_offset": ("biases of the joint efforts", "N m", "N"),
+    "slope": ("the slope of the floor", "rad"),
+    "tilt": ("the mounting of the IMU", "rad"),
+    "joint_repeatability": ("backlash of the joints",),
+    "unevenness": ("an uneven floor",),
+    "soles": ("soles that are not flat on one floor",),
+    "friction": ("friction of the joints",),
+    "drift": ("drift of the force sensors",),
+}
+
+
+class SensorErrors:
+    """Which entry of a vector of S constant errors is which, and its prior standard deviation."""
+
+    def __init__(
+        self, model: RobotModel, feet: Sequence[Foot], priors: SensorPriors, gravity: float
+    ) -> None:
+        weight = gravity * model.mass
+        corners = [np.ptp(foot.corners, axis=0).max() / 2.0 for foot in feet if len(foot.corners)]
+        self.lever = lever = float(np.mean(corners)) if corners else _POINT
+        self.priors, self.weight = priors, weight
+        prismatic = np.array([kind == "prismatic" for kind in model.joint_types])
+        self.joint_scale = np.where(prismatic, _PRISMATIC_SCALE, 1.0)
+        torque = np.where(prismatic, weight / lever, weight)
+        n, f = model.n_joints, len(feet)
+        mixed = np.kron([[1.0, 1.0 / lever], [lever, 1.0]], np.ones((3, 3)))[_OTHER]
+        names = [foot.frame for foot in feet]
+        axes = [f"{name} {axis}" for name in names for axis in "xyz"]
+        pairs = [f"{_AXES[i]} from {_AXES[j]}" for i, j in np.argwhere(_OTHER)]
+        joints = list(model.joint_names)
+        kinds: dict[str, tuple[list[str], Array]] = {
+            "force_bias": (axes, np.full(3 * f, priors.force_bias * weight)),
+            "moment_bias": (axes, np.full(3 * f, priors.moment_bias * weight)),
+            "wrench_gain": (
+                [f"{name} {axis}" for name in names for axis in _AXES],
+                np.full(6 * f, priors.wrench_gain),
+            ),
+            "crosstalk": (
+                [f"{name} {pair}" for name in names for pair in pairs],
+                np.tile(priors.crosstalk * mixed, f),
+            ),
+            "sensor_position": (axes, np.full(3 * f, priors.sensor_position)),
+            "sensor_rotation": (axes, np.full(3 * f, priors.sensor_rotation)),
+            "joint_offset": (joints, priors.joint_offset * self.joint_scale),
+            "compliance": (joints, priors.compliance * self.joint_scale / (torque * lever)),
+            "effort_gain": (joints, np.full(n, priors.effort_gain)),
+            "effort_offset": (joints, priors.effort_offset * torque),
+            "slope": (["x", "y"], np.full(2, priors.slope)),
+            "tilt": (["x", "y", "z"], np.full(3, priors.tilt)),
+        }
+        self.friction = priors.friction * torque
+        self.stds = np.concatenate([stds for _, stds in kinds.values()])
+        self.names = [(kind, name) for kind, (some, _) in kinds.items() for name in some]
+        ends = np.cumsum([len(some) for some, _ in kinds.values()])
+        self.kinds = {
+            kind: slice(int(end) - len(some), int(end))
+            for end, (kind, (some, _)) in zip(ends, kinds.items(), strict=True)
+        }
+
+    @property
+    def count(self) -> int:
+        """S."""
+        return len(self.names)
+
+    def wrench_matrices(self, errors: Array) -> Array:
+        """Returns 1 + E of each foot's sensor, (f, 6, 6)."""
+        parts = {kind: errors[s] for kind, s in self.kinds.items()}
+        position = parts["sensor_position"].reshape(-1, 3)
+        matrices = np.tile(np.eye(6), (len(position), 1, 1))
+        for i, (t, phi) in enumerate(
+            zip(position, parts["sensor_rotation"].reshape(-1, 3), strict=True)
+        ):
+            matrices[i] += np.kron(np.eye(2), skew(phi))
+            matrices[i, 3:, :3] += skew(t)
+            matrices[i] += np.diag(parts["wrench_gain"].reshape(-1, 6)[i])
+            matrices[i][_OTHER] += parts["crosstalk"].reshape(-1, 30)[i]
+        return matrices
+
+    def unbiased(self, wrenches: Array, errors: Array) -> Array:
+        """Returns readings (f, 6) N and N m less their biases; zeros without sensors."""
+        force, moment = (errors[self.kinds[kind]] for kind in ("force_bias", "moment_bias"))
+        biases = np.hstack((force.reshape(-1, 3), moment.reshape(-1, 3)))
+        return np.nan_to_num(wrenches) - biases if len(wrenches) else np.zeros(biases.shape)
+
+    def by_name(self, values: Array) -> Mapping[str, dict[str, float]]:
+        """Sorts values by kind and name; only those that have a prior above 0."""
+        result: dict[str, dict[str, float]] = {}
+        for (kind, name), value, std in zip(self.names, values, self.stds, strict=True):
+            if std > 0.0:
+                result.setdefault(kind, {})[name] = float(value)
+        return result
+
+    def wrench_columns(self, maps: Array, sensors: Array, read: Array) -> dict[str, Array]:
+        """Derivatives of -(maps @ true wrenches) by the errors of wrenches (R, ...), by kind.
+
+        maps (R, f, 6) are from true wrenches in the sensors' axes, sensors (R, f, 6) from readings,
+        to rows; read (f, 6) are readings less bias.
+        """
+        pairs = np.einsum("rfi,fj->rfij", maps, read)
+        force, moment = (
+            np.array([skew(v) for v in part]).reshape(-1, 3, 3) for part in np.hsplit(read, 2)
+        )
+        by_force = np.einsum("rfi,fij->rfj", maps[:, :, :3], force)
+        return {
+            "force_bias": sensors[:, :, :3],
+            "moment_bias": sensors[:, :, 3:],
+            "wrench_gain": -np.einsum("rfii->rfi", pairs),
+            "crosstalk": -pairs[:, :, _OTHER],
+            "sensor_position": np.einsum("rfi,fij->rfj", maps[:, :, 3:], force),
+            "sensor_rotation": by_force + np.einsum("rfi,fij->rfj", maps[:, :, 3:], moment),
+        }

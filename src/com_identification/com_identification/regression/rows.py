@@ -10,8 +10,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.observations import Observation
-from com_identification.regression.priors import WhitenedParameters
-from com_identification.regression.sensor_errors import SensorErrors
+from com_identification.regression.priors import BodyPriors, SensorErrors
 from com_model.arrays import Array, Flags
 
 NO_NOISE = "the noise of some readings is 0: give every sensor a standard deviation above 0"
@@ -35,13 +34,13 @@ class Rows:
     def stack(
         cls,
         observations: Sequence[Observation],
-        parameters: WhitenedParameters,
+        priors: BodyPriors,
         errors: SensorErrors,
         x: Array,
         e: Array,
     ) -> "Rows":
         """Stacks observations that are linearised about x (U,) and e (S,)."""
-        bodies = np.vstack([each.bodies @ parameters.factor for each in observations])
+        bodies = np.vstack([each.bodies @ priors.factor for each in observations])
         columns = np.vstack([each.errors for each in observations])
         used = {kind: s for kind, s in errors.kinds.items() if (errors.stds[s] > 0.0).any()}
         residual = np.concatenate([each.residual for each in observations])

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Bodies
-from com_model.geometry.rotations import rotations_about
+from com_model.dynamics.kinematics import body_poses
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +48,6 @@ class Statics:
         self._prismatic = self.bodies.joint_type == PRISMATIC
         drive = np.zeros((n, count))
         drive[self.bodies.q_index[1:], index[1:]] = self.bodies.multiplier[1:]
-        depth = np.zeros(count, dtype=np.int64)
-        for b, parent in enumerate(self.bodies.parent.tolist()[1:], start=1):
-            depth[b] = depth[parent] + 1
-        self._levels = [np.flatnonzero(depth == k) for k in range(1, depth.max() + 1)]
         self._drive = drive  # (n, B), what the bodies' own joints bring to the joints of q
 
     @cached_property
@@ -73,22 +69,8 @@ class Statics:
 
     def poses(self, Q: Array) -> Poses:
         """Computes the poses of the bodies at joint positions (N, n) rad or m."""
-        bodies, count = self.bodies, self.bodies.count
-        padded = np.column_stack((Q, np.zeros(len(Q))))
-        s = padded[:, bodies.q_index] * bodies.multiplier + bodies.offset
-        angles = np.where(self._prismatic, 0.0, s)
-        turn = rotations_about(np.tile(bodies.axis, (len(Q), 1)), angles.ravel())
-        turn = bodies.R @ turn.reshape(len(Q), count, 3, 3)
-        travel = np.where(self._prismatic, s, 0.0)[..., None] * bodies.axis
-        step = bodies.d + np.einsum("bij,nbj->nbi", bodies.R, travel)
-        R = np.empty((len(Q), count, 3, 3))
-        p = np.zeros((len(Q), count, 3))
-        R[:, 0] = np.eye(3)
-        for level in self._levels:
-            above = R[:, bodies.parent[level]]
-            R[:, level] = above @ turn[:, level]
-            p[:, level] = p[:, bodies.parent[level]] + (above @ step[:, level, :, None])[..., 0]
-        return Poses(R, p, np.einsum("nbij,bj->nbi", R, bodies.axis))
+        R, p = body_poses(self.bodies, Q)
+        return Poses(R, p, np.einsum("nbij,bj->nbi", R, self.bodies.axis))
 
     def first_moment(self, poses: Poses) -> Array:
         """Computes the columns of the first moment about the root's origin, (N, 3, 4 B)."""
@@ -125,28 +107,28 @@ class Statics:
 
     def wrench_and_torques(self, poses: Poses, a: Array, theta: Array) -> tuple[Array, Array]:
         """Computes root_wrench() @ theta, (N, 6), and torques() @ theta, (N, n)."""
-        theta = theta.reshape(-1, 4)
-        mass = theta[:, 0]
-        moments = mass[:, None] * poses.p + np.einsum("nkij,kj->nki", poses.R, theta[:, 1:])
-        total = moments.sum(axis=1)
-        wrench = np.concatenate((a * mass.sum(), np.cross(total, a)), axis=1)
-        carried = self._below @ mass
-        own = self._below @ moments - carried[:, None] * poses.p
+        total, mass, carried, own = self._moments(poses, theta)
+        wrench = np.concatenate((a * mass, np.cross(total, a)), axis=1)
         turn = np.einsum("nbi,nbi->nb", np.cross(a[:, None], poses.z), own)
         push = np.einsum("nbi,ni->nb", poses.z, a) * carried
         return wrench, np.where(self._prismatic, push, turn) @ self._drive.T
 
     def com_and_jacobian(self, poses: Poses, theta: Array) -> tuple[Array, Array]:
         """Computes the CoM (N, 3) m and its derivatives by the joints (N, 3, n), root axes."""
+        total, mass, carried, own = self._moments(poses, theta)
+        prismatic = self._prismatic[:, None]
+        columns = np.where(prismatic, carried[:, None] * poses.z, np.cross(poses.z, own))
+        jacobian = (self._drive @ columns).transpose(0, 2, 1) / mass
+        return total / mass, jacobian
+
+    def _moments(self, poses: Poses, theta: Array) -> tuple[Array, float, Array, Array]:
+        """First moment (N, 3) kg m, mass; masses (B,) and first moments of subtrees about them."""
         theta = theta.reshape(-1, 4)
         mass = theta[:, 0]
         moments = mass[:, None] * poses.p + np.einsum("nkij,kj->nki", poses.R, theta[:, 1:])
-        carried = (self._below @ mass)[:, None]
-        own = self._below @ moments - carried * poses.p
-        prismatic = self._prismatic[:, None]
-        columns = np.where(prismatic, carried * poses.z, np.cross(poses.z, own))
-        jacobian = (self._drive @ columns).transpose(0, 2, 1) / mass.sum()
-        return moments.sum(axis=1) / mass.sum(), jacobian
+        carried = self._below @ mass
+        own = self._below @ moments - carried[:, None] * poses.p
+        return moments.sum(axis=1), float(mass.sum()), carried, own
 
     def link_frames(self, poses: Poses, links: list[int]) -> tuple[Array, Array]:
         """Computes the frames of links: R (N, f, 3, 3) and p (N, f, 3) m."""

@@ -13,6 +13,7 @@ from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import DroppedReadings
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification
+from com_identification.regression.priors import ERRORS
 from com_identification.report.comparison import (
     PostureFit,
     body_labels,
@@ -33,19 +34,6 @@ _MM = 1000.0
 Span = tuple[float, float, bool]  # s, s, whether it gave a posture
 _SHOWN = 200  # rows of a table
 _COMBINATIONS = 40  # lines of unobservable combinations
-_UNITS = {
-    "force_bias": "N",
-    "moment_bias": "N m",
-    "wrench_gain": "1",
-    "crosstalk": "1, m or 1/m",
-    "sensor_position": "m",
-    "sensor_rotation": "rad",
-    "effort_gain": "1",
-    "slope": "rad",
-    "tilt": "rad",
-}
-_REVOLUTE = {"effort_offset": "N m", "joint_offset": "rad", "compliance": "rad/(N m)"}
-_PRISMATIC = {"effort_offset": "N", "joint_offset": "m", "compliance": "m/N"}
 
 
 @dataclass(frozen=True)
@@ -319,10 +307,9 @@ def _recording(contents: Contents) -> Raw:
 
 
 def _unit(contents: Contents, kind: str, name: str) -> str:
-    if name not in contents.model.joint_names:
-        return _UNITS.get(kind, "")
-    prismatic = contents.model.joint_types[contents.model.joint_names.index(name)] == "prismatic"
-    return {**_UNITS, **(_PRISMATIC if prismatic else _REVOLUTE)}.get(kind, "")
+    _, revolute, *prismatic = ERRORS.get(kind, ("", ""))
+    types = dict(zip(contents.model.joint_names, contents.model.joint_types, strict=True))
+    return prismatic[0] if prismatic and types.get(name) == "prismatic" else revolute
 
 
 def _mm(value: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from com_identification.exceptions import IdentificationError, StoreError
+from com_identification.exceptions import StoreError
 from com_identification.regression.postures import ComConstraint, Posture, make_posture
 from com_model import ComModelError, Foot, RobotModel
 from com_model.arrays import Array
@@ -88,7 +88,7 @@ def posture_of(record: Mapping[str, Any], model: RobotModel, feet: int) -> Postu
             label=str(record["label"])[:_MAX_LABEL],
             noise=np.array(noise).T if noise else None,
         )
-    except (KeyError, TypeError, ComModelError, IdentificationError) as error:
+    except (KeyError, TypeError, ComModelError) as error:
         raise ValueError(str(error)) from error
 
 

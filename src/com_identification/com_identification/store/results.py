@@ -13,13 +13,14 @@ import numpy as np
 import yaml
 from numpy.typing import ArrayLike
 
-from com_identification.exceptions import IdentificationError
+from com_identification.exceptions import IdentificationError, OutputError
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
-from com_identification.store.files import path_inside, write_whole
 from com_model import RobotModel
 from com_model.arrays import Flags, as_array
+from com_model.files import write_file
+from com_model.text import quote
 from com_model.urdf.editing import Inertial, edit_inertials
 
 FORMAT = 1
@@ -36,7 +37,57 @@ _OF_FIT = (
     *("prediction_std", "prediction_shift", "variance_factor", "variance_limit", "cause"),
     *("scales", "tempering", "at_bound", "outliers"),
 )
+_LONGEST = 200  # bytes of a name
 _DIGITS = 12  # significant, of what is rounded: sums in another order agree to so many
+
+
+def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") -> Path:
+    """Finds the path of a file in a directory; the suffix is added where it is missing.
+
+    Raises OutputError where the name leaves the directory or is a link, or there is no directory.
+    """
+    try:
+        folder = Path(directory).resolve()
+        missing = not folder.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise OutputError(f"the directory cannot be used: {error}") from error
+    if missing:
+        raise OutputError(f"the directory {quote(str(directory))} does not exist: make it first")
+    full = name if name.endswith(suffix) else name + suffix
+    problem = _problem(full, suffix)
+    if problem:
+        raise OutputError(
+            f"the name {quote(name)} {problem}: give a plain file name, which is put into {folder}"
+        )
+    path = folder / full
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise OutputError(f"{path} is a link or no regular file: remove it or give another name")
+    return path
+
+
+def write_whole(path: Path, data: bytes, overwrite: bool = False) -> Path:
+    """Writes a file whole or not at all, to the disk; an OutputError says what is in the way."""
+    if not overwrite and path.exists():
+        raise OutputError(f"{path} exists already: give another name, or allow overwriting")
+    try:
+        return write_file(path, data, overwrite)
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be written: {error.strerror}. Free space on the disk, or give a "
+            "directory that can be written to"
+        ) from error
+
+
+def _problem(name: str, suffix: str) -> str:
+    if not name or name == suffix:
+        return "is empty"
+    if name in (".", "..") or "/" in name or "\\" in name:
+        return "has directories in it"
+    if name.startswith(".") or not name.isprintable():
+        return "starts with a dot or has control characters"
+    if len(name.encode(errors="replace")) > _LONGEST:
+        return f"is longer than {_LONGEST} bytes"
+    return ""
 
 
 def to_document(
@@ -113,7 +164,6 @@ class Export:
 
 
 def export_urdf(
-    xml: str,
     model: RobotModel,
     found: Identification,
     directory: str | os.PathLike[str],
@@ -121,7 +171,7 @@ def export_urdf(
     overwrite: bool = False,
     untrusted: bool = False,
 ) -> Export:
-    """Writes identified masses and centres of mass into a copy of a URDF, the text xml.
+    """Writes identified masses and centres of mass into a copy of a model's URDF.
 
     All but the corrected numbers stays byte for byte. The directory must exist; .urdf is added to
     the name where it is missing. With `untrusted` also bodies on which the data have next to no
@@ -147,7 +197,7 @@ def export_urdf(
         for body, good in zip(found.bodies, trusted, strict=True)
         if not good
     )
-    write_whole(path, edit_inertials(xml, inertials).encode(), overwrite)
+    write_whole(path, edit_inertials(model.xml, inertials).encode(), overwrite)
     return Export(path, tuple(inertials), unchanged)
 
 

@@ -1,6 +1,7 @@
 """Stores captured postures on disk: what was acknowledged survives a kill at any moment."""
 
 import errno
+import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,9 +13,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_identification.exceptions import OutputError, StoreError
+from com_identification.exceptions import StoreError
 from com_identification.regression.postures import Posture
-from com_identification.store.files import FileLock, write_whole
 from com_identification.store.records import (
     MAX_LINE,
     check_robot,
@@ -26,6 +26,7 @@ from com_identification.store.records import (
     robot_record,
     whole,
 )
+from com_identification.store.results import write_whole
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
 from com_model.files import sync, write_file
@@ -114,6 +115,36 @@ class _Contents:
         stamps = self.stamps
         lines += [posture_record(i, posture, stamps[i]) for i, posture in self.postures.items()]
         return b"".join(map(encode, lines))
+
+
+class FileLock:
+    """A lock file beside the file that one process uses; it is removed by release().
+
+    Raises BlockingIOError where another process holds it, OSError where it cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle = -1
+        while self._handle < 0:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(handle)
+                raise
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(path)):
+                    self._handle = handle
+                    return
+            os.close(handle)  # its owner removed it between opening and locking
+
+    def release(self) -> None:
+        """Releases the lock."""
+        if self._handle >= 0:
+            self._path.unlink(missing_ok=True)
+            os.close(self._handle)
+            self._handle = -1
 
 
 class PostureStore:
@@ -224,14 +255,11 @@ class PostureStore:
         return self._replace(_Contents(self.bias, next_id=self._contents.next_id))
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-        """Writes all postures to another file, whole or not at all: StoreError."""
+        """Writes all postures to another file, whole or not at all: StoreError, OutputError."""
         target = Path(path)
         if target.exists() and target.samefile(self.path):
             raise StoreError(f"{target} is the store itself, which is on disk already")
-        try:
-            return write_whole(target, self._contents.encoded(self._robot), overwrite)
-        except OutputError as error:
-            raise StoreError(str(error)) from error
+        return write_whole(target, self._contents.encoded(self._robot), overwrite)
 
     def load(self, path: str | os.PathLike[str]) -> int:
         """Replaces the postures by those of another file of this robot; returns their number.

@@ -8,7 +8,7 @@ the parameters of both.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from itertools import combinations
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +17,7 @@ from scipy.optimize import least_squares
 
 from com_identification.exceptions import ProtocolError
 from com_identification.regression.priors import urdf_priors
-from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic
+from com_identification.tip_over.quasi_static import JointErrors, Protocol, QuasiStatic
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import Indices
@@ -74,9 +73,8 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
 
     "offsets + compliance" is what HOAP-2's tip angles speak for (docs/hoap2_lab.md).
     """
-    parameters = protocol.parameters
-    offsets = zero_offsets(model, list(parameters.zero_offsets.values()))
-    soft, play = compliance(model, parameters.compliant), backlash(model, parameters.compliant)
+    offsets = zero_offsets(model, list(protocol.zero_offsets.values()))
+    soft, play = compliance(model, protocol.compliant), backlash(model, protocol.compliant)
     candidates = {
         "specification": _candidate(model, (), 0.0, np.inf, 0.0, 0.0),
         "compliance": soft,
@@ -86,8 +84,8 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
         "offsets + compliance": offsets + soft,
         "offsets + compliance + links": offsets + soft + link_shifts(model),
     }
-    if parameters.trunk is not None:
-        trunk = torso_shift(model, parameters.trunk)
+    if protocol.trunk is not None:
+        trunk = torso_shift(model, protocol.trunk)
         candidates |= {"trunk": trunk, "trunk + compliance": trunk + soft}
     return candidates
 
@@ -219,7 +217,7 @@ def fit(
         raise ProtocolError(f"angles that are not numbers: {missing}. Leave those tests out")
     x = np.array(candidate.start if start is None else start)
     if candidate.count and len(used):
-        x = _search(_Problem(simulation, measured, candidate, used, noise), x)
+        x = _Problem(simulation, measured, candidate, used, noise).search(x)
     return Fit(candidate, x, predict(simulation, candidate, x, measured), measured, used)
 
 
@@ -237,11 +235,6 @@ def cross_validate(simulation: QuasiStatic, full: Fit, groups: Sequence[Sequence
         left = fit(simulation, full.measured, full.candidate, rest, full.x)
         result.append(np.abs(left.errors_deg[list(group)]).mean())
     return np.array(result)
-
-
-def leave_out(count: int, size: int) -> list[tuple[int, ...]]:
-    """Lists all groups of so many of `count` tests."""
-    return list(combinations(range(count), size))
 
 
 def families(simulation: QuasiStatic) -> dict[str, list[int]]:
@@ -287,35 +280,28 @@ class _Problem(NamedTuple):
                 margins[i] = self.simulation.find_equilibrium(test, angle, *errors).margin
         return margins
 
+    def search(self, x: Array) -> Array:
+        """The most probable parameters, from x on."""
+        candidate, known = self.candidate, np.isfinite(self.candidate.std)
+        weights = np.diag(1.0 / candidate.std)[known]
+        last = lru_cache(1)(lambda key: self.angles(np.frombuffer(key)))
 
-def _search(problem: _Problem, x: Array) -> Array:
-    candidate, known = problem.candidate, np.isfinite(problem.candidate.std)
-    weights = np.diag(1.0 / candidate.std)[known]
-    seen: dict[bytes, Array] = {}
+        def errors(x: Array) -> Array:
+            return (last(x.tobytes()) - self.measured[self.used]) / self.noise
 
-    def angles(x: Array) -> Array:
-        key = x.tobytes()
-        if key not in seen:
-            seen.clear()
-            seen[key] = problem.angles(x)
-        return seen[key]
+        def residuals(x: Array) -> Array:
+            return np.concatenate((_robust(errors(x)), weights @ x))
 
-    def errors(x: Array) -> Array:
-        return (angles(x) - problem.measured[problem.used]) / problem.noise
+        def jacobian(x: Array) -> Array:
+            slopes = self.slopes(x, last(x.tobytes())) / self.noise
+            return np.vstack((_robust_slope(errors(x))[:, None] * slopes, weights))
 
-    def residuals(x: Array) -> Array:
-        return np.concatenate((_robust(errors(x)), weights @ x))
-
-    def jacobian(x: Array) -> Array:
-        slopes = problem.slopes(x, angles(x)) / problem.noise
-        return np.vstack((_robust_slope(errors(x))[:, None] * slopes, weights))
-
-    scale = np.where(known, candidate.std, np.maximum(np.abs(candidate.start), 1e-3))
-    bounds = candidate.low, candidate.high
-    found = least_squares(
-        residuals, x, jacobian, bounds, x_scale=scale, xtol=1e-7, ftol=1e-7, max_nfev=60
-    )
-    return np.asarray(found.x)
+        scale = np.where(known, candidate.std, np.maximum(np.abs(candidate.start), 1e-3))
+        bounds = candidate.low, candidate.high
+        found = least_squares(
+            residuals, x, jacobian, bounds, x_scale=scale, xtol=1e-7, ftol=1e-7, max_nfev=60
+        )
+        return np.asarray(found.x)
 
 
 def _robust(e: Array) -> Array:

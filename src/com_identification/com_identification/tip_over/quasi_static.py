@@ -4,11 +4,27 @@ It tips where the ground projection of its CoM leaves the support polygon, soles
 ([Cominoli] section 8, [Cotton] IV.A). Joints may have a zero offset, yield under their
 load, and be at one end of their backlash: the actual joint angle differs from the encoder's, and
 tip angles are the encoder's.
+
+A posture protocol: which joints turn, from which postures, until a robot tips over which edge.
+[Cominoli] section 8 turns one pair of joints of HOAP-2 slowly until it falls, in eight directions,
+with the arms forward and lowered: sixteen tests. Another robot has its own protocol as a YAML file:
+
+  robot: hoap2                       # the name of its URDF
+  postures:                          # joint positions, rad; joints without one are at 0
+    arms_forward: {}
+  moves:
+    leg3 Back: {family: leg3, joints: [...], turn: 1, falls: back, feet: [l_sole, r_sole]}
+    # where left and right axes are mirrored, `opposite: [...]` names joints that turn by -angle
+  parameters:                        # what a fit may find
+    zero_offsets: {hip pitch: [...]} # joints of one offset
+    compliant: [...]                 # joints with one common compliance
+    trunk: BODY1                     # the link whose CoM may be shifted
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +33,14 @@ from numpy.typing import ArrayLike
 from com_identification.exceptions import ProtocolError
 from com_identification.tip_over import kernels
 from com_identification.tip_over.kernels import JointErrors
-from com_identification.tip_over.protocol import DIRECTIONS, Protocol, TipTest
 from com_model import Foot, RobotConfig, RobotModel, SupportPolygon
 from com_model.arrays import Array, as_array
 from com_model.dynamics.kinematics import link_pose
 from com_model.dynamics.tree_kernels import Tree, tree_of
 from com_model.strict_yaml import Section, read_yaml
-from com_model.text import listing
+from com_model.text import listing, quote
 
+DIRECTIONS = ("front", "back", "left", "right")
 _KEYS = {
     "zero_offset_rad": "offset",
     "compliance_rad_per_nm": "compliance",
@@ -34,6 +50,87 @@ _FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on th
 _FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
 _SLACK = 1e-6  # rad: rounded limits
 _SCAN = 64  # angles at which to look before searching
+
+
+@dataclass(frozen=True)
+class TipTest:
+    """One test: joints that turn together until the robot tips."""
+
+    name: str  # of the move and the posture, "leg3 Back, arms_lowered"
+    family: str  # of the tests of the same joints, "leg3"
+    start: Mapping[str, float]  # joint positions by name, rad; others are at 0
+    joints: tuple[str, ...]  # those that turn, all by the same angle
+    opposite: tuple[str, ...]  # those that turn by as much with the other sign
+    turn: int  # 1 or -1: the sign of the angle
+    falls: str  # where to: front, back, left or right of the first foot's frame
+    feet: tuple[str, ...]  # sole frames that stand, the weight shared evenly
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The tests of a robot."""
+
+    robot: str
+    # in the order of the file: the postures of the first move, of the second, ...
+    tests: tuple[TipTest, ...]
+    # what a fit to the tip angles may find:
+    zero_offsets: Mapping[str, tuple[str, ...]]  # joints that share an offset, by its name
+    compliant: tuple[str, ...]  # joints that yield under load, all with the same compliance
+    trunk: str | None  # the link whose CoM may be shifted, or None
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> "Protocol":
+        """Reads a YAML file; ConfigError names the wrong key, ProtocolError: no moves."""
+        top = Section(read_yaml(path), str(path))
+        robot = top.text("robot", None)
+        if robot is None:
+            raise top.error("is missing: give the name of the robot", "robot")
+        postures, moves = top.section("postures"), top.section("moves")
+        starts = {name: _posture(postures.section(name)) for name in postures.entries()}
+        tests = tuple(
+            _test(moves.section(move), move, name, start)
+            for move in moves.entries()
+            for name, start in (starts or {"": MappingProxyType({})}).items()
+        )
+        parameters = top.section("parameters")
+        offsets = parameters.section("zero_offsets")
+        zero_offsets = {name: offsets.names(name) for name in offsets.entries()}
+        compliant, trunk = parameters.names("compliant"), parameters.text("trunk", None)
+        parameters.finish()
+        top.finish()
+        if not tests:
+            raise ProtocolError(f"{path}: there are no moves, so there is nothing to test")
+        return cls(robot, tests, MappingProxyType(zero_offsets), compliant, trunk)
+
+
+def _posture(section: Section) -> Mapping[str, float]:
+    return MappingProxyType({joint: section.number(joint, 0.0) for joint in section.entries()})
+
+
+def _test(section: Section, move: str, posture: str, start: Mapping[str, float]) -> TipTest:
+    joints, feet = section.names("joints"), section.names("feet")
+    opposite = section.names("opposite")
+    if not joints + opposite:
+        raise section.error("expected at least one name", "joints")
+    if not feet:
+        raise section.error("expected at least one name", "feet")
+    if both := [joint for joint in joints if joint in opposite]:
+        raise section.error(f"{quote(both[0])} is among joints, too", "opposite")
+    falls = section.text("falls", None, DIRECTIONS)
+    if falls is None:
+        raise section.error(f"is missing: give one of {', '.join(DIRECTIONS)}", "falls")
+    test = TipTest(
+        name=f"{move}, {posture}" if posture else move,
+        family=section.text("family", move),
+        start=start,
+        joints=joints,
+        opposite=opposite,
+        turn=section.sign("turn", 1),
+        falls=falls,
+        feet=feet,
+    )
+    section.finish()
+    return test
 
 
 def joint_errors_document(
@@ -51,7 +148,7 @@ def joint_errors_document(
 
 
 def read_joint_errors(path: str | os.PathLike[str], model: RobotModel) -> JointErrors:
-    """Reads a file of joint errors; a ComModelError or ProtocolError says what is wrong."""
+    """Reads a file of joint errors; a ComModelError says what is wrong."""
     top = Section(read_yaml(path), str(path))
     robot = top.text("robot", None)
     if robot != model.name:
@@ -191,12 +288,12 @@ class QuasiStatic:
     def from_protocol(
         cls, model: RobotModel, config: RobotConfig, protocol: Protocol
     ) -> "QuasiStatic":
-        """Prepares a protocol; a ComModelError or ProtocolError says what does not fit."""
-        model, parameters = config.attach(model), protocol.parameters
-        for joint in parameters.compliant + sum(parameters.zero_offsets.values(), ()):
+        """Prepares a protocol; a ComModelError says what does not fit."""
+        model = config.attach(model)
+        for joint in protocol.compliant + sum(protocol.zero_offsets.values(), ()):
             model.joint_index(joint)
-        if parameters.trunk is not None:
-            model.link_index(parameters.trunk)
+        if protocol.trunk is not None:
+            model.link_index(protocol.trunk)
         cases = tuple(make_case(model, config.feet, test) for test in protocol.tests)
         return cls(model, cases, tree_of(model.bodies))
 

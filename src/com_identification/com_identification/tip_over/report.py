@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import degrees
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from com_identification.exceptions import ProtocolError, RefusedFitError
-from com_identification.store.files import path_inside, write_whole
-from com_identification.store.results import corrected_inertials
-from com_identification.tip_over.fit import COM_LIMIT, Fit, cross_validate, families, leave_out
-from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic, joint_errors_document
+from com_identification.store.results import corrected_inertials, path_inside, write_whole
+from com_identification.tip_over.fit import COM_LIMIT, Fit, cross_validate, families
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, joint_errors_document
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.html import Raw, bullets, element, number, page, svg, table
@@ -42,77 +39,41 @@ OURS = (BLUE, RED, GREEN)
 _WIDEST = 10.0  # degrees: errors beyond the edge of the right side
 
 
-@dataclass(frozen=True, eq=False)
-class TipTable:
-    """Tip angles by column, in the order of a protocol's tests."""
+def read_angles(path: str | os.PathLike[str], protocol: Protocol) -> dict[str, Array]:
+    """Reads a CSV file of tip angles: a column `test`, and columns `<name>_rad`.
 
-    tests: tuple[str, ...]  # T names
-    columns: Mapping[str, Array]  # (T,) rad by name; NaN where the table has none
-
-    @classmethod
-    def from_file(cls, path: str | os.PathLike[str], protocol: Protocol) -> "TipTable":
-        """Reads a CSV file: a column `test`, and columns `<name>_rad`, in any order of tests.
-
-        Raises ProtocolError where a value is wrong, or a test is missing, unknown or there twice.
-        """
-        try:
-            with Path(path).open(newline="", encoding="utf-8") as file:
-                rows = list(csv.DictReader(file))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise ProtocolError(f"{path} cannot be read: {error}") from error
-        names = tuple(test.name for test in protocol.tests)
-        by_test = _by_test(rows, names, str(path))
-        keys = [key for key in rows[0] if key and key.endswith(_SUFFIX)]
-        columns = {
-            key.removesuffix(_SUFFIX): np.array(
-                [_angle(by_test[name][key], f"{path}, {name}, {key}") for name in names]
-            )
-            for key in keys
-        }
-        for column in columns.values():
-            column.setflags(write=False)
-        return cls(names, MappingProxyType(columns))
-
-    def angles(self, column: str) -> Array:
-        """Returns a column (T,), rad; a ProtocolError lists those that there are."""
-        if column not in self.columns:
-            valid = ", ".join(self.columns)
-            raise ProtocolError(f"no column {column!r}; valid: {valid}")
-        return self.columns[column]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How far one column is from another: a row of [Cominoli] Table 7."""
-
-    total: float  # rad, sum of the absolute differences
-    average: float  # rad
-    average_deg: float
-
-
-def difference(angles: Array, truth: Array) -> Difference:
-    """Compares tip angles (T,) with others, rad."""
-    total = float(np.abs(angles - truth).sum())
-    return Difference(total, total / len(truth), degrees(total / len(truth)))
-
-
-def _by_test(
-    rows: list[dict[str, str]], names: tuple[str, ...], source: str
-) -> dict[str, dict[str, str]]:
+    Returns (T,) rad by name, in the order of the protocol's tests, NaN where a cell is empty.
+    Raises ProtocolError where a value is wrong, or a test is missing, unknown or there twice.
+    """
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ProtocolError(f"{path} cannot be read: {error}") from error
     if not rows or "test" not in rows[0]:
-        raise ProtocolError(f"{source}: expected a column 'test' and rows below it")
+        raise ProtocolError(f"{path}: expected a column 'test' and rows below it")
+    names = [test.name for test in protocol.tests]
     by_test = {row["test"]: row for row in rows}
     missing, unknown = set(names) - set(by_test), set(by_test) - set(names)
     if missing or unknown or len(by_test) < len(rows):
-        problem = (
-            f"unknown tests: {', '.join(sorted(map(str, unknown)))}"
-            if unknown
-            else f"missing tests: {', '.join(sorted(missing))}"
-            if missing
-            else "a test is there twice"
+        problem = "a test is there twice"
+        if unknown:
+            problem = f"unknown tests: {', '.join(sorted(map(str, unknown)))}"
+        elif missing:
+            problem = f"missing tests: {', '.join(sorted(missing))}"
+        raise ProtocolError(f"{path}: {problem}. The protocol has: {'; '.join(names)}")
+    return {
+        key.removesuffix(_SUFFIX): np.array(
+            [_angle(by_test[name][key], f"{path}, {name}, {key}") for name in names]
         )
-        raise ProtocolError(f"{source}: {problem}. The protocol has: {'; '.join(names)}")
-    return by_test
+        for key in rows[0]
+        if key and key.endswith(_SUFFIX)
+    }
+
+
+def mean_error(angles: Array, truth: Array) -> float:
+    """Mean absolute difference of tip angles (T,) to others, rad: a row of [Cominoli] Table 7."""
+    return float(np.abs(angles - truth).mean())
 
 
 def _angle(text: str | None, where: str) -> float:
@@ -146,7 +107,7 @@ class Comparison:
         used, measured = self.found.used, self.found.measured
         columns = {**self.others, **self.ours}
         return {
-            name: difference(angles[used], measured[used]).average_deg
+            name: degrees(mean_error(angles[used], measured[used]))
             for name, angles in columns.items()
         }
 
@@ -188,8 +149,8 @@ def _plot_points(axes: Axes, angles: Array, name: str, style: dict[str, Any]) ->
 
 def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
     """Leaves out each test, then each family; mean absolute errors of their predictions, deg."""
-    used = set(found.used.tolist())
-    ones = [group for group in leave_out(len(simulation.tests), 1) if group[0] in used]
+    used = found.used.tolist()
+    ones = [(test,) for test in used]
     result = {"one test": float(cross_validate(simulation, found, ones).mean())}
     for name, group in families(simulation).items():
         if there := [i for i in group if i in used]:
@@ -238,7 +199,7 @@ def corrected_urdf(model: RobotModel, fit: Fit) -> str:
     far = np.flatnonzero(shifts > COM_LIMIT * (1.0 + 1e-6))
     if len(far):
         worst = ", ".join(f"{bodies.names[b]} {1e3 * shifts[b]:.1f} mm" for b in far)
-        raise RefusedFitError((f"CoMs moved by more than {1e3 * COM_LIMIT:g} mm: {worst}",))
+        raise RefusedFitError(f"CoMs moved by more than {1e3 * COM_LIMIT:g} mm: {worst}")
     moment = fit.candidate.moments(model, fit.x)
     mass = bodies.mass[:, None]
     com = np.divide(moment, mass, out=np.zeros_like(moment), where=mass > 0.0)

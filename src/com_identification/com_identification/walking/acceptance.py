@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from com_bags import WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.walking.fit import Fit
 from com_identification.walking.kernels import IMU, Limbs
-from com_identification.walking.log import Conditioned, WalkLog
+from com_identification.walking.log import Conditioned
 from com_identification.walking.rows import Contacts, Rows
 from com_identification.walking.unknowns import KINDS, Scale, Unknowns
 from com_model import RobotModel
@@ -25,6 +26,9 @@ _WHITENED, _TEMPERING = 0.5, 15.0
 _NUISANCE = 4.0  # prior standard deviations; of 75 normal values one is beyond in 0.5 % of robots
 _AGREEMENT, _BEST, _CHANGED = 3.0, 20, 0.04  # standard deviations; directions; of the mass
 _SCALE = 0.03
+_LEAST_BLOCKS, _STEP = 2, 5.0  # on each side of a step of the load; over the spread
+_LOAD_CHANGE = np.array([0.02, 0.003, 0.003, 0.003])  # of the mass; m, first moment over it
+_SMALL = 1e-4  # spread that recordings without errors have at most
 
 
 def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
@@ -103,6 +107,38 @@ def check_loads(data: Sequence[Conditioned], contacts: Sequence[Contacts], mass:
                 f"{_LIFTED_TIME:g} s: the robot is carried or hangs (or its efforts are currents). "
                 "Leave that part out"
             )
+
+
+def check_payload(found: Fit, unknowns: Unknowns, starts: Array) -> None:
+    """Raises a WalkError, that says when, where the trunk's mass or first moment makes a step.
+
+    Each block, of starts (K,) s, says by how much these four are off the fit of all; of the steps
+    between blocks that one counts which is largest over the spread that it leaves. The moment's
+    vertical component alone is no load: flexible joints make it step from gait to gait.
+    """
+    H, mass, trunk = found.information, unknowns.total_mass(found.z), slice(0, 4)
+    if len(H) < 2 * _LEAST_BLOCKS:
+        return
+    x, inner = unknowns.coefficients(found.z), slice(_LEAST_BLOCKS - 1, -_LEAST_BLOCKS)
+    off = np.array([-np.linalg.solve(h[trunk, trunk], h[trunk] @ x) for h in H]) / mass
+    weight = H[:, :1, 0] / H[:, 0, 0].sum()
+    off -= (weight * off).sum(axis=0)
+    before = np.cumsum(weight, axis=0)[inner]
+    step = -np.cumsum(weight * off, axis=0)[inner] / (before * (1.0 - before))
+    spread = (weight * off**2).sum(axis=0) - before * (1.0 - before) * step**2
+    ratio = (np.abs(step) / np.sqrt(np.maximum(spread, 0.0) + _SMALL**2)).max(axis=1)
+    best = int(ratio.argmax())
+    changed = np.abs(step[best]) > _LOAD_CHANGE
+    if ratio[best] > _STEP and changed.any():
+        kg, *moment = (f"{value:+.2f}" for value in mass * step[best])
+        cause = "something was put on, taken off, or slipped"
+        if not changed[:3].any():
+            cause = "it does not look like a load; joints or feet give way, or the IMU is late"
+        raise WalkError(
+            f"about {starts[_LEAST_BLOCKS + best]:.0f} s into the recordings the load on the trunk "
+            f"changes by {kg} kg, its first moment by {' '.join(moment)} kg m: {cause}. Identify "
+            "the parts before and after that separately"
+        )
 
 
 def _mean(values: Array, period: float, span: float) -> Array:

@@ -33,7 +33,6 @@ class Fit:
     z: Array  # (Z,)
     covariance: Array  # (Z, Z)
     tempering: float  # c
-    scales: tuple[float, float]  # of base and joint rows
     information: Array  # (K, P, P) H of each block
     dominated: int  # number of directions that the data dominate
 
@@ -41,11 +40,10 @@ class Fit:
 def fit(rows: Rows, unknowns: Unknowns, start: Array | None = None) -> Fit:
     """Finds z; see the module."""
     z = unknowns.mean if start is None else start
-    weights, scales, c = np.full(len(rows.X), 1.0), (1.0, 1.0), 1.0
+    c = 1.0
     for _ in range(_REWEIGHTINGS):
         residual = rows.X @ unknowns.coefficients(z)
-        weights, scales = _huber(residual, rows.base)
-        H = _information(rows, weights)
+        H = _information(rows, _huber(residual, rows.base))
         z = _descend(H.sum(axis=0), unknowns, z, c)
         found = _temperings(H, unknowns, z)
         c = max([1.0, *found]) * (2.0 if len(found) < 2 else 1.0)
@@ -55,25 +53,18 @@ def fit(rows: Rows, unknowns: Unknowns, start: Array | None = None) -> Fit:
     relative = np.outer(unknowns.std, unknowns.std) * data
     A = relative + np.eye(len(z))
     covariance = np.linalg.inv((A + A.T) / 2.0) * np.outer(unknowns.std, unknowns.std)
-    return Fit(
-        z,
-        (covariance + covariance.T) / 2.0,
-        c,
-        scales,
-        H,
-        int((np.linalg.eigvalsh(relative) > _DOMINATED).sum()),
-    )
+    dominated = int((np.linalg.eigvalsh(relative) > _DOMINATED).sum())
+    return Fit(z, (covariance + covariance.T) / 2.0, c, H, dominated)
 
 
-def _huber(residual: Array, base: Flags) -> tuple[Array, tuple[float, float]]:
-    """Weights (R,), and the scales of base and joint rows."""
-    weights, scales = np.empty(len(residual)), []
+def _huber(residual: Array, base: Flags) -> Array:
+    """Weights (R,), with a scale of base rows and one of joint rows."""
+    weights = np.empty(len(residual))
     for own in (base, ~base):
         size = np.abs(residual[own])
         scale = max(_FLOOR, 1.4826 * float(np.median(size))) if own.any() else 1.0
         weights[own] = np.minimum(1.0, _HUBER * scale / np.maximum(size, 1e-12)) / scale**2
-        scales.append(scale)
-    return weights, (scales[0], scales[1])
+    return weights
 
 
 def _information(rows: Rows, weights: Array) -> Array:

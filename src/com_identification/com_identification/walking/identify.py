@@ -6,16 +6,17 @@ from functools import cached_property
 
 import numpy as np
 
+from com_bags import WalkLog
 from com_identification.walking import acceptance, rows
 from com_identification.walking.acceptance import Gate
 from com_identification.walking.fit import Fit, fit
 from com_identification.walking.kernels import IMU, with_theta
-from com_identification.walking.log import Conditioned, WalkLog, condition
+from com_identification.walking.log import Conditioned, condition
 from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns, make_unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
-from com_model.dynamics.inverse_dynamics import robot_of
 from com_model.dynamics.kinematics import body_poses
+from com_model.dynamics.tree_kernels import tree_of
 from com_model.geometry.rotations import rotations_about
 
 UNSEEN = 2.0  # of the covariance: what the scores of few gaits do not show
@@ -104,7 +105,7 @@ def identify_walking(
     load = rows.drive_sizes(model.effort_limits, effort)
     noise = rows.noise_of(model.mass, length, load)
     unknowns = make_unknowns(model, config.servo.armature(model.joint_names), load, measured)
-    prior, robot, z = unknowns, robot_of(model.bodies), unknowns.mean
+    prior, robot, z = unknowns, tree_of(model.bodies), unknowns.mean
     shift = np.zeros_like(z)
     for k in range(_PASSES):
         mass = float(robot.mass.sum())
@@ -113,7 +114,8 @@ def identify_walking(
             acceptance.check_loads(data, contacts, mass)
         x = unknowns.coefficients(z)
         made = rows.make_rows(data, contacts, robot, limbs, noise, measured, x)
-        held = made.block >= np.floor((1.0 - _HELD_OUT) * (made.block[-1] + 1))
+        starts, number = np.unique(made.block, return_inverse=True)
+        held = number >= np.floor((1.0 - _HELD_OUT) * len(starts))
         found = fit(_select(made, ~held), unknowns, z)
         z = found.z
         if k + 1 < _PASSES:
@@ -127,6 +129,7 @@ def identify_walking(
     # what is not modelled moves the estimate by as much more as it leaves more unexplained
     factor = max(1.0, acceptance.unexplained(unseen, x, model.n_joints) / _RIGID) ** 2
     found = fit(made, unknowns, z)
+    acceptance.check_payload(found, unknowns, starts)
     z, covariance, rho, rho_std = _scaled(unknowns, found, scale, UNSEEN * factor)
     result = WalkResult(
         model=model,

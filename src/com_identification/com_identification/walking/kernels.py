@@ -20,7 +20,8 @@ from numba import njit
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Indices
 from com_model.compiled import compiled
-from com_model.dynamics.inverse_dynamics import Links, Robot, RootMotion, make_links, newton_euler
+from com_model.dynamics.inverse_dynamics import Links, RootMotion, make_links, newton_euler
+from com_model.dynamics.tree_kernels import Tree
 from com_model.geometry.vector_kernels import (
     add_cross,
     cross,
@@ -39,8 +40,8 @@ IMU = 6
 """Last columns: bias of the accelerometer (3, root axes), rotation of its mounting (3)."""
 
 
-def with_theta(robot: Robot, theta: Array) -> Robot:
-    """The robot with other masses, first moments and inertias (B, 10)."""
+def with_theta(robot: Tree, theta: Array) -> Tree:
+    """The robot with other masses, first moments and inertias (B, 10), subtree_mass as before."""
     inertia = theta[:, [4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(-1, 3, 3)
     return robot._replace(
         mass=theta[:, 0].copy(), first_moment=theta[:, 1:4].copy(), inertia=inertia
@@ -107,9 +108,7 @@ def _place_foot(limbs: Limbs, c: int, links: Links, up: Array, point: Array) -> 
 
 
 @njit
-def _foot_jacobian(
-    robot: Robot, limbs: Limbs, c: int, links: Links, point: Array, T: Array
-) -> None:
+def _foot_jacobian(robot: Tree, limbs: Limbs, c: int, links: Links, point: Array, T: Array) -> None:
     """T_l^T of foot c into T (6, K): torques of unit forces and moments at a point."""
     T[:] = 0.0
     for b in limbs.path[c]:
@@ -137,7 +136,7 @@ def _inverse(T: Array) -> Array:
 
 
 @compiled(nogil=True)
-def foot_loads(robot: Robot, limbs: Limbs, motion: Motion, loads: Array, heights: Array) -> None:
+def foot_loads(robot: Tree, limbs: Limbs, motion: Motion, loads: Array, heights: Array) -> None:
     """Sets loads (N, L), N along the ground's normal, and heights (N, L), m, of the feet.
 
     f = T_l^-1 (ID_l - tau_l), of the model as it is packed.
@@ -184,7 +183,7 @@ def _set_load(links: Links, b: int, k: int, F: Array, N: Array) -> None:
 
 
 @njit
-def _set_body_columns(robot: Robot, links: Links, D: Array) -> None:
+def _set_body_columns(robot: Tree, links: Links, D: Array) -> None:
     """The inertial columns of the generalised rows D (6 + n, P)."""
     F, N, moment = np.empty(3), np.empty(3), np.empty(3)
     for b in range(len(robot.mass)):
@@ -202,7 +201,7 @@ def _set_body_columns(robot: Robot, links: Links, D: Array) -> None:
 
 
 @njit
-def _set_imu_columns(robot: Robot, q: Array, force: Array, links: Links, D: Array) -> None:
+def _set_imu_columns(robot: Tree, q: Array, force: Array, links: Links, D: Array) -> None:
     """Columns of the accelerometer: -M_a, and -M_a [a]x; M_a (6 + n, 3) of the mass matrix."""
     axes, still, none = np.eye(3), np.zeros(len(q)), np.zeros(3)
     M_a, at = np.empty((3, len(D))), D.shape[1] - IMU
@@ -217,7 +216,7 @@ def _set_imu_columns(robot: Robot, q: Array, force: Array, links: Links, D: Arra
 
 @njit
 def _loaded_torques(
-    robot: Robot, limbs: Limbs, q: Array, motion: Motion, k: int, wrenches: Array, result: Array
+    robot: Tree, limbs: Limbs, q: Array, motion: Motion, k: int, wrenches: Array, result: Array
 ) -> None:
     """ID - J^T f at positions q and the rest of sample k; wrenches (L, 6) on the feet."""
     links, T = make_links(len(robot.mass)), np.empty((6, limbs.joints.shape[1]))
@@ -239,7 +238,7 @@ def _loaded_torques(
 
 @compiled(nogil=True)
 def generalised_rows(
-    robot: Robot,
+    robot: Tree,
     limbs: Limbs,
     motion: Motion,
     k: int,
@@ -338,7 +337,7 @@ def _write(total: Array, covariance: Array, used: Array, X: Array) -> None:
 
 @compiled(nogil=True)
 def window_rows(
-    robot: Robot,
+    robot: Tree,
     limbs: Limbs,
     motion: Motion,
     noise: Noise,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
-from com_bags import SensorReader
+from com_bags import WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.walking.kernels import Motion
 from com_model import RobotModel
@@ -18,21 +18,6 @@ _SIGN_SPEED = 0.02  # rad/s
 _GAP = 3.5  # periods without a sample after which there is a gap
 _MOST_LOST = 0.1  # fraction of the samples
 _LEAST_RATE = 150.0  # Hz
-
-
-@dataclass(frozen=True, eq=False)
-class WalkLog:
-    """A recording, N samples of n joints; the readings are of the same instants."""
-
-    time: Array  # (N,) s
-    position: Array  # (N, n) rad or m
-    velocity: Array | None  # (N, n); None: differences of the positions
-    effort: Array  # (N, n) N m or N; NaN where a joint reports none
-    angular_velocity: Array  # (N, 3) rad/s, IMU axes
-    specific_force: Array  # (N, 3) m/s^2, IMU axes
-    # (N, 3) against gravity, root axes, by the IMU's filter; None: by the specific force. Used for
-    # the points where round feet touch, and nothing else
-    up: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,32 +97,3 @@ def low_pass(values: Array, cutoff: float, period: float) -> Array:
     """Filters (N, k) to a frequency (Hz), without delay."""
     relative = min(2.0 * cutoff * period, 0.8)
     return np.asarray(sosfiltfilt(butter(2, relative, output="sos"), values, axis=0))
-
-
-def read_walk(reader: SensorReader) -> WalkLog:
-    """Reads a bag with its IMU, whose readings are interpolated to the joint states' stamps.
-
-    Velocities are differences of positions, whatever the message says of them.
-
-    Raises:
-        BagError: It cannot be read, or a topic has nothing.
-    """
-    blocks = list(reader.blocks())
-    times, Q, effort = (
-        np.concatenate([getattr(block, name) for block in blocks])
-        for name in ("joint_times", "Q", "effort")
-    )
-    fields = ("angular_velocity", "linear_acceleration")
-    pairs = [(b.imu, *b.up) for b in blocks if b.imu is not None and b.up and b.imu.batches]
-    parts = [(stamps, *(imu.values(f) for f in fields), up) for imu, stamps, up in pairs]
-    stamps, *readings = (np.concatenate(part) for part in zip(*parts, strict=True))
-    inside = (times >= stamps.min()) & (times <= stamps.max())
-    own, since = (1e-9 * (stamp - times[0]) for stamp in (times[inside], np.sort(stamps)))
-
-    def at_joints(values: Array) -> Array:
-        ordered = values[np.argsort(stamps, kind="stable")]
-        return np.column_stack([np.interp(own, since, column) for column in ordered.T])
-
-    gyro, force, up = (at_joints(values) for values in readings)
-    known = None if reader.without_orientation else up
-    return WalkLog(own, Q[inside], None, effort[inside], gyro, force, known)

@@ -13,7 +13,7 @@ from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.inverse_dynamics import Robot
+from com_model.dynamics.tree_kernels import Tree
 from com_model.text import listing, quote
 
 _HALF_WINDOW = 0.04  # s
@@ -74,7 +74,7 @@ class Rows:
 
     X: Array  # (R, P)
     base: Flags  # (R,) of the base, not of a joint
-    block: Indices  # (R,) number of the block of BLOCK s
+    block: Array  # (R,) s, where its block of BLOCK s begins; recordings one after the other
 
 
 def drive_sizes(limits: Array, effort_rms: Array) -> Array:
@@ -102,7 +102,7 @@ def noise_of(mass: float, length: float, load: Array) -> Noise:
     return Noise(force, 0.67 * force * length, 0.2 / 8.0 * load, 0.3 / 8.0 * load)
 
 
-def find_contacts(data: Conditioned, robot: Robot, limbs: Limbs, mass: float) -> Contacts:
+def find_contacts(data: Conditioned, robot: Tree, limbs: Limbs, mass: float) -> Contacts:
     """Loads (N, L) along the ground's normal, N, and which feet (N, L) are surely in the air."""
     shape = len(data.motion.q), len(limbs.body)
     loads, heights = np.empty(shape), np.empty(shape)
@@ -118,7 +118,7 @@ def find_contacts(data: Conditioned, robot: Robot, limbs: Limbs, mass: float) ->
 def make_rows(
     logs: Sequence[Conditioned],
     contacts: Sequence[Contacts],
-    robot: Robot,
+    robot: Tree,
     limbs: Limbs,
     noise: Noise,
     measured: Flags,
@@ -131,7 +131,7 @@ def make_rows(
         measured: (n,) joints whose torques are known.
         x: (P,) all coefficients, likewise.
     """
-    parts, first = [], 0
+    parts, since = [], 0.0
     planned = [
         _plan(data, airborne, limbs, measured)
         for data, (_, airborne) in zip(logs, contacts, strict=True)
@@ -143,9 +143,8 @@ def make_rows(
         window_rows(robot, limbs, data.motion, noise, windows, every, x, X[at : at + count])
         at += count
         used = windows.start >= 0
-        blocks = (windows.start[used] * data.period / BLOCK).astype(np.int64)
-        blocks = first + np.unique(blocks, return_inverse=True)[1]
-        first = int(blocks.max(initial=first - 1)) + 1
+        blocks = since + BLOCK * np.floor(windows.start[used] * data.period / BLOCK)
+        since += len(data.usable) * data.period
         own = windows.used[used].sum(axis=1)
         base = [np.arange(6 + k) < 6 for k in own]
         parts.append((np.concatenate(base), np.repeat(blocks, 6 + own)))

@@ -5,8 +5,7 @@ import pytest
 import yaml
 
 from com_bags import Table, TableError
-from com_identification.capture.from_table import TableReader
-from com_identification.commands.guess_mapping import guess_mapping
+from com_identification.capture.from_table import TableReader, guess_mapping
 from com_identification.regression.identify import identify
 from com_identification.settings import IdentificationSettings, PriorSettings, SensorPriors
 from com_model import RobotModel, Sesc

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic
-from com_identification.tip_over.report import TipTable
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
+from com_identification.tip_over.report import read_angles
 from com_model import RobotConfig, RobotModel
 
 DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
@@ -34,7 +33,7 @@ def simulation(model, hoap2_config, protocol):
 
 @pytest.fixture(scope="session")
 def table(protocol):
-    return TipTable.from_file(DESCRIPTIONS / "data/hoap2_posture_protocol.csv", protocol)
+    return read_angles(DESCRIPTIONS / "data/hoap2_posture_protocol.csv", protocol)
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,7 @@ from pathlib import Path
 import pinocchio
 import pytest
 
-from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
 from com_model import RobotConfig, RobotModel
 from com_model.robots import find_robot
 

@@ -59,7 +59,7 @@ def test_bags_become_a_corrected_urdf(recorded: Recorded, tmp_path: Path, config
     trunks = [m.bodies.first_moment[0] / m.bodies.mass[0] for m in (found, recorded.true)]
     assert np.linalg.norm(trunks[0] - trunks[1]) < 5e-3
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"report.html", "corrected.urdf"}
+    assert names == {"report.html", "corrected.urdf", "posterior.npz"}
 
 
 def test_a_bag_without_torques_is_refused(

@@ -10,7 +10,7 @@ from com_identification.walking import kernels
 from com_identification.walking.inertia import theta_jacobian, to_eta, to_theta
 from com_identification.walking.kernels import BODY, IMU, Motion, Noise, Windows, with_theta
 from com_identification.walking.rows import find_limbs
-from com_model.dynamics.inverse_dynamics import robot_of
+from com_model.dynamics.tree_kernels import tree_of
 from com_model.robots import load_robot
 
 SAMPLES, HALF = 24, 8
@@ -29,7 +29,7 @@ class Exact:
         eta += 0.05 * self.rng.standard_normal(eta.shape)
         self.theta = np.zeros((self.model.bodies.count, BODY))
         self.theta[self.model.bodies.mass > 0.0] = to_theta(eta)
-        self.robot = with_theta(robot_of(self.model.bodies), self.theta)
+        self.robot = with_theta(tree_of(self.model.bodies), self.theta)
         # armature, Coulomb, viscous, gain, bias
         self.joints = self.rng.uniform(0.1, 0.5, (5, n)) + np.array([0, 0, 0, 0.7, 0])[:, None]
         draw, up = self.rng.standard_normal, self.rng.standard_normal((SAMPLES, 3))

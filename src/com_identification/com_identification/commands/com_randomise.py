@@ -1,0 +1,74 @@
+"""Command line: robots as a recording leaves them possible, for domain randomisation."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from com_identification.commands.bag_results import output_directory
+from com_identification.exceptions import IdentificationError
+from com_identification.walking.inertia import corrected_urdf
+from com_identification.walking.posterior import Posterior, to_npz
+from com_model import ComModelError, load_robot
+from com_model.commands import add_robot, command_parser
+
+_EPILOG = """\
+Draws masses, centres of mass, inertias, armature and friction together from the posterior.npz that
+identify makes of walking; every draw is a body that can exist, so that simulators load it.
+
+samples.npz has bodies (K,), joints (n,), mass (S, K), com (S, K, 3), inertia about it
+(S, K, 3, 3), armature, coulomb, viscous (S, n). In MuJoCo, whose bodies have the URDF's names (MJX:
+the same fields of its model, batched):
+  t = numpy.load("samples.npz")
+  for name, m, c, I in zip(t["bodies"], t["mass"][s], t["com"][s], t["inertia"][s]):
+      b = model.body(name)
+      values, axes = numpy.linalg.eigh(I)
+      axes[:, 0] *= numpy.linalg.det(axes)
+      b.mass, b.ipos, b.inertia = m, c, values
+      mujoco.mju_mat2Quat(b.iquat, axes.ravel())
+  mujoco.mj_setConst(model, mujoco.MjData(model))
+
+With --robot there are sample_000.urdf, ... as well.
+
+Exit status: 0 written, 1 another robot or a file cannot be written, 2 wrong arguments.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status, see the help."""
+    parser = command_parser("com_randomise", __doc__.partition(": ")[2], _EPILOG)
+    add = parser.add_argument
+    add("posterior", type=Path, metavar="NPZ", help="posterior.npz of identify")
+    add_robot(parser, required=False)
+    add("--samples", type=int, default=100, metavar="N", help="how many robots (100)")
+    add("--seed", type=int, default=0, help="of the draws (0)")
+    add("--output", required=True, metavar="DIR", help="where the files go")
+    add("--force", action="store_true", help="replace files that are there")
+    arguments = parser.parse_args(argv)
+    if arguments.samples < 1:
+        parser.error(f"--samples {arguments.samples}: give 1 or more")
+    try:
+        posterior = Posterior.from_file(arguments.posterior)
+        draws = posterior.draw(arguments.samples, arguments.seed)
+        files = {"samples.npz": to_npz(draws)}
+        if arguments.robot:
+            model = load_robot(arguments.robot, arguments.config)[0]
+            own = [n for n, m in zip(model.bodies.names, model.bodies.mass, strict=True) if m > 0.0]
+            if own != list(posterior.bodies):
+                raise IdentificationError(
+                    f"{model.name} has the bodies {', '.join(own)}: expected those of the "
+                    f"posterior, {', '.join(posterior.bodies)}"
+                )
+            for s, eta in enumerate(draws["eta"]):
+                files[f"sample_{s:03d}.urdf"] = corrected_urdf(model, eta).encode()
+        with output_directory(arguments.output, tuple(files), arguments.force) as out:
+            for name, content in files.items():
+                (out / name).write_bytes(content)
+    except (IdentificationError, ComModelError) as error:
+        print(f"com_randomise: error: {error}", file=sys.stderr)
+        return 1
+    print(f"wrote {len(files)} files into {arguments.output}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

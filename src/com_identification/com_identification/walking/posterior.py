@@ -1,0 +1,77 @@
+"""What is known of a robot after a walk, in a file (npz); robots drawn from it, for simulators."""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from com_identification.exceptions import IdentificationError
+from com_identification.walking.identify import WalkResult
+from com_identification.walking.inertia import PARAMETERS, split, to_theta
+from com_model.arrays import Array
+
+_NUISANCES = ("armature", "coulomb", "viscous")  # the first of unknowns.KINDS
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """A normal distribution.
+
+    Of (log-Cholesky parameters of K bodies (10 K), armature (n) kg m^2, Coulomb friction (n) N m,
+    viscous friction (n) N m s/rad).
+    """
+
+    bodies: Array  # (K,) first link of each body with mass
+    joints: Array  # (n,) names
+    mean: Array
+    covariance: Array
+
+    @classmethod
+    def of(cls, result: WalkResult) -> "Posterior":
+        """That of a result."""
+        used, joints = result.unknowns.bodies, np.array(result.model.joint_names)
+        count = PARAMETERS * int(used.sum()) + len(_NUISANCES) * len(joints)
+        names = np.array(result.model.bodies.names)[used]
+        return cls(names, joints, result.z[:count], result.covariance[:count, :count])
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> "Posterior":
+        """Reads the file; raises an IdentificationError where it is none."""
+        try:
+            with np.load(path) as data:
+                return cls(*(data[key] for key in ("bodies", "joints", "mean", "covariance")))
+        except (OSError, ValueError, KeyError) as error:
+            raise IdentificationError(
+                f"{path} is no posterior of identify: {error}. Give its posterior.npz"
+            ) from error
+
+    def draw(self, count: int, seed: int) -> dict[str, Array]:
+        """Draws robots, every one of which can exist.
+
+        Returns:
+            By name: bodies (K,), joints (n,), eta (S, K, 10), mass (S, K) kg, com (S, K, 3) m,
+            inertia about it (S, K, 3, 3) kg m^2; armature, coulomb, viscous (S, n).
+        """
+        values, axes = np.linalg.eigh(self.covariance)
+        normal = np.random.default_rng(seed).standard_normal((count, len(values)))
+        change = (normal * np.sqrt(np.maximum(values, 0.0))) @ axes.T
+        z, inertial = self.mean + change, PARAMETERS * len(self.bodies)
+        eta = z[:, :inertial].reshape(count, -1, PARAMETERS)
+        # masses are e^(2a): their sum, which is known well, is to vary as its linear part does
+        mass = np.exp(2.0 * self.mean[:inertial:PARAMETERS])
+        total = mass.sum() + change[:, :inertial:PARAMETERS] @ (2.0 * mass)
+        eta[:, :, 0] += 0.5 * np.log(total / np.exp(2.0 * eta[:, :, 0]).sum(axis=1))[:, None]
+        parts = [[split(theta) for theta in to_theta(robot)] for robot in eta]
+        table = {"bodies": self.bodies, "joints": self.joints, "eta": eta}
+        for i, name in enumerate(("mass", "com", "inertia")):
+            table[name] = np.array([[part[i] for part in robot] for robot in parts])
+        joints = np.maximum(z[:, inertial:].reshape(count, len(_NUISANCES), -1), 0.0)
+        return table | {name: joints[:, i] for i, name in enumerate(_NUISANCES)}
+
+
+def to_npz(arrays: dict[str, Array]) -> bytes:
+    """A file of arrays."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
