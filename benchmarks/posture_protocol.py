@@ -5,6 +5,11 @@ tests, one family of tests left out in turn and predicted by the rest. The last 
 object:
   table7_deg            mean absolute difference of each world to the robot, from Table 6 itself
   world3_sagittal_mean_deg, world5_...   our model against the thesis' simulation, twelve tests
+  worlds_deg            [mean, largest] difference of each recomputed world to its column, likewise
+  torso_mm              [x, z, mean error in deg] of the torso's CoM that fits the columns of world2
+                        and world6, and the real robot's angles, best
+  standing              what a raised CoM, and joint zeros and compliance, predict of the robot that
+                        stands with encoders at 0: lean of the trunk, CoP, height of the CoM
   real_mae_deg, loo_deg, l2o_deg, family_out_deg    of the candidate "offsets + compliance"
   lean_deg              [ankle, hip] of the standing robot that this fit predicts; measured: 2, 2
   ramp_vs_static_deg    mean difference of MuJoCo's slow ramps to the quasi-static angles, sagittal
@@ -14,46 +19,25 @@ from __future__ import annotations
 
 import argparse
 import json
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from baselines.tip_over_chain import pseudo_inverse
 from tip_ramp import Turn, ramp_tip_angle, stiff_world
+from tip_worlds import SAGITTAL, find_torso, predictions, recompute, sagittal
 
 from com_identification.exceptions import RefusedFitError
-from com_identification.tip_over.fit import (
-    Fit,
-    cross_validate,
-    families,
-    fit,
-    known_candidates,
-    leave_out,
-)
-from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic
-from com_identification.tip_over.report import TipTable, difference
+from com_identification.tip_over.fit import Fit, cross_validate, families, fit, known_candidates
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
+from com_identification.tip_over.report import mean_error, read_angles
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 
 DESCRIPTIONS = Path(__file__).resolve().parent.parent / "src/robot_descriptions"
 ADOPTED = "offsets + compliance"
-TRUNK_MASS, TRUNK_X = 2.37622, -0.0634  # kg, m; of the URDF's BODY1
-WORLDS = {"world3": -0.0973, "world5": -0.0634}  # m, where their trunk's CoM is
-SAGITTAL = ("front", "back")
 SLOW = "links"  # candidates with so many unknowns that two tests are not left out
 Scores = tuple[Array, Array, Array]  # degrees, with one test, two tests, a family left out
-
-
-def worlds(simulation: QuasiStatic, table: TipTable) -> dict[str, float]:
-    """Compares our angles with the thesis' simulation, mean of the sagittal tests, degrees."""
-    sagittal = [i for i, test in enumerate(simulation.tests) if test.falls in SAGITTAL]
-    result = {}
-    for world, x in WORLDS.items():
-        moment = np.array(simulation.model.bodies.first_moment)
-        moment[0, 0] += TRUNK_MASS * (x - TRUNK_X)
-        error = np.abs(simulation.tip_angles(moment=moment) - table.angles(world))[sagittal]
-        result[world] = float(np.degrees(error.mean()))
-    return result
 
 
 def ramps(simulation: QuasiStatic, config: RobotConfig, quick: bool) -> float:
@@ -83,9 +67,10 @@ def ramps(simulation: QuasiStatic, config: RobotConfig, quick: bool) -> float:
 
 def validate(simulation: QuasiStatic, found: Fit, quick: bool) -> Scores:
     """Leaves out one test, two tests, one family; degrees, errors of each group."""
-    pairs = leave_out(len(simulation.tests), 2)
+    count = len(simulation.tests)
+    pairs = list(combinations(range(count), 2))
     return (
-        cross_validate(simulation, found, leave_out(len(simulation.tests), 1)),
+        cross_validate(simulation, found, [(i,) for i in range(count)]),
         cross_validate(simulation, found, pairs[::10] if quick else pairs),
         cross_validate(simulation, found, list(families(simulation).values())),
     )
@@ -139,10 +124,10 @@ def figures_of(simulation: QuasiStatic, found: Fit, scores: Scores) -> dict[str,
     }
 
 
-def table7(table: TipTable, real: Array) -> dict[str, float]:
+def table7(table: dict[str, Array], real: Array) -> dict[str, float]:
     """Mean absolute difference of each world to the real robot, degrees."""
-    names = [name for name in table.columns if name != "real"]
-    return {name: round(difference(table.angles(name), real).average_deg, 2) for name in names}
+    names = [name for name in table if name != "real"]
+    return {name: round(float(np.degrees(mean_error(table[name], real))), 2) for name in names}
 
 
 def main() -> None:
@@ -154,8 +139,13 @@ def main() -> None:
     assert config.urdf is not None
     protocol = Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/hoap2.yaml")
     simulation = QuasiStatic.from_protocol(RobotModel.from_file(config.urdf), config, protocol)
-    table = TipTable.from_file(DESCRIPTIONS / "data/hoap2_posture_protocol.csv", protocol)
-    real, simulated = table.angles("real"), worlds(simulation, table)
+    table = read_angles(DESCRIPTIONS / "data/hoap2_posture_protocol.csv", protocol)
+    real = table["real"]
+    simulated = recompute(simulation, table, DESCRIPTIONS / "config/motion_lab/hoap2.yaml")
+    tests, torso, places = sagittal(simulation), {}, {}
+    for name in ("world2", "world6", "real"):
+        places[name], error = find_torso(simulation, table[name], tests)
+        torso[name] = [*np.round(1e3 * places[name], 1).tolist(), round(error, 2)]
     found, scores = compare(simulation, protocol, real, quick)
     show_pseudo_inverse(simulation, real)
     ramp_error = ramps(simulation, config, quick)
@@ -163,8 +153,11 @@ def main() -> None:
         print(f"{label}: {np.degrees(value):.2f} deg")
     summary = {
         "table7_deg": table7(table, real),
-        "world3_sagittal_mean_deg": round(simulated["world3"], 3),
-        "world5_sagittal_mean_deg": round(simulated["world5"], 3),
+        "world3_sagittal_mean_deg": simulated["world3"][0],
+        "world5_sagittal_mean_deg": simulated["world5"][0],
+        "worlds_deg": simulated,
+        "torso_mm": torso,
+        "standing": predictions(simulation, found, places["real"]),
         **figures_of(simulation, found, scores),
         "ramp_vs_static_deg": round(ramp_error, 3),
     }

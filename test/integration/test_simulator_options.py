@@ -117,9 +117,13 @@ def test_physics_for_exact_readings(simulator_bench):
         physics_step=1e-4,
         publish_rate_hz=1000.0,
         joint_friction=0.2,
+        max_acceleration=100.0,
+        backlash=0.01,
     )
     bench.wait_for("joint_states", 20)
     world = bench.simulator._simulation.world
+    assert world.mj.joint("backlash1").range == pytest.approx([-0.005, 0.005])
+    assert bench.simulator._drive.excess() == {}
     assert world.mj.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
     assert world.mj.dof_frictionloss.max() == pytest.approx(0.2)
 

@@ -154,6 +154,6 @@ def test_audit_and_mujoco_accept_it():
 def test_motion_files_drive_the_21_joints_of_the_paper(config, model):
     layout = MotionLayout.from_file(PACKAGE / "config/motion/hoap3.yaml", config, model)
     assert len(layout.joints) == 21
-    assert len(layout.columns) == 27
+    assert len(layout.columns) == 29
     bent = layout.joints.index("L_LFE_L_KN_joint"), layout.joints.index("R_LFE_R_KN_joint")
     assert np.sign(layout.counts_per_rad[list(bent)]).tolist() == [-1.0, 1.0]

@@ -52,6 +52,7 @@ from com_ros.robot_node import RobotNode
 from com_ros.tf import FramePublisher
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_parameters import Parameters
+from com_simulation.physics.drive import Drive, backlash
 from com_simulation.physics.motion import read_targets, read_trajectory
 from com_simulation.physics.pacing import Lockstep, Pacer
 from com_simulation.physics.sensors import NoiseLevels, Reading
@@ -120,7 +121,7 @@ class PoseOutput:
             return
         self._next = reading.time + self._period * (1.0 - 1e-6)
         R = cv.quaternion_to_rotation(cv.numpy_to_quaternion(reading.root_orientation))
-        self._frames.send_pose(stamp, ODOM, self._root_link, R, reading.root_position)
+        self._frames.send(stamp, ODOM, [(self._root_link, reading.root_position, R)])
 
 
 POSE_RATE_HZ = 50.0
@@ -172,12 +173,15 @@ class Simulator(RobotNode[Parameters]):
             robot = true_robot(model, options.true_errors, options.true_urdf_file)
             if options.true_urdf_output:
                 write_urdf(robot, options.true_urdf_output)
-            world = self._build(robot)
+            world, self._drive = self._build(robot), None
+            if options.max_acceleration:
+                self._drive = Drive(robot, robot.velocity_limits, options.max_acceleration)
         except (ComSimulationError, OSError) as error:
             raise ComRosError(str(error)) from error
         noise = options.noise.levels()
+        errors = options.seed, options.payload, options.tilt
         self._simulation = Simulation(
-            world, 1.0 / options.publish_rate_hz, noise, options.seed, options.payload, options.tilt
+            world, 1.0 / options.publish_rate_hz, noise, *errors, drive=self._drive
         )
         self._log_start(world)
         self._sensors = SensorOutput(self, world, noise)
@@ -229,6 +233,7 @@ class Simulator(RobotNode[Parameters]):
             contact=options.contact,
             trunk_com_offset=options.trunk_com_offset,
             joint_friction=options.joint_friction,
+            edit=backlash(robot, options.backlash) if options.backlash else None,
         )
 
     def _log_start(self, world: World) -> None:
@@ -381,6 +386,8 @@ class Simulator(RobotNode[Parameters]):
             )
             if self._late_reports >= LATE_REPORTS:
                 self.log.warn("drift", message)
+        for key, text in self._drive.excess().items() if self._drive else ():
+            self.log.warn(" ".join(key), text)
         values: dict[str, object] = {
             "simulated_time_s": time,
             "real_time_factor": pace.real_time_factor,

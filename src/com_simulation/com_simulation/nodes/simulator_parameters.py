@@ -93,6 +93,15 @@ class Parameters(SimulatedRobot, FramePrefix):
     joint_friction: float = parameter(
         0.0, "Coulomb friction of every joint that efforts do not show, N m or N", (0.0, 1e4)
     )
+    max_acceleration: float = parameter(
+        0.0,
+        "of all joints, rad/s^2 or m/s^2, which keep the URDF's speeds, too; a warning says "
+        "what was asked for beyond; 0: drives without limits",
+        (0.0, 1e6),
+    )
+    backlash: float = parameter(
+        0.0, "whole play between every drive and its link, rad or m", (0.0, 0.5)
+    )
     seed: int = parameter(0, "of the noise", (0, 2**31 - 1))
     publish_clock: bool = parameter(False, "publish /clock and stamp with simulated time")
     publish_odom_tf: bool = parameter(True, "publish odom -> root link on /tf")

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, FrozenArrays
 from com_simulation.exceptions import CommandError, DivergedError
+from com_simulation.physics.drive import Drive
 from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.sensors import Noise, NoiseLevels, Reading, Sensors
 from com_simulation.physics.suspension_rig import SuspensionRig
@@ -33,13 +34,19 @@ class Simulation:
         seed: int = 0,
         payload: Payload | None = None,
         tilt: Tilt | None = None,
+        drive: Drive | None = None,
     ) -> None:
-        self.world = world
+        self.world, self._drive = world, drive
         self.step = float(world.mj.opt.timestep)
         self.steps_per_sample = max(1, round(sample_period / self.step))
         self.sample_period = self.steps_per_sample * self.step  # s, between readings
         self._payload = payload if payload and payload.mass else None
-        self._payload_position = offset(payload.position if payload else np.zeros(3), "payload")
+        bodies, link = world.robot.bodies, 0
+        if payload and payload.link:
+            link = world.robot.link_index(payload.link)
+        at = offset(payload.position if payload else np.zeros(3), "payload")
+        self._payload_position = bodies.p_body_link[link] + bodies.R_body_link[link] @ at
+        self._payload_body = ROOT + int(bodies.body_of_link[link])
         self._levels = noise or NoiseLevels()
         self._mj = copy.copy(world.mj)
         self._data = mujoco.MjData(self._mj)
@@ -64,6 +71,8 @@ class Simulation:
         mujoco.mj_resetData(self._mj, data)
         data.qpos[:] = self.world.qpos
         self.motion = JointMotion(self.world.posture)
+        if self._drive is not None:
+            self._drive.reset(np.clip(self.world.posture, robot.lower, robot.upper))
         self._standing = False  # true: the targets in data.ctrl stay as they are
         self._noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
         self._count = 0
@@ -97,7 +106,7 @@ class Simulation:
         self._standing = False
 
     def set_payload(self, on: bool) -> None:
-        """Puts the payload on the trunk with the next sample, whatever its time; or takes it off.
+        """Puts the payload on its link with the next sample, whatever its time; or takes it off.
 
         Raises CommandError where there is no payload.
         """
@@ -153,9 +162,15 @@ class Simulation:
         self._count += 1
         return self._noise.add(self._sensors.read(time, qpos, qvel))
 
+    def grounded(self) -> set[int]:
+        """Numbers of the MuJoCo bodies that touch the ground."""
+        bodies = self._mj.geom_bodyid[self._data.contact.geom.reshape(-1, 2)]
+        return set(bodies[(bodies == 0).any(axis=1)].ravel().tolist()) - {0}
+
     def _load(self, payload: Payload) -> None:
-        trunk = loaded(read_trunk(self._mj), payload.mass, self._payload_position)
-        write_trunk(self._mj, trunk)
+        body = self._payload_body
+        carrier = loaded(read_trunk(self._mj, body), payload.mass, self._payload_position)
+        write_trunk(self._mj, carrier, body)
         self._sensors.weigh(self._mj)
         self._load_at = None
 
@@ -172,13 +187,15 @@ class Simulation:
         if self._hoist is not None:
             self._hoist.act(mj, data)
         if not self._standing and not self.motion.moving(data.time):
-            self._standing = True
-            data.ctrl[:] = self._targets(1)[0]
+            data.ctrl[:] = target = self._targets(1)[0]
+            self._standing = self._drive is None or self._drive.settled(target)
         floor = self._floor if self._floor and self._floor.moving(data.time - self.step) else None
         if self._standing and floor is None:
             mujoco.mj_step(mj, data, steps)
             return
         for targets in self._targets(steps):
+            if self._drive is not None:
+                targets = self._drive.step(targets, self.step, data.time)
             data.ctrl[:] = targets
             if floor is not None:
                 floor.act(mj, data.time)

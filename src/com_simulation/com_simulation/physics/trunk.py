@@ -28,13 +28,14 @@ class Trunk:
 
 @dataclass(frozen=True)
 class Payload:
-    """A point mass that sits on the trunk from a time on; WorldError: out of its bounds."""
+    """A point mass that a link carries from a time on; WorldError: out of its bounds."""
 
     mass: float = parameter(0.0, "kg; 0: none", (0.0, 1e4))
     position: tuple[float, ...] = parameter(
-        (0.0, 0.0, 0.0), "in the root link's frame, x, y, z, m", (-100.0, 100.0)
+        (0.0, 0.0, 0.0), "in the link's frame, x, y, z, m", (-100.0, 100.0)
     )
     time: float = parameter(0.0, "s of simulated time from which on it is there", (0.0, 1e6))
+    link: str = parameter("", "that carries it; empty: the root link")
 
     def __post_init__(self) -> None:
         check_options(self, WorldError, "payload.")
