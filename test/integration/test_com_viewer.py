@@ -4,7 +4,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import TransformStamped, Vector3
+from geometry_msgs.msg import PointStamped, TransformStamped, Vector3
 from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 
@@ -13,7 +13,14 @@ pytest.importorskip("viser")
 from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import RobotModel
-from com_msgs.msg import BalanceState, IdentificationResult, IdentifiedBody, TrunkCom
+from com_msgs.msg import (
+    BalanceState,
+    CentroidalDiagnosis,
+    IdentificationResult,
+    IdentifiedBody,
+    TrunkCom,
+    WalkState,
+)
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, numpy_to_point
 from com_viewer.nodes.live import Viewer
 from com_viewer.scene import VERMILLION
@@ -123,9 +130,35 @@ def test_the_trunk_before_and_after_with_its_uncertainty(world, viewer):
     )
     before, after = (position(viewer, f"marks/trunk CoM, {name}") for name in ("URDF", "estimated"))
     np.testing.assert_allclose(after - before, [0.04, 0, 0], atol=1e-9)
-    cloud = viewer.page._handles["marks/trunk CoM, estimated/std"]
+    cloud = viewer.page._handles["marks/trunk CoM, estimated_std"]
     assert sorted(cloud.scale) == pytest.approx([0.02, 0.04, 0.06])
     assert viewer.page._rows["trunk"].startswith("CONVERGED: settled")
+
+
+def test_while_walking_the_corrected_com_with_its_ellipsoid_and_the_dcm(world, viewer):
+    frames = [TransformStamped(child_frame_id="walk")]
+    frames[0].header.frame_id = "base_link"
+    frames[0].transform.translation.z = -1.0
+
+    def send():
+        walk, dcm = WalkState(state=WalkState.WALKING), PointStamped()
+        diagnosis = CentroidalDiagnosis(verdict="CoM of the trunk", com_correction=Vector3(y=0.05))
+        diagnosis.covariance = np.diag([1e-4, 4e-4, 9e-4]).ravel()
+        dcm.point = numpy_to_point([0.3, 0.1, 0.0])
+        for topic, msg in (("gait/state", walk), ("gait/dcm", dcm), ("diagnosis", diagnosis)):
+            msg.header.stamp = stamp(world)
+            world.send(topic, msg)
+        world.send("/tf", TFMessage(transforms=frames))
+
+    wait(world, viewer, lambda: position(viewer, "marks/DCM") is not None, also=send)
+    wait(world, viewer, lambda: position(viewer, "marks/CoM, corrected") is not None, also=send)
+    root = np.array(viewer.page._bodies[0].position)
+    np.testing.assert_allclose(position(viewer, "marks/DCM") - root, [0.3, 0.1, -1.0], atol=1e-9)
+    moved = position(viewer, "marks/CoM, corrected") - position(viewer, "com/point")
+    np.testing.assert_allclose(moved, [0.0, 0.05, 0.0], atol=1e-9)
+    cloud = viewer.page._handles["marks/CoM, corrected_std"]
+    assert sorted(cloud.scale) == pytest.approx([0.02, 0.04, 0.06])
+    assert viewer.page._rows["diagnosis"] == "CoM of the trunk"
 
 
 def test_states_have_names_and_reasons(world, viewer):

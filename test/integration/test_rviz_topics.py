@@ -1,4 +1,4 @@
-"""rviz shows only what is published; launch files give nodes only parameters that they have.
+"""Layouts show only what is published; launch files give nodes only parameters that they have.
 
 The nodes are made as hoap2.launch.xml, scalf2.launch.xml and itu_biped.launch.xml would start
 them, and asked.
@@ -15,6 +15,7 @@ import pytest
 import rclpy
 import yaml
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Vector3
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import (
     DurabilityPolicy,
@@ -29,14 +30,17 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.ccgd_gait import CcgdGaitNode
+from com_control.nodes.com_balancer import ComBalancerNode
 from com_control.nodes.trot_gait import TrotGaitNode
 from com_control.walking.biped import Biped
 from com_control.walking.walk_monitor import WalkEstimate
 from com_control.walking.walker import Walker, WalkRequest
+from com_estimation.nodes.humanoid_com_estimator import HumanoidComEstimator
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.nodes.trunk_output import TrunkDisplay
 from com_estimation.trunk.interface import Status, TrunkEstimate
+from com_identification.nodes.com_identification import ComIdentification
 from com_model import RobotConfig, RobotModel
 from com_model.robots import find_robot
 from com_simulation.nodes.simulator import Simulator
@@ -44,6 +48,7 @@ from com_simulation.nodes.sway import SwayNode
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+import layouts  # noqa: E402
 from launcher.interpreter import nodes_of  # noqa: E402
 
 RVIZ_FILES = sorted((ROOT / "launch" / "rviz").glob("*.rviz"))
@@ -54,6 +59,9 @@ CLASSES = {
     "ccgd_gait": CcgdGaitNode,
     "trot_gait": TrotGaitNode,
     "trunk_estimator": TrunkEstimatorNode,
+    "com_balancer": ComBalancerNode,
+    "com_identification": ComIdentification,
+    "humanoid_com_estimator": HumanoidComEstimator,
 }
 NAMESPACE = "/lab"
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -86,9 +94,10 @@ def started(tmp_path_factory):
     """Make a node of hoap2.launch.xml, scalf2 or itu_biped in this order; hand it on; end it."""
     folder = tmp_path_factory.mktemp("parameters")
     given = {"namespace": NAMESPACE, "sway": "true", "simulation": "true", "use_imu": "false"}
+    given["diagnosis"] = "true"
     by_name = {
         node.executable: node
-        for file in ("itu_biped", "scalf2", "hoap2")
+        for file in ("balance", "identification", "itu_biped", "scalf2", "hoap2")
         for node in nodes_of(ROOT / f"launch/{file}.launch.xml", given)
     }
 
@@ -144,7 +153,8 @@ def resolve(topic):
 
 
 def test_there_is_something_to_show():
-    assert [path.name for path in RVIZ_FILES] == ["com.rviz", "trot.rviz", "walk.rviz"]
+    names = ["balance", "com", "identification", "trot", "walk"]
+    assert [path.stem for path in RVIZ_FILES] == names
 
 
 @pytest.mark.parametrize("path", RVIZ_FILES, ids=lambda path: path.name)
@@ -176,6 +186,29 @@ def test_types_and_qos_fit(path, published):
             assert verdict != QoSCompatibility.ERROR, f"{name}: {reason}"
 
 
+@pytest.mark.parametrize("name", layouts.LAYOUTS)
+def test_plots_show_numbers_that_are_published(name, published):
+    shown, plots = layouts.LAYOUTS[name]
+    for path in [*shown, *(path for paths in plots.values() for path in paths)]:
+        topic, *fields = path.split(".")
+        kind, _ = published[f"{NAMESPACE}{topic}"]
+        value, kinds = kind(), kind.get_fields_and_field_types()
+        for field in fields:
+            field, _, element = field.partition("[")
+            assert field in kinds, (path, sorted(kinds))
+            if element:
+                assert kinds[field].startswith("sequence<geometry_msgs/")
+                value = Vector3()
+            else:
+                value = getattr(value, field)
+            kinds = getattr(value, "get_fields_and_field_types", dict)()
+        assert not fields or isinstance(value, int | float)
+
+
+def test_layouts_are_those_of_the_tool():
+    assert {path: path.read_text() for path in layouts.FOLDER.iterdir()} == layouts.files()
+
+
 def _constant(text):
     return text.upper().replace(" ", "_")
 
@@ -185,7 +218,7 @@ def test_marker_namespaces_are_those_that_are_published(path, started):
     expected = {
         display["Topic"]["Value"]: set(display["Namespaces"])
         for display in displays(path)
-        if display["Class"] == "rviz_default_plugins/MarkerArray"
+        if display["Class"] == "rviz_default_plugins/MarkerArray" and display["Namespaces"]
     }
     with started("sesc_publisher") as node:
         assert _marker_namespaces(node) == expected.pop("com/markers")

@@ -3,7 +3,7 @@
 Skipped where there is no Chromium (Debian: apt-get install chromium).
 """
 
-from argparse import Namespace
+import re
 from urllib.parse import urlparse
 
 import numpy as np
@@ -12,6 +12,8 @@ from browser import Browser, find_browser
 
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import load_robot
+from com_model.html import page as report_page
+from com_model.html import table
 from com_model.robots import find_robot
 from com_simulation.drawing.shapes import robot_shape
 
@@ -104,7 +106,8 @@ def tick(browser, layer):
 
 def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap2):
     model, config = hoap2
-    view._urdf(page, model, config)
+    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
+    view._add_sliders(page, scene, observer, config.nominal_posture(model))
     browser.open(page.address)
     browser.wait_for_text("hoap2, 7.120 kg, 85 of 85 shapes")
     browser.wait_for_text("margin")
@@ -129,15 +132,15 @@ def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap
     browser.wait_for_text(page._rows["CoM, root link"])
 
 
-def test_a_recording_is_paused_and_scrubbed(browser, page, hoap2, monkeypatch):
+def test_a_recording_is_paused_and_scrubbed(browser, page, hoap2):
     model, config = hoap2
     times = np.arange(0.0, 10.0, 0.05)
     Q = np.tile(config.nominal_posture(model), (len(times), 1))
     Q[:, 0] += 0.05 * times  # rad
     nothing = np.full((len(times), 3), np.nan)
     run = BagRun(times, Q, nothing, np.empty((len(times), 0, 3)), ())
-    monkeypatch.setattr(view, "read_run", lambda *_: run)
-    step = view._bag(page, model, config, Namespace(recording="bag", record=None))
+    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
+    step = view._play(page, scene, observer, run, record=False)
     browser.open(page.address)
     browser.wait_for_text("0.00 of 9.95 s")
     step(1.0)
@@ -168,6 +171,38 @@ def test_a_html_file_opens_without_a_server(browser, tmp_path):
     browser.wait_for_text("hoap2, 7.120 kg, 85 of 85 shapes")
     browser.wait_for(lambda: browser.js("document.querySelectorAll('canvas').length"), "a canvas")
     browser.wait_for(lambda: colours(browser) > 200, "a shaded robot is seen, no blank page")
+
+
+def test_a_report_is_readable_in_the_dark_and_on_paper(browser, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(report_page("report", table(["link", "kg"], [["l_leg", "1.0"]])))
+    ratios = {}
+    for scheme, media in (("light", "screen"), ("dark", "screen"), ("dark", "print")):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.call("Emulation.setEmulatedMedia", media=media, features=features)
+        browser.open(path.as_uri())
+        browser.wait_for_text("l_leg")
+        texts = [browser.js(f"getComputedStyle(document.querySelector('{tag}')).color")
+                 for tag in ("td", "th")]  # fmt: skip
+        ground = browser.js("getComputedStyle(document.body).backgroundColor")
+        paper = 1.0 if "0, 0, 0, 0" in ground else brightness(ground)
+        ratios[scheme, media] = min(contrast(brightness(text), paper) for text in texts)
+        assert (paper < 0.1) == ((scheme, media) == ("dark", "screen"))
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])
+    assert min(ratios.values()) > 7.0, ratios  # WCAG, level AAA
+
+
+def brightness(color):
+    """Relative luminance of "rgb(...)"; WCAG 2."""
+    parts = np.array([float(word) for word in re.findall(r"[\d.]+", color)[:3]]) / 255.0
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(first, second):
+    """Ratio of two luminances."""
+    low, high = sorted((first, second))
+    return (high + 0.05) / (low + 0.05)
 
 
 def colours(browser):

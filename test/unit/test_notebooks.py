@@ -51,3 +51,10 @@ def test_identification(run):
     rms = [float(np.sqrt(np.mean(names[what] ** 2))) for what in ("before", "after")]
     assert rms[1] < 0.3 * rms[0]
     assert names["inside"] > 0.8
+
+
+def test_trot(run):
+    names = run("trot.ipynb")
+    error, sigmas = names["error"], names["sigmas"]
+    assert np.linalg.norm(error[:2]) < 0.003
+    assert (np.abs(error) < 4.0 * sigmas).all()

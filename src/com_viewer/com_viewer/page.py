@@ -105,7 +105,7 @@ class Page:
             extent = [p]
             for n, ((b, color), triangles) in enumerate(scenes.body_meshes(model, shape).items()):
                 vertices, faces = scenes.indexed(triangles)
-                mesh = self._mesh(f"{names[b][1:]}/{n}", vertices, faces, color)
+                mesh = self._mesh(f"{names[b]}/{n}", vertices, faces, color)
                 self._meshes.append((b, color, mesh))
                 placed = vertices @ R[b].T + p[b]
                 extent += [placed.min(axis=0, keepdims=True), placed.max(axis=0, keepdims=True)]
@@ -136,7 +136,10 @@ class Page:
             self._lines("com/plumb_line", np.array([[com, ground]]), scenes.VERMILLION)
             self._arrows("com/velocity", np.array([[com, com + snapshot.velocity]]), scenes.ORANGE)
             self._lines("chain/links", scenes.segments(snapshot.chain), scenes.PURPLE, 0.006)
-            self._dots("chain/joints", snapshot.chain[1:-1], scenes.PURPLE, small)
+            style: dict[str, Any] = {"point_size": small, "point_shape": "circle"}
+            joints, add = snapshot.chain[1:-1], self.server.scene.add_point_cloud
+            cloud = self._handle("chain/joints", add, joints, scenes.PURPLE, **style)
+            cloud.points = np.nan_to_num(joints)
             self._polygon(snapshot)
             feet, arrows = snapshot.forces[:, 0], snapshot.forces[:, 1]
             ends = feet + FORCE * self._size / self._weight * arrows
@@ -155,90 +158,72 @@ class Page:
 
     def _polygon(self, snapshot: Snapshot) -> None:
         corners = snapshot.polygon + np.array([0.0, 0.0, 0.002 * self._size])
-        color = scenes.margin_color(snapshot.state.margin)
+        color, name = scenes.margin_color(snapshot.state.margin), "support/polygon"
         self._lines("support/outline", scenes.closed(corners[None]), color)
-        handle = self._handles.get("support/polygon")
-        if len(corners) < 3:
-            if handle is not None:
-                handle.visible = False
-        elif handle is None:
-            self._handles["support/polygon"] = self._mesh(
-                "support/polygon", corners, scenes.fan(corners), color
-            )
-        else:
+        known = len(corners) > 2
+        if known or name in self._handles:
+            handle = self._handle(name, self._mesh, np.eye(3), np.array([[0, 1, 2]]), color)
+            handle.visible = known
+        if known:
             handle.vertices, handle.faces, handle.color = corners, scenes.fan(corners), color
-            handle.visible = True
 
-    def _mesh(self, name: str, vertices: Array, faces: Array, color: Color = GREY) -> Any:
+    def _handle(self, name: str, add: Callable[..., Any], *values: Any, **options: Any) -> Any:
+        """What is shown by a name; added by one of viser's functions where it is not there yet."""
+        if name not in self._handles:
+            self._handles[name] = add("/" + name.replace(" ", "_"), *values, **options)
+        return self._handles[name]
+
+    def _mesh(self, path: str, vertices: Array, faces: Array, color: Color = GREY) -> Any:
         """A translucent mesh."""
         options: dict[str, Any] = {"opacity": 0.3, "side": "double", "flat_shading": True}
         options |= {"cast_shadow": False, "receive_shadow": False}
-        return self.server.scene.add_mesh_simple(
-            f"/{name}", vertices, faces, color=color, **options
-        )
+        return self.server.scene.add_mesh_simple(path, vertices, faces, color=color, **options)
 
     def _ball(self, name: str, mark: Mark, radius: float, label: str = "") -> None:
         """A ball, with the ellipsoid of two standard deviations where the covariance is known."""
-        add, handle = self.server.scene, self._handles.get(name)
+        add, cloud_name, fresh = self.server.scene, f"{name}_std", name not in self._handles
         known = bool(np.isfinite(mark.position).all())
-        if handle is None:
-            if not known:
-                return
-            path = "/" + name.replace(" ", "_")
-            handle = add.add_icosphere(path, radius, mark.color, subdivisions=2, cast_shadow=False)
-            self._handles[name] = handle
-            if label:
-                add.add_label(f"{path}/label", label, position=(0.0, 0.0, 2.0 * radius))
-        handle.visible = known
+        if fresh and not known:
+            return
+        style: dict[str, Any] = {"subdivisions": 2, "cast_shadow": False}
+        ball = self._handle(name, add.add_icosphere, radius, mark.color, **style)
+        if fresh and label:
+            add.add_label(f"{ball.name}/label", label, position=(0.0, 0.0, 2.0 * radius))
+        ball.visible = known
         if known:
-            handle.position = mark.position
-        cloud = self._handles.get(f"{name}/std")
+            ball.position = mark.position
         certain = known and mark.covariance is not None and np.isfinite(mark.covariance).all()
-        if cloud is None and certain:
-            cloud = add.add_icosphere(
-                f"{handle.name}_std", 1.0, mark.color, opacity=0.25, cast_shadow=False
-            )
-            self._handles[f"{name}/std"] = cloud
-        if cloud is not None:
+        if certain or cloud_name in self._handles:
+            style = {"opacity": 0.25, "cast_shadow": False}
+            cloud = self._handle(cloud_name, add.add_icosphere, 1.0, mark.color, **style)
             cloud.visible = certain
-            if certain:
-                R, lengths = scenes.ellipsoid(np.asarray(mark.covariance))
-                cloud.position, cloud.wxyz = mark.position, scenes.quaternions(R[None])[0]
-                x, y, z = np.maximum(lengths, 1e-6).tolist()
-                cloud.scale = (x, y, z)
-
-    def _dots(self, name: str, points: Array, color: Color, size: float) -> None:
-        handle = self._handles.get(name)
-        if handle is None:
-            add = self.server.scene.add_point_cloud
-            handle = add(f"/{name}", points, color, point_size=size, point_shape="circle")
-            self._handles[name] = handle
-        handle.points = np.nan_to_num(points)
+        if certain:
+            R, lengths = scenes.ellipsoid(np.asarray(mark.covariance))
+            cloud.position, cloud.wxyz = mark.position, scenes.quaternions(R[None])[0]
+            cloud.scale = tuple(np.maximum(lengths, 1e-6).tolist())
 
     def _lines(self, name: str, points: Array, color: Color, thickness: float = 0.004) -> None:
         """Segments (m, 2, 3)."""
-        handle = self._strokes(name, points, "add_line_segments", thickness=thickness * self._size)
-        handle.colors = np.array(color, dtype=np.uint8)
+        add = self.server.scene.add_line_segments
+        self._strokes(name, points, color, add, thickness=thickness)
 
     def _arrows(self, name: str, points: Array, color: Color) -> None:
         """Arrows (m, 2, 3)."""
         sizes = {"shaft_radius": 0.006, "head_radius": 0.015, "head_length": 0.03}
-        sizes = {part: size * self._size for part, size in sizes.items()}
-        self._strokes(name, points, "add_arrows", **sizes).colors = np.array(color, np.uint8)
+        self._strokes(name, points, color, self.server.scene.add_arrows, **sizes)
 
-    def _strokes(self, name: str, points: Array, add: str, **options: float) -> Any:
-        """What is not finite, or has no length, is left out."""
+    def _strokes(
+        self, name: str, points: Array, color: Color, add: Callable[..., Any], **sizes: float
+    ) -> None:
+        """What is not finite, or has no length, is left out; sizes over that of the robot."""
         long = np.abs(points[:, 1] - points[:, 0]).max(axis=1, initial=0.0) > 1e-6
         points = points[long & np.isfinite(points).all(axis=(1, 2))]
-        handle = self._handles.get(name)
-        if handle is None:
-            some = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1e-3]]])
-            handle = getattr(self.server.scene, add)(f"/{name}", some, GREY, **options)
-            self._handles[name] = handle
-        handle.visible = len(points) > 0
+        sizes = {part: size * self._size for part, size in sizes.items()}
+        some = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1e-3]]])
+        handle = self._handle(name, add, some, GREY, **sizes)
+        handle.visible, handle.colors = len(points) > 0, np.array(color, dtype=np.uint8)
         if len(points):
             handle.points = points
-        return handle
 
     # --- the panel -----------------------------------------------------------------------------
     def set_status(self, rows: Mapping[str, str]) -> None:

@@ -1,1 +1,3 @@
 """The command com-viewer."""
+
+import com_model.interrupt  # noqa: F401 (a name would be exported)

@@ -8,12 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from com_bags import BagError, TopicError
+from com_bags import BagError
 from com_estimation.whole_body.com_state import ComObserver, ComState
-from com_model import ComModelError, RobotConfig, RobotModel, find_robot, load_robot
+from com_model import ComModelError, find_robot, load_robot
+from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
 from com_simulation.drawing.shapes import robot_shape
-from com_viewer.bag_run import read_run
+from com_viewer.bag_run import BagRun, read_run
 from com_viewer.page import HOST, PORT, Page
 from com_viewer.scene import RobotScene
 
@@ -50,12 +51,9 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     try:
         return _view(options)
-    except (BagError, TopicError) as error:
+    except (BagError, ComModelError, OSError) as error:
         print(f"com-viewer: {error}", file=sys.stderr)
-        return 1
-    except (ComModelError, OSError) as error:
-        print(f"com-viewer: {error}", file=sys.stderr)
-        return 2
+        return 1 if isinstance(error, BagError) else 2
     except KeyboardInterrupt:
         return 0
 
@@ -63,12 +61,15 @@ def main(words: Sequence[str] | None = None) -> int:
 def _view(options: argparse.Namespace) -> int:
     files = find_robot(options.robot, options.config)
     model, config = load_robot(options.robot, options.config)
+    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
     page = Page(options.host, options.port)
     try:
-        page.set_robot(RobotScene(model, config.feet), robot_shape(model, files.urdf))
-        step = (
-            _bag(page, model, config, options) if "bag" in options else _urdf(page, model, config)
-        )
+        page.set_robot(scene, robot_shape(model, files.urdf))
+        if "bag" in options:
+            run = read_run(options.recording, model, config, RATE_HZ)
+            step = _play(page, scene, observer, run, bool(options.record))
+        else:
+            step = _add_sliders(page, scene, observer, config.nominal_posture(model))
         if options.record:
             page.start_recording()
             step(0.0)
@@ -82,10 +83,11 @@ def _view(options: argparse.Namespace) -> int:
         page.close()
 
 
-def _urdf(page: Page, model: RobotModel, config: RobotConfig) -> Callable[[float], None]:
+def _add_sliders(
+    page: Page, scene: RobotScene, observer: ComObserver, q: Array
+) -> Callable[[float], None]:
     """Sliders; returns what does nothing more."""
-    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
-    q, still = config.nominal_posture(model).copy(), np.zeros(model.n_joints)
+    model, still = scene.model, np.zeros(len(q))
 
     def show() -> None:
         state = observer.update(q, still)
@@ -104,12 +106,10 @@ def _urdf(page: Page, model: RobotModel, config: RobotConfig) -> Callable[[float
     return lambda _: None
 
 
-def _bag(
-    page: Page, model: RobotModel, config: RobotConfig, options: argparse.Namespace
+def _play(
+    page: Page, scene: RobotScene, observer: ComObserver, run: BagRun, record: bool
 ) -> Callable[[float], None]:
     """A player; returns what lets time pass, or records all of it."""
-    run = read_run(options.recording, model, config, RATE_HZ)
-    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
     for note in run.notes:
         print(f"warning: {note}", file=sys.stderr)
 
@@ -117,21 +117,20 @@ def _bag(
         with page.lock:
             snapshot = run.snapshot(scene, observer, at)
             page.show(snapshot)
-            page.set_status(
-                {"time": f"{at:.2f} of {run.seconds:.2f} s", **describe(snapshot.state)}
-            )
+            time_shown = {"time": f"{at:.2f} of {run.seconds:.2f} s"}
+            page.set_status(time_shown | describe(snapshot.state))
             page.plot({"support margin (mm)": 1e3 * snapshot.state.margin}, at)
 
     show(0.0)
-    if not options.record:
+    if not record:
         return page.add_player(run.seconds, show)
 
-    def record(_: float) -> None:
+    def show_all(_: float) -> None:
         for before, at in pairwise(run.times):
             page.pause(at - before)
             show(at)
 
-    return record
+    return show_all
 
 
 def describe(state: ComState) -> dict[str, str]:

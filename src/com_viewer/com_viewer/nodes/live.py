@@ -5,6 +5,8 @@ Subscribes:
     com (com_msgs/CenterOfMass), sesc (com_msgs/SescChain); without, both come from the URDF.
     trunk_com (com_msgs/TrunkCom), ground_reaction (com_msgs/GroundReaction).
     gait/state (com_msgs/WalkState), gait/markers (visualization_msgs/MarkerArray): footsteps.
+    gait/dcm (geometry_msgs/PointStamped); diagnosis (com_msgs/CentroidalDiagnosis): the corrected
+    CoM with its covariance, and the verdict.
     balance/state, gait/stance, motion/state, identification/state: status and reason.
     identification/result (com_msgs/IdentificationResult): colours of the bodies.
     /tf: the root link in odom, the walk's frame in the root link.
@@ -21,6 +23,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import PointStamped
 from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
@@ -35,17 +38,36 @@ from com_msgs.srv import CapturePosture, IdentifyLinks
 from com_ros import conversions as cv
 from com_ros import qos
 from com_ros.exceptions import ParameterError
+from com_ros.inputs import WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
 from com_ros.parameters import FramePrefix, JointTimeout, RobotParameters, WrenchTimeout
 from com_ros.robot_node import RobotNode
-from com_ros.wrench_input import WrenchInputs
 from com_simulation.drawing.shapes import robot_shape
 from com_viewer.commands.view import describe
 from com_viewer.page import HOST, PORT, Page
-from com_viewer.scene import BLUE, ORANGE, SKY, YELLOW, Mark, RobotScene, Snapshot, correction_color
+from com_viewer.scene import (
+    BLUE,
+    ORANGE,
+    PURPLE,
+    SKY,
+    YELLOW,
+    Mark,
+    RobotScene,
+    Snapshot,
+    correction_color,
+)
 
 STALE_S = 2.0  # after which what was received is no longer shown
+TOPICS = {
+    "com": msgs.CenterOfMass,
+    "sesc": msgs.SescChain,
+    "trunk_com": msgs.TrunkCom,
+    "ground_reaction": msgs.GroundReaction,
+    "gait/state": msgs.WalkState,
+    "gait/dcm": PointStamped,
+    "diagnosis": msgs.CentroidalDiagnosis,
+}
 STATUS_TOPICS = {
     "balance/state": msgs.BalanceState,
     "gait/stance": msgs.GaitPhase,
@@ -53,10 +75,8 @@ STATUS_TOPICS = {
     "motion/state": msgs.MotionState,
 }
 SERVICES = {
-    "std_srvs/srv/Trigger": Trigger,
-    "std_srvs/srv/SetBool": SetBool,
-    "com_msgs/srv/CapturePosture": CapturePosture,
-    "com_msgs/srv/IdentifyLinks": IdentifyLinks,
+    f"{kind.__module__.partition('.')[0]}/srv/{kind.__name__}": kind
+    for kind in (Trigger, SetBool, CapturePosture, IdentifyLinks)
 }
 WALK = "walk"
 WALK_POINTS = {"com_reference": ORANGE, "zmp_reference": YELLOW, "zmp": SKY}
@@ -101,13 +121,7 @@ class Viewer(RobotNode[Parameters]):
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
         self.follow_wrenches(feet, self._wrenches)
-        topics = {"com": msgs.CenterOfMass, "sesc": msgs.SescChain, "trunk_com": msgs.TrunkCom}
-        topics |= {
-            "ground_reaction": msgs.GroundReaction,
-            "gait/state": msgs.WalkState,
-            **STATUS_TOPICS,
-        }
-        for topic, kind in topics.items():
+        for topic, kind in {**TOPICS, **STATUS_TOPICS}.items():
             self.subscribe(kind, topic, partial(self._on_message, topic))
         result = "identification/result"
         self.subscribe_with(msgs.IdentificationResult, result, self._on_result, qos.LATCHED)
@@ -193,8 +207,8 @@ class Viewer(RobotNode[Parameters]):
             state = self._observer.update(q, qd)
             rows["source"] = "no topic com: computed here from the URDF, on level ground"
         forces, _ = self._wrenches.forces(time_ns)
-        points = None if chain is None else cv.points_to_numpy(chain.points)
-        snapshot = self._scene.place(q, state, self._frames.get("root"), points, forces)
+        links = None if chain is None else cv.points_to_numpy(chain.points)
+        snapshot = self._scene.place(q, state, self._frames.get("root"), links, forces)
         rows |= describe(state)
         numbers["support margin (mm)"] = 1e3 * state.margin
         R, p = snapshot.R[0], snapshot.p[0]
@@ -204,6 +218,12 @@ class Viewer(RobotNode[Parameters]):
             marks |= _trunk_marks(trunk, R, p)
             rows["trunk"] = f"{_state(trunk)}; {trunk.mass:.2f} kg, std {trunk.mass_std:.2f} kg"
             numbers["trunk mass (kg)"] = trunk.mass
+        diagnosis = self._recent("diagnosis")
+        if diagnosis is not None:
+            rows["diagnosis"] = diagnosis.reason or diagnosis.verdict
+            true = snapshot.com + R @ cv.vector3_to_numpy(diagnosis.com_correction)
+            covariance = R @ np.reshape(diagnosis.covariance, (3, 3)) @ R.T
+            marks["CoM, corrected"] = Mark(true, BLUE, covariance)
         reaction = self._recent("ground_reaction")
         arrows = snapshot.forces if reaction is None else self._reaction(reaction, snapshot)
         footsteps = np.empty((0, 4, 3))
@@ -213,9 +233,12 @@ class Viewer(RobotNode[Parameters]):
             if WALK in self._frames:
                 R_walk, p_walk = self._frames[WALK]
                 R_walk, p_walk = R @ R_walk, R @ p_walk + p
-                for name, color in WALK_POINTS.items():
-                    point = cv.point_to_numpy(getattr(walk, name))
-                    marks[name.replace("_", " ")] = Mark(R_walk @ point + p_walk, color)
+                points = {name: getattr(walk, name) for name in WALK_POINTS}
+                dcm = self._recent("gait/dcm")
+                points |= {} if dcm is None else {"DCM": dcm.point}
+                for name, point in points.items():
+                    where = R_walk @ cv.point_to_numpy(point) + p_walk
+                    marks[name.replace("_", " ")] = Mark(where, WALK_POINTS.get(name, PURPLE))
                 steps = [corners @ R_walk.T + p_walk for corners in self._footsteps.values()]
                 footsteps = np.concatenate([footsteps, *steps])
         for topic in STATUS_TOPICS:
