@@ -79,6 +79,7 @@ class _Run:
             "group": self.group,
             "include": self.include,
             "node": self.node,
+            "set_env": self.set_environment,
             "push_ros_namespace": self.push_namespace,
             "push-ros-namespace": self.push_namespace,
         }
@@ -158,6 +159,13 @@ class _Run:
             raise schema.attribute_error(element, "namespace", error) from error
         self.variables[NAMESPACE] = joined or "/"
 
+    def set_environment(self, element: Element) -> None:
+        name = element.attributes["name"]
+        raise element.error(
+            f"{name} is for ROS 2 with sros2, which is not here: start the file by `ros2 launch` "
+            "there, or without secure:=true"
+        )
+
     def node(self, element: Element) -> None:
         name, namespace = self.optional(element, "name"), self.optional(element, "namespace")
         try:
@@ -167,6 +175,7 @@ class _Run:
                 name=None if name is None else check_name(name, "name"),
                 namespace=join_namespace(self.variables.get(NAMESPACE), namespace),
                 arguments=self.words(element, "args"),
+                ros_arguments=self.words(element, "ros_args"),
             )
         except ValueError as error:
             raise element.error(str(error)) from error

@@ -27,6 +27,7 @@ class Node:
         name: name of the node, None to leave the program's own.
         namespace: absolute namespace, None to leave it away.
         arguments: words behind the program's name.
+        ros_arguments: words behind --ros-args.
         parameters: names and values, or YAML files, in the order in which they apply.
         remaps: (from, to) names.
     """
@@ -36,6 +37,7 @@ class Node:
     name: str | None = None
     namespace: str | None = None
     arguments: list[str] = field(default_factory=list)
+    ros_arguments: list[str] = field(default_factory=list)
     parameters: list[ParameterBlock] = field(default_factory=list)
     remaps: list[tuple[str, str]] = field(default_factory=list)
 
@@ -77,7 +79,7 @@ class Node:
         Raises:
             FileNotFoundError: the package or the executable is not installed.
         """
-        words = [str(self.program()), *self.arguments, "--ros-args"]
+        words = [str(self.program()), *self.arguments, "--ros-args", *self.ros_arguments]
         if self.name is not None:
             words += ["-r", f"__node:={self.name}"]
         if self.namespace is not None:

@@ -37,6 +37,7 @@ ACTIONS = {
         "node",
         "push_ros_namespace",
         "push-ros-namespace",
+        "set_env",
     )
 }
 RULES = {
@@ -47,14 +48,17 @@ RULES = {
     "include": _rule("file", "if unless", {"arg": "include/arg"}),
     "include/arg": _rule("name value"),
     "node": _rule(
-        "pkg exec", "name namespace output args if unless", {"param": "param", "remap": "remap"}
+        "pkg exec",
+        "name namespace output args ros_args if unless",
+        {"param": "param", "remap": "remap"},
     ),
+    "set_env": _rule("name value", "if unless"),
     "param": _rule(optional="name value type from"),
     "remap": _rule("from to"),
     "push_ros_namespace": _rule("namespace", "if unless"),
     "push-ros-namespace": _rule("namespace", "if unless"),
 }
-LITERAL = {("arg", "name"), ("arg", "description"), ("param", "type")}
+LITERAL = {("arg", "name"), ("arg", "description"), ("param", "type"), ("set_env", "name")}
 PARAM_FORMS = ({"name", "value"}, {"name", "value", "type"}, {"from"})
 
 

@@ -69,12 +69,12 @@ def test_other_root_is_refused(tmp_path):
         (
             '<executable cmd="ls"/>',
             "<executable>: is not understood inside <launch>; known: 'arg', 'group', 'include', "
-            "'let', 'node', 'push-ros-namespace', 'push_ros_namespace'",
+            "'let', 'node', 'push-ros-namespace', 'push_ros_namespace', 'set_env'",
         ),
         (
             '<node pkg="a" exec="b" respawn="true"/>',
             "<node>: attribute 'respawn' is not understood; known: 'args', 'exec', 'if', 'name', "
-            "'namespace', 'output', 'pkg', 'unless'",
+            "'namespace', 'output', 'pkg', 'ros_args', 'unless'",
         ),
         ('<node pkg="a"/>', "<node>: attribute 'exec' is missing"),
         (

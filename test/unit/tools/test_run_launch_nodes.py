@@ -37,16 +37,17 @@ def test_order_of_the_words(launch_file, package, tmp_path):
     file.write_text("/**: {ros__parameters: {rate: 5}}")
     path = launch_file(
         '<node pkg="tiny" exec="talk" name="nina" namespace="lab" output="screen"'
-        ' args="-d $(var f)">'
+        ' args="-d $(var f)" ros_args="--enclave /lab/nina">'
         '<remap from="imu" to="base/imu"/><param name="a" value="1"/><param name="b.c" value="x"/>'
         f'<param from="{file}"/><param name="a" value="2"/></node>'
     )
     node = only_node(path, f="two words")
     program, *words = node.command(tmp_path)
     assert program == str(tmp_path / "prefix/lib/tiny/talk")
-    first, second = words[8], words[12]
+    first, second = words[10], words[14]
     assert words == [
-        *("-d", "two words", "--ros-args", "-r", "__node:=nina", "-r", "__ns:=/lab"),
+        *("-d", "two words", "--ros-args", "--enclave", "/lab/nina"),
+        *("-r", "__node:=nina", "-r", "__ns:=/lab"),
         *("--params-file", first, "--params-file", str(file), "--params-file", second),
         *("-r", "imu:=base/imu"),
     ]
