@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,7 @@ def line_of(row: Mapping[str, Any], results: Results) -> Line:
     else:
         factor = row.get("factor", 1)
         ours = row["ours"].format(*(_shown(value, factor) for value in values)) + comment
-        verdict = _judge(row["verdicts"], values[0], factor)
+        verdict = _judge(row["verdicts"], values, factor)
     cells = (row["claim"], row.get("paper", ""), ours, command, f"**{verdict}**")
     return Line("| " + " | ".join(str(cell) for cell in cells) + " |", verdict)
 
@@ -103,13 +103,15 @@ def _shown(value: Any, factor: float) -> str:
     return f"{factor * value:.3g}" if isinstance(value, float) else str(value * factor)
 
 
-def _judge(verdicts: Mapping[str, Any], value: Any, factor: float) -> str:
-    """The verdict whose interval contains the value; "else" has no interval."""
-    worst = max(map(abs, value)) if isinstance(value, list) else value
+def _judge(verdicts: Mapping[str, Any], values: Sequence[Any], factor: float) -> str:
+    """The verdict whose interval contains the first value; "else" has none, "least" compares."""
+    worst = max(map(abs, values[0])) if isinstance(values[0], list) else values[0]
     for verdict, interval in verdicts.items():
-        if interval == "else" or interval[0] <= factor * worst <= interval[1]:
+        if interval == "least" and worst > min(values):
+            continue
+        if interval in ("else", "least") or interval[0] <= factor * worst <= interval[1]:
             return verdict
-    raise ValueError(f"no verdict for {value}: give one as 'else'")
+    raise ValueError(f"no verdict for {values[0]}: give one as 'else'")
 
 
 def page(rows: Path, results: Results) -> str:

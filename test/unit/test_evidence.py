@@ -115,3 +115,10 @@ def test_make_evidence_is_that_tool():
         ["make", "-n", "evidence"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert "tools/evidence_page.py" in said.stdout
+
+
+def test_beside_others_the_least_is_good():
+    row = {**ROW, "key": ["walk.ours", "walk.theirs"], "ours": "{} / {}"}
+    row["verdicts"] = {"good": "least", "fails": "else"}
+    assert tool.line_of(row, result(ours=1.0, theirs=2.0)).verdict == "good"
+    assert tool.line_of(row, result(ours=2.0, theirs=1.0)).verdict == "fails"
