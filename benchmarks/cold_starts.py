@@ -3,9 +3,10 @@
     tools/in_env python benchmarks/cold_starts.py [--starts 2] [--files balance walk] [--full]
 
 Each launch file starts its nodes as on a real robot (simulation:=false) while programs that only
-count keep all cores busy. The robot, a simulator of its own, comes some seconds later ("late") or
-is there before ("early"). A node gives up when it ends, or when it does not work within LIMIT of
-both being there; while it waits for the robot it must say so.
+count keep all cores busy; more starts at a time than cores do that themselves. The robot, a
+simulator of its own, comes some seconds later ("late") or is there before ("early"). A node gives
+up when it ends, or when it does not work within LIMIT of both being there; while it waits for the
+robot it must say so.
 
 The last line is one JSON object:
     launch_files, starts    how many were tried, and how often in all
@@ -14,6 +15,7 @@ The last line is one JSON object:
     tracebacks              starts with one or a fatal error in the log of a node, also at Ctrl-C
     slowest_s               longest time from when nodes and robot were both started to work
     late_s                  by which the late robot came later
+    at_a_time               how many starts
     problems                what happened
 """
 
@@ -209,7 +211,9 @@ def try_start(job: tuple[str, float]) -> Start:
         start.traceback = "Traceback" in text or "[FATAL]" in text
         keep = os.environ.get("COLD_STARTS_LOGS")
         if keep:
-            (Path(keep) / f"{name}{late:+g}.log").write_text(text)
+            (Path(keep) / f"{name}{late:+g}.{domain}.log").write_text(text)
+    notes = "; ".join([*start.problems, *(["a traceback"] if start.traceback else [])])
+    print(f"{start.name:32} {start.seconds:6.1f} s {notes}", file=sys.stderr)
     return start
 
 
@@ -252,16 +256,13 @@ def main() -> int:
         options.starts = 10
     orders = [(name, late) for late in (options.late, -EARLY) for name in options.files]
     count = [sys.executable, "-c", "while True: pass"]
-    busy = [subprocess.Popen(count) for _ in range(os.cpu_count() or 1)]
+    cores = os.cpu_count() or 1
+    busy = [subprocess.Popen(count) for _ in range(cores if options.processes <= cores else 0)]
     try:
         starts = in_processes(try_start, orders * options.starts, "starts", options.processes)
     finally:
         for process in busy:
             process.kill()
-    for start in starts:
-        print(
-            f"{start.name:32} {start.seconds:6.1f} s {'; '.join(start.problems)}", file=sys.stderr
-        )
     result = {
         "launch_files": len(options.files),
         "starts": len(starts),
@@ -269,6 +270,7 @@ def main() -> int:
         "tracebacks": sum(start.traceback for start in starts),
         "slowest_s": max(start.seconds for start in starts),
         "late_s": options.late,
+        "at_a_time": options.processes,
         "problems": [f"{s.name}: {p}" for s in starts for p in s.problems],
     }
     print(json.dumps(result), flush=True)

@@ -23,9 +23,8 @@ from com_identification.exceptions import IdentificationError, ProtocolError, St
 from com_identification.regression.postures import make_posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
-from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic
-from com_identification.tip_over.report import TipTable
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
+from com_identification.tip_over.report import read_angles
 from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.postures import read_postures, write_postures
 
@@ -160,7 +159,7 @@ def readers() -> list[Reader]:
         Reader(
             "tip_csv",
             robots("data/hoap2_posture_protocol.csv"),
-            lambda path: TipTable.from_file(path, protocol),
+            lambda path: read_angles(path, protocol),
             (ProtocolError,),
         ),
         Reader(

@@ -115,7 +115,7 @@ def main() -> int:
     for name in names:
         by_node[name] = soak(name, 60.0 * minutes, options.rate)
         say(f"{name}: {json.dumps(by_node[name])}")
-    answered = [r for r in by_node.values() if r["p99_ratio"] is not None]
+    ratios = [r["p99_ratio"] for r in by_node.values() if r["p99_ratio"] is not None]
     print(
         json.dumps(
             {
@@ -123,7 +123,7 @@ def main() -> int:
                 "rate_hz": min(r["rate_hz"] for r in by_node.values()),
                 "lost": sum(r["lost"] for r in by_node.values()),
                 "rss_slope_mb_h": max(r["rss_slope_mb_h"] for r in by_node.values()),
-                "p99_ratio": max(r["p99_ratio"] for r in answered),
+                "p99_ratio": max(ratios, default=None),
                 "by_node": by_node,
             }
         ),
