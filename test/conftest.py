@@ -62,6 +62,9 @@ class StandingRobot:
         name: of a robot of robot_descriptions.
         rng: draws the errors of the URDF.
         std: m, standard deviation of each body's centre of mass against the URDF.
+
+    Attributes:
+        noise: draws the noise of readings; of its own where their number depends on time.
     """
 
     force_noise, moment_noise, position_noise = 0.5, 0.025, np.radians(0.05)
@@ -88,7 +91,7 @@ class StandingRobot:
             self._oracle.joints[self._oracle.getJointId(joint)].idx_q
             for joint in self.model.joint_names
         ]
-        self._rng = rng
+        self._rng = self.noise = rng
 
     def wrenches(self, q, load):
         """(f, 6) true wrenches of feet that share the weight as `load`; the loaded soles are level.
@@ -113,8 +116,8 @@ class StandingRobot:
         """`count` noisy readings: joint positions (count, n) and wrenches (count, f, 6)."""
         wrenches = self.wrenches(q, load)
         spread = np.repeat([self.force_noise, self.moment_noise], 3)
-        noise = self._rng.normal(size=(count, *wrenches.shape)) * spread
-        Q = q + self.position_noise * self._rng.normal(size=(count, len(q)))
+        noise = self.noise.normal(size=(count, *wrenches.shape)) * spread
+        Q = q + self.position_noise * self.noise.normal(size=(count, len(q)))
         return Q, wrenches + noise
 
     def com(self, q, xml=None):

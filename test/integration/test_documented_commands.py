@@ -27,6 +27,7 @@ from com_msgs.msg import CentroidalDiagnosis, GroundReaction, ModelCheck
 from com_simulation.nodes.simulator import Simulator
 
 sys.path.append(str(ROOT / "tools"))
+import security_policy
 from launcher.cli import main as launch
 
 SHARE = ROOT / "src/robot_descriptions"
@@ -60,7 +61,10 @@ TALKS = lines(r"ros2 (topic|service|action) \w+ \S")
 
 @pytest.mark.parametrize("names", NODES)
 def test_lines_that_talk_to_a_node(world, ros2, names):
-    world.start(NODES[names][0], **NODES[names][1])
+    node = world.start(NODES[names][0], **NODES[names][1])
+    uses = security_policy.uses_of(world.node, node.get_name(), node.get_namespace())
+    assert len(uses) > 10
+    assert uses <= security_policy.allowed()[node.get_name()], "tools/security_policy.py"
     desired = world.collect(PointStamped, "balance/com_desired")
     messages = [("ground_reaction", GroundReaction()), ("identification/model_check", ModelCheck())]
     messages.append(("diagnosis", CentroidalDiagnosis(verdict="nothing is wrong")))

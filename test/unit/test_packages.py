@@ -81,3 +81,38 @@ def test_all_packages_have_the_same_maintainer_licence_and_version():
     ]
     assert all(value == values[0] for value in values)
     assert all(len(texts) == 1 and texts[0] for texts in values[0].values())
+
+
+def programs():
+    """(package/program, module) of all that is installed."""
+    for package in PYTHON:
+        config = ConfigParser()
+        config.read(package / "setup.cfg")
+        text = config.get("options.entry_points", "console_scripts", fallback="")
+        for line in text.split("\n")[1:]:
+            name, module = line.replace(":main", "").split(" = ")
+            yield f"{package.name}/{name}", module
+
+
+def test_every_program_is_quiet_at_ctrl_c_before_it_imports_anything_slow():
+    for name, module in programs():
+        package = module.partition(".")[0]
+        folder = ROOT.joinpath("src", package, *module.split(".")[:-1])
+        firsts = [
+            next((node for node in ast.parse(path.read_text()).body if is_import(node)), None)
+            for path in (ROOT / "src" / package / package / "__init__.py", folder / "__init__.py")
+        ]
+        assert "import com_model.interrupt" in [ast.unparse(node) for node in firsts if node], name
+
+
+def is_import(node):
+    """Whether a statement imports something that takes time."""
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    return any(name.partition(".")[0] not in sys.stdlib_module_names for name in names)
+
+
+def test_ctrl_c_tries_every_program():
+    text = (ROOT / "benchmarks" / "ctrl_c.py").read_text()
+    missing = [name for name, _ in programs() if f'"{name}"' not in text]
+    assert missing == ["com_identification/identify_bag", "com_model/setup"]  # second names
