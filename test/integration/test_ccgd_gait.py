@@ -153,6 +153,42 @@ def test_a_walk_automatically_waits_for_a_robot_that_does_not_stand(bench, monke
         assert robot.sample() == WalkState.READY, "it walks once"
 
 
+@pytest.mark.parametrize("stands_again", [True, False])
+def test_a_robot_that_sways_is_waited_for(bench, monkeypatch, stands_again):
+    plan, planned = Walker.plan, threading.Event()
+
+    def slow(walker, *what):
+        planned.wait(30.0)
+        return plan(walker, *what)
+
+    monkeypatch.setattr(Walker, "plan", slow)
+    robot = bench()
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(**SHORT)
+    robot.until(WalkState.PLANNING)
+    robot.load = 5.0
+    for _ in range(3):
+        assert robot.sample() == WalkState.PLANNING
+    planned.set()
+    for _ in range(4):  # 0.2 s of the 0.3 s that it may take
+        assert robot.sample() == WalkState.PLANNING
+    if stands_again:
+        robot.load = WEIGHT / 2
+        assert robot.result(handle).completed
+    else:
+        assert "the left foot carries 5 N" in robot.result(handle).reason
+        assert robot.ways == []
+
+
+def test_a_robot_that_stood_may_sway_for_a_moment(bench):
+    robot = bench()
+    robot.until(WalkState.READY)
+    robot.load = 5.0
+    for _ in range(3):
+        assert robot.sample() == WalkState.READY
+    robot.until(WalkState.REFUSED, 1.0)
+
+
 @pytest.mark.parametrize(
     ("goal", "reason"),
     [

@@ -125,6 +125,8 @@ class WalkControl:
         self._automatic = object()  # the walk that autostart asked for last
         self._ready_since: float | None = None
         self._asked = object()  # the walk that was asked for last
+        self._next: Walk | None = None  # is planned, and begins when the robot stands
+        self._next_since = 0.0  # s, the reading's time when it was planned
         self._stopping = False  # a stop is being planned
         self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
         self._updated, self._jumped = 0.0, False  # real time of the last reading, s; its clock
@@ -156,7 +158,7 @@ class WalkControl:
         if refusal or robot.reading is None:
             return refusal or "no joint_states yet: start the robot's driver"
         robot.session.start_planning()
-        self.outcome = None
+        self.outcome = self._next = None
         posture = robot.session.commanded_posture(robot.reading.position)
         self._stop_lead = STOP_DELAYS * self.settings.delay
         self._asked = asked = object()
@@ -196,6 +198,7 @@ class WalkControl:
             jump = passed - (now - self._updated)
         self._jumped, self._updated = False, now
         self._handle(robot, robot.session.update(robot.read(sample), jump))
+        self._begin_when_standing(robot)
         if self.settings.streams:
             self._stream(robot, sample.time_ns)
         self._start_automatically(robot)
@@ -224,22 +227,36 @@ class WalkControl:
         session = robot.session
         if session.state is not State.PLANNING or robot.reading is None:
             return
-        problem = self.stale or session.problem(robot.reading)
         if isinstance(walk, Exception):
             if not isinstance(walk, ComControlError):
                 raise walk
             session.refuse(str(walk))
-        elif problem and self._asked is self._automatic:
+            self._settle(robot)
+            return
+        if walk.note:
+            self._log.warning(f"{walk.method}: {walk.note}")
+        self._next, self._next_since = walk, robot.reading.time
+        self._begin_when_standing(robot)
+
+    def _begin_when_standing(self, robot: WalkingRobot) -> None:
+        """Begin what is planned; a robot that still sways may take the approach time to stand."""
+        session, walk, reading = robot.session, self._next, robot.reading
+        if walk is None or reading is None or session.state is not State.PLANNING:
+            self._next = None
+            return
+        problem = self.stale or session.problem(reading)
+        waited = abs(reading.time - self._next_since)  # s; a clock may have jumped back
+        if not problem:
+            self._handle(robot, session.begin(walk, reading))
+        elif self._asked is self._automatic:
             self._log.warning(f"the walk waits: {problem}")
             session.refuse("")
             self._autostart, self._ready_since = True, None
-        elif self.stale:
-            session.refuse(self.stale)
+        elif self.stale or waited > self.settings.approach_time:
+            session.refuse(problem)
         else:
-            if walk.note:
-                self._log.warning(f"{walk.method}: {walk.note}")
-            self._handle(robot, session.begin(walk, robot.reading))
             return
+        self._next = None
         self._settle(robot)
 
     def _handle(self, robot: WalkingRobot, command: Command | None) -> None:

@@ -67,7 +67,9 @@ class Parameters(SensorParameters):
     )
     use_wrench: bool = parameter(True, "feet must carry for a walk to begin; false: no sensors")
     approach_time: float = parameter(
-        1.0, "s, at least, for the way to the walk's first posture", (0.05, 60.0)
+        1.0,
+        "s, at least, for the way to the walk's first posture; at most, for a robot to stand still",
+        (0.05, 60.0),
     )
     delay: float = parameter(
         0.1, "s, from a decision to the first point that it changes", (0.01, 5.0)

@@ -35,6 +35,7 @@ from com_model.arrays import Array
 HALT_TIME = 0.3  # s, in which an interrupted motion comes to a stop
 SPEED_FRACTION = 0.25  # of the joints' speed limits, on the way to the first posture
 MAX_GAP = 0.1  # s between readings, for which feedback and a plan's waiting count
+SWAY_TIME = 0.3  # s, for which a robot that stood may seem not to
 SLIP = 0.01  # m and rad, by which soles may move to each other on that way
 
 
@@ -100,7 +101,7 @@ class WalkSession:
         self._approach_time, self._delay = approach_time, delay
         self._commanded: JointPath | None = None  # in the time of the joints' readings
         self._begin = 0.0  # when the walk begins, s
-        self._last = -np.inf
+        self._last = self._stood = -np.inf  # s, of the last reading; of the last that stood
         self._stop_reason = ""
         self._awaited = False  # a stop is to be planned
         self.stabiliser = stabiliser
@@ -298,6 +299,10 @@ class WalkSession:
         if problem and self._commanded is not None and not self._checks.problem(reading, None):
             self._commanded, problem = None, ""
         if self.state is State.FALLEN and problem:
+            return
+        if not problem:
+            self._stood = reading.time
+        elif self.state is State.READY and abs(reading.time - self._stood) < SWAY_TIME:
             return
         self.state, self.reason = (State.REFUSED if problem else State.READY), problem
 
