@@ -143,7 +143,7 @@ def build(run: TrotRun) -> tuple[RobotModel, RobotConfig, World]:
     if path is None:
         raise SystemExit(f"robot {run.robot!r} has no configuration: give config")
     model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(path)
-    legs = quadruped_legs(model, config)
+    legs = quadruped_legs(model, config, fewest=2)
     true = model
     if np.any(run.leg_mass_error):
         factors = 1.0 + np.broadcast_to(np.asarray(run.leg_mass_error, dtype=float), 4)

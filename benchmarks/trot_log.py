@@ -138,7 +138,7 @@ class Recorder:
     def __init__(self, run: TrotRun, model: RobotModel, config: RobotConfig, period: float) -> None:
         self.run, self.model, self.config, self.period = run, model, config, period
         self.count = round(run.seconds / period)
-        self._legs = quadruped_legs(model, config)
+        self._legs = quadruped_legs(model, config, fewest=2)
         self._feet = [leg.foot_index for leg in self._legs]
         self._rows: list[tuple[Reading, Array, Flags, Array]] = []
 

@@ -23,25 +23,28 @@ JOINTS = 3  # moving joints of a leg: hip abduction (HAA), hip flexion (HFE), kn
 
 @dataclass(frozen=True, eq=False)
 class Leg(FrozenArrays):
-    """A leg of three moving joints; arrays are read-only."""
+    """A leg of three moving joints, or of the last two of them; arrays are read-only."""
 
     name: str  # "left_front", "right_front", "left_hind" or "right_hind"
     lateral: int  # 1 on the left, -1 on the right
     longitudinal: int  # 1 in front, -1 behind
     foot: Foot
     foot_index: int  # place of the foot in config.feet
-    joints: Indices  # (3,) indices of its joints in q, from the hip to the foot
+    joints: Indices  # (3,) or (2,) indices of its joints in q, from the hip to the foot
     hip: Array  # (3,) m, origin of its first joint in the frame of the root link
     body: int  # the moving body that carries the foot, an index of model.bodies
     ball: Array  # (3,) m, center of the foot's ball in the frame of that body
     radius: float  # m, of the ball; 0 where the foot has none
 
 
-def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Leg, Leg]:
+def quadruped_legs(
+    model: RobotModel, config: RobotConfig, fewest: int = JOINTS
+) -> tuple[Leg, Leg, Leg, Leg]:
     """Finds the legs of a quadruped: left front, right front, left hind, right hind.
 
     Raises ConfigError where the configuration is of another robot, a foot without side and end is
-    missing, there twice or has a flat sole, or a leg has not three moving joints of its own.
+    missing, there twice or has a flat sole, or a leg has not three moving joints of its own; with
+    fewest=2 it may lack the hip's abduction.
     """
     model = config.attach(model)
     indices = [find_foot(config, side, end) for side, end in LEGS]
@@ -59,7 +62,7 @@ def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Le
                 "trunk from which all four legs start"
             )
             raise ConfigError(problem, config.source, f"feet.{feet[i].frame}")
-    legs = [_leg(model, config, i, chain) for i, chain in zip(indices, chains, strict=True)]
+    legs = [_leg(model, config, i, chain, fewest) for i, chain in zip(indices, chains, strict=True)]
     return legs[0], legs[1], legs[2], legs[3]
 
 
@@ -80,15 +83,16 @@ def find_foot(config: RobotConfig, side: str, end: str) -> int:
     return found[0]
 
 
-def _leg(model: RobotModel, config: RobotConfig, index: int, chain: list[int]) -> Leg:
+def _leg(model: RobotModel, config: RobotConfig, index: int, chain: list[int], fewest: int) -> Leg:
     foot, bodies = config.feet[index], model.bodies
     names = [bodies.joint_names[body] for body in chain]
     own = [name for name in names if name in model.joint_names]
-    if len(chain) != JOINTS or len(own) != JOINTS:
+    if not fewest <= len(own) <= JOINTS or len(own) != len(chain):
         followers = f", of which {len(names) - len(own)} follow others" * (len(own) < len(names))
+        counts = f"{fewest} or {JOINTS}" if fewest < JOINTS else f"{JOINTS}"
         problem = (
             f"its leg has {len(names)} moving joints ({listing(names) or 'none'}){followers}; "
-            f"only legs with {JOINTS} are supported: hip abduction, hip flexion, knee"
+            f"only legs with {counts} are supported: hip abduction, hip flexion, knee"
         )
         raise ConfigError(problem, config.source, f"feet.{foot.frame}")
     link = model.link_index(foot.frame)

@@ -5,7 +5,9 @@ The foot is the centre of its ball, in the frame of the root link. Damped Newton
 
     (J^T J + d tr(J^T J) / 3) dq = J^T (p - foot(q)),
 
-however a URDF places the joints, or to the nearest point where p is out of reach.
+however a URDF places the joints, or to the nearest point where p is out of reach. A leg without
+abduction keeps to its plane: its first joint is one of ours that stays at 0, targets and speeds are
+projected onto the plane.
 """
 
 from dataclasses import dataclass
@@ -24,11 +26,13 @@ from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import REVOLUTE
 from com_model.compiled import compiled, entry_point
 from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, sub
+from com_model.legs import JOINTS
 
 _STEPS = 200
 _LONGEST = 0.5  # rad, longest step
 _PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 _EXACT = 1e-13  # fraction of the leg's length: below it nothing is gained
+_ASIDE = 0.02  # fraction of the leg's length, by which a foot without abduction may miss its target
 _REACHED = 1e-9  # fraction of the leg's length: error of a target that counts as reached
 
 
@@ -106,13 +110,16 @@ class LegSolution(FrozenArrays):
 
 
 class LegKinematics:
-    """Kinematics of one leg of revolute joints, else GeometryError; nominal (3,) rad."""
+    """Kinematics of one leg of n = 3 or 2 revolute joints, else GeometryError; nominal (n,) rad."""
 
     def __init__(self, model: RobotModel, leg: Leg, nominal: ArrayLike) -> None:
         self.leg, self._chain = leg, _make_chain(model, leg)
+        self._n = n = len(leg.joints)
+        # (3,) unit normal of the plane that a leg without abduction keeps to, else zeros
+        self.normal = self._chain.axes[1] if n < JOINTS else np.zeros(3)
         self.joint_names = tuple(model.joint_names[i] for i in leg.joints)
         self.lower, self.upper = model.lower[leg.joints], model.upper[leg.joints]
-        self.nominal = as_array("nominal", nominal, (3,))
+        self.nominal = as_array("nominal", nominal, (n,))
         self.length = float(np.linalg.norm(self._chain.links, axis=1).sum())
         three = np.empty(3)
         self._place = entry_point(set_ball, self._chain, three, three, np.empty((3, 3)))
@@ -120,37 +127,47 @@ class LegKinematics:
         self._descend = entry_point(descend, self._chain, three, 0.0, three)
 
     def position(self, q: ArrayLike) -> Array:
-        """Centre of the ball (3,), m, at joint angles (3,), rad."""
+        """Centre of the ball (3,), m, at joint angles (n,), rad."""
         return self._ball(q)[0]
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """Derivative of position by the joint angles, (3, 3), m/rad."""
-        return self._ball(q)[1]
+        """Derivative of position by the joint angles, (3, n), m/rad."""
+        return self._ball(q)[1][:, -self._n :]
 
     def _ball(self, q: ArrayLike) -> tuple[Array, Array]:
         p, J = np.empty(3), np.empty((3, 3))
-        self._place(self._chain, np.ascontiguousarray(as_array("q", q, (3,))), p, J)
+        self._place(self._chain, self._angles("q", q), p, J)
         return p, J
+
+    def _angles(self, name: str, q: ArrayLike) -> Array:
+        """All three angles of the chain, a copy."""
+        return np.append(np.zeros(JOINTS - self._n), as_array(name, q, (self._n,)))
 
     def solve(self, p: ArrayLike, near: ArrayLike | None = None) -> LegSolution:
         """Finds joint angles that bring the foot to p (3,) m, finite, in the root's frame.
 
-        Of several solutions the one that is reached from near (3,) rad, by default nominal.
+        Of several solutions the one that is reached from near (n,) rad, by default nominal.
         """
-        target = np.ascontiguousarray(as_array("p", p, (3,)))
-        q = np.array(as_array("near", self.nominal if near is None else near, (3,)))
-        error = self._descend(self._chain, target, _EXACT * self.length, q)
-        reached = error <= _REACHED * self.length
-        reason = "" if reached else self._out_of_reach(target, q, error)
+        target = np.array(as_array("p", p, (3,)))
+        aside = float(self.normal @ (target - self._chain.origin))
+        target -= aside * self.normal
+        angles = self._angles("near", self.nominal if near is None else near)
+        error = self._descend(self._chain, target, _EXACT * self.length, angles)
+        reached, reason, q = error <= _REACHED * self.length, "", angles[-self._n :]
+        if not reached:
+            reason = self._out_of_reach(target, angles, error)
+        elif abs(aside) > _ASIDE * self.length:
+            reason = f"the {self.leg.name} leg has no abduction: {aside:.3f} m aside are left out"
         limit = limit_problem(self.joint_names, q, self.lower, self.upper)
         return LegSolution(q, reached, not limit, reason or limit)
 
     def velocity(self, q: ArrayLike, foot_velocity: ArrayLike) -> Array:
-        """Joint speeds (3,), rad/s, that move the foot with (3,) m/s; NaN where singular."""
-        v = np.ascontiguousarray(as_array("foot_velocity", foot_velocity, (3,)))
+        """Joint speeds (n,), rad/s, that move the foot with (3,) m/s; NaN where singular."""
+        v = np.array(as_array("foot_velocity", foot_velocity, (3,)))
+        v -= (self.normal @ v) * self.normal
         speeds = np.empty(3)
-        self._move(self._chain, np.ascontiguousarray(as_array("q", q, (3,))), v, speeds)
-        return speeds
+        self._move(self._chain, self._angles("q", q), v, speeds)
+        return speeds[-self._n :]
 
     def _out_of_reach(self, p: Array, q: Array, error: float) -> str:
         """Why p is not reached; for axes of flexion and knee that are parallel with the reach."""
@@ -177,10 +194,17 @@ def _make_chain(model: RobotModel, leg: Leg) -> Chain:
         if bodies.joint_type[body] != REVOLUTE:
             raise GeometryError(
                 f"joint {bodies.joint_names[body]!r} of the {leg.name} leg is not revolute; only "
-                "legs of three revolute joints can be moved"
+                "legs of revolute joints can be moved"
             )
         p, R = p + R @ bodies.d[body], R @ bodies.R[body]
         axes.append(R @ bodies.axis[body])
         points.append(p)
     points.append(p + R @ leg.ball)
+    if len(axes) < JOINTS:
+        normal, way = axes[0], points[-1] - points[0]
+        ahead = np.cross(normal, way)
+        if np.linalg.norm(np.cross(normal, axes[1])) > _PARALLEL or not ahead.any():
+            raise GeometryError(f"the two joints of the {leg.name} leg do not turn in one plane")
+        axes.insert(0, ahead / np.linalg.norm(ahead))
+        points.insert(0, points[0] + (normal @ way) * normal)  # beside the hip, in the foot's plane
     return Chain(points[0], np.array(axes), np.array([b - a for a, b in pairwise(points)]))

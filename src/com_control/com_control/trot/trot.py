@@ -99,8 +99,9 @@ class GaitTarget(FrozenArrays):
 class TrotGait:
     """The gait; call step() with ascending times.
 
-    Raises ConfigError where the robot is no quadruped with legs of three joints, GeometryError
-    where one does not turn, GaitError where it cannot stand as it is to.
+    Legs without abduction step forwards and backwards only. Raises ConfigError where the robot is
+    no quadruped with legs of three joints, or these two, GeometryError where one does not turn,
+    GaitError where it cannot stand as it is to.
     """
 
     def __init__(
@@ -110,9 +111,11 @@ class TrotGait:
         parameters: GaitParameters | None = None,
         feedback: bool = False,
     ) -> None:
-        self.model, self.legs = model, quadruped_legs(model, config)
+        self.model, self.legs = model, quadruped_legs(model, config, fewest=2)
         self.posture = config.nominal_posture(model)
         self.kinematics = [LegKinematics(model, x, self.posture[x.joints]) for x in self.legs]
+        # (2,) 1 where feet may be shifted and placed: forwards; to the side by abduction
+        self._free = 1.0 - np.any([k.normal != 0.0 for k in self.kinematics]) * np.eye(2)[1]
         self.center = np.mean([leg.hip for leg in self.legs], axis=0)
         feet = np.array([k.position(k.nominal) for k in self.kinematics]) - self.center
         radii = np.array([leg.radius for leg in self.legs])
@@ -191,7 +194,7 @@ class TrotGait:
             offset = np.asarray(com_offset, dtype=float)[:2]
             if np.isfinite(offset).all():
                 G, k = self._shift_law
-                self._wanted, saturated = _bounded(G @ offset + k, p.max_com_shift)
+                self._wanted, saturated = _bounded(self._free * (G @ offset + k), p.max_com_shift)
         # critically damped, exactly integrated for a constant aim: a jerk throws the trunk
         rate = 1.0 / p.com_shift_time
         away, decay = self._shift - self._wanted, np.exp(-rate * dt)
@@ -220,7 +223,8 @@ class TrotGait:
             return np.zeros(2), False
         up = level_up(self._attitude.up, MAX_TILT)
         tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles
-        place, bounded = _bounded(p.height * (tilt + p.capture_time * self._rate), p.max_placement)
+        place = self._free * p.height * (tilt + p.capture_time * self._rate)
+        place, bounded = _bounded(place, p.max_placement)
         return smooth_step(self._placed) * place, bounded and self._placed > 0.0
 
     # --- feet --------------------------------------------------------------------------------

@@ -1,13 +1,18 @@
 """Inverse kinematics of legs: against the forward kinematics, finite differences and [Ding]."""
 
+from dataclasses import replace
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from baselines.ding_leg import DingLeg
+from scipy.spatial.transform import Rotation
 
 from com_control.trot.leg_kinematics import LegKinematics
+from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose
-from com_model.exceptions import GeometryError, ShapeError
+from com_model.exceptions import ConfigError, GeometryError, ShapeError
 from com_model.legs import quadruped_legs
 from com_model.robots import find_robot
 
@@ -109,3 +114,57 @@ def test_scalf2_is_the_leg_of_the_paper(index):
 def test_paper_leg_tells_what_is_out_of_reach():
     with pytest.raises(GeometryError, match=r"the leg reaches 0\.050 to 0\.850 m"):
         DingLeg(0.045, 0.45, 0.4, 0.057, 1).solve([0.0, 0.057, -1.5], 1)
+
+
+def planar_legs():
+    """Legs of go2 whose abduction is fixed."""
+    files = find_robot("go2")
+    root = ElementTree.fromstring(RobotModel.from_file(files.urdf).xml)
+    config = RobotConfig.from_file(files.config)
+    hips = [j for j in root.iter("joint") if str(j.get("name")).endswith("_hip_joint")]
+    assert len(hips) == 4
+    for joint in hips:
+        joint.set("type", "fixed")
+    model = RobotModel.from_urdf(ElementTree.tostring(root, encoding="unicode"))
+    names = model.joint_names
+    groups = {k: [j for j in v if j in names] for k, v in config.joint_groups.items()}
+    posture = {name: config.posture[name] for name in names}
+    config = replace(config, posture=posture, joint_groups=groups)
+    q = np.array(list(posture.values()))
+    with pytest.raises(ConfigError, match="only legs with 3 are supported"):
+        quadruped_legs(model, config)
+    legs = quadruped_legs(model, config, fewest=2)
+    return model, config, [LegKinematics(model, leg, q[leg.joints]) for leg in legs]
+
+
+def test_a_leg_without_abduction_keeps_to_its_plane():
+    _, _, legs = planar_legs()
+    rng = np.random.default_rng(2)
+    for leg in legs:
+        for _ in range(10):
+            q = leg.nominal + rng.uniform(-0.3, 0.3, 2)
+            p = leg.position(q)
+            solution = leg.solve(p, near=leg.nominal)
+            assert (solution.reached, solution.q.shape) == (True, (2,))
+            np.testing.assert_allclose(leg.position(solution.q), p, atol=1e-12)
+            aside = leg.solve(np.add(p, [0.0, 0.05, 0.0]), near=leg.nominal)
+            np.testing.assert_allclose(aside.q, solution.q, atol=1e-9)
+            assert "has no abduction" in aside.reason
+            J = leg.jacobian(q)
+            differences = np.column_stack(
+                [(leg.position(q + d) - leg.position(q - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
+            )
+            np.testing.assert_allclose(J, differences, atol=1e-8)
+            speeds = leg.velocity(q, [0.1, 0.3, -0.2])
+            np.testing.assert_allclose(J @ speeds, [0.1, 0.0, -0.2], atol=1e-9)
+
+
+def test_a_robot_without_abduction_trots():
+    model, config, _ = planar_legs()
+    gait = TrotGait(model, config)
+    up = Rotation.from_euler("x", 0.05).as_matrix()
+    for time in np.arange(0.0, 2.0, 0.01):
+        target = gait.step(time, TrotFeedback(up, (0.01, 0.01), (0.1, 0.1, 0.0)))
+        assert target.problems == ()
+    assert target.com_shift[0] != 0.0
+    assert target.com_shift[1] == 0.0
