@@ -29,6 +29,7 @@ BEND = {"humanoid": 0.7, "quadruped": 1.5, "other": 0.9}
 """rad, of the knees in the standing posture, by kind."""
 MARGIN = 0.03  # of a joint's range, that a posture stays off its limits
 MOST_MARGIN = 0.1  # rad or m
+EASED = 0.1  # of margins, knees' bend and the CoM's weight, where limits let soles be level only so
 RAISED = (0.1, 0.2, 0.35, 0.5)  # rad, of the arms, where they touch the body
 GAP = 0.02  # of the leg's length, between the soles' inner edges at least
 LATERAL = 0.7  # cosine between a pitch joint's axis and the lateral direction
@@ -54,7 +55,13 @@ def find_posture(
 ) -> tuple[Standing, list[tuple[str, str]]]:
     """Finds the standing posture, the arms raised if needed, and bodies that overlap in it."""
     stance = _Stance(model, limbs, soles)
-    first = best = stance.solve()
+    first = stance.solve()
+    if first.doubts:
+        eased = _Stance(model, limbs, soles, EASED)
+        standing = eased.solve()
+        if len(standing.doubts) < len(first.doubts):
+            stance, first = eased, standing
+    best = first
     found = fewest = overlapping_bodies(model, outside, limbs, best.R, best.p)
     arms = [j for name, j in limbs.groups.items() if "_arm" in name]
     touching = {name for pair in found for name in pair}
@@ -88,18 +95,21 @@ def _middles(points: Sequence[Array]) -> Array:
 
 
 class _Stance:
-    def __init__(self, model: RobotModel, limbs: Limbs, soles: Sequence[Sole]) -> None:
-        self.model, self.limbs, self.soles = model, limbs, soles
+    def __init__(
+        self, model: RobotModel, limbs: Limbs, soles: Sequence[Sole], eased: float = 1.0
+    ) -> None:
+        self.model, self.limbs, self.soles, self.eased = model, limbs, soles, eased
         bodies = model.bodies
         self.up = limbs.R_root_robot.T
-        self.lower, self.upper = _inner_limits(model)
+        self.lower, self.upper = _inner_limits(model, eased)
         self.rest = np.clip(np.zeros(model.n_joints), self.lower, self.upper)
         self.R0, self.p0 = body_poses(bodies, model.neutral, self.up)
         own = {int(bodies.q_index[b]) for leg in limbs.legs for b in leg.bodies}
         self.joints = np.array(sorted(own), dtype=np.int64)
         knees = [self._knee(leg, sole) for leg, sole in zip(limbs.legs, soles, strict=True)]
+        knees = self._same_way(knees)
         self.knees = np.array([index for index, _ in knees])
-        self.bends = np.array([bend for _, bend in knees])
+        self.bends = eased * np.array([bend for _, bend in knees])
         self.start = self._start(knees)
         self.widths = self._lateral_places()
 
@@ -156,7 +166,7 @@ class _Stance:
             np.ravel(turns),
             10.0 * (middles[:, 2] - middles[:, 2].mean()),
             10.0 * (ahead - ahead.mean()),
-            10.0 * (middles[:, :2].mean(axis=0) - com[:2]),
+            10.0 * self.eased * (middles[:, :2].mean(axis=0) - com[:2]),
             (1.0 if len(legs[0].bodies) != 5 else 0.1) * (middles[:, 1] - self.widths),
             WEAK * 10.0 * (q[self.knees] - self.bends),
             WEAKEST * (x - self.start[self.joints]),
@@ -208,6 +218,24 @@ class _Stance:
             return index, float(self.rest[index])
         return index, float(np.clip(sign * bend, lower, upper))
 
+    def _same_way(self, knees: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+        """The same, with knees of a left and right leg bent alike: where both have more room."""
+        agreed, joints = list(knees), self.model.bodies.q_index.tolist()
+        for i, left in enumerate(self.limbs.legs):
+            for k, right in enumerate(self.limbs.legs[:i]):
+                pair = [agreed[k], agreed[i]]
+                index = np.array([j for j, _ in pair])
+                body = [joints.index(j) for j, _ in pair]
+                axes = np.einsum("bij,bj->bi", self.R0[body], self.model.bodies.axis[body])[:, 1]
+                if left.end != right.end or np.ptp(np.sign(axes * [bend for _, bend in pair])) < 2:
+                    continue
+                room = np.array([self.lower[index], self.upper[index]]) * axes
+                way = 1.0 if room.max(axis=0).min() > -room.min(axis=0).max() else -1.0
+                bends = np.sign(axes) * way * BEND[self.limbs.kind]
+                bends = np.clip(bends, self.lower[index], self.upper[index])
+                agreed[k], agreed[i] = zip(index.tolist(), bends.tolist(), strict=True)
+        return agreed
+
     def _start(self, knees: Sequence[tuple[int, float]]) -> Array:
         """The knees bent, hips and ankles by half of it the other way."""
         q, bodies = self.rest.copy(), self.model.bodies
@@ -244,11 +272,11 @@ class _Stance:
         return doubts
 
 
-def _inner_limits(model: RobotModel) -> tuple[Array, Array]:
+def _inner_limits(model: RobotModel, eased: float) -> tuple[Array, Array]:
     """Limits (n,) with the margin that a posture keeps; without limits half a turn."""
     lower, upper = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
     lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-    inside = np.minimum(MARGIN * (upper - lower), MOST_MARGIN)
+    inside = eased * np.minimum(MARGIN * (upper - lower), MOST_MARGIN)
     lower, upper = lower + inside, upper - inside
     tight = upper - lower < 1e-6
     return np.where(tight, lower - 1e-6, lower), np.where(tight, upper + 1e-6, upper)

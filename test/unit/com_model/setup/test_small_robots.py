@@ -60,6 +60,30 @@ def test_knees_bend_where_their_limits_allow(biped):
     assert any("as far as limits allow" in doubt for _, doubt in stiff.doubts)
 
 
+def test_knees_of_both_legs_bend_alike(biped):
+    # Seen in a public URDF: the limits of one leg stand one joint too far down.
+    lies = biped().replace(
+        '<axis xyz="0 1 0"/><limit lower="0.0" upper="2.2"',
+        '<axis xyz="0 1 0"/><limit lower="-2.1" upper="0.7"',
+        1,
+    )
+    assert lies != biped()
+    setup = described(lies)
+    knees = [setup.standing.q[setup.model.joint_index(f"{side}_knee_joint")] for side in "lr"]
+    assert min(knees) > 0.4
+
+
+def test_soles_are_level_where_limits_leave_just_that(biped):
+    xml = biped()
+    for side in "lr":  # ankles that turn the same way as knees: legs are straight, or soles tilted
+        begin = xml.index(f'<joint name="{side}_ankle_joint"')
+        xml = xml[:begin] + xml[begin:].replace('lower="-1" upper="1"', 'lower="0" upper="3"', 1)
+    setup = described(xml)
+    doubts = [doubt for key, doubt in setup.doubts if key == "posture"]
+    assert not [doubt for doubt in doubts if "tilted" in doubt]
+    assert [doubt for doubt in doubts if "as far as limits allow" in doubt]
+
+
 def test_the_frame_of_the_foot_link_does_not_matter(biped):
     # The foot link's x is backwards and its y upwards: the sole is at y = -0.05.
     turned = (
