@@ -245,12 +245,13 @@ def believed(name: str, errors: Errors, seed: int) -> RobotModel:
     com = 0.002 * layout.height / 0.86 * errors.masses
     wrong = with_true_errors(model, TrueErrors(com, 0.01 * errors.masses, seed + 1))
     if any(errors.trunk):
-        body = layout.plant.blocks.trunk
-        link = model.link_names.index(model.bodies.names[body])
-        shift = layout.plant.triad[body] @ np.array(errors.trunk)
-        i = wrong.link_masses[link]
-        moved = wrong.link_coms[link] - shift * model.bodies.mass[body] / i
-        part = Inertial(float(i), moved, wrong.link_inertias[link])
+        body, bodies = layout.plant.blocks.trunk, model.bodies
+        own = np.flatnonzero(bodies.body_of_link == body)
+        link = int(own[np.argmax(wrong.link_masses[own])])  # others are frames
+        mass = float(wrong.link_masses[link])
+        shift = bodies.R_body_link[link].T @ layout.plant.triad[body] @ np.array(errors.trunk)
+        moved = wrong.link_coms[link] - shift * bodies.mass[body] / mass
+        part = Inertial(mass, moved, wrong.link_inertias[link])
         wrong = RobotModel.from_urdf(edit_inertials(wrong.xml, {model.link_names[link]: part}))
         wrong = wrong.with_frames(model.frames)
     return wrong

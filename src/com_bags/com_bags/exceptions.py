@@ -1,13 +1,14 @@
 """Errors of reading bags: what was got, what was expected, how to fix it."""
 
-from com_model.text import quote, shorten
+from com_model.exceptions import ComModelError
+from com_model.text import quote
 
 
-class BagError(Exception):
+class BagError(ComModelError):
     """Root of all errors of reading bags; `source` is the file or the topic at fault."""
 
     def __init__(self, problem: str, source: str) -> None:
-        super().__init__(shorten(f"{source}: {problem}"))
+        super().__init__(f"{source}: {problem}")
         self.source = source
         self.problem = problem
 

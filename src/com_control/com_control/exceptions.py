@@ -1,13 +1,10 @@
 """Errors of this package: what was got, what was expected, how to fix it."""
 
-from com_model.text import shorten
+from com_model.exceptions import ComModelError
 
 
-class ComControlError(Exception):
-    """Root of the package's errors; long messages are shortened."""
-
-    def __init__(self, message: str = "") -> None:
-        super().__init__(shorten(message))
+class ComControlError(ComModelError):
+    """Root of the package's errors."""
 
 
 class GaitError(ComControlError):

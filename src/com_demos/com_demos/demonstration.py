@@ -29,7 +29,7 @@ from com_demos.live import WAITING, LiveView
 from com_model import ComModelError, ConfigError, RobotFiles, find_robot
 from com_model.html import UNKNOWN, Raw, element, escape, table
 from com_model.html import page as html_page
-from com_simulation.exceptions import ComSimulationError, RunError
+from com_simulation.exceptions import RunError
 
 POLL_S = 0.01
 REFRESH_S = 0.25
@@ -278,7 +278,7 @@ def run_demo(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped
     try:
         show(options)
-    except (ComSimulationError, ComModelError, OSError) as error:
+    except (ComModelError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1 if isinstance(error, RunError) else 2
     except KeyboardInterrupt:

@@ -2,15 +2,27 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from com_model.text import closest, listing, quote, shorten
 
 
 class ComModelError(Exception):
-    """Root of all errors that com_model raises on purpose; long messages are shortened."""
+    """Root of all errors that the suite raises on purpose; long messages are shortened.
+
+    Workers hand them to the process that started them: they can be pickled, whatever they are made
+    of.
+    """
 
     def __init__(self, message: str = "") -> None:
         super().__init__(shorten(message))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args), self.__dict__
+
+
+def _restore(kind: type[ComModelError], args: tuple[Any, ...]) -> ComModelError:
+    return kind.__new__(kind, *args)
 
 
 class UrdfError(ComModelError):

@@ -1,7 +1,9 @@
 """What can go wrong in com_simulation, with the data that a diagnosis needs."""
 
+from com_model.exceptions import ComModelError
 
-class ComSimulationError(Exception):
+
+class ComSimulationError(ComModelError):
     """Root of all errors of this package."""
 
 

@@ -4,7 +4,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 
-from com_control.exceptions import ComControlError
 from com_control.motion.csv_file import UNITS, read_motion
 from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
@@ -51,6 +50,6 @@ def run_with_layout(
     try:
         model, config = load_robot(arguments.robot, arguments.config)
         return command(arguments, MotionLayout.from_file(arguments.layout, config, model))
-    except (ComModelError, ComControlError) as error:
+    except ComModelError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2

@@ -9,15 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from com_bags import (
-    Bag,
-    BagError,
-    DecodedBlock,
-    SensorBlock,
-    SensorReader,
-    TopicRequest,
-    find_topics,
-)
+from com_bags import Bag, DecodedBlock, SensorBlock, SensorReader, TopicRequest, find_topics
 from com_bags.streams import Times
 from com_estimation.humanoid.estimator import HumanoidEstimator
 from com_estimation.humanoid.story import Sample, Story, follow, story_page
@@ -68,7 +60,7 @@ def main(words: Sequence[str] | None = None) -> int:
         story, notes = diagnose(options.bag, model, config, request)
         page = story_page(story, f"{Path(options.bag).name}: {config.name}", notes)
         write_file(options.output, page)
-    except (BagError, ComModelError, OSError) as error:
+    except (ComModelError, OSError) as error:
         print(f"diagnose_bag: error: {error}", file=sys.stderr)
         return 2
     print(story.sentence)

@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             options.output.mkdir(parents=True, exist_ok=True)
             for name, text in files.items():
                 print(f"wrote {write_file(options.output / name, text, options.force)}")
-    except (ComModelError, BagError, OSError) as error:
+    except (ComModelError, OSError) as error:
         print(f"trunk_bag: {error}", file=sys.stderr)
         return 2
     return 0 if last.status is Status.CONVERGED else 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from com_bags import Bag, BagError, TableError, is_table, read_table
+from com_bags import Bag, TableError, is_table, read_table
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_table import guess_mapping
 from com_identification.commands.bag_inputs import (
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _fail(error, _UNWRITABLE)
     except (Refusal, PostureError, WalkError) as error:
         return _fail(error, _TOO_LITTLE)
-    except (BagError, ComModelError) as error:
+    except ComModelError as error:
         return _fail(error, _UNREADABLE)
 
 

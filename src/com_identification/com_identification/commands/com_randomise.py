@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with output_directory(arguments.output, tuple(files), arguments.force) as out:
             for name, content in files.items():
                 (out / name).write_bytes(content)
-    except (IdentificationError, ComModelError) as error:
+    except ComModelError as error:
         print(f"com_randomise: error: {error}", file=sys.stderr)
         return 1
     print(f"wrote {len(files)} files into {arguments.output}")

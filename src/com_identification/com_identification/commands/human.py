@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from com_bags import BagError
 from com_identification.human import (
     SEXES,
     human_settings,
@@ -79,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for issue in issues_of(result):
                 print(f"warning: {issue}")
         write_file(arguments.output, xml, arguments.force)
-    except (BagError, ComModelError, OSError) as error:
+    except (ComModelError, OSError) as error:
         parser.error(str(error))
     return 0
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from com_bags import BagError
 from com_identification.commands.bag_identification import Refusal, identify_recording
 from com_identification.commands.bag_inputs import load_robot, read_files
 from com_identification.commands.bag_results import make_record
@@ -128,6 +127,6 @@ def identify_one(bag: BagFile, words: Sequence[str], known: frozenset[str]) -> D
             recording = read_files(robot, arguments)
             contents = identify_recording(robot, recording, arguments.ignore_wrench_check)
             record = make_record(contents, arguments.serial, digest, bag.path)
-        except (BagError, ComModelError, OSError, Refusal) as error:
+        except (ComModelError, OSError, Refusal) as error:
             return Done(bag, digest, "", str(error))
     return Done(bag, digest, record.to_json(), "")

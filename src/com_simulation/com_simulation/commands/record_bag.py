@@ -52,7 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = command_line(words)
     try:
         rests, figures = record(options, Console(stderr=True, quiet=options.quiet))
-    except (ComSimulationError, ComModelError, OSError) as error:
+    except (ComModelError, OSError) as error:
         print(f"record_bag: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

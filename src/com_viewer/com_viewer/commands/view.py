@@ -51,7 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     try:
         return _view(options)
-    except (BagError, ComModelError, OSError) as error:
+    except (ComModelError, OSError) as error:
         print(f"com-viewer: {error}", file=sys.stderr)
         return 1 if isinstance(error, BagError) else 2
     except KeyboardInterrupt:
