@@ -7,9 +7,10 @@ processes of Dask on this machine, with their libraries loaded before the time s
 bags_per_minute   by number of workers; ratio is that of two over that of one
 failed            broken bags that were noted as failed, of broken
 peak_mb           largest resident set of a worker
-write_ms, task_ms what a bag costs the process that writes the record, and Dask's scheduler without
-                  any work in the task; they bound the number of workers that one scheduler and one
-                  SQLite file can serve
+write_ms, task_ms what a bag costs the process that writes the record, if it is written alone (those
+                  that are ready at the same time are written at once, for less), and Dask's
+                  scheduler without any work in the task, with the marks of 10 000 known bags; they
+                  bound the number of workers that one scheduler and one SQLite file can serve
 of_10000          from these: hours with two workers, size of the record, and workers above which
                   writing and scheduling are slower than identifying. Computed, not run
 
@@ -77,7 +78,7 @@ def run(bags: list[BagFile], workers: int, record: Path) -> tuple[float, int, fl
         silence_logs=logging.ERROR,
     ) as client:
         warm = [
-            client.submit(identify_one, bags[0], WORDS, frozenset(), workers=[w], pure=False)
+            client.submit(identify_one, bags[0], WORDS, b"", workers=[w], pure=False)
             for w in client.scheduler_info()["workers"]
         ]
         client.gather(warm)
@@ -95,15 +96,16 @@ def costs(record: Record, folder: Path) -> tuple[float, float]:
     start = time.monotonic()
     for i in range(WRITES):
         text = record.to_json().replace(record.data_hash, f"{i:064d}")
-        database.append(Record.from_json(text))
-        database.note_bag(f"bag{i}", "stamp", f"{i:064d}", "")
+        row = (f"bag{i}", "stamp", f"{i:064d}", "")
+        database.append_all([Record.from_json(text)], [row])
     writes = (time.monotonic() - start) / WRITES
     with Client(
         n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
     ) as client:
         client.submit(peak).result()
         start = time.monotonic()
-        client.gather([client.submit(peak, pure=False) for _ in range(TASKS)])
+        known = bytes(8 * 10_000)
+        client.gather([client.submit(len, known, pure=False) for _ in range(TASKS)])
         tasks = (time.monotonic() - start) / TASKS
     return 1e3 * writes, 1e3 * tasks
 

@@ -41,18 +41,65 @@ def test_each_bag_once_and_failures_with_their_reason(folder, client, robot, tmp
     database = HealthDatabase(tmp_path / "robots.db", create=True)
     words = [*map(str, robot), "--serial", "{folder}"]
     begun = ingest(database, bags, words, client)
-    first = next(begun)  # stopped after one
+    first = next(begun)  # stopped when some are written
     begun.close()
+    written = {row[0] for row in database.bags()}
+    assert first.bag.path in written
     rest = list(ingest(database, bags, words, client))
-    assert {first.bag, *(done.bag for done in rest)} == set(bags)
-    assert len(rest) == 3
-    failed = {done.bag for done in (first, *rest) if done.reason}
-    assert {bag.path.removeprefix(f"{folder}/") for bag in failed} == {"broken.mcap", "copied.mcap"}
+    assert sorted([*written, *(done.bag.path for done in rest)]) == sorted(b.path for b in bags)
+    failed = {bag for bag in bags if bag.path.endswith(".mcap")}
+    assert {row[0] for row in database.bags() if row[3]} == {bag.path for bag in failed}
     (found,) = database.records()
     assert found.serial in ("a", "b")
     assert list(ingest(database, bags, words, client)) == []
     again = ingest(database, bags, words, client, retry=True)
     assert {done.bag for done in again} == failed
+
+
+class Spy:
+    """A client of Dask that notes which bags are given to it."""
+
+    def __init__(self, client):
+        self.client, self.bags = client, []
+
+    def scheduler_info(self):
+        return self.client.scheduler_info()
+
+    def submit(self, function, bag, *rest, **options):
+        self.bags.append((bag, sum(map(len, rest[1:]))))
+        return self.client.submit(function, bag, *rest, **options)
+
+
+def test_large_bags_come_first_and_a_task_stays_small(folder, client, robot, tmp_path):
+    from com_identification.health.ingest import find_bags, ingest
+
+    for i in range(6):
+        (folder / f"more{i}.mcap").write_bytes(bytes(100 * (i + 1)))
+    bags, spy = find_bags([str(folder)]), Spy(client)
+    database = HealthDatabase(tmp_path / "robots.db", create=True)
+    done = list(ingest(database, bags, [*map(str, robot)], spy))
+    assert len(done) == len(bags)
+    sizes = [bag.size for bag, _ in spy.bags]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == len(b"no bag")
+    assert sizes[0] > 10_000
+    assert spy.bags[0][1] == 0  # nothing is known
+    assert max(known for _, known in spy.bags) <= 8 * len(bags)  # bytes
+
+
+def test_copies_are_not_identified_again(folder, client, robot, tmp_path):
+    from com_identification.health.ingest import BagFile, find_bags, identify_one, ingest
+
+    database = HealthDatabase(tmp_path / "robots.db", create=True)
+    words = [*map(str, robot)]
+    (first,) = ingest(database, find_bags([str(folder / "a")]), words, client)
+    spy = Spy(client)
+    (second,) = ingest(database, find_bags([str(folder / "b")]), words, spy)
+    assert (second.record, second.reason, second.data_hash) == ("", "", first.data_hash)
+    assert spy.bags[0][1] == 8
+    assert len(database.records()) == 1
+    lost = identify_one(BagFile(str(folder), str(folder / "none.mcap"), "s"), words, b"")
+    assert "none.mcap" in lost.reason
 
 
 def test_the_command(folder, client, robot, tmp_path, capsys):
