@@ -1,6 +1,11 @@
 """Many bags into a record: each once, failures with their reason, resumable."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -100,6 +105,53 @@ def test_copies_are_not_identified_again(folder, client, robot, tmp_path):
     assert len(database.records()) == 1
     lost = identify_one(BagFile(str(folder), str(folder / "none.mcap"), "s"), words, b"")
     assert "none.mcap" in lost.reason
+
+
+def test_bags_of_another_file_system_are_fetched(folder, client, robot, tmp_path):
+    """One that is in this process stands for S3 and the like."""
+    from com_identification.health.ingest import find_bags, ingest
+
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.put(f"{folder}/a", "/logs/", recursive=True)
+    memory.put(f"{folder}/broken.mcap", "/logs/broken.mcap")
+    bags = find_bags(["memory://logs"])
+    assert sorted(bag.path for bag in bags) == ["/logs/a/walk", "/logs/broken.mcap"]
+    database = HealthDatabase(tmp_path / "robots.db", create=True)
+    words = [*map(str, robot), "--serial", "{folder}"]
+    reasons = {done.bag.path: done.reason for done in ingest(database, bags, words, client)}
+    assert reasons["/logs/a/walk"] == ""
+    assert "broken.mcap" in reasons["/logs/broken.mcap"]
+    (found,) = database.records()
+    assert (found.serial, found.path) == ("a", "/logs/a/walk")
+    local = find_bags([str(folder / "a")])  # the same readings here: known by their hash
+    assert [done.record for done in ingest(database, local, words, client)] == [""]
+    memory.rm("/logs", recursive=True)
+
+
+def test_killed_in_the_middle_it_goes_on_where_it_was(recording, client, robot, tmp_path):
+    for i in range(8):
+        copy = shutil.copytree(recording("biped"), tmp_path / "logs" / f"bag{i}")
+        (copy / "note.txt").write_text(str(i))
+    path = tmp_path / "robots.db"
+    words = ["ingest", path, tmp_path / "logs", "--workers", "1", "--", *robot]
+    command = [sys.executable, "-m", "com_identification.commands.com_health", *map(str, words)]
+    with subprocess.Popen(command) as running:
+        limit = time.monotonic() + 200.0
+        while not (path.exists() and HealthDatabase(path, create=True).bags()):
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        os.kill(running.pid, signal.SIGKILL)
+    assert running.returncode == -signal.SIGKILL
+    before = HealthDatabase(path).bags()
+    assert 1 <= len(before) < 8
+    assert len(HealthDatabase(path).records()) == len(before)
+    rest = [*words[: words.index("--workers")], "--scheduler", client.scheduler.address]
+    assert main([*map(str, rest), "--", *map(str, robot)]) == 0
+    database = HealthDatabase(path)
+    assert len({row[2] for row in database.bags()}) == len(database.bags()) == 8
+    assert set(before) <= set(database.bags())
+    assert {r.data_hash for r in database.records()} == {row[2] for row in database.bags()}
+    assert len(database.records()) == 8
 
 
 def test_the_command(folder, client, robot, tmp_path, capsys):
