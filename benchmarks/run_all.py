@@ -55,6 +55,7 @@ ALL = (
     "posture_protocol",
     "motion_lab",
     "workspace",
+    "paper_claims",
     "any_robot",
     "cold_starts",
     "ctrl_c",
