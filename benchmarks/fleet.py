@@ -5,11 +5,17 @@ note beside them, so that each has a hash of its own; every twentieth is broken.
 processes of Dask on this machine, with their libraries loaded before the time starts.
 
 bags_per_minute   by number of workers; ratio is that of two over that of one
+cpu_ms            CPU time a bag of the workers, and of the process that writes the record and runs
+                  Dask's scheduler; unlike wall time it hardly depends on what else the machine does
+ratio_by_cpu      two workers over one by these alone, on two cores: with bags of one size the last
+                  one may run alone, and what the first process needs is taken from a worker. If
+                  `ratio` is much less, something waits (disk, start-up, other programs)
 failed            broken bags that were noted as failed, of broken
 peak_mb           largest resident set of a worker
-write_ms, task_ms what a bag costs the process that writes the record, and Dask's scheduler without
-                  any work in the task; they bound the number of workers that one scheduler and one
-                  SQLite file can serve
+write_ms, task_ms what a bag costs the process that writes the record, if it is written alone (those
+                  that are ready at the same time are written at once, for less), and Dask's
+                  scheduler without any work in the task, with the marks of 10 000 known bags; they
+                  bound the number of workers that one scheduler and one SQLite file can serve
 of_10000          from these: hours with two workers, size of the record, and workers above which
                   writing and scheduling are slower than identifying. Computed, not run
 
@@ -24,10 +30,12 @@ import com_identification.nodes  # noqa: F401  (one thread, before anything load
 import argparse
 import json
 import logging
+import math
 import resource
 import shutil
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from distributed import Client
@@ -67,8 +75,20 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def run(bags: list[BagFile], workers: int, record: Path) -> tuple[float, int, float, list[Record]]:
-    """Identifies all bags; returns bags a minute, failures, MB of the largest worker, records."""
+@dataclass(frozen=True)
+class Run:
+    """All bags by some workers: a minute, failed, MB of the largest worker, CPU s, records."""
+
+    rate: float
+    failed: int
+    largest: float
+    workers_cpu: float
+    parent_cpu: float
+    records: list[Record]
+
+
+def run(bags: list[BagFile], workers: int, record: Path) -> Run:
+    """Identifies all bags."""
     with Client(
         n_workers=workers,
         threads_per_worker=1,
@@ -77,16 +97,26 @@ def run(bags: list[BagFile], workers: int, record: Path) -> tuple[float, int, fl
         silence_logs=logging.ERROR,
     ) as client:
         warm = [
-            client.submit(identify_one, bags[0], WORDS, frozenset(), workers=[w], pure=False)
+            client.submit(identify_one, bags[0], WORDS, b"", workers=[w], pure=False)
             for w in client.scheduler_info()["workers"]
         ]
         client.gather(warm)
         database = HealthDatabase(record, create=True)
-        start = time.monotonic()
+        before = sum(client.run(time.process_time).values())
+        start, cpu = time.monotonic(), time.process_time()
         failed = sum(bool(done.reason) for done in ingest(database, bags, WORDS, client))
-        minutes = (time.monotonic() - start) / 60.0
+        minutes, cpu = (time.monotonic() - start) / 60.0, time.process_time() - cpu
+        workers_cpu = sum(client.run(time.process_time).values()) - before
         largest = max(client.run(peak).values()) / 1024.0
-    return len(bags) / minutes, failed, largest, database.records()
+    return Run(len(bags) / minutes, failed, largest, workers_cpu, cpu, database.records())
+
+
+def ratio_by_cpu(runs: dict[str, Run], bags: int) -> float:
+    """Two workers over one on two cores, if nothing waits."""
+    each = runs["2"].workers_cpu / bags
+    alone = max(runs["1"].workers_cpu, runs["1"].parent_cpu)
+    both = max(math.ceil(bags / 2) * each, (runs["2"].workers_cpu + runs["2"].parent_cpu) / 2.0)
+    return alone / both
 
 
 def costs(record: Record, folder: Path) -> tuple[float, float]:
@@ -95,15 +125,16 @@ def costs(record: Record, folder: Path) -> tuple[float, float]:
     start = time.monotonic()
     for i in range(WRITES):
         text = record.to_json().replace(record.data_hash, f"{i:064d}")
-        database.append(Record.from_json(text))
-        database.note_bag(f"bag{i}", "stamp", f"{i:064d}", "")
+        row = (f"bag{i}", "stamp", f"{i:064d}", "")
+        database.append_all([Record.from_json(text)], [row])
     writes = (time.monotonic() - start) / WRITES
     with Client(
         n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
     ) as client:
         client.submit(peak).result()
         start = time.monotonic()
-        client.gather([client.submit(peak, pure=False) for _ in range(TASKS)])
+        known = bytes(8 * 10_000)
+        client.gather([client.submit(len, known, pure=False) for _ in range(TASKS)])
         tasks = (time.monotonic() - start) / TASKS
     return 1e3 * writes, 1e3 * tasks
 
@@ -118,25 +149,25 @@ def main() -> None:
         (folder / "bags").mkdir()
         broken = make_bags(folder / "bags", count)
         bags = find_bags([str(folder / "bags")])
-        rates, failures, largest = {}, [], 0.0
-        records: list[Record] = []
-        for workers in (1, 2):
-            found = run(bags, workers, folder / f"{workers}.db")
-            rates[str(workers)], records = round(found[0], 2), found[3]
-            failures.append(found[1])
-            largest = max(largest, found[2])
-            print(f"{workers} workers: {found[0]:.1f} bags a minute, {found[1]} failed", flush=True)
+        runs = {str(n): run(bags, n, folder / f"{n}.db") for n in (1, 2)}
+        for n, found in runs.items():
+            print(f"{n} workers: {found.rate:.1f} bags a minute, {found.failed} failed", flush=True)
+        records = runs["2"].records
         write_ms, task_ms = costs(records[0], folder)
         size = len(records[0].to_json())
+    rates = {n: round(found.rate, 2) for n, found in runs.items()}
     ratio = rates["2"] / rates["1"]
+    cpu = {"worker": runs["1"].workers_cpu, "parent": runs["1"].parent_cpu}
     summary = {
         "bags": count,
         "bags_per_minute": rates,
         "ratio": round(ratio, 2),
-        "failed": failures[-1],
+        "cpu_ms": {part: round(1e3 * seconds / count) for part, seconds in cpu.items()},
+        "ratio_by_cpu": round(ratio_by_cpu(runs, len(records)), 2),
+        "failed": runs["2"].failed,
         "broken": broken,
         "identified": len(records),
-        "peak_mb": round(largest),
+        "peak_mb": round(max(found.largest for found in runs.values())),
         "write_ms": round(write_ms, 2),
         "task_ms": round(task_ms, 2),
         "of_10000": {

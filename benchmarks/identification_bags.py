@@ -18,6 +18,7 @@ from rosbags.interfaces import Connection
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
+from scipy.spatial.transform import Rotation
 
 from com_identification.planning.planner import PosturePlanner
 from com_identification.settings import IdentificationSettings, PlanOptions
@@ -145,6 +146,7 @@ class Samples:
         times: (N,) ns.
         q: (N, n) rad; effort: (N, n) N m; wrenches: (N, f, 6) N and N m.
         up: (N, 3) against gravity, IMU axes.
+        moving: What a robot that moves reads beside.
     """
 
     times: NDArray[np.int64]
@@ -152,12 +154,29 @@ class Samples:
     effort: Array
     wrenches: Array
     up: Array
+    moving: Moving | None = None
 
     def part(self, rows: slice) -> Samples:
         """Some of the samples."""
         return Samples(
             self.times[rows], self.q[rows], self.effort[rows], self.wrenches[rows], self.up[rows]
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """What is known of N samples in which the robot moves; None: not read.
+
+    Attributes:
+        R_imu: (N, 3, 3) IMU in the world, as it reads it; takes the place of `up`.
+        velocity: (N, n) rad/s.
+        rate: (N, 3) rad/s; force: (N, 3) m/s^2, IMU axes.
+    """
+
+    R_imu: Array
+    velocity: Array | None = None
+    rate: Array | None = None
+    force: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -262,10 +281,12 @@ class BagWriter:
         path: Of the bag, which must not exist.
         scene: The robot.
         storage: "mcap" or "sqlite3".
-        imu: Whether there is an IMU.
+        imu: Whether there is an IMU; "orientation": it reads nothing else.
     """
 
-    def __init__(self, path: Path, scene: Scene, storage: str = "mcap", imu: bool = True) -> None:
+    def __init__(
+        self, path: Path, scene: Scene, storage: str = "mcap", imu: bool | str = True
+    ) -> None:
         self._scene, self._imu = scene, imu
         self._marks: Connection | None = None
         self._store = get_typestore(Stores.ROS2_JAZZY)
@@ -276,7 +297,8 @@ class BagWriter:
         self._topics = [("/joint_states", JOINT_STATE)]
         self._topics += [("/" + foot.wrench_topic, WRENCH) for foot in feet]
         if imu:
-            self._templates.append(_imu_template(self._store, scene.config.imu_link or "imu"))
+            frame = scene.config.imu_link or "imu"
+            self._templates.append(_imu_template(self._store, frame, imu == "orientation"))
             self._topics.append(("/imu", IMU))
 
     def __enter__(self) -> BagWriter:
@@ -298,9 +320,17 @@ class BagWriter:
             received: (N,) ns, when they are recorded; by default at their stamps.
         """
         received = block.times if received is None else received
-        fields: list[dict[str, Array]] = [{"position": block.q, "effort": block.effort}]
+        joints, imu = {"position": block.q, "effort": block.effort}, dict[str, Array]()
+        joints["velocity"] = np.zeros_like(block.q)
+        if block.moving is None:
+            imu["orientation"] = _quaternions(block.up)
+        else:
+            imu["orientation"] = Rotation.from_matrix(block.moving.R_imu).as_quat()
+            imu |= _read(rate=block.moving.rate, force=block.moving.force)
+            joints |= _read(velocity=block.moving.velocity)
+        fields = [joints]
         fields += [{"wrench": block.wrenches[:, i]} for i in range(len(self._scene.feet))]
-        fields += [{"orientation": _quaternions(block.up)}] if self._imu else []
+        fields += [imu] if self._imu else []
         columns = [
             template.fill(block.times, values)
             for template, values in zip(self._templates, fields, strict=True)
@@ -319,6 +349,10 @@ class BagWriter:
         self._writer.write(self._marks, time, bytes(payload))
 
 
+def _read(**fields: Array | None) -> dict[str, Array]:
+    return {name: values for name, values in fields.items() if values is not None}
+
+
 def _load_fractions(places: Array, com: Array, up: Array) -> Array:
     """How two feet share the weight: as where the CoM projects between them; more feet: alike."""
     if len(places) != 2:
@@ -335,10 +369,10 @@ def _joint_template(store: Typestore, model: RobotModel) -> Template:
         _header(store, ""),
         list(model.joint_names),
         np.full(n, 1e-301),
-        np.zeros(n),
+        np.full(n, 3e-301),
         np.full(n, 2e-301),
     )
-    return Template(store, message, {"position": 1e-301, "effort": 2e-301})
+    return Template(store, message, {"position": 1e-301, "effort": 2e-301, "velocity": 3e-301})
 
 
 def _wrench_template(store: Typestore, frame: str) -> Template:
@@ -347,12 +381,13 @@ def _wrench_template(store: Typestore, frame: str) -> Template:
     return Template(store, store.types[WRENCH](_header(store, frame), both), {"wrench": 1e-301})
 
 
-def _imu_template(store: Typestore, frame: str) -> Template:
+def _imu_template(store: Typestore, frame: str, only_orientation: bool) -> Template:
     vector, none = store.types["geometry_msgs/msg/Vector3"], np.zeros(9)
     turn = store.types["geometry_msgs/msg/Quaternion"](1e-301, 0.0, 0.0, 0.0)
-    still, gravity = vector(0.0, 0.0, 0.0), vector(0.0, 0.0, GRAVITY)
-    message = store.types[IMU](_header(store, frame), turn, none, still, none, gravity, none)
-    return Template(store, message, {"orientation": 1e-301})
+    still, gravity = vector(2e-301, 0.0, 0.0), vector(3e-301, 0.0, GRAVITY)
+    known = np.array([-1.0 if only_orientation else 0.0, *np.zeros(8)])  # -1 by the message's rule
+    message = store.types[IMU](_header(store, frame), turn, none, still, known, gravity, known)
+    return Template(store, message, {"orientation": 1e-301, "rate": 2e-301, "force": 3e-301})
 
 
 def _header(store: Typestore, frame: str) -> Any:

@@ -28,25 +28,30 @@ def total_com(
     return np.asarray(moment / (foot.mass + sum(masses)))
 
 
-def _system(links: Array) -> tuple[Array, Array]:
-    """The 4x4 system of postures b (both tilted by 10 degrees) and c (the thigh only)."""
-    com = [
-        total_com(MASSES, (SHIN,), FOOT, links, np.array(tilts))
-        for tilts in ((TEN, TEN), (0.0, TEN))
-    ]
+def system_of(links: Array, wrong: float | Array = 0.0) -> tuple[Array, Array]:
+    """The 4x4 system of postures b (both tilted by 10 degrees) and c (the thigh only).
+
+    `wrong`, (2, 2) mm, is added to x and z of the total CoM of postures b and c.
+    """
+    com = wrong + np.array(
+        [
+            total_com(MASSES, (SHIN,), FOOT, links, np.array(tilts))
+            for tilts in ((TEN, TEN), (0.0, TEN))
+        ]
+    )
     return four_by_four(MASSES, FOOT, SHIN, (TEN, TEN), *com)
 
 
 def listing_error() -> float:
     """Off 200 and 250 mm, from heights alone, CoMs on the links' lines."""
-    found = links_from_heights(*_system(np.array([[0.0, 200.0], [0.0, 250.0]])))
+    found = links_from_heights(*system_of(np.array([[0.0, 200.0], [0.0, 250.0]])))
     return float(np.abs(np.array(found) - [200.0, 250.0]).max())
 
 
 def four_by_four_error() -> float:
     """Off (7, 200, -12, 250) mm."""
     links = np.array([[7.0, 200.0], [-12.0, 250.0]])
-    return float(np.abs(np.linalg.solve(*_system(links)) - links.ravel()).max())
+    return float(np.abs(np.linalg.solve(*system_of(links)) - links.ravel()).max())
 
 
 def planar_error() -> float:

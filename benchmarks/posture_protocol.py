@@ -5,7 +5,8 @@ tests, one family of tests left out in turn and predicted by the rest. The last 
 object:
   table7_deg            mean absolute difference of each world to the robot, from Table 6 itself
   world3_sagittal_mean_deg, world5_...   our model against the thesis' simulation, twelve tests
-  worlds_deg            [mean, largest] difference of each recomputed world to its column, likewise
+  worlds_deg            [mean, largest] difference of each recomputed world to its column, likewise;
+                        and mean of the four tests that roll
   torso_mm              [x, z, mean error in deg] of the torso's CoM that fits the columns of world2
                         and world6, and the real robot's angles, best
   standing              what a raised CoM, and joint zeros and compliance, predict of the robot that

@@ -55,6 +55,7 @@ ALL = (
     "posture_protocol",
     "motion_lab",
     "workspace",
+    "paper_claims",
     "any_robot",
     "cold_starts",
     "ctrl_c",
@@ -92,6 +93,10 @@ def run_one(name: str, options: Sequence[str], results: Path) -> bool:
     """Run a benchmark and store its figures; return whether it succeeded."""
     print(f"\n=== {name} {' '.join(options)}", flush=True)
     begin = time.monotonic()
+    sources = {  # as they are loaded, whatever is committed meanwhile
+        "commit": _git("rev-parse", "--short", "HEAD"),
+        "uncommitted_changes": bool(_git("status", "--porcelain", "--", "src", "benchmarks/*.py")),
+    }
     command = [sys.executable, str(FOLDER / f"{name}.py"), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         last = ""
@@ -107,8 +112,7 @@ def run_one(name: str, options: Sequence[str], results: Path) -> bool:
         print(f"{name}: its last line is no JSON object: {last[:200]!r}", file=sys.stderr)
         return False
     record = {
-        "commit": _git("rev-parse", "--short", "HEAD"),
-        "uncommitted_changes": bool(_git("status", "--porcelain", "--", "src", "benchmarks/*.py")),
+        **sources,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "cores": os.cpu_count(),
         "python": platform.python_version(),

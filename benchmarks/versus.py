@@ -19,13 +19,16 @@ cpu_s     of one estimation
 
 Your own method:
 
-  versus.py --write DIR                       the posture scenarios as bags, without the truth
-  versus.py --only "postures, clean" --estimate mine=corrected.urdf
-  versus.py --only "postures, clean" --estimate mine=com.csv         or mine=BAG:/topic
+  versus.py --write DIR                       the scenarios as bags, without the truth
+  versus.py --only "walk, clean" --estimate mine=corrected.urdf
+  versus.py --only "walk, clean" --estimate mine=com.csv         or mine=BAG:/topic
 
-A URDF is judged in the held-out postures. For the others run your method on held_out (two seconds
-in each posture): com.csv has lines time,x,y,z[,std_x,std_y,std_z] in the root link's axes, m, s
-from the first reading; the topic is geometry_msgs/PointStamped. One seed then, that of --write.
+com.csv has lines time,x,y,z[,std_x,std_y,std_z] in the root link's axes, m, s from the first
+reading; the topic is geometry_msgs/PointStamped. In postures a URDF is judged in the held-out ones;
+for the others run your method on held_out (two seconds in each posture). While swaying and walking
+it is the robot's CoM, in the last 2 s; while trotting the trunk's, from 1 s after lift-off on. No
+estimate for more than 0.5 s of that, or in one of the postures, is refused. One seed then, that of
+--write: robot.urdf, robot.yaml, and readings with joints, wrenches (none while trotting), IMU.
 --seeds N (2). The last line is one JSON object {scenario: {method: {error_mm, nees, cpu_s}}}.
 """
 
@@ -38,7 +41,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,7 +50,7 @@ from typing import Any
 import numpy as np
 from baselines.unweighted_least_squares import UrdfRobot, least_squares, predict
 from baselines.whole_body import Motion, mujoco_identification, total_wrench
-from identification_bags import START_NS, BagWriter, Samples
+from identification_bags import START_NS, BagWriter, Moving, Samples
 from identification_honesty import (
     DEG,
     NOISE,
@@ -63,19 +66,19 @@ from identification_honesty import (
 from identification_scenario import PinocchioRobot, com_error, rms_length, scenario_of
 from rich.console import Console
 from rich.table import Table
-from rosbags.highlevel import AnyReader
 from trot_errors import Errors as TrotErrors
 from trot_errors import with_errors
-from trot_lab import TrotRun, run_trot
-from trot_tracks import FLOATING, LEAST_SQUARES, LIFT_OFF, STANDS, URDF, track
-from versus_walks import Score, walk_scores
+from trot_lab import TrotLog, TrotRun, run_trot
+from trot_tracks import FLOATING, LEAST_SQUARES, LIFT_OFF, SETTLED, STANDS, URDF, track
+from versus_estimates import Recorded, Score, judge_all, read_table, write_robot
+from versus_walks import walk_case, walk_scores
 
 from com_identification.regression.postures import Posture
 from com_identification.settings import FitSettings, IdentificationSettings
-from com_model import load_robot
+from com_model import RobotModel, load_robot
 from com_model.geometry.rotations import minimal_rotation
 
-ROBOT, COUNT, MM = "hoap2", 30, 1e3
+ROBOT, TROTTER, COUNT, MM = "hoap2", "scalf2", 30, 1e3
 HOLD, MOVE, RATE = 2.0, 0.5, 100.0  # s, s, Hz, of the bags
 POSTURES = {
     "postures, clean": (Errors(masses=0.05), True),
@@ -94,7 +97,7 @@ NO_FORCES = "not run: the forces of the ground are not measured"
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class Postures:
     """The readings of a posture scenario, and the truth."""
 
     truth: PinocchioRobot
@@ -103,7 +106,7 @@ class Recorded:
     imu: bool
 
 
-def recorded(name: str, seed: int) -> Recorded:
+def recorded(name: str, seed: int) -> Postures:
     """Makes the readings of a posture scenario."""
     errors, imu = POSTURES[name]
     rng = np.random.default_rng([seed, 4])
@@ -111,7 +114,7 @@ def recorded(name: str, seed: int) -> Recorded:
     postures, others = entries(ROBOT)
     # the first one is the robot as it stands, by which a constant offset is found
     chosen = sorted(_mixed(postures, COUNT, rng), key=lambda item: -len(item[1]))
-    return Recorded(truth, Sensors(truth, ROBOT, errors, rng).read(chosen, imu), others, imu)
+    return Postures(truth, Sensors(truth, ROBOT, errors, rng).read(chosen, imu), others, imu)
 
 
 class Regressor(UrdfRobot):
@@ -182,14 +185,43 @@ def posture_scores(name: str, seed: int, estimates: Sequence[str] = ()) -> dict[
     return result
 
 
-def trot_scores(name: str, seed: int, seconds: float = 4.0) -> dict[str, Score]:
-    """All methods on the same trot."""
+def trot_log(name: str, seed: int, seconds: float = 4.0) -> TrotLog:
+    """A trot as the sensors read it, with the truth."""
     friction, bias = TROTS[name]
     rng = np.random.default_rng([seed, 5])
-    run = TrotRun("scalf2", offset=(-0.03, 0.10, 0.0), seconds=LIFT_OFF + seconds, gait=STANDS,
+    run = TrotRun(TROTTER, offset=(-0.03, 0.10, 0.0), seconds=LIFT_OFF + seconds, gait=STANDS,
                   seed=500 + seed, friction=friction)  # fmt: skip
     log = run_trot(run)
-    log = with_errors(log, TrotErrors(bias=bias * rng.normal(size=log.effort.shape[1])))
+    return with_errors(log, TrotErrors(bias=bias * rng.normal(size=log.effort.shape[1])))
+
+
+def trot_recorded(log: TrotLog) -> Recorded:
+    """A trot as anybody's estimate is judged, and written to a bag."""
+    count = len(log.time)
+    moving = Moving(log.R_world_imu, log.velocity, log.angular_velocity, log.specific_force)
+    readings = Samples(
+        START_NS + np.round(1e9 * log.time).astype(np.int64),
+        log.position,
+        log.effort,
+        np.empty((count, 0, 6)),
+        log.R_world_imu[:, 2],
+        moving,
+    )
+    R = np.tile(np.eye(3), (count, 1, 1))
+    first = int(np.searchsorted(log.time, LIFT_OFF + SETTLED - 1e-9))
+    return Recorded(TROTTER, log.model, log.config, readings, log.trunk_com, R, first,
+                    lambda path: np.tile(trunk_com(path), (count, 1)))  # fmt: skip
+
+
+def trunk_com(path: Path) -> Array:
+    """The trunk's CoM (3,) m by a URDF, root axes."""
+    bodies = RobotModel.from_file(path).bodies
+    return np.asarray(bodies.first_moment[0] / bodies.mass[0])
+
+
+def trot_scores(name: str, seed: int, estimates: Sequence[str] = ()) -> dict[str, Score]:
+    """All methods on the same trot."""
+    log = trot_log(name, seed)
     result = {"MuJoCo sysid": Score(None, why=NO_FORCES)}
     for label, method in (
         ("URDF as is", URDF),
@@ -199,7 +231,7 @@ def trot_scores(name: str, seed: int, seconds: float = 4.0) -> dict[str, Score]:
         start = time.process_time()
         found = track(log, method)
         cpu = time.process_time() - start
-        after, nees = found.time >= 1.0, None
+        after, nees = found.time >= SETTLED, None
         if method == FLOATING:
             error, covariance = found.error[-1, :2], found.covariance[-1, :2, :2]
             nees = float(error @ np.linalg.solve(covariance, error)) / 2.0
@@ -207,24 +239,23 @@ def trot_scores(name: str, seed: int, seconds: float = 4.0) -> dict[str, Score]:
         if method == LEAST_SQUARES:  # what it says before the first step, kept
             standing = found.distance()[found.time < 0.0]
             result["constant offset"] = Score(MM * float(standing[-1]), None, cpu)
-    return result
+    return result | judge_all(estimates, lambda: trot_recorded(log))
 
 
 # --- anybody's estimate -------------------------------------------------------------------------
-def judge_file(path: str, log: Recorded) -> Score:
+def judge_file(path: str, log: Postures) -> Score:
     """Judges a corrected URDF, a table of CoMs, or a topic of a bag."""
     if path.endswith(".urdf"):
         scenario = scenario_of(ROBOT)
         robot = PinocchioRobot(Path(path).read_text(), scenario.model, scenario.feet)
         errors = [com_error(log.truth, q, robot.com(q)) for q in log.others]
         return Score(MM * rms_length(errors))
-    rows = np.loadtxt(path, delimiter=",", ndmin=2) if path.endswith(".csv") else read_bag(path)
-    if rows.shape[1] not in (4, 7):
-        raise SystemExit(f"{path}: expected 4 or 7 columns, got {rows.shape[1]}")
+    rows = read_table(path)
     place = (rows[:, 0] // (HOLD + MOVE)).astype(int)
     still = (rows[:, 0] % (HOLD + MOVE) < HOLD) & (place >= 0) & (place < len(log.others))
-    if not still.any():
-        raise SystemExit(f"{path}: no estimate within the {len(log.others)} held-out postures")
+    missing = len(log.others) - len(np.unique(place[still]))
+    if missing:
+        raise SystemExit(f"{path}: no estimate in {missing} of {len(log.others)} held-out postures")
     errors, squares = [], []
     for k, row in zip(place[still], rows[still], strict=True):
         q = log.others[k]
@@ -236,36 +267,29 @@ def judge_file(path: str, log: Recorded) -> Score:
     return Score(MM * rms_length(errors), float(np.mean(squares)) if squares else None)
 
 
-def read_bag(text: str) -> Array:
-    """Time, x, y, z of the PointStamped messages of BAG:/topic."""
-    path, _, topic = text.partition(":")
-    rows = []
-    with AnyReader([Path(path)]) as reader:
-        chosen = [c for c in reader.connections if c.topic == topic]
-        if not chosen:
-            topics = ", ".join(sorted({c.topic for c in reader.connections}))
-            raise SystemExit(f"{path}: no topic {topic!r}; there are {topics}")
-        for connection, _, raw in reader.messages(connections=chosen):
-            message: Any = reader.deserialize(raw, connection.msgtype)
-            stamp, p = message.header.stamp, message.point
-            ns = stamp.sec * 10**9 + stamp.nanosec - START_NS
-            rows.append((ns / 1e9, p.x, p.y, p.z))
-    return np.array(rows)
-
-
 def write_bags(folder: Path, names: Sequence[str]) -> None:
-    """Writes the posture scenarios as bags: the readings, and the held-out postures."""
+    """Writes scenarios as bags: the readings, and of postures the held-out ones."""
+    for name in names:
+        place = folder / name.replace(", ", "_").replace(" ", "_")
+        if name in WALKS:
+            walk_case(WALKS[name], 0).recorded().write(place)
+        elif name in TROTS:
+            trot_recorded(trot_log(name, 0)).write(place)
+        else:
+            write_postures(place, recorded(name, 0))
+        print(f"wrote {place}")
+
+
+def write_postures(place: Path, log: Postures) -> None:
+    """Writes a posture scenario, without the truth."""
     model, config = load_robot(ROBOT)
     scene: Any = SimpleNamespace(model=model, config=config, feet=tuple(config.feet))
-    for name in names:
-        log, place = recorded(name, 0), folder / name.replace(", ", "_").replace(" ", "_")
-        place.mkdir(parents=True)
-        (place / "robot.urdf").write_text(model.xml)
-        blank = [unread(q, np.zeros_like(log.readings[0].wrenches)) for q in log.others]
-        for bag, postures in (("readings", log.readings), ("held_out", blank)):
-            with BagWriter(place / bag, scene, imu=log.imu) as writer:
-                writer.write(_samples(postures, np.random.default_rng(0)))
-        print(f"wrote {place}")
+    place.mkdir(parents=True)
+    write_robot(place, ROBOT, model)
+    blank = [unread(q, np.zeros_like(log.readings[0].wrenches)) for q in log.others]
+    for bag, postures in (("readings", log.readings), ("held_out", blank)):
+        with BagWriter(place / bag, scene, imu=log.imu) as writer:
+            writer.write(_samples(postures, np.random.default_rng(0)))
 
 
 def unread(q: Array, wrenches: Array) -> Any:
@@ -319,28 +343,30 @@ def main() -> None:
     add("--seeds", type=int, default=2, help="how many runs of each scenario")
     add("--only", default="", help="part of the names of scenarios")
     add("--estimate", action="append", default=[], metavar="NAME=FILE", help="see above")
-    add("--write", type=Path, metavar="DIR", help="write the posture scenarios as bags, and end")
+    add("--write", type=Path, metavar="DIR", help="write the scenarios as bags, and end")
     options = parser.parse_args()
     postures = [name for name in POSTURES if options.only in name]
     walks = [name for name in WALKS if options.only in name]
     trots = [name for name in TROTS if options.only in name]
+    chosen = [*postures, *walks, *trots]
     if options.write:
-        write_bags(options.write, postures)
+        write_bags(options.write, chosen)
         return
     for estimate in options.estimate:
         if not Path(estimate.partition("=")[2].partition(":")[0]).exists():
             parser.error(f"--estimate: expected NAME=FILE of a file that exists, got {estimate!r}")
-    if options.estimate and len(postures) != 1:
-        parser.error("--estimate is for one posture scenario: choose it by --only")
+    if options.estimate and len(chosen) != 1:
+        parser.error(f"--estimate is for one scenario: choose it by --only, got {chosen}")
     seeds = range(1 if options.estimate else options.seeds)
     results: dict[str, Any] = {}
     with ProcessPoolExecutor(2) as pool:
-        jobs = {
-            name: [pool.submit(posture_scores, name, s, options.estimate) for s in seeds]
-            for name in postures
-        }
-        jobs |= {name: [pool.submit(walk_scores, WALKS[name], s) for s in seeds] for name in walks}
-        jobs |= {name: [pool.submit(trot_scores, name, s) for s in seeds] for name in trots}
+        given, jobs = options.estimate, dict[str, list[Future[dict[str, Score]]]]()
+        for name in postures:
+            jobs[name] = [pool.submit(posture_scores, name, s, given) for s in seeds]
+        for name in walks:
+            jobs[name] = [pool.submit(walk_scores, WALKS[name], s, given) for s in seeds]
+        for name in trots:
+            jobs[name] = [pool.submit(trot_scores, name, s, given) for s in seeds]
         for name, futures in jobs.items():
             results[name] = summarize([future.result() for future in futures])
     table = Table(title="horizontal error of the CoM, mm (squared error over variance)")

@@ -8,33 +8,29 @@ the leg odometry of com_estimation.humanoid has it, for all methods.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from baselines.humanoid_com import Track, rest_check
 from baselines.whole_body import moving, mujoco_identification, regressor_identification
 from diagnosis import Batch, arrange
 from diagnosis_lab import PERIOD, Log, believed, load, simulate, spoil
+from identification_bags import START_NS, Moving, Samples
 from identification_scenario import PinocchioRobot
 from numpy.typing import NDArray
+from versus_estimates import Recorded, Score, judge_all
 
 from com_estimation.humanoid.estimator import HumanoidEstimator
+from com_model import RobotConfig, RobotModel
+from com_model.dynamics.kinematics import link_pose_batch
 
 Array = NDArray[np.float64]
 
 ROBOT, SEED = "talos", 7000
 LAST, EVERY = 2.0, 8  # s over which errors are averaged; samples
-
-
-@dataclass(frozen=True)
-class Score:
-    """How one method did in one run."""
-
-    error_mm: float | None
-    nees: float | None = None
-    cpu_s: float | None = None
-    why: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +59,44 @@ def simulated(motion: str, seed: int, culprit: str, contact: str) -> Log:
     return simulate(ROBOT, motion, seed, loads, feedback=motion == "walk", contact=contact)
 
 
-def walk_scores(scenario: tuple[str, tuple[str, ...], str], number: int) -> dict[str, Score]:
-    """All methods on the same log of a motion, with culprits of diagnosis.py, on a ground."""
+@dataclass(frozen=True, eq=False)
+class WalkCase:
+    """A motion: its log with the truth, the log as sensors read it, and the URDF's robot."""
+
+    log: Log
+    read: Log
+    model: RobotModel
+    config: RobotConfig
+
+    def recorded(self) -> Recorded:
+        """As anybody's estimate is judged, and written to a bag."""
+        read, config = self.read, self.config
+        R_imu = link_pose_batch(self.model, read.q, config.imu_link or self.model.root_link)[0]
+        times = START_NS + np.round(1e9 * read.time).astype(np.int64)
+        speed = np.gradient(read.q, PERIOD, axis=0)
+        moving = Moving(read.R @ R_imu, speed)
+        readings = Samples(times, read.q, read.effort, read.wrenches, moving.R_imu[:, 2], moving)
+        urdf = PinocchioRobot(self.model.xml, self.model, config.feet)
+        return Recorded(
+            ROBOT,
+            self.model,
+            config,
+            readings,
+            self.log.com,
+            self.log.R,
+            len(read.q) - round(LAST / PERIOD),
+            lambda path: corrected_coms(urdf, path, read.q),
+        )
+
+
+def corrected_coms(urdf: PinocchioRobot, path: Path, q: Array) -> Array:
+    """CoM (N, 3) m of the robot of a URDF, root axes."""
+    robot = PinocchioRobot(path.read_text(), urdf.model, urdf.feet)
+    return np.array([robot.com(row) for row in q])
+
+
+def walk_case(scenario: tuple[str, tuple[str, ...], str], number: int) -> WalkCase:
+    """A motion, with culprits of diagnosis.py, on a ground."""
     motion, culprits, contact = scenario
     seed = SEED + number
     batch = Batch(ROBOT, motion, seed)
@@ -73,8 +105,16 @@ def walk_scores(scenario: tuple[str, tuple[str, ...], str], number: int) -> dict
         raise RuntimeError(f"{scenario}: the robot fell at {log.fell_at:.1f} s; take another SEED")
     errors = [arrange(batch, culprit)[1] for culprit in culprits]
     wrong = replace(errors[0], tilt=errors[-1].tilt)
-    read, model = spoil(ROBOT, log, wrong, seed), believed(ROBOT, wrong, seed)
-    config = load(ROBOT)[1]
+    model = believed(ROBOT, wrong, seed)
+    return WalkCase(log, spoil(ROBOT, log, wrong, seed), model, load(ROBOT)[1])
+
+
+def walk_scores(
+    scenario: tuple[str, tuple[str, ...], str], number: int, estimates: Sequence[str] = ()
+) -> dict[str, Score]:
+    """All methods on the same log of a motion."""
+    case = walk_case(scenario, number)
+    log, read, model, config = case.log, case.read, case.model, case.config
     watched = watch(HumanoidEstimator(model, config), read)
     last = slice(-round(LAST / PERIOD), None)
 
@@ -111,7 +151,7 @@ def walk_scores(scenario: tuple[str, tuple[str, ...], str], number: int) -> dict
     P = np.einsum("nij,njk,nlk->nil", R, watched.covariance[last], R)[:, :2, :2]
     nees = float(np.einsum("ni,nij,nj->n", e, np.linalg.inv(P), e).mean()) / 2.0
     found["ours"] = score(watched.com[last], watched.seconds, nees)
-    return found
+    return found | judge_all(estimates, case.recorded)
 
 
 def watch(estimator: HumanoidEstimator, read: Log) -> Watched:

@@ -100,7 +100,7 @@ def _shown(value: Any, factor: float) -> str:
         return ", ".join(_shown(item, factor) for item in value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return f"{factor * value:.3g}" if isinstance(value, float) else str(value * factor)
+    return f"{factor * value + 0.0:.3g}" if isinstance(value, float) else str(value * factor)
 
 
 def _judge(verdicts: Mapping[str, Any], values: Sequence[Any], factor: float) -> str:

@@ -8,6 +8,7 @@ robot: those of all shipped configurations are allowed, and of further ones that
 
     tools/in_env python tools/security_policy.py                  write the file
     tools/in_env python tools/security_policy.py --check          compare it with the running nodes
+    tools/in_env python tools/security_policy.py --check --only trot    of the launch files named so
     tools/in_env python tools/security_policy.py --config my_robot.yaml --output my.policy.xml
 
 Names are relative to --namespace (/), which must be that of the launch files. docs/security.md.
@@ -173,11 +174,11 @@ def watch(words: list[str], domain: int) -> dict[str, Uses]:
     return found
 
 
-def observe(configs: list[Path], namespace: str, domain: int) -> dict[str, Uses]:
-    """What the nodes of all launch files use, by name of the node."""
-    topics, found = wrench_topics(configs), foreign(namespace)
+def observe(configs: list[Path], namespace: str, domain: int, only: str = "") -> dict[str, Uses]:
+    """What the nodes of the launch files use, by name of the node."""
+    topics, found = wrench_topics(configs), {} if only else foreign(namespace)
     with TemporaryDirectory() as folder:
-        for i, line in enumerate(LAUNCHES):
+        for i, line in enumerate(line for line in LAUNCHES if line.startswith(only)):
             words = [word.replace("FOLDER", folder) for word in line.split()]
             words += [f"namespace:={namespace}"] if namespace != "/" else []
             for name, uses in watch(words, domain + i).items():
@@ -205,13 +206,16 @@ def write(found: Mapping[str, Uses], namespace: str, path: Path) -> None:
     path.write_text(ElementTree.tostring(policy, encoding="unicode", xml_declaration=True) + "\n")
 
 
-def differences(found: Mapping[str, Uses], policy: Mapping[str, Uses]) -> list[str]:
-    """What nodes use and may not, and may and do not use, as lines."""
+def differences(
+    found: Mapping[str, Uses], policy: Mapping[str, Uses], whole: bool = True
+) -> list[str]:
+    """What nodes use and may not and, if all was observed, may and do not use, as lines."""
     lines = []
     for node in sorted(found.keys() | policy.keys()):
         used, may = found.get(node, set()), policy.get(node, set())
+        spare = sorted(may - used) if whole else []
         lines += [f"{node} may not {rule} {name}, but does" for rule, name in sorted(used - may)]
-        lines += [f"{node} may {rule} {name}, but does not" for rule, name in sorted(may - used)]
+        lines += [f"{node} may {rule} {name}, but does not" for rule, name in spare]
     return lines
 
 
@@ -225,11 +229,14 @@ def main() -> int:
     parser.add_argument("--namespace", default="/", help="absolute; / unless launch files get one")
     parser.add_argument("--output", type=Path, default=POLICY)
     parser.add_argument("--domain", type=int, default=int(os.environ.get("ROS_DOMAIN_ID", "90")))
+    parser.add_argument("--only", default="", help="launch files of names that begin so (--check)")
     options = parser.parse_args()
+    if options.only and not (options.check and any(w.startswith(options.only) for w in LAUNCHES)):
+        parser.error(f"--only {options.only}: with --check, and the beginning of a launch file")
     shipped = sorted((ROOT / "src/robot_descriptions/config").glob("*.yaml"))
-    found = observe(shipped + options.config, options.namespace, options.domain)
+    found = observe(shipped + options.config, options.namespace, options.domain, options.only)
     if options.check:
-        lines = differences(found, allowed(options.output))
+        lines = differences(found, allowed(options.output), whole=not options.only)
         print("\n".join(lines) or "the policy is what the nodes use")
         return 1 if lines else 0
     write(found, options.namespace, options.output)

@@ -1,5 +1,7 @@
 """com_identification adds its results to the record of the robot, and compares with it."""
 
+from pathlib import Path
+
 import pytest
 from identification_bench import POSTURE, Scenario
 
@@ -35,3 +37,19 @@ def test_results_come_into_the_record_which_the_robot_is_compared_with(
         if text():
             break
     assert text().startswith(f"unlike its record of {record.taken}")
+
+
+def test_a_damaged_record_does_not_stop_the_node_and_the_result_waits(
+    world, make_standing_robot, tmp_path
+):
+    path, damaged = tmp_path / "robots.db", b"no database at all" * 100
+    path.write_bytes(damaged)
+    scenario = Scenario(world, make_standing_robot("biped3"), tmp_path, health_record=str(path))
+    scenario.fill(8)
+    assert scenario.call(srv.IdentifyLinks, "identify_links").success
+    waiting = Path(f"{path}.pending")
+    world.spin_until(lambda: list(waiting.glob("*.json")), "the identification, beside the record")
+    assert path.read_bytes() == damaged
+    path.unlink()
+    (record,) = HealthDatabase(path, create=True).records()
+    assert record.source == "node"

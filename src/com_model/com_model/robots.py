@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import reduce
+from functools import cache, reduce
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -162,11 +162,15 @@ def find_robot_config(name: str) -> Path | None:
 def _collection_folders() -> Iterable[Path]:
     """Return the folders of the collection: of an installed ROS package or a Python package."""
     folders = [share / "robots" for share in package_shares(COLLECTION)]
+    return [folder for folder in (*folders, *_python_collection()) if folder.is_dir()]
+
+
+@cache
+def _python_collection() -> tuple[Path, ...]:
+    """Return the folders of the Python package, whose list of files is long."""
     try:
         files = metadata.files(COLLECTION) or []
     except metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if file.parts[-3:] == ("share", COLLECTION, "package.xml"):
-            folders.append(Path(str(file.locate())).parent / "robots")
-    return [folder for folder in folders if folder.is_dir()]
+        return ()
+    manifests = [f for f in files if f.parts[-3:] == ("share", COLLECTION, "package.xml")]
+    return tuple(Path(str(file.locate())).parent / "robots" for file in manifests)

@@ -229,6 +229,18 @@ class TestDatabase:
         keys = {row[0] for row in sqlite3.connect(path).execute("SELECT id FROM records")}
         assert keys == {first.key, second.key, third.key}
 
+    def test_identifications_and_their_bags_are_written_together_or_not_at_all(self, path, robots):
+        records = [robots.record(robots.truth(), day) for day in (0, 1)]
+        database = HealthDatabase(path, create=True)
+        bags = [(f"bag{i}", "stamp", record.data_hash, "") for i, record in enumerate(records)]
+        with pytest.raises(ValueError, match="zip"):  # a row that is too short, after all others
+            database.append_all(records, [*bags, ("bag2",)])
+        assert (database.records(), database.bags()) == ([], [])
+        assert database.append_all(records, bags) == 2
+        assert database.append_all(records, bags) == 0
+        assert [r.key for r in database.records()] == [r.key for r in records]
+        assert sorted(database.bags()) == bags
+
     def test_a_damaged_file_that_waits_is_named_and_the_new_record_is_written(self, path, robots):
         first, second = (robots.record(robots.truth(), day) for day in (0, 1))
         database = HealthDatabase(path, create=True)

@@ -7,7 +7,7 @@ next time. Each identification is there once, whoever appends it.
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +28,8 @@ _TABLES = (
 _WAIT = 10.0  # s for another writer
 
 Row = Sequence[Any]
+BagRow = tuple[str, str, str, str]
+"""Path, stamp, hash and reason of the failure, "" where there is none, of a bag that was read."""
 
 
 class HealthDatabase:
@@ -61,25 +63,31 @@ class HealthDatabase:
             self._read("SELECT COUNT(*) FROM records")
 
     def append(self, record: Record) -> bool:
-        """Adds an identification; returns whether it is new.
+        """Adds an identification; returns whether it is new. Errors as append_all."""
+        return self.append_all([record]) == 1
 
-        A HealthError says that it cannot be written now, and in which file it waits; or that it is
-        written, and which one that waited is damaged.
+    def append_all(self, records: Sequence[Record], bags: Iterable[BagRow] = ()) -> int:
+        """Adds identifications, and bags that were read, at once; returns how many are new.
+
+        A HealthError says that nothing can be written now, and in which files the identifications
+        wait; or that all is written, and which one that waited is damaged.
         """
         try:
-            new = self._insert(record)
+            new = self._insert(records, bags)
         except HealthError as error:
-            path = self._pending / f"{record.key}.json"
+            paths = [self._pending / f"{record.key}.json" for record in records]
             try:
                 self._pending.mkdir(parents=True, exist_ok=True)
-                write_file(path, record.to_json())
+                for path, record in zip(paths, records, strict=True):
+                    write_file(path, record.to_json())
             except OSError as second:
-                raise HealthError(f"{error} Nor can {path} be written: {second}") from error
+                raise HealthError(f"{error} Nor can it be kept: {second}") from error
+            where = ", ".join(map(str, paths))
             raise HealthError(
-                f"{error} The identification is in {path}, and is added with the next one"
+                f"{error} The identification is in {where}, and is added with the next one"
             ) from error
         for path, waiting in self._waiting().items():
-            self._insert(waiting)
+            self._insert([waiting])
             path.unlink(missing_ok=True)
         return new
 
@@ -100,26 +108,25 @@ class HealthDatabase:
         steps = history(self.records(record.robot, record.serial))
         return [line for step in steps if step.new.key == record.key for line in step.lines()]
 
-    def bags(self) -> list[tuple[str, str, str, str]]:
-        """Path, stamp, hash and reason of the failure of all bags that were read."""
+    def bags(self) -> list[BagRow]:
+        """All bags that were read."""
         rows = self._read("SELECT path, stamp, hash, reason FROM bags")
         return [(row[0], row[1], row[2], row[3]) for row in rows]
 
-    def note_bag(self, path: str, stamp: str, data_hash: str, reason: str) -> None:
-        """Notes that a bag was read, and why it could not be identified."""
-        values = {"path": path, "stamp": stamp, "hash": data_hash, "reason": reason}
+    def _insert(self, records: Iterable[Record], bags: Iterable[BagRow] = ()) -> int:
+        new = 0
         with self._opened(write=True) as run:
-            run("DELETE FROM bags WHERE path = :path", values)
-            run("INSERT INTO bags VALUES (:path, :stamp, :hash, :reason)", values)
-
-    def _insert(self, record: Record) -> bool:
-        values = {"id": record.key, "robot": record.robot, "serial": record.serial}
-        values |= {"taken": record.taken, "body": record.to_json()}
-        with self._opened(write=True) as run:
-            if run("SELECT 1 FROM records WHERE id = :id", values):
-                return False
-            run("INSERT INTO records VALUES (:id, :robot, :serial, :taken, :body)", values)
-        return True
+            for record in records:
+                values = {"id": record.key, "robot": record.robot, "serial": record.serial}
+                values |= {"taken": record.taken, "body": record.to_json()}
+                if not run("SELECT 1 FROM records WHERE id = :id", values):
+                    run("INSERT INTO records VALUES (:id, :robot, :serial, :taken, :body)", values)
+                    new += 1
+            for row in bags:
+                values = dict(zip(("path", "stamp", "hash", "reason"), row, strict=True))
+                run("DELETE FROM bags WHERE path = :path", values)
+                run("INSERT INTO bags VALUES (:path, :stamp, :hash, :reason)", values)
+        return new
 
     def _waiting(self) -> dict[Path, Record]:
         found = {}

@@ -1,7 +1,9 @@
 """Identifies many bags into a record, on Dask's workers: each once, whatever stops in between.
 
-Workers read and identify; only this process writes to the record, one row a bag with its hash, so
-that a run which was stopped goes on where it was. Failures are noted with their reason.
+Workers read, hash and identify, the largest bags first, so that none is left for the end; only this
+process writes to the record, one row a bag with its hash, so that a run which was stopped goes on
+where it was. What is done at the same time is written at once. Failures are noted with their
+reason.
 """
 
 import hashlib
@@ -21,6 +23,7 @@ from com_identification.health.records import Record, hash_files
 from com_model.exceptions import ComModelError
 
 _OUTSTANDING = 4  # tasks a worker, that the scheduler knows at a time
+_MARK = 8  # bytes
 _ENDINGS = (".mcap", ".db3")
 
 
@@ -31,6 +34,7 @@ class BagFile:
     place: str  # that was asked for, path or URL
     path: str  # of the bag in its file system
     stamp: str  # changes when its files do
+    size: int = 0  # bytes
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ def find_bags(places: Iterable[str]) -> list[BagFile]:
                 own = [(n, files[n]) for n in sorted(files) if n == bag or n.startswith(f"{bag}/")]
                 text = [f"{n} {i.get('size')} {i.get('mtime', i.get('ETag'))}" for n, i in own]
                 stamp = hashlib.sha256("\n".join(text).encode()).hexdigest()[:32]
-                bags[bag] = BagFile(place, bag, stamp)
+                size = sum(info.get("size") or 0 for _, info in own)
+                bags[bag] = BagFile(place, bag, stamp, size)
     return list(bags.values())
 
 
@@ -81,35 +86,47 @@ def ingest(
     """
     noted = [row for row in database.bags() if not (retry and row[3])]
     known, stamps = {row[2]: row[3] for row in noted}, {row[:2] for row in noted}
-    left = iter([bag for bag in bags if (bag.path, bag.stamp) not in stamps])
+    marks = bytearray(b"".join(map(_mark, known)))
+    new = [bag for bag in bags if (bag.path, bag.stamp) not in stamps]
+    left = iter(sorted(new, key=lambda bag: -bag.size))
     count = _OUTSTANDING * max(1, len(client.scheduler_info()["workers"]))
     done = library("distributed").as_completed()
 
     def submit(bag: BagFile | None) -> None:
         if bag is not None:
-            future = client.submit(identify_one, bag, list(words), frozenset(known), pure=False)
+            future = client.submit(identify_one, bag, list(words), bytes(marks), pure=False)
             future.bag = bag
             done.add(future)
 
     for _ in range(count):
         submit(next(left, None))
-    for future in done:
-        error = future.exception() if future.status == "error" else None
-        bag = future.bag
-        result = Done(bag, f"? {bag.stamp}", "", repr(error)) if error else future.result()
-        future.release()
-        if result.data_hash in known:  # also: read at the same time under another name
-            result = replace(result, record="", reason=known[result.data_hash])
-        elif result.record:
-            database.append(Record.from_json(result.record))
-        database.note_bag(bag.path, bag.stamp, result.data_hash, result.reason)
-        known[result.data_hash] = result.reason
-        yield result
-        submit(next(left, None))
+    for futures in done.batches():
+        results, records = [], []
+        for future in futures:
+            submit(next(left, None))  # before the record is written, for which no worker waits
+            error = future.exception() if future.status == "error" else None
+            bag = future.bag
+            result = Done(bag, f"? {bag.stamp}", "", repr(error)) if error else future.result()
+            future.release()
+            if result.data_hash in known:  # also: read at the same time under another name
+                result = replace(result, record="", reason=known[result.data_hash])
+            elif result.record:
+                records.append(Record.from_json(result.record))
+            known[result.data_hash] = result.reason
+            marks += _mark(result.data_hash)
+            results.append(result)
+        rows = [(r.bag.path, r.bag.stamp, r.data_hash, r.reason) for r in results]
+        database.append_all(records, rows)
+        yield from results
 
 
-def identify_one(bag: BagFile, words: Sequence[str], known: frozenset[str]) -> Done:
-    """Reads and identifies one bag; runs on a worker."""
+def _mark(data_hash: str) -> bytes:
+    """What stands for a hash in a task, which has to stay small when many bags are known."""
+    return hashlib.sha256(data_hash.encode()).digest()[:_MARK]
+
+
+def identify_one(bag: BagFile, words: Sequence[str], known: bytes) -> Done:
+    """Reads and identifies one bag; runs on a worker. known are the marks of hashes."""
     digest = f"? {bag.stamp}"
     with tempfile.TemporaryDirectory(prefix="com_health.") as folder:
         try:
@@ -119,7 +136,8 @@ def identify_one(bag: BagFile, words: Sequence[str], known: frozenset[str]) -> D
                 local = str(Path(folder) / Path(bag.path).name)
                 system.get(bag.path, local, recursive=not bag.path.endswith(_ENDINGS))
             digest = hash_files(local)
-            if digest in known:
+            mark = _mark(digest)
+            if any(known[i : i + _MARK] == mark for i in range(0, len(known), _MARK)):
                 return Done(bag, digest, "", "")
             named = [word.replace("{folder}", Path(bag.path).parent.name) for word in words]
             arguments = parser().parse_args([local, *named])
