@@ -54,7 +54,7 @@ def draw_robot(
     label = "CoM of a link" + "; vermillion: to look at" * bool(wrong.any())
     x, y = coms[heavy][:, axis].T
     axes.scatter(x, y, sizes, colors, alpha=0.6, lw=0.0, zorder=3, label=label)
-    com, style = (model.link_masses @ coms / model.mass)[axis], {"mfc": "white", "mec": INK}
-    axes.plot(*com, "*", ms=13, ls="", label="CoM of the robot", zorder=5, **style)
+    com = (model.link_masses @ coms / model.mass)[axis]
+    axes.plot(*com, "*", ms=13, mfc="white", mec=INK, ls="", label="CoM of the robot", zorder=5)
     style_axes(axes)
     axes.set(aspect="equal", xlabel=f"{'xyz'[axis[0]]} (m)", ylabel=f"{'xyz'[axis[1]]} (m)")
