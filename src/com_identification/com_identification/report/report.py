@@ -25,6 +25,7 @@ from com_identification.report.comparison import (
 from com_model import Foot, RobotModel
 from com_model.html import UNKNOWN, Raw, bar, bullets, element, number, report, svg, table
 from com_model.plotting import BLUE, INK, RED, RULE, new_figure, style_axes
+from com_model.robot_figure import robot_figure
 
 BEFORE, AFTER = RED, BLUE
 NS_PER_S = 1_000_000_000
@@ -103,6 +104,7 @@ def report_page(contents: Contents) -> str:
         _postures(contents),
         _wrenches(contents),
         _recording(contents),
+        svg(robot_figure(contents.model, contents.model.neutral, "The URDF, all joints at 0")),
         then=["Use corrected.urdf if postures left out of the fit are as good as the rest."],
     )
 

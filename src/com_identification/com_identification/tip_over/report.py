@@ -164,10 +164,7 @@ def report_page(comparison: Comparison) -> str:
     found = comparison.found
     values = zip(found.candidate.labels, found.x.tolist(), found.std.tolist(), strict=True)
     parameters = [(label, number(value, 5), number(std, 5)) for label, value, std in values]
-    then = (
-        "Judge by the tests that the fit has not seen. A raised CoM and joints that give way look "
-        "alike here: also read the inclination of the standing robot, or record its feet."
-    )
+    then = "Judge by the tests left out. Joints that give way look like a raised CoM: read an IMU."
     return report(
         f"{comparison.robot}: tip angles",
         f"{_verdict(comparison)}.",

@@ -65,6 +65,7 @@ def test_the_page_is_whole_and_has_everything(contents):
     assert page.paragraphs[0].startswith("In such postures the CoM is known to ")
     text = page.text
     for words in (
+        "CoM of the robot",
         "Total CoM before and after",
         "Centres of mass of the links",
         "BODY_JOINT1",
