@@ -2,12 +2,16 @@
 
 On a level floor, on one that tilts by 5 deg/s to 10 deg forwards, to the left and askew, with
 squat, sway and reach, and without any control for comparison. Errors are horizontal distances of
-MuJoCo's true CoM from where it was to be. The last line is one JSON object.
+MuJoCo's true CoM from where it was to be. The last line is one JSON object; --output DIR writes a
+page with the plots, balance.html.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from balance_lab import SETTLE, Array, Desire, Run, load, run
@@ -16,6 +20,10 @@ from com_control.balance.demonstrations import Demonstration, reach, squat, sway
 from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceSession
 from com_control.balance.soles import Soles, balance_frame
+from com_model import html
+from com_model.files import write_file
+from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
+from com_model.robot_figure import robot_figure
 from com_simulation.physics.sensors import PRESETS
 from com_simulation.physics.tilting_floor import STAYS, Tilt
 
@@ -77,16 +85,50 @@ def report(name: str, done: Run, since: float = 0.0) -> float:
     return float(error.max())
 
 
+def balance_page(kept: Run, loose: Run, figures: Mapping[str, object]) -> str:
+    """The page: a floor that tilts forwards, joints only held (before) and balanced (after)."""
+    figure = new_figure((9.6, 6.4), f"A floor that tilts by {RATE:g} deg/s to {ANGLE:g} deg")
+    error, trunk, slope = figure.subplots(3, 1, sharex=True)
+    for done, color, label in ((loose, RED, "joints only held"), (kept, BLUE, "balanced")):
+        error.semilogy(done.time, np.maximum(MM * done.error(), 1e-3), color=color, label=label)
+        trunk.plot(done.time, np.degrees(done.tilt), color=color)
+    slope.plot(kept.time, np.degrees(kept.slope), color=INK)
+    error.legend(frameon=False)
+    for axes, label in (
+        (error, "CoM error (mm)"),
+        (trunk, "tilt of the trunk (deg)"),
+        (slope, "slope of the soles (deg)"),
+    ):
+        style_axes(axes)
+        axes.set_ylabel(label)
+    slope.set_xlabel("time (s)")
+    verdict = (
+        f"On a floor that tilts, the CoM stays within {MM * kept.error().max():.2f} mm of where "
+        f"it was; with joints only held it moves by {MM * loose.error().max():.1f} mm"
+    )
+    verdict += f", and counts as fallen after {loose.time[-1]:.1f} s." if loose.fell else "."
+    model, config = load()
+    robot = robot_figure(model, config.nominal_posture(model), "The robot")
+    rows = [(name.replace("_", " "), value) for name, value in figures.items()]
+    then = "ros2 launch com_bringup balance.launch.xml viewer:=true shows it; docs/balance.md."
+    parts = html.svg(figure), html.table(("figure", "value"), rows), html.svg(robot)
+    fell = bool(kept.fell or figures.get("fell"))
+    return html.report("Balance of hoap2", verdict, *parts, then=[then], failed=fell)
+
+
 def main() -> None:
     """Runs the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, help="folder for balance.html")
+    output = parser.parse_args().output
     level = run(4.0, still)
     static = report("level floor, at rest", level, level.time[-1] - REST)
     noisy = report("the same, noisy sensors", run(4.0, still, noise=PRESETS["identification"]), 3.5)
     sides = {"forwards": 0.0, "left": np.pi / 2.0, "askew": np.radians(200.0)}
-    tilted, fell = {}, level.fell
+    tilted, runs, fell = {}, {}, level.fell
     for name, direction in sides.items():
         done = run(5.5, stay, Tilt(ANGLE, RATE, np.degrees(direction), SETTLE + 1.0, STAYS))
-        tilted[name] = report(f"tilting {name}", done)
+        tilted[name], runs[name] = report(f"tilting {name}", done), done
         static = max(static, report("  at rest on the slope", done, done.time[-1] - REST))
         fell |= done.fell
     loose = run(3.5, stay, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS), control=False)
@@ -106,6 +148,10 @@ def main() -> None:
         **{f"{kind}_error_mm": round(MM * float(d.error().max()), 3) for kind, d in moved.items()},
         "step_ms": round(1e3 * float(np.median(level.step_time)), 3),
     }
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        page = balance_page(runs["forwards"], loose, result)
+        print(f"wrote {write_file(output / 'balance.html', page)}")
     print(json.dumps(result))
 
 

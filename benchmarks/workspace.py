@@ -17,7 +17,7 @@ import numpy as np
 from baselines.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 from com_model import RobotConfig, RobotModel, Sesc
-from com_model.workspace.plot import draw_workspace
+from com_model.workspace.plot import workspace_png
 from com_model.workspace.sampling import Workspace, sample_coms
 
 CONFIG = Path(__file__).resolve().parent.parent / "src/robot_descriptions/config/hoap2.yaml"
@@ -81,7 +81,8 @@ def main() -> None:
     lengths = human()
     if out is not None:
         path = out / "com_workspace.png"
-        draw_workspace(path, workspace, "Centre of mass of HOAP-2, waist held")
+        out.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(workspace_png(workspace, "Centre of mass of HOAP-2, waist held"))
         print(f"wrote {path}")
     summary = {
         "configurations": COUNT,

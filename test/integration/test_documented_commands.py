@@ -112,6 +112,59 @@ def test_lines_of_programs_are_parsed(monkeypatch):
     assert parsed >= 12
 
 
+# Those that need nothing but what ships and what the lines before have made, in order.
+RUN = (
+    r"com_setup robot.urdf$",
+    r"com_setup robot.urdf --(picture robot.png|update)$",
+    r"ros2 run com_model audit robot.urdf",
+    r"ros2 run com_model workspace --robot hoap2 --output out$",
+    r"com-viewer hoap2 --record ",
+    r"check_motion walk.csv ",
+    r"convert_motion walk.csv walk_bag ",
+    r"posture_protocol --robot hoap2 ",
+    r"ros2 run com_identification com_human .* --output table.urdf$",
+    r"ros2 run com_identification propose_postures --robot hoap2 ",
+    r"ros2 run com_simulation record_bag --robot hoap2 --postures ",
+    r"ros2 run com_identification identify hoap2_bag/bag ",
+    r"ros2 run com_simulation compare_urdfs ",
+    r"tools/in_env python examples/com_of_urdf.py hoap2$",
+)
+MADE = {
+    *("robot.yaml", "robot.png", "out/hoap2_com_workspace.html", "hoap2.html", "table.urdf"),
+    *("out/hoap2_tip_angles.html", "postures.yaml", "hoap2_bag/truth.urdf", "result/report.html"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_lines_that_can_run_do(tmp_path, monkeypatch, capsys):
+    """In one folder, as a reader would; there the robot is HOAP-2, 16 postures are enough."""
+    shutil.copy(SHARE / "urdf/hoap2.urdf", tmp_path / "robot.urdf")
+    shutil.copy(SHARE / "motions/hoap2_squat_and_wave.csv", tmp_path / "walk.csv")
+    for name in ("config", "data", "examples"):
+        target = ROOT / name if name == "examples" else SHARE / name
+        (tmp_path / name).symlink_to(target)
+    monkeypatch.chdir(tmp_path)
+    by_name = {name: function for (_, name), function in entry_points().items()}
+    for pattern in RUN:
+        chosen = lines(pattern)
+        assert chosen, f"no page has {pattern}"
+        for words in chosen:
+            words = [{"60": "16"}.get(word, word).replace("$U", str(SHARE)) for word in words]
+            if words[0] == "tools/in_env":
+                done = subprocess.run([sys.executable, *words[2:]], capture_output=True)
+                assert done.returncode == 0, done.stderr
+                continue
+            words = words[3:] if words[0] == "ros2" else words
+            if words[0] == "com_setup" and "--update" not in words:  # it replaces nothing unasked
+                (tmp_path / "robot.yaml").unlink(missing_ok=True)
+            function = by_name.get(words[0]) or COMMANDS[words[0]]
+            module, _, name = function.partition(":")
+            code = getattr(importlib.import_module(module), name)(words[1:])
+            assert code == 0, (words, capsys.readouterr())
+    assert {name for name in MADE if not (tmp_path / name).is_file()} == set()
+
+
 def test_launch_lines_are_understood(tmp_path, monkeypatch, capsys):
     """As far as the nodes that would be started; robot.urdf and the like are HOAP-2's."""
     for name in ("robot", "my_robot", "PATH"):

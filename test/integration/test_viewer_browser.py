@@ -11,10 +11,9 @@ import pytest
 from browser import Browser, find_browser
 
 from com_estimation.whole_body.com_state import ComObserver
-from com_model import load_robot
-from com_model.html import page as report_page
-from com_model.html import table
+from com_model import audit, load_robot
 from com_model.robots import find_robot
+from com_model.urdf.audit_page import audit_page
 from com_simulation.drawing.shapes import robot_shape
 
 pytest.importorskip("viser", reason="viser is not installed")
@@ -175,15 +174,17 @@ def test_a_html_file_opens_without_a_server(browser, tmp_path):
 
 def test_a_report_is_readable_in_the_dark_and_on_paper(browser, tmp_path):
     path = tmp_path / "report.html"
-    path.write_text(report_page("report", table(["link", "kg"], [["l_leg", "1.0"]])))
+    urdf = str(find_robot("hoap2").urdf)
+    path.write_text(audit_page(audit(urdf), urdf))
     ratios = {}
     for scheme, media in (("light", "screen"), ("dark", "screen"), ("dark", "print")):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         browser.call("Emulation.setEmulatedMedia", media=media, features=features)
         browser.open(path.as_uri())
-        browser.wait_for_text("l_leg")
+        browser.wait_for_text("What next")
+        assert browser.js("document.querySelector('svg').getBoundingClientRect().width") > 400
         texts = [browser.js(f"getComputedStyle(document.querySelector('{tag}')).color")
-                 for tag in ("td", "th")]  # fmt: skip
+                 for tag in ("td", "th", "p", "h1")]  # fmt: skip
         ground = browser.js("getComputedStyle(document.body).backgroundColor")
         paper = 1.0 if "0, 0, 0, 0" in ground else brightness(ground)
         ratios[scheme, media] = min(contrast(brightness(text), paper) for text in texts)

@@ -92,3 +92,11 @@ class TestDocument:
             if re.search(r"ros2 run com_|tools/|benchmarks/|python3? -m com_", line):
                 for option in re.findall(r"(?<=\s)--([a-z][\w-]+)", line):
                     assert f"--{option}" in source_text(), f"no option --{option}: {line}"
+
+
+def test_the_picture_that_moves_is_small():
+    """An animated PNG has a chunk acTL before its first image data."""
+    (name,) = re.findall(r"!\[[^]]*\]\((docs/images/walk\.png)\)", (ROOT / "README.md").read_text())
+    data = (ROOT / name).read_bytes()
+    assert b"acTL" in data[: data.index(b"IDAT")]
+    assert len(data) < 2_000_000

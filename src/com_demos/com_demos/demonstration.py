@@ -5,7 +5,6 @@ ends automatically; prints its figures as JSON on its last line, which goes to a
 """
 
 import argparse
-import base64
 import importlib.util
 import json
 import os
@@ -27,8 +26,7 @@ from com_demos.background import Background, free_domain_id
 from com_demos.listener import ListeningNode, launched
 from com_demos.live import WAITING, LiveView
 from com_model import ComModelError, ConfigError, RobotFiles, find_robot
-from com_model.html import UNKNOWN, Raw, element, escape, table
-from com_model.html import page as html_page
+from com_model.html import UNKNOWN, image, report, table
 from com_simulation.exceptions import RunError
 
 POLL_S = 0.01
@@ -243,23 +241,16 @@ def finish(
         verdict = verdict.format_map(figures)
     except RunError as error:
         problem, verdict = error, f"Failed: {error}."
-    shown = [
-        element("h1", page.stem.replace("_", " ")),
-        element("p", verdict, css="warning" if problem else ""),
-    ]
-    for name, value in figures.items():
-        if isinstance(value, str) and value.endswith(".png"):
-            data = base64.b64encode(Path(value).read_bytes()).decode()
-            shown.append(
-                Raw(f'<p><img alt="{escape(name)}" src="data:image/png;base64,{data}"></p>')
-            )
+    pictures = {k: Path(v) for k, v in figures.items() if isinstance(v, str) and v[-4:] == ".png"}
     numbers = [
         (name.replace("_", " "), UNKNOWN if value is None else value)
         for name, value in figures.items()
-        if not str(value).endswith(".png")
+        if name not in pictures
     ]
-    shown += [table(("figure", "value"), numbers), element("h2", "What next"), element("p", then)]
-    page.write_text(html_page(page.stem, *shown))
+    shown = [image(path.read_bytes(), name) for name, path in pictures.items()]
+    shown.append(table(("figure", "value"), numbers))
+    text = report(page.stem.replace("_", " "), verdict, *shown, then=[then], failed=bool(problem))
+    page.write_text(text)
     print(f"report: {page}")
     written = {**figures, "report": str(page), "setup_s": float(taken) if taken else None}
     path.write_text(json.dumps(written) + "\n")

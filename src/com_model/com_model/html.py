@@ -1,5 +1,6 @@
 """Pieces of HTML; every text that comes from outside is escaped here."""
 
+import base64
 import html
 import math
 from collections.abc import Iterable, Sequence
@@ -88,7 +89,7 @@ def bar(value: float, std: float, prior_std: float) -> Raw:
     low, high = value - std, value + std
     prior = f'<rect x="{x(-prior_std)}" y="3" width="40.0" height="8" fill="#f1f3f5"/>'
     zero = '<line x1="60" x2="60" y1="0" y2="14" stroke="#adb5bd"/>'
-    spread = f'<line x1="{x(low)}" x2="{x(high)}" y1="7" y2="7" stroke="#1971c2" stroke-width="4"/>'
+    spread = f'<line x1="{x(low)}" x2="{x(high)}" y1="7" y2="7" stroke="#0072b2" stroke-width="4"/>'
     dot = f'<circle cx="{x(value)}" cy="7" r="3" fill="#212529"/>'
     return Raw(f'<svg width="120" height="14">{prior}{zero}{spread}{dot}</svg>')
 
@@ -100,6 +101,21 @@ def svg(figure: Figure) -> Raw:
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     return Raw(text[text.index("<svg") :])
+
+
+def image(png: bytes, name: str) -> Raw:
+    """A picture inside the page; its name is for those who cannot see it."""
+    data = base64.b64encode(png).decode()
+    return Raw(f'<p><img alt="{escape(name)}" src="data:image/png;base64,{data}"></p>')
+
+
+def report(
+    title: str, verdict: str, *parts: object, then: Sequence[object], failed: bool = False
+) -> str:
+    """A page of a run that has ended: its verdict first, what to do next last."""
+    top = element("h1", title), element("p", verdict, css="warning" if failed else "")
+    last = element("h2", "What next"), *(element("p", text) for text in then)
+    return page(title, *top, *map(escape, parts), *last)
 
 
 def page(title: str, *parts: Raw) -> str:

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from com_model.files import whole_file
 
 INK, FAINT, RULE, GRID = "#22262b", "#8a929c", "#ced4da", "#e9ecef"
-RED, GREEN, BLUE, PURPLE = "#e03131", "#2f9e44", "#1971c2", "#7048e8"
+# Vermillion and bluish green: safe for colour-blind readers [Okabe and Ito 2008].
+RED, GREEN, BLUE, PURPLE = "#d55e00", "#009e73", "#0072b2", "#cc79a7"
 AXIS_COLORS = (RED, GREEN, BLUE)  # x, y, z as in rviz
 DPI = 110
 

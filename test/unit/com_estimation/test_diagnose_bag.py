@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from html_page import assert_report
 from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
@@ -80,6 +81,7 @@ def test_a_weight_is_found_with_its_time_and_the_page_says_so(bag, tmp_path, cap
     assert off is not None
     assert float(off[1]) == pytest.approx(1e3 * np.linalg.norm(last.com - believed), abs=1.0)
     text = page.read_text()
+    assert assert_report(text).paragraphs[0] == said.splitlines()[0]
     assert said.splitlines()[0] in text
     assert "<svg" in text
     assert "something has changed" in text

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from html_page import assert_report
 
 from com_control.trot.parameters import GaitParameters
 from com_control.trot.trot import TrotGait
@@ -43,6 +44,7 @@ def test_the_trunk_of_a_recorded_trot_is_found(bag, tmp_path, capsys):
     shift = shift - before.bodies.first_moment[0] / before.bodies.mass[0]
     np.testing.assert_allclose(shift[:2], OFFSET[:2], atol=0.006)
     page = (tmp_path / "trunk.html").read_text()
+    assert "CONVERGED after " in assert_report(page).paragraphs[0]
     assert "<svg" in page
     assert "mass (kg)" in page
     again = trunk_bag.main([str(bag), "--robot", "scalf2", "--output", str(tmp_path)])

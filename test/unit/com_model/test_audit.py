@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from html_page import assert_report
 
 from com_model import ComModelError, RobotModel, audit
 from com_model.commands.audit import main
@@ -325,3 +326,49 @@ def test_misspelt_tags_are_corrected_into_a_file(data, tmp_path, capsys):
     assert main([*words, "--force"]) == 0
     one = RobotModel.from_urdf(new.replace("inertial>", "intertial>", 2))
     assert "<intertial> on 1 link should be <inertial>; parsers skip it" in one.warnings[0]
+
+
+def test_the_page_has_verdict_issues_robot_and_masses(example_urdfs, tmp_path, capsys):
+    page = tmp_path / "audit.html"
+    romeo = str(example_urdfs["romeo_description/urdf/romeo_laas_small.urdf"])
+    assert main([romeo, "--report", str(page)]) == 1
+    shown, printed = assert_report(page.read_text()), capsys.readouterr().out.splitlines()
+    assert shown.paragraphs[0].startswith("The centre of mass that follows from this URDF may be ")
+    assert printed[-1] in shown.paragraphs[0]
+    assert "link 'body' (line 327)" in shown.texts
+    assert "is not positive definite" in shown.text
+    assert "CoM of a link; vermillion: to look at" in shown.text
+    assert "CoM x (mm)" in shown.texts
+    with pytest.raises(SystemExit, match="2"):
+        main([romeo, "--report", str(page)])
+    assert "File exists" in capsys.readouterr().err
+    assert main([romeo, "--report", str(page), "--force"]) == 1
+
+
+def test_a_page_of_a_sound_robot_and_of_one_that_does_not_load(data, tmp_path):
+    page = tmp_path / "audit.html"
+    assert main([str(data / "arm.urdf"), "--report", str(page)]) == 0
+    shown = assert_report(page.read_text())
+    assert shown.paragraphs[0].startswith("Nothing in this URDF's masses looks wrong: no errors")
+    assert "vermillion" not in shown.text
+    assert main([str(data / "misspelt.urdf"), "--report", str(page), "--force"]) == 1
+    shown = assert_report(page.read_text())
+    assert "svg" not in shown.tags
+    assert "misspelt tag" in shown.text
+    fixed = ["--output", str(tmp_path / "fixed.urdf")]
+    assert main([str(data / "misspelt.urdf"), *fixed, "--report", str(page), "--force"]) == 0
+    assert "svg" in assert_report(page.read_text()).tags
+
+
+def test_names_from_a_urdf_are_only_names(data, tmp_path):
+    page, evil = tmp_path / "audit.html", tmp_path / "evil.urdf"
+    name = "&lt;script&gt;alert(1)&lt;/script&gt;$x"
+    evil.write_text((data / "arm.urdf").read_text().replace('robot name="', f'robot name="{name}'))
+    assert main([str(evil), "--report", str(page)]) == 0
+    assert "<script>alert(1)</script>$x" in assert_report(page.read_text()).headings[0]
+
+
+def test_a_page_is_written_only_where_it_was_asked_for(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    main([str(data / "arm.urdf")])
+    assert not list(tmp_path.iterdir())

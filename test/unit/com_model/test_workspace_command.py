@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from html_page import assert_report
 
 from com_model.commands.workspace import main
 
@@ -37,6 +38,22 @@ def test_hoap2_is_sampled_printed_and_drawn(run, tmp_path):
     assert left["fraction"] == pytest.approx(right["fraction"], abs=0.05)
     assert "on l_sole: " in output.out
     assert (out / "hoap2_com_workspace.png").read_bytes().startswith(b"\x89PNG")
+    page = assert_report((out / "hoap2_com_workspace.html").read_text())
+    fractions = "Of random postures, at rest: 100.0 % on l_sole and r_sole, "
+    assert page.paragraphs[0].startswith(fractions)
+    assert all(line in page.text for line in output.out.splitlines()[1:9])
+
+
+def test_files_are_replaced_when_asked_for(run, tmp_path):
+    words = ("--robot", "hoap2", "--count", 500, "--output", tmp_path)
+    assert run(*words)[0] == 0
+    before = (tmp_path / "hoap2_com_workspace.png").read_bytes()
+    code, output = run(*words, "--seed", 1)
+    assert code == 2
+    assert "File exists" in output.err
+    assert (tmp_path / "hoap2_com_workspace.png").read_bytes() == before
+    assert run(*words, "--seed", 1, "--force")[0] == 0
+    assert (tmp_path / "hoap2_com_workspace.png").read_bytes() != before
 
 
 def test_some_joints_without_a_configuration(run, tmp_path):

@@ -45,7 +45,8 @@ def main(words: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("bag", metavar="BAG", help="directory of a rosbag2 recording, or its .mcap or .db3 file")
     add_robot(parser)
-    add("--output", type=Path, default=Path("diagnosis.html"), metavar="HTML", help="the page")
+    add("--output", type=Path, metavar="HTML", help="the page; without, none is written")
+    add("--force", action="store_true", help="replace it where it is there")
     add("--joint-states", default="", metavar="TOPIC", help="default: joint_states")
     add("--imu", default="", metavar="TOPIC", help="default: imu")
     text = "of a foot's sensor, once for each foot; default: as the configuration says"
@@ -58,14 +59,15 @@ def main(words: Sequence[str] | None = None) -> int:
         wrenches = dict(each.split("=", 1) for each in options.wrench)
         request = TopicRequest(options.joint_states, options.imu, wrenches)
         story, notes = diagnose(options.bag, model, config, request)
-        page = story_page(story, f"{Path(options.bag).name}: {config.name}", notes)
-        write_file(options.output, page)
+        print(story.sentence)
+        print("\n".join(f"{time:8.2f} s  {text}" for time, text in story.lines))
+        print(*(f"note: {note}\n" for note in notes), sep="", end="")
+        if options.output is not None:
+            page = story_page(story, f"{Path(options.bag).name}: {config.name}", notes)
+            print(f"wrote {write_file(options.output, page, options.force)}")
     except (ComModelError, OSError) as error:
         print(f"diagnose_bag: error: {error}", file=sys.stderr)
         return 2
-    print(story.sentence)
-    print("\n".join(f"{time:8.2f} s  {text}" for time, text in story.lines))
-    print("\n".join([*(f"note: {note}" for note in notes), f"wrote {options.output}"]))
     return 0
 
 

@@ -18,7 +18,7 @@ from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
 from com_model.files import write_file
 from com_model.geometry.rotations import minimal_rotation
-from com_model.html import element, number, page, svg, table
+from com_model.html import element, number, report, svg, table
 from com_model.plotting import BLUE, INK, new_figure, style_axes
 from com_model.urdf.editing import correct_root_body, edit_inertials
 
@@ -99,8 +99,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         lines = ("".join(f"{cell:>12}" for cell in row) for row in (head, *rows))
         print("\n".join([*lines, *notes]))
         if options.output is not None:
-            picture, words = svg(_figure(found, urdf)), [element("p", n) for n in notes]
-            text = page("Trunk", element("h1", model.name), *words, table(head, rows), picture)
+            words = [element("p", note) for note in notes[1:]]
+            parts = table(head, rows), svg(_figure(found, urdf))
+            then = "Converged: use corrected.urdf. Otherwise trot longer, turn, vary the speed."
+            text = report(f"Trunk of {model.name}", notes[0], *words, *parts, then=[then])
             files = {"trunk.html": text}
             if last.status is Status.CONVERGED:
                 change = correct_root_body(model, last.mass, last.com)

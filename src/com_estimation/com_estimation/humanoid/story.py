@@ -103,8 +103,6 @@ def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
         culprits.append((culprit.name, since, ", ".join(f"{v:.3g} {unit}" for v, unit in values)))
     lines = [(f"{time:.2f}", text) for time, text in story.lines]
     parts = [
-        html.element("h1", title),
-        html.element("p", story.sentence),
         html.element("h2", "What happened"),
         html.table(("time, s", "what"), lines, words=1),
         html.element("h2", "What is wrong at the end"),
@@ -113,7 +111,8 @@ def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
         html.svg(_figure(story, title)),
         html.bullets(notes, css="warning"),
     ]
-    return html.page(title, *parts)
+    then = "Take off the payload, tare the sensor, identify the trunk that is named; record again."
+    return html.report(title, story.sentence, *parts, then=[then])
 
 
 def _figure(story: Story, title: str) -> plotting.Figure:

@@ -23,8 +23,9 @@ from com_identification.report.comparison import (
     residual_rows,
 )
 from com_model import Foot, RobotModel
-from com_model.html import UNKNOWN, Raw, bar, bullets, element, number, page, svg, table
+from com_model.html import UNKNOWN, Raw, bar, bullets, element, number, report, svg, table
 from com_model.plotting import BLUE, INK, RED, RULE, new_figure, style_axes
+from com_model.robot_figure import robot_figure
 
 BEFORE, AFTER = RED, BLUE
 NS_PER_S = 1_000_000_000
@@ -91,9 +92,9 @@ class Contents(Recording):
 def report_page(contents: Contents) -> str:
     """Writes the report: same contents, same bytes."""
     title = f"Centre of mass of {contents.robot}"
-    return page(
+    return report(
         title,
-        element("h1", title),
+        gain(contents.found),
         element("p", f"identified from {contents.inputs.get('files', '')}", css="faint"),
         _summary(contents),
         _fit(contents),
@@ -103,6 +104,8 @@ def report_page(contents: Contents) -> str:
         _postures(contents),
         _wrenches(contents),
         _recording(contents),
+        svg(robot_figure(contents.model, contents.model.neutral, "The URDF, all joints at 0")),
+        then=["Use corrected.urdf if postures left out of the fit are as good as the rest."],
     )
 
 
@@ -124,7 +127,7 @@ def _summary(contents: Contents) -> Raw:
     issues = issues_of(found)
     issues += contents.total.reasons if contents.total is not None else ()
     figures_of = element("div", *cells, css="figures")
-    return Raw(element("p", gain(found)) + figures_of + bullets(issues, "warning"))
+    return Raw(figures_of + bullets(issues, "warning"))
 
 
 def _fit(contents: Contents) -> Raw:

@@ -177,6 +177,7 @@ class Fit(FrozenArrays):
 
     candidate: Candidate
     x: Array  # (P,) its parameters
+    std: Array  # (P,) their standard deviations; NaN where the angles do not determine them
     predicted: Array  # (T,) rad, angles of all tests
     measured: Array  # (T,) rad
     used: Indices  # (k,) numbers of the tests that it was fitted to
@@ -216,9 +217,10 @@ def fit(
         missing = ", ".join(simulation.tests[i].name for i in used if not np.isfinite(measured[i]))
         raise ProtocolError(f"angles that are not numbers: {missing}. Leave those tests out")
     x = np.array(candidate.start if start is None else start)
+    std = np.full(candidate.count, np.nan)
     if candidate.count and len(used):
-        x = _Problem(simulation, measured, candidate, used, noise).search(x)
-    return Fit(candidate, x, predict(simulation, candidate, x, measured), measured, used)
+        x, std = _Problem(simulation, measured, candidate, used, noise).search(x)
+    return Fit(candidate, x, std, predict(simulation, candidate, x, measured), measured, used)
 
 
 def predict(simulation: QuasiStatic, candidate: Candidate, x: Array, guess: Array) -> Array:
@@ -280,8 +282,11 @@ class _Problem(NamedTuple):
                 margins[i] = self.simulation.find_equilibrium(test, angle, *errors).margin
         return margins
 
-    def search(self, x: Array) -> Array:
-        """The most probable parameters, from x on."""
+    def search(self, x: Array) -> tuple[Array, Array]:
+        """The most probable parameters (P,), from x on, and their standard deviations (P,).
+
+        With J the Jacobian of all residuals there: std^2 = diag((J^T J)^-1).
+        """
         candidate, known = self.candidate, np.isfinite(self.candidate.std)
         weights = np.diag(1.0 / candidate.std)[known]
         last = lru_cache(1)(lambda key: self.angles(np.frombuffer(key)))
@@ -301,7 +306,11 @@ class _Problem(NamedTuple):
         found = least_squares(
             residuals, x, jacobian, bounds, x_scale=scale, xtol=1e-7, ftol=1e-7, max_nfev=60
         )
-        return np.asarray(found.x)
+        try:
+            variances = np.diag(np.linalg.inv(found.jac.T @ found.jac))
+        except np.linalg.LinAlgError:
+            variances = np.full(len(x), np.nan)
+        return np.asarray(found.x), np.sqrt(variances)
 
 
 def _robust(e: Array) -> Array:

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import degrees
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from com_identification.exceptions import ProtocolError, RefusedFitError
@@ -19,24 +17,12 @@ from com_identification.tip_over.fit import COM_LIMIT, Fit, cross_validate, fami
 from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, joint_errors_document
 from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.html import Raw, bullets, element, number, page, svg, table
-from com_model.plotting import (
-    BLUE,
-    FAINT,
-    GREEN,
-    GRID,
-    INK,
-    RED,
-    RULE,
-    new_figure,
-    plain_text,
-    style_axes,
-)
+from com_model.html import bullets, element, number, report, svg, table
+from com_model.plotting import BLUE, FAINT, INK, new_figure, plain_text, style_axes
 from com_model.urdf.editing import edit_inertials
 
 _SUFFIX = "_rad"
-OURS = (BLUE, RED, GREEN)
-_WIDEST = 10.0  # degrees: errors beyond the edge of the right side
+_WIDEST = 10.0  # degrees: errors that have the darkest colour
 
 
 def read_angles(path: str | os.PathLike[str], protocol: Protocol) -> dict[str, Array]:
@@ -113,38 +99,53 @@ class Comparison:
 
 
 def plot_angles(comparison: Comparison) -> Figure:
-    """Plots the angles of each test, and beside them the errors; same input, same picture.
+    """Plots which source is right: mean errors above, the error of each test below.
 
-    Other sources are small numbers in their order from 1 on; at most three of ours are shown.
+    The columns begin with the smallest mean error; blue ones are ours, the last of them the fit.
+    Same input, same picture.
     """
-    tests, measured = comparison.tests, comparison.found.measured
-    title = f"{comparison.robot}: tip angles"
-    figure = new_figure((11.0, 1.4 + 0.32 * len(tests)), title)
-    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.4, 1.0))
-    rows = np.arange(len(tests))
-    left.barh(rows, np.degrees(measured), color=GRID, edgecolor=RULE, label="measured")
-    for axes, zero in ((left, np.zeros(len(tests))), (right, measured)):
-        style_axes(axes)
-        for i, (name, angles) in enumerate(comparison.others.items(), start=1):
-            style: dict[str, Any] = {"marker": f"${i}$", "color": FAINT, "ms": 6}
-            _plot_points(axes, angles - zero, name, style)
-        for (name, angles), colour in zip(comparison.ours.items(), OURS, strict=False):
-            _plot_points(axes, angles - zero, name, {"marker": "o", "color": colour, "ms": 5})
-    left.set_yticks(rows, [plain_text(test) for test in tests])
-    left.invert_yaxis()
-    left.set_xlabel("tip angle (deg)")
-    right.set_xlabel(f"error (deg), shown up to {_WIDEST:g}")
-    right.set_xlim(-_WIDEST, _WIDEST)
-    right.axvline(0.0, color=INK, lw=0.8)
-    handles = left.get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=5, frameon=False)
+    columns, means = {**comparison.others, **comparison.ours}, comparison.mean_errors()
+    order, tests = sorted(columns, key=means.__getitem__), comparison.tests
+    measured = np.degrees(comparison.found.measured)
+    errors = np.degrees([columns[name] for name in order]).T - measured[:, None]
+    size = (3.6 + 0.95 * len(order), 2.9 + 0.32 * len(tests))
+    (before, *_, after) = comparison.ours
+    title = f"by {before} {means[before]:.2f} deg, by {after} {means[after]:.2f} deg off"
+    figure = new_figure(size, f"Tip angles of {comparison.robot}: {title}")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 0.22 * len(tests)))
+    colors = [BLUE if name in comparison.ours else FAINT for name in order]
+    bars = above.bar(range(len(order)), [means[name] for name in order], color=colors)
+    above.bar_label(bars, fmt="%.2f", fontsize=9)
+    above.set_ylabel("mean error (deg)")
+    style_axes(above)
+    above.margins(y=0.2)
+    limits = {"vmin": -_WIDEST, "vmax": _WIDEST, "aspect": "auto", "cmap": "PuOr"}
+    below.imshow(errors, **limits)
+    for (i, k), error in np.ndenumerate(errors):
+        color = "white" if abs(error) > 0.6 * _WIDEST else INK
+        place = {"ha": "center", "va": "center", "fontsize": 8, "color": color}
+        below.text(k, i, number(round(error, 1) + 0.0, 1), **place)
+    names = [plain_text(name, 22).replace(" + ", " +\n") for name in order]
+    below.set_xticks(range(len(order)), names, fontsize=9)
+    rows = [f"{plain_text(t)}: {number(a, 1)}" for t, a in zip(tests, measured, strict=True)]
+    below.set_yticks(range(len(tests)), rows, fontsize=9)
+    below.set_title(
+        "rows: measured angle (deg); cells: angle less measured (deg); blue bars: ours",
+        loc="left",
+        fontsize=9,
+        color=INK,
+    )
     return figure
 
 
-def _plot_points(axes: Axes, angles: Array, name: str, style: dict[str, Any]) -> None:
-    """Angles (T,) rad, one line of the picture a test."""
-    label = plain_text(name).removeprefix("_")  # which would hide it from the legend
-    axes.plot(np.degrees(angles), np.arange(len(angles)), ls="", label=label, **style)
+def _verdict(comparison: Comparison) -> str:
+    """What explains the angles best, and how well."""
+    means, (*_, fit) = comparison.mean_errors(), comparison.ours
+    best = min(means.keys() - {fit}, key=lambda name: (means[name], name))
+    return (
+        f"{fit} explains the tip angles to {means[fit]:.2f} deg on average; "
+        f"the best of the others is {best}, {means[best]:.2f} deg"
+    )
 
 
 def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
@@ -161,35 +162,24 @@ def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
 def report_page(comparison: Comparison) -> str:
     """Writes the page: mean errors, picture, all angles, what the fit found."""
     found = comparison.found
-    pairs = zip(found.candidate.labels, found.x.tolist(), strict=True)
-    parameters = [(label, number(value, 5)) for label, value in pairs]
-    return page(
+    values = zip(found.candidate.labels, found.x.tolist(), found.std.tolist(), strict=True)
+    parameters = [(label, number(value, 5), number(std, 5)) for label, value, std in values]
+    then = "Judge by the tests left out. Joints that give way look like a raised CoM: read an IMU."
+    return report(
         f"{comparison.robot}: tip angles",
-        element("h1", f"{comparison.robot}: tip angles"),
-        element("p", "Angles at which the robot tips over while joints turn slowly, in degrees."),
-        element("h2", "Mean error"),
-        table(("angles of", "deg"), _rows(comparison.mean_errors())),
-        element("h2", "Test by test"),
+        f"{_verdict(comparison)}.",
         svg(plot_angles(comparison)),
-        _angles(comparison),
-        bullets(comparison.notes),
         element("h2", "What explains the measured angles"),
-        table(("parameter", "found"), parameters),
+        table(("parameter", "found", "std"), parameters),
         element("h2", "Tests that the fit has not seen"),
         table(("left out", "mean error (deg)"), _rows(comparison.left_out)),
+        bullets(comparison.notes),
+        then=[then],
     )
 
 
 def _rows(values: Mapping[str, float]) -> list[tuple[str, str]]:
     return [(name, number(value)) for name, value in values.items()]
-
-
-def _angles(comparison: Comparison) -> Raw:
-    columns = {"measured": comparison.found.measured, **comparison.others, **comparison.ours}
-    degrees = np.degrees(np.array(list(columns.values()))).T.tolist()
-    rows = zip(comparison.tests, degrees, strict=True)
-    cells = ((test, *(number(value) for value in row)) for test, row in rows)
-    return table(("test", *columns), cells)
 
 
 def corrected_urdf(model: RobotModel, fit: Fit) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
-from com_model.html import bullets, element, page, table
+from com_model.html import bullets, element, report, table
 
 _STAYS, _WEAK = 0.9, 0.5  # posterior over prior standard deviation
 _JOINTS = {  # heading by kind, scale, digits
@@ -31,11 +31,17 @@ def sections(result: WalkResult) -> tuple[Section, ...]:
 
 def report_page(result: WalkResult) -> str:
     """As a page."""
-    parts = [element("h1", f"{result.model.name}: identified from walking")]
+    parts = []
     for title, lines, head, rows in sections(result):
         parts += [element("h2", title), bullets(lines)]
         parts += [table(head, rows, len(head) - 1)] if rows else []
-    return page(result.model.name, *parts)
+    refusal, sentences, *_ = _summary(result)
+    verdict = sentences[0] if result.accepted else refusal
+    then = "Audit corrected.urdf and walk with it. Bodies that stay at the URDF need other motions."
+    if not result.accepted:
+        then = "The tests that failed say what is wrong with recording or robot: record again."
+    title = f"{result.model.name}: identified from walking"
+    return report(title, verdict, *parts, then=[then], failed=not result.accepted)
 
 
 def _summary(result: WalkResult) -> Section:

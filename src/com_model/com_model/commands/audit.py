@@ -23,6 +23,7 @@ Examples:
   ros2 run com_model audit robot.urdf
   ros2 run com_model audit robot.urdf --scale 7.2     robot on a scale: 7.2 kg, batteries in
   ros2 run com_model audit robot.urdf --output fixed.urdf     with <intertial> as <inertial>
+  ros2 run com_model audit robot.urdf --report audit.html     the same as a page, with a picture
   xacro robot.urdf.xacro | ros2 run com_model audit -
 
 Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
@@ -37,7 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("urdf", help="path of the URDF; - reads it from standard input")
     text = "file to write: the URDF with the tags corrected without which links have no mass"
     parser.add_argument("--output", metavar="URDF", help=text)
-    parser.add_argument("--force", action="store_true", help="replace that file")
+    text = "page to write (html): verdict, issues, picture of the robot, masses of its links"
+    parser.add_argument("--report", metavar="HTML", help=text)
+    parser.add_argument("--force", action="store_true", help="replace files that are there")
     parser.add_argument("--scale", type=float, metavar="KG", help="what a scale shows, kg")
     arguments = parser.parse_args(argv)
     robot: str | bytes = arguments.urdf
@@ -50,6 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             robot = correct_misspellings(xml, find_misspellings(node)).encode()
             write_file(arguments.output, robot, arguments.force)
         found = audit(robot, scale_mass=arguments.scale)
+        if arguments.report:
+            from com_model.urdf.audit_page import audit_page  # needs matplotlib, only here
+
+            write_file(arguments.report, audit_page(found, robot), arguments.force)
     except (ComModelError, OSError) as error:
         parser.error(str(error))
     print(found.text())

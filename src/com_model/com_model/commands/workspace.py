@@ -7,8 +7,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
 from com_model.exceptions import ComModelError
+from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
 from com_model.robots import load_robot
@@ -48,25 +50,20 @@ _STANDING = 50_000  # postures of a standing robot at most: their feet are place
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
-    arguments = _parser().parse_args(argv)
+    arguments, lines = _parser().parse_args(argv), list[str]()
     try:
         model, config = load_robot(arguments.robot, arguments.config)
         workspace, seconds = _sample(model, arguments)
         standing = _stand(model, config, arguments)
-        picture = None
+        figures = _hull(workspace, lines) | {"standing": [_standing(r, lines) for r in standing]}
+        print("\n".join(lines))
         if arguments.output is not None:
-            from com_model.workspace.plot import draw_workspace  # needs matplotlib, only here
-
-            picture = arguments.output / f"{model.name}_com_workspace.png"
-            draw_workspace(picture, workspace, f"Centre of mass of {model.name}", standing)
+            _write(arguments, model, config.nominal_posture(model), workspace, standing, lines)
     except (ComModelError, OSError) as error:
         print(f"workspace: {error}", file=sys.stderr)
         return 2
-    figures = {"robot": model.name, "configurations": arguments.count, "wall_s": round(seconds, 3)}
-    figures |= _print_hull(workspace) | {"standing": [_print_standing(reach) for reach in standing]}
-    if picture is not None:
-        print(f"wrote {picture}")
-    print(json.dumps(figures))
+    head = {"robot": model.name, "configurations": arguments.count, "wall_s": round(seconds, 3)}
+    print(json.dumps(head | figures))
     return 0
 
 
@@ -78,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--count", type=int, default=1_000_000, help="how many postures")
     add("--threads", type=int, default=2, help="that divide the work")
     add("--seed", type=int, default=0, help="of the random numbers, 0 or more")
-    add("--output", type=Path, help="a folder for the picture; it is made if missing")
+    text = "a folder for the page (html) and its picture; it is made if missing"
+    add("--output", type=Path, help=text)
+    add("--force", action="store_true", help="replace files that are there")
     return parser
 
 
@@ -109,20 +108,23 @@ def _stand(
     return reaches
 
 
-def _print_hull(workspace: Workspace) -> dict[str, object]:
+def _hull(workspace: Workspace, lines: list[str]) -> dict[str, object]:
+    """Figures of the hull; appends them in words."""
     reach = dict(zip(_SIDES, workspace.reach(list(_SIDES.values())).tolist(), strict=True))
-    print(f"root link held: hull of {1e6 * workspace.volume:.0f} cm^3; from the root link's origin")
-    print("  " + ", ".join(f"{side} {1e3 * far:.0f}" for side, far in reach.items()) + " mm")
+    volume = f"root link held: hull of {1e6 * workspace.volume:.0f} cm^3"
+    lines.append(f"{volume}; from the root link's origin")
+    lines.append("  " + ", ".join(f"{side} {1e3 * far:.0f}" for side, far in reach.items()) + " mm")
     return {"hull_m3": workspace.volume, "reach_m": reach}
 
 
-def _print_standing(reach: StandingReach) -> dict[str, object]:
+def _standing(reach: StandingReach, lines: list[str]) -> dict[str, object]:
     (low, high), beyond = reach.heights, reach.over_edges()
     stable = f"{100 * reach.fraction:.1f} % of the postures above the ground are statically stable"
-    print(f"on {' and '.join(reach.feet)}: {stable}")
-    print(f"  best margin {1e3 * reach.best_margin:.0f} mm, height {low:.3f} to {high:.3f} m")
+    lines.append(f"on {' and '.join(reach.feet)}: {stable}")
+    best = f"best margin {1e3 * reach.best_margin:.0f} mm"
+    lines.append(f"  {best}, height {low:.3f} to {high:.3f} m")
     edges = ", ".join(f"{side} {1e3 * far:+.0f}" for side, far in beyond.items())
-    print(f"  the projection comes beyond the support polygon by {edges} mm")
+    lines.append(f"  the projection comes beyond the support polygon by {edges} mm")
     return {
         "feet": reach.feet,
         "fraction": reach.fraction,
@@ -130,6 +132,32 @@ def _print_standing(reach: StandingReach) -> dict[str, object]:
         "height_m": [low, high] if reach.fraction > 0.0 else None,
         "beyond_m": beyond,
     }
+
+
+def _write(
+    arguments: argparse.Namespace,
+    model: RobotModel,
+    q: Array,
+    workspace: Workspace,
+    standing: Sequence[StandingReach],
+    lines: Sequence[str],
+) -> None:
+    """Writes the picture and the page; q (n,) is the posture in which the robot is drawn."""
+    from com_model import html  # needs matplotlib, only here
+    from com_model.robot_figure import robot_figure
+    from com_model.workspace.plot import workspace_png
+
+    title = f"Workspace of the centre of mass of {model.name}"
+    png, robot = workspace_png(workspace, title, standing), robot_figure(model, q, "The robot")
+    fractions = [f"{100 * r.fraction:.1f} % on {' and '.join(r.feet)}" for r in standing]
+    verdict = f"Of random postures, at rest: {', '.join(fractions)}." if standing else lines[0]
+    then = "The figures are as true as the masses: audit the URDF, then identify what is wrong."
+    parts = html.image(png, "workspace"), html.bullets(lines), html.svg(robot)
+    page = html.report(title, verdict, *parts, then=[then])
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    path = arguments.output / f"{model.name}_com_workspace.png"
+    for file, content in ((path, png), (path.with_suffix(".html"), page)):
+        print(f"wrote {write_file(file, content, arguments.force)}")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ import os
 import numpy as np
 from matplotlib.axes import Axes
 
-from com_model.geometry.hull import convex_hull
-from com_model.plotting import AXIS_COLORS, FAINT, INK, RED, RULE, new_figure, save_png, style_axes
+from com_model.plotting import AXIS_COLORS, INK, new_figure, save_png
+from com_model.robot_figure import draw_robot
 from com_model.setup.describe import RobotSetup
 
 _VIEWS = (("from the side", 0, 2), ("from the front", 1, 2), ("the soles from above", 0, 1))
@@ -16,31 +16,14 @@ def draw_setup(setup: RobotSetup, path: str | os.PathLike[str]) -> None:
     """Draws the robot from the side and the front, and its soles from above, as a PNG file."""
     limbs, model = setup.limbs, setup.model
     title = f"{setup.name}: {limbs.kind}, {model.n_joints} joints, {model.mass:.1f} kg"
+    poses = setup.standing.R, setup.standing.p
     figure = new_figure((12.5, 4.8), title)
     for axes, (name, i, j) in zip(figure.subplots(1, 3), _VIEWS, strict=True):
-        if j == 2:
-            _draw_bodies(axes, setup, i, j)
         _draw_feet(axes, setup, i, j)
-        com = setup.standing.com
-        axes.plot(com[i], com[j], "o", color=RED, ms=7, zorder=5)
-        axes.annotate("CoM", com[[i, j]], (6, 4), textcoords="offset points", color=RED, fontsize=9)
+        draw_robot(axes, model, setup.outside.points, poses, (i, j))
         _draw_frame(axes, setup, i, j)
-        style_axes(axes)
-        axes.set(aspect="equal", xlabel=f"{'xyz'[i]} (m)", ylabel=f"{'xyz'[j]} (m)")
         axes.set_title(name, fontsize=10, color=INK, loc="left")
     save_png(figure, path)
-
-
-def _draw_bodies(axes: Axes, setup: RobotSetup, i: int, j: int) -> None:
-    """Outlines of the bodies' hulls, and lines between their joints."""
-    standing, bodies = setup.standing, setup.model.bodies
-    for b, points in enumerate(setup.outside.points):
-        if len(points) > 2:
-            outline = convex_hull((points @ standing.R[b].T + standing.p[b])[:, [i, j]])
-            axes.fill(*outline.T, facecolor=RULE, edgecolor=FAINT, lw=0.5, alpha=0.5)
-        if b > 0:
-            ends = standing.p[[int(bodies.parent[b]), b]]
-            axes.plot(ends[:, i], ends[:, j], "-", color=INK, lw=1.0, marker=".", ms=3)
 
 
 def _draw_feet(axes: Axes, setup: RobotSetup, i: int, j: int) -> None:

@@ -1,4 +1,4 @@
-"""Where a robot can bring its centre of mass ([Cotton] VI.A): samples, their hull, slices, margins.
+"""Where a robot can bring its centre of mass ([Cotton] VI.A): samples, their hull, margins.
 
 The centre of mass is the end of a serial chain (com_model.sesc.sesc), so it has a workspace like a
 gripper's. It is sampled: joint positions at random within the limits, all at once.
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.dynamics.kinematics import link_pose_batch, link_poses
 from com_model.exceptions import ComModelError, GeometryError
-from com_model.geometry.hull import convex_hull, solid_hull
+from com_model.geometry.hull import solid_hull
 from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
@@ -67,11 +67,6 @@ class Workspace(FrozenArrays):
         if not (length > 0.0).all():
             raise GeometryError("directions: expected vectors other than zero")
         return np.asarray((self.vertices @ directions.T / length).max(axis=0))
-
-    def slice_at(self, height: float, thickness: float = 0.01) -> Array:
-        """Convex outline (k, 2) m, counter-clockwise, of samples within half a thickness of z."""
-        near = np.abs(self.points[:, 2] - height) <= thickness / 2.0
-        return convex_hull(self.points[near, :2]) if near.any() else np.zeros((0, 2))
 
 
 def sample_coms(

@@ -2,10 +2,10 @@
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from html_page import Page, assert_report
 
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import DroppedReadings
@@ -60,34 +60,12 @@ def contents(scene, postures, found, fits):
     )
 
 
-class Page(HTMLParser):
-    """Collects tags and texts, and checks that tags are closed in order."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.texts, self._open = [], [], []
-        self.feed(text)
-        assert not self._open
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        if tag not in ("meta",):
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, text):
-        self.texts.append(text)
-
-
 def test_the_page_is_whole_and_has_everything(contents):
-    page = Page(report_page(contents))
-    text = " ".join(page.texts)
+    page = assert_report(report_page(contents))
+    assert page.paragraphs[0].startswith("In such postures the CoM is known to ")
+    text = page.text
     for words in (
+        "CoM of the robot",
         "Total CoM before and after",
         "Centres of mass of the links",
         "BODY_JOINT1",

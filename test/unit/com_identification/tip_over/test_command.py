@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from html_page import assert_report
 
 from com_identification.commands.posture_protocol import main
 from com_model import RobotModel
@@ -45,9 +46,16 @@ def test_measured_angles_are_explained_and_written(run, angles, tmp_path):
     assert "body left out: 1.12 deg" in output.out
     picture = tmp_path / "hoap2_tip_angles.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
-    report = (tmp_path / "hoap2_tip_angles.html").read_text()
-    for words in ("world6", "0.43", "leg3 Back, arms_forward", "one test", "compliance", "<svg"):
-        assert words in report
+    page = assert_report((tmp_path / "hoap2_tip_angles.html").read_text())
+    assert page.paragraphs[0] == (
+        "offsets + compliance explains the tip angles to 0.43 deg on average; the best of the "
+        "others is world6, 2.53 deg."
+    )
+    assert "svg" in page.tags
+    for words in ("10.12", "leg3 Back, arms_forward: 26.8", "one test", "offsets +", "−17.3"):
+        assert words in page.texts, words
+    ranked = ["world6", "world4", "world5", "URDF", "world3", "world2", "world1"]
+    assert [text for text in page.texts if text in ranked] == ranked, "the best one first"
     assert RobotModel.from_file(tmp_path / "hoap2_corrected.urdf").n_joints == 25
     errors = yaml.safe_load((tmp_path / "hoap2_joint_errors.yaml").read_text())
     assert errors["mean_error_deg"] == pytest.approx(0.43, abs=0.01)

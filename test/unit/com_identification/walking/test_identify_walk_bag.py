@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from html_page import assert_report
 from walk_recording import Recorded
 
 from com_identification.commands.identify import main
@@ -60,6 +61,8 @@ def test_bags_become_a_corrected_urdf(recorded: Recorded, tmp_path: Path, config
     assert np.linalg.norm(trunks[0] - trunks[1]) < 5e-3
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"report.html", "corrected.urdf", "posterior.npz"}
+    page = assert_report((tmp_path / "out" / "report.html").read_text())
+    assert page.paragraphs[0].startswith("total mass ")
 
 
 def test_a_bag_without_torques_is_refused(

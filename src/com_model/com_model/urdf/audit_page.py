@@ -1,0 +1,42 @@
+"""The audit of a URDF as one page: verdict, issues, picture, masses of the links."""
+
+import re
+
+from com_model.exceptions import ComModelError
+from com_model.html import Raw, element, number, report, svg, table
+from com_model.model import RobotModel
+from com_model.robot_figure import robot_figure
+from com_model.urdf.audit import AuditReport
+
+
+def audit_page(found: AuditReport, robot: str | bytes) -> str:
+    """Writes the page; robot is the URDF's path or content, drawn if it can be loaded."""
+    verdict = "Nothing in this URDF's masses looks wrong"
+    if not found.ok or found.select("warning"):
+        verdict = "The centre of mass that follows from this URDF may be wrong"
+    verdict += f": {found.text().splitlines()[-1]}."
+    rows = [(i.severity, i.element, i.message, i.fix) for i in found.issues]
+    issues = table(("", "where", "what", "how to fix it"), rows, words=3) if rows else ""
+    then = (
+        "Correct the errors, then the warnings. Weigh the robot, batteries in: --scale KG.",
+        "What may be true is not yet true: ros2 run com_identification identify measures.",
+    )
+    parts = issues, *_robot(found, robot)
+    return report(f"Audit of {found.title}", verdict, *parts, then=then, failed=not found.ok)
+
+
+def _robot(found: AuditReport, robot: str | bytes) -> list[Raw]:
+    """Picture and masses; an empty list where the URDF cannot be loaded."""
+    try:
+        text = isinstance(robot, bytes)
+        model = RobotModel.from_urdf(robot) if text else RobotModel.from_file(str(robot))
+    except ComModelError:
+        return []
+    places = [i.element.partition(" ")[2] for i in found.issues if i.element.startswith("link")]
+    marked = {*re.findall(r"[^\s',]+", " ".join(places))}.intersection(model.link_names)
+    figure = robot_figure(model, model.neutral, "Where the masses are, all joints at 0", marked)
+    links = zip(model.link_names, model.link_masses, model.link_coms, strict=True)
+    rows = [(n, number(m, 4), *(number(x, 1, 1e3) for x in com)) for n, m, com in links if m > 0.0]
+    head = ("link", "mass (kg)", "CoM x (mm)", "y (mm)", "z (mm)")
+    words = element("p", "In the links' own frames; a URDF has no standard deviations.")
+    return [svg(figure), words, table(head, rows)]
