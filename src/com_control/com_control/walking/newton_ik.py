@@ -19,15 +19,7 @@ from scipy.optimize import minimize
 
 from com_control.walking.biped import LIMIT_TOLERANCE, Biped
 from com_control.walking.ik_solver import Found, Solver
-from com_control.walking.kernel_basics import (
-    column,
-    multiply,
-    row,
-    rows,
-    scale,
-    solve_three,
-    vector,
-)
+from com_control.walking.kernel_basics import column, rows, scale, solve_three, vector
 from com_control.walking.leg_ik import (
     LEG,
     fill_jacobian,
@@ -42,7 +34,7 @@ from com_control.walking.pelvis_map import CONVERGED, LIMITED, STALLED
 from com_model.arrays import Array
 from com_model.bodies import Indices
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, sub, turned_back
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned, turned_back
 
 Record = Any  # an element of an array of ROBOT or LEG
 
@@ -94,7 +86,7 @@ def find_masses(leg: Record, q: Array, R: Array, p: Array, lines: Array, columns
     M, t = np.eye(3), (0.0, 0.0, 0.0)
     for i in range(6):
         t = pass_joint(leg, i, q[i], M, t, lines)
-        own = add(multiply(rows(M), row(leg.moments, i)), scale(leg.masses[i], t))
+        own = add(turned(M, row(leg.moments, i)), scale(leg.masses[i], t))
         columns[0, i], columns[1, i], columns[2, i] = own
     set_sole(leg, M, t, R, p)
     moment, mass = (0.0, 0.0, 0.0), 0.0
@@ -170,7 +162,7 @@ def find_state(robot: Record, target: Target, tolerance: float, state: Array) ->
         longest = np.max(np.abs(step))
         if longest > _LONGEST:
             step *= _LONGEST / longest
-        step[0], step[1], step[2] = multiply(R, vector(step))
+        step[0], step[1], step[2] = turned(R, vector(step))
         for k in range(15):
             trial[k] = state[k] + step[k]
         new_size = linearize(robot, target, trial, new)

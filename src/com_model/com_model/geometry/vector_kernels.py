@@ -69,8 +69,8 @@ def rotate(axis: Vector, cosine: float, sine: float, v: Vector) -> Vector:
 
 
 @njit
-def turned(R: Array, v: Vector | Array) -> Vector:
-    """Product R v."""
+def turned(R: Array | tuple[Vector, Vector, Vector], v: Vector | Array) -> Vector:
+    """Product R v; R as an array, or its rows."""
     return (dot(R[0], v), dot(R[1], v), dot(R[2], v))
 
 
