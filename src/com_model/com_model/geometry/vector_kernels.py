@@ -38,7 +38,7 @@ def sub(a: Vector | Array, b: Vector | Array) -> Vector:
 
 
 @njit
-def add_scaled(a: Vector, scale: float, b: Vector) -> Vector:
+def add_scaled(a: Vector | Array, scale: float, b: Vector | Array) -> Vector:
     """Sum a + scale b."""
     return (a[0] + scale * b[0], a[1] + scale * b[1], a[2] + scale * b[2])
 

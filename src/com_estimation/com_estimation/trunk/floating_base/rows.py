@@ -261,10 +261,9 @@ def _set_force(leg: int, x: Array, rows: Rows, forces: FootForces) -> None:
             for c in range(TRUNK_STATES, STATES):
                 torque[j] -= rows.joint_rows[leg, j, c] * x[c]
         for i in range(3):
-            a, b, c = row(A, i)
-            std = rows.joint_std[leg]
+            (u, v, w), std = row(A, i), rows.joint_std[leg]
             forces.force[leg, i] = -dot(A[i], torque)
-            forces.std[leg, i] = math.hypot(math.hypot(a * std[0], b * std[1]), c * std[2])
+            forces.std[leg, i] = math.hypot(math.hypot(u * std[0], v * std[1]), w * std[2])
 
 
 @njit
