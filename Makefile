@@ -61,7 +61,7 @@ demo-walk: setup
 	@tools/in_env python -m com_demos.walk_demo --robot "$(or $(ROBOT),itu_biped)" $(DEMO)
 
 demo-diagnose: setup
-	@tools/in_env python -m com_demos.diagnose_demo --robot "$(or $(ROBOT),talos)" $(CONFIG_OPTION) --output "$(OUT)"
+	@tools/in_env python benchmarks/diagnose_demo.py --robot "$(or $(ROBOT),talos)" $(CONFIG_OPTION) --output "$(OUT)"
 
 view: setup
 	@tools/in_env python -m com_viewer.commands.view "$(or $(ROBOT),hoap2)" $(CONFIG_OPTION) $(VIEW_ARGS)

@@ -62,7 +62,6 @@ COMMANDS = {
     "com_control/check_motion": f"{WAVE} {MOTION}",
     "com_control/convert_motion": f"{WAVE} NEW/bag {MOTION}",
     "com_demos/compile_kernels": "",
-    "com_demos/diagnose_demo": "--output NEW",
     "com_demos/identify_demo": "--output NEW",
     "com_demos/sway_demo": "--output NEW",
     "com_demos/trot_demo": "--output NEW",

@@ -20,16 +20,7 @@ from numpy.typing import ArrayLike
 
 from com_control.trot.leg_kinematics import LegSolution
 from com_control.walking.biped import LIMIT_TOLERANCE, BipedLeg, meeting_point
-from com_control.walking.kernel_basics import (
-    Rows,
-    combine,
-    multiply,
-    row,
-    rows,
-    turn,
-    vector,
-    wrap_angle,
-)
+from com_control.walking.kernel_basics import Rows, combine, rows, turn, vector, wrap_angle
 from com_control.walking.leg_ik import (
     LEG,
     Record,
@@ -42,7 +33,7 @@ from com_control.walking.leg_ik import (
 )
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, sub
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned
 
 _MEET = 1e-9  # m, distance of axes that count as meeting
 _NEARLY = 0.02  # m, distance of axes that meet well enough for a first guess
@@ -203,7 +194,7 @@ def meet(a: Vector, u: Vector, b: Vector, v: Vector, side: float) -> tuple[bool,
 def ankle_target(leg: Record, R: Array, p: Array) -> tuple[Rows, Vector]:
     """Takes the sole's pose to the columns of R R_sole^T and the ankle's place."""
     wanted, own = rows(R), rows(leg.R_sole)
-    x, y, z = multiply(wanted, own[0]), multiply(wanted, own[1]), multiply(wanted, own[2])
+    x, y, z = turned(wanted, own[0]), turned(wanted, own[1]), turned(wanted, own[2])
     d = sub(vector(leg.ankle), vector(leg.p_sole))
     return (x, y, z), add(vector(p), combine(d[0], x, d[1], y, d[2], z))
 
@@ -248,7 +239,7 @@ def close_form(leg: Record, R: Array, p: Array, near: Array, q: Array) -> int:
     w4, w5, w6 = row(axes, 3), row(axes, 4), row(axes, 5)
     knee_point = row(leg.points, 3)
     b, c = sub(vector(leg.hip), knee_point), sub(knee_point, vector(leg.ankle))
-    v = multiply(moved, sub(vector(leg.hip), ankle))
+    v = turned(moved, sub(vector(leg.hip), ankle))
     outcome, best = KNEE, np.inf
     for branch in range(8):
         knee, foot, hip = 1.0 - 2 * (branch & 1), 1.0 - (branch & 2), 1.0 - (branch & 4) / 2

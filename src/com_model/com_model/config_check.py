@@ -13,6 +13,7 @@ import numpy as np
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses, link_poses
 from com_model.exceptions import ConfigError, GeometryError
+from com_model.geometry.rotations import angle_between
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig
@@ -121,7 +122,7 @@ class _Check:
     def standing(self) -> None:
         """Soles on one horizontal plane, the CoM above them, the frames' axes."""
         points = np.concatenate([f.points for f in self.feet])
-        tilt = _angle(self.up, self.com - points.mean(axis=0))
+        tilt = angle_between(self.up, self.com - points.mean(axis=0))
         if tilt > UPSIDE:
             problem = (
                 f"in the posture the way from them to the CoM is {_degrees(tilt)} off the soles' z "
@@ -132,7 +133,7 @@ class _Check:
         heights = [float((f.points @ self.up).min()) - f.foot.radius for f in self.feet]
         for f, height in zip(self.feet, heights, strict=True):
             height -= min(heights)
-            off = _angle(f.R[:, 2], self.up)
+            off = angle_between(f.R[:, 2], self.up)
             if len(f.foot.corners) and off > MAX_TILT:
                 self._warn(
                     f.key,
@@ -174,7 +175,7 @@ class _Check:
             if not all(places):
                 continue
             way = np.mean(places[0], axis=0) - np.mean(places[1], axis=0)
-            turn = _angle(self._across(way), direction)
+            turn = angle_between(self._across(way), direction)
             if turn > np.pi - MAX_TURN:
                 self._warn(
                     f"feet.<foot>.{key}",
@@ -190,7 +191,7 @@ class _Check:
                     f"Correct {key}, or turn the sole frames (rpy) so that x points forwards",
                 )
         for one, other in combinations(self.flat, 2):
-            turn = _angle(self._across(one.R[:, 0]), self._across(other.R[:, 0]))
+            turn = angle_between(self._across(one.R[:, 0]), self._across(other.R[:, 0]))
             if turn > MAX_TURN:
                 self._warn(
                     other.key,
@@ -300,7 +301,3 @@ class _Check:
         R, p = body_poses(self.bodies, self.config.nominal_posture(self.model))
         lowest = hulls.lowest(up[None], R[None], p[None]).min()
         return float(lowest - up @ (f.p + f.R @ f.foot.center)) + f.foot.radius
-
-
-def _angle(a: Array, b: Array) -> float:
-    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))

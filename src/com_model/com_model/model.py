@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array, freeze
-from com_model.bodies import Bodies, Indices, build_bodies, independent_joints, sum_over_subtrees
+from com_model.bodies import Bodies, Indices, build_bodies, independent_joints
 from com_model.exceptions import UnknownNameError, UrdfError
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.text import listing
@@ -48,7 +48,6 @@ class RobotModel:
     link_masses: Array  # (L,) kg; 0 for links without inertial
     link_coms: Array  # (L, 3) m, centre of mass in the link's frame; 0 for links without inertial
     link_inertias: Array  # (L, 3, 3) kg m^2, about the centre of mass, axes of the link
-    subtree_masses: Array  # (L,) kg, of the link and all below it
     lower: Array  # (n,) smallest positions, rad or m; -inf where the URDF has none
     upper: Array  # (n,) largest positions; inf where the URDF has none
     velocity_limits: Array  # (n,) rad/s or m/s; inf where the URDF has none
@@ -152,7 +151,6 @@ def model_of(urdf: Urdf, frames: tuple[Frame, ...] = ()) -> RobotModel:
         mass = float(np.sum(masses))
         _check_total_mass(urdf, tree, mass)
         bodies = build_bodies(tree)
-        subtree_masses = sum_over_subtrees(tree.parents, masses)
     _check_finite(urdf, bodies, inertias)
     return RobotModel(
         name=urdf.name,
@@ -164,7 +162,6 @@ def model_of(urdf: Urdf, frames: tuple[Frame, ...] = ()) -> RobotModel:
         link_masses=masses,
         link_coms=np.array([link.com for link in tree.links]),
         link_inertias=inertias,
-        subtree_masses=subtree_masses,
         lower=lower,
         upper=upper,
         velocity_limits=np.array([joint.velocity for joint in joints], dtype=float),

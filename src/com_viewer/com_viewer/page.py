@@ -24,6 +24,7 @@ from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
 from com_model.files import write_file
 from com_model.text import listing
+from com_simulation.drawing.scene import body_meshes
 from com_simulation.drawing.shapes import RobotShape
 from com_viewer import scene as scenes
 from com_viewer.scene import GREY, Color, Mark, RobotScene, Snapshot
@@ -103,8 +104,9 @@ class Page:
             self._meshes = []
             R, p = body_poses(model.bodies, model.neutral)
             extent = [p]
-            for n, ((b, color), triangles) in enumerate(scenes.body_meshes(model, shape).items()):
-                vertices, faces = scenes.indexed(triangles)
+            for n, ((b, rgb), triangles) in enumerate(body_meshes(model, shape).items()):
+                red, green, blue = (round(255 * part) for part in rgb)
+                color, (vertices, faces) = (red, green, blue), scenes.indexed(triangles)
                 mesh = self._mesh(f"{names[b]}/{n}", vertices, faces, color)
                 self._meshes.append((b, color, mesh))
                 placed = vertices @ R[b].T + p[b]

@@ -13,7 +13,6 @@ from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
 from com_simulation.drawing.scene import root_pose, soles, support
-from com_simulation.drawing.shapes import RobotShape, rod_triangles
 
 Color = tuple[int, int, int]  # red, green, blue, 0 to 255
 
@@ -21,7 +20,6 @@ Color = tuple[int, int, int]  # red, green, blue, 0 to 255
 ORANGE, SKY, GREEN, YELLOW = (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66)
 BLUE, VERMILLION, PURPLE, GREY = (0, 114, 178), (213, 94, 0), (204, 121, 167), (140, 146, 154)
 NOWHERE = np.full(3, np.nan)
-_ROD = (140, 148, 158)
 
 
 class Mark(NamedTuple):
@@ -102,28 +100,6 @@ class RobotScene:
             R_sensor, _ = self.pose(foot.wrench_frame, R, p)
             rows.append((self.pose(foot.frame, R, p)[1], R_sensor @ force))
         return np.array(rows).reshape(-1, 2, 3)
-
-
-def body_meshes(model: RobotModel, shape: RobotShape) -> dict[tuple[int, Color], Array]:
-    """Triangles (m, 3, 3) m of a robot by body and colour, in the body's frame.
-
-    Rods stand for links whose shapes cannot be drawn.
-    """
-    bodies, index = model.bodies, {name: i for i, name in enumerate(model.link_names)}
-    found: dict[tuple[int, Color], list[Array]] = {}
-    for piece in shape.pieces:
-        if piece.link in index:
-            i = index[piece.link]
-            red, green, blue = (round(255 * part) for part in piece.color)
-            triangles = piece.triangles @ bodies.R_body_link[i].T + bodies.p_body_link[i]
-            key = int(bodies.body_of_link[i]), (red, green, blue)
-            found.setdefault(key, []).append(triangles)
-    radius = 0.02 * max(float(np.linalg.norm(np.ptp(bodies.d, axis=0))), 1e-2)
-    for b, parent in enumerate(bodies.parent.tolist()):
-        if parent >= 0 and bodies.names[parent] in shape.bare_links:
-            rod = rod_triangles(np.zeros(3), bodies.d[b], radius)
-            found.setdefault((parent, _ROD), []).append(rod)
-    return {key: np.concatenate(parts) for key, parts in found.items()}
 
 
 def indexed(triangles: Array) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -21,7 +21,6 @@ def test_arm_has_the_masses_limits_and_names_of_its_urdf(load, data):
     np.testing.assert_array_equal(model.link_masses, [2, 1])
     np.testing.assert_array_equal(model.link_coms, [[0.1, 0, 0], [0.5, 0, 0]])
     np.testing.assert_array_equal(model.link_inertias[1], np.eye(3) * 0.01)
-    np.testing.assert_array_equal(model.subtree_masses, [3, 1])
     limits = model.lower, model.upper, model.velocity_limits, model.effort_limits
     assert [array.tolist() for array in limits] == [[-1.5], [2.5], [3], [4]]
     assert model.xml == (data / "arm.urdf").read_text()

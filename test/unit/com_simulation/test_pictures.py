@@ -19,7 +19,7 @@ from com_simulation.drawing.pictures import (
     round_length,
 )
 from com_simulation.drawing.scene import Snapshot, build_scene, upright
-from com_simulation.drawing.shapes import robot_shape
+from com_simulation.drawing.shapes import robot_shape, rod_triangles
 from com_simulation.exceptions import RenderError
 
 pytestmark = pytest.mark.slow
@@ -158,7 +158,7 @@ def test_hanging_robot_has_no_ground_and_unknown_gravity_no_projection() -> None
 def test_rods_stand_for_links_without_shapes() -> None:
     scene = scene_of(snapshot(), xml=URDF.replace(BODY, "").replace(SOLE, ""))
     assert scene.note == "the URDF has no shapes: lines between joints are drawn"
-    assert len(scene.parts) == 2
+    assert len(scene.triangles) == 2 * len(rod_triangles(np.zeros(3), np.ones(3), 0.1))
     assert scene.triangles[..., 2].min() == pytest.approx(0, abs=0.03)
 
 

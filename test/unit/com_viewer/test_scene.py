@@ -8,13 +8,13 @@ from walker_urdf import walker_urdf
 from com_estimation.whole_body.com_state import ComObserver, unknown_state
 from com_model import Foot, RobotModel, Sesc
 from com_model.dynamics.kinematics import link_poses
+from com_simulation.drawing.scene import body_meshes
 from com_simulation.drawing.shapes import RobotShape, robot_shape
 from com_viewer.scene import (
     BLUE,
     GREY,
     VERMILLION,
     RobotScene,
-    body_meshes,
     closed,
     correction_color,
     ellipsoid,

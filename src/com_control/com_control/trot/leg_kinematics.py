@@ -20,12 +20,12 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from com_control.walking.biped import limit_problem
-from com_control.walking.kernel_basics import column, row, solve_three, vector
+from com_control.walking.kernel_basics import column, solve_three, vector
 from com_model import GeometryError, Leg, RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import REVOLUTE
 from com_model.compiled import compiled, entry_point
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, sub
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, row, sub
 from com_model.legs import JOINTS
 
 _STEPS = 200

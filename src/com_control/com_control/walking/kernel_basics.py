@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from com_model.arrays import Array
-from com_model.geometry.vector_kernels import Vector, cross, dot, rotate
+from com_model.geometry.vector_kernels import Vector, cross, dot, rotate, row
 
 Rows = tuple[Vector, Vector, Vector]  # a matrix (3, 3) by its rows
 
@@ -28,12 +28,6 @@ inner = njit(error_model="numpy")  # no branch for a division by zero, which giv
 def vector(a: Array) -> Vector:
     """Elements of an array (3,)."""
     return (a[0], a[1], a[2])
-
-
-@inner
-def row(a: Array, i: int) -> Vector:
-    """Row i of an array (n, 3)."""
-    return (a[i, 0], a[i, 1], a[i, 2])
 
 
 @inner
@@ -62,12 +56,6 @@ def combine(a: float, u: Vector, b: float, v: Vector, c: float, w: Vector) -> Ve
         a * u[1] + b * v[1] + c * w[1],
         a * u[2] + b * v[2] + c * w[2],
     )
-
-
-@inner
-def multiply(M: Rows, v: Vector) -> Vector:
-    """Product M v."""
-    return (dot(M[0], v), dot(M[1], v), dot(M[2], v))
 
 
 @inner

@@ -11,19 +11,10 @@ import numpy as np
 from numba import njit
 
 from com_control.walking.biped import BipedLeg
-from com_control.walking.kernel_basics import (
-    LEAST,
-    column,
-    multiply,
-    row,
-    rows,
-    scale,
-    turn,
-    vector,
-)
+from com_control.walking.kernel_basics import LEAST, column, scale, turn, vector
 from com_model.arrays import Array
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, sub
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned
 
 Record = Any  # an element of an array of LEG
 
@@ -63,20 +54,20 @@ def pass_joint(leg: Record, i: int, angle: float, M: Array, t: Vector, lines: Ar
     Sets the joint's line in lines (12, 3): axes, then points.
     """
     point = row(leg.points, i)
-    place, line = add(multiply(rows(M), point), t), multiply(rows(M), row(leg.axes, i))
+    place, line = add(turned(M, point), t), turned(M, row(leg.axes, i))
     for k in range(3):
         lines[i, k], lines[6 + i, k] = line[k], place[k]
     for j in range(3):
         M[0, j], M[1, j], M[2, j] = turn(line, angle, column(M, j))
-    return sub(place, multiply(rows(M), point))
+    return sub(place, turned(M, point))
 
 
 @njit
 def set_sole(leg: Record, M: Array, t: Vector, R: Array, p: Array) -> None:
     """Sets the sole's pose R (3, 3), p (3,), moved from the zero pose by M, t."""
     for j in range(3):
-        R[0, j], R[1, j], R[2, j] = multiply(rows(M), column(leg.R_sole, j))
-    p[0], p[1], p[2] = add(multiply(rows(M), vector(leg.p_sole)), t)
+        R[0, j], R[1, j], R[2, j] = turned(M, column(leg.R_sole, j))
+    p[0], p[1], p[2] = add(turned(M, vector(leg.p_sole)), t)
 
 
 @compiled()

@@ -19,15 +19,7 @@ from scipy.optimize import minimize
 
 from com_control.walking.biped import LIMIT_TOLERANCE, Biped
 from com_control.walking.ik_solver import Found, Solver
-from com_control.walking.kernel_basics import (
-    column,
-    multiply,
-    row,
-    rows,
-    scale,
-    solve_three,
-    vector,
-)
+from com_control.walking.kernel_basics import column, rows, scale, solve_three, vector
 from com_control.walking.leg_ik import (
     LEG,
     fill_jacobian,
@@ -42,7 +34,7 @@ from com_control.walking.pelvis_map import CONVERGED, LIMITED, STALLED
 from com_model.arrays import Array
 from com_model.bodies import Indices
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import Vector, add, cross, sub
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned, turned_back
 
 Record = Any  # an element of an array of ROBOT or LEG
 
@@ -94,7 +86,7 @@ def find_masses(leg: Record, q: Array, R: Array, p: Array, lines: Array, columns
     M, t = np.eye(3), (0.0, 0.0, 0.0)
     for i in range(6):
         t = pass_joint(leg, i, q[i], M, t, lines)
-        own = add(multiply(rows(M), row(leg.moments, i)), scale(leg.masses[i], t))
+        own = add(turned(M, row(leg.moments, i)), scale(leg.masses[i], t))
         columns[0, i], columns[1, i], columns[2, i] = own
     set_sole(leg, M, t, R, p)
     moment, mass = (0.0, 0.0, 0.0), 0.0
@@ -109,7 +101,8 @@ def find_masses(leg: Record, q: Array, R: Array, p: Array, lines: Array, columns
 def linearize(robot: Record, target: Target, state: Array, out: Linearization) -> float:
     """Fills `out` for a state (15,); returns the size of the errors."""
     sole_R, sole_p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
-    t, q, errors, R_T = state[:3], state[3:], out.errors, target.R_pelvis.T
+    t, q, errors, R = state[:3], state[3:], out.errors, target.R_pelvis
+    wanted_R, wanted_p = np.empty((3, 3)), np.empty(3)
     com = vector(robot.upper_moment)
     total = 0.0
     for i in range(2):
@@ -117,27 +110,34 @@ def linearize(robot: Record, target: Target, state: Array, out: Linearization) -
         com = add(com, find_masses(robot.legs[i], own, sole_R, sole_p, lines, out.K[i]))
         fill_jacobian(lines, sole_p, out.J[i])
         foot = target.feet[i]
-        wanted_R, wanted_p = R_T @ np.ascontiguousarray(foot[:, :3]), R_T @ (foot[:, 3] - t)
+        for j in range(3):
+            wanted_R[0, j], wanted_R[1, j], wanted_R[2, j] = turned_back(R, column(foot, j))
+        wanted_p[0], wanted_p[1], wanted_p[2] = turned_back(R, sub(column(foot, 3), t))
         size = pose_error(wanted_R, wanted_p, sole_R, sole_p, errors[6 * i : 6 * i + 6])
         total += size * size
-    errors[12:] = R_T @ (target.com - t) - np.array(com)
-    return np.sqrt(total + (errors[12:] ** 2).sum())
+    rest = sub(turned_back(R, sub(target.com, t)), com)
+    errors[12], errors[13], errors[14] = rest
+    return np.sqrt(total + dot(rest, rest))
 
 
 @njit
 def find_step(linear: Linearization, damping: float, step: Array) -> None:
     """Sets step (15,): the pelvis' in its own axes (m), then the joints' (rad)."""
     J, K, errors = linear
-    A, c, X = (1.0 + damping) * np.eye(3), errors[12:].copy(), np.zeros((2, 6, 4))
+    A, X = np.zeros((3, 4)), np.zeros((2, 6, 4))  # A: the system of three, its right-hand side
+    for k in range(3):
+        A[k, k], A[k, 3], X[:, k, k] = 1.0 + damping, errors[12 + k], 1.0
     for i in range(2):
-        X[i, :3, :3], X[i, :, 3] = np.eye(3), errors[6 * i : 6 * i + 6]
+        X[i, :, 3] = errors[6 * i : 6 * i + 6]
         solve_damped(J[i], damping, X[i])
-        KX = K[i] @ X[i]
-        A -= KX[:, :3]
-        c -= KX[:, 3]
-    solve_three(A, c, step[:3])
+        for line in range(3):
+            for j in range(4):
+                for k in range(6):
+                    A[line, j] -= K[i, line, k] * X[i, k, j]
+    solve_three(A, A[:, 3], step[:3])
     for i in range(2):
-        step[3 + 6 * i : 9 + 6 * i] = X[i, :, 3] - (X[i, :, :3] * step[:3]).sum(axis=1)
+        for k in range(6):
+            step[3 + 6 * i + k] = X[i, k, 3] - dot(X[i, k], step)
 
 
 @compiled()
@@ -162,8 +162,9 @@ def find_state(robot: Record, target: Target, tolerance: float, state: Array) ->
         longest = np.max(np.abs(step))
         if longest > _LONGEST:
             step *= _LONGEST / longest
-        step[0], step[1], step[2] = multiply(R, vector(step))
-        trial[:] = state + step
+        step[0], step[1], step[2] = turned(R, vector(step))
+        for k in range(15):
+            trial[k] = state[k] + step[k]
         new_size = linearize(robot, target, trial, new)
         if new_size < size:
             state[:], size = trial, new_size
@@ -182,16 +183,21 @@ def predict_state(states: Array) -> None:
 
     After a jump the last point is the best guess.
     """
-    last = states[0].copy()
-    if np.max(np.abs(last - states[1])) < _JUMP:
-        states[0] += last - states[1]
-    states[1] = last
+    farthest = 0.0
+    for k in range(15):
+        farthest = max(farthest, abs(states[0, k] - states[1, k]))
+    for k in range(15):
+        last = states[0, k]
+        if farthest < _JUMP:
+            states[0, k] += last - states[1, k]
+        states[1, k] = last
 
 
 @njit
 def reset_state(robot: Record, R: Array, feet: Array) -> None:
     """Sets the state to the nominal posture over the feet."""
-    robot.state[:, :3] = 0.5 * (feet[0, :, 3] + feet[1, :, 3]) - (R * robot.soles).sum(axis=1)
+    for k in range(3):
+        robot.state[:, k] = 0.5 * (feet[0, k, 3] + feet[1, k, 3]) - dot(R[k], robot.soles)
     robot.state[:, 3:] = robot.nominal
 
 
@@ -207,11 +213,11 @@ def solve_one(
     state = robot.state[0]
     error = find_state(robot, Target(com, R, feet), tolerance, state)
     outcome = CONVERGED if error <= tolerance else STALLED
-    for i in range(2):
-        leg, q = robot.legs[i], state[3 + 6 * i : 9 + 6 * i]
-        inside = (q >= leg.lower - LIMIT_TOLERANCE) & (q <= leg.upper + LIMIT_TOLERANCE)
-        if not inside.all():
-            outcome |= LIMITED << (4 * i)
+    for i in range(12):
+        leg, q = robot.legs[i // 6], state[3 + i]
+        low, high = leg.lower[i % 6] - LIMIT_TOLERANCE, leg.upper[i % 6] + LIMIT_TOLERANCE
+        if not low <= q <= high:
+            outcome |= LIMITED << (4 * (i // 6))
     values[:12], values[12:15], values[15] = state[3:], state[:3], error
     robot.warm = 1 if outcome == 0 else 0
     return outcome

@@ -24,14 +24,13 @@ from com_control.walking.kernel_basics import (
     column,
     combine,
     inner,
-    multiply,
     rows,
     scale,
     vector,
     wrap_angle,
 )
 from com_model.arrays import Array
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, sub
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, sub, turned
 
 Record = Any  # an element of an array of LEG or ROBOT
 
@@ -215,7 +214,7 @@ def make_map(robot: Record, targets: Targets) -> ComMap:
     R = targets.pelvis
     left, left_moment = fix_leg(robot.legs[0], R, targets.left)
     right, right_moment = fix_leg(robot.legs[1], R, targets.right)
-    own = multiply(R, vector(robot.upper_moment))
+    own = turned(R, vector(robot.upper_moment))
     fraction = robot.upper_fraction + robot.legs[0].upper_fraction + robot.legs[1].upper_fraction
     return ComMap(add(own, add(left_moment, right_moment)), fraction, left, right)
 
@@ -223,11 +222,11 @@ def make_map(robot: Record, targets: Targets) -> ComMap:
 @inner
 def fix_leg(leg: Record, R: Rows, foot: Pose) -> tuple[LegTarget, Vector]:
     """What pelvis and foot fix of a leg, and the moment that does not depend on t, m."""
-    ankle = add(multiply(foot.R, vector(leg.ankle)), foot.p)
-    hip = multiply(R, vector(leg.hip))
-    moment = multiply(foot.R, vector(leg.foot))
+    ankle = add(turned(foot.R, vector(leg.ankle)), foot.p)
+    hip = turned(R, vector(leg.hip))
+    moment = turned(foot.R, vector(leg.foot))
     moment = combine(1.0, moment, leg.foot_fraction, ankle, leg.upper_fraction, hip)
-    f, a1 = multiply(foot.R, vector(leg.roll)), multiply(R, vector(leg.axis_1))
+    f, a1 = turned(foot.R, vector(leg.roll)), turned(R, vector(leg.axis_1))
     return LegTarget(sub(ankle, hip), f, a1), moment
 
 
@@ -248,11 +247,11 @@ def fill_directions(
     alpha, beta = plane.alpha, plane.beta
     a3 = thigh_to_world(leg, vector(leg.axis_3_thigh), plane)
     a2 = second_axis(leg, a1, a3)
-    b2 = multiply(pelvis, vector(leg.axis_2))
+    b2 = turned(pelvis, vector(leg.axis_2))
     e = thigh_to_world(leg, vector(leg.axis_2_thigh), plane)
     g = shank_to_world(leg, vector(leg.roll_shank), plane)
     w5 = scale(leg.direction_5, plane.n)
-    b5 = multiply(foot, vector(leg.pitch))
+    b5 = turned(foot, vector(leg.pitch))
     y[0, 0], y[1, 0] = dot(a1, cross(b2, a2)), dot(b2, a2)
     y[0, 1], y[1, 1] = dot(a3, a1), dot(a3, cross(a1, a2))
     y[0, 2], y[1, 2] = -dot(e, cross(a2, a3)), dot(e, a2)

@@ -7,16 +7,7 @@ point starts from where the ones before lead. [CCGD]'s Table 2 is the search for
 from math import sqrt
 from typing import NamedTuple
 
-from com_control.walking.kernel_basics import (
-    Rows,
-    combine,
-    inner,
-    multiply,
-    row,
-    rows,
-    scale,
-    vector,
-)
+from com_control.walking.kernel_basics import Rows, combine, inner, rows, scale, vector
 from com_control.walking.pelvis_map import (
     CONVERGED,
     STALLED,
@@ -31,7 +22,7 @@ from com_control.walking.pelvis_map import (
 from com_model.arrays import Array
 from com_model.bodies import Indices
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, sub
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned
 
 STEPS = 40
 _DIFFERENCE = 1e-6  # m, of the differences that give a first Jacobian
@@ -65,7 +56,7 @@ def inverse_by_differences(robot: Record, com_map: ComMap, t: Vector, com: Vecto
 @inner
 def broyden_update(B: Rows, s: Vector, y: Vector) -> Rows:
     """Broyden's update of an inverse: B + (s - B y) (s^T B) / (s^T B y)."""
-    By = multiply(B, y)
+    By = turned(B, y)
     size = dot(s, By)
     if abs(size) < 1e-3 * dot(s, s) or size == 0.0:
         return B
@@ -95,7 +86,7 @@ def find_pelvis(
             break
         if not known:
             B, known, fresh = inverse_by_differences(robot, com_map, t, com), True, True
-        s = multiply(B, e)
+        s = turned(B, e)
         length = dot(s, s)
         if length > _LONGEST * _LONGEST:
             s = scale(_LONGEST / sqrt(length), s)
@@ -136,7 +127,7 @@ def predict_pelvis(robot: Record, com: Vector, R: Rows) -> Vector:
     Else the last place, or where the CoM would be right in the nominal posture.
     """
     if robot.warm == 0:
-        return sub(com, multiply(R, vector(robot.offset)))
+        return sub(com, turned(R, vector(robot.offset)))
     last = robot.pelvis
     t1, t2, t3 = row(last, 0), row(last, 1), row(last, 2)
     step, bend = sub(t1, t2), combine(1.0, t1, -2.0, t2, 1.0, t3)

@@ -21,7 +21,6 @@ xi_r = c_r + c_r'/w:
 """
 
 from math import cos, exp, floor, hypot, sin
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -30,6 +29,7 @@ from com_control.walking.stabiliser_state import Body, Memory, Sensed, Table, Ta
 from com_model.arrays import Array
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
+from com_model.geometry.vector_kernels import Vector, add, cross, set_product, turned
 
 CARRIES, LANDED = 0.03, 0.08  # of the weight: a foot carries at all; has landed
 SHOULD_CARRY = 0.15
@@ -50,9 +50,9 @@ MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
 
 
 @njit
-def clip(value: Any, most: Any) -> Any:
-    """A number or an array within -most .. most."""
-    return np.minimum(np.maximum(value, -most), most)
+def clip(value: float, most: float) -> float:
+    """The value within -most .. most."""
+    return min(max(value, -most), most)
 
 
 @njit
@@ -72,9 +72,19 @@ def place_of(table: Table, t: float) -> tuple[int, float]:
 
 
 @njit
-def blend(rows: Array, i: int, f: float) -> Array:
-    """Value between the rows i and i + 1."""
-    return rows[i] + f * (rows[i + 1] - rows[i])
+def blend(rows: Array, i: int, f: float, j: int) -> float:
+    """Element j between the rows i and i + 1."""
+    return rows[i, j] + f * (rows[i + 1, j] - rows[i, j])
+
+
+@njit
+def find_feet(table: Table, i: int, f: float, memory: Memory) -> Array:
+    """Places of the commanded soles, (2, 3) m."""
+    feet = memory.feet.copy()
+    for k in range(2):
+        for j in range(3):
+            feet[k, j] += blend(table.feet[:, k, j], i, f, 3)
+    return feet
 
 
 @njit
@@ -84,9 +94,9 @@ def load_share(table: Table, i: int, feet: Array, zmp: Array) -> float:
         return 0.0
     if table.swing[i, 1] >= 0.0:
         return 1.0
-    way = feet[0, :2] - feet[1, :2]
-    along = ((zmp - feet[1, :2]) * way).sum()
-    return min(max(along / max((way * way).sum(), 1e-9), 0.0), 1.0)
+    x, y = feet[0, 0] - feet[1, 0], feet[0, 1] - feet[1, 1]
+    along = (zmp[0] - feet[1, 0]) * x + (zmp[1] - feet[1, 1]) * y
+    return min(max(along / max(x * x + y * y, 1e-9), 0.0), 1.0)
 
 
 @njit
@@ -95,31 +105,32 @@ def find_base(sensed: Sensed, table: Table, i: int, memory: Memory, loads: Array
     R, soles, pose = sensed.R_imu, sensed.soles, np.zeros((3, 4))
     turn_s = turn_c = 0.0
     for k in range(2):
-        x, y = (R[0] * soles[k, :, 0]).sum(), (R[1] * soles[k, :, 0]).sum()
+        x, y, _ = turned(R, soles[k, :, 0])
         aim = table.feet[i, k]
         turn_c += loads[k] * (aim[0, 0] * x + aim[1, 0] * y)
         turn_s += loads[k] * (aim[1, 0] * x - aim[0, 0] * y)
     size = max(hypot(turn_c, turn_s), 1e-9)
     c, s = turn_c / size, turn_s / size
-    pose[0, :3], pose[1, :3], pose[2, :3] = c * R[0] - s * R[1], s * R[0] + c * R[1], R[2]
+    for j in range(3):
+        x, y = R[0, j], R[1, j]
+        pose[0, j], pose[1, j], pose[2, j] = c * x - s * y, s * x + c * y, R[2, j]
     for k in range(2):
-        at = (pose[:, :3] * soles[k, :, 3]).sum(axis=1)
-        pose[:, 3] += loads[k] * (table.feet[i, k, :, 3] + memory.feet[k] - at)
+        at = turned(pose, soles[k, :, 3])
+        for j in range(3):
+            pose[j, 3] += loads[k] * (table.feet[i, k, j, 3] + memory.feet[k, j] - at[j])
     return pose
 
 
 @njit
-def total_wrench(sensed: Sensed, base: Array, feet: Array, total: Array, normals: Array) -> None:
-    """Sets total (6,): force (N) and moment (N m) about the frame's origin; soles' normals."""
-    total[:] = 0.0
+def total_wrench(sensed: Sensed, base: Array, feet: Array, normals: Array) -> tuple[Vector, Vector]:
+    """Force (N) and moment (N m) about the frame's origin; sets the soles' normals (2, 3)."""
+    force, moment, R = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), np.empty((3, 3))
     for k in range(2):
-        R = np.ascontiguousarray(base[:, :3]) @ np.ascontiguousarray(sensed.soles[k, :, :3])
-        normals[k] = R[:, 2]
-        F, M, p = R @ sensed.wrenches[k, :3], R @ sensed.wrenches[k, 3:], feet[k]
-        total[:3] += F
-        total[3] += M[0] + p[1] * F[2] - p[2] * F[1]
-        total[4] += M[1] + p[2] * F[0] - p[0] * F[2]
-        total[5] += M[2] + p[0] * F[1] - p[1] * F[0]
+        set_product(base, sensed.soles[k], R)
+        normals[k, 0], normals[k, 1], normals[k, 2] = R[0, 2], R[1, 2], R[2, 2]
+        F, M = turned(R, sensed.wrenches[k]), turned(R, sensed.wrenches[k, 3:])
+        force, moment = add(force, F), add(moment, add(M, cross(feet[k], F)))
+    return force, moment
 
 
 @njit
@@ -135,7 +146,7 @@ def move_feet(
     """Contact: early landing, search for the ground, the next foothold; True: the plan waits."""
     waits = False
     i, f = ahead
-    places = blend(table.feet[:, :, :, 3], i, f)
+    places = find_feet(table, i, f, memory)
     for k in range(2):
         s = table.swing[i, k]
         other = 1 - k
@@ -151,17 +162,18 @@ def move_feet(
         if memory.held[k, 3] > 0.0 and memory.unloaded[k] > PATIENCE:
             memory.held[k, 3] = 0.0
         if memory.held[k, 3] == 0.0 and s > 0.5 and loads[k] > LANDED:
-            memory.held[k, :3] = places[k] + memory.feet[k]
-            memory.held[k, 3] = 1.0
+            memory.held[k, :3], memory.held[k, 3] = places[k], 1.0
         if memory.held[k, 3] > 0.0:
-            memory.feet[k] = memory.held[k, :3] - places[k]
+            for j in range(3):
+                memory.feet[k, j] += memory.held[k, j] - places[k, j]
             continue
         now = rise(s)
         part = (rise(s + dt / table.swing_time) - now) / max(1.0 - now, 1e-6)
-        goal = np.zeros(3)  # on the slope through the other foot
-        way = table.goals[i, k] - table.feet[i, other, :2, 3]
-        goal[2] = memory.feet[other, 2] + (memory.slope * way).sum()
-        memory.feet[k] += min(part, 1.0) * (goal - memory.feet[k])
+        height = memory.feet[other, 2]  # on the slope through the other foot
+        for j in range(2):
+            height += memory.slope[j] * (table.goals[i, k, j] - table.feet[i, other, j, 3])
+            memory.feet[k, j] -= min(part, 1.0) * memory.feet[k, j]
+        memory.feet[k, 2] += min(part, 1.0) * (height - memory.feet[k, 2])
     return waits
 
 
@@ -171,30 +183,33 @@ def move_ankles(body: Body, dt: float, memory: Memory, wrenches: Array, asked: A
     weight = body.mass * GRAVITY
     for k in range(2):
         load = max(wrenches[k, 2], 0.0)
-        if not load > CARRIES * weight:
-            memory.tilts[k] -= min(dt / 0.16, 1.0) * memory.tilts[k]
-            continue
-        half = 0.5 * (body.soles[k, 1::2] - body.soles[k, ::2])  # length, width
-        error = load * np.array([asked[k, 1], -asked[k, 0]]) - wrenches[k, 3:5]
-        error -= clip(error, 0.1 * load * half[::-1])  # a dead zone
-        A = ANKLE / (body.dead_time * body.kappa)
-        rate = -A / (weight * body.height) * error - memory.tilts[k] / ANKLE_LEAK
-        memory.tilts[k] = clip(memory.tilts[k] + rate * dt, MAX_TILT)
+        for j in range(2):
+            if not load > CARRIES * weight:
+                memory.tilts[k, j] -= min(dt / 0.16, 1.0) * memory.tilts[k, j]
+                continue
+            low, high = body.soles[k, 2 - 2 * j], body.soles[k, 3 - 2 * j]  # across the axis
+            error = (1 - 2 * j) * load * asked[k, 1 - j] - wrenches[k, 3 + j]
+            error -= clip(error, 0.1 * load * 0.5 * (high - low))  # a dead zone
+            A = ANKLE / (body.dead_time * body.kappa[j])
+            rate = -A / (weight * body.height) * error - memory.tilts[k, j] / ANKLE_LEAK
+            memory.tilts[k, j] = clip(memory.tilts[k, j] + rate * dt, MAX_TILT)
 
 
 @njit
 def ask_moments(body: Body, table: Table, i: int, feet: Array, zmp: Array, share: float) -> Array:
     """Where in each sole its force is to act for the ZMP (2,) m: (2, 2) m."""
-    low, high = body.soles[:, ::2], body.soles[:, 1::2]
-    inside, asked = 0.5 * (low + high), np.empty((2, 2))
-    rest = zmp.copy()  # from the middles of the soles
+    soles, asked = body.soles, np.empty((2, 2))
+    x, y = zmp[0], zmp[1]  # from the middles of the soles
     for k, part in enumerate((share, 1.0 - share)):
         R = table.feet[i, k]
-        rest -= part * (feet[k, :2] + R[:2, 0] * inside[k, 0] + R[:2, 1] * inside[k, 1])
+        a, b = 0.5 * (soles[k, 0] + soles[k, 1]), 0.5 * (soles[k, 2] + soles[k, 3])
+        x -= part * (feet[k, 0] + R[0, 0] * a + R[0, 1] * b)
+        y -= part * (feet[k, 1] + R[1, 0] * a + R[1, 1] * b)
     for k in range(2):
-        R = table.feet[i, k]
-        own = R[0, :2] * rest[0] + R[1, :2] * rest[1]
-        asked[k] = inside[k] + clip(own, MARGIN * 0.5 * (high[k] - low[k]))
+        for j in range(2):
+            low, high = soles[k, 2 * j], soles[k, 2 * j + 1]
+            own = table.feet[i, k, 0, j] * x + table.feet[i, k, 1, j] * y
+            asked[k, j] = 0.5 * (low + high) + clip(own, MARGIN * 0.5 * (high - low))
     return asked
 
 
@@ -204,16 +219,18 @@ def find_slope(
 ) -> None:
     """Follows the ground's slope by the loaded soles; feet that stand rise and sink with it."""
     time = 0.3 if standing else 2.0
-    gradient, total = np.zeros(2), 0.0
-    for k in range(2):
-        if loads[k] > LANDED:
-            gradient -= loads[k] * normals[k, :2] / max(normals[k, 2], 0.1)
-            total += loads[k]
-    if total > 0.0:
-        change = (clip(gradient / total, STEEPEST) - memory.slope) * min(dt / time, 1.0)
-        memory.slope[:] += change
-        middle = loads[0] * feet[0, :2] + loads[1] * feet[1, :2]
-        memory.feet[:, 2] += (change * (feet[:, :2] - middle)).sum(axis=1)
+    for j in range(2):
+        gradient = total = 0.0
+        for k in range(2):
+            if loads[k] > LANDED:
+                gradient -= loads[k] * normals[k, j] / max(normals[k, 2], 0.1)
+                total += loads[k]
+        if total > 0.0:
+            change = (clip(gradient / total, STEEPEST) - memory.slope[j]) * min(dt / time, 1.0)
+            memory.slope[j] += change
+            middle = loads[0] * feet[0, j] + loads[1] * feet[1, j]
+            for k in range(2):
+                memory.feet[k, 2] += change * (feet[k, j] - middle)
 
 
 @njit
@@ -222,19 +239,24 @@ def command(
 ) -> None:
     """Sets CoM, soles and pelvis for a time of the plan, s."""
     i, f = place_of(table, t)
-    feet = blend(table.feet[:, :, :, 3], i, f) + memory.feet
-    share = load_share(table, i, feet, blend(table.zmp, i, f))
-    target.com[:] = blend(table.com, i, f)[:3]
+    feet, zmp = find_feet(table, i, f, memory), np.empty(2)
+    for j in range(2):
+        zmp[j] = blend(table.zmp, i, f, j)
+        target.com[j] = blend(table.com, i, f, j) + leaning[j] - memory.offset[0, j]
+    share = load_share(table, i, feet, zmp)
+    level = share * memory.feet[0, 2] + (1.0 - share) * memory.feet[1, 2]
+    target.com[2] = blend(table.com, i, f, 2) + level
     target.R_pelvis[:] = table.R_pelvis[i]
-    target.com[:2] += leaning - memory.offset[0]
-    target.com[2] += share * memory.feet[0, 2] + (1.0 - share) * memory.feet[1, 2]
+    turn = np.empty((3, 3))
     for k in range(2):
-        R = table.feet[i, k, :, :3]
-        pitch = memory.tilts[k, 1] - memory.slope[0] * R[0, 0] - memory.slope[1] * R[1, 0]
-        roll = memory.tilts[k, 0] + memory.slope[0] * R[0, 1] + memory.slope[1] * R[1, 1]
+        R, slope = table.feet[i, k], memory.slope
+        pitch = memory.tilts[k, 1] - slope[0] * R[0, 0] - slope[1] * R[1, 0]
+        roll = memory.tilts[k, 0] + slope[0] * R[0, 1] + slope[1] * R[1, 1]
         cp, sp, cr, sr = cos(pitch), sin(pitch), cos(roll), sin(roll)
-        turn = np.array([[cp, sp * sr, sp * cr], [0.0, cr, -sr], [-sp, cp * sr, cp * cr]])
-        target.feet[k, :, :3] = np.ascontiguousarray(R) @ turn
+        turn[0, 0], turn[0, 1], turn[0, 2] = cp, sp * sr, sp * cr
+        turn[1, 0], turn[1, 1], turn[1, 2] = 0.0, cr, -sr
+        turn[2, 0], turn[2, 1], turn[2, 2] = -sp, cp * sr, cp * cr
+        set_product(R, turn, target.feet[k])
         target.feet[k, :, 3] = feet[k]
 
 
@@ -254,60 +276,60 @@ def tick(
     w = (GRAVITY / h) ** 0.5
     t = memory.phase[0]
     i, f = place_of(table, t)
-    feet = blend(table.feet[:, :, :, 3], i, f) + memory.feet
-    zmp = blend(table.zmp, i, f)
+    feet, zmp, loads = find_feet(table, i, f, memory), np.empty(2), np.empty(2)
+    for j in range(2):
+        zmp[j] = blend(table.zmp, i, f, j)
     planned = load_share(table, i, feet, zmp)
     known = np.isfinite(sensed.wrenches).all()
-    target.loads[:] = np.maximum(sensed.wrenches[:, 2], 0.0) / weight
-    carried = target.loads.sum()
-    if not known:
-        target.loads[:] = np.nan
-    loads = np.array([planned, 1.0 - planned])
-    if known and carried > 0.1:
-        loads = target.loads / carried
-    base = find_base(sensed, table, i, memory, loads)
-    total, normals = np.zeros(6), np.zeros((2, 3))
-    total_wrench(sensed, base, feet, total, normals)
+    for k in range(2):
+        target.loads[k] = max(sensed.wrenches[k, 2], 0.0) / weight if known else np.nan
+    carried = target.loads[0] + target.loads[1]
+    for k, by_plan in enumerate((planned, 1.0 - planned)):
+        loads[k] = target.loads[k] / carried if known and carried > 0.1 else by_plan
+    base, normals = find_base(sensed, table, i, memory, loads), np.empty((2, 3))
+    force, moment = total_wrench(sensed, base, feet, normals)
     ground = loads[0] * feet[0, 2] + loads[1] * feet[1, 2]
-    measured_zmp = np.full(2, np.nan)
-    carries = known and total[2] > 0.1 * weight
+    measured_zmp = (np.nan, np.nan)
+    carries = known and force[2] > 0.1 * weight
     if carries:
-        measured_zmp[0] = (ground * total[0] - total[4]) / total[2]
-        measured_zmp[1] = (ground * total[1] + total[3]) / total[2]
+        x = (ground * force[0] - moment[1]) / force[2]
+        measured_zmp = x, (ground * force[1] + moment[0]) / force[2]
     fresh = memory.phase[2] == 0.0
     if fresh:
         memory.phase[2] = memory.phase[3] = 1.0
-    plan = blend(table.com, i, f)
-    c_r, v_r, a_r = plan[:2], plan[3:5], plan[6:8]
-    c_k = base[:, 3] + (base[:, :3] * sensed.com).sum(axis=1)
-    target.estimate[2] = c_k[2]
-    c_k = c_k[:2]
-    motion, offset = memory.motion, memory.offset
-    if fresh:
-        motion[0], motion[1] = c_k, v_r
-    rate, away = 4.0 * w, c_k - motion[0]
-    push = total[:2] / body.mass if known else a_r
-    motion[0] += dt * (motion[1] + 1.4 * rate * away)
-    motion[1] += dt * (push + rate * rate * away)
-    if carries and 0.8 * weight < total[2] < 1.2 * weight:
-        by_wrench = measured_zmp + h / total[2] * total[:2]
-        rest = by_wrench - c_k - (zmp - c_r + a_r / (w * w)) - offset[0]
-        part = min(dt / OFFSET_TIME, 1.0)
-        rest = clip(rest, MAX_SURPRISE * h)
-        offset[0] = clip(offset[0] + part * rest, MAX_OFFSET * h)
-        offset[1] += 0.3 * part * (rest * rest - offset[1])
-    c, v = motion[0] + offset[0], motion[1]
-    errors = c - c_r + (v - v_r) / w
-    memory.integral[:] = clip(memory.integral + INTEGRAL * w * errors * dt, MAX_INTEGRAL * h)
-    zmp += (1.0 + PROPORTIONAL) * errors + memory.integral
-    quick = w * body.kappa[::-1] ** 0.5 * body.dead_time  # phase lag where the servos resonate
-    goal = LEAN * (c - c_r) + LEAN_SPEED / w * (v - v_r)
-    goal *= np.minimum(1.0, MAX_LAG / quick) * (1.0 if known else 0.5)
-    memory.lean[:] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean)
-    leaning = -clip(memory.lean, MAX_LEAN * h)
-    target.estimate[:2], target.estimate[3:5] = c, v
-    target.estimate[5:7], target.estimate[7:9] = c + v / w, c_r + v_r / w
-    target.estimate[9:] = measured_zmp
+    at = add(base[:, 3], turned(base, sensed.com))
+    motion, offset, leaning = memory.motion, memory.offset, np.empty(2)
+    rate, part = 4.0 * w, min(dt / OFFSET_TIME, 1.0)
+    for j in range(2):
+        c_r, v_r = blend(table.com, i, f, j), blend(table.com, i, f, 3 + j)
+        a_r = blend(table.com, i, f, 6 + j)
+        c_k = at[j]
+        if fresh:
+            motion[0, j], motion[1, j] = c_k, v_r
+        away = c_k - motion[0, j]
+        push = force[j] / body.mass if known else a_r
+        motion[0, j] += dt * (motion[1, j] + 1.4 * rate * away)
+        motion[1, j] += dt * (push + rate * rate * away)
+        if carries and 0.8 * weight < force[2] < 1.2 * weight:
+            by_wrench = measured_zmp[j] + h / force[2] * force[j]
+            rest = by_wrench - c_k - (zmp[j] - c_r + a_r / (w * w)) - offset[0, j]
+            rest = clip(rest, MAX_SURPRISE * h)
+            offset[0, j] = clip(offset[0, j] + part * rest, MAX_OFFSET * h)
+            offset[1, j] += 0.3 * part * (rest * rest - offset[1, j])
+        c, v = motion[0, j] + offset[0, j], motion[1, j]
+        error = c - c_r + (v - v_r) / w
+        integral = memory.integral[j] + INTEGRAL * w * error * dt
+        memory.integral[j] = integral = clip(integral, MAX_INTEGRAL * h)
+        zmp[j] += (1.0 + PROPORTIONAL) * error + integral
+        quick = w * body.kappa[1 - j] ** 0.5 * body.dead_time  # phase lag where the servos resonate
+        goal = LEAN * (c - c_r) + LEAN_SPEED / w * (v - v_r)
+        goal *= min(1.0, MAX_LAG / quick) * (1.0 if known else 0.5)
+        memory.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean[j])
+        leaning[j] = -clip(memory.lean[j], MAX_LEAN * h)
+        target.estimate[j], target.estimate[3 + j] = c, v
+        target.estimate[5 + j], target.estimate[7 + j] = c + v / w, c_r + v_r / w
+        target.estimate[9 + j] = measured_zmp[j]
+    target.estimate[2] = at[2]
     waits = False
     if known:
         share = load_share(table, i, feet, zmp)

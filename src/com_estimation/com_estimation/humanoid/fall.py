@@ -15,6 +15,7 @@ from com_model.arrays import Array, Indices
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
 from com_model.geometry.hull_kernels import set_hull, signed_distance
+from com_model.geometry.vector_kernels import dot
 
 PATIENCE = 0.03  # s
 CUTOFF = 10.0  # Hz, of the CoM's velocity, two poles
@@ -42,20 +43,24 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
     """
     m, k = memory, len(soles.foot)
     gain = 1.0 - np.exp(-2.0 * pi * CUTOFF * dt)
-    loads = np.maximum(m.load, 0.0)
-    total, ground = loads.sum(), (loads * (m.sole[1, :, 2] + m.root[2])).sum()
-    tilted = ((m.load > STANDS * total) & (m.R_sole[:, 2, 2] < np.cos(TILT))).any()
+    ground, total, tilted = 0.0, 0.0, False
+    for f in range(len(m.load)):
+        load = max(m.load[f], 0.0)
+        ground, total = ground + load * (m.sole[1, f, 2] + m.root[2]), total + load
+    for f in range(len(m.load)):
+        tilted |= m.load[f] > STANDS * total and m.R_sole[f, 2, 2] < np.cos(TILT)
     points, hull = np.empty((k, 2)), np.empty((2 * k + 1, 2))
     for n in range(k):
         f = soles.foot[n]
-        corner = (m.R_sole[f, :2] * soles.corners[n]).sum(axis=1)
-        points[n] = m.root[:2] + m.sole[1, f, :2] + corner
-    speed, smooth = state[VELOCITY : VELOCITY + 2], state[VELOCITY + 2 :]
-    speed += gain * ((m.total[1, :2] - m.total[0, :2]) / dt - speed)
-    smooth += gain * (speed - smooth)
+        for i in range(2):
+            points[n, i] = m.root[i] + m.sole[1, f, i] + dot(m.R_sole[f, i], soles.corners[n])
     height = m.total[1, 2] + offset[2] - (ground / total if total > 0.0 else m.total[1, 2])
     omega = np.sqrt(GRAVITY / max(height, LEAST_HEIGHT))
-    state[XI : XI + 2] = m.total[1, :2] + offset[:2] + smooth / omega
+    speed, smooth = state[VELOCITY : VELOCITY + 2], state[VELOCITY + 2 :]
+    for i in range(2):
+        speed[i] += gain * ((m.total[1, i] - m.total[0, i]) / dt - speed[i])
+        smooth[i] += gain * (speed[i] - smooth[i])
+        state[XI + i] = m.total[1, i] + offset[i] + smooth[i] / omega
     state[MARGIN] = signed_distance(hull, set_hull(points, hull), state[XI], state[XI + 1])
     state[OUTSIDE] = state[OUTSIDE] + dt if state[MARGIN] < 0.0 else 0.0
     state[TILTED] = state[TILTED] + dt if tilted else 0.0

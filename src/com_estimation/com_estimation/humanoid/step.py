@@ -26,11 +26,15 @@ from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import Tree, set_poses
 from com_model.geometry.vector_kernels import (
+    add,
     add_cross,
+    add_scaled,
+    cross,
     dot,
     set_cross,
     set_point,
     set_product,
+    sub,
     turned,
 )
 
@@ -156,20 +160,26 @@ def _set_pose(plant: Plant, q: Array, R_root: Array, wrenches: Array, m: Memory)
         b, s = plant.foot_body[f], plant.sensor_body[f]
         set_point(R[b], p[b], plant.p_sole[f], m.sole[1, f])
         set_product(R[b], plant.R_sole[f], m.R_sole[f])
-        m.load[f] = dot(R[s, 2], turned(plant.R_sensor[f], wrenches[f, :3]))
+        m.load[f] = dot(R[s, 2], turned(plant.R_sensor[f], wrenches[f]))
 
 
 @njit
 def _move_root(plant: Plant, first: bool, m: Memory) -> None:
     """Leg odometry; then everything about W's origin."""
-    squares = np.maximum(m.load, 0.0) ** 2
-    total = squares.sum()
-    if not first and total > 0.0:
-        for f in range(len(m.load)):
-            m.root[:] -= squares[f] / total * (m.sole[1, f] - m.sole[0, f])
-    m.p[:] += m.root
-    m.com[1] += m.root
-    m.total[1] = plant.tree.mass / plant.blocks.mass @ m.com[1]
+    total, step = 0.0, np.zeros(3)
+    for f in range(len(m.load)):
+        square = max(m.load[f], 0.0) ** 2
+        total += square
+        for i in range(3):
+            step[i] += square * (m.sole[1, f, i] - m.sole[0, f, i])
+    m.total[1] = 0.0
+    for i in range(3):
+        if not first and total > 0.0:
+            m.root[i] -= step[i] / total
+        for b in range(len(m.p)):
+            m.p[b, i] += m.root[i]
+            m.com[1, b, i] += m.root[i]
+            m.total[1, i] += plant.tree.mass[b] / plant.blocks.mass * m.com[1, b, i]
 
 
 @njit
@@ -179,13 +189,14 @@ def _set_wrenches(plant: Plant, wrenches: Array, m: Memory) -> None:
         b, out = plant.sensor_body[f], m.wrench[1, f]
         set_product(m.R[1, b], plant.R_sensor[f], R)
         set_point(m.R[1, b], m.p[b], plant.p_sensor[f], x)
-        out[:3], out[3:] = R @ wrenches[f, :3], R @ wrenches[f, 3:]
-        add_cross(x, out[:3], 1.0, out[3:])
+        force, moment = turned(R, wrenches[f]), turned(R, wrenches[f, 3:])
+        out[0], out[1], out[2] = force
+        out[3], out[4], out[5] = add(moment, cross(x, force))
 
 
 @njit
 def _add_point(m: Memory, b: int, mass: float, dt: float, column: int) -> None:
-    """A mass (kg by unit parameter) at body b's CoM: its weight, momentum and effect on c."""
+    """A mass (kg by unit parameter) at body b's CoM: its weight and momentum."""
     x0, x1 = m.com[0, b], m.com[1, b]
     F, H, scale = m.force[:, column], m.momentum[:, column], mass / dt
     F[2] += mass * GRAVITY
@@ -197,32 +208,38 @@ def _add_point(m: Memory, b: int, mass: float, dt: float, column: int) -> None:
 
 
 @njit
+def _add_com(m: Memory, b: int, fraction: float, column: int) -> None:
+    """What a fraction of the robot's mass at body b's CoM does to that of the robot."""
+    for i in range(3):
+        m.jacobian[i, column] += fraction * (m.com[1, b, i] - m.total[1, i])
+
+
+@njit
 def _masses(plant: Plant, dt: float, m: Memory) -> None:
     """Momentum and weight of the model; columns of masses and first moments."""
     tree, blocks, last = plant.tree, plant.blocks, m.force.shape[1] - 1
-    c, M = m.total[1], blocks.mass
     turn = np.empty((3, 3))  # R1^T R0: minus the rate, body axes
     for b in range(len(m.p)):
         mass, R0, R1 = tree.mass[b], m.R[0, b], m.R[1, b]
-        m.below[b, 0], m.below[b, 1:] = mass, mass * m.com[1, b]
+        m.below[b, 0] = mass
         _add_point(m, b, -mass, dt, last)
         set_product(R1.T, R0, turn)
         rate = (turn[1, 2] - turn[2, 1], turn[2, 0] - turn[0, 2], turn[0, 1] - turn[1, 0])
         spin = turned(plant.inertia[b], rate)
         for i in range(3):
             m.momentum[3 + i, last] -= 0.25 / dt * (dot(R0[i], spin) + dot(R1[i], spin))
+            m.below[b, 1 + i] = mass * m.com[1, b, i]
         if plant.mass_group[b] >= 0:
-            _add_point(m, b, mass, dt, blocks.masses + plant.mass_group[b])
+            column = blocks.masses + plant.mass_group[b]
+            _add_point(m, b, mass, dt, column)
+            _add_com(m, b, mass / blocks.mass, column)
     for b in range(len(m.p) - 1, 0, -1):
-        m.below[tree.parent[b]] += m.below[b]
+        for i in range(4):
+            m.below[tree.parent[b], i] += m.below[b, i]
     for k in range(len(plant.point)):
         b, column = plant.point[k, 0], plant.point[k, 1]
         _add_point(m, b, 1.0, dt, column)
-        m.jacobian[:, column] = (m.com[1, b] - c) / M
-    for b in range(len(m.p)):
-        if plant.mass_group[b] >= 0:
-            column = blocks.masses + plant.mass_group[b]
-            m.jacobian[:, column] += tree.mass[b] * (m.com[1, b] - c) / M
+        _add_com(m, b, 1.0 / blocks.mass, column)
     for k in range(len(plant.dipole)):
         _dipole(plant, k, dt, m)
 
@@ -231,21 +248,20 @@ def _masses(plant: Plant, dt: float, m: Memory) -> None:
 def _dipole(plant: Plant, k: int, dt: float, m: Memory) -> None:
     """Columns of a first moment without mass on a body.
 
-    F: 0; -e x g.  H: e'; x x e' + e x v.
+    F: 0; -e x g.  H: e'; x x e' + e x v = (x_0 x e_1 - x_1 x e_0) / dt.
     """
     b, column, M = plant.dipole[k, 0], plant.dipole[k, 1], plant.blocks.mass
     E0, E1 = np.empty((3, 3)), np.empty((3, 3))
     set_product(m.R[0, b], plant.triad[b], E0)
     set_product(m.R[1, b], plant.triad[b], E1)
-    x, v = 0.5 * (m.com[0, b] + m.com[1, b]), (m.com[1, b] - m.com[0, b]) / dt
     for j in range(3):
         F, H = m.force[:, column + j], m.momentum[:, column + j]
         F[3], F[4] = GRAVITY * E1[1, j], -GRAVITY * E1[0, j]
-        e, rate = 0.5 * (E0[:, j] + E1[:, j]), (E1[:, j] - E0[:, j]) / dt
-        H[:3] = rate
-        m.jacobian[:, column + j] = E1[:, j] / M
-        add_cross(x, rate, 1.0, H[3:])
-        add_cross(e, v, 1.0, H[3:])
+        for i in range(3):
+            H[i] = (E1[i, j] - E0[i, j]) / dt
+            m.jacobian[i, column + j] = E1[i, j] / M
+        add_cross(m.com[0, b], E1[:, j], 1.0 / dt, H[3:])
+        add_cross(m.com[1, b], E0[:, j], -1.0 / dt, H[3:])
 
 
 @njit
@@ -261,9 +277,10 @@ def _sensors(plant: Plant, wrenches: Array, m: Memory) -> None:
             column = blocks.zeros + 6 * f + j
             m.force[:3, column] = m.force[3:, column + 3] = R[:, j]
             add_cross(x, R[:, j], 1.0, m.force[3:, column])
-        m.force[:, last] += m.wrench[1, f]
-        m.force[:, blocks.gains + f] = m.wrench[1, f]
-        m.momentum[:, blocks.delay] -= 0.5 * (m.wrench[0, f] + m.wrench[1, f])
+        for i in range(6):
+            m.force[i, last] += m.wrench[1, f, i]
+            m.force[i, blocks.gains + f] = m.wrench[1, f, i]
+            m.momentum[i, blocks.delay] -= 0.5 * (m.wrench[0, f, i] + m.wrench[1, f, i])
     set_product(m.R[1, blocks.imu], plant.triad[blocks.imu], R)
     for j in range(2):
         F = m.force[:, blocks.tilt + j]
@@ -287,25 +304,23 @@ def _joints(plant: Plant, m: Memory) -> None:
     -a . (N + d x g) reads as much too much.
     """
     blocks, M = plant.blocks, plant.blocks.mass
-    a, pushed, moved, out = np.empty(3), np.empty(3), np.empty(3), np.empty(6)
     for k in range(len(plant.joint)):
         b, f, column = plant.joint[k, 0], plant.joint[k, 1], plant.joint[k, 2]
-        force, x, N = m.wrench[1, f, :3], m.p[b], m.wrench[1, f, 3:].copy()
-        a[0], a[1], a[2] = turned(m.R[1, b], plant.tree.multiplier[b] * plant.tree.axis[b])
-        d = m.below[b, 1:] - m.below[b, 0] * x
-        add_cross(x, force, -1.0, N)
-        set_cross(a, force, pushed)
-        set_cross(a, d, moved)
-        out[:3] = pushed
-        set_cross(a, N, out[3:])
-        add_cross(x, pushed, 1.0, out[3:])
-        out[3] -= GRAVITY * moved[1]
-        out[4] += GRAVITY * moved[0]
-        torque = -(a[0] * (N[0] - GRAVITY * d[1]) + a[1] * (N[1] + GRAVITY * d[0]) + a[2] * N[2])
-        m.force[:, column] = out
-        m.force[:, blocks.flexibility] += torque * out
-        m.jacobian[:, column] = -moved / M
-        m.jacobian[:, blocks.flexibility] -= torque * moved / M
+        force, x, sign = m.wrench[1, f, :3], m.p[b], plant.tree.multiplier[b]
+        a = turned(m.R[1, b], plant.tree.axis[b])
+        a = (sign * a[0], sign * a[1], sign * a[2])
+        d = add_scaled(m.below[b, 1:], -m.below[b, 0], x)
+        N = sub(m.wrench[1, f, 3:], cross(x, force))
+        pushed, moved = cross(a, force), cross(a, d)
+        moment = add(cross(a, N), cross(x, pushed))
+        moment = add(moment, (-GRAVITY * moved[1], GRAVITY * moved[0], 0.0))
+        torque = -dot(a, add(N, (-GRAVITY * d[1], GRAVITY * d[0], 0.0)))
+        for i in range(3):
+            m.force[i, column], m.force[3 + i, column] = pushed[i], moment[i]
+            m.jacobian[i, column] = -moved[i] / M
+            m.jacobian[i, blocks.flexibility] -= torque * moved[i] / M
+        for i in range(6):
+            m.force[i, blocks.flexibility] += torque * m.force[i, column]
 
 
 @njit
@@ -321,15 +336,17 @@ def _accumulate(dt: float, length: int, m: Memory) -> bool:
             before = (1.0 - np.cos(2.0 * pi * (k - 1) / length)) / (length * dt)
             rise = weight - before
             total += weight * dt * m.force - rise * m.momentum
-            stats[3:6] += weight * dt * m.total[1]
-            stats[6:9] -= rise * m.momentum[:3, -1]
+            for i in range(3):
+                stats[3 + i] += weight * dt * m.total[1, i]
+                stats[6 + i] -= rise * m.momentum[i, -1]
         if k == length:
             m.closed[:], m.closed_stats[:] = total, stats
             closed, k = True, 0
             m.phase[1 + w] = 0
         if k == 0:
             total[:], stats[:] = 0.0, 0.0
-            stats[:3] = m.sole[1].sum(axis=0) / len(m.load) + m.root
+            for i in range(3):
+                stats[i] = m.sole[1, :, i].sum() / len(m.load) + m.root[i]
             stats[9::2], stats[10::2] = 1e9, -1e9
         if k >= 0:
             _set_extremes(m, stats)

@@ -1,6 +1,5 @@
 """Command line: a person's URDF by height, mass and sex, and their own masses by force plates."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -81,7 +80,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ComModelError, OSError) as error:
         parser.error(str(error))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

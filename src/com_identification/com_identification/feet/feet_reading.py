@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from com_identification.exceptions import CaptureRefused, IdentificationError, PostureError
-from com_identification.feet.wrench_check import WrenchFault, angle_between, diagnose
+from com_identification.feet.wrench_check import WrenchFault, diagnose
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorPrediction
 from com_identification.regression.priors import BodyPriors
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
-from com_model.geometry.rotations import skew
+from com_model.geometry.rotations import angle_between, skew
 
 _MIN_INFORMATION = 1e-3  # of the largest; tilts of 2 deg give so much
 _MAX_CHECKED = 20  # postures; a fault of a sensor shows in many

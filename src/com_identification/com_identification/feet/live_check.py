@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from com_identification.exceptions import IdentificationError
-from com_identification.feet.wrench_check import angle_between, diagnose
+from com_identification.feet.wrench_check import diagnose
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import make_posture
@@ -14,6 +14,7 @@ from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose
+from com_model.geometry.rotations import angle_between
 from com_model.robot_config import ground_wrenches
 
 _TILT = np.radians(5.0)  # of the IMU's gravity against the soles

@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_model.arrays import Array, Flags
+from com_model.geometry.rotations import angle_between
 from com_model.robot_config import ground_wrenches
 
 _UNITS = (
@@ -200,11 +201,6 @@ class WrenchRules:
             far = float(np.linalg.norm(np.maximum(beyond, 0.0)))
             text = f"the centre of pressure of {name} is {1e3 * far:.0f} mm off its sole"
             yield Violation("edge", far / (_EDGE + self._moment / abs(f[2])), text, i)
-
-
-def angle_between(a: Array, b: Array) -> float:
-    """Angle between two vectors (3,), rad."""
-    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
 
 
 @dataclass(frozen=True)

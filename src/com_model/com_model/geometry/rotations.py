@@ -16,6 +16,11 @@ _PARALLEL = 1e-14  # sine of the angle between two directions that are one
 _NEARLY_HALF_TURN = -0.9  # cosine below which the axis is not taken from the sines
 
 
+def angle_between(a: Array, b: Array) -> float:
+    """Angle between two vectors (3,), rad."""
+    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
+
+
 def skew(v: Array) -> Array:
     """[v]x (3, 3), so that [v]x w = v x w."""
     x, y, z = v.tolist()

@@ -38,7 +38,7 @@ def sub(a: Vector | Array, b: Vector | Array) -> Vector:
 
 
 @njit
-def add_scaled(a: Vector, scale: float, b: Vector) -> Vector:
+def add_scaled(a: Vector | Array, scale: float, b: Vector | Array) -> Vector:
     """Sum a + scale b."""
     return (a[0] + scale * b[0], a[1] + scale * b[1], a[2] + scale * b[2])
 
@@ -69,8 +69,8 @@ def rotate(axis: Vector, cosine: float, sine: float, v: Vector) -> Vector:
 
 
 @njit
-def turned(R: Array, v: Vector | Array) -> Vector:
-    """Product R v."""
+def turned(R: Array | tuple[Vector, Vector, Vector], v: Vector | Array) -> Vector:
+    """Product R v; R as an array, or its rows."""
     return (dot(R[0], v), dot(R[1], v), dot(R[2], v))
 
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_model import Foot, RobotModel, link_pose, link_poses
+from com_model import Foot, RobotModel, link_pose
 from com_model.arrays import Array
+from com_model.dynamics.kinematics import body_poses
 from com_model.geometry.rotations import minimal_rotation
 from com_model.geometry.support import SupportPolygon, sole_points
+from com_model.shapes.urdf_shapes import Color
 from com_simulation.drawing.shapes import Part, RobotShape, rod_triangles
 
 _ROD_COLOR = (0.55, 0.58, 0.62)
@@ -180,19 +182,30 @@ def _trace(model: RobotModel, snapshots: Sequence[Snapshot]) -> Array:
 def body_parts(
     model: RobotModel, shape: RobotShape, q: Array, R_world_root: Array, p_world_root: Array
 ) -> tuple[Part, ...]:
-    """Place a robot's shapes in the world.
+    """Place a robot's shapes in the world."""
+    R, p = body_poses(model.bodies, model.check_q(q), R_world_root, p_world_root)
+    meshes = body_meshes(model, shape).items()
+    return tuple((triangles @ R[b].T + p[b], color) for (b, color), triangles in meshes)
 
-    Rods from joint to joint stand for links whose shapes cannot be drawn.
+
+def body_meshes(model: RobotModel, shape: RobotShape) -> dict[tuple[int, Color], Array]:
+    """Triangles (m, 3, 3) m of a robot by body and colour, in the body's frame.
+
+    Rods stand for links whose shapes cannot be drawn.
     """
-    R, p = link_poses(model, q, R_world_root, p_world_root)
-    index = {name: k for k, name in enumerate(model.link_names)}
-    parts: list[Part] = []
+    bodies, index = model.bodies, {name: i for i, name in enumerate(model.link_names)}
+    found: dict[tuple[int, Color], list[Array]] = {}
     for piece in shape.pieces:
         if piece.link in index:
-            k = index[piece.link]
-            parts.append((piece.triangles @ R[k].T + p[k], piece.color))
-    radius = 0.01 * float(np.linalg.norm(np.ptp(p, axis=0))) or 0.01
-    for k, parent in enumerate(model.link_parents):
+            i = index[piece.link]
+            triangles = piece.triangles @ bodies.R_body_link[i].T + bodies.p_body_link[i]
+            found.setdefault((int(bodies.body_of_link[i]), piece.color), []).append(triangles)
+    radius = 0.02 * max(float(np.linalg.norm(np.ptp(bodies.d, axis=0))), 1e-2)
+    for i, parent in enumerate(model.link_parents.tolist()):
         if parent >= 0 and model.link_names[parent] in shape.bare_links:
-            parts.append((rod_triangles(p[parent], p[k], radius), _ROD_COLOR))
-    return tuple(parts)
+            own, b = bodies.body_of_link[i], int(bodies.body_of_link[parent])
+            end = bodies.p_body_link[i] if own == b else bodies.d[own]
+            rod = rod_triangles(bodies.p_body_link[parent], end, radius)
+            found.setdefault((b, _ROD_COLOR), []).append(rod)
+    joined = {key: np.concatenate(parts) for key, parts in found.items()}
+    return {key: triangles for key, triangles in joined.items() if len(triangles)}

@@ -90,7 +90,9 @@ def set_acceleration_from_feet(
         add_cross(links.omega_dot[own], arm, 1.0, a)
         add_cross(w, cross(w, arm), 1.0, a)
         centripetal = dot(w, w) * model.radii[leg]
-        total += (g + centripetal) * up - a
+        for i in range(3):
+            total[i] += (g + centripetal) * up[i] - a[i]
         count += 1
-    motion.specific_force[:] = total / count if settled and count > 0 else g * up
+    for i in range(3):
+        motion.specific_force[i] = total[i] / count if settled and count > 0 else g * up[i]
     return settled and count > 0

@@ -207,14 +207,17 @@ def _add_torque_columns(
         columns[VISCOUS + state] = motion.qd[q]
         columns[ROTOR + state] = motion.qdd[q]
         for c in range(GAIN + state, ZERO, LEG_JOINTS):
-            H[:, c] = -A[:, j] * columns[c]
+            for i in range(6):
+                H[i, c] = -A[i, j] * columns[c]
         std = averaging * (settings.torque_floor + settings.torque_relative * abs(tau))
         # The friction of a stationary joint may act either way.
         stuck = STICKING * abs(x[COULOMB + state]) * (1.0 - abs(direction))
         own = settings.swing_relative * abs(rows.torque[q] + rotor)
         rows.joint_std[leg, j] = math.hypot(std, stuck) if known else settings.torque_unknown
         rows.swing_std[leg, j] = SWING_FACTOR * math.hypot(math.hypot(std, stuck), own)
-        noise += np.outer(A[:, j], A[:, j]) * rows.joint_std[leg, j] ** 2
+        for i in range(6):
+            for k in range(6):
+                noise[i, k] += A[i, j] * A[k, j] * rows.joint_std[leg, j] ** 2
     if not rows.regular[leg]:  # any force at its foot
         p, blind = rows.legs.point[leg], np.zeros((6, 3))
         for j in range(3):
@@ -253,9 +256,14 @@ def _set_force(leg: int, x: Array, rows: Rows, forces: FootForces) -> None:
     """Force of the ground on a foot, by the torques as the estimate has them."""
     forces.point[leg], forces.force[leg], forces.std[leg] = rows.legs.point[leg], math.nan, math.nan
     if rows.known[leg]:
-        A, errors = rows.legs.A[leg, :3], rows.joint_rows[leg, :, TRUNK_STATES:] * x[TRUNK_STATES:]
-        forces.force[leg] = -(A * (rows.legs.residual[leg] - errors.sum(axis=1))).sum(axis=1)
-        forces.std[leg] = np.sqrt(((A * rows.joint_std[leg]) ** 2).sum(axis=1))
+        A, torque = rows.legs.A[leg], rows.legs.residual[leg].copy()
+        for j in range(3):
+            for c in range(TRUNK_STATES, STATES):
+                torque[j] -= rows.joint_rows[leg, j, c] * x[c]
+        for i in range(3):
+            (u, v, w), std = row(A, i), rows.joint_std[leg]
+            forces.force[leg, i] = -dot(A[i], torque)
+            forces.std[leg, i] = math.hypot(math.hypot(u * std[0], v * std[1]), w * std[2])
 
 
 @njit
@@ -297,7 +305,8 @@ def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows
             column = cross(links.axis[own], links.moment[own])
             for c in range(3):
                 rows.joint_rows[leg, j, BIAS + c] = -column[c]
-                H[:, BIAS + c] += rows.legs.A[leg, :, j] * column[c]
+                for i in range(6):
+                    H[i, BIAS + c] += rows.legs.A[leg, i, j] * column[c]
             _set_arm_columns(motion, rows.joint_rows[leg, j])
     for i in range(6):
         _set_arm_columns(motion, H[i])
@@ -307,7 +316,8 @@ def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows
 def _set_arm_columns(motion: FilteredMotion, row: Array) -> None:
     """Those of the bias times [dw]x + [w]x^2."""
     w, bias = motion.omega, row[BIAS : BIAS + 3]
-    row[ARM : ARM + 3] = dot(bias, w) * w - dot(w, w) * bias
+    for i in range(3):
+        row[ARM + i] = dot(bias, w) * w[i] - dot(w, w) * bias[i]
     add_cross(bias, motion.omega_dot, 1.0, row[ARM : ARM + 3])
 
 

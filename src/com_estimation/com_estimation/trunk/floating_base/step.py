@@ -49,6 +49,7 @@ from com_estimation.trunk.floating_base.update import (
 )
 from com_model.compiled import compiled
 from com_model.dynamics.inverse_dynamics import RootMotion, newton_euler
+from com_model.geometry.vector_kernels import dot
 from com_model.legs import DIAGONALS
 
 PAIRS = tuple(DIAGONALS.values())
@@ -117,7 +118,8 @@ def _complete_motion(
         move_to_root(motion, model.p_root_imu)
         if not with_attitude:  # only the side on which a small ball touches the ground
             a = motion.specific_force
-            motion.up[:] = a / math.sqrt((a * a).sum() + 1e-12)
+            for i in range(3):
+                motion.up[i] = a[i] / math.sqrt(dot(a, a) + 1e-12)
         monitors.without_accelerometer = 0.0
         return Outcome.UPDATED
     if not with_attitude:
@@ -158,8 +160,8 @@ def _end_window(up: Array, memory: FilterMemory, dt: float, settings: Settings) 
     monitors, points, (first, second) = memory.monitors[0], memory.forces.point, PAIRS
     monitors.half_stride += dt
     monitors.window += dt
-    above = points[first[0]] + points[first[1]] - points[second[0]] - points[second[1]]
-    height = 0.5 * (up * above).sum()
+    above = dot(up, points[first[0]]) + dot(up, points[first[1]])
+    height = 0.5 * (above - dot(up, points[second[0]]) - dot(up, points[second[1]]))
     ended = monitors.half_stride >= LONGEST_WINDOW
     if abs(height) > settings.lifted:
         airborne = 1.0 if height > 0.0 else 2.0
@@ -241,7 +243,10 @@ def _hold(
 def _use_swing(leg: int, settings: Settings, base: Rows, held: Flags, x: Array, P: Array) -> None:
     """Updates the state by the joints of a leg in the air, which carry but the leg."""
     H = base.joint_rows[leg]
-    residual = (base.legs.residual[leg] - (H * x).sum(axis=1)) / base.swing_std[leg]
+    residual = base.legs.residual[leg].copy()
     for j in range(3):
-        H[j] /= base.swing_std[leg, j]
+        for c in range(STATES):
+            residual[j] -= H[j, c] * x[c]
+            H[j, c] /= base.swing_std[leg, j]
+        residual[j] /= base.swing_std[leg, j]
     update_states(H, residual, 1.0, settings.gate, held, x, P)

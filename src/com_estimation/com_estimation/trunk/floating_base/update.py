@@ -15,12 +15,25 @@ from com_estimation.trunk.floating_base.filter_types import (
     Rows,
 )
 from com_estimation.trunk.floating_base.rows import set_trunk_columns
+from com_model.geometry.vector_kernels import dot
+
+
+@njit
+def solve_lower(L: Array, X: Array) -> None:
+    """Sets X (n, m) to L^-1 X; of L the lower half."""
+    for i in range(len(L)):
+        for k in range(i):
+            for c in range(X.shape[1]):
+                X[i, c] -= L[i, k] * X[k, c]
+        scale = 1.0 / L[i, i]
+        for c in range(X.shape[1]):
+            X[i, c] *= scale
 
 
 @njit
 def whiten(rows: Rows) -> None:
     """Cholesky factor L of the noise, then L^-1 H and L^-1 residual, in place."""
-    H, residual, noise = rows.H, rows.residual, rows.noise
+    residual, noise = rows.residual, rows.noise
     size = len(noise)
     for i in range(size):
         for j in range(i + 1):
@@ -31,9 +44,8 @@ def whiten(rows: Rows) -> None:
     for i in range(size):
         for k in range(i):
             residual[i] -= noise[i, k] * residual[k]
-            H[i] -= noise[i, k] * H[k]
         residual[i] /= noise[i, i]
-        H[i] /= noise[i, i]
+    solve_lower(noise, rows.H)
 
 
 @njit
@@ -56,17 +68,19 @@ def update_states(
                     W[r, c] += scale * P[i, c]
     for r in range(count):
         for k in range(r + 1):
-            S[r, k] = (W[k] * H[r]).sum()
+            S[r, k] = 0.0
+            for c in range(STATES):
+                S[r, k] += W[k, c] * H[r, c]
     distance = _whitened(S, residual, noise, L, y)
     if distance > gate:
         _whitened(S, residual, noise * distance / gate, L, y)
-    for r in range(count):  # L^-1 H P
-        for k in range(r):
-            W[r] -= L[r, k] * W[k]
-        W[r] /= L[r, r]
-    free = W * ~held
+    solve_lower(L, W)  # L^-1 H P
+    free = W.copy()
     for r in range(count):
-        x += free[r] * y[r]
+        for c in range(STATES):
+            if held[c]:
+                free[r, c] = 0.0
+            x[c] += free[r, c] * y[r]
     for i in range(STATES):
         own = free if held[i] else W
         for r in range(count):
@@ -105,9 +119,13 @@ def add_to_window(H: Array, residual: Array, x: Array, information: Array, weigh
         information: (3, 3) sum of h^T h.
         weighted: (3,) sum of h^T (residual + h x): what the filter has taken in counts.
     """
-    A = np.ascontiguousarray(H[:, MASS : MOMENT + 2])
-    information += A.T @ A
-    weighted += A.T @ (residual + A @ x[MASS : MOMENT + 2])
+    for row in range(len(residual)):
+        h = H[row, MASS:]
+        value = residual[row] + dot(h, x[MASS:])
+        for i in range(3):
+            weighted[i] += h[i] * value
+            for k in range(3):
+                information[i, k] += h[i] * h[k]
 
 
 @njit
@@ -128,10 +146,7 @@ def hold_unexcited(
         excitation: (2, TRUNK_STATES) averages: the columns' squares, and those of their noise.
         held: (STATES,) set where a state is held.
     """
-    whitener, trunk = np.linalg.inv(np.tril(rows.noise)), slice(MOMENT, TRUNK_STATES)
-    N, zero = np.zeros((6, TRUNK_STATES)), np.zeros(3)
-    square = (rows.H[:, trunk] ** 2).sum(axis=0)
-    noise_square = np.zeros(TRUNK_STATES - MOMENT)
+    N, zero, squares = np.empty((6, TRUNK_STATES)), np.zeros(3), np.zeros((2, TRUNK_STATES))
     for source in range(6):
         unit = np.zeros(3)
         unit[source % 3] = 1.0
@@ -140,7 +155,12 @@ def hold_unexcited(
             set_trunk_columns(zero, zero, unit, N)
         else:
             set_trunk_columns(zero, unit, zero, N)
-        noise_square += variances[source // 3] * ((whitener @ N)[:, trunk] ** 2).sum(axis=0)
-    excitation[0, trunk] += weight * (square - excitation[0, trunk])
-    excitation[1, trunk] += weight * (noise_square - excitation[1, trunk])
-    held[trunk] |= excitation[0, trunk] < level * excitation[1, trunk]
+        solve_lower(rows.noise, N)
+        for c in range(MOMENT, TRUNK_STATES):
+            squares[0, c] += rows.H[source, c] ** 2
+            for i in range(6):
+                squares[1, c] += variances[source // 3] * N[i, c] ** 2
+    for c in range(MOMENT, TRUNK_STATES):
+        for i in range(2):
+            excitation[i, c] += weight * (squares[i, c] - excitation[i, c])
+        held[c] |= excitation[0, c] < level * excitation[1, c]
