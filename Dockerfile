@@ -18,6 +18,6 @@ RUN apt-get update \
 WORKDIR /ws
 RUN source /opt/ros/jazzy/setup.bash && colcon build
 # Kernels are compiled at the first start of a node, once; here, so that no container waits for it.
-RUN source install/setup.bash && python3 -m com_demos.compile_kernels
+RUN source install/setup.bash && python3 tools/compile_kernels.py
 ENTRYPOINT ["/bin/bash", "-c", "source /ws/install/setup.bash && exec \"$@\"", "--"]
 CMD ["ros2", "launch", "com_bringup", "hoap2.launch.xml", "rviz:=false", "sway:=true"]

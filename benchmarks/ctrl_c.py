@@ -61,7 +61,6 @@ URDF = f"{SHARE}/urdf/hoap2.urdf"
 COMMANDS = {
     "com_control/check_motion": f"{WAVE} {MOTION}",
     "com_control/convert_motion": f"{WAVE} NEW/bag {MOTION}",
-    "com_demos/compile_kernels": "",
     "com_demos/identify_demo": "--output NEW",
     "com_demos/sway_demo": "--output NEW",
     "com_demos/trot_demo": "--output NEW",

@@ -151,7 +151,7 @@ compile_kernels() { # so that no node's first start has to, for 20 s; failure co
   trap 'kill "${pids[@]}" 2>/dev/null; exit 1' TERM
   for part in com,balance,walking trot,trunk; do
     PYTHONPATH=$(printf '%s:' "$root"/src/com_*)${PYTHONPATH:+$PYTHONPATH:}$root/tools/underlay/tf_transformations "$venv/bin/python" \
-      -m com_demos.compile_kernels "$part" --robots src/robot_descriptions/config >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
+      tools/compile_kernels.py "$part" --robots src/robot_descriptions/config >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
   done
   for part in "${pids[@]}"; do
     wait "$part" || { say "kernels could not be compiled now, a node's first start will ($venv/kernels_*.log)"; return 0; }

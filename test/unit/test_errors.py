@@ -55,5 +55,3 @@ def test_every_package_s_errors_have_one_root(package):
         [],
         [getattr(module, "StorageError", None)],
     )
-
-

@@ -85,7 +85,7 @@ def _refine(store: Any, files: Sequence[str]) -> None:
 @cache
 def _log_compiling() -> None:
     """Once a process."""
-    LOG.info("compiling kernels, once, about 20 s (beforehand: ros2 run com_demos compile_kernels)")
+    LOG.info("compiling kernels, once, about 20 s (beforehand: python3 tools/compile_kernels.py)")
 
 
 @cache

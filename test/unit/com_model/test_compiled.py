@@ -54,7 +54,7 @@ def test_says_once_that_it_compiles(three_files, caplog):
     g(1.0)
     g(1)
     assert [record.message for record in caplog.records] == [
-        "compiling kernels, once, about 20 s (beforehand: ros2 run com_demos compile_kernels)"
+        "compiling kernels, once, about 20 s (beforehand: python3 tools/compile_kernels.py)"
     ]
     module._log_compiling.cache_clear()
     assert compiled()(g.py_func)(1.0) == 2.0  # from the cache

@@ -1,16 +1,19 @@
 """What compile_kernels leaves out, a node compiles at its start or, worse, at its first walk."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from com_model.sesc import kernels
 
+TOOLS = Path(__file__).parents[2] / "tools"
 PLAN = """
 import sys
 import numpy as np
-from com_demos import compile_kernels
+import compile_kernels
 from com_control.walking import Biped, Walker, WalkRequest
 from com_control.walking.com_ik import ComIk
 from com_control.walking.newton_ik import NewtonSolver
@@ -45,5 +48,7 @@ print(sorted(kernels() - known), file=sys.stderr)
 @pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
 def test_what_walks_and_com_setup_need_is_compiled_by_compile_kernels():
     call = [sys.executable, "-c", PLAN]
-    result = subprocess.run(call, capture_output=True, text=True, check=False)
+    paths = os.pathsep.join([str(TOOLS), os.environ.get("PYTHONPATH", "")])
+    env = os.environ | {"PYTHONPATH": paths}
+    result = subprocess.run(call, capture_output=True, text=True, check=False, env=env)
     assert (result.returncode, result.stderr.strip()) == (0, "[]")

@@ -1,6 +1,6 @@
 """Compiles the kernels of all packages into numba's cache, so that no node has to at its start.
 
-tools/setup.sh runs it; after a plain `colcon build`: ros2 run com_demos compile_kernels. What is
+tools/setup.sh runs it; after a plain `colcon build`: python3 tools/compile_kernels.py. What is
 compiled already is only loaded. Without it the first start of a node compiles what the node needs.
 """
 
