@@ -62,16 +62,13 @@ class ComPoint(NamedTuple):
 
 
 class ComPath(NamedTuple):
-    """Joint angles for N points: q (N, 12), pelvis (N, 3), errors, outcomes (N,); see ComPoint.
-
-    R_pelvis (N, 3, 3) is as asked for, but for the yaw that coupled hips give the pelvis.
-    """
+    """Joint angles for N points: q (N, 12), pelvis (N, 3), errors, outcomes (N,); see ComPoint."""
 
     q: Array
     pelvis: Array
     errors: Array
     outcomes: Indices
-    R_pelvis: Array
+    R_pelvis: Array  # (N, 3, 3) as asked for, but for the yaw that coupled hips give the pelvis
 
 
 class ComSolution(NamedTuple):
@@ -203,8 +200,7 @@ class ComIk:
                 away = values[:, 0] - values[:, JOINTS]
                 outcomes[~(np.abs(away) < _SAME)] |= STALLED
         self.restart()
-        turned = _turned(R, yaw)
-        return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes, turned)
+        return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes, _turned(R, yaw))
 
     def solve_in_steps(
         self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike, start: ArrayLike

@@ -83,10 +83,7 @@ def ankle_stiffness(biped: Biped, config: RobotConfig) -> Array:
     """
     leg = biped.legs[0]
     if leg.free:
-        raise BipedError(
-            f"no joint moves {leg.free}: the stabiliser needs ankles of two joints; walk without "
-            "(stabiliser:=false)"
-        )
+        raise BipedError(f"no joint moves {leg.free}: walk without (stabiliser:=false)")
     axes = np.abs(leg.R_sole.T @ leg.axes[JOINTS - 2 :].T)
     found = []
     for axis in axes[:2]:

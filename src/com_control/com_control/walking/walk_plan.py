@@ -41,13 +41,10 @@ class Timing:
     )
     min_width: float = parameter(0.1, "m, see check_footsteps", (0.0, 10.0))
     pelvis_roll: float = parameter(
-        0.0, "rad, to which the pelvis would lean with the CoM over a foot; spares hips", (0.0, 2.0)
+        0.0, "rad, to which the pelvis would lean with the CoM over a foot; spares hips", (0.0, 0.5)
     )
     sway: float = parameter(
-        0.0,
-        "s, on the foot that swings first before it does, and on the last one after it did: the "
-        "CoM then sways as little as in the other steps",
-        (0.0, 60.0),
+        0.0, "s, on the foot that swings first, before it does, and on the last, after", (0.0, 60.0)
     )
 
     def __post_init__(self) -> None:
@@ -75,6 +72,8 @@ class WalkPlan:
     The ZMP stays in the middle between the feet, goes to the standing foot while both are on the
     ground, stays there while the other swings, and ends in the middle. The CoM follows by the
     pendulum; its height follows the standing feet's along quintics.
+
+    With timing.sway it is first on the foot that swings first: the CoM then sways little.
 
     Args:
         steps: The footsteps, sides in turn; none: the robot stands.

@@ -34,7 +34,7 @@ LIFT_FRACTION = 0.1  # height of a step over that
 LEANS = (0.0, 0.06, 0.12)  # rad, of the pelvis, tried in turn: Timing.pelvis_roll
 WEAK_LEANS = (0.2, 0.12, 0.06)  # where the hips' efforts are small: GR1 with 0.12 falls
 SHORT_SUPPORT = 0.7  # of a step's time, between two steps of legs with five joints
-WEAK = "the hips' efforts do not carry the weight on one leg"
+WEAK = "upright the hips' efforts do not carry the weight on one leg"
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Walker:
             PlanError: It cannot be walked; with the reason and the footstep at fault.
         """
         plan = make_plan(request, self.biped, find_stance(self.biped, q))
-        reason = f"upright {WEAK}" if hips_are_weak(self.biped) else ""
+        reason = WEAK if hips_are_weak(self.biped) else ""
         problems: list[PlanError] = []
         for lean in WEAK_LEANS if reason else LEANS:
             timing = replace(plan.timing, pelvis_roll=lean)

@@ -70,8 +70,7 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     doubts = [("kind", doubt) for doubt in limbs.doubts]
     doubts += [(f"feet.{f.name}", doubt) for f in feet for doubt in f.sole.doubts]
     doubts += [(f"feet.{f.name}.wrench", f.wrench.doubt) for f in feet if f.wrench.doubt]
-    free = [_free_part(model, foot, standing) for foot in feet]
-    doubts += [("walking", part) for part in free if part]
+    doubts += [("walking", part) for f in feet if (part := _free_part(model, f, standing))]
     doubts += [("posture", doubt) for doubt in standing.doubts]
     doubts += [("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]]
     if margin < _MARGIN:
