@@ -109,7 +109,6 @@ def gait_parameters(
         width = float(max(middles) - min(middles))
         legs = [standing.p[leg.bodies[0]][2] - standing.ground for leg in limbs.legs]
         sideways = 0.125 * width**2 / float(np.mean(legs))
-        pendulum = float(np.sqrt(height / GRAVITY))
         hips = [b for leg in limbs.legs for b in leg.bodies[:3]]
         axes = np.einsum("bij,bj->bi", standing.R[hips], model.bodies.axis[hips])
         arms = np.cross(standing.com - standing.p[hips], [0.0, 0.0, GRAVITY * model.mass])
@@ -123,7 +122,7 @@ def gait_parameters(
             "step_width": round(width, 3),
             "step_length": round(0.1 * height, 3),
             "step_height": round(0.035 * height, 3),
-            "step_time": round(time * pendulum, 2),
+            "step_time": round(time * float(np.sqrt(height / GRAVITY)), 2),
             "com_height": round(height - sideways, 3),
         }
         return {"walking": steps}
