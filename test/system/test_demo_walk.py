@@ -30,7 +30,7 @@ def test_a_robot_without_configuration(tmp_path, refusal):
     [
         (["--steps", "0"], "--steps 0: give 1 to 100"),
         (["--speed", "0"], "--speed 0: give 0.05 to 10"),
-        (["--step-time", "nan"], "--step-time nan: give 0.1 to 10"),
+        (["--step-time", "nan"], "--step-time nan: give 0 to 10"),
     ],
 )
 def test_wrong_options(words, message, capsys):

@@ -340,7 +340,7 @@ def command_line() -> demonstration.DemoParser:
         "demo_walk", str(__doc__), PAPER, "itu_biped, hoap2, talos", speed=0.5
     )
     parser.add_number("--steps", 6, (1, 100), "to make")
-    parser.add_number("--step-time", 1.2, (0.1, 10), "s, of a step in the air")
+    parser.add_number("--step-time", 0.0, (0, 10), "s, of a step; 0: by its configuration, or 1.2")
     parser.add_argument("--method", default="refined", choices=("exact", "refined", "ccgd"))
     parser.add_argument("--open-loop", action="store_true", help="without the stabiliser")
     return parser
@@ -350,7 +350,7 @@ def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
     robot, _ = demonstration.find_configured_robot(options, "the side of its feet")
     model = RobotModel.from_file(robot.urdf)
-    seconds = options.steps * (options.step_time + 0.4) + STANDING
+    seconds = options.steps * ((options.step_time or 1.2) + 0.4) + STANDING
     what = f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time"
     command, times = launch_command(robot, options), Times(seconds)
     monitor = demonstration.listen(command, lambda: WalkMonitor(model), times, what, options)
@@ -359,7 +359,7 @@ def show(options: argparse.Namespace) -> None:
     series, steps = monitor.recording.series(), monitor.completed
     name = f"{robot.name}_walk"
     plot, film = options.output / f"{name}.png", options.output / f"{name}_film.png"
-    save_png(walk_figure(series, f"{robot.name}: {steps} steps of {options.step_time:g} s"), plot)
+    save_png(walk_figure(series, f"{robot.name}: {steps} steps"), plot)
     figures = {"robot": robot.name, "method": options.method, "steps": steps}
     figures["open_loop"] = options.open_loop
     figures |= {**series.summary(), "plot": str(plot)}

@@ -10,7 +10,7 @@ from walk_playback import WalkTargets, measured_zmp, play, starting_at, with_sol
 
 from com_control.walking.biped import find_stance
 from com_control.walking.walker import WalkRequest, make_plan
-from com_model import Sesc, link_pose
+from com_model import RobotConfig, RobotModel, Sesc, link_pose
 from com_simulation.drawing.pictures import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import CommandError, WorldError
@@ -192,3 +192,22 @@ def test_the_first_posture_of_a_walk_is_the_worlds(biped):
     q = config.nominal_posture(robot) + 0.01
     world = build_world(robot, starting_at(config, robot, q))
     np.testing.assert_allclose(world.posture, q)
+
+
+def test_a_biped_without_ankle_roll_stands_and_walks_by_its_own_configuration(tmp_path, biped):
+    # as Unitree's H1: five joints a leg; nothing is edited
+    robots = importlib.import_module("any_robot")
+    xml = biped[0].xml
+    for side in "lr":
+        name = f'<joint name="{side}_ankle_roll_joint" type='
+        assert f'{name}"revolute"' in xml
+        xml = xml.replace(f'{name}"revolute"', f'{name}"fixed"')
+    file = tmp_path / "five.urdf"
+    file.write_text(xml)
+    result = robots.configure(file)
+    assert (result.kind, result.refused) == ("humanoid", "")
+    (tmp_path / "five.yaml").write_text(result.text)
+    config = RobotConfig.from_file(tmp_path / "five.yaml")
+    model = config.attach(RobotModel.from_file(file))
+    assert robots.stand(model, config, file)[1] == ""
+    assert robots.walk(model, config, file) == ""

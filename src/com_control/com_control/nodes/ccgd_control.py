@@ -52,7 +52,8 @@ class WalkingRobot:
             stance = find_stance(self.biped, self.biped.posture)
             self._up = stance.R_walk_root[2]  # in the root's axes
             stabiliser = None
-            if settings.stabiliser:
+            free = any(leg.free for leg in self.biped.legs)  # which the stabiliser does not do
+            if settings.stabiliser and not free:
                 stiffness, period = ankle_stiffness(self.biped, config), 1.0 / settings.rate_hz
                 stabiliser = Stabiliser(self.biped, stiffness, period, settings.lead)
                 stand = WalkPlan(stance.feet, (), Timing(min_width=0.0))  # compiles before a walk

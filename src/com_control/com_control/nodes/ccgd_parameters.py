@@ -26,7 +26,9 @@ class WalkDefaults:
     step_time: float = live_parameter(
         0.0, "s, of a step with one foot in the air; 0: 1.2 s", (0.0, 60.0)
     )
-    double_support: float = live_parameter(0.4, "s, between two steps", (0.001, 60.0))
+    double_support: float = live_parameter(
+        0.0, "s, between two steps; 0: 0.4 s, less where legs have five joints", (0.0, 60.0)
+    )
     step_height: float = live_parameter(
         0.0, "m, of the swing foot; 0: a tenth of the CoM's height", (0.0, 2.0)
     )
@@ -36,14 +38,9 @@ class WalkDefaults:
     method: str = live_parameter("refined", "of the joints' angles", choices=METHODS)
 
     def request(self) -> WalkRequest:
-        """The same for the planner."""
-        sized = ("step_length", "half_width", "step_time", "step_height", "com_height")
-        values = {
-            name: value
-            for name, value in vars(self).items()
-            if not (name in sized and value == 0.0)
-        }
-        return WalkRequest(**values)
+        """The same for the planner, which chooses what is 0.0."""
+        given = {k: v for k, v in vars(self).items() if type(v) is not float or v != 0.0}
+        return WalkRequest(**given)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,11 @@
-"""A robot on two legs of six joints: pelvis, legs, and the masses of its parts.
+"""A robot on two legs of six joints, or five: pelvis, legs, and the masses of its parts.
 
 All vectors are given in the pelvis' frame with every joint of the legs at 0 ("zero pose"): the
 joints then rotate what hangs on them about fixed lines, one after the other, from the foot upwards.
+
+Five joints do not give a sole any orientation. Such a leg has a sixth "joint" without a servo: the
+tilt of the sole against the ground, about its x, y or z axis, whichever leaves the leg the least
+singular. It stays within MAX_FREE.
 
 A walk is planned in a frame on the ground in the middle between the soles, x in the middle of their
 directions, z along the soles' normals.
@@ -18,11 +22,12 @@ from com_control.walking.footsteps import Footstep
 from com_model import ConfigError, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
 from com_model.bodies import REVOLUTE, Bodies, Indices
-from com_model.dynamics.kinematics import body_poses, link_pose
+from com_model.dynamics.kinematics import TURNS, body_poses, free_axis, link_pose
 from com_model.robot_config import Foot, RobotConfig, WalkingSizes
 from com_model.text import listing
 
 JOINTS = 6  # moving joints of a leg
+MAX_FREE = 0.2  # rad, tilt of a sole whose leg has five joints; H1's is 0.1 in a walk
 LIMIT_TOLERANCE = 1e-9  # rad, over a limit, that is within it
 
 
@@ -32,18 +37,22 @@ class BipedLeg(FrozenArrays):
 
     side: str  # "left" or "right"
     foot: Foot
-    joints: Indices  # (6,) indices of its joints in q, from the hip to the foot
-    joint_names: tuple[str, ...]
+    joints: Indices  # (6,) indices of its joints in q, from the hip to the foot; or (5,)
+    joint_names: tuple[str, ...]  # six; the last is what is free of a leg of five joints
     axes: Array  # (6, 3) unit axes
     points: Array  # (6, 3) m, origins of the joints
     R_sole: Array  # (3, 3) orientation of the sole frame
     p_sole: Array  # (3,) m, its origin
     lower: Array  # (6,) rad, limits
     upper: Array  # (6,) rad
-    velocity_limits: Array  # (6,) rad/s
     nominal: Array  # (6,) rad, nominal posture
     masses: Array  # (6,) kg, of each body with all that hangs on it but the next
     moments: Array  # (6, 3) kg m, their first moments about the pelvis' origin
+
+    @property
+    def free(self) -> str:
+        """What of the sole's orientation no joint moves, as words; "" with six joints."""
+        return self.joint_names[-1] if len(self.joints) < JOINTS else ""
 
     def limit_problem(self, q: Array) -> str:
         """Which joint is out of its limits at angles (6,) rad; "" when none is."""
@@ -83,7 +92,8 @@ class Biped(FrozenArrays):
 
         Raises:
             ConfigError: The configuration is of another robot, or a foot is missing or there twice.
-            BipedError: A leg has not six revolute joints of its own.
+            BipedError: A leg has not six revolute joints, or five, that move alone or with the
+                other leg's at the same place.
         """
         model = config.attach(model)
         q = config.nominal_posture(model) if posture is None else model.check_q(posture, "posture")
@@ -92,16 +102,21 @@ class Biped(FrozenArrays):
         paths = [[0, *model.bodies.path_to(model.bodies.body_of_link[link])] for link in links]
         shared = [a for a, b in zip(*paths, strict=False) if a == b]
         chains = [path[len(shared) :] for path in paths]
-        for foot, chain in zip(feet, chains, strict=True):
-            _check_chain(model, foot, chain)
+        for foot, chain, other in zip(feet, chains, chains[::-1], strict=True):
+            _check_chain(model, foot, chain, other)
         zero = q.copy()
         for chain in chains:
             zero[model.bodies.q_index[chain]] = 0.0
-        R, p = _in_pelvis(model.bodies, zero, shared[-1])
+        poses = [_in_pelvis(model.bodies, posture, shared[-1]) for posture in (zero, q)]
         left, right = (
-            _leg(model, foot, chain, q, R, p) for foot, chain in zip(feet, chains, strict=True)
+            _leg(model, foot, chain, q, poses) for foot, chain in zip(feet, chains, strict=True)
         )
         return cls(model, q, shared[-1], (left, right), config.walking)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether one drive moves the first joints of both legs, as NAO's."""
+        return bool(self.legs[0].joints[0] == self.legs[1].joints[0])
 
     def root_in_pelvis(self, q: ArrayLike | None = None) -> tuple[Array, Array]:
         """Pose of the root link in the pelvis' frame, (3, 3) and (3,) m; q (n,) rad or m."""
@@ -138,46 +153,70 @@ def _find_foot(config: RobotConfig, side: str) -> Foot:
     return found[0]
 
 
-def _check_chain(model: RobotModel, foot: Foot, chain: list[int]) -> None:
+def _check_chain(model: RobotModel, foot: Foot, chain: list[int], other: list[int]) -> None:
     bodies = model.bodies
     names = [bodies.joint_names[body] for body in chain]
-    revolute = [b for b in chain if bodies.joint_type[b] == REVOLUTE]
-    own = [name for name in names if name in model.joint_names]
-    if not len(chain) == len(revolute) == len(own) == JOINTS:
+    own = np.array([name in model.joint_names for name in names])
+    own[:1] |= bodies.q_index[chain][:1] == bodies.q_index[other][:1]  # coupled to the other leg's
+    plain = (bodies.joint_type[chain] == REVOLUTE) & (bodies.offset[chain] == 0.0)
+    known = own & plain & (np.abs(bodies.multiplier[chain]) == 1.0)
+    if not (known.all() and JOINTS - 1 <= len(chain) <= JOINTS):
         raise BipedError(
             f"the {foot.side} leg, to {foot.frame!r}, has the joints {listing(names) or 'none'}: "
-            f"a leg must have {JOINTS} revolute joints of its own that follow no other"
+            f"a leg must have {JOINTS} revolute joints (or {JOINTS - 1}) that follow no other; "
+            "only the first ones of both legs may be coupled, 1 to 1"
         )
 
 
-def _leg(model: RobotModel, foot: Foot, chain: list[int], q: Array, R: Array, p: Array) -> BipedLeg:
-    """A leg by its bodies; R (B, 3, 3) and p (B, 3) are those of the zero pose in the pelvis."""
+def _leg(
+    model: RobotModel, foot: Foot, chain: list[int], q: Array, poses: list[tuple[Array, Array]]
+) -> BipedLeg:
+    """A leg by its bodies; poses are those in the pelvis (B, 3, 3), (B, 3) of zero pose and q."""
     bodies, link = model.bodies, model.link_index(foot.frame)
     joints = np.array(bodies.q_index[chain], dtype=np.int64)
-    mass = bodies.mass
+    mass, (R, p) = bodies.mass, poses[0]
     moment = np.einsum("bij,bj->bi", R, bodies.first_moment) + mass[:, None] * p
     ends = bodies.subtree_end[chain]
     masses = np.array([mass[b:e].sum() for b, e in zip(chain, ends, strict=True)])
     moments = np.array([moment[b:e].sum(axis=0) for b, e in zip(chain, ends, strict=True)])
     masses[:-1] -= masses[1:].copy()
     moments[:-1] -= moments[1:].copy()
-    last = chain[-1]
+    lines, soles = zip(*(_lines(bodies, chain, link, pose) for pose in poses), strict=True)
+    (axes, points), (R_sole, p_sole) = lines[0], soles[0]
+    names = [bodies.joint_names[body] for body in chain]
+    lower, upper, nominal = model.lower[joints], model.upper[joints], q[joints]
+    if len(chain) < JOINTS:
+        free = free_axis(*lines[1], *soles[1])
+        names.append(f"the {TURNS[free]} of {foot.frame}")
+        axes, points = np.vstack((axes, R_sole[:, free])), np.vstack((points, p_sole))
+        lower, upper = np.append(lower, -MAX_FREE), np.append(upper, MAX_FREE)
+        nominal, masses = np.append(nominal, 0.0), np.append(masses, 0.0)
+        moments = np.vstack((moments, np.zeros(3)))
     return BipedLeg(
         side=foot.side,
         foot=foot,
         joints=joints,
-        joint_names=tuple(model.joint_names[i] for i in joints),
-        axes=np.einsum("bij,bj->bi", R[chain], bodies.axis[chain]),
-        points=p[chain],
-        R_sole=R[last] @ bodies.R_body_link[link],
-        p_sole=p[last] + R[last] @ bodies.p_body_link[link],
-        lower=model.lower[joints],
-        upper=model.upper[joints],
-        velocity_limits=model.velocity_limits[joints],
-        nominal=q[joints],
+        joint_names=tuple(names),
+        axes=axes,
+        points=points,
+        R_sole=R_sole,
+        p_sole=p_sole,
+        lower=lower,
+        upper=upper,
+        nominal=nominal,
         masses=masses,
         moments=moments,
     )
+
+
+def _lines(
+    bodies: Bodies, chain: list[int], link: int, pose: tuple[Array, Array]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Axes and points of a leg's joints, and the pose of its sole, from poses of all bodies."""
+    (R, p), last = pose, chain[-1]
+    axes = np.einsum("bij,bj->bi", R[chain], bodies.axis[chain]) * bodies.multiplier[chain, None]
+    sole = R[last] @ bodies.R_body_link[link], p[last] + R[last] @ bodies.p_body_link[link]
+    return (axes, p[chain]), sole
 
 
 MAX_SOLE_TILT = 0.05  # rad, by which a sole may be off the ground's plane

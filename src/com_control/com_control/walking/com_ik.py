@@ -7,6 +7,9 @@ is not of the legs. Unknown are the pelvis' position and the legs' joints. Two s
   map from pelvis to CoM, which needs no angles (docs/derivations.md). That is why it is fast:
   general solvers iterate on 6 + n numbers
 - NewtonSolver, for any legs: Newton's steps on pelvis and legs together
+
+Where one drive moves a joint of both legs, as NAO's hips, the pelvis' yaw is unknown, too: by the
+secant method it becomes the one with which both legs ask for the same angle.
 """
 
 from collections.abc import Callable
@@ -15,18 +18,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import BipedError
-from com_control.walking.biped import Biped
+from com_control.walking.biped import JOINTS, Biped
 from com_control.walking.closed_form_ik import ClosedFormSolver, fits
 from com_control.walking.ik_solver import Solver
 from com_control.walking.newton_ik import NewtonSolver
+from com_control.walking.pelvis_map import STALLED
 from com_control.walking.pelvis_search import solve_in_steps
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.bodies import Indices
 from com_model.compiled import entry_point
 
-TOLERANCE = 1e-9  # m
+TOLERANCE = 1e-9  # m; rad, between the angles that two legs ask of one drive
+_FIRST_YAW, _SECANTS, _SAME = 1e-3, 8, 1e-6  # rad; _SAME: where they count as one
 UPRIGHT = np.eye(3)
 empty = np.empty
 
@@ -62,6 +68,7 @@ class ComPath(NamedTuple):
     pelvis: Array
     errors: Array
     outcomes: Indices
+    R_pelvis: Array  # (N, 3, 3) as asked for, but for the yaw that coupled hips give the pelvis
 
 
 class ComSolution(NamedTuple):
@@ -85,12 +92,14 @@ class ComIk:
     """
 
     def __init__(self, biped: Biped) -> None:
-        self.biped, self.closed = biped, fits(biped)
+        self.biped, self.closed, self._coupled = biped, fits(biped), biped.coupled
         self._q = biped.posture.copy()
         self._solver: Solver = ClosedFormSolver(biped) if self.closed else NewtonSolver(biped)
         self._robot = self._solver.robot
         self._solver.set_upper_body(self._q)
         self._joints = np.concatenate([leg.joints for leg in biped.legs])
+        own = [JOINTS * i + np.arange(len(leg.joints)) for i, leg in enumerate(biped.legs)]
+        self._own = np.concatenate(own)  # of the legs' (12,) those that q has
         point = empty(3), empty((3, 3)), empty((2, 3, 4))
         self._solve = entry_point(self._solver.solve_one, *point, self._robot, 0.0, empty(16))
 
@@ -119,6 +128,10 @@ class ComIk:
             R_pelvis: (3, 3) orientation of the pelvis in the world, float64.
             tolerance: m, distance of the CoM to its target that is good enough.
         """
+        if self._coupled:
+            path = self.solve_path(com[None], feet[None], R_pelvis[None], tolerance)
+            values = np.concatenate((path.q[0], path.pelvis[0], path.errors))
+            return ComPoint(values, int(path.outcomes[0]))
         values = empty(16)
         outcome = self._solve(com, R_pelvis, feet, self._robot, tolerance, values)
         return ComPoint(values, outcome)
@@ -149,7 +162,11 @@ class ComIk:
             return self._failed("the target is not finite", np.full(3, np.nan))
         for i, leg in enumerate(self.biped.legs):
             as_rotation(f"feet[{i}] ({leg.side})", poses[i, :, :3])
+        if self._coupled:
+            R = self.solve_path(target[None], poses[None], R[None], tolerance).R_pelvis[0]
         legs, pelvis, reason, nearest = self._solver.search(target, poses, R, tolerance)
+        if self._coupled and not reason and not abs(legs[0] - legs[JOINTS]) < _SAME:
+            reason = "no yaw of the pelvis lets one drive move both hips"
         if reason:
             return self._failed(f"{reason}; {_describe_nearest(nearest, target)}", nearest)
         q = self.full(legs)
@@ -168,11 +185,22 @@ class ComIk:
         """
         targets, poses, R = check_points(com, feet, R_pelvis)
         values, outcomes = empty((len(targets), 16)), empty(len(targets), dtype=np.int64)
-        self.restart()
+
+        def gap(yaw: Array) -> Array:
+            self.restart()
+            turned = _turned(R, yaw)
+            self._solve_path(targets, turned, poses, self._robot, tolerance, values, outcomes)
+            return np.asarray(values[:, 0] - values[:, JOINTS])
+
+        yaw = np.zeros(len(R))
         if len(targets):
-            self._solve_path(targets, R, poses, self._robot, tolerance, values, outcomes)
+            away = gap(yaw)
+            if self._coupled and np.abs(away).max() > TOLERANCE:
+                yaw = _find_root(gap, yaw, away)
+                away = values[:, 0] - values[:, JOINTS]
+                outcomes[~(np.abs(away) < _SAME)] |= STALLED
         self.restart()
-        return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes)
+        return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes, _turned(R, yaw))
 
     def solve_in_steps(
         self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike, start: ArrayLike
@@ -187,13 +215,13 @@ class ComIk:
         Raises:
             BipedError: The legs are not of the usual build.
         """
-        if not self.closed:
+        if not self.closed or self._coupled:
             raise BipedError("the legs are not such as [CCGD] solves: take the method exact")
         targets, poses, R = check_points(com, feet, R_pelvis)
         values, outcomes = empty((len(targets), 16)), empty(len(targets), dtype=np.int64)
         place = np.array(as_array("start", start, (3,)))  # writable: one type for the kernel
         solve_in_steps(targets, R, poses, self._robot, place, values, outcomes)
-        return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes)
+        return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes, R)
 
     @cached_property
     def _solve_path(self) -> Callable[..., Any]:
@@ -206,7 +234,7 @@ class ComIk:
         angles = np.asarray(legs, dtype=float)
         whole = np.empty((*angles.shape[:-1], len(self._q)))
         whole[...] = self._q
-        whole[..., self._joints] = angles
+        whole[..., self._joints] = angles[..., self._own]
         return whole
 
     def _failed(self, reason: str, nearest: Array) -> ComSolution:
@@ -222,6 +250,26 @@ def check_points(
     n = len(targets)
     poses = np.ascontiguousarray(as_array("feet", feet, (n, 2, 3, 4)))
     return targets, poses, np.ascontiguousarray(as_array("R_pelvis", R_pelvis, (n, 3, 3)))
+
+
+def _turned(R: Array, yaw: Array) -> Array:
+    """Orientations R (N, 3, 3) with a turn (N,) rad about the world's z axis."""
+    if not yaw.any():
+        return R
+    return np.ascontiguousarray(Rotation.from_euler("z", yaw[:, None]).as_matrix() @ R)
+
+
+def _find_root(function: Callable[[Array], Array], x: Array, y: Array) -> Array:
+    """Where each element (N,) of a function of as many is 0, by secants from x with y = f(x)."""
+    new = x + _FIRST_YAW
+    for _ in range(_SECANTS):
+        last, y = y, function(new)
+        steps, left = np.zeros(len(x)), (np.abs(y) > TOLERANCE) & (y != last)
+        np.divide(y * (new - x), y - last, out=steps, where=left)
+        x, new = new, new - steps
+        if not left.any():
+            break
+    return x
 
 
 def _describe_nearest(nearest: Array, target: Array) -> str:

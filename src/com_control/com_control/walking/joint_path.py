@@ -134,7 +134,7 @@ def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
     q = ik.full(path.q)
     qd = np.gradient(q, samples.time, axis=0)
     check_path(ik.biped.model, JointPath(samples.time, q, qd).after(since - 1e-9))
-    return WalkJoints(samples.time, q, qd, path.pelvis, R_pelvis, path.errors)
+    return WalkJoints(samples.time, q, qd, path.pelvis, path.R_pelvis, path.errors)
 
 
 def heading_to_pelvis(biped: Biped) -> Array:

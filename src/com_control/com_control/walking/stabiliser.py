@@ -79,9 +79,11 @@ def ankle_stiffness(biped: Biped, config: RobotConfig) -> Array:
     """Stiffness (2,) N m/rad of the servos of an ankle about the sole's x and y axes.
 
     Raises:
-        BipedError: The configuration does not give it.
+        BipedError: The configuration does not give it, or an ankle has not two joints.
     """
     leg = biped.legs[0]
+    if leg.free:
+        raise BipedError(f"no joint moves {leg.free}: walk without (stabiliser:=false)")
     axes = np.abs(leg.R_sole.T @ leg.axes[JOINTS - 2 :].T)
     found = []
     for axis in axes[:2]:

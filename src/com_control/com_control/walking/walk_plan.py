@@ -43,6 +43,9 @@ class Timing:
     pelvis_roll: float = parameter(
         0.0, "rad, to which the pelvis would lean with the CoM over a foot; spares hips", (0.0, 0.5)
     )
+    sway: float = parameter(
+        0.0, "s, on the foot that swings first, before it does, and on the last, after", (0.0, 60.0)
+    )
 
     def __post_init__(self) -> None:
         check_options(self, PlanError)
@@ -70,6 +73,8 @@ class WalkPlan:
     ground, stays there while the other swings, and ends in the middle. The CoM follows by the
     pendulum; its height follows the standing feet's along quintics.
 
+    With timing.sway it is first on the foot that swings first: the CoM then sways little.
+
     Args:
         steps: The footsteps, sides in turn; none: the robot stands.
 
@@ -90,10 +95,11 @@ class WalkPlan:
         check_footsteps(self.start, self.steps, timing.min_width)
         period = timing.step_time + timing.double_support
         count = len(self.steps)
-        first = timing.start_time + timing.double_support
+        lead = timing.double_support + timing.sway if timing.sway and self.steps else 0.0
+        first = timing.start_time + lead + timing.double_support
         self.lift_offs = first + period * np.arange(count)
         self.touch_downs = self.lift_offs + timing.step_time
-        self.duration = first + period * count + timing.stop_time
+        self.duration = first + period * count + lead + timing.stop_time
         moves = np.column_stack((self.lift_offs, self.touch_downs)).ravel()
         self._moves = np.array([0.0, *moves, self.duration])
         self._sides = np.array([SIDES.index(step.side) for step in self.steps], dtype=int)
@@ -176,9 +182,16 @@ class WalkPlan:
         on_feet = np.stack((x + c * ahead - s * aside, y + s * ahead + c * aside, z), axis=-1)
         stances = on_feet[np.arange(len(self.steps)), 1 - self._sides]
         start, end = on_feet[[0, -1]].mean(axis=1)
-        times = [0.0, timing.start_time, *self._moves[1:-1]]
-        times += [self.duration - timing.stop_time, self.duration]
-        return np.array(times), np.array([start, start, *np.repeat(stances, 2, axis=0), end, end])
+        stays = [0.0, timing.start_time, self.duration - timing.stop_time, self.duration]
+        times = [*stays[:2], *self._moves[1:-1], *stays[2:]]
+        corners = [start, start, *np.repeat(stances, 2, axis=0), end, end]
+        if timing.sway and self.steps:
+            span, swings = (timing.double_support, timing.sway), self._sides[[0, -1]]
+            first, last = on_feet[[0, -1], swings]
+            times[2:2] = np.cumsum((times[1], *span))[1:].tolist()
+            times[-2:-2] = np.cumsum((self._moves[-2], *span))[1:].tolist()
+            corners = [start, start, first, first, *corners[2:-2], last, last, end, end]
+        return np.array(times), np.array(corners)
 
 
 def _stretches(times: Array, t: Array) -> tuple[Indices, Array]:

@@ -32,7 +32,9 @@ STEP_FRACTION = 0.2  # length of a step over the height of the CoM
 MAX_DURATION = 300.0  # s; a longer walk is given in parts
 LIFT_FRACTION = 0.1  # height of a step over that
 LEANS = (0.0, 0.06, 0.12)  # rad, of the pelvis, tried in turn: Timing.pelvis_roll
-WEAK = "the hips' efforts do not carry the weight on one leg"
+WEAK_LEANS = (0.2, 0.12, 0.06)  # where the hips' efforts are small: GR1 with 0.12 falls
+SHORT_SUPPORT = 0.7  # of a step's time, between two steps of legs with five joints
+WEAK = "upright the hips' efforts do not carry the weight on one leg"
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,14 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
     zmp_x, zmp_y = sole_center(biped)
     own = {"zmp_x": zmp_x, "zmp_y": zmp_y, "min_width": min_width(biped)}
     timing = Timing(**own, **fields_for(request, Timing))
+    if any(leg.free for leg in biped.legs):  # which standing on one foot tilts
+        between = request.double_support or SHORT_SUPPORT * timing.step_time
+        timing = replace(timing, sway=0.5 * timing.step_time, double_support=between)
     steps = request.footsteps or plan_footsteps(
         WalkParameters(**fields_for(request, WalkParameters)), stance.feet
     )
-    max_steps = int(
-        (MAX_DURATION - timing.start_time - timing.stop_time)
-        // (timing.step_time + timing.double_support)
-    )
+    longest = MAX_DURATION - timing.start_time - timing.stop_time
+    max_steps = int(longest // (timing.step_time + timing.double_support))
     if len(steps) > max_steps:
         raise PlanError(
             f"{len(steps)} steps would take longer than {MAX_DURATION:g} s, which is too long for "
@@ -196,7 +199,7 @@ class Walker:
 
         With the CoM over one foot the hip is turned inwards by about half the hips' distance over
         the leg's length, whatever the steps' width. Where its limits of angle or effort do not
-        allow that, the pelvis leans over the standing foot, and the note says so.
+        allow that, the pelvis leans over the standing foot. The note says so, and which soles tilt.
 
         Raises:
             PlanError: It cannot be walked; with the reason and the footstep at fault.
@@ -204,17 +207,20 @@ class Walker:
         plan = make_plan(request, self.biped, find_stance(self.biped, q))
         reason = WEAK if hips_are_weak(self.biped) else ""
         problems: list[PlanError] = []
-        for lean in LEANS[bool(reason) :]:
+        for lean in WEAK_LEANS if reason else LEANS:
             timing = replace(plan.timing, pelvis_roll=lean)
             leaning = WalkPlan(plan.start, plan.steps, timing) if lean else plan
             try:
                 walk = self.solve(leaning, request.method or "exact")
             except PlanError as error:
                 problems.append(error)
-                reason = reason or str(error)
+                reason = reason or f"upright {error}"
                 continue
-            note = f"the pelvis leans by {lean:g} rad over the standing foot; upright {reason}"
-            return replace(walk, note="; ".join(filter(None, (walk.note, note)))) if lean else walk
+            notes = [walk.note] * bool(walk.note)
+            if lean:
+                notes.append(f"the pelvis leans by {lean:g} rad over the standing foot; {reason}")
+            notes += [f"no joint moves {leg.free}" for leg in self.biped.legs if leg.free]
+            return replace(walk, note="; ".join(notes))
         raise problems[0]
 
     def solve(self, plan: WalkPlan, method: str, since: float = 0.0) -> Walk:
@@ -234,12 +240,8 @@ class Walker:
             samples, q, note = found.samples, found.joints.q, found.reason
         else:
             samples = plan.sample(plan.grid(self._dt))
-            in_steps = method == "ccgd"
-            q = (
-                self._in_steps(plan, samples)
-                if in_steps
-                else solve_joints(self._ik, samples, since).q
-            )
+            ccgd = method == "ccgd"
+            q = self._in_steps(plan, samples) if ccgd else solve_joints(self._ik, samples, since).q
         qd = np.gradient(q, samples.time, axis=0)
         qd[[0, -1]] = 0.0
         path = JointPath(samples.time, q, qd)
@@ -263,9 +265,8 @@ class Walker:
             for ending in (steps, (*steps, *_closing_step(walk.plan.start, steps))):
                 if len(ending) < total:
                     with suppress(PlanError):
-                        return self.change(
-                            walk, WalkPlan(walk.plan.start, ending, walk.plan.timing), t
-                        )
+                        plan = WalkPlan(walk.plan.start, ending, walk.plan.timing)
+                        return self.change(walk, plan, t)
         return walk
 
     def change(self, walk: Walk, plan: WalkPlan, t: float, dropped: int = 0) -> Walk:

@@ -103,3 +103,22 @@ def body_poses(
         moved = (above @ shift[..., own, :, None])[..., 0]
         p[..., own, :] = p[..., bodies.parent[own], :] + moved
     return R, p
+
+
+TURNS = ("roll", "pitch", "yaw")  # about x, y and z
+
+
+def free_axis(axes: Array, points: Array, R_sole: Array, p_sole: Array) -> int:
+    """The axis of its sole, see TURNS, that leaves a leg of five joints the least singular.
+
+    Such a leg does not turn its sole about that axis at will.
+
+    Args:
+        axes, points: (5, 3) unit axes, and m, of its joints.
+        R_sole, p_sole: Pose of the sole, (3, 3) and (3,) m, in the same frame.
+    """
+    J = np.hstack((np.cross(axes, p_sole - points), axes)).T
+    columns = np.vstack((np.zeros((3, 3)), R_sole))
+    full = [np.column_stack((J, column)) for column in columns.T]
+    least = [np.linalg.svd(matrix, compute_uv=False)[-1] for matrix in full]
+    return int(np.argmax(least))

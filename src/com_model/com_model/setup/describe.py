@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from com_model.arrays import Array
-from com_model.dynamics.kinematics import body_poses
+from com_model.dynamics.kinematics import TURNS, body_poses, free_axis
 from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
 from com_model.setup.body_tree import Outside, read_outside
@@ -70,6 +70,7 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     doubts = [("kind", doubt) for doubt in limbs.doubts]
     doubts += [(f"feet.{f.name}", doubt) for f in feet for doubt in f.sole.doubts]
     doubts += [(f"feet.{f.name}.wrench", f.wrench.doubt) for f in feet if f.wrench.doubt]
+    doubts += [("walking", part) for f in feet if (part := _free_part(model, f, standing))]
     doubts += [("posture", doubt) for doubt in standing.doubts]
     doubts += [("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]]
     if margin < _MARGIN:
@@ -92,7 +93,7 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
         standing=standing,
         imu=imu,
         gains=find_gains(model, limbs, standing),
-        gait=gait_parameters(limbs, standing, [foot.points for foot in feet]),
+        gait=gait_parameters(model, limbs, standing, [foot.points for foot in feet]),
         margin=margin,
         doubts=tuple(doubts),
     )
@@ -106,3 +107,15 @@ def _foot(model: RobotModel, leg: Leg, sole: Sole, standing: Standing) -> FootSe
             name += "_frame"
     wrench = find_wrench(model, sole, leg.foot)
     return FootSetup(name, leg, sole, wrench, contact_points(standing.R, standing.p, leg, sole))
+
+
+def _free_part(model: RobotModel, foot: FootSetup, standing: Standing) -> str:
+    """What a leg of five joints does not give its sole; "" of others."""
+    bodies, body = list(foot.leg.bodies), foot.leg.foot
+    if len(bodies) != 5 or not foot.sole.flat:
+        return ""
+    axes = np.einsum("bij,bj->bi", standing.R[bodies], model.bodies.axis[bodies])
+    R, p = standing.R[body], standing.p[body]
+    R_sole, p_sole = R @ foot.sole.R_body, p + R @ foot.sole.p_body
+    turn = TURNS[free_axis(axes, standing.p[bodies], R_sole, p_sole)]
+    return f"{foot.leg.name} has five joints: none moves the {turn} of {foot.name}, which tilts"

@@ -23,10 +23,13 @@ from com_model.setup.posture import Standing
 BANDWIDTH = 20.0  # rad/s, of a joint with what it carries
 DAMPING_RATIO = 0.3
 SAG_RATIO = 15.0  # stiffness over the weight's moment: it sags by 1/15 rad at most
-BIPED_RATIO = 40.0  # the same of a biped's legs: at 25 G1's feet land 3 mm early, and it falls
+BIPED_RATIO = 80.0  # the same of a biped's legs: at 40 GR1 falls as its feet land 60 ms early
 ARMATURE = 0.1  # of the inertia beyond the joint, or of what is needed for stability
 FASTEST = 250.0  # rad/s, of a joint's free end: the physics has steps of 1 to 2 ms
 LEAST_INERTIA = 1e-5  # kg m^2 or kg
+# times of a step over a pendulum's; short where the hips hardly carry the weight on one leg (GR1
+# falls at 2.1 and above), or an ankle has no roll (H1 falls at 1.6 and above)
+STEP_TIME, WEAK_STEP_TIME, FIVE_JOINTS_STEP_TIME = 2.83, 1.5, 1.15
 
 
 class Gains(NamedTuple):
@@ -92,22 +95,35 @@ def _round(values: Array) -> Array:
 
 
 def gait_parameters(
-    limbs: Limbs, standing: Standing, points: list[Array]
+    model: RobotModel, limbs: Limbs, standing: Standing, points: list[Array]
 ) -> dict[str, dict[str, float]]:
     """Sizes of a biped's steps ("walking") or a quadruped's trot, m, s and 1/s; none of others.
 
-    Times go with that of a pendulum of the CoM's or the hips' height h, sqrt(h / g); `points` are
-    per foot those (k, 3) m on the ground.
+    Times go with that of a pendulum of the CoM's or the hips' height h, sqrt(h / g).
+    Walking, the CoM is lower than standing by what keeps the knees bent when it is sideways, over
+    one foot. `points` are per foot those (k, 3) m on the ground.
     """
     if limbs.kind == HUMANOID:
         height = float(standing.com[2]) - standing.ground
         middles = [0.5 * (c[:, 1].min() + c[:, 1].max()) for c in points]
+        width = float(max(middles) - min(middles))
+        legs = [standing.p[leg.bodies[0]][2] - standing.ground for leg in limbs.legs]
+        sideways = 0.125 * width**2 / float(np.mean(legs))
+        hips = [b for leg in limbs.legs for b in leg.bodies[:3]]
+        axes = np.einsum("bij,bj->bi", standing.R[hips], model.bodies.axis[hips])
+        arms = np.cross(standing.com - standing.p[hips], [0.0, 0.0, GRAVITY * model.mass])
+        moments = np.abs(np.sum(axes * arms, axis=1))  # of the weight, on one leg
+        efforts = model.effort_limits[model.bodies.q_index[hips]]
+        weak = ((moments > efforts) & (efforts > 0.0)).any()
+        time = WEAK_STEP_TIME if weak else STEP_TIME
+        if min(len(leg.bodies) for leg in limbs.legs) < 6:
+            time = FIVE_JOINTS_STEP_TIME
         steps = {
-            "step_width": round(float(max(middles) - min(middles)), 3),
+            "step_width": round(width, 3),
             "step_length": round(0.1 * height, 3),
             "step_height": round(0.035 * height, 3),
-            "step_time": round(0.7 * float(np.sqrt(max(height, 0.2) / 0.6)), 2),
-            "com_height": round(height, 3),
+            "step_time": round(time * float(np.sqrt(height / GRAVITY)), 2),
+            "com_height": round(height - sideways, 3),
         }
         return {"walking": steps}
     if len(limbs.legs) != 4:

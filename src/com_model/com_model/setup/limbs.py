@@ -151,7 +151,8 @@ def _foot_of(tree: BodyTree, path: list[int]) -> int:
     toe, foot = path[-1], path[-2]
     same_level = tree.low[foot] < tree.low[toe] + 0.01 * tree.height
     stands = same_level and len(tree.outside.points[foot]) > 0
-    return foot if stands and len(path) > 3 else toe
+    ahead = float(np.linalg.norm(tree.bodies.d[toe])) > MIDDLE * tree.height  # no ankle's roll
+    return foot if stands and ahead and len(path) > 3 else toe
 
 
 def _asymmetries(tree: BodyTree, legs: tuple[Leg, ...]) -> list[str]:

@@ -21,7 +21,7 @@ def solve_each(ik, com, feet, R, starts=None, tolerance=1e-9):
         points.append(ik.step(com[i], feet[i], R[i], tolerance))
     values = np.array([point.values for point in points])
     outcomes = np.array([point.outcome for point in points])
-    return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes)
+    return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes, R)
 
 
 def standing(x_left=0.0):

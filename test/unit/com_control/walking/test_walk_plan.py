@@ -124,7 +124,7 @@ def test_the_robot_can_walk_it(robots, name):
     path = ik.solve_path(s.com, s.feet, s.R_pelvis)
     assert (path.outcomes == 0).all()
     speeds = np.abs(np.diff(path.q, axis=0)) / s.time[1]
-    limits = np.concatenate([leg.velocity_limits for leg in ik.biped.legs])
+    limits = np.concatenate([ik.biped.model.velocity_limits[leg.joints] for leg in ik.biped.legs])
     assert (speeds.max(axis=0) < limits).all()
 
 
@@ -160,6 +160,26 @@ def test_timing_of_the_steps():
         [False, True],
         [True, True],
     ]
+
+
+def test_a_sway_spares_the_com_the_way_to_the_first_foot_and_from_the_last():
+    steps = plan_footsteps(WalkParameters(steps=4, step_length=0.1), standing())
+    timing = {"step_time": 0.4, "double_support": 0.3, "com_height": 0.6}
+    plain = WalkPlan(standing(), steps, Timing(**timing))
+    swaying = WalkPlan(standing(), steps, Timing(**timing, sway=0.2))
+    assert swaying.duration - plain.duration == pytest.approx(2 * (0.3 + 0.2))
+    assert swaying.lift_offs[0] - plain.lift_offs[0] == pytest.approx(0.3 + 0.2)
+    sides = []
+    for plan in (plain, swaying):
+        samples = plan.sample(plan.grid(0.01))
+        sides.append(np.abs(samples.com[:, 1]).max())
+        np.testing.assert_allclose(samples.com[[0, -1], 1], 0.0, atol=2e-3)
+    assert sides[1] < 0.85 * sides[0]
+    # the ZMP is on the foot that swings first, which stands, then on the other one
+    before = swaying.sample([swaying.lift_offs[0] - 0.3 - 0.1, swaying.lift_offs[0] + 0.1])
+    own = np.array([0, 1]) if steps[0].side == "left" else np.array([1, 0])
+    np.testing.assert_allclose(before.zmp[:, 1], before.feet[[0, 1], own, 1, 3], atol=1e-9)
+    assert before.stance[0].all()
 
 
 def test_a_turn_over_half_a_circle_goes_the_short_way():

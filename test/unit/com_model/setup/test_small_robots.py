@@ -33,6 +33,28 @@ def test_a_biped(biped):
     assert set(setup.gait["walking"]) > {"step_width", "com_height"}
 
 
+def test_steps_are_short_where_hips_are_weak_or_an_ankle_has_no_roll(biped):
+    usual = described(biped())
+    sizes, height = usual.gait["walking"], usual.standing.com[2] - usual.standing.ground
+    pendulum = np.sqrt(height / 9.80665)
+    assert sizes["step_time"] == pytest.approx(2.83 * pendulum, abs=0.006)
+    assert 0.005 < height - sizes["com_height"] < 0.02  # a leg that leans over is longer
+    weight = usual.model.mass * 9.80665 * 0.1
+    for effort, part in ((0.95 * weight, 1.5), (1.05 * weight, 2.83)):
+        setup = described(biped().replace('effort="100"', f'effort="{effort}"'))
+        assert setup.gait["walking"]["step_time"] == pytest.approx(part * pendulum, abs=0.006)
+    xml = biped()
+    for side in "lr":
+        name = f'<joint name="{side}_foot_joint" type='
+        xml = xml.replace(f'{name}"revolute"', f'{name}"fixed"')
+    five = described(xml)
+    assert five.gait["walking"]["step_time"] == pytest.approx(1.15 * pendulum, abs=0.006)
+    said = [doubt for key, doubt in five.doubts if key == "walking"]
+    assert len(said) == 2
+    assert "left_leg has five joints: none moves the roll of left_sole" in said[0]
+    assert not [key for key, _ in usual.doubts if key == "walking"]
+
+
 def test_it_stands_upright_with_bent_knees_and_the_com_in_the_middle(biped):
     setup = described(biped())
     model, q = setup.model, setup.standing.q
