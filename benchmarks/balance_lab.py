@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from com_control.balance.options import BalanceOptions
+from com_control.balance.balancer import BalanceOptions
 from com_control.balance.session import BalanceReading, BalanceSession, State
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_poses
 from com_simulation.physics.sensors import NoiseLevels, Reading
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.tilting_floor import Tilt
+from com_simulation.physics.suspension_rig import Tilt
 from com_simulation.physics.world_builder import build_world
 
 Array = NDArray[np.float64]

@@ -16,16 +16,15 @@ from pathlib import Path
 import numpy as np
 from balance_lab import SETTLE, Array, Desire, Run, load, run
 
+from com_control.balance.balancer import BalanceOptions
 from com_control.balance.demonstrations import Demonstration, reach, squat, sway
-from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceSession
 from com_control.balance.soles import Soles, balance_frame
 from com_model import html
 from com_model.files import write_file
-from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
-from com_model.robot_figure import robot_figure
+from com_model.plotting import BLUE, INK, RED, new_figure, robot_figure, style_axes
 from com_simulation.physics.sensors import PRESETS
-from com_simulation.physics.tilting_floor import STAYS, Tilt
+from com_simulation.physics.suspension_rig import STAYS, Tilt
 
 MIDDLE = np.array([0.01, 0.0, np.nan])  # m, a desired CoM beside where it stands
 REST = 0.5  # s, at the end of a run, in which nothing should move

@@ -29,7 +29,7 @@ from com_simulation.exceptions import RunError
 from com_simulation.physics.bag_writer import BagWriter
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import TILTED, Simulation
-from com_simulation.physics.trunk import Payload
+from com_simulation.physics.true_errors import Payload
 from com_simulation.physics.world_builder import build_world
 
 PAYLOAD_AT, PUSH_AT, DRIFT_AT, END = 5.0, 10.0, 15.0, 20.0  # s

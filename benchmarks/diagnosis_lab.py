@@ -30,8 +30,13 @@ from com_model.robots import find_robot
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.sensors import Sensors
 from com_simulation.physics.simulation import has_fallen
-from com_simulation.physics.true_errors import TrueErrors, with_true_errors
-from com_simulation.physics.trunk import loaded, read_trunk, write_trunk
+from com_simulation.physics.true_errors import (
+    TrueErrors,
+    loaded,
+    read_trunk,
+    with_true_errors,
+    write_trunk,
+)
 from com_simulation.physics.world_builder import build_world
 
 Array = NDArray[np.float64]

@@ -46,8 +46,8 @@ from com_model.text import listing
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.exceptions import ComSimulationError, DivergedError
 from com_simulation.physics.contacts import CONTACTS, body_of_foot, standing_height
-from com_simulation.physics.drive import Drive, backlash
 from com_simulation.physics.sensors import Reading
+from com_simulation.physics.servo import Drive, backlash
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import World, build_world
 

@@ -40,7 +40,7 @@ from com_model.robots import find_robot
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.sensors import TROT_NOISE, NoiseLevels
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.trunk import Payload
+from com_simulation.physics.true_errors import Payload
 from com_simulation.physics.world_builder import World, build_world
 
 __all__ = [

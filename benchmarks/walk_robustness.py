@@ -47,8 +47,8 @@ from com_model.robots import find_robot
 from com_simulation.exceptions import DivergedError
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import Simulation, has_fallen
-from com_simulation.physics.tilting_floor import STAYS, Tilt
-from com_simulation.physics.trunk import Payload
+from com_simulation.physics.suspension_rig import STAYS, Tilt
+from com_simulation.physics.true_errors import Payload
 from com_simulation.physics.world_builder import build_world
 
 Array = NDArray[np.float64]

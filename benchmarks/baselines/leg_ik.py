@@ -20,16 +20,21 @@ from numpy.typing import ArrayLike
 
 from com_control.trot.leg_kinematics import LegSolution
 from com_control.walking.biped import LIMIT_TOLERANCE, BipedLeg, meeting_point
-from com_control.walking.kernel_basics import Rows, combine, rows, turn, vector, wrap_angle
 from com_control.walking.leg_ik import (
     LEG,
     Record,
+    Rows,
+    combine,
     fill_jacobian,
     forward,
     pack_leg,
     pose_error,
+    rows,
     sole_pose,
     solve_damped,
+    turn,
+    vector,
+    wrap_angle,
 )
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.compiled import compiled

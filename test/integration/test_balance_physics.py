@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 import pytest
 
-from com_simulation.physics.tilting_floor import STAYS, Tilt
+from com_simulation.physics.suspension_rig import STAYS, Tilt
 
 RATE = 250.0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from identification_bench import POSTURE, Scenario
 
-from com_identification.health.database import HealthDatabase
+from com_identification.health.records import HealthDatabase
 from com_msgs import srv
 
 

@@ -22,8 +22,7 @@ from typing import TypeVar
 
 from rich.console import Console
 
-from com_demos.background import Background, free_domain_id
-from com_demos.listener import ListeningNode, launched
+from com_demos.background import Background, ListeningNode, free_domain_id, launched
 from com_demos.live import WAITING, LiveView
 from com_model import ComModelError, ConfigError, RobotFiles, find_robot
 from com_model.html import UNKNOWN, image, report, table

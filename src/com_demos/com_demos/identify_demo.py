@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from std_msgs.msg import String
 
 from com_demos import demonstration
+from com_demos.background import ListeningNode
 from com_demos.demonstration import Times
-from com_demos.listener import ListeningNode
 from com_demos.live import WAITING, Rows
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting
 from com_model.arrays import Array

@@ -24,8 +24,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from sensor_msgs.msg import JointState
 
+from com_demos.background import ListeningNode
 from com_demos.demonstration import DemoParser, Times, finish, launch_words, listen, run_demo
-from com_demos.listener import ListeningNode
 from com_demos.live import WAITING, Rows, millimetres
 from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from sensor_msgs.msg import Imu
 
 from com_demos import demonstration
+from com_demos.background import ListeningNode
 from com_demos.demonstration import Times
-from com_demos.listener import ListeningNode
 from com_demos.live import Rows
 from com_demos.trot_recording import CONVERGED, SIGMAS, TrunkRecording, TrunkSeries
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting, quadruped_legs

@@ -27,8 +27,8 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
 from com_demos import demonstration
+from com_demos.background import ListeningNode
 from com_demos.demonstration import Times
-from com_demos.listener import ListeningNode
 from com_demos.live import WAITING, Rows, millimetres, with_reason
 from com_model import RobotFiles, RobotModel, plotting
 from com_model.arrays import Array

@@ -1,6 +1,7 @@
 """Errors of com_model: each says what was got, what was expected and what to do about it."""
 
 from collections.abc import Sequence
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,14 @@ from com_model.text import closest, listing, quote, shorten
 class ComModelError(Exception):
     """Root of all errors that the suite raises on purpose; long messages are shortened.
 
-    Workers hand them to the process that started them: they can be pickled, whatever they are made
-    of.
+    Workers hand them on to the process that started them, so they can be pickled.
     """
 
     def __init__(self, message: str = "") -> None:
         super().__init__(shorten(message))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.args), self.__dict__
-
-
-def _restore(kind: type[ComModelError], args: tuple[Any, ...]) -> ComModelError:
-    return kind.__new__(kind, *args)
+        return __newobj__, (type(self), *self.args), self.__dict__
 
 
 class UrdfError(ComModelError):

@@ -16,7 +16,7 @@ from com_model.robot_config import ground_wrenches
 from com_simulation.physics.bag_writer import BagWriter
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.trunk import Payload
+from com_simulation.physics.true_errors import Payload
 from com_simulation.physics.world_builder import build_world
 
 START_NS = 1_700_000_000_000_000_000

@@ -16,8 +16,7 @@ import pytest
 from com_identification.commands.com_health import main
 from com_identification.exceptions import HealthError
 from com_identification.health.changes import compare, history
-from com_identification.health.database import HealthDatabase
-from com_identification.health.records import Record, hash_files
+from com_identification.health.records import HealthDatabase, Record, hash_files
 from com_identification.regression.priors import urdf_priors
 from com_model import RobotModel, Sesc
 

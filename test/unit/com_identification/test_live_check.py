@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from com_identification.feet.live_check import check_readings
+from com_identification.feet.wrench_check import check_readings
 from com_identification.regression.postures import SensorPrediction
 from com_identification.regression.statics import Statics
 from com_model.dynamics import GRAVITY

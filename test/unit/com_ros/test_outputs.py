@@ -10,8 +10,7 @@ from visualization_msgs.msg import Marker
 
 from com_ros.conversions import points_to_numpy, quaternion_to_rotation
 from com_ros.diagnostics import WARN, Diagnostics, RateMeter
-from com_ros.markers import MarkerMaker, clear_markers
-from com_ros.tf import FramePublisher
+from com_ros.markers import FramePublisher, MarkerMaker, clear_markers
 
 STAMP = Time(sec=5)
 RED = (1.0, 0.0, 0.0, 0.5)

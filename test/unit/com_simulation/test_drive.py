@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_simulation.exceptions import WorldError
-from com_simulation.physics.drive import Drive, backlash
+from com_simulation.physics.servo import Drive, backlash
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 

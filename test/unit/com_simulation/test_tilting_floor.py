@@ -8,7 +8,7 @@ import pytest
 from com_model import RobotConfig, RobotModel
 from com_simulation.exceptions import WorldError
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.tilting_floor import ONSET, STAYS, Tilt
+from com_simulation.physics.suspension_rig import ONSET, STAYS, Tilt
 from com_simulation.physics.world_builder import build_world
 
 CONFIGS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions" / "config"

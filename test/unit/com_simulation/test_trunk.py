@@ -8,7 +8,7 @@ import pytest
 from com_model import RobotConfig, RobotModel
 from com_simulation.exceptions import CommandError, WorldError
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.trunk import Payload, Trunk, loaded, read_trunk, write_trunk
+from com_simulation.physics.true_errors import Payload, Trunk, loaded, read_trunk, write_trunk
 from com_simulation.physics.world_builder import build_world
 
 GAINS = {"stiffness": 200.0, "damping": 5.0, "armature": 0.02, "effort": 100.0}

@@ -6,8 +6,13 @@ from enum import IntEnum
 
 import numpy as np
 
-from com_control.balance.balancer import STILL, Balancer, BalanceStep
-from com_control.balance.options import BalanceOptions, StandingLimits
+from com_control.balance.balancer import (
+    STILL,
+    BalanceOptions,
+    Balancer,
+    BalanceStep,
+    StandingLimits,
+)
 from com_control.balance.soles import Soles, balance_frame, check_plane
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import BalanceError

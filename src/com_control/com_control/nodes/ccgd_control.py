@@ -12,8 +12,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from sensor_msgs.msg import Imu
 
 from com_control.exceptions import ComControlError
-from com_control.nodes.ccgd_output import WalkOutput
-from com_control.nodes.ccgd_parameters import Parameters
+from com_control.nodes.ccgd_output import Parameters, WalkOutput
 from com_control.walking.biped import Biped, find_stance
 from com_control.walking.com_ik import ComIk
 from com_control.walking.session import MOVING, Command, Outcome, State, WalkSession

@@ -40,8 +40,7 @@ from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Imu
 
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
-from com_control.nodes.ccgd_output import WalkOutput
-from com_control.nodes.ccgd_parameters import Parameters
+from com_control.nodes.ccgd_output import Parameters, WalkOutput
 from com_control.nodes.ccgd_requests import (
     REFUSALS,
     WalkActions,

@@ -41,9 +41,8 @@ from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from com_control.balance.balancer import BalanceStep
+from com_control.balance.balancer import BalanceOptions, BalanceStep, StandingLimits
 from com_control.balance.demonstrations import DEMONSTRATIONS, DemonstrationPlayer
-from com_control.balance.options import BalanceOptions, StandingLimits
 from com_control.balance.session import BalanceCommand, BalanceReading, BalanceSession, State
 from com_control.command_guard import GuardOptions
 from com_control.exceptions import BalanceError, ComControlError
@@ -64,11 +63,10 @@ from com_ros.exceptions import ComRosError
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker
+from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker
 from com_ros.parameters import SensorParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 from com_ros.stream import RateLimit
-from com_ros.tf import FramePublisher
 
 
 @dataclass(frozen=True)

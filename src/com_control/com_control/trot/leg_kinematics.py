@@ -20,7 +20,7 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from com_control.walking.biped import limit_problem
-from com_control.walking.kernel_basics import column, solve_three, vector
+from com_control.walking.leg_ik import column, solve_three, vector
 from com_model import GeometryError, Leg, RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import REVOLUTE

@@ -19,16 +19,20 @@ from scipy.optimize import minimize
 
 from com_control.walking.biped import LIMIT_TOLERANCE, Biped
 from com_control.walking.ik_solver import Found, Solver
-from com_control.walking.kernel_basics import column, rows, scale, solve_three, vector
 from com_control.walking.leg_ik import (
     LEG,
+    column,
     fill_jacobian,
     pack_leg,
     pass_joint,
     pose_error,
+    rows,
+    scale,
     set_sole,
     sole_pose,
     solve_damped,
+    solve_three,
+    vector,
 )
 from com_control.walking.pelvis_map import CONVERGED, LIMITED, STALLED
 from com_model.arrays import Array

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from com_control.walking.kernel_basics import (
+from com_control.walking.leg_ik import (
     Rows,
     atan2_without_branches,
     column,

@@ -7,7 +7,7 @@ point starts from where the ones before lead. [CCGD]'s Table 2 is the search for
 from math import sqrt
 from typing import NamedTuple
 
-from com_control.walking.kernel_basics import Rows, combine, inner, rows, scale, vector
+from com_control.walking.leg_ik import Rows, combine, inner, rows, scale, vector
 from com_control.walking.pelvis_map import (
     CONVERGED,
     STALLED,

@@ -18,8 +18,16 @@ from com_control.exceptions import BipedError
 from com_control.walking.biped import JOINTS, Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.joint_path import heading_to_pelvis
-from com_control.walking.stabiliser_law import MAX_OFFSET, OFFSET_TIME, tick
-from com_control.walking.stabiliser_state import Body, Sensed, Table, make_memory, make_target
+from com_control.walking.stabiliser_law import (
+    MAX_OFFSET,
+    OFFSET_TIME,
+    Body,
+    Sensed,
+    Table,
+    make_memory,
+    make_target,
+    tick,
+)
 from com_control.walking.walk_monitor import SoleZmp
 from com_control.walking.walk_plan import Samples, WalkPlan, quintic
 from com_model import RobotConfig, Sesc

@@ -16,7 +16,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_estimation.humanoid import fall, step, stuck
+from com_estimation.humanoid import fall, step
 from com_estimation.humanoid.diagnosis import Diagnosis
 from com_estimation.humanoid.layout import Culprit, make_layout
 from com_estimation.humanoid.windows import SUPPORT, make_window
@@ -95,9 +95,9 @@ class HumanoidEstimator:
         jacobian = Sesc(model).com_and_jacobian(config.nominal_posture(model))[1]
         lever = np.linalg.norm(jacobian, axis=0)
         self._matters = (lever > NEGLIGIBLE * self.layout.height).astype(np.float64)
-        self._encoders, self._names = stuck.make_watch(model.n_joints), model.joint_names
+        self._encoders, self._names = fall.make_watch(model.n_joints), model.joint_names
         readings = self._q, self._matters, 0.0, self._encoders
-        self._find_stuck = entry_point(stuck.find_stuck, *readings)
+        self._find_stuck = entry_point(fall.find_stuck, *readings)
         self.closed: deque[tuple[float, Array, Array]] = deque(maxlen=50)
         self.restart()
 
@@ -115,7 +115,7 @@ class HumanoidEstimator:
         self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False  # positions that stay
         self._rows: list[Array] = []
         self._fall[:] = 0.0
-        self._encoders[:] = stuck.make_watch(len(self._names))
+        self._encoders[:] = fall.make_watch(len(self._names))
         self._memory.phase[:] = -1
 
     def update(

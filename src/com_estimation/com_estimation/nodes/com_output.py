@@ -18,9 +18,8 @@ from com_estimation.whole_body.com_state import ComObserver, ComState, Ground, S
 from com_model import Frame, RobotModel
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import NS_PER_S, numpy_to_point
-from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker, clear_markers
+from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker, clear_markers
 from com_ros.qos import RESULT
-from com_ros.tf import FramePublisher
 
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
 COUNT_PERIOD_S = 0.002  # between two counts of subscriptions, which take a microsecond

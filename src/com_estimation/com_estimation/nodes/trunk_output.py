@@ -24,9 +24,8 @@ from com_ros.conversions import (
     numpy_to_vectors,
 )
 from com_ros.diagnostics import ThrottledLog
-from com_ros.markers import GREEN, RED, MarkerMaker, clear_markers
+from com_ros.markers import GREEN, RED, FramePublisher, MarkerMaker, clear_markers
 from com_ros.qos import LATCHED, RESULT
-from com_ros.tf import FramePublisher
 
 PALE_RED = (0.85, 0.1, 0.1, 0.25)
 GREY = (0.5, 0.5, 0.5, 1.0)

@@ -15,8 +15,7 @@ import numpy as np
 from com_bags import Table, Topic
 from com_identification.commands.bag_inputs import RobotInputs
 from com_identification.exceptions import OutputError
-from com_identification.health.database import HealthDatabase
-from com_identification.health.records import Record, hash_files
+from com_identification.health.records import HealthDatabase, Record, hash_files
 from com_identification.report.comparison import body_labels, gain, issues_of, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
 from com_identification.store.records import encode, posture_record, robot_record

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from com_identification.exceptions import HealthError
 from com_identification.health.changes import FALSE_ALARMS, history
-from com_identification.health.database import HealthDatabase, library
-from com_identification.health.records import Record
+from com_identification.health.records import HealthDatabase, Record, library
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 

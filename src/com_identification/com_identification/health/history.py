@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 
 from com_identification.exceptions import HealthError
 from com_identification.health.changes import Comparison
-from com_identification.health.database import library
-from com_identification.health.records import Record
+from com_identification.health.records import Record, library
 from com_model.files import write_file
 from com_model.text import listing
 

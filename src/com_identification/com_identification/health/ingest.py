@@ -18,8 +18,7 @@ from com_identification.commands.bag_inputs import load_robot, read_files
 from com_identification.commands.bag_results import make_record
 from com_identification.commands.identify import parser
 from com_identification.exceptions import HealthError
-from com_identification.health.database import HealthDatabase, library
-from com_identification.health.records import Record, hash_files
+from com_identification.health.records import HealthDatabase, Record, hash_files, library
 from com_model.exceptions import ComModelError
 
 _OUTSTANDING = 4  # tasks a worker, that the scheduler knows at a time

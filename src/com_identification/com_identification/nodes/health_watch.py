@@ -9,8 +9,7 @@ import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from com_identification.feet.feet_reading import ModelCheck, Verdict
-from com_identification.health.database import HealthDatabase
-from com_identification.health.records import Record
+from com_identification.health.records import HealthDatabase, Record
 from com_identification.nodes.identification_session import Session
 from com_identification.regression.postures import Posture
 from com_identification.regression.statics import Statics, prediction_rows

@@ -18,7 +18,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
-from com_identification.feet.live_check import check_readings
+from com_identification.feet.wrench_check import check_readings
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
 from com_model.text import listing

@@ -24,8 +24,7 @@ from com_identification.report.comparison import (
 )
 from com_model import Foot, RobotModel
 from com_model.html import UNKNOWN, Raw, bar, bullets, element, number, report, svg, table
-from com_model.plotting import BLUE, INK, RED, RULE, new_figure, style_axes
-from com_model.robot_figure import robot_figure
+from com_model.plotting import BLUE, INK, RED, RULE, new_figure, robot_figure, style_axes
 
 BEFORE, AFTER = RED, BLUE
 NS_PER_S = 1_000_000_000

@@ -144,7 +144,7 @@ def _write(
 ) -> None:
     """Writes the picture and the page; q (n,) is the posture in which the robot is drawn."""
     from com_model import html  # needs matplotlib, only here
-    from com_model.robot_figure import robot_figure
+    from com_model.plotting import robot_figure
     from com_model.workspace.plot import workspace_png
 
     title = f"Workspace of the centre of mass of {model.name}"

@@ -5,8 +5,7 @@ import os
 import numpy as np
 from matplotlib.axes import Axes
 
-from com_model.plotting import AXIS_COLORS, INK, new_figure, save_png
-from com_model.robot_figure import draw_robot
+from com_model.plotting import AXIS_COLORS, INK, draw_robot, new_figure, save_png
 from com_model.setup.describe import RobotSetup
 
 _VIEWS = (("from the side", 0, 2), ("from the front", 1, 2), ("the soles from above", 0, 1))

@@ -220,20 +220,19 @@ class _Stance:
 
     def _same_way(self, knees: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
         """The same, with knees of a left and right leg bent alike: where both have more room."""
-        agreed, joints = list(knees), self.model.bodies.q_index.tolist()
-        for i, left in enumerate(self.limbs.legs):
-            for k, right in enumerate(self.limbs.legs[:i]):
-                pair = [agreed[k], agreed[i]]
-                index = np.array([j for j, _ in pair])
-                body = [joints.index(j) for j, _ in pair]
-                axes = np.einsum("bij,bj->bi", self.R0[body], self.model.bodies.axis[body])[:, 1]
-                if left.end != right.end or np.ptp(np.sign(axes * [bend for _, bend in pair])) < 2:
-                    continue
-                room = np.array([self.lower[index], self.upper[index]]) * axes
-                way = 1.0 if room.max(axis=0).min() > -room.min(axis=0).max() else -1.0
-                bends = np.sign(axes) * way * BEND[self.limbs.kind]
-                bends = np.clip(bends, self.lower[index], self.upper[index])
-                agreed[k], agreed[i] = zip(index.tolist(), bends.tolist(), strict=True)
+        agreed, bodies = list(knees), self.model.bodies
+        axes = np.einsum("bij,bj->bi", self.R0, bodies.axis)[:, 1]
+        for i, k in combinations(range(len(knees)), 2):
+            index = np.array([knees[i][0], knees[k][0]])
+            turns = axes[[bodies.q_index.tolist().index(j) for j in index]]
+            ways = np.sign(turns * [knees[i][1], knees[k][1]])
+            if self.limbs.legs[i].end != self.limbs.legs[k].end or ways.sum() or not ways.all():
+                continue
+            room = np.array([self.lower[index], self.upper[index]]) * turns
+            way = 1.0 if room.max(axis=0).min() > -room.min(axis=0).max() else -1.0
+            wanted = np.sign(turns) * way * BEND[self.limbs.kind]
+            bends = np.clip(wanted, self.lower[index], self.upper[index])
+            agreed[i], agreed[k] = zip(index.tolist(), bends.tolist(), strict=True)
         return agreed
 
     def _start(self, knees: Sequence[tuple[int, float]]) -> Array:

@@ -5,7 +5,7 @@ import re
 from com_model.exceptions import ComModelError
 from com_model.html import Raw, element, number, report, svg, table
 from com_model.model import RobotModel
-from com_model.robot_figure import robot_figure
+from com_model.plotting import robot_figure
 from com_model.urdf.audit import AuditReport
 
 

@@ -48,14 +48,14 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
+from com_ros.markers import FramePublisher
 from com_ros.robot_node import RobotNode
-from com_ros.tf import FramePublisher
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_parameters import Parameters
-from com_simulation.physics.drive import Drive, backlash
 from com_simulation.physics.motion import read_targets, read_trajectory
 from com_simulation.physics.pacing import Lockstep, Pacer
 from com_simulation.physics.sensors import NoiseLevels, Reading
+from com_simulation.physics.servo import Drive, backlash
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.suspension_rig import LIFT_TIME
 from com_simulation.physics.true_errors import true_robot, write_urdf

@@ -7,9 +7,8 @@ from com_ros.exceptions import ParameterError
 from com_ros.parameters import FramePrefix, RobotParameters, parameter
 from com_simulation.physics.contacts import CONTACTS
 from com_simulation.physics.sensors import PRESETS, NoiseLevels
-from com_simulation.physics.tilting_floor import Tilt
-from com_simulation.physics.true_errors import TrueErrors
-from com_simulation.physics.trunk import Payload
+from com_simulation.physics.suspension_rig import Tilt
+from com_simulation.physics.true_errors import Payload, TrueErrors
 from com_simulation.physics.world_builder import BASES, DEFAULT_STEP, INTEGRATORS
 
 

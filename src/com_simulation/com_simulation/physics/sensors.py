@@ -14,7 +14,7 @@ from com_model.arrays import Array
 from com_model.parameters import parameter
 from com_model.robot_config import wrench_signs
 from com_simulation.physics.contacts import body_of_foot
-from com_simulation.physics.trunk import ROOT, Trunk, read_trunk
+from com_simulation.physics.true_errors import ROOT, Trunk, read_trunk
 from com_simulation.physics.world_builder import World
 
 _XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z

@@ -1,13 +1,21 @@
-"""Position servos: gains from a robot's configuration, else such that any robot holds still."""
+"""Position servos and their drives.
+
+Gains from a robot's configuration, else such that any robot holds still. Drives have limits and
+backlash; limited targets go as fast as the drive can: [Cominoli] 4.5.2, "the joint reaches max
+acceleration, then max speed, then slows down, and finally stops smoothly". Targets within the
+limits are followed exactly.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 from com_model import RobotModel, ServoGains
 from com_model.arrays import Array
+from com_simulation.exceptions import WorldError
 
 NATURAL_FREQUENCY = 30.0  # rad/s, of a joint under a default servo
 SAG = 0.002  # rad or m, at most, of a default servo whose joint carries its load out sideways
@@ -101,3 +109,102 @@ def make_servos(
             if value is not None:
                 array[i] = value
     return servos
+
+
+BEARING_FRICTION = 0.02  # N m or N, of a joint with backlash: without it the link rattles in it
+LEAST_ARMATURE = 1e-5  # kg m^2 or kg, of the link's side: MuJoCo divides by its inertia
+STOP_TIME = 0.004  # s, time constant of the teeth that meet
+KINDS = (("speed", "rad/s"), ("acceleration", "rad/s^2"))
+_SLACK = 1e-6  # relative, over a limit, by rounding
+
+
+class Drive:
+    """Brings targets of n joints into limits of speed and acceleration, step by step.
+
+    With the target c, the place x, the step h, and n steps to brake with a from d = |c - x|:
+
+      v = c' + sgn(c - x) (d / (n h) + a h (n - 1) / 2),  n = ceil(sqrt(1/4 + 2 d / (a h^2)) - 1/2)
+
+    cut to the limits. The servo is sent x + lag v, so that damping does not make it late.
+
+    Args:
+        velocity, acceleration: (n,) or one number, rad/s and rad/s^2; inf: no limit.
+        lag: s, damping over stiffness of the servos (n,) that are led.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        velocity: ArrayLike = np.inf,
+        acceleration: ArrayLike = np.inf,
+        lag: ArrayLike = 0.0,
+    ) -> None:
+        self._names, n = robot.joint_names, robot.n_joints
+        self._limits = np.array([np.broadcast_to(v, n) for v in (velocity, acceleration)], float)
+        self._lag = np.array(lag, float)
+        if not (self._limits > 0.0).all():
+            raise WorldError("limits of speed and acceleration: give numbers above 0")
+        self.reset(np.zeros(n))
+
+    def reset(self, posture: Array) -> None:
+        """Stands at a posture (n,)."""
+        self._c, self._x, self._v, self._rate = posture, posture, 0.0 * posture, 0.0 * posture
+        self._worst, self._when = np.zeros((2, 2, len(posture)))  # over the limits; s
+
+    def settled(self, target: Array) -> bool:
+        """Whether all joints rest at a target (n,)."""
+        return bool((self._x == target).all() and not self._v.any())
+
+    def step(self, target: Array, h: float, time: float = 0.0) -> Array:
+        """Goes on by h (s) towards a target (n,); what to send to the servos (n,)."""
+        most, a = self._limits
+        rate, gap = (target - self._c) / h, self._c - self._x
+        asked = np.abs([rate, (rate - self._rate) / h]) / self._limits
+        self._when = np.where(asked > self._worst, time, self._when)
+        self._worst = np.maximum(self._worst, asked)
+        far, reach = np.abs(gap), np.minimum(a * h, 1e12)
+        n = np.maximum(np.ceil(np.sqrt(0.25 + 2.0 * far / (reach * h)) - 0.5), 1.0)
+        brake = far / (n * h) + reach * (n - 1.0) / 2.0
+        v = np.clip(rate + np.sign(gap) * brake, -most, most)
+        v = np.clip(v, self._v - a * h, self._v + a * h)
+        reached = np.abs(v * h - (target - self._x)) < 1e-15
+        self._x = np.where(reached, target, self._x + v * h)
+        self._c, self._v, self._rate = target, v, rate
+        return np.asarray(self._x + self._lag * v)
+
+    def excess(self) -> dict[tuple[str, str], str]:
+        """What was asked for beyond the limits so far: the worst by joint and kind, in words."""
+        found = {}
+        for kind, i in np.argwhere(self._worst > 1.0 + _SLACK).tolist():
+            limit, when, (name, unit) = self._limits[kind, i], self._when[kind, i], KINDS[kind]
+            asked = f"{name} {self._worst[kind, i] * limit:.3g} {unit} asked for at {when:.3f} s"
+            text = f"{self._names[i]}: {asked}, limit {limit:.3g}: it moves as fast as it can"
+            found[self._names[i], name] = text
+        return found
+
+
+def backlash(robot: RobotModel, widths: ArrayLike) -> Callable[[mujoco.MjSpec], None]:
+    """Play of widths (n,), rad or m, between drives and links, for build_world's edit.
+
+    The servo, its armature and the encoder stay on the motor's side; the link moves freely within
+    +- width / 2 of it, so that after a reversal it follows only when the play is passed. WorldError
+    for widths that are less than 0.
+    """
+    given = np.array(np.broadcast_to(widths, robot.n_joints), float)
+    if not (given >= 0.0).all():
+        raise WorldError("backlash: give widths in rad or m, 0 or more")
+
+    def edit(spec: mujoco.MjSpec) -> None:
+        bodies = robot.bodies
+        for i in np.flatnonzero(given):
+            b = bodies.joint_names.index(robot.joint_names[i])
+            motor = spec.joint(f"joint{b}")
+            gap = spec.body(f"body{b}").add_joint(name=f"backlash{b}", axis=bodies.axis[b])
+            gap.type, gap.limited = motor.type, mujoco.mjtLimited.mjLIMITED_TRUE
+            gap.range, gap.armature = [-given[i] / 2.0, given[i] / 2.0], LEAST_ARMATURE
+            gap.solref_limit = [max(STOP_TIME, 2.0 * spec.option.timestep), 1.0]
+            bearing = spec.add_tendon(name=f"bearing{b}", frictionloss=BEARING_FRICTION)
+            for joint in (motor, gap):
+                bearing.wrap_joint(joint.name, 1.0)
+
+    return edit

@@ -9,12 +9,18 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, FrozenArrays
 from com_simulation.exceptions import CommandError, DivergedError
-from com_simulation.physics.drive import Drive
 from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.sensors import Noise, NoiseLevels, Reading, Sensors
-from com_simulation.physics.suspension_rig import SuspensionRig
-from com_simulation.physics.tilting_floor import Tilt, TiltingFloor
-from com_simulation.physics.trunk import ROOT, Payload, loaded, offset, read_trunk, write_trunk
+from com_simulation.physics.servo import Drive
+from com_simulation.physics.suspension_rig import SuspensionRig, Tilt, TiltingFloor
+from com_simulation.physics.true_errors import (
+    ROOT,
+    Payload,
+    loaded,
+    offset,
+    read_trunk,
+    write_trunk,
+)
 from com_simulation.physics.world_builder import World
 
 _DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)

@@ -15,7 +15,7 @@ from com_model.text import listing
 from com_simulation.exceptions import WorldError
 from com_simulation.physics import contacts, spec
 from com_simulation.physics.servo import Servos, joint_loads, make_servos
-from com_simulation.physics.trunk import offset
+from com_simulation.physics.true_errors import offset
 
 BASES = ("auto", "floating", "fixed")
 DEFAULT_STEP = 0.001  # s

@@ -7,9 +7,8 @@ import pytest
 from builtin_interfaces.msg import Time
 from scipy.spatial.transform import Rotation
 
-from com_control.balance.balancer import Balancer
+from com_control.balance.balancer import BalanceOptions, Balancer
 from com_control.balance.demonstrations import reach, squat, sway
-from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceReading, BalanceSession, StandingLimits, State
 from com_control.exceptions import BalanceError
 from com_control.nodes.com_balancer import make_state, set_step

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_control.walking import kernel_basics, pelvis_map
+from com_control.walking import leg_ik, pelvis_map
 from com_control.walking.closed_form_ik import ClosedFormSolver, fits
 from com_control.walking.com_ik import ComIk, ComPath
 from com_model import ComModelError, ShapeError
@@ -198,6 +198,6 @@ def test_angle_of_is_atan2():
     table = np.array([y, x, x])
     pelvis_map.fill_angles(table)
     np.testing.assert_allclose(table[2], np.arctan2(y, x), rtol=0, atol=9e-16)
-    assert kernel_basics.atan2_without_branches(0.0, 0.0) == 0.0
+    assert leg_ik.atan2_without_branches(0.0, 0.0) == 0.0
     for pair in ((np.nan, 1.0), (1.0, np.nan)):
-        assert np.isnan(kernel_basics.atan2_without_branches(*pair))
+        assert np.isnan(leg_ik.atan2_without_branches(*pair))

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from com_estimation.trunk.floating_base import FloatingBaseOptions
-from com_estimation.trunk.floating_base.error_budget import GROUPS, describe, variance_fractions
 from com_estimation.trunk.floating_base.filter_types import STATE, STATES
-from com_estimation.trunk.floating_base.options import Priors
+from com_estimation.trunk.floating_base.options import GROUPS, Priors, describe, variance_fractions
 from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.update import update_states
 

@@ -240,7 +240,7 @@ def test_a_recording_that_was_cut_is_used_as_far_as_it_goes(robot, run, recordin
 
 
 def test_the_record_of_the_robot(robot, recording, run, tmp_path):
-    from com_identification.health.database import HealthDatabase
+    from com_identification.health.records import HealthDatabase
 
     record = tmp_path / "robots.db"
     arguments = [recording("biped"), *robot, "--record", record, "--serial", "7"]

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from com_identification.commands.com_health import main
-from com_identification.health.database import HealthDatabase
+from com_identification.health.records import HealthDatabase
 
 pytestmark = pytest.mark.slow
 distributed = pytest.importorskip("distributed")

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.floating_base.error_budget import describe, variance_fractions
 from com_estimation.trunk.floating_base.filter_types import (
     CHANNEL,
     JOINT_SIGNALS,
@@ -30,7 +29,11 @@ from com_estimation.trunk.floating_base.filter_types import (
     Outcome,
     SignalSample,
 )
-from com_estimation.trunk.floating_base.options import FloatingBaseOptions
+from com_estimation.trunk.floating_base.options import (
+    FloatingBaseOptions,
+    describe,
+    variance_fractions,
+)
 from com_estimation.trunk.floating_base.payload import QUIET, PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.step import EXCITED, step
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
