@@ -117,7 +117,7 @@ class Decoder:
                 message: Any = self._store.deserialize_cdr(payloads[i], self._type)
                 stamp, frame = message.header.stamp, str(message.header.frame_id)
                 names = tuple(message.name) if self._type == JOINT_STATE else ()
-                numbers = [_numbers(getattr(message, field)) for field in FIELDS[self._type]]
+                numbers = [_numbers(getattr(message, f), n) for f, n in FIELDS[self._type].items()]
                 time_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
             except Exception as error:  # rosbags raises many types here
                 self.errors[f"{type(error).__name__}: {error}"] += 1
@@ -150,12 +150,14 @@ def _starts(type_name: str, message: Batch) -> tuple[list[int], int]:
     return starts, at
 
 
-def _numbers(value: Any) -> Array:
+def _numbers(value: Any, width: int | None) -> Array:
     """Flattens a field: arrays, vectors (x, y, z), quaternions, and a wrench of two vectors."""
     if hasattr(value, "force"):
-        return np.concatenate((_numbers(value.force), _numbers(value.torque)))
+        return np.concatenate((_numbers(value.force, 3), _numbers(value.torque, 3)))
     if hasattr(value, "x"):
         value = [getattr(value, name) for name in "xyzw" if hasattr(value, name)]
+    if width not in (None, len(value)):
+        raise ValueError(f"a field has {len(value)} numbers, expected {width}")
     return np.asarray(value, dtype=np.float64)
 
 

@@ -89,10 +89,10 @@ def _leg(model: RobotModel, config: RobotConfig, index: int, chain: list[int], f
     own = [name for name in names if name in model.joint_names]
     if not fewest <= len(own) <= JOINTS or len(own) != len(chain):
         followers = f", of which {len(names) - len(own)} follow others" * (len(own) < len(names))
-        counts = f"{fewest} or {JOINTS}" if fewest < JOINTS else f"{JOINTS}"
         problem = (
             f"its leg has {len(names)} moving joints ({listing(names) or 'none'}){followers}; "
-            f"only legs with {counts} are supported: hip abduction, hip flexion, knee"
+            f"only legs with {'2 or ' * (fewest < JOINTS)}{JOINTS} are supported: "
+            "hip abduction, hip flexion, knee"
         )
         raise ConfigError(problem, config.source, f"feet.{foot.frame}")
     link = model.link_index(foot.frame)

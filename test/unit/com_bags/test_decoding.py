@@ -142,3 +142,21 @@ def test_a_definition_of_the_bag_s_own_goes_the_general_way(messages):
     assert batch.numbers["effort"].tolist() == [[3.0]]
     assert reader.decode([payload[:9]]) == []
     assert sum(reader.errors.values()) == 1
+
+
+def test_a_vector_of_two_numbers_is_an_error_of_the_message(messages):
+    # Found by fuzzing: a definition in the bag whose Vector3 has lost its z.
+    store = get_typestore(Stores.EMPTY)
+    types = dict(messages.store.fielddefs)
+    constants, fields = types["geometry_msgs/msg/Vector3"]
+    types["geometry_msgs/msg/Vector3"] = (constants, fields[:2])
+    store.register(types)
+    make = store.types
+    covariance, flat = np.zeros(9), make["geometry_msgs/msg/Vector3"](1.0, 2.0)
+    turn = make["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
+    message = make[IMU](
+        messages.header(1, "imu"), turn, covariance, flat, covariance, flat, covariance
+    )
+    reader = Decoder(IMU, store)
+    assert reader.decode([bytes(store.serialize_cdr(message, IMU))]) == []
+    assert list(reader.errors) == ["ValueError: a field has 2 numbers, expected 3"]

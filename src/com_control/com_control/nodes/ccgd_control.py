@@ -245,14 +245,13 @@ class WalkControl:
             self._next = None
             return
         problem = self.stale or session.problem(reading)
-        waited = abs(reading.time - self._next_since)  # s; a clock may have jumped back
         if not problem:
             self._handle(robot, session.begin(walk, reading))
         elif self._asked is self._automatic:
             self._log.warning(f"the walk waits: {problem}")
             session.refuse("")
             self._autostart, self._ready_since = True, None
-        elif self.stale or waited > self.settings.approach_time:
+        elif self.stale or abs(reading.time - self._next_since) > self.settings.approach_time:
             session.refuse(problem)
         else:
             return

@@ -230,8 +230,8 @@ class _Stance:
                 continue
             room = np.array([self.lower[index], self.upper[index]]) * turns
             way = 1.0 if room.max(axis=0).min() > -room.min(axis=0).max() else -1.0
-            wanted = np.sign(turns) * way * BEND[self.limbs.kind]
-            bends = np.clip(wanted, self.lower[index], self.upper[index])
+            bends = np.sign(turns) * way * BEND[self.limbs.kind]
+            bends = np.clip(bends, self.lower[index], self.upper[index])
             agreed[i], agreed[k] = zip(index.tolist(), bends.tolist(), strict=True)
         return agreed
 
