@@ -9,10 +9,7 @@ from com_model.text import closest, listing, quote, shorten
 
 
 class ComModelError(Exception):
-    """Root of all errors that the suite raises on purpose; long messages are shortened.
-
-    Workers hand them on to the process that started them, so they can be pickled.
-    """
+    """Root of all errors that the suite raises on purpose; shortened when long; can be pickled."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(shorten(message))

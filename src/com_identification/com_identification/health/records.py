@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from com_identification.exceptions import HealthError
-from com_identification.health.changes import history
 from com_identification.regression.identify import Identification, by_body
 from com_identification.regression.priors import BodyPriors
 from com_identification.report.comparison import issues_of
@@ -210,6 +209,8 @@ BagRow = tuple[str, str, str, str]
 class HealthDatabase:
     """The records of robots; may be used by several processes at once.
 
+    What was appended is on the disk when append() returns. What cannot be written, as another
+    program locks the database or it is damaged, waits in files beside it for the next time.
     `where` is the path of a file of SQLite, which `create` makes where it is missing, or a URL such
     as postgresql://host/health; `wait`, s, is for another writer. Raises HealthError where there is
     none, it is damaged, or the database cannot be reached.
@@ -280,6 +281,8 @@ class HealthDatabase:
 
     def changes(self, record: Record) -> list[str]:
         """What changed in an identification that is in it, in sentences; empty: nothing known."""
+        from com_identification.health.changes import history  # it compares records
+
         steps = history(self.records(record.robot, record.serial))
         return [line for step in steps if step.new.key == record.key for line in step.lines()]
 
