@@ -25,7 +25,7 @@ def share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
-    monkeypatch.setattr("com_model.robots.metadata.files", lambda _: None)
+    monkeypatch.setattr("com_model.robots._python_collection", lambda: ())
     return tmp_path / "prefix" / "share"
 
 
@@ -76,7 +76,7 @@ def test_unknown_name_lists_the_valid_ones_like_ones_first(share: Path) -> None:
 
 def test_nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMENT_PREFIX_PATH", "")
-    monkeypatch.setattr("com_model.robots.metadata.files", lambda _: None)
+    monkeypatch.setattr("com_model.robots._python_collection", lambda: ())
     with pytest.raises(UnknownRobotError, match="robot 'hoap2': unknown"):
         find_robot("hoap2")
 

@@ -134,10 +134,12 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(recording, client, robot, 
         (copy / "note.txt").write_text(str(i))
     path = tmp_path / "robots.db"
     words = ["ingest", path, tmp_path / "logs", "--workers", "1", "--", *robot]
-    command = [sys.executable, "-m", "com_identification.commands.com_health", *map(str, words)]
+    program = "import com_identification.commands.com_health as c; raise SystemExit(c.main())"
+    command = [sys.executable, "-c", program, *map(str, words)]
     with subprocess.Popen(command) as running:
         limit = time.monotonic() + 200.0
         while not (path.exists() and HealthDatabase(path, create=True).bags()):
+            assert running.poll() is None
             assert time.monotonic() < limit
             time.sleep(0.02)
         os.kill(running.pid, signal.SIGKILL)
