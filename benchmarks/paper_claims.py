@@ -8,8 +8,13 @@
                          number of tip-over postures, each of which gives one equation; least norm
                          where they are too few; "2 mm" has noise of 2 mm on each
           rank, unknowns of all equations there can be, and how many numbers there are
+          eq9            HOAP-3's joint whose column of the CoM's Jacobian is most wrong by eq. 9,
+                         which lets a joint of one branch move the branches behind it: length of the
+                         column as printed, by finite differences, by ours, m/rad
 [CCGD]    first_point_ms  its algorithm as printed, from where the robot stands to the first point
           first_steps    how many steps of 1 mm that were
+          zmp_m          on the paper's soles and soft contact, distance of the ZMP by the feet's
+                         sensors to the planned one: mean and largest, as printed and refined
 [Ding]    eq19           a trot without feedback of the CoM, swing feet's heights compensated or
                          not: RMS of the roll in degrees; null: it fell, at fell_s
 
@@ -25,11 +30,14 @@ import numpy as np
 from baselines.ccgd import Ccgd
 from baselines.muscolo import links_from_heights
 from baselines.paper_walk import paper_walk
+from ccgd_walk import PAPER_STEP
 from com_ik_speed import best_time, load
 from identification_papers import system_of
 from numpy.typing import NDArray
 from processes import in_processes
 from trot_lab import CLEAN, TrotRun, run_trot
+from walk_playback import measured_zmp
+from walk_scenarios import itu_biped, paper_plan, simulate, walk_by, world_for
 
 from com_control.walking.biped import find_stance
 from com_model import RobotModel, Sesc, load_robot
@@ -44,6 +52,7 @@ NOISY = (52, 80, 200)
 OTHERS, SEEDS, NOISE = 300, 10, 0.002
 MOST_TILT = np.radians(20.0)  # at which postures tip over
 OFFSETS = ((-0.03, 0.03), (-0.10, 0.10))  # m, of the trunk's CoM
+DIFFERENCE = 1e-6  # rad
 TROT, FALLEN = 4.0, np.radians(45.0)  # s, rad
 
 
@@ -121,6 +130,38 @@ def cotton() -> dict[str, Any]:
     return {"held_out_mm": found, "rank": int(np.linalg.matrix_rank(A)), "unknowns": A.shape[1]}
 
 
+def branches() -> dict[str, Any]:
+    """Eq. 9 where there are branches: the backtracked rotations depend on the joints gone back."""
+    model, config = load_robot("hoap3")
+    sesc, q = Sesc(model), config.nominal_posture(model)
+    bodies, ours = model.bodies, sesc.com_and_jacobian(q)[1]
+    r = dict(zip(sesc.chain_links, sesc.parameters_at(q), strict=True))
+    R = [link_pose_batch(model, q[None], name)[0][0] for name in bodies.names]
+    steps = [R_k @ r.get(name, np.zeros(3)) for R_k, name in zip(R, bodies.names, strict=True)]
+    found = {}
+    for b in range(1, bodies.count):
+        printed = np.cross(R[b] @ bodies.axis[b], np.sum(steps[b:], axis=0))
+        turn = DIFFERENCE * np.eye(model.n_joints)[bodies.q_index[b]]
+        true = (sesc.com(q + turn) - sesc.com(q - turn)) / (2.0 * DIFFERENCE)
+        lengths = [np.linalg.norm(v) for v in (printed, true, ours[:, bodies.q_index[b]])]
+        found[bodies.joint_names[b]] = (np.linalg.norm(printed - true), lengths)
+    joint = max(found, key=lambda name: found[name][0])
+    names, lengths = ("printed", "true", "ours"), np.round(found[joint][1], 4).tolist()
+    return {"eq9": {"joint": joint} | dict(zip(names, lengths, strict=True))}
+
+
+def zmp() -> dict[str, Any]:
+    """How far the measured ZMP is from the planned one."""
+    robot, table = itu_biped(), {}
+    for method in ("ccgd", "refined"):
+        walk = walk_by(method, robot, paper_plan(PAPER_STEP))
+        world = world_for(robot, walk)
+        found = measured_zmp(world, simulate(world, walk))[: len(walk.zmp)]
+        away = np.linalg.norm((found - walk.zmp[: len(found)])[:, :2], axis=1)
+        table[method] = np.round([np.nanmean(away), np.nanmax(away)], 3).tolist()
+    return {"zmp_m": table}
+
+
 def ccgd() -> dict[str, Any]:
     """The first point of the walk, from where the robot stands."""
     biped = load("itu_biped")
@@ -161,9 +202,10 @@ def ding() -> dict[str, Any]:
 def main() -> None:
     """Prints all of it."""
     figures: dict[str, Any] = {}
-    for part in (muscolo, cotton, ccgd, ding):
-        figures |= part()
-        print(part.__name__, {name: figures[name] for name in list(figures)[-2:]}, flush=True)
+    for part in (muscolo, cotton, branches, ccgd, zmp, ding):
+        found = part()
+        print(part.__name__, found, flush=True)
+        figures |= found
     print(json.dumps(figures))
 
 
