@@ -215,7 +215,7 @@ def command_line() -> demonstration.DemoParser:
     )
     why = ", the load drops at 5"
     parser.add_number("--seconds", 15.0, (6, 3600), "of trotting, simulated", why)
-    parser.add_argument("--feedback", action="store_true", help="the gait uses the estimate")
+    parser.add_argument("--feedback", action="store_true", help="let the gait use the estimate")
     return parser
 
 

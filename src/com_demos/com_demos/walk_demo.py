@@ -342,7 +342,7 @@ def command_line() -> demonstration.DemoParser:
     parser.add_number("--steps", 6, (1, 100), "to make")
     parser.add_number("--step-time", 0.0, (0, 10), "s, of a step; 0: by its configuration, or 1.2")
     parser.add_argument("--method", default="refined", choices=("exact", "refined", "ccgd"))
-    parser.add_argument("--open-loop", action="store_true", help="without the stabiliser")
+    parser.add_argument("--open-loop", action="store_true", help="walk without the stabiliser")
     return parser
 
 
