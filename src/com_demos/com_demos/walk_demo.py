@@ -322,7 +322,7 @@ def _error_axes(axes: Axes, series: WalkSeries) -> None:
     figures = series.summary()
     mean, most = figures["com_error_mean_m"], figures["com_error_max_m"]
     if mean is None or most is None:
-        plotting.center_text(axes, "no truth arrived")
+        plotting.center_text(axes, "no ground truth received")
         return
     axes.plot(series.truth.time, 1000 * series.error, color=plotting.RED, lw=1.1)
     axes.set_ylim(0.0, None)
@@ -397,7 +397,7 @@ def check(figures: dict, options: argparse.Namespace) -> None:
     if figures["steps"] != options.steps:
         raise RunError(f"the robot made {figures['steps']} of {options.steps} steps: see its log")
     if figures["com_error_mean_m"] is None:
-        raise RunError("no truth arrived")
+        raise RunError("no ground truth was received")
 
 
 main = partial(demonstration.run_demo, show, command_line)

@@ -249,7 +249,7 @@ class PostureTour(RobotNode[Parameters]):
         state = self._need()
         place = dict(zip(posture.joint_names, posture.joint_positions, strict=False))
         if set(place) != set(state.model.joint_names):
-            raise TourError("the proposed posture is of another robot: give both the same URDF")
+            raise TourError("the proposed posture is for another robot: use one URDF for both")
         q = np.array([place[name] for name in state.model.joint_names])
         problem = yield from self._go(q, f"posture {number} of {self.parameters.count}")
         if problem:

@@ -156,7 +156,7 @@ def true_robot(
     true = RobotModel.from_file(urdf).with_frames(robot.frames)
     if true.joint_names != robot.joint_names or true.link_names != robot.link_names:
         raise WorldError(
-            f"{Path(urdf).name} is another robot than {robot.name!r}: give a URDF with the same "
+            f"{Path(urdf).name} differs from {robot.name!r}: give a URDF with the same "
             "links and joints"
         )
     return true
