@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             xml = corrected_urdf(model, result)
             by_table, own = 1e3 * result.prior_residual.rms, 1e3 * result.held_out.rms
             print(f"CoM against the plates: {by_table:.1f} mm by the table, {own:.1f} mm as")
-            print("identified, each posture left out in turn; in such postures it is known to")
+            print("identified, each posture left out in turn; in such postures it is accurate to")
             print(f"{1e3 * result.prediction_std:.1f} mm (one sigma)")
             for issue in issues_of(result):
                 print(f"warning: {issue}")
