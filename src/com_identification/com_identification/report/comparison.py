@@ -167,7 +167,8 @@ def summary(found: Identification) -> str:
     return (
         f"{gain(found)} {count - len(found.outliers)} of {count} postures fit: residual of the "
         f"feet's CoM {1e3 * good.residual.rms:.2f} mm rms (URDF "
-        f"{1e3 * good.prior_residual.rms:.2f} mm, left-out postures {1e3 * good.held_out.rms:.2f} mm), rank {what.rank} of "
+        f"{1e3 * good.prior_residual.rms:.2f} mm, left-out postures "
+        f"{1e3 * good.held_out.rms:.2f} mm), rank {what.rank} of "
         f"{what.unknowns}, total mass {found.total_mass:.4g} kg"
     )
 
