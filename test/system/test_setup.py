@@ -22,7 +22,7 @@ def checkout(tmp_path):
     shutil.copytree(
         ROOT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__")
     )
-    for name in ("src", "launch"):
+    for name in ("src", "demos", "launch"):
         (tmp_path / name).mkdir()
     return tmp_path
 
