@@ -229,7 +229,7 @@ def test_a_foot_that_carries_all_is_tared_by_the_model(scenario):
     shared = scenario.call(
         srv.TareWrench, "tare_wrench", foot="l_sole", single_support=True, timeout=0.2
     )
-    assert "r_sole carries too" in shared.message
+    assert "r_sole carries load, too" in shared.message
     scenario.play(q, np.array([1.0, 0.0]), offset=offset)
     tared = scenario.call(
         srv.TareWrench, "tare_wrench", foot="l_sole", single_support=True, timeout=1.0

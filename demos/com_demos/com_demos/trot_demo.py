@@ -151,7 +151,7 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     axes.plot(series.time[matched], truth[matched], label="simulator's truth", **style)
     axes.set_ylabel(NAMES[k])
     if not matched.any():
-        plotting.center_text(axes, "no truth arrived")
+        plotting.center_text(axes, "no ground truth received")
         return
     settled = (series.status == CONVERGED) & (series.time > 0.0)
     usual = np.nanpercentile(value[settled], (1, 99)) if settled.any() else np.empty(0)
@@ -215,7 +215,7 @@ def command_line() -> demonstration.DemoParser:
     )
     why = ", the load drops at 5"
     parser.add_number("--seconds", 15.0, (6, 3600), "of trotting, simulated", why)
-    parser.add_argument("--feedback", action="store_true", help="the gait uses the estimate")
+    parser.add_argument("--feedback", action="store_true", help="let the gait use the estimate")
     return parser
 
 
@@ -276,7 +276,7 @@ def check(figures: dict, length: float) -> None:
     """Raise RunError if the CoM was not found, or not where it is; length (m) between the hips."""
     errors = [figures["error_x_mm"], figures["error_y_mm"]]
     if None in errors:
-        raise RunError("the estimate had not converged at the end, or no truth arrived")
+        raise RunError("the estimate had not converged at the end, or no ground truth was received")
     limit = 1000.0 * MAX_ERROR * length
     if max(errors) > limit:
         raise RunError(f"the CoM is {max(errors):.3g} mm off the truth, {limit:.3g} allowed")

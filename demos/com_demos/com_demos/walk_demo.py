@@ -322,7 +322,7 @@ def _error_axes(axes: Axes, series: WalkSeries) -> None:
     figures = series.summary()
     mean, most = figures["com_error_mean_m"], figures["com_error_max_m"]
     if mean is None or most is None:
-        plotting.center_text(axes, "no truth arrived")
+        plotting.center_text(axes, "no ground truth received")
         return
     axes.plot(series.truth.time, 1000 * series.error, color=plotting.RED, lw=1.1)
     axes.set_ylim(0.0, None)
@@ -342,7 +342,7 @@ def command_line() -> demonstration.DemoParser:
     parser.add_number("--steps", 6, (1, 100), "to make")
     parser.add_number("--step-time", 0.0, (0, 10), "s, of a step; 0: by its configuration, or 1.2")
     parser.add_argument("--method", default="refined", choices=("exact", "refined", "ccgd"))
-    parser.add_argument("--open-loop", action="store_true", help="without the stabiliser")
+    parser.add_argument("--open-loop", action="store_true", help="walk without the stabiliser")
     return parser
 
 
@@ -397,7 +397,7 @@ def check(figures: dict, options: argparse.Namespace) -> None:
     if figures["steps"] != options.steps:
         raise RunError(f"the robot made {figures['steps']} of {options.steps} steps: see its log")
     if figures["com_error_mean_m"] is None:
-        raise RunError("no truth arrived")
+        raise RunError("no ground truth was received")
 
 
 main = partial(demonstration.run_demo, show, command_line)

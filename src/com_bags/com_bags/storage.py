@@ -143,7 +143,7 @@ class McapFile:
                 if kind == _CHUNK and len(content) > 40 and _chunk_data(content)[0] == "":
                     yield _chunk_data(content)[1]
                 raise StorageError(
-                    f"the last {size - start} of {size} bytes are no complete record"
+                    f"the last {size - start} of {size} bytes are not a complete record"
                 )
 
     def _define(self, kind: int, content: bytes) -> None:

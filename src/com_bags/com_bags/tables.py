@@ -46,10 +46,10 @@ def read_table(path: str | Path) -> Table:
     file = Path(path)
     reader = _READERS.get(file.suffix.lower())
     if reader is None:
-        raise TableError(f"is no table. Expected {listing(sorted(_READERS))}", str(path))
+        raise TableError(f"is not a table. Expected {listing(sorted(_READERS))}", str(path))
     try:
         if not file.is_file():
-            raise TableError("is no file" if file.exists() else "does not exist", str(path))
+            raise TableError("is not a file" if file.exists() else "does not exist", str(path))
         _check_size(file, file.stat().st_size, MAX_BYTES, "bytes")
         return _table(reader(file), str(path))
     except TableError:
@@ -132,7 +132,7 @@ def _read_text(file: Path) -> Mapping[str, Any]:
                 break
             skipped += 1
     if not line or "\0" in line:
-        raise TableError("is empty or no text. Expected columns of numbers", str(file))
+        raise TableError("is empty or not a text file. Expected columns of numbers", str(file))
     # of the marks that occur the one that does most; ; goes with decimal commas
     mark = max(";\t, ", key=lambda each: line.count(each) if each != " " else 0.5)
     comma = mark == ";"

@@ -46,7 +46,7 @@ class GuardOptions:
     )
     position_margin: float = live_parameter(
         0.5,
-        "rad or m, by which a joint may report more than its limits; beyond, it counts as wrong",
+        "rad or m, by which reported positions may exceed limits; beyond, they are wrong",
         (0.0, 100.0),
     )
 

@@ -68,7 +68,7 @@ def test_of_an_mcap_that_was_cut_all_whole_records_are_read(write_bag, entries):
         assert topic.count == len(got)
         assert topic.defined
     assert "bag.mcap: damaged (the last " in note
-    assert f"of {len(data) * 6 // 10} bytes are no complete record). The " in note
+    assert f"of {len(data) * 6 // 10} bytes are not a complete record). The " in note
     assert "messages before that are used" in note
 
 

@@ -107,7 +107,7 @@ def test_an_array_that_claims_more_than_there_is(tmp_path):
         ("t,a\n0,1\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
         ("t,t\n0,1\n", "Duplicate names"),
         ("only words\nare here\n", "no column of numbers"),
-        ("t,a\0\n", "no text"),
+        ("t,a\0\n", "not a text file"),
         ("", "is empty"),
     ],
 )
@@ -133,7 +133,7 @@ def test_no_header_and_version_7_3(tmp_path):
     (tmp_path / "a.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(600))
     with pytest.raises(TableError, match=r"save.*-v7"):
         read_table(tmp_path / "a.mat")
-    with pytest.raises(TableError, match="is no table"):
+    with pytest.raises(TableError, match="is not a table"):
         read_table(tmp_path / "a.xls")
     with pytest.raises(TableError, match="does not exist"):
         read_table(tmp_path / "b.csv")

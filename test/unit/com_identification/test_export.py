@@ -126,6 +126,8 @@ def test_bad_directories_and_a_full_disk(hoap2, found, tmp_path):
 
 def test_another_robots_result_is_refused(hoap2, found, tmp_path):
     other = replace(found, bodies=("x", *found.bodies[1:]))
-    with pytest.raises(IdentificationError, match="is of another robot: it has 26 bodies from 'x'"):
+    with pytest.raises(
+        IdentificationError, match="belongs to another robot: it has 26 bodies from 'x'"
+    ):
         export(hoap2, other, tmp_path)
     assert list(tmp_path.iterdir()) == []

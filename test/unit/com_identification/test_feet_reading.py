@@ -30,5 +30,7 @@ def test_what_is_read_too_much_on_one_foot(robot, random_q):
 def test_two_feet_that_share_the_weight_are_refused(robot, random_q):
     posture = robot.posture(random_q(np.random.default_rng(2)), (0.5, 0.5))
     observations = ObservationModel(robot.model, robot.feet)
-    with pytest.raises(CaptureRefused, match=r"r_sole carries too: .* lift it, so that l_sole"):
+    with pytest.raises(
+        CaptureRefused, match=r"r_sole carries load, too, .* lift it, so that l_sole"
+    ):
         estimate_wrench_bias(observations, posture, 0, urdf_priors(robot.model, 0.02))

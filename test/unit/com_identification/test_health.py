@@ -260,7 +260,7 @@ class TestDatabase:
         data[100:3000] = bytes(2900)
         for damaged in (bytes(data), b"no database at all" * 100):
             path.write_bytes(damaged)
-            with pytest.raises(HealthError, match=r"damaged and stays|no record of robots"):
+            with pytest.raises(HealthError, match=r"damaged and stays|not a record of robots"):
                 HealthDatabase(path).records()
             with pytest.raises(HealthError, match="is added with the next one"):
                 HealthDatabase(path, create=True, wait=0.05).append(record)

@@ -52,7 +52,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(MarksError, match="cannot be read: No such file"):
         read_marks(tmp_path / "none.csv", ORIGIN)
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\0")
-    with pytest.raises(MarksError, match="is no text file"):
+    with pytest.raises(MarksError, match="is not text"):
         read_marks(tmp_path / "binary.csv", ORIGIN)
 
 

@@ -226,7 +226,11 @@ def test_save_and_load(hoap2, path, tmp_path):
         np.testing.assert_array_equal(store.bias[0], np.arange(6.0))
         assert len(list(path.parent.glob("*.old"))) == 2
         os.mkfifo(tmp_path / "pipe")
-        for bad, text in (("none", "No such file"), ("pipe", "no regular file"), ("a\0", "null")):
+        for bad, text in (
+            ("none", "No such file"),
+            ("pipe", "not a regular file"),
+            ("a\0", "null"),
+        ):
             with pytest.raises(StoreError, match=f"cannot be read: .*{text}"):
                 store.load(tmp_path / bad)
         assert len(store.postures) == 3
@@ -288,7 +292,7 @@ def record(**changes):
         (record(q=["1"] * 25), "expected 25 numbers"),
         (record(effort=[True] * 25), "expected 25 numbers"),
         (record(constraints=[["l_sole", [0, 0, 3], 0, 1]]), "not a unit vector"),
-        (record().replace("0.0", "NaN", 1), "NaN is no number"),
+        (record().replace("0.0", "NaN", 1), "NaN is not a JSON number"),
         (record().replace("0.0", "1e999", 1), "too large"),
     ],
 )
@@ -317,7 +321,7 @@ def test_what_is_no_store_is_refused(hoap2, tmp_path):
     with pytest.raises(StoreError, match="line 1 is damaged"):
         PostureStore(other, *hoap2)
     other.write_text('{"kind": "robot", "format": 99}\n')
-    with pytest.raises(StoreError, match="no file of postures of format 1"):
+    with pytest.raises(StoreError, match="not a posture file of format 1"):
         PostureStore(other, *hoap2)
     os.mkfifo(tmp_path / "pipe")
     for bad in (tmp_path, tmp_path / "pipe", "/dev/zero", "/proc/nowhere/x", "a\0b"):

@@ -58,7 +58,7 @@ def test_a_file_is_the_truth(arm, tmp_path, robot_files):
     np.testing.assert_array_equal(read.link_coms, true.link_coms)
     with pytest.raises(WorldError, match="give one of them"):
         true_robot(arm, TrueErrors(com=0.01), file)
-    with pytest.raises(WorldError, match=r"true\.urdf is another robot than 'hoap2': give a URDF"):
+    with pytest.raises(WorldError, match=r"true\.urdf differs from 'hoap2': give a URDF"):
         true_robot(robot_files("hoap2")[0], TrueErrors(), file)
 
 

@@ -14,10 +14,10 @@ from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
-What ends in .csv is a motion file, everything else a rosbag2 recording (folder, .mcap or .db3). Of
-a recording the only topic of trajectory_msgs/JointTrajectory is read, or else of
-sensor_msgs/JointState; --topic names another. What cannot be used of it is listed. Rows of a
-recording are --period apart, on straight lines between what was recorded.
+Files that end in .csv are motion files, all others rosbag2 recordings (folder, .mcap or .db3).
+From a recording, the only topic of trajectory_msgs/JointTrajectory is read, or else that of
+sensor_msgs/JointState; --topic selects another. Unusable messages are listed. A recording is
+interpolated linearly at rows that are --period apart.
 
 Examples:
   convert_motion walk.csv walk_bag --robot hoap2 --layout config/motion/hoap2.yaml
@@ -36,12 +36,12 @@ def convert(argv: Sequence[str] | None = None) -> int:
         _EPILOG,
     )
     parser.add_argument("source", help="a motion file (.csv) or a recording")
-    parser.add_argument("target", help="likewise; must not exist")
-    parser.add_argument("--from", dest="unit", choices=UNITS, default=UNITS[0], help="of source")
+    parser.add_argument("target", help="the file to write; must not exist")
+    parser.add_argument("--from", dest="unit", choices=UNITS, default=UNITS[0], help="its unit")
     parser.add_argument("--to", choices=UNITS, default=UNITS[0], help="unit of target")
-    parser.add_argument("--topic", default="", help="of the recording")
-    parser.add_argument("--period", type=float, default=0.002, help="s, of rows of a recording")
-    parser.add_argument("--storage", choices=tuple(STORAGES), default="mcap", help="of target")
+    parser.add_argument("--topic", default="", help="topic of the recording")
+    parser.add_argument("--period", type=float, default=0.002, help="s between rows of a recording")
+    parser.add_argument("--storage", choices=tuple(STORAGES), default="mcap", help="bag format")
     return run_with_layout(parser, argv, _convert)
 
 
@@ -65,9 +65,9 @@ def _convert(arguments: Namespace, layout: MotionLayout) -> int:
 
 
 _CHECKED = """\
-It lists each joint that leaves its range, is too fast or accelerates too hard: the worst row, by
-how much, and how many rows. Wrong signs are noticed where a column would be within the joint's
-range with the other sign.
+It lists each joint that exceeds its position, velocity or acceleration limit: the worst row, by
+how much, and how many rows. A wrong sign is reported if a column would be within the joint's range
+with the opposite sign.
 
 Example:
   check_motion walk.csv --robot hoap2 --layout config/motion/hoap2.yaml
@@ -82,7 +82,7 @@ def check(argv: Sequence[str] | None = None) -> int:
         "check_motion", "Checks a motion file against the limits of a robot's joints.", _CHECKED
     )
     parser.add_argument("file", help="the motion file (csv)")
-    parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="of the positions")
+    parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="unit of the positions")
     return run_with_layout(parser, argv, _check)
 
 
@@ -99,7 +99,7 @@ def run_with_layout(
 ) -> int:
     """Adds the robot and the layout of its files, and runs; returns 2 where one cannot be used."""
     add_robot(parser)
-    parser.add_argument("--layout", required=True, help="what the columns mean (yaml)")
+    parser.add_argument("--layout", required=True, help="meaning of the columns (yaml)")
     arguments = parser.parse_args(argv)
     try:
         model, config = load_robot(arguments.robot, arguments.config)

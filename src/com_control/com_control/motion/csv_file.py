@@ -61,7 +61,7 @@ def write_motion(
     steps = motion.periods(layout.period) / layout.period
     counts = np.rint(steps)
     if len(steps) and (np.abs(steps - counts).max() > 1e-3 or counts.min() < 1):
-        raise MotionError(f"the times are no whole counts of {layout.period:g} s: resample first")
+        raise MotionError(f"the times are not multiples of {layout.period:g} s: resample first")
     rows = zip(counts.astype(int).tolist(), motion.positions, strict=True)
     try:
         write_file(path, "".join(_line(period, row, layout, unit) for period, row in rows))
@@ -99,7 +99,7 @@ def _read_rows(path: Path, layout: MotionLayout, most_rows: int) -> Array:
                         f"{path.name} has more than {most_rows} rows: cut it into several files"
                     )
     except UnicodeDecodeError as error:
-        raise MotionError(f"{path} is no text: is it a motion file?") from error
+        raise MotionError(f"{path} is not text: is it a motion file?") from error
     except OSError as error:
         raise MotionError(f"{path} cannot be read: {error.strerror}") from error
     return np.array(rows)
@@ -148,7 +148,7 @@ def _split(values: Array, layout: MotionLayout, unit: str) -> tuple[Array, Array
     if unit == "radians":
         if row := _first_row(np.abs(positions) > _MOST_RADIANS):
             most = np.nanmax(np.abs(positions))
-            raise MotionError(f"row {row}: {most:g} is no radian: counts?", row)
+            raise MotionError(f"row {row}: {most:g} is too large for radians: counts?", row)
         return periods, positions
     parts = np.nan_to_num(positions)
     if row := _first_row(parts != np.rint(parts)):

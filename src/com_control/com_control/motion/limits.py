@@ -142,12 +142,12 @@ def find_motion_file(folder: str | os.PathLike[str], name: str) -> Path:
     """
     top = Path(folder)
     if not top.is_dir():
-        raise MotionError(f"the folder of motions, {folder}, is no directory")
+        raise MotionError(f"the motion folder {folder} is not a directory")
     if not name or Path(name).is_absolute() or "\0" in name:
         raise MotionError(f"file {quote(name)}: give the name of a file inside {folder}")
     path = (top / name).parent.resolve() / Path(name).name
     if not path.is_relative_to(top.resolve()):
-        raise MotionError(f"file {quote(name)} leads out of {folder}: give one inside")
+        raise MotionError(f"file {quote(name)} is outside {folder}: give one inside")
     if not path.is_file():
         valid = sorted(item.name for item in top.glob("*.csv"))
         raise MotionError(f"file {quote(name)} is not in {folder}; there are: {listing(valid)}")

@@ -49,13 +49,13 @@ UNDER_WAY = (*MOVING, State.PAUSED)
 class PlayerOptions:
     """How a motion is played; after joint_timeout (s) between two steps it stops."""
 
-    horizon: float = parameter(0.05, "s, by which targets are ahead", (0.001, 1.0))
+    horizon: float = parameter(0.05, "s, lead of the targets", (0.001, 1.0))
     stop_time: float = parameter(0.5, "s, from full speed to rest and back", (0.01, 10.0))
     approach_fraction: float = parameter(
-        0.1, "of the limits of velocity and acceleration, on the way to the first row", (0.001, 1.0)
+        0.1, "fraction of velocity and acceleration limits on the way to row 1", (0.001, 1.0)
     )
     following_error: float = parameter(
-        0.35, "rad, of a joint from its target; beyond, the motion stops", (0.001, 10.0)
+        0.35, "rad, distance of a joint from its target that stops the motion", (0.001, 10.0)
     )
     joint_timeout: float = 0.2
 

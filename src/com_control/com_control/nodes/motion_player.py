@@ -56,20 +56,18 @@ LEVELS = {State.REFUSED: diagnostics.WARN, State.STOPPING: diagnostics.WARN}
 class Parameters(RobotParameters, JointTimeout, PlayerOptions):
     """Parameters of the node; without robot_description the URDF is the one of robot_config."""
 
-    motion_layout: str = parameter(
-        "", "path of what the columns of the robot's motion files mean (YAML)"
-    )
-    unit: str = parameter("counts", "of the positions in motion files", choices=UNITS)
-    rate_hz: float = live_parameter(100.0, "1/s, of commands, at most", (1.0, 1000.0))
+    motion_layout: str = parameter("", "path of the layout of the robot's motion files (YAML)")
+    unit: str = parameter("counts", "unit of the positions in motion files", choices=UNITS)
+    rate_hz: float = live_parameter(100.0, "1/s, maximum rate of commands", (1.0, 1000.0))
     motion_directory: str = parameter(
         "", "folder of the motion files that may be loaded; empty: the working directory"
     )
-    motion: str = parameter("", "file inside it that is loaded at the start; empty: none")
+    motion: str = parameter("", "file in motion_directory to load at the start; empty: none")
     play: bool = parameter(False, "play it as soon as the position of the robot is known")
     clamp: bool = parameter(
-        False, "clip and slow down what breaks limits; false: refuse it, unless ~/load says so"
+        False, "clip and slow down files beyond limits; false: reject, unless ~/load has clamp"
     )
-    most_rows: int = parameter(1_000_000, "of a motion file", (1, 10_000_000))
+    most_rows: int = parameter(1_000_000, "rows of a motion file", (1, 10_000_000))
 
 
 class MotionPlayerNode(RobotNode[Parameters]):

@@ -59,14 +59,14 @@ class Parameters(RobotParameters, JointTimeout, ImuTimeout):
     autostart: bool = parameter(True, "trot without waiting for ~/start")
     feedback: bool = parameter(False, "move the feet below the centre of mass of trunk_com")
     com_timeout: float = live_parameter(
-        0.5, "s, age of trunk_com from which the feet are shifted no further", (0.001, 60.0)
+        0.5, "s, age of trunk_com at which the feet are no longer shifted", (0.001, 60.0)
     )
     max_tilt: float = live_parameter(
         0.6, "rad, tilt of the trunk at which the trot stops", (0.01, 1.5)
     )
-    approach_time: float = parameter(1.5, "s, from one posture to the other", (0.05, 60.0))
-    rate_hz: float = live_parameter(200.0, "1/s, of joint_trajectory at most", (1.0, 2000.0))
-    horizon: float = parameter(0.02, "s, by which targets are ahead of joint_states", (0.001, 1.0))
+    approach_time: float = parameter(1.5, "s, to move between postures", (0.05, 60.0))
+    rate_hz: float = live_parameter(200.0, "1/s, maximum rate of joint_trajectory", (1.0, 2000.0))
+    horizon: float = parameter(0.02, "s, lead of targets over joint_states", (0.001, 1.0))
 
 
 class TrotGaitNode(RobotNode[Parameters]):

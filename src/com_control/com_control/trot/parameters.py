@@ -26,13 +26,13 @@ class GaitParameters:
         (0.0, 10.0),
     )
     duty_factor: float = parameter(
-        0.5, "fraction of the period in which a leg carries", (0.5, 0.95)
+        0.5, "fraction of the period in which a leg carries load", (0.5, 0.95)
     )
     step_height: float = parameter(
-        0.0, "m, of the swing feet over the ground; 0: a ninth of the height", (0.0, 1.0)
+        0.0, "m, swing height above the ground; 0: a ninth of the height", (0.0, 1.0)
     )
     height: float = parameter(
-        0.0, "m, of the hips over the ground; 0: 93 % of that of the nominal posture", (0.0, 10.0)
+        0.0, "m, hip height above the ground; 0: 93 % of that of the nominal posture", (0.0, 10.0)
     )
     start_delay: float = parameter(0.0, "s, of standing before the first step", (0.0, 1e4))
     velocity_x: float = parameter(0.0, "m/s, forwards; 0: stepping in place", (-10.0, 10.0))
@@ -52,7 +52,7 @@ class GaitParameters:
     )
     blend: float = parameter(
         0.2,
-        "fraction of half a period in which feet go from touch-down to where they stand",
+        "fraction of half a period in which feet move from touch-down to their stance",
         (0.05, 1.0),
     )
     capture_time: float = parameter(

@@ -216,7 +216,7 @@ class ComIk:
             BipedError: The legs are not of the usual build.
         """
         if not self.closed or self._coupled:
-            raise BipedError("the legs are not such as [CCGD] solves: take the method exact")
+            raise BipedError("[CCGD] cannot solve these legs: use the method exact")
         targets, poses, R = check_points(com, feet, R_pelvis)
         values, outcomes = empty((len(targets), 16)), empty(len(targets), dtype=np.int64)
         place = np.array(as_array("start", start, (3,)))  # writable: one type for the kernel

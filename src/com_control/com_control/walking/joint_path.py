@@ -128,7 +128,7 @@ def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
         found = ik.solve(samples.com[i], samples.feet[i], R_pelvis[i])
         reason = found.reason or "the solution is not reached from the point before"
         raise PlanError(
-            f"the walk cannot be walked at {samples.time[i]:.3f} s: {reason}: make the steps "
+            f"the walk is not feasible at {samples.time[i]:.3f} s: {reason}: make the steps "
             "shorter or lower, or let the CoM be at another height"
         )
     q = ik.full(path.q)

@@ -32,8 +32,8 @@ more, imu with orientation, and the wrench of each foot that the robot's configu
   diagnose_bag walk --robot talos --output walk.html
   diagnose_bag walk --robot robot.urdf --config robot.yaml --wrench l_sole=/ft/left
 
-It prints the verdict and what happened when. The page shows the probability of each culprit, and
-the centre of mass against the URDF's, over time.
+It prints the verdict and a timeline. The page shows the probability of each culprit over time, and
+the estimated centre of mass beside the URDF's.
 
 Exit status: 0 done, 2 wrong arguments, or the bag cannot be read.
 """
@@ -45,11 +45,11 @@ def main(words: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("bag", metavar="BAG", help="directory of a rosbag2 recording, or its .mcap or .db3 file")
     add_robot(parser)
-    add("--output", type=Path, metavar="HTML", help="the page; without, none is written")
-    add("--force", action="store_true", help="replace it where it is there")
+    add("--output", type=Path, metavar="HTML", help="page to write; default: none")
+    add("--force", action="store_true", help="overwrite an existing page")
     add("--joint-states", default="", metavar="TOPIC", help="default: joint_states")
     add("--imu", default="", metavar="TOPIC", help="default: imu")
-    text = "of a foot's sensor, once for each foot; default: as the configuration says"
+    text = "topic of a foot's sensor, once for each foot; default: from the configuration"
     add("--wrench", action="append", default=[], metavar="FOOT=TOPIC", help=text)
     options = parser.parse_args(words)
     if not all("=" in each for each in options.wrench):

@@ -24,7 +24,7 @@ from com_model.urdf.editing import correct_root_body, edit_inertials
 
 NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
 _EPILOG = """\
-With --output it writes trunk.html with plots and, where the estimate has converged at the end,
+With --output it writes trunk.html with plots and, if the estimate has converged at the end,
 corrected.urdf. Example:
   trunk_bag trot_bag --robot scalf2 --output out
 
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("bag", help="a rosbag2 recording with joint_states (effort) and imu")
     add_robot(parser)
     parser.add_argument("--output", type=Path, help="folder for page and URDF")
-    parser.add_argument("--force", action="store_true", help="replace files that are there")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
     options = parser.parse_args(argv)
     try:
         model, config = load_robot(options.robot, options.config)

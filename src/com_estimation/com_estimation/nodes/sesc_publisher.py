@@ -65,15 +65,15 @@ class Parameters(SensorParameters, AssumedJoints):
     )
     publish_jacobian: bool = parameter(True, "publish com/jacobian")
     display_rate_hz: float = parameter(
-        30.0, "1/s, rate of com/markers, sesc and /tf; 0: none of them", (0.0, 1000.0)
+        30.0, "1/s, rate of com/markers, sesc and /tf; 0: disabled", (0.0, 1000.0)
     )
     contact_force: float = live_parameter(
-        5.0, "N, normal force from which a foot counts as in contact", (0.0, 1e6)
+        5.0, "N, normal force at which a foot counts as in contact", (0.0, 1e6)
     )
     contact_tolerance: float = live_parameter(
         0.005,
-        "m, height over the lowest foot up to which a foot counts as in contact where forces are "
-        "not known",
+        "m, height above the lowest foot up to which a foot counts as in contact if forces are "
+        "unknown",
         (0.0, 1.0),
     )
 

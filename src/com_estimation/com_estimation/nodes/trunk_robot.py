@@ -38,7 +38,7 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
         200.0, "1/s, highest rate of trunk_com and ground_reaction", (1.0, 10000.0)
     )
     display_rate_hz: float = parameter(
-        30.0, "1/s, rate of trunk_com/markers and /tf; 0: none of them", (0.0, 1000.0)
+        30.0, "1/s, rate of trunk_com/markers and /tf; 0: disabled", (0.0, 1000.0)
     )
     expected_rate_hz: float = parameter(
         0.0,
@@ -46,7 +46,7 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
         (0.0, 10000.0),
     )
     imu_wait: float = parameter(
-        0.02, "s of the stamps, for which joint_states wait for an imu that is as new", (0.0, 1.0)
+        0.02, "s by the stamps, for which joint_states wait for an imu that is as new", (0.0, 1.0)
     )
     imu_tolerance: float = live_parameter(
         0.005,
@@ -64,8 +64,8 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
     )
     assume_posture: bool = parameter(
         True,
-        "joints that belong to no leg and that joint_states does not carry are taken to be where "
-        "the configuration's posture has them",
+        "joints outside the legs that joint_states does not contain are assumed at their position "
+        "in the configuration's posture",
     )
     publish_corrected: bool = parameter(
         False,

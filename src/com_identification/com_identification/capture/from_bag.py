@@ -62,7 +62,7 @@ def read_marks(path: Path, origin_ns: int) -> list[Mark]:
     except OSError as error:
         raise MarksError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except UnicodeDecodeError as error:
-        raise MarksError("is no text file. Expected lines of start,end,label", str(path)) from error
+        raise MarksError("is not text. Expected lines of start,end,label", str(path)) from error
     read = (_line(line, n, path, origin_ns) for n, line in enumerate(lines))
     marks = sorted((mark for mark in read if mark is not None), key=lambda mark: mark.t0_ns)
     if not marks:

@@ -142,7 +142,7 @@ class TableReader:
             meant = closest(str(name), sorted(columns))
             guess = f"did you mean {quote(meant)}? " if meant else ""
             there = listing(sorted(columns), 20)
-            problem = f"{quote(str(name))} is no column of numbers; {guess}There are: {there}"
+            problem = f"{quote(str(name))} is not a column of numbers; {guess}There are: {there}"
             raise section.error(problem, key)
         self._used[name] = None
         return columns[name]

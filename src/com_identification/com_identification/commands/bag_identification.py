@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.guess:
             tables = [path for path in arguments.files if is_table(path)]
             if not tables:
-                raise TableError("is no table: only those have a mapping", arguments.files[0])
+                raise TableError("is not a table: only tables have a mapping", arguments.files[0])
             print(guess_mapping(read_table(tables[0]), robot.model, robot.feet), end="")
             return 0
         if not is_walk(arguments):

@@ -65,9 +65,9 @@ def output_directory(path: str | Path, names: Sequence[str], force: bool) -> Ite
 
 def _check_output(path: Path, names: Sequence[str], force: bool) -> None:
     if "\0" in str(path):
-        raise OutputError(f"--output: {quote(str(path))} is no path")
+        raise OutputError(f"--output: {quote(str(path))} is not a path")
     if path.exists() and not path.is_dir():
-        raise OutputError(f"{path} is no directory: give --output another one")
+        raise OutputError(f"{path} is not a directory: give --output another one")
     entries = sorted(entry.name for entry in path.iterdir()) if path.exists() else []
     there = [name for name in entries if not name.startswith(_STAGING)]  # left by a kill
     if there and not force:

@@ -14,8 +14,8 @@ from com_model.exceptions import ComModelError
 
 _EPILOG = """\
 Identifications are added by `identify BAG ... --record RECORD` and by the node
-com_identification (parameters health_record and robot_serial). RECORD is a file of SQLite, or a URL
-that SQLAlchemy knows, postgresql://host/health for example.
+com_identification (parameters health_record and robot_serial). RECORD is an SQLite file, or a URL
+that SQLAlchemy supports, for example postgresql://host/health.
 
   com_health show robots.db                           all robots, what changed since when
   com_health show robots.db --serial 7 --plot history.png
@@ -26,12 +26,12 @@ that SQLAlchemy knows, postgresql://host/health for example.
                                                       many bags; after -- options of identify
 
 ingest needs dask and fsspec (pip install "dask[distributed]" fsspec). It starts a process per core,
-or uses --scheduler tcp://host:8786, be its workers started by dask-jobqueue, dask-kubernetes or by
-hand. A bag that was read is not read again; stop it and start it as you like.
+or uses --scheduler tcp://host:8786, with workers started by dask-jobqueue, dask-kubernetes or by
+hand. No bag is read twice, so it can be stopped and started at any time.
 
-A change is reported where it is too large for an unchanged robot; --false-alarms is the fraction of
+A change is reported if it is too large for an unchanged robot; --false-alarms is the fraction of
 comparisons of unchanged robots in which something may be reported. What the readings do not
-determine is named, and counts neither as changed nor as unchanged.
+determine is listed, and counts neither as changed nor as unchanged.
 
 Exit status: 0 done, 1 something changed (show --check) or failed (ingest), 2 wrong arguments, or
 the record cannot be read.
@@ -46,21 +46,21 @@ def parser() -> argparse.ArgumentParser:
     export = commands.add_parser("export", help="write a table or a corrected model")
     ingest = commands.add_parser("ingest", help="identify many bags")
     for each in (show, export, ingest):
-        each.add_argument("record", metavar="RECORD", help="file of SQLite, or URL of a database")
+        each.add_argument("record", metavar="RECORD", help="SQLite file, or URL of a database")
     export.add_argument("output", type=Path, metavar="FILE", help=".csv, .parquet, .urdf or .xml")
     for each in (show, export):
         each.add_argument("--name", default="", help="only robots of this name (of the URDF)")
         each.add_argument("--serial", default="", help="only the robot with this serial number")
     show.add_argument("--plot", type=Path, metavar="FILE", help="draw the history (.png, .svg)")
-    show.add_argument("--check", action="store_true", help="exit with 1 if the last one changed")
+    show.add_argument("--check", action="store_true", help="exit with 1 if the robot changed last")
     text = f"fraction of comparisons, default {FALSE_ALARMS}"
     show.add_argument("--false-alarms", type=float, default=FALSE_ALARMS, help=text)
     add = ingest.add_argument
-    add("places", nargs="+", metavar="DIR_OR_URL", help="bags are searched below it")
-    add("--scheduler", metavar="ADDRESS", help="of Dask; default: a cluster on this machine")
-    add("--workers", type=int, metavar="N", help="of that cluster; default: one per core")
-    add("--memory", default="2GB", help="limit of each of its workers, default 2GB")
-    add("--retry", action="store_true", help="try again what failed before")
+    add("places", nargs="+", metavar="DIR_OR_URL", help="where to search for bags")
+    add("--scheduler", metavar="ADDRESS", help="Dask scheduler; default: a cluster on this machine")
+    add("--workers", type=int, metavar="N", help="workers of that cluster; default: one per core")
+    add("--memory", default="2GB", help="memory limit of each worker, default 2GB")
+    add("--retry", action="store_true", help="retry bags that failed before")
     return result
 
 

@@ -12,10 +12,10 @@ from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
-Draws masses, centres of mass, inertias, armature and friction together from the posterior.npz that
-identify makes of walking; every draw is a body that can exist, so that simulators load it.
+Draws masses, centres of mass, inertias, armature and friction jointly from the posterior.npz that
+identify writes for walking. Every draw is physically possible, so simulators accept it.
 
-samples.npz has bodies (K,), joints (n,), mass (S, K), com (S, K, 3), inertia about it
+samples.npz contains bodies (K,), joints (n,), mass (S, K), com (S, K, 3), inertia about it
 (S, K, 3, 3), armature, coulomb, viscous (S, n). In MuJoCo, whose bodies have the URDF's names (MJX:
 the same fields of its model, batched):
   t = numpy.load("samples.npz")
@@ -27,7 +27,7 @@ the same fields of its model, batched):
       mujoco.mju_mat2Quat(b.iquat, axes.ravel())
   mujoco.mj_setConst(model, mujoco.MjData(model))
 
-With --robot there are sample_000.urdf, ... as well.
+With --robot it also writes sample_000.urdf, ...
 
 Exit status: 0 written, 1 another robot or a file cannot be written, 2 wrong arguments.
 """
@@ -37,12 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     parser = command_parser("com_randomise", __doc__.partition(": ")[2], _EPILOG)
     add = parser.add_argument
-    add("posterior", type=Path, metavar="NPZ", help="posterior.npz of identify")
+    add("posterior", type=Path, metavar="NPZ", help="posterior.npz written by identify")
     add_robot(parser, required=False)
-    add("--samples", type=int, default=100, metavar="N", help="how many robots (100)")
-    add("--seed", type=int, default=0, help="of the draws (0)")
-    add("--output", required=True, metavar="DIR", help="where the files go")
-    add("--force", action="store_true", help="replace files that are there")
+    add("--samples", type=int, default=100, metavar="N", help="number of robots (100)")
+    add("--seed", type=int, default=0, help="random seed (0)")
+    add("--output", required=True, metavar="DIR", help="folder for the files")
+    add("--force", action="store_true", help="overwrite existing files")
     arguments = parser.parse_args(argv)
     if arguments.samples < 1:
         parser.error(f"--samples {arguments.samples}: give 1 or more")

@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
-What must be in the files: joint states, and the force and torque of each foot, while the robot
-is stationary in 20 or more postures that differ in every joint, a second or two in each. An IMU
-helps where the ground is not level (settings: use_imu), joint efforts where they are good
-(settings: use_effort). Everything else is passed over.
+The files must contain joint states, and the force and torque of each foot, while the robot is
+stationary in 20 or more postures that differ in every joint, for a second or two in each. An IMU
+helps if the ground is not horizontal (settings: use_imu), joint efforts if they are accurate
+(settings: use_effort). Everything else is ignored.
 
-A table (csv, tsv, txt, parquet, npz, mat of version 5) needs a mapping of its columns. --guess
-prints one to correct; docs/tables.md explains it. Feet may have full wrenches, vertical force and
-centre of pressure, or single pressure cells; one plate on the floor may stand for them, with its
+A table (csv, tsv, txt, parquet, npz, mat version 5) needs a mapping of its columns. --guess prints
+one for you to correct; docs/tables.md explains it. Feet may have full wrenches, vertical force and
+centre of pressure, or single pressure cells; one plate on the floor may replace them, with its
 wrench or with the centre of pressure alone. Several files of one robot are identified together.
 
-Without force sensors in the feet let the robot walk: any gait, any controller. Bags need joint
-states with effort (N m at the joint) and the IMU of the trunk, better 500 than 200 times a second;
-six gaits or more of 5 to 10 s each: speeds, sideways, turning, the trunk lower or leaning. Variety
-tells more than length. Give several bags, or one of all, with the same payload. Masses, inertias,
-friction and gains are found, too. Bags with an IMU and no force sensor are taken for walking.
+Without force sensors in the feet, let the robot walk with any gait and controller. Bags need joint
+states with effort (N m at the joint) and the IMU of the trunk, better at 500 than at 200 Hz, in six
+or more gaits of 5 to 10 s each: speeds, sideways, turning, the trunk lower or leaning. Variety is
+more informative than duration. Use one bag or several, with the same payload. Masses, inertias,
+friction and gains are identified, too. Bags with an IMU and no force sensor are taken as walking.
 
 Example:
   identify forward sideways turning --robot go2 --mass 17.4 --output results
@@ -34,24 +34,24 @@ Example:
       --joint-states /robot/joint_states --wrench l_sole=/left/ft --wrench r_sole=/right/ft
   identify walk_lab --robot robot.urdf --output results --marks marks.csv
 
-What comes into the directory:
+Files in the output directory:
   report.html       what was found, with plots; open it in a browser
   result.yaml       the same as numbers
-  corrected.urdf    the URDF with the centres of mass that were found; the rest stays as it was
+  corrected.urdf    the URDF with the identified centres of mass; the rest is unchanged
   postures.jsonl    the postures, for the service `load` of the node com_identification
-Of walking: report.html and, if the result passes its tests on what was held out, corrected.urdf
-and posterior.npz, the same with covariance, for com_randomise.
+From walking: report.html and, if the result passes its tests on held-out data, corrected.urdf and
+posterior.npz, the same with covariance, for com_randomise.
 
-Errors of the sensors and of the floor are found too; --settings narrows what is known of them:
+Errors of the sensors and of the floor are estimated, too; --settings narrows their priors:
   sensors: {force_bias: 0.005, moment_bias: 0.0005,  # of the weight; m, moment over the weight
             wrench_gain: 0.01, crosstalk: 0.005,     # 1
             joint_offset: 0.002, slope: 0.005}       # rad
 
-Other sections are noise, prior, links, fit, capture and plan; a wrong key is answered by those that
-are valid. Postures in which something else carries or pulls the robot are left out.
+Other sections are noise, prior, links, fit, capture and plan; errors list the valid keys.
+Postures in which something else supports or pulls the robot are left out.
 
 marks.csv has lines of start,end,label in seconds from the first joint state (or stamps). A marker
-topic is of std_msgs/String (a text starts a posture of that name, an empty one ends it) or
+topic has the type std_msgs/String (a text starts a posture of that name, an empty one ends it) or
 std_msgs/Bool.
 
 Exit status: 0 done, 1 the files contain too little, their readings cannot be true, or a test of the
@@ -76,16 +76,16 @@ def parser() -> argparse.ArgumentParser:
         metavar="YAML",
         help="noise, priors, errors of sensors, when the robot counts as stationary",
     )
-    add("--mapping", metavar="YAML", help="what the columns of the tables are")
-    add("--guess", action="store_true", help="print a mapping of the first table, and end")
-    text = "use slow motion between the postures, too; the inertial forces become noise"
+    add("--mapping", metavar="YAML", help="meaning of the columns of the tables")
+    add("--guess", action="store_true", help="print a mapping for the first table and exit")
+    text = "also use slow motion between the postures; inertial forces are treated as noise"
     add("--slow-motion", action="store_true", help=text)
     text = "what the robot does: rest in postures on foot force sensors, or walk without them"
     add("--use", choices=("rest", "walk"), help=text)
-    add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")
-    add("--mass-std", type=_mass, default=0.05, metavar="KG", help="of the scales (0.05)")
-    add("--output", metavar="DIR", help="where the results go; made where it is missing")
-    add("--force", action="store_true", help="replace the results of an earlier run in DIR")
+    add("--mass", type=_mass, metavar="KG", help="measured mass of the robot as it walked")
+    add("--mass-std", type=_mass, default=0.05, metavar="KG", help="its uncertainty (0.05)")
+    add("--output", metavar="DIR", help="folder for the results; created if missing")
+    add("--force", action="store_true", help="overwrite the results of an earlier run in DIR")
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
     add("--imu", metavar="TOPIC", default="", help="topic of the IMU; sets use_imu")
     add(
@@ -96,23 +96,23 @@ def parser() -> argparse.ArgumentParser:
         help="topic of a foot's force sensor; FOOT is its frame. Once for each foot",
     )
     add("--effort", action="store_true", help="use joint efforts; sets use_effort")
-    add("--marks", metavar="CSV", help="postures are where this file says: start,end[,label]")
-    add("--marker-topic", metavar="TOPIC", default="", help="postures are where this topic says")
+    add("--marks", metavar="CSV", help="file with the times of the postures: start,end[,label]")
+    add("--marker-topic", metavar="TOPIC", default="", help="topic that marks the postures")
     add(
         "--time",
         choices=("stamps", "received"),
         default="stamps",
-        help="which times count: of the messages' headers, or of their recording",
+        help="times to use: those of the messages' headers, or of their recording",
     )
     add(
         "--ignore-wrench-check",
         action="store_true",
-        help="go on though sign, axes or unit of the wrenches seem wrong",
+        help="continue although sign, axes or unit of the wrenches seem wrong",
     )
     add("--record", metavar="RECORD", default="", help="record of the robot, see com_health")
     add("--serial", default="", help="serial number of the robot, for --record")
-    add("--list-topics", action="store_true", help="print topics or columns, and end")
-    add("--dry-run", action="store_true", help="print what would be used, and end")
+    add("--list-topics", action="store_true", help="print topics or columns and exit")
+    add("--dry-run", action="store_true", help="print what would be used and exit")
     return result
 
 

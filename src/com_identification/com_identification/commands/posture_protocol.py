@@ -29,12 +29,12 @@ from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
-Without --angles it prints the angles at which the robot of the URDF tips over, if it moves so
-slowly that it is always at rest; --joint-errors adds what errors of the joints make of them.
-With --angles, a table of a column `test` and columns `<name>_rad`, it compares them, fits what may
-explain the measured ones, and says how well that predicts tests which it has not seen. With
---output it writes there a report (html), a picture, the URDF with the CoMs of the fit, and the
-errors of the joints that it found.
+Without --angles it prints the angles at which the URDF's robot tips over if it moves so slowly
+that it is always in equilibrium; --joint-errors adds the effect of errors of the joints. With
+--angles, a table with a column `test` and columns `<name>_rad`, it compares them, fits possible
+explanations of the measured ones, and reports how well these predict held-out tests. With
+--output it writes a report (html), a picture, the URDF with the fitted CoMs, and the identified
+errors of the joints to that folder.
 
 Example:
   posture_protocol --robot hoap2 --protocol config/posture_protocol/hoap2.yaml \\
@@ -71,17 +71,17 @@ def _parser() -> argparse.ArgumentParser:
         _EPILOG,
     )
     add_robot(parser)
-    parser.add_argument("--protocol", required=True, help="its balance tests (yaml)")
-    parser.add_argument(
-        "--joint-errors", help="errors of the joints that were found before (yaml), for a column"
-    )
+    parser.add_argument("--protocol", required=True, help="balance tests of the robot (yaml)")
+    parser.add_argument("--joint-errors", help="joint errors found earlier (yaml); adds a column")
     parser.add_argument("--angles", help="a table of measured and simulated angles (csv)")
-    parser.add_argument("--measured", default="real", help="its column of measured angles")
+    parser.add_argument("--measured", default="real", help="column of the measured angles")
     parser.add_argument(
-        "--explain", default="offsets + compliance", help="what to fit; a wrong name lists all"
+        "--explain",
+        default="offsets + compliance",
+        help="what to fit; a wrong name lists all choices",
     )
-    parser.add_argument("--output", help="a folder for report, picture and corrections")
-    parser.add_argument("--force", action="store_true", help="replace files that are there")
+    parser.add_argument("--output", help="folder for report, picture and corrections")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
     return parser
 
 

@@ -18,17 +18,17 @@ from com_model.exceptions import ComModelError
 from com_model.postures import write_postures
 
 EPILOG = """\
-The postures stand with flat soles on level ground, by the URDF's centre of mass a margin inside the
-support polygon, within the joints' limits and without self-collision, the most telling first.
+The robot stands with flat soles on horizontal ground, its CoM (by the URDF) a margin inside the
+support polygon, within joint limits, without self-collision; the most informative postures first.
 
-  --keep-feet   only postures in which the feet stay where they are in the nominal posture: a robot
-                gets from one to the next standing. Without it they tell more, but the robot has to
-                be lifted between them.
-  --one-foot    half of the postures on one foot lower the standard deviation of the CoM by about
-                a third: for a robot that balances so, or hangs in a hoist.
+  --keep-feet   only postures with the feet where they are in the nominal posture, so that the robot
+                can move between them without a step. Without this option they are more informative,
+                but the robot has to be lifted between them.
+  --one-foot    with 0.5, the standard deviation of the CoM is about a third lower; for a robot that
+                balances on one foot or hangs in a hoist.
 
-The line that is printed has the standard deviation of the predicted CoM after each posture
-(com_std_after_mm): where the list is flat, further postures do not pay.
+The printed line has the standard deviation of the predicted CoM after each posture
+(com_std_after_mm): where it no longer decreases, further postures do not help.
 
 Exit status: 0 written, 1 no such postures, 2 wrong arguments.
 """
@@ -71,13 +71,13 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add_robot(parser)
     add("--settings", type=Path, help="identification settings (YAML): noise, priors, plan")
-    add("--count", type=int, default=60, help="how many postures")
-    add("--keep-feet", action="store_true", help="feet stay where they are, see below")
-    add("--one-foot", type=float, metavar="FRACTION", help="of the postures on one foot, 0 to 1")
-    add("--margin", type=float, help="m, of the CoM inside the support polygon")
-    add("--seed", type=int, help="of the random postures that are chosen from")
+    add("--count", type=int, default=60, help="number of postures")
+    add("--keep-feet", action="store_true", help="do not move the feet, see below")
+    add("--one-foot", type=float, metavar="FRACTION", help="fraction of one-foot postures, 0 to 1")
+    add("--margin", type=float, help="margin of the CoM inside the support polygon, m")
+    add("--seed", type=int, help="seed of the random candidates")
     add("--output", type=Path, required=True, help="file to write (YAML)")
-    add("--quiet", action="store_true", help="show no progress")
+    add("--quiet", action="store_true", help="do not show progress")
     return parser
 
 

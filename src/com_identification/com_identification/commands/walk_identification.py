@@ -27,7 +27,7 @@ def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
     if robot.config is None:
         raise ConfigError("feet and the IMU must be known", "--config is missing")
     for path in filter(is_table, arguments.files):
-        raise WalkError(f"{path}: tables cannot be of walking yet: give rosbag2 files")
+        raise WalkError(f"{path}: walking needs rosbag2 files, not tables")
     for name in ("record", "settings", "mapping", "marks", "marker_topic"):
         if getattr(arguments, name):
             option = name.replace("_", "-")

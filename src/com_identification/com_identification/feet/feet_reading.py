@@ -100,7 +100,7 @@ def estimate_wrench_bias(
     others = [other.frame for i, other in enumerate(feet) if loaded[i] and i != foot]
     if others:
         raise CaptureRefused(
-            f"{', '.join(others)} carries too: how the feet share the weight is not known; "
+            f"{', '.join(others)} carries load, too, and its fraction is not known; "
             f"lift it, so that {feet[foot].frame} carries all"
         )
     up = observations.up_direction(posture)

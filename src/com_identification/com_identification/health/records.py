@@ -364,7 +364,7 @@ def _advice(error: Exception) -> str:
     if "locked" in text or "busy" in text:
         return f"{text}: another program writes to it; try again when it has ended."
     if "no such table" in text:
-        return f"{text}: it is no record of robots."
+        return f"{text}: it is not a record of robots."
     if any(word in text for word in ("malformed", "not a database", "disk image", "corrupt")):
         return f"{text}: it is damaged and stays as it is; move it away, or restore a copy."
     return f"{text}."

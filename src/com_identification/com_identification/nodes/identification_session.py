@@ -58,21 +58,21 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
         "", "path of settings (YAML) of the identification; empty: only the parameters count"
     )
     storage_directory: str = parameter(
-        "", "where postures are stored; it is made if missing. Empty: no posture can be captured"
+        "", "folder for postures, created if missing; empty: no posture can be captured"
     )
-    storage_name: str = parameter("postures", "of the file of postures, without .jsonl")
+    storage_name: str = parameter("postures", "name of the posture file, without .jsonl")
     export_directory: str = parameter(
-        "", "where corrected URDFs may be written; it must exist. Empty: nowhere"
+        "", "existing folder for corrected URDFs; empty: none can be written"
     )
     auto_capture: bool = live_parameter(
         False, "capture each new posture in which the robot is stationary"
     )
     health_record: str = parameter(
         "",
-        "record of the robot (file of SQLite or URL, see com_health) that results are added to and "
+        "record of the robot (SQLite file or URL, see com_health) that results are added to and "
         "the robot is compared with; empty: none",
     )
-    robot_serial: str = parameter("", "which of these robots it is, for the record")
+    robot_serial: str = parameter("", "serial number of the robot, for the record")
     end_of_stream: float = parameter(
         2.0,
         "s of real time without any reading, after which a recording has ended: with auto_capture "

@@ -75,39 +75,39 @@ class TourError(Exception):
 class Parameters(RobotParameters, JointTimeout):
     """Parameters of the node."""
 
-    identification: str = parameter("com_identification", "name of the node that is asked")
+    identification: str = parameter("com_identification", "name of the identification node")
     automatic: bool = parameter(
-        False, "no confirmation; false: ~/next is awaited before each motion and each capture"
+        False, "continue automatically; false: wait for ~/next before each motion and capture"
     )
     hoist: str = parameter(
         "",
         "service (std_srvs/SetBool) that lifts the robot and puts it down, e.g. simulator/hoist; "
         "empty: the feet stay where they are",
     )
-    hoist_time: float = parameter(3.0, "s that the hoist takes, up or down", (0.1, 600.0))
+    hoist_time: float = parameter(3.0, "s, time that the hoist takes, up or down", (0.1, 600.0))
     count: int = parameter(30, "postures to capture", (1, 1000))
     batch: int = parameter(
         10, "postures to ask for at a time; the next batch allows for their information", (1, 1000)
     )
     speed: float = parameter(
-        0.3, "rad/s or m/s, of any joint at most; see velocity_fraction, too", (0.001, 5.0)
+        0.3, "rad/s or m/s, maximum speed of any joint; see also velocity_fraction", (0.001, 5.0)
     )
     velocity_fraction: float = parameter(
         0.2, "fraction of the URDF's velocity limits, at most", (0.001, 1.0)
     )
     settle: float = parameter(1.0, "s between an arrival and the capture", (0.0, 60.0))
     start_tolerance: float = parameter(
-        0.15, "rad or m, from the nominal posture in which the tour must begin", (0.001, 3.0)
+        0.15, "rad or m, from the nominal posture, at which the tour may begin", (0.001, 3.0)
     )
     tracking_tolerance: float = parameter(
         0.15, "rad or m, by which a joint may miss its target", (0.001, 3.0)
     )
     margin: float = parameter(
-        0.005, "m, of the URDF's CoM inside the support polygon on the way", (0.0, 1.0)
+        0.005, "m, margin of the URDF's CoM inside the support polygon on the way", (0.0, 1.0)
     )
     failures: int = parameter(5, "postures in a row that may fail before the tour ends", (1, 1000))
     answer_timeout: float = parameter(120.0, "s to wait for an answer", (0.1, 3600.0))
-    export_name: str = parameter("", "of the URDF that is written; empty: the node's own name")
+    export_name: str = parameter("", "name of the URDF to write; empty: chosen by the node")
 
 
 class PostureTour(RobotNode[Parameters]):
@@ -249,7 +249,7 @@ class PostureTour(RobotNode[Parameters]):
         state = self._need()
         place = dict(zip(posture.joint_names, posture.joint_positions, strict=False))
         if set(place) != set(state.model.joint_names):
-            raise TourError("the proposed posture is of another robot: give both the same URDF")
+            raise TourError("the proposed posture is for another robot: use one URDF for both")
         q = np.array([place[name] for name in state.model.joint_names])
         problem = yield from self._go(q, f"posture {number} of {self.parameters.count}")
         if problem:

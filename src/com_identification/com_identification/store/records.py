@@ -103,7 +103,7 @@ def decode(line: bytes) -> dict[str, Any]:
         raise ValueError(f"it is longer than {MAX_LINE} bytes")
     record = json.loads(line, parse_constant=_refuse)
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
-        raise ValueError("it is no record")
+        raise ValueError("it is not a record")
     return record
 
 
@@ -116,7 +116,7 @@ def whole(record: Mapping[str, Any], key: str) -> int:
 
 
 def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _plain(values: Array) -> list[float | None]:
@@ -147,7 +147,7 @@ def numbers(value: Any, count: int) -> Array:
 def check_robot(record: Mapping[str, Any], robot: Mapping[str, Any], name: str) -> None:
     """Refuses a file of another robot: a StoreError says what differs."""
     if record.get("kind") != "robot" or record.get("format") != FORMAT:
-        raise StoreError(f"{name} is no file of postures of format {FORMAT}: give another file")
+        raise StoreError(f"{name} is not a posture file of format {FORMAT}: give another file")
     for key, what in (
         ("joints", "joints"),
         ("feet", "feet"),
@@ -157,7 +157,7 @@ def check_robot(record: Mapping[str, Any], robot: Mapping[str, Any], name: str) 
         if record.get(key) != robot[key]:
             file, robots = _differing(record.get(key), robot[key])
             raise StoreError(
-                f"{name} is of another robot: its {what} differ (file: {file}; this robot: "
+                f"{name} belongs to another robot: its {what} differ (file: {file}; this robot: "
                 f"{robots}). Give another file"
             )
 

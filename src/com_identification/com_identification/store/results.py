@@ -187,7 +187,7 @@ def export_urdf(
     path = path_inside(directory, name, ".urdf")
     if found.bodies != model.bodies.names:
         raise IdentificationError(
-            f"the result is of another robot: it has {len(found.bodies)} bodies from "
+            f"the result belongs to another robot: it has {len(found.bodies)} bodies from "
             f"{found.bodies[0]!r} on, the URDF {model.bodies.count} from {model.bodies.names[0]!r}"
         )
     trusted = np.ones(len(found.bodies), dtype=np.bool_) if untrusted else trusted_bodies(found)

@@ -346,4 +346,4 @@ def _append(path: Path, line: bytes) -> None:
 def _check_regular(path: Path) -> None:
     """Refuses pipes and devices, which may never end: OSError."""
     if path.exists() and not path.is_file():
-        raise OSError(f"{path} is no regular file")
+        raise OSError(f"{path} is not a regular file")

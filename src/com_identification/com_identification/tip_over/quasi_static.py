@@ -317,7 +317,7 @@ class QuasiStatic:
         case = self.cases[test]
         state = _settle(case, angle, self._robot(case, errors, moment))
         if state is None:
-            raise ProtocolError(f"{case.test.name}: the robot sinks down: its joints are too soft")
+            raise ProtocolError(f"{case.test.name}: the robot collapses: its joints are too soft")
         margin = float(kernels.edge_distance(state.com, case.soles.edges))
         return Equilibrium(state.com, margin, state.q, state.load)
 

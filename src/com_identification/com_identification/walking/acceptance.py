@@ -94,7 +94,7 @@ def check_loads(data: Sequence[Conditioned], contacts: Sequence[Contacts], mass:
         cause = "have the opposite sign" if -_LOAD[1] < ratio < -_LOAD[0] else "are in another unit"
         raise WalkError(
             f"by the joints' efforts the feet carry {ratio:.2g} times the weight of the URDF "
-            f"({mass:.1f} kg): the efforts {cause}, or the URDF's mass is far off. Expected N m at "
+            f"({mass:.1f} kg): the efforts {cause}, or the URDF's mass is wrong. Expected N m at "
             "the joint: multiply motor currents by torque constant and gear ratio"
         )
     for number, (each, pair) in enumerate(zip(data, pairs, strict=True), start=1):

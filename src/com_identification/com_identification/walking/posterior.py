@@ -43,7 +43,7 @@ class Posterior:
                 return cls(*(data[key] for key in ("bodies", "joints", "mean", "covariance")))
         except (OSError, ValueError, KeyError) as error:
             raise IdentificationError(
-                f"{path} is no posterior of identify: {error}. Give its posterior.npz"
+                f"{path} is not a posterior of identify: {error}. Give its posterior.npz"
             ) from error
 
     def draw(self, count: int, seed: int) -> dict[str, Array]:

@@ -12,12 +12,12 @@ from com_model.urdf.xml_reader import MAX_BYTES, read_bounded, read_xml
 
 _EPILOG = """\
 What it looks for:
-  error    what keeps the URDF from loading, or makes the centre of mass or a simulation wrong:
-           broken structure, misspelt tags such as <intertial> (parsers skip them without a word),
-           inertias that no body can have, a total mass more than 5 % off the scale's
-  warning  what probably does: links that move but have no mass, centres of mass far outside
-           their link, left and right sides that do not mirror each other, 1 % off the scale
-  info     what is worth a look
+  error    prevents the URDF from loading, or makes the centre of mass or a simulation wrong:
+           broken structure, misspelt tags such as <intertial> (parsers skip them silently),
+           physically impossible inertias, a total mass more than 5 % off the scale's
+  warning  is probably wrong: moving links without mass, centres of mass far outside their link,
+           left and right sides that do not mirror each other, more than 1 % off the scale
+  info     may be worth checking
 
 Examples:
   ros2 run com_model audit robot.urdf
@@ -33,15 +33,15 @@ Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 no errors, 1 errors found, 2 wrong arguments."""
     parser = command_parser(
-        None, "Examines a robot's URDF for what makes a wrong centre of mass.", _EPILOG
+        None, "Checks a robot's URDF for errors that make its centre of mass wrong.", _EPILOG
     )
-    parser.add_argument("urdf", help="path of the URDF; - reads it from standard input")
-    text = "file to write: the URDF with the tags corrected without which links have no mass"
+    parser.add_argument("urdf", help="path of the URDF; - reads standard input")
+    text = "URDF to write, with corrected tags where links would have no mass"
     parser.add_argument("--output", metavar="URDF", help=text)
     text = "page to write (html): verdict, issues, picture of the robot, masses of its links"
     parser.add_argument("--report", metavar="HTML", help=text)
-    parser.add_argument("--force", action="store_true", help="replace files that are there")
-    parser.add_argument("--scale", type=float, metavar="KG", help="what a scale shows, kg")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
+    parser.add_argument("--scale", type=float, metavar="KG", help="measured mass of the robot, kg")
     arguments = parser.parse_args(argv)
     robot: str | bytes = arguments.urdf
     if robot == "-":

@@ -18,22 +18,22 @@ from com_model.strict_yaml import read_yaml
 from com_model.urdf.xml_reader import read_bounded
 
 _EPILOG = """\
-Finds legs, arms and trunk by the tree and its symmetry, soles in the collision shapes (else the
-visual ones), a standing posture, IMU and force sensors, servo gains, and the sizes of steps.
-Prints what it found and what it is unsure about, with the line to edit. A .xacro file is expanded
-by the Python package xacro, which evaluates expressions in it: only name files that you trust.
+Finds legs, arms and trunk from the tree and its symmetry, soles from the collision shapes (else the
+visual ones), a standing posture, IMU and force sensors, servo gains, and step sizes. Prints what it
+found and what it is unsure about, with the line to edit. A .xacro file is expanded by the Python
+package xacro, which evaluates expressions in it: use only files that you trust.
 
 Examples:
   com_setup robot.urdf                   writes robot.yaml beside it
   com_setup robot.urdf --output config/robot.yaml --picture out/robot.png
-  com_setup robot.urdf --update          finds all again, keeps what was edited in robot.yaml
-  com_setup robot.urdf --interactive     asks about what it is unsure of
-  com_setup robot.urdf --live            writes robot.urdf, too, from the running robot's
+  com_setup robot.urdf --update          repeats the search, keeps edited values in robot.yaml
+  com_setup robot.urdf --interactive     asks about values that are unsure
+  com_setup robot.urdf --live            also writes robot.urdf from the running robot's
                                          robot_description
   com_setup robot.urdf --check           compares robot.yaml with what the running robot's sensors
                                          read while it stands: gravity, weight, signs and frames
 
-Exit status: 0 written, or all fits; 1 the robot cannot be configured (no legs), or does not fit;
+Exit status: 0 written, or all agrees; 1 the robot cannot be configured (no legs), or disagrees;
 2 a file or an argument cannot be used, robot.yaml exists already, or nothing came from the robot.
 """
 _XACRO = (
@@ -78,14 +78,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = command_parser("com_setup", "Writes a robot's configuration from its URDF.", _EPILOG)
     add = parser.add_argument
     add("robot", type=Path, help="path of the URDF or .xacro file")
-    add("--output", type=Path, help="the configuration; by default robot.yaml beside robot.urdf")
-    add("--picture", type=Path, help="a PNG file of the robot with feet, frames and CoM")
+    add("--output", type=Path, help="configuration to write; default: robot.yaml beside robot.urdf")
+    add("--picture", type=Path, help="PNG to write: the robot with feet, frames and CoM")
     write = parser.add_mutually_exclusive_group()
     write.add_argument("--force", action="store_true", help="overwrite an existing file")
-    write.add_argument("--update", action="store_true", help="keep what an existing file says")
+    write.add_argument("--update", action="store_true", help="update a file, keeping your edits")
     add("--live", action="store_true", help="write the URDF from the running robot's description")
-    add("--check", action="store_true", help="compare with what the running robot's sensors read")
-    add("--interactive", action="store_true", help="ask about what is unsure")
+    add("--check", action="store_true", help="compare with the running robot's sensor readings")
+    add("--interactive", action="store_true", help="ask about values that are unsure")
     add("--quiet", action="store_true", help="print errors only")
     return parser
 

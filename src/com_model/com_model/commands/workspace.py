@@ -23,12 +23,12 @@ from com_model.workspace.sampling import (
 )
 
 _EPILOG = """\
-Postures are random, each joint evenly within its limits; whether the robot's parts hit each other
-is not looked at. First the root link is held, and the hull of all centres of mass is printed. With
---config the robot also stands: on both feet in its nominal posture, while the joints that move no
-foot vary, and on each foot alone, while all joints vary (postures with the root, the end of a limb
-or another foot below the ground are left out). Margins are those of the CoM's ground
-projection inside the support polygon; what lies outside cannot be held at rest.
+Postures are random, each joint uniform within its limits; self-collisions are not checked. First
+the root link is fixed, and the hull of all centres of mass is printed. With --config the robot also
+stands: on both feet in its nominal posture, while the joints that move no foot vary, and on each
+foot alone, while all joints vary (postures with the root, the end of a limb or another foot below
+the ground are left out). Margins are those of the CoM's ground projection inside the support
+polygon; outside it, the robot cannot stay at rest.
 
 Examples:
   ros2 run com_model workspace robot.urdf
@@ -68,16 +68,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(None, "Samples where a robot can bring its centre of mass.", _EPILOG)
+    parser = command_parser(None, "Samples the region that a robot's CoM can reach.", _EPILOG)
     add = parser.add_argument
     add_robot(parser)
-    add("--joints", nargs="+", help="joints that vary while the root link is held; all by default")
-    add("--count", type=int, default=1_000_000, help="how many postures")
-    add("--threads", type=int, default=2, help="that divide the work")
-    add("--seed", type=int, default=0, help="of the random numbers, 0 or more")
-    text = "a folder for the page (html) and its picture; it is made if missing"
+    add("--joints", nargs="+", help="joints that vary while the root link is fixed; default: all")
+    add("--count", type=int, default=1_000_000, help="number of postures")
+    add("--threads", type=int, default=2, help="number of threads")
+    add("--seed", type=int, default=0, help="random seed, 0 or more")
+    text = "folder for the page (html) and its picture; created if missing"
     add("--output", type=Path, help=text)
-    add("--force", action="store_true", help="replace files that are there")
+    add("--force", action="store_true", help="overwrite existing files")
     return parser
 
 

@@ -127,11 +127,11 @@ def main(words: Sequence[str] | None = None) -> int:
         __doc__,
         "Example:\n  compare_urdfs truth.urdf robot.urdf corrected.urdf --config hoap2.yaml",
     )
-    for name, text in (("true", "as it is"), ("before", "as believed"), ("after", "as found")):
-        parser.add_argument(name, type=Path, help=f"URDF of the robot {text}")
-    parser.add_argument("--config", help="the robot's; default: that of the URDF as believed")
-    parser.add_argument("--count", type=int, default=100, help="of postures")
-    parser.add_argument("--seed", type=int, default=1, help="of postures")
+    for name, text in (("true", "true"), ("before", "original"), ("after", "identified")):
+        parser.add_argument(name, type=Path, help=f"{text} URDF of the robot")
+    parser.add_argument("--config", help="configuration; default: that of the original URDF")
+    parser.add_argument("--count", type=int, default=100, help="number of postures")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the postures")
     options = parser.parse_args(words)
     try:
         files = (options.true, options.before, options.after)

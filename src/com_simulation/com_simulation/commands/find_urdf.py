@@ -15,7 +15,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--config",
         metavar="NAME",
-        help="print its configuration; where none belongs to its URDF, that of this robot",
+        help="print the path of its configuration; if its URDF has none, that of this robot",
     )
     options = parser.parse_args(words)
     try:

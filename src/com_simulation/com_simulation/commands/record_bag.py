@@ -33,17 +33,17 @@ from com_simulation.physics.world_builder import DEFAULT_STEP, build_world
 
 START_NS = 1_700_000_000_000_000_000  # of every bag, so that the same input gives the same bytes
 EPILOG = """\
-What is in the folder:
+Files in the folder:
   bag/          rosbag2: /joint_states with effort, /imu, /<foot>/wrench, /ground_truth/com
-  robot.urdf    as it is believed to be
-  truth.urdf    as it was simulated
-  marks.csv     when it rested, for identify --marks
+  robot.urdf    the URDF to correct
+  truth.urdf    the simulated robot
+  marks.csv     times at rest, for identify --marks
 
 Example:
   propose_postures --robot hoap2 --count 60 --output postures.yaml
   record_bag --robot hoap2 --postures postures.yaml --output hoap2_bag
 
-Exit status: 0 recorded, 1 some posture could not be taken (it has no mark), 2 wrong arguments.
+Exit status: 0 recorded, 1 some postures failed (they have no mark), 2 wrong arguments.
 """
 
 
@@ -70,25 +70,25 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     parser = command_parser("record_bag", __doc__, EPILOG)
     add = parser.add_argument
     add_robot(parser)
-    add("--postures", type=Path, required=True, help="file as propose_postures writes it")
-    add("--output", type=Path, required=True, help="folder to make")
+    add("--postures", type=Path, required=True, help="file written by propose_postures")
+    add("--output", type=Path, required=True, help="folder to create")
     add(
         "--transfer",
         choices=posture_sequence.TRANSFERS,
         default="auto",
-        help="how it gets to the next posture",
+        help="how to move to the next posture",
     )
-    add("--rest", type=float, default=1.0, help="s in each posture")
-    add("--settle", type=float, default=0.5, help="s before, at least")
-    add("--speed", type=float, default=0.5, help="rad/s or m/s of the fastest joint")
-    add("--rate", type=float, default=200.0, help="samples a second")
-    add("--noise", choices=tuple(PRESETS), default="identification", help="of the sensors")
-    add("--com-error", type=float, default=0.005, help="m, of each link's CoM along each axis")
-    add("--mass-error", type=float, default=0.0, help="of each link's mass, over that mass")
-    add("--truth", default="", metavar="URDF", help="of the robot, in the place of these errors")
-    add("--seed", type=int, default=0, help="of errors and noise")
-    add("--storage", choices=tuple(STORAGES), default="mcap", help="of the bag")
-    add("--quiet", action="store_true", help="show no progress")
+    add("--rest", type=float, default=1.0, help="recorded time in each posture, s")
+    add("--settle", type=float, default=0.5, help="minimum time before it, s")
+    add("--speed", type=float, default=0.5, help="speed of the fastest joint, rad/s or m/s")
+    add("--rate", type=float, default=200.0, help="samples per second")
+    add("--noise", choices=tuple(PRESETS), default="identification", help="sensor noise")
+    add("--com-error", type=float, default=0.005, help="error of each link's CoM per axis, m")
+    add("--mass-error", type=float, default=0.0, help="relative error of each link's mass")
+    add("--truth", default="", metavar="URDF", help="true URDF, instead of these errors")
+    add("--seed", type=int, default=0, help="seed of errors and noise")
+    add("--storage", choices=tuple(STORAGES), default="mcap", help="format of the bag")
+    add("--quiet", action="store_true", help="do not show progress")
     options = parser.parse_args(words)
     if not 1.0 <= options.rate <= 1.0 / DEFAULT_STEP:
         parser.error(f"--rate {options.rate:g}: give 1 to {1.0 / DEFAULT_STEP:g}")

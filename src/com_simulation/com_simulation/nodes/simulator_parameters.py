@@ -57,7 +57,7 @@ class LockstepParameters:
     )
     timeout: float = parameter(
         20.0,
-        "s of real time, after which the simulation goes on without a late node",
+        "s of real time after which the simulation continues without a late node",
         (0.1, 3600.0),
     )
     start_timeout: float = parameter(
@@ -73,7 +73,7 @@ class Parameters(SimulatedRobot, FramePrefix):
         1.0, "simulated over wall time; 0: as fast as the machine can", (0.0, 1000.0)
     )
     publish_rate_hz: float = parameter(
-        500.0, "of joint_states, imu, wrenches and truth, in simulated time, 1/s", (0.1, 10000.0)
+        500.0, "rate of joint_states, imu, wrenches, truth in simulated time, 1/s", (0.1, 10000.0)
     )
     physics_step: float = parameter(DEFAULT_STEP, "time step of the physics, s", (1e-5, 0.02))
     integrator: str = parameter(
@@ -82,11 +82,11 @@ class Parameters(SimulatedRobot, FramePrefix):
         choices=INTEGRATORS,
     )
     contact: str = parameter(
-        "stiff", "of the feet with the ground: stiff, or soft as in [CCGD]", choices=tuple(CONTACTS)
+        "stiff", "foot contact: stiff, or soft as in [CCGD]", choices=tuple(CONTACTS)
     )
     trunk_com_offset: tuple[float, ...] = parameter(
         (0.0, 0.0, 0.0),
-        "of the simulated root body's CoM from the URDF's, x, y, z in the root link's axes, m",
+        "offset of the simulated root body's CoM from the URDF's, x, y, z in root axes, m",
         (-10.0, 10.0),
     )
     joint_friction: float = parameter(
@@ -99,23 +99,23 @@ class Parameters(SimulatedRobot, FramePrefix):
         (0.0, 1e6),
     )
     backlash: float = parameter(
-        0.0, "whole play between every drive and its link, rad or m", (0.0, 0.5)
+        0.0, "total backlash between every drive and its link, rad or m", (0.0, 0.5)
     )
-    seed: int = parameter(0, "of the noise", (0, 2**31 - 1))
+    seed: int = parameter(0, "seed of the noise", (0, 2**31 - 1))
     publish_clock: bool = parameter(False, "publish /clock and stamp with simulated time")
     publish_odom_tf: bool = parameter(True, "publish odom -> root link on /tf")
     publish_robot_description: bool = parameter(False, "publish the URDF on robot_description")
-    ground_slope_deg: float = parameter(0.0, "rise of the ground forwards, degrees", (-60.0, 60.0))
+    ground_slope_deg: float = parameter(0.0, "forward rise of the ground, degrees", (-60.0, 60.0))
     lockstep: LockstepParameters = field(default_factory=LockstepParameters)
     noise: NoiseParameters = field(default_factory=NoiseParameters)
     payload: Payload = field(default_factory=Payload)
     tilt: Tilt = field(default_factory=Tilt)
     true_errors: TrueErrors = field(default_factory=TrueErrors)
     true_urdf_file: str = parameter(
-        "", "path of the URDF that is simulated in place of the one that is believed; empty: none"
+        "", "path of the true URDF to simulate, if it differs from the nodes'; empty: none"
     )
     true_urdf_output: str = parameter(
-        "", "path to which the simulated robot's URDF is written; empty: nowhere"
+        "", "path to write the simulated robot's URDF to; empty: not written"
     )
 
     def check(self) -> None:

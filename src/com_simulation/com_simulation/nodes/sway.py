@@ -39,9 +39,9 @@ class Parameters(SimulatedRobot):
     """Parameters of the node."""
 
     amplitude: float = live_parameter(
-        0.1, "of the joints, rad, and of the lean sideways; shrinks until it is safe", (0.0, 1.0)
+        0.1, "amplitude of joints and sideways lean, rad; reduced until it is safe", (0.0, 1.0)
     )
-    period: float = live_parameter(8.0, "of the motion, s", (1.0, 600.0))
+    period: float = live_parameter(8.0, "period of the motion, s", (1.0, 600.0))
 
 
 class SwayNode(RobotNode[Parameters]):

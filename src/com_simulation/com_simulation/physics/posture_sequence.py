@@ -36,9 +36,9 @@ class SequenceOptions:
     all postures allow it.
     """
 
-    transfer: str = parameter("auto", "how it gets to the next posture", choices=TRANSFERS)
-    speed: float = parameter(0.5, "rad/s or m/s of the fastest joint, standing", (0.01, 100.0))
-    settle: float = parameter(0.5, "s between arrival and rest, at least", (0.0, 3600.0))
+    transfer: str = parameter("auto", "how to move to the next posture", choices=TRANSFERS)
+    speed: float = parameter(0.5, "rad/s or m/s of the fastest joint while standing", (0.01, 100.0))
+    settle: float = parameter(0.5, "s, minimum time between arrival and rest", (0.0, 3600.0))
     rest: float = parameter(1.0, "s in each posture", (0.05, 3600.0))
 
     def __post_init__(self) -> None:

@@ -133,30 +133,30 @@ class NoiseLevels:
     gain errors once in a run. Noise comes before rounding, gain before noise.
     """
 
-    position: float = parameter(0.0, "of joint positions, rad or m", (0.0, 10.0))
-    velocity: float = parameter(0.0, "of joint velocities, rad/s or m/s", (0.0, 100.0))
-    effort: float = parameter(0.0, "of joint efforts, N m or N", (0.0, 1e4))
-    force: float = parameter(0.0, "of foot forces, N", (0.0, 1e4))
-    torque: float = parameter(0.0, "of foot torques, N m", (0.0, 1e4))
-    gyro: float = parameter(0.0, "of angular velocities, rad/s", (0.0, 100.0))
-    accelerometer: float = parameter(0.0, "of the specific force, m/s^2", (0.0, 1e3))
-    orientation: float = parameter(
-        0.0, "of the IMU's orientation about each of its axes, rad", (0.0, 3.0)
-    )
+    position: float = parameter(0.0, "noise of joint positions, rad or m", (0.0, 10.0))
+    velocity: float = parameter(0.0, "noise of joint velocities, rad/s or m/s", (0.0, 100.0))
+    effort: float = parameter(0.0, "noise of joint efforts, N m or N", (0.0, 1e4))
+    force: float = parameter(0.0, "noise of foot forces, N", (0.0, 1e4))
+    torque: float = parameter(0.0, "noise of foot torques, N m", (0.0, 1e4))
+    gyro: float = parameter(0.0, "noise of angular velocities, rad/s", (0.0, 100.0))
+    accelerometer: float = parameter(0.0, "noise of the specific force, m/s^2", (0.0, 1e3))
+    orientation: float = parameter(0.0, "noise of the IMU's orientation per axis, rad", (0.0, 3.0))
     position_step: float = parameter(
-        0.0, "of encoders: positions are rounded to multiples of it, rad or m; 0: none", (0.0, 10.0)
+        0.0, "encoder positions are rounded to multiples of this, rad or m; 0: not", (0.0, 10.0)
     )
-    effort_relative: float = parameter(0.0, "of joint efforts, over the effort", (0.0, 1.0))
+    effort_relative: float = parameter(0.0, "relative noise of joint efforts", (0.0, 1.0))
     effort_gain_error: float = parameter(
         0.0, "relative error of each joint's efforts, drawn once", (0.0, 1.0)
     )
     force_relative: float = parameter(
-        0.0, "of the components of foot forces and torques, over the size of either", (0.0, 1.0)
+        0.0, "noise of foot forces and torques, relative to the magnitude of either", (0.0, 1.0)
     )
-    gyro_bias: float = parameter(0.0, "drawn once, of angular velocities, rad/s", (0.0, 100.0))
-    accelerometer_bias: float = parameter(0.0, "drawn once, along each axis, m/s^2", (0.0, 1e3))
+    gyro_bias: float = parameter(0.0, "bias of angular velocities, drawn once, rad/s", (0.0, 100.0))
+    accelerometer_bias: float = parameter(
+        0.0, "bias of the specific force, drawn once per axis, m/s^2", (0.0, 1e3)
+    )
     orientation_bias: float = parameter(
-        0.0, "drawn once, of the IMU's orientation about each of its axes, rad", (0.0, 3.0)
+        0.0, "IMU tilt about each of its axes, drawn once, rad", (0.0, 3.0)
     )
 
     def imu_covariances(self) -> dict[str, Array]:

@@ -37,15 +37,15 @@ class Tilt:
     Raises WorldError where a number is out of its bounds.
     """
 
-    angle_deg: float = parameter(0.0, "to which the floor tilts, degrees; 0: not", (0.0, 60.0))
-    rate_deg_s: float = parameter(5.0, "by which it does, degrees/s", (0.01, 180.0))
+    angle_deg: float = parameter(0.0, "tilt of the floor, degrees; 0: none", (0.0, 60.0))
+    rate_deg_s: float = parameter(5.0, "tilt rate, degrees/s", (0.01, 180.0))
     direction_deg: float = parameter(
-        0.0, "of the side that rises: 0 forwards, 90 to the left", (-360.0, 360.0)
+        0.0, "direction of the side that rises: 0 forwards, 90 left", (-360.0, 360.0)
     )
     start: float = parameter(
-        5.0, "s of simulated time at which it begins; 1e6: with the service ~/tilt", (0.0, 1e6)
+        5.0, "s of simulated time at which the tilt begins; 1e6: by the service ~/tilt", (0.0, 1e6)
     )
-    hold: float = parameter(5.0, "s at the angle before it goes back; 1e6: it stays", (0.0, STAYS))
+    hold: float = parameter(5.0, "s at the angle before it tilts back; 1e6: it stays", (0.0, STAYS))
 
     def __post_init__(self) -> None:
         check_options(self, WorldError, "tilt.")

@@ -36,12 +36,12 @@ class Trunk:
 class Payload:
     """A point mass that a link carries from a time on; WorldError: out of its bounds."""
 
-    mass: float = parameter(0.0, "kg; 0: none", (0.0, 1e4))
+    mass: float = parameter(0.0, "mass of the payload, kg; 0: none", (0.0, 1e4))
     position: tuple[float, ...] = parameter(
-        (0.0, 0.0, 0.0), "in the link's frame, x, y, z, m", (-100.0, 100.0)
+        (0.0, 0.0, 0.0), "position in the link's frame, x, y, z, m", (-100.0, 100.0)
     )
-    time: float = parameter(0.0, "s of simulated time from which on it is there", (0.0, 1e6))
-    link: str = parameter("", "that carries it; empty: the root link")
+    time: float = parameter(0.0, "s of simulated time at which it is added", (0.0, 1e6))
+    link: str = parameter("", "link that carries it; empty: the root link")
 
     def __post_init__(self) -> None:
         check_options(self, WorldError, "payload.")
@@ -105,10 +105,8 @@ class TrueErrors:
     com: float = parameter(
         0.0, "standard deviation of each link's CoM from the URDF's, along each axis, m", (0.0, 1.0)
     )
-    mass: float = parameter(
-        0.0, "standard deviation of each link's mass, over that mass", (0.0, 0.5)
-    )
-    seed: int = parameter(0, "of these errors; the same seed gives the same robot", (0, 2**31 - 1))
+    mass: float = parameter(0.0, "relative standard deviation of each link's mass", (0.0, 0.5))
+    seed: int = parameter(0, "seed; the same seed gives the same robot", (0, 2**31 - 1))
 
     def __post_init__(self) -> None:
         check_options(self, WorldError, "true_errors.")
@@ -156,7 +154,7 @@ def true_robot(
     true = RobotModel.from_file(urdf).with_frames(robot.frames)
     if true.joint_names != robot.joint_names or true.link_names != robot.link_names:
         raise WorldError(
-            f"{Path(urdf).name} is another robot than {robot.name!r}: give a URDF with the same "
+            f"{Path(urdf).name} differs from {robot.name!r}: give a URDF with the same "
             "links and joints"
         )
     return true

@@ -187,7 +187,7 @@ class _Builder:
             return self.spec.compile()
         except ValueError as error:
             reason = " ".join(str(error).split())
-            raise WorldError(f"MuJoCo refuses robot {self.robot.name!r}: {reason}") from error
+            raise WorldError(f"MuJoCo rejects robot {self.robot.name!r}: {reason}") from error
 
     def _place(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
         """Moves the root to its place; returns the model and its data in the nominal posture."""

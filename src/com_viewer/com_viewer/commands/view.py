@@ -19,8 +19,8 @@ from com_viewer.page import HOST, PORT, Page
 from com_viewer.scene import RobotScene
 
 _EPILOG = """\
-com-viewer hoap2                      from nothing but its URDF: sliders move the joints
-com-viewer robot.urdf --record r.html one file that opens without a server; and end
+com-viewer hoap2                      from its URDF alone: sliders move the joints
+com-viewer robot.urdf --record r.html writes a file that opens without a server
 com-viewer bag walk_lab --robot hoap2 a recording: play, pause, scrub
 com-viewer live --ros-args ...        what running nodes publish; see the node's --help
 
@@ -44,10 +44,10 @@ def main(words: Sequence[str] | None = None) -> int:
         add_robot(parser)
     else:
         parser.add_argument("robot", metavar="ROBOT", help="a name, or the path of a URDF")
-        parser.add_argument("--config", metavar="YAML", help="its configuration")
+        parser.add_argument("--config", metavar="YAML", help="configuration of the robot")
     parser.add_argument("--host", default=HOST, help="address to bind (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=PORT, help="(default: %(default)s)")
-    parser.add_argument("--record", metavar="HTML", help="write this file, and end")
+    parser.add_argument("--port", type=int, default=PORT, help="port (default: %(default)s)")
+    parser.add_argument("--record", metavar="HTML", help="write this file and exit")
     options = parser.parse_args(words)
     try:
         return _view(options)

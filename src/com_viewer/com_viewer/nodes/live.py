@@ -87,11 +87,11 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, FramePrefix):
     """Parameters of the node."""
 
     host: str = parameter(HOST, "address to bind; 0.0.0.0: all of this machine's networks")
-    port: int = parameter(PORT, "of the page; the next free one where it is taken", (1, 65535))
-    rate_hz: float = parameter(30.0, "1/s, at which the page is drawn", (0.5, 120.0))
+    port: int = parameter(PORT, "port of the page; if in use, the next free one", (1, 65535))
+    rate_hz: float = parameter(30.0, "1/s, frame rate of the page", (0.5, 120.0))
     buttons: bool = parameter(True, "offer buttons that call the services of the running nodes")
     urdf_file: str = parameter("", "path of the URDF; its meshes may be relative to it")
-    record: str = parameter("", "path of a HTML file that is written when the node ends")
+    record: str = parameter("", "path of an HTML file to write when the node ends")
 
 
 class Viewer(RobotNode[Parameters]):

@@ -112,7 +112,7 @@ def test_files_that_are_no_motion_files(layout, write, tmp_path):
         read_motion(tmp_path / "none.csv", layout)
     binary = tmp_path / "binary.csv"
     binary.write_bytes(bytes(range(256)) * 100)
-    with pytest.raises(MotionError, match="is no text"):
+    with pytest.raises(MotionError, match="is not text"):
         read_motion(binary, layout)
     endless = tmp_path / "endless.csv"
     endless.write_text("1" * 100_000)
@@ -121,7 +121,7 @@ def test_files_that_are_no_motion_files(layout, write, tmp_path):
 
 
 def test_the_wrong_unit_is_noticed(layout, swing, write, tmp_path):
-    with pytest.raises(MotionError, match="row 1: 18810 is no radian: counts"):
+    with pytest.raises(MotionError, match="row 1: 18810 is too large for radians: counts"):
         read_motion(write([ROW]), layout, "radians")
     path = tmp_path / "radians.csv"
     write_motion(path, swing, layout, "radians")
@@ -133,7 +133,7 @@ def test_the_wrong_unit_is_noticed(layout, swing, write, tmp_path):
 
 def test_times_that_are_no_whole_periods_cannot_be_written(layout, swing, tmp_path):
     odd = type(swing)(swing.joints, swing.times * 0.77, swing.positions)
-    with pytest.raises(MotionError, match=r"no whole counts of 0.001 s: resample first"):
+    with pytest.raises(MotionError, match=r"not multiples of 0.001 s: resample first"):
         write_motion(tmp_path / "odd.csv", odd, layout)
     other = type(swing)(swing.joints[::-1], swing.times, swing.positions)
     with pytest.raises(MotionError, match="joints are not those of the layout"):

@@ -71,7 +71,7 @@ def test_what_cannot_be_walked_is_walked_more_slowly_or_refused(parts):
     walk = far.begin(np.array([0.5, 0.0, 0.0]), biped.posture)
     assert 0.1 < walk.plan.steps[0].x < 0.45
     low = VelocityWalker(walker, WalkRequest(com_height=2.0, method="exact"), stance)
-    with pytest.raises(PlanError, match="cannot be walked"):
+    with pytest.raises(PlanError, match="is not feasible"):
         low.begin(np.array([0.1, 0.0, 0.0]), biped.posture)
 
 

@@ -46,7 +46,7 @@ def test_humanoids_walk(robots, stance_of, name, length):
 
 def test_steps_that_are_too_long_are_refused(robots):
     plan = paper_walk(WalkParameters(step_length=0.6))
-    message = r"cannot be walked at \d\.\d+ s: the (left|right) leg is too short.*nearest CoM"
+    message = r"is not feasible at \d\.\d+ s: the (left|right) leg is too short.*nearest CoM"
     with pytest.raises(PlanError, match=message):
         solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
 

@@ -178,7 +178,7 @@ def test_what_cannot_be_walked_is_refused(itu, request_, reason):
 
 def test_the_papers_algorithm_wants_legs_of_closed_form(robots):
     biped, _ = robots("icub")
-    with pytest.raises(BipedError, match=r"not such as \[CCGD\] solves: take the method exact"):
+    with pytest.raises(BipedError, match=r"\[CCGD\] cannot solve these legs: use the method exact"):
         Walker(biped).plan(WalkRequest(method="ccgd"), biped.posture)
 
 

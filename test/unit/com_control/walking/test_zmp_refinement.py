@@ -210,7 +210,7 @@ def test_a_correction_beyond_the_limits_ends_the_refinement(robots):
     assert found.reason
     assert len(found.errors) == 1
     assert re.fullmatch(
-        r"a correction of the CoM leads out of reach: the walk cannot be walked at \d\.\d+ s: "
+        r"a correction of the CoM leads out of reach: the walk is not feasible at \d\.\d+ s: "
         r"r_knee_joint would be at 1\.5\d+ rad, its limits are 0\.\d+ to 1\.525; .*",
         found.reason,
     ), found.reason

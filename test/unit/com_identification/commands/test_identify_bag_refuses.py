@@ -147,10 +147,10 @@ def test_output_paths_that_cannot_be(robot, run, recording, tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     bag = recording("biped")
-    refused(run(bag, *robot, "--output", file), 3, "is no directory")
+    refused(run(bag, *robot, "--output", file), 3, "is not a directory")
     refused(run(bag, *robot, "--output", file / "below"), 3, "cannot be used: Not a directory")
     refused(run(bag, *robot, "--output", "/proc/nothing/here"), 3, "cannot be used: No such file")
-    refused(run(bag, *robot, "--output", "a\0b"), 3, "is no path")
+    refused(run(bag, *robot, "--output", "a\0b"), 3, "is not a path")
 
 
 def test_a_link_in_the_output_directory_is_replaced_not_followed(robot, run, recording, tmp_path):

@@ -151,7 +151,7 @@ def test_mappings_that_are_wrong(change, error, message, rows, biped):
 def test_a_column_that_is_missing_and_segments(rows, biped):
     columns, what = table_of(rows, biped, "wrench")
     lost = {name: column for name, column in columns.items() if name != "j1"}
-    with pytest.raises(ConfigError, match=r"'j1' is no column of numbers; .*There are: "):
+    with pytest.raises(ConfigError, match=r"'j1' is not a column of numbers; .*There are: "):
         reader_of(lost, what, biped)
     reader = reader_of(columns, what | {"use": [[0, 9]], "leave_out": [[3, 4]]}, biped)
     assert [each.t0_ns for each in reader.intervals()] == [

@@ -230,7 +230,7 @@ def test_joints_that_cannot_carry_the_robot(rod):
     assert rod.find_equilibrium(0, 0.0, errors(offset=0.01, compliance=0.2)).margin < -0.1
     soft = errors(offset=0.01, compliance=2.0)
     assert np.isnan(rod.tip_angles_near([0.0, 0.0], soft)).all()
-    with pytest.raises(ProtocolError, match="Front: the robot sinks down: its joints are too soft"):
+    with pytest.raises(ProtocolError, match="Front: the robot collapses: its joints are too soft"):
         rod.find_equilibrium(0, 0.1, soft)
 
 
