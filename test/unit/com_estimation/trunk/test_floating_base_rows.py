@@ -154,6 +154,8 @@ def measured(estimator, oracle, motion, root, x, foot=100.0):
     motion[0, joints] += x[STATE.zero]
     omega, omega_dot = root[0], root[1]
     root[2] += np.cross(omega_dot, x[STATE.arm]) + np.cross(omega, np.cross(omega, x[STATE.arm]))
+    R = estimator._R_root_imu
+    root[2] += R @ (x[STATE.scale] * (R.T @ root[2]))
     root = root - np.cross(x[STATE.tilt], root)  # true = measured + tilt x measured
     root = root - x[STATE.delay] * RATES
     root[2] += x[STATE.bias]

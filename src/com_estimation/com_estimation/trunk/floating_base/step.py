@@ -12,13 +12,13 @@ from com_estimation.trunk.floating_base.contact import (
 )
 from com_estimation.trunk.floating_base.filter_types import (
     ACCELEROMETER,
-    ARM,
     BIAS,
     DELAY,
     GYRO,
     INERTIA,
     JOINT_SIGNALS,
     MASS,
+    SCALE,
     STATES,
     TRUNK_STATES,
     UP,
@@ -195,8 +195,8 @@ def _update(
         reach = settings.moment_noise / settings.force_noise
         for i in range(6):
             base.noise[i, i] += (force if i < 3 else force * reach) ** 2
-        base.H[:, DELAY : ARM + 3] = 0.0
-        base.joint_rows[:, :, DELAY : ARM + 3] = 0.0
+        base.H[:, DELAY : SCALE + 3] = 0.0
+        base.joint_rows[:, :, DELAY : SCALE + 3] = 0.0
     whiten(base)
     add_to_window(base.H, base.residual, x, monitors.information, monitors.weighted)
     held = np.zeros(STATES, dtype=np.bool_)
