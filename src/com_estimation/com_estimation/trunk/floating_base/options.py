@@ -90,7 +90,11 @@ class FloatingBaseOptions:
         25.0, "of the filter through which all signals go", NOT_NEGATIVE
     )
     rate_hz: float = parameter(200.0, "of the updates, 1/s", NOT_NEGATIVE)
-    torque_noise: float = parameter(0.01, "of a torque sample, over the torque", NOT_NEGATIVE)
+    torque_noise: float = parameter(
+        0.02,
+        "of a torque sample, over the torque; ripple and what is not white count",
+        NOT_NEGATIVE,
+    )
     torque_floor: float = parameter(2e-4, "of a torque sample besides, over W L", NOT_NEGATIVE)
     gyro_noise: float = parameter(0.005, "of a sample, rad/s", NOT_NEGATIVE)
     accelerometer_noise: float = parameter(0.03, "of a sample, m/s^2", NOT_NEGATIVE)

@@ -53,6 +53,7 @@ from com_model.geometry.vector_kernels import dot
 from com_model.legs import DIAGONALS
 
 PAIRS = tuple(DIAGONALS.values())
+LONGEST_DELAY = 0.01  # s of the IMU; what is beyond is taken as linear
 LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start again
 STATIONARY_TIME = 2.0  # s without rotation, after which only the trunk is estimated
 EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
@@ -87,7 +88,8 @@ def step(
         return Outcome.FILTERED
     monitors.last_update = time
     base = make_rows(model)
-    motion = read_motion(memory.channels, settings.bandwidth)
+    delay = min(max(memory.x[DELAY], -LONGEST_DELAY), LONGEST_DELAY)
+    motion = read_motion(memory.channels, settings.bandwidth, delay)
     outcome = _complete_motion(motion, model, settings, memory, base)
     if outcome not in (Outcome.UPDATED, Outcome.NO_CONTACT):
         return outcome
