@@ -1,10 +1,17 @@
 """What tests of several kinds share."""
 
+import gc
 import os
 import signal
 import sys
 from pathlib import Path
 
+gc.disable()  # until all tests are collected: each worker imports everything in half of the time
+ROOT = Path(__file__).resolve().parents[1]
+# All processes of the tests keep bytecode, also in containers whose environment forbids it: a node
+# takes less than half of the time to start.
+sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / "build" / "pycache")
+os.environ |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": sys.pycache_prefix}
 # Before numpy: tests run side by side, and threads that wait for a core took half of their time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -23,11 +30,6 @@ if "PYTEST_XDIST_WORKER" in os.environ or "ROS_DOMAIN_ID" not in os.environ:
     RESERVATION = reserved(DOMAIN)  # kept while the tests run
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
-ROOT = Path(__file__).resolve().parents[1]
-# All processes of the tests keep bytecode, also in containers whose environment forbids it: a node
-# takes less than half of the time to start.
-sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / "build" / "pycache")
-os.environ |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": sys.pycache_prefix}
 SHARE = ROOT / "src" / "robot_descriptions"
 sys.path.append(str(ROOT / "benchmarks"))  # baselines and scenarios that tests use, too
 sys.path.append(str(ROOT / "test" / "helpers"))
@@ -40,6 +42,11 @@ ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: files of 3 s and more, left out of make test-fast")
+
+
+def pytest_collection_finish():
+    gc.freeze()  # the tests and what they imported stay: no collection need look at them
+    gc.enable()
 
 
 class MissingOracles:
