@@ -6,12 +6,6 @@ import signal
 import sys
 from pathlib import Path
 
-gc.disable()  # until all tests are collected: each worker imports everything in half of the time
-ROOT = Path(__file__).resolve().parents[1]
-# All processes of the tests keep bytecode, also in containers whose environment forbids it: a node
-# takes less than half of the time to start.
-sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / "build" / "pycache")
-os.environ |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": sys.pycache_prefix}
 # Before numpy: tests run side by side, and threads that wait for a core took half of their time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -20,6 +14,7 @@ import pytest
 
 from com_demos.background import DOMAIN_IDS, free_domain_id, reserved
 
+gc.disable()  # until all tests are collected: each worker imports everything in half of the time
 # Tests that run side by side (pytest -n) draw from sets of ROS domains that do not overlap.
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -30,6 +25,11 @@ if "PYTEST_XDIST_WORKER" in os.environ or "ROS_DOMAIN_ID" not in os.environ:
     RESERVATION = reserved(DOMAIN)  # kept while the tests run
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
+ROOT = Path(__file__).resolve().parents[1]
+# All processes of the tests keep bytecode, also in containers whose environment forbids it: a node
+# takes less than half of the time to start.
+sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / "build" / "pycache")
+os.environ |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": sys.pycache_prefix}
 SHARE = ROOT / "src" / "robot_descriptions"
 sys.path.append(str(ROOT / "benchmarks"))  # baselines and scenarios that tests use, too
 sys.path.append(str(ROOT / "test" / "helpers"))
@@ -37,11 +37,46 @@ pytest.register_assert_rewrite(*(path.stem for path in ROOT.glob("test/helpers/*
 # A shell lets what it starts in the background ignore Ctrl-C, and programs inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 GRAVITY = 9.81
+# Files by the beginnings of their paths that run in one process: they share simulated recordings.
+TOGETHER = {
+    "test/unit/com_estimation/trunk/test_bad_input.py": "trots",
+    "test/unit/com_estimation/trunk/test_floating_base.py": "trots",
+    "test/unit/com_identification/walking/": "walks",
+    "test/unit/com_identification/commands/test_identify_bag": "bags",
+}
 ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: files of 3 s and more, left out of make test-fast")
+    config.option.loadscopereorder = False  # of pytest -n: not by the number of tests
+
+
+def pytest_collection_modifyitems(items):
+    """The longest first, so that tests that run side by side end together."""
+    kinds = ("system", "integration", "unit")
+
+    def rank(item):
+        kind = item.path.relative_to(ROOT / "test").parts[0]
+        slow = item.get_closest_marker("slow") is not None
+        return not (slow or kind == "system"), kinds.index(kind)
+
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """--dist loadfile, but for TOGETHER."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            names = (name for path, name in TOGETHER.items() if nodeid.startswith(path))
+            return next(names, None) or super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 def pytest_collection_finish():
