@@ -12,7 +12,7 @@ DEMO = "com_demos.identify_demo"
 def test_the_biped_is_mended(tmp_path, run):
     """Planar legs: 4 bodies that move; its URDF is wrong by 5 mm, and is found out."""
     out = tmp_path / "out"
-    done = run("--robot", "biped3", "--postures", 4, "--speed", 10, "--output", out)
+    done = run("--robot", "biped3", "--postures", 4, "--speed", 4, "--output", out)
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["robot"] == "biped3"
