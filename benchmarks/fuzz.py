@@ -201,7 +201,7 @@ def _run(arguments: argparse.Namespace, top: Path) -> dict[str, Tally]:
     if not chosen:
         sys.exit(f"no reader {arguments.reader!r}")
     weights = sum(reader.weight for reader in chosen)
-    plan = [(r.name, 0, round(FULL * r.weight / weights)) for r in chosen]
+    plan = [(r.name, 0, -int(-FULL * r.weight // weights)) for r in chosen]
     tallies = {reader.name: Tally() for reader in chosen}
     workers = [_Worker(top, plan, k, arguments.processes) for k in range(arguments.processes)]
     deadline = time.monotonic() + (float("inf") if arguments.full else arguments.seconds)

@@ -1,5 +1,6 @@
 """What tests of several kinds share."""
 
+import gc
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from com_demos.background import DOMAIN_IDS, free_domain_id, reserved
 
+gc.disable()  # until all tests are collected: each worker imports everything in half of the time
 # Tests that run side by side (pytest -n) draw from sets of ROS domains that do not overlap.
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -35,11 +37,51 @@ pytest.register_assert_rewrite(*(path.stem for path in ROOT.glob("test/helpers/*
 # A shell lets what it starts in the background ignore Ctrl-C, and programs inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 GRAVITY = 9.81
+# Files by the beginnings of their paths that run in one process: they share simulated recordings.
+TOGETHER = {
+    "test/unit/com_estimation/trunk/test_bad_input.py": "trots",
+    "test/unit/com_estimation/trunk/test_floating_base.py": "trots",
+    "test/unit/com_identification/walking/": "walks",
+    "test/unit/com_identification/commands/test_identify_bag": "bags",
+}
 ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: files of 3 s and more, left out of make test-fast")
+    config.option.loadscopereorder = False  # of pytest -n: not by the number of tests
+
+
+def pytest_collection_modifyitems(items):
+    """The longest first, so that tests that run side by side end together."""
+    kinds = ("system", "integration", "unit")
+
+    def rank(item):
+        kind = item.path.relative_to(ROOT / "test").parts[0]
+        slow = item.get_closest_marker("slow") is not None
+        return not (slow or kind == "system"), kinds.index(kind)
+
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """--dist loadfile, but for TOGETHER."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            names = (name for path, name in TOGETHER.items() if nodeid.startswith(path))
+            return next(names, None) or super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
+
+def pytest_collection_finish():
+    gc.freeze()  # the tests and what they imported stay: no collection need look at them
+    gc.enable()
 
 
 class MissingOracles:

@@ -136,7 +136,7 @@ if [ "$(cat "$venv/.environment" 2>/dev/null)" != "$environment_key" ]; then
 fi
 
 # --- the workspace, and at the same time its compiled kernels -------------------------------------
-base_paths=(src launch)
+base_paths=(src demos launch)
 [ "$kind" = wheels ] && base_paths+=(tools/underlay)
 # What a build depends on: the set of files, and the content of those that are not symlinked.
 workspace_key=$({ echo "$environment_key"

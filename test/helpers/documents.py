@@ -44,7 +44,7 @@ def commands(text: str) -> list[str]:
 def entry_points() -> dict[tuple[str, str], str]:
     """module:function by (package, executable) of all commands that the setup.cfg files list."""
     found = {}
-    for path in tracked("src/*/setup.cfg"):
+    for path in tracked("src/*/setup.cfg", "demos/*/setup.cfg"):
         config = ConfigParser()
         config.read(path)
         listed = config.get("options.entry_points", "console_scripts", fallback="")

@@ -138,7 +138,7 @@ MADE = {
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_lines_that_can_run_do(tmp_path, monkeypatch, capsys):
-    """In one folder, as a reader would; there the robot is HOAP-2, 16 postures are enough."""
+    """In one folder, as a reader would; there the robot is HOAP-2, 6 postures are enough."""
     shutil.copy(SHARE / "urdf/hoap2.urdf", tmp_path / "robot.urdf")
     shutil.copy(SHARE / "motions/hoap2_squat_and_wave.csv", tmp_path / "walk.csv")
     for name in ("config", "data", "examples"):
@@ -150,7 +150,7 @@ def test_lines_that_can_run_do(tmp_path, monkeypatch, capsys):
         chosen = lines(pattern)
         assert chosen, f"no page has {pattern}"
         for words in chosen:
-            words = [{"60": "16"}.get(word, word).replace("$U", str(SHARE)) for word in words]
+            words = [{"60": "6"}.get(word, word).replace("$U", str(SHARE)) for word in words]
             if words[0] == "tools/in_env":
                 done = subprocess.run([sys.executable, *words[2:]], capture_output=True)
                 assert done.returncode == 0, done.stderr

@@ -97,7 +97,6 @@ def test_com_meets_its_truth_and_a_posture_its_chain(run) -> None:
         robot.com.publish(com(k, 0.1 * k + 0.25))
     robot.sesc.publish(chain(2, 0.45))
     wait(lambda: len(monitor.recording.samples) == 3)
-    robot.sesc.publish(chain(3, 0.55))
     wait(lambda: len(monitor.snapshots) == 1 and monitor.recording.series().error[-1] > 0)
 
     np.testing.assert_allclose(monitor.recording.series().error, 0.25)

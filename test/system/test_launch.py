@@ -71,7 +71,7 @@ def test_hoap2_sways_and_its_com_is_the_true_one(launch, ear):
     stop_cleanly(run)
 
 
-def test_namespace_moves_all_topics_but_tf(launch, ear):
+def test_namespace_moves_all_topics_but_tf_and_a_node_that_dies_is_reported(launch, ear):
     computed = ear.listen(CenterOfMass, "lab/com")
     true = ear.listen(CenterOfMass, "lab/ground_truth/com")
     frames = ear.listen(TFMessage, "/tf")
@@ -87,7 +87,13 @@ def test_namespace_moves_all_topics_but_tf(launch, ear):
     topics = [name for name, _ in ear.node.get_topic_names_and_types()]
     outside = {name for name in topics if not name.startswith("/lab/")}
     assert outside <= {"/tf", "/tf_static", "/diagnostics", "/parameter_events", "/rosout"}
-    stop_cleanly(run)
+
+    os.kill(run.pid_of("simulator"), signal.SIGKILL)
+    run.wait_for("[run_launch] lab/simulator died by signal SIGKILL")
+    ear.until(lambda: computed[-1].status == CenterOfMass.STATUS_UNKNOWN, "word of the silence")
+    assert "joint_states timed out" in computed[-1].reason
+    assert run.stop() == 1
+    assert run.processes() == {}
 
 
 @pytest.mark.parametrize("robot", ["ur5", "solo12"])
@@ -115,28 +121,7 @@ def test_the_configuration_beside_a_urdf(launch, ear, tmp_path):
     stop_cleanly(run)
 
 
-def test_node_that_dies_is_reported_and_the_others_go_on(launch, ear):
-    computed = ear.listen(CenterOfMass, "com")
-    run = launch("com_bringup", "hoap2.launch.xml", "rviz:=false")
-    ear.until(lambda: any(m.status == CenterOfMass.STATUS_OK for m in computed), "CoM")
-    os.kill(run.pid_of("simulator"), signal.SIGKILL)
-    run.wait_for("[run_launch] simulator died by signal SIGKILL")
-    ear.until(lambda: computed[-1].status == CenterOfMass.STATUS_UNKNOWN, "word of the silence")
-    assert "joint_states timed out" in computed[-1].reason
-    assert run.stop() == 1
-    assert run.processes() == {}
-
-
-def test_killed_launcher_leaves_no_node(launch):
-    run = launch("com_bringup", "hoap2.launch.xml", "rviz:=false")
-    run.wait_for("[sesc_publisher]")
-    run.wait_for("[simulator]")
-    run.process.kill()
-    run.process.wait()
-    run.wait_until_gone()
-
-
-def test_real_robot_on_other_topics(launch, ear):
+def test_real_robot_on_other_topics_and_a_killed_launcher_leaves_no_node(launch, ear):
     """simulation:=false: the same nodes listen to a driver, here the test."""
     computed = ear.listen(CenterOfMass, "com")
     driver = ear.node.create_publisher(JointState, "hoap2/joints", 10)
@@ -155,7 +140,11 @@ def test_real_robot_on_other_topics(launch, ear):
     ear.until(received, "com of a robot on other topics")
     # The report's CoM in the initial posture, from the waist axis.
     assert_allclose(xyz(computed[-1].position), [-0.0263, 0.00009, -0.0140], atol=1e-4)
-    stop_cleanly(run)
+
+    assert run.pid_of("sesc_publisher") != run.process.pid
+    run.process.kill()
+    run.process.wait()
+    run.wait_until_gone()
 
 
 def test_wrong_urdf_is_said(launch, tmp_path):

@@ -16,7 +16,8 @@ NODES = {  # of a simulation with an estimator, by launch file
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_running_nodes_do_what_they_may_and_nothing_else(name, domain):
+def test_running_nodes_do_what_they_may_and_nothing_else(name, domain, monkeypatch):
+    monkeypatch.setattr(tool, "UNCHANGED_S", 3.0)
     found = tool.observe(SHIPPED, "/", domain, only=f"{name}.launch.xml")
     assert found.keys() >= NODES[name]
     policy = tool.allowed()

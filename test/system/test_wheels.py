@@ -18,6 +18,18 @@ import com_bags, com_control, com_estimation, com_identification
 model, _ = load_robot({urdf!r})
 print(*Sesc(model).com(np.zeros(model.n_joints)))
 """
+HELP = """
+import runpy, sys
+for script in sys.argv[1:]:
+    sys.argv = [script, "--help"]
+    print("\\f" + script)
+    try:
+        runpy.run_path(script, run_name="__main__")
+        ended = "none"
+    except SystemExit as stop:
+        ended = stop.code or 0
+    print("\\f" + str(ended))
+"""
 
 
 def run(*words, **options):
@@ -48,7 +60,7 @@ def installed(tmp_path_factory):
 
 def test_computes_a_com_without_ros(installed, tmp_path):
     urdf = ROOT / "src/robot_descriptions/urdf/hoap2.urdf"
-    clean = {"PATH": os.defpath, "NUMBA_CACHE_DIR": str(tmp_path)}
+    clean = {"PATH": os.defpath, "NUMBA_DISABLE_JIT": "1"}  # the compiler is that of other tests
     printed = run(
         installed / "python", "-I", "-c", COM.format(urdf=str(urdf)), cwd=tmp_path, env=clean
     )
@@ -56,8 +68,12 @@ def test_computes_a_com_without_ros(installed, tmp_path):
 
 
 def test_every_command_explains_itself(installed, tmp_path):
+    """Its script, all in one process."""
     commands = sorted(installed.glob("com-*"))
     assert {"com-audit", "com-identify-bag", "com-setup"} <= {path.name for path in commands}
-    for command in commands:
-        printed = run(command, "--help", cwd=tmp_path, env={"PATH": os.defpath})
-        assert printed.startswith("usage:"), command.name
+    words = [installed / "python", "-I", "-c", HELP, *commands]
+    _, *parts = run(*words, cwd=tmp_path, env={"PATH": os.defpath}).split("\f")
+    for command, said, ended in zip(commands, parts[::2], parts[1::2], strict=True):
+        path, _, text = said.partition("\n")
+        assert (path, ended.strip()) == (str(command), "0")
+        assert text.startswith("usage:"), command.name

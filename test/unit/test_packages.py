@@ -9,7 +9,11 @@ from xml.etree import ElementTree
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MANIFESTS = [*sorted((ROOT / "src").glob("*/package.xml")), ROOT / "launch" / "package.xml"]
+MANIFESTS = [
+    *sorted((ROOT / "src").glob("*/package.xml")),
+    *sorted((ROOT / "demos").glob("*/package.xml")),
+    ROOT / "launch" / "package.xml",
+]
 PYTHON = [path.parent for path in MANIFESTS if (path.parent / "setup.py").exists()]
 KEYS = {
     "ament_index_python": "ament_index_python",
@@ -96,11 +100,11 @@ def programs():
 
 def test_every_program_is_quiet_at_ctrl_c_before_it_imports_anything_slow():
     for name, module in programs():
-        package = module.partition(".")[0]
-        folder = ROOT.joinpath("src", package, *module.split(".")[:-1])
+        package = next(path for path in PYTHON if path.name == module.partition(".")[0])
+        folder = package.joinpath(*module.split(".")[:-1])
         firsts = [
             next((node for node in ast.parse(path.read_text()).body if is_import(node)), None)
-            for path in (ROOT / "src" / package / package / "__init__.py", folder / "__init__.py")
+            for path in (package / package.name / "__init__.py", folder / "__init__.py")
         ]
         assert "import com_model.interrupt" in [ast.unparse(node) for node in firsts if node], name
 

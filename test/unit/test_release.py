@@ -8,7 +8,11 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-MANIFESTS = [*sorted((ROOT / "src").glob("*/package.xml")), ROOT / "launch" / "package.xml"]
+MANIFESTS = [
+    *sorted((ROOT / "src").glob("*/package.xml")),
+    *sorted((ROOT / "demos").glob("*/package.xml")),
+    ROOT / "launch" / "package.xml",
+]
 
 
 def run_dependencies():

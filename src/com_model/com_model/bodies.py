@@ -137,6 +137,27 @@ def steiner(r: Array) -> Array:
     return np.asarray(square * np.eye(3) - r[..., :, None] * r[..., None, :])
 
 
+def loads_about(bodies: Bodies, R: Array, p: Array, body: int) -> list[tuple[float, Array]]:
+    """What the bodies beyond the joint above one are to it, and what all others are.
+
+    In a posture R (B, 3, 3), p (B, 3) m: the inertia about its axis a, kg m^2, and a x sum of m r,
+    (3,) kg m, with r from the joint: by gravity g (3,) its torque, by |g| the largest that there
+    is. Of a prismatic joint the mass m, and a m.
+    """
+    axis, beyond = R[body] @ bodies.axis[body], np.zeros(bodies.count, dtype=np.bool_)
+    beyond[body : bodies.subtree_end[body]] = True
+    coms = bodies.first_moment / np.maximum(bodies.mass, 1e-12)[:, None]
+    own = R @ (bodies.inertia - bodies.mass[:, None, None] * steiner(coms)) @ R.transpose(0, 2, 1)
+    arms, found = np.einsum("bij,bj->bi", R, coms) + p - p[body], []
+    inertias = own + bodies.mass[:, None, None] * steiner(arms)
+    for which in (beyond, ~beyond):
+        mass = bodies.mass[which]
+        load = float(axis @ inertias[which].sum(axis=0) @ axis), np.cross(axis, mass @ arms[which])
+        slides = bodies.joint_type[body] == PRISMATIC
+        found.append((float(mass.sum()), axis * mass.sum()) if slides else load)
+    return found
+
+
 def _sum_links(
     tree: Tree, body: Indices, R: Array, p: Array, count: int
 ) -> tuple[Array, Array, Array]:

@@ -40,7 +40,7 @@ class BagRun:
 
 
 def read_run(path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float) -> BagRun:
-    """Read what a bag has of a robot, at most rate_hz samples a second.
+    """Read what a bag has of a robot, the first sample of each 1 / rate_hz s.
 
     Raises BagError where it cannot be read, TopicError without joint states of this robot.
     """
@@ -52,7 +52,7 @@ def read_run(path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: 
         notes += reader.warnings()
     times = np.concatenate([block.joint_times for block in blocks])
     Q = np.concatenate([block.Q for block in blocks])
-    keep = _thinned(times, 1e9 / rate_hz)
+    keep = np.unique(times // (1e9 / rate_hz), return_index=True)[1]  # the first of each period
     times, Q = times[keep], Q[keep]
     up = np.full((len(times), 3), np.nan)
     if topics.imu:
@@ -81,16 +81,6 @@ def _topics(bag: Bag, config: RobotConfig) -> tuple[tuple[Foot, ...], SensorTopi
         else:
             return tuple(feet), topics, notes[:1]
     raise AssertionError("the last try returns or raises")
-
-
-def _thinned(times: Array, step: float) -> Array:
-    """Indices of times (ns) at least a step apart."""
-    kept, last = [], -np.inf
-    for k, time in enumerate(times.tolist()):
-        if time - last >= step:
-            kept.append(k)
-            last = time
-    return np.array(kept, dtype=np.int64)
 
 
 def _latest(at: Array, times: Array, values: Array) -> Array:

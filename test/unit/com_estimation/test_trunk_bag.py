@@ -26,7 +26,7 @@ def bag(tmp_path_factory):
     gait = TrotGait(model, config, GaitParameters(swing_compensation=False))
     path = tmp_path_factory.mktemp("trot") / "bag"
     with BagWriter(path, world, TROT_NOISE, 1_700_000_000_000_000_000) as writer:
-        for k in range(round(7.0 * RATE)):
+        for k in range(round(5.0 * RATE)):
             reading = simulation.advance()
             writer.write(reading)
             target = gait.step(reading.time + 1.0 / RATE - 1.0 if k > RATE else -1.0)

@@ -152,9 +152,9 @@ def test_progress_moves_and_is_in_words(hoap2, rest):
 
 def test_what_was_taken_is_not_proposed_again(small, perturbed):
     robot = perturbed(np.random.default_rng(0), 0.0)[0]
-    first = small.propose(10)
+    first = small.propose(6)
     taken = [robot.posture(p.q, [0.5, 0.5], NOISE, samples=100) for p in first]
-    then = small.propose(5, taken)
+    then = small.propose(3, taken)
     assert then[0].gain < 0.6 * first[0].gain
     assert not any(np.allclose(p.q, old.q) for p in then for old in first)
 

@@ -7,7 +7,7 @@ import pinocchio
 import pytest
 
 from com_identification.regression.statics import Statics
-from com_model import RobotModel, Sesc, link_poses
+from com_model import RobotModel, link_poses
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.kinematics import body_poses
 
@@ -92,13 +92,6 @@ def test_torques_are_pinocchios_joint_torque_regressor_at_rest(hoap2):
     theirs = np.concatenate([regressor[:, 10 * j : 10 * j + 4] for j in order], axis=1)[place]
     ours = statics.torques(statics.poses(q[None]), np.array([[0.0, 0.0, 9.81]]))[0][:, 4:]
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
-
-
-def test_com_and_its_jacobian_are_those_of_the_chain(statics, samples):
-    com, jacobian = statics.com_and_jacobian(statics.poses(samples[0]), statics.parameters)
-    expected = Sesc(statics.model).com_and_jacobian_batch(samples[0])
-    np.testing.assert_allclose(com, expected[0], atol=1e-13)
-    np.testing.assert_allclose(jacobian, expected[1], atol=1e-13)
 
 
 def test_contacts_bring_what_their_jacobian_says(statics, samples):

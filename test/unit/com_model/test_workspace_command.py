@@ -71,12 +71,9 @@ def test_some_joints_without_a_configuration(run, tmp_path):
     ("words", "message"),
     [
         (["--robot", "none.urdf"], "none.urdf"),
-        (
-            ["--robot", "{urdf}", "--count", "0"],
-            "count and threads: expected 1 or more, got 0 and 2",
-        ),
+        (["--robot", "{urdf}", "--count", "0"], "count: expected 1 or more, got 0"),
         (["--robot", "{urdf}", "--count", "3"], "3 points do not fill a volume"),
-        (["--robot", "{urdf}", "--threads", "-1"], "expected 1 or more"),
+        (["--robot", "{urdf}", "--threads", "-1"], "from 1 up, got -1"),
         (["--robot", "{urdf}", "--seed", "-1"], "--seed: expected 0 or more, got -1"),
         (["--robot", "{urdf}", "--joints", "TAIL"], "no joint 'TAIL'"),
         (

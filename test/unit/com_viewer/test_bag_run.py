@@ -42,7 +42,7 @@ def show(run, walker, at):
 def test_joints_and_forces_at_a_time(write_bag, entries, walker):
     run = read_run(write_bag(entries), *walker, rate_hz=30.0)
     assert run.seconds == pytest.approx(3.0, abs=0.04)
-    assert np.diff(run.times).min() >= 1 / 30.0
+    assert len(run.times) == pytest.approx(90, abs=1)
     shown = show(run, walker, 1.5)
     assert run.Q[np.searchsorted(run.times, 1.5, "right") - 1, 0] == pytest.approx(0.15, abs=0.004)
     assert shown.state.contacts == ("r_sole",)

@@ -6,7 +6,7 @@ import numpy as np
 
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.statics import Poses, Statics
-from com_model import Foot, SupportPolygon
+from com_model import Foot, Sesc, SupportPolygon
 from com_model.arrays import Array, Flags, as_array
 from com_model.geometry.support import sole_points
 from com_model.text import listing
@@ -52,6 +52,7 @@ class FlatStance:
             )
         model = statics.model
         self.statics = statics
+        self._sesc = Sesc(model)
         self.feet = tuple(feet)
         self._links = [model.link_index(foot.frame) for foot in feet]
         self._centers = np.array([foot.center if self._balls else np.zeros(3) for foot in feet])
@@ -120,7 +121,7 @@ class FlatStance:
             values.append(value)
             slopes.append(slope.transpose(0, 2, 1))
         if targets is not None:
-            com, jacobian = self.statics.com_and_jacobian(poses, self.statics.parameters)
+            com, jacobian = self._sesc.com_and_jacobian_batch(Q)
             place = _times(to_first, com - p[:, 0])
             slope = jacobian.transpose(0, 2, 1) @ ground - v - np.cross(w, place[:, None])
             values.append(place[:, :2] - targets)

@@ -107,28 +107,15 @@ class Statics:
 
     def wrench_and_torques(self, poses: Poses, a: Array, theta: Array) -> tuple[Array, Array]:
         """Computes root_wrench() @ theta, (N, 6), and torques() @ theta, (N, n)."""
-        total, mass, carried, own = self._moments(poses, theta)
-        wrench = np.concatenate((a * mass, np.cross(total, a)), axis=1)
-        turn = np.einsum("nbi,nbi->nb", np.cross(a[:, None], poses.z), own)
-        push = np.einsum("nbi,ni->nb", poses.z, a) * carried
-        return wrench, np.where(self._prismatic, push, turn) @ self._drive.T
-
-    def com_and_jacobian(self, poses: Poses, theta: Array) -> tuple[Array, Array]:
-        """Computes the CoM (N, 3) m and its derivatives by the joints (N, 3, n), root axes."""
-        total, mass, carried, own = self._moments(poses, theta)
-        prismatic = self._prismatic[:, None]
-        columns = np.where(prismatic, carried[:, None] * poses.z, np.cross(poses.z, own))
-        jacobian = (self._drive @ columns).transpose(0, 2, 1) / mass
-        return total / mass, jacobian
-
-    def _moments(self, poses: Poses, theta: Array) -> tuple[Array, float, Array, Array]:
-        """First moment (N, 3) kg m, mass; masses (B,) and first moments of subtrees about them."""
         theta = theta.reshape(-1, 4)
         mass = theta[:, 0]
         moments = mass[:, None] * poses.p + np.einsum("nkij,kj->nki", poses.R, theta[:, 1:])
         carried = self._below @ mass
         own = self._below @ moments - carried[:, None] * poses.p
-        return moments.sum(axis=1), float(mass.sum()), carried, own
+        wrench = np.concatenate((a * mass.sum(), np.cross(moments.sum(axis=1), a)), axis=1)
+        turn = np.einsum("nbi,nbi->nb", np.cross(a[:, None], poses.z), own)
+        push = np.einsum("nbi,ni->nb", poses.z, a) * carried
+        return wrench, np.where(self._prismatic, push, turn) @ self._drive.T
 
     def link_frames(self, poses: Poses, links: list[int]) -> tuple[Array, Array]:
         """Computes the frames of links: R (N, f, 3, 3) and p (N, f, 3) m."""

@@ -42,7 +42,7 @@ IMU = 6
 
 def with_theta(robot: Tree, theta: Array) -> Tree:
     """The robot with other masses, first moments and inertias (B, 10), subtree_mass as before."""
-    inertia = theta[:, [4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(-1, 3, 3)
+    inertia = theta.take([4, 5, 6, 5, 7, 8, 6, 8, 9], axis=1).reshape(-1, 3, 3)  # C: of one type
     return robot._replace(
         mass=theta[:, 0].copy(), first_moment=theta[:, 1:4].copy(), inertia=inertia
     )

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from com_model.arrays import Array, Flags
-from com_model.bodies import PRISMATIC, steiner
+from com_model.arrays import Array
+from com_model.bodies import loads_about
 from com_model.dynamics import GRAVITY
 from com_model.model import RobotModel
 from com_model.setup.limbs import HUMANOID, Limbs
@@ -46,13 +46,12 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
     carried, beyond, moment = np.zeros(n), np.zeros(n), np.zeros(n)
     legs = {b for leg in limbs.legs for b in leg.bodies}
     height = float(standing.com[2]) - standing.ground
-    everything = np.ones(bodies.count, dtype=bool)
     for b in range(1, bodies.count):
-        inside = np.zeros(bodies.count, dtype=bool)
-        inside[b : bodies.subtree_end[b]] = True
         i, ratio = int(bodies.q_index[b]), abs(float(bodies.multiplier[b]))
-        own, own_moment = _load(model, standing, b, inside)
-        rest, rest_moment = _load(model, standing, b, everything & ~inside)
+        loads = loads_about(bodies, standing.R, standing.p, b)
+        (own, own_moment), (rest, rest_moment) = (
+            (inertia, GRAVITY * float(np.linalg.norm(lever))) for inertia, lever in loads
+        )
         if b not in legs:
             rest, rest_moment = own, own_moment
         elif limbs.kind == HUMANOID:
@@ -71,22 +70,6 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
     armature = np.maximum(ARMATURE * beyond, stiffness / FASTEST**2 - beyond)
     armature = np.maximum(armature, LEAST_INERTIA)
     return Gains(_round(stiffness), _round(damping), _round(armature))
-
-
-def _load(model: RobotModel, standing: Standing, body: int, which: Flags) -> tuple[float, float]:
-    """Inertia about a body's joint, and weight times distance from it, of some of the bodies."""
-    bodies, R, p = model.bodies, standing.R, standing.p
-    mass = bodies.mass[which]
-    if bodies.joint_type[body] == PRISMATIC:
-        return float(mass.sum()), float(GRAVITY * mass.sum())
-    axis = R[body] @ bodies.axis[body]
-    coms = bodies.first_moment / np.maximum(bodies.mass, 1e-12)[:, None]
-    own = bodies.inertia - bodies.mass[:, None, None] * steiner(coms)
-    world = R[which] @ own[which] @ R[which].transpose(0, 2, 1)
-    arms = np.einsum("bij,bj->bi", R[which], coms[which]) + p[which] - p[body]
-    inertia = axis @ (world + mass[:, None, None] * steiner(arms)).sum(axis=0) @ axis
-    moment = GRAVITY * np.linalg.norm(np.cross(axis, mass @ arms))
-    return float(inertia), float(moment)
 
 
 def _round(values: Array) -> Array:

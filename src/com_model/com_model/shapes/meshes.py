@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from com_model.exceptions import MeshError
+from com_model.geometry.rotations import rotations_about
 
 MAX_NODES = 5000
 _Element = ET.Element
@@ -114,10 +115,8 @@ def _node_transform(node: _Element) -> np.ndarray:
             step[:3, :3] = np.diag(_numbers(element))
         elif kind == "rotate":
             x, y, z, angle_deg = _numbers(element)
-            axis = np.array([x, y, z]) / max(np.linalg.norm([x, y, z]), 1e-300)
-            from scipy.spatial.transform import Rotation  # takes long, and hardly ever needed
-
-            step[:3, :3] = Rotation.from_rotvec(np.radians(angle_deg) * axis).as_matrix()
+            axis = np.array([[x, y, z]]) / max(np.linalg.norm([x, y, z]), 1e-300)
+            step[:3, :3] = rotations_about(axis, np.radians([angle_deg]))[0]
         T = T @ step
     return T
 

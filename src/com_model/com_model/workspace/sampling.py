@@ -10,8 +10,7 @@ A foot that stands is the base: the centre of mass is looked at from its sole,
 whose z is the height above the ground and whose x and y are the ground projection.
 """
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,7 @@ from com_model.model import RobotModel
 from com_model.robot_config import Foot
 from com_model.sesc.sesc import Sesc
 
-_BLOCK = 2048  # configurations that fit a core's cache
+_BLOCK = 20_000  # configurations at once, a few MB
 _TURN = np.pi  # rad, to either side: a joint without limits
 
 
@@ -81,25 +80,10 @@ def sample_coms(
 
     The joints (all by default) vary evenly within their limits, a joint without any within half a
     turn to either side, or half a metre; the others are at rest (n,) rad or m, by default the
-    neutral posture. The random numbers depend on the seed and the number of threads.
+    neutral posture. The random numbers depend on the seed.
     """
-    _check_numbers(count, threads)
-    low, width = _box(model, joints, rest)
-    sesc, result = Sesc(model), np.empty((count, 3))
-
-    def work(source: np.random.SeedSequence, start: int, stop: int) -> None:
-        random = np.random.Generator(np.random.SFC64(source))
-        Q = np.empty((_BLOCK, model.n_joints))
-        for i in range(start, stop, _BLOCK):
-            part = Q[: min(_BLOCK, stop - i)]
-            _fill(part, random, low, width)
-            result[i : i + len(part)] = sesc.com_batch(part)
-
-    sources = np.random.SeedSequence(seed).spawn(threads)
-    starts = np.linspace(0, count, threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, sources, starts[:-1], starts[1:]))
-    return result
+    draw, sesc = _sampler(model, joints, rest, seed), Sesc(model)
+    return np.concatenate([sesc.com_batch(draw(size), threads) for size in _sizes(count, _BLOCK)])
 
 
 def sample_postures(
@@ -109,30 +93,21 @@ def sample_postures(
     rest: ArrayLike | None = None,
     seed: int = 0,
 ) -> Array:
-    """Draws random postures: those of sample_coms with one thread, (count, n) rad or m."""
-    _check_numbers(count, 1)
-    (source,) = np.random.SeedSequence(seed).spawn(1)
-    Q = np.empty((count, model.n_joints))
-    _fill(Q, np.random.Generator(np.random.SFC64(source)), *_box(model, joints, rest))
-    return Q
+    """Draws random postures: those of sample_coms, (count, n) rad or m."""
+    return _sampler(model, joints, rest, seed)(*_sizes(count, count))
 
 
-def _check_numbers(count: int, threads: int) -> None:
-    if count < 1 or threads < 1:
-        raise ComModelError(f"count and threads: expected 1 or more, got {count} and {threads}")
+def _sizes(count: int, most: int) -> list[int]:
+    """Sizes of the blocks that make up a number of postures."""
+    if count < 1:
+        raise ComModelError(f"count: expected 1 or more, got {count}")
+    return [min(most, count - start) for start in range(0, count, most)]
 
 
-def _fill(Q: Array, random: np.random.Generator, low: Array, width: Array) -> None:
-    """Draws the rows of Q evenly from the box, in place."""
-    random.random(out=Q)
-    Q *= width
-    Q += low
-
-
-def _box(
-    model: RobotModel, joints: Sequence[str] | None, rest: ArrayLike | None
-) -> tuple[Array, Array]:
-    """Least positions (n,) and widths (n,) of the joints."""
+def _sampler(
+    model: RobotModel, joints: Sequence[str] | None, rest: ArrayLike | None, seed: int
+) -> Callable[[int], Array]:
+    """Draws so many further postures (N, n) at each call, evenly from the box of the joints."""
     q = model.neutral if rest is None else model.check_q(rest, "rest")
     low, width = np.array(q), np.zeros(model.n_joints)
     names = model.joint_names if joints is None else joints
@@ -141,7 +116,16 @@ def _box(
         lower = model.lower[i] if np.isfinite(model.lower[i]) else -free
         upper = model.upper[i] if np.isfinite(model.upper[i]) else free
         low[i], width[i] = lower, upper - lower
-    return low, width
+    (source,) = np.random.SeedSequence(seed).spawn(1)
+    random = np.random.Generator(np.random.SFC64(source))
+
+    def draw(count: int) -> Array:
+        Q = random.random((count, len(low)))
+        Q *= width
+        Q += low
+        return Q
+
+    return draw
 
 
 _SUNK = 1e-3  # m below the ground that still count as on it

@@ -1,6 +1,5 @@
 """What the servos are asked to do: commands from outside, checked; targets as piecewise cubics."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -114,31 +113,31 @@ class JointMotion:
     """
 
     def __init__(self, posture: ArrayLike) -> None:
-        self._starts: list[float] = [0.0]
-        self._pieces: list[Array] = [_constant(np.array(posture, dtype=float))]
+        self._starts = np.zeros(1)
+        self._pieces = np.zeros((1, 4, np.size(posture)))
+        self._pieces[0, 0] = posture
         self._arrival = -np.inf, np.zeros(0)  # end of the last trajectory, and its velocities
 
     def target(self, t: float) -> Array:
         """Targets (n,), rad or m, at time t."""
-        return self._value(t)[0]
+        return self.targets(np.array([t]))[0]
 
-    def targets(self, times: Array) -> Array:
-        """Targets (k, n), rad or m, at times (k,), at least one, in ascending order."""
-        pieces = [max(bisect_right(self._starts, t) - 1, 0) for t in times.tolist()]
-        first, end = pieces[0], pieces[-1] + 1
-        which = np.array(pieces) - first
-        s = (times - np.array(self._starts[first:end])[which])[:, None]
-        c0, c1, c2, c3 = np.array(self._pieces[first:end])[which].transpose(1, 0, 2)
+    def targets(self, times: Array, rates: bool = False) -> Array:
+        """Targets (k, n), rad or m, at times (k,), s; or their rates, rad/s or m/s."""
+        k = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
+        s = (times - self._starts[k])[:, None]
+        c0, c1, c2, c3 = self._pieces[k].transpose(1, 0, 2)
+        if rates:
+            return np.asarray(c1 + s * (2.0 * c2 + s * 3.0 * c3))
         return np.asarray(c0 + s * (c1 + s * (c2 + s * c3)))
 
     def moving(self, t: float) -> bool:
         """Whether targets change at time t or later."""
-        return t < self._starts[-1]
+        return bool(t < self._starts[-1])
 
     def hold(self, now: float, targets: Array) -> None:
         """Jumps to targets (n,) at time `now` and stays there."""
-        self._cut(now)
-        self._append(now, _constant(targets))
+        self._go_on(np.array([now]), targets[None], np.zeros((0, 2, len(targets))))
         self._arrival = -np.inf, np.zeros(0)
 
     def follow(self, now: float, start: float, trajectory: Trajectory) -> None:
@@ -150,73 +149,50 @@ class JointMotion:
         Cubics that begin where the last trajectory ended begin as fast as it ended.
         Raises CommandError when all points are in the past.
         """
-        begin = max(now, start)
-        position, velocity = self._value(begin)
-        if abs(self._arrival[0] - begin) < SAME_TIME:
-            velocity = self._arrival[1]
-        due = np.flatnonzero(start + trajectory.times > begin)
-        if not due.size:
-            self._jump(begin, start, position, trajectory)
+        begin, joints = max(now, start), trajectory.joints
+        position = self.target(begin)
+        due = start + trajectory.times > begin
+        if not due.any():
+            late = begin - (start + float(trajectory.times[-1]))
+            if late > SAME_TIME:
+                raise CommandError(
+                    f"the trajectory ended {late:.3g} s before it came: stamp it later, or leave "
+                    "its stamp 0 to start at once"
+                )
+            position[joints] = trajectory.positions[-1]
+            self.hold(begin, position)
             return
-        self._cut(begin)
-        joints, speeds = trajectory.joints, trajectory.velocities
-        knots = np.tile(position, (len(due) + 1, 1))
-        rates = np.zeros_like(knots)
-        knots[1:, joints] = trajectory.positions[due]
-        if speeds is not None:
-            rates[0, joints], rates[1:, joints] = velocity[joints], speeds[due]
         times = np.append(begin, start + trajectory.times[due])
-        for k in range(len(due)):
-            ends = None if speeds is None else (rates[k], rates[k + 1])
-            self._append(times[k], _cubic(knots[k], knots[k + 1], times[k + 1] - times[k], ends))
-        self._append(times[-1], _constant(knots[-1]))
-        self._arrival = float(times[-1]), rates[-1]
+        knots = np.tile(position, (len(times), 1))
+        knots[1:, joints] = trajectory.positions[due]
+        slopes = np.diff(knots, axis=0) / np.diff(times)[:, None]
+        ends, arrival = np.stack((slopes, slopes), axis=1), np.zeros(len(position))
+        if trajectory.velocities is not None:
+            again = abs(self._arrival[0] - begin) < SAME_TIME
+            rates = np.zeros_like(knots)
+            before = self._arrival[1] if again else self.targets(times[:1], rates=True)[0]
+            rates[0, joints] = before[joints]
+            rates[1:, joints] = trajectory.velocities[due]
+            ends, arrival = np.stack((rates[:-1], rates[1:]), axis=1), rates[-1]
+        self._go_on(times, knots, ends)
+        self._arrival = float(times[-1]), arrival
 
     def forget(self, now: float) -> None:
         """Drops the pieces that are over at time `now`."""
-        current = max(bisect_right(self._starts, now) - 1, 0)
-        del self._starts[:current], self._pieces[:current]
+        current = max(int(np.searchsorted(self._starts, now, side="right")) - 1, 0)
+        self._starts, self._pieces = self._starts[current:], self._pieces[current:]
 
-    def _jump(self, begin: float, start: float, position: Array, trajectory: Trajectory) -> None:
-        late = begin - (start + float(trajectory.times[-1]))
-        if late > SAME_TIME:
-            raise CommandError(
-                f"the trajectory ended {late:.3g} s before it came: stamp it later, or leave its "
-                "stamp 0 to start at once"
-            )
-        position = position.copy()
-        position[trajectory.joints] = trajectory.positions[-1]
-        self.hold(begin, position)
+    def _go_on(self, times: Array, knots: Array, ends: Array) -> None:
+        """From times[0] on passes through knots (m, n) at times (m,), s, and stays at the last.
 
-    def _value(self, t: float) -> tuple[Array, Array]:
-        k = max(bisect_right(self._starts, t) - 1, 0)
-        c0, c1, c2, c3 = self._pieces[k]
-        s = t - self._starts[k]
-        return c0 + s * (c1 + s * (c2 + s * c3)), c1 + s * (2.0 * c2 + s * 3.0 * c3)
-
-    def _cut(self, t: float) -> None:
-        """Drops the pieces that would begin at time t or later."""
-        while self._starts and self._starts[-1] >= t:
-            del self._starts[-1], self._pieces[-1]
-
-    def _append(self, start: float, piece: Array) -> None:
-        self._starts.append(float(start))
-        self._pieces.append(piece)
-
-
-def _constant(position: Array) -> Array:
-    piece = np.zeros((4, len(position)))
-    piece[0] = position
-    return piece
-
-
-def _cubic(q0: Array, q1: Array, duration: float, ends: tuple[Array, Array] | None) -> Array:
-    """Coefficients (4, n) of the line, or with end velocities the cubic, from q0 to q1."""
-    slope = (q1 - q0) / duration
-    if ends is None:
-        zero = np.zeros_like(q0)
-        return np.array([q0, slope, zero, zero])
-    v0, v1 = ends
-    c2 = (3.0 * slope - 2.0 * v0 - v1) / duration
-    c3 = (v0 + v1 - 2.0 * slope) / duration**2
-    return np.array([q0, v0, c2, c3])
+        Piece k has the rates ends[k], (2, n), at its ends; on a line both are its slope.
+        """
+        h = np.diff(times)[:, None]
+        slope, (v0, v1) = np.diff(knots, axis=0) / h, ends.transpose(1, 0, 2)
+        pieces = np.zeros((len(times), 4, knots.shape[1]))
+        pieces[:, 0], pieces[:-1, 1] = knots, v0
+        pieces[:-1, 2] = (3.0 * slope - 2.0 * v0 - v1) / h
+        pieces[:-1, 3] = (v0 + v1 - 2.0 * slope) / h**2
+        kept = self._starts < times[0]
+        self._starts = np.concatenate((self._starts[kept], times))
+        self._pieces = np.concatenate((self._pieces[kept], pieces))

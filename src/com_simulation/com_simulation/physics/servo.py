@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from com_model import RobotModel, ServoGains
 from com_model.arrays import Array
+from com_model.bodies import loads_about
 from com_simulation.exceptions import WorldError
 
 NATURAL_FREQUENCY = 30.0  # rad/s, of a joint under a default servo
@@ -48,38 +49,21 @@ def joint_loads(
     foot carries for the torque of the posture, `load_fraction` (n,) of the weight. Joints that
     mimic it add their own.
     """
-    loads = np.zeros((4, robot.n_joints))
+    loads, gravity = np.zeros((4, robot.n_joints)), mj.opt.gravity
+    R, p = data.xmat[1:].reshape(-1, 3, 3), data.xpos[1:]
     for body in range(1, robot.bodies.count):
         joint, multiplier = robot.bodies.q_index[body], abs(robot.bodies.multiplier[body])
-        beyond = np.zeros(robot.bodies.count, dtype=bool)
-        beyond[body : robot.bodies.subtree_end[body]] = True
-        load = subtree = _load_about(mj, data, body, beyond)
+        load, others = (
+            np.array(
+                [inertia, np.linalg.norm(lever) * np.linalg.norm(gravity), abs(lever @ gravity)]
+            )
+            for inertia, lever in loads_about(robot.bodies, R, p, body)
+        )
+        squared, subtree = multiplier**2, load[0]
         if load_fraction[joint] > 0:
-            others = _load_about(mj, data, body, ~beyond)
-            load = np.maximum(load, others * [1.0, 1.0, load_fraction[joint], 1.0])
-        squared = multiplier**2
-        loads[:, joint] += np.array([squared, multiplier, multiplier, 0.0]) * load
-        loads[3, joint] += squared * subtree[0]
+            load = np.maximum(load, others * [1.0, 1.0, load_fraction[joint]])
+        loads[:, joint] += np.array([squared, multiplier, multiplier, squared]) * [*load, subtree]
     return loads
-
-
-def _load_about(mj: mujoco.MjModel, data: mujoco.MjData, body: int, which: Array) -> Array:
-    """Inertia, moment, gravity torque (and inertia again), (4,), of bodies about a body's joint."""
-    joint = mj.body_jntadr[body + 1]
-    axis = data.xaxis[joint]
-    mass = mj.body_mass[1:][which]
-    weight = np.linalg.norm(mj.opt.gravity) * mass.sum()
-    if mj.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE:
-        torque = abs(axis @ mj.opt.gravity) * mass.sum()
-        return np.array([mass.sum(), weight, torque, mass.sum()])
-    arms = data.xipos[1:][which] - data.xanchor[joint]
-    across = np.cross(axis, arms)
-    principal_axes = data.ximat[1:][which].reshape(-1, 3, 3)
-    spin = (axis @ principal_axes) ** 2 * mj.body_inertia[1:][which]
-    inertia = spin.sum() + (mass * (across**2).sum(axis=1)).sum()
-    moment = np.linalg.norm(mass @ across) * np.linalg.norm(mj.opt.gravity)
-    torque = abs(mass @ across @ mj.opt.gravity)
-    return np.array([inertia, moment, torque, inertia])
 
 
 def make_servos(

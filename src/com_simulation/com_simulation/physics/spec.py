@@ -13,7 +13,7 @@ import numpy as np
 
 from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.bodies import PRISMATIC
+from com_model.bodies import PRISMATIC, steiner
 from com_model.dynamics import GRAVITY
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
 from com_simulation.physics.servo import Servos
@@ -37,20 +37,11 @@ class BodyInertias:
 
 
 def body_inertias(robot: RobotModel) -> BodyInertias:
-    """Adds up the links of each moving body.
-
-    I = sum_l R_l I_l R_l^T + m_l (|r_l|^2 1 - r_l r_l^T),  r_l from the body's CoM to the link's.
-    Masses and centres of mass stay exactly the model's.
-    """
+    """Those of the moving bodies; masses and centres of mass stay exactly the model's."""
     bodies = robot.bodies
     mass = np.maximum(bodies.mass, SMALLEST_MASS)
     com = bodies.first_moment / mass[:, None]
-    inertia = np.zeros((bodies.count, 3, 3))
-    for link, body in enumerate(bodies.body_of_link):
-        R = bodies.R_body_link[link]
-        r = bodies.p_body_link[link] + R @ robot.link_coms[link] - com[body]
-        inertia[body] += R @ robot.link_inertias[link] @ R.T
-        inertia[body] += robot.link_masses[link] * (r @ r * np.eye(3) - np.outer(r, r))
+    inertia = bodies.inertia - bodies.mass[:, None, None] * steiner(com)
     moments, axes = np.linalg.eigh(inertia)
     axes *= np.sign(np.linalg.det(axes))[:, None, None]
     principal = np.array([_physical(i, m) for i, m in zip(moments, mass, strict=True)])

@@ -14,6 +14,7 @@ from com_estimation.trunk.pipeline import TrunkPipeline
 pytestmark = pytest.mark.slow
 
 START, END, AGAIN = 1.5, 2.5, 3.5  # s: of the fault, and when all must be well again
+UNTIL = 3.7  # s, of a run
 BOUND, WELL = 15e-3, 2e-3  # m, beyond three standard deviations
 NAN3, NAN33 = np.full(3, np.nan), np.full((3, 3), np.nan)
 
@@ -21,7 +22,7 @@ NAN3, NAN33 = np.full(3, np.nan), np.full((3, 3), np.nan)
 class Run:
     """What the pipeline says while samples are spoilt from START on."""
 
-    def __init__(self, log, spoil=lambda s: s, start=START, end=END, until=4.0):
+    def __init__(self, log, spoil=lambda s: s, start=START, end=END, until=UNTIL):
         estimator = FloatingBaseEstimator(log.model, log.config)
         meter = ForceMeter(log.model, log.config, estimator.legs, "inverse_dynamics")
         health = InputChecks(log.model, estimator.legs)

@@ -228,7 +228,7 @@ def test_without_an_accelerometer(trot_log):
     track = Track(trot_log, during(0.0, 9.0, specific_force=NAN3))
     assert track.statuses(0.5) == {Status.DEGRADED}
     assert "no accelerometer: the standing feet give the acceleration" in track.last.reason
-    assert track.worst(3.5) < 6e-3
+    assert track.worst(3.5) < 8e-3
     late = track.times > 0.5
     assert (np.abs(track.errors[late]) / track.std[late])[:, :2].max() < 4.0
 
@@ -260,7 +260,8 @@ def test_torques_of_the_wrong_sign(trot_log):
 def test_torques_that_get_a_wrong_sign(trot_log):
     """Such updates weigh nothing; the estimate stays, and is said to be no good."""
     track = Track(trot_log, during(1.5, 2.0, effort=lambda s: -s.effort))
-    assert track.statuses(1.6, 2.0) == {Status.DEGRADED}
+    assert track.statuses(1.6, 1.75) <= {Status.ESTIMATING, Status.DEGRADED}
+    assert track.statuses(1.75, 2.0) == {Status.DEGRADED}
     at = np.searchsorted(track.times, 1.9)
     assert "forces and motion do not fit" in track.estimates[at].reason
     assert track.worst(1.5) < 2e-3

@@ -154,6 +154,8 @@ def measured(estimator, oracle, motion, root, x, foot=100.0):
     motion[0, joints] += x[STATE.zero]
     omega, omega_dot = root[0], root[1]
     root[2] += np.cross(omega_dot, x[STATE.arm]) + np.cross(omega, np.cross(omega, x[STATE.arm]))
+    R = estimator._R_root_imu
+    root[2] += R @ (x[STATE.scale] * (R.T @ root[2]))
     root = root - np.cross(x[STATE.tilt], root)  # true = measured + tilt x measured
     root = root - x[STATE.delay] * RATES
     root[2] += x[STATE.bias]
@@ -268,7 +270,7 @@ def filtered(times, values):
     for dt, u in zip(np.diff(times), values[1:], strict=True):
         signals[JOINT_SIGNALS] = u
         update_channels(channels, signals, dt, BANDWIDTH, 0.05)
-        motion = read_motion(channels, BANDWIDTH)
+        motion = read_motion(channels, BANDWIDTH, 0.0)
         result.append((motion.q[0], motion.qd[0], motion.qdd[0], motion.direction[0]))
     return np.array(result).T, channels[JOINT_SIGNALS]
 
@@ -328,7 +330,7 @@ def test_the_rates_are_those_of_the_motion_at_the_root():
     start_channels(channels, np.hstack((waves, up))[0], 0.05)
     for signals in np.hstack((waves, up))[1:]:
         update_channels(channels, signals, 1e-4, BANDWIDTH, 0.05)
-        motion = read_motion(channels, BANDWIDTH)
+        motion = read_motion(channels, BANDWIDTH, 0.0)
         move_to_root(motion, lever)
         vectors = motion.omega, motion.omega_dot, motion.specific_force, motion.up
         found.append((np.array(vectors), motion.rates.copy()))
@@ -337,6 +339,28 @@ def test_the_rates_are_those_of_the_motion_at_the_root():
     late = slice(1500, -1)
     scale = np.abs(expected[late]).max(axis=(0, 2))[:, None]
     np.testing.assert_allclose((rates / scale)[late], (expected / scale)[late], atol=5e-3)
+
+
+@pytest.mark.parametrize("delay", [0.004, -0.004])
+def test_a_known_delay_of_the_imu_is_taken_out_to_second_order(delay):
+    steps = 1e-4 * np.arange(3000)
+    channels, found = np.zeros(JOINT_SIGNALS, CHANNEL), {0.0: [], delay: []}
+    waves = np.sin(60.0 * steps[:, None] + np.arange(JOINT_SIGNALS))
+    start_channels(channels, waves[0], 0.05)
+    for signals in waves[1:]:
+        update_channels(channels, signals, 1e-4, BANDWIDTH, 0.05)
+        for known, values in found.items():
+            motion = read_motion(channels, BANDWIDTH, known)
+            v = np.array((motion.omega, motion.omega_dot, motion.specific_force))
+            values.append((v, v + delay * motion.rates[:3]))
+    now = np.array([v for v, _ in found[0.0]])
+    expected = np.roll(now, -round(delay / 1e-4), axis=0)[1500:-100]
+    scale = np.abs(expected).max(axis=(0, 2))
+    linear, second = (
+        np.abs(np.array([p for _, p in values])[1500:-100] - expected).max(axis=(0, 2)) / scale
+        for values in found.values()
+    )
+    assert (second < 0.15 * linear).all()
 
 
 def test_a_channel_settles_anew_after_a_value_that_is_not_known():

@@ -5,6 +5,7 @@ from copy import copy
 import numpy as np
 import pinocchio as pin
 import pytest
+from numba import typeof
 
 from com_identification.walking import kernels
 from com_identification.walking.inertia import theta_jacobian, to_eta, to_theta
@@ -197,3 +198,9 @@ def test_log_cholesky_parameters_give_the_urdf_back_and_their_jacobian_is_one(ex
         change = step * np.eye(10)[k]
         slope = (to_theta(eta + change) - to_theta(eta - change)) / (2.0 * step)
         np.testing.assert_allclose(J[:, :, k], slope, atol=1e-6)
+
+
+def test_a_robot_with_other_masses_takes_no_compilation_of_its_own(exact: Exact) -> None:
+    """The kernels of a type take half a minute to compile."""
+    robot = tree_of(exact.model.bodies)
+    assert typeof(with_theta(robot, exact.theta)) == typeof(robot)

@@ -98,14 +98,14 @@ class _Pending:
 class FloatingBaseEstimator:
     """Estimates mass and CoM of the trunk by a Kalman filter; a TrunkEstimator.
 
-    Its state: the trunk's mass, first moment and inertia; bias, tilt and position of the IMU; gain,
-    bias, friction, rotor inertia and encoder's zero of each leg joint; mass of each leg link
-    (filter_types.StateLayout). Whole strides are compared to notice a payload: an alarm takes the
-    state back to what it was before, opens the trunk, and is confirmed or withdrawn a stride later.
-    All samples go through the same low pass, which gives derivatives,
-    too; updates come at options.rate_hz; each sample is one compiled call. Torques that are NaN
-    take their leg out: only the moments about its foot are used. Without specific force the feet
-    that stand give the acceleration, where the attitude is known.
+    Its state: the trunk's mass, first moment and inertia; bias, scale, tilt and position of the
+    IMU; gain, bias, friction, rotor inertia and encoder's zero of each leg joint; mass of each leg
+    link (filter_types.StateLayout). Whole strides are compared to notice a payload: an alarm takes
+    the state back to what it was before, opens the trunk, and is confirmed or withdrawn a stride
+    later. All samples go through the same low pass, which gives derivatives, too; updates come at
+    options.rate_hz; each sample is one compiled call. Torques that are NaN take their leg out: only
+    the moments about its foot are used. Without specific force the feet that stand give the
+    acceleration, where the attitude is known.
 
     Args:
         config: Its configuration, with four legs; armatures of its servos count as reflected
@@ -157,6 +157,7 @@ class FloatingBaseEstimator:
             balls=np.array([leg.ball for leg in self.legs]),
             radii=np.array([leg.radius for leg in self.legs]),
             p_root_imu=bodies.p_body_link[imu].copy(),
+            R_imu_root=self._R_root_imu.T.copy(),
             drift=walk**2,
         )
         self.dropped = 0

@@ -28,6 +28,7 @@ class StateLayout(NamedTuple):
     tilt: slice  # of the IMU's mounting, rad: a_true = a + tilt x a, likewise all it reads
     delay: slice  # of all that the IMU reads after the joints' positions and torques, s
     arm: slice  # error of the IMU's position, m
+    scale: slice  # relative error of the specific force along each axis of the IMU
     gain: slice  # relative error of each torque of the legs
     torque_bias: slice  # constant error of each, N m
     coulomb: slice  # friction of each joint of the legs, N m
@@ -39,6 +40,7 @@ class StateLayout(NamedTuple):
 
 LEG_JOINTS = JOINTS * len(LEGS)
 STATE_SIZES = {"mass": 1, "moment": 3, "inertia": 6, "bias": 3, "tilt": 3, "delay": 1, "arm": 3}
+STATE_SIZES["scale"] = 3
 STATE_SIZES |= dict.fromkeys(StateLayout._fields[len(STATE_SIZES) :], LEG_JOINTS)
 
 
@@ -65,8 +67,8 @@ SIGNAL = SignalLayout(**_slices(SIGNAL_SIZES))
 JOINT_SIGNALS = sum(SIGNAL_SIZES.values())  # where the joints' signals begin
 
 # The same for compiled code: the first index of each.
-MASS, MOMENT, INERTIA, BIAS, TILT, DELAY, ARM = (block.start for block in STATE[:7])
-GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK = (block.start for block in STATE[7:])
+MASS, MOMENT, INERTIA, BIAS, TILT, DELAY, ARM, SCALE = (block.start for block in STATE[:8])
+GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK = (block.start for block in STATE[8:])
 GYRO, ACCELEROMETER, UP = (block.start for block in SIGNAL)
 
 _CHANNEL_FIELDS = ("first", "second", "third", "input", "settling", "turning", "direction")
@@ -93,6 +95,7 @@ class FilterModel(NamedTuple):
     balls: Array  # (4, 3) m, centres of the feet's balls in the frames of the last bodies
     radii: Array  # (4,) m, of the balls
     p_root_imu: Array  # (3,) m, of the accelerometer in the root's frame
+    R_imu_root: Array  # (3, 3) rows: its axes
     drift: Array  # (STATES,) variance per second of each state's random walk
 
 

@@ -30,6 +30,9 @@ class Priors:
     accelerometer_bias: float = parameter(
         0.03, "m/s^2; without accelerometer, of the attitude's bias times g", NOT_NEGATIVE
     )
+    accelerometer_scale: float = parameter(
+        0.01, "of the accelerometer along each of its axes, relative", NOT_NEGATIVE
+    )
     imu_tilt: float = parameter(0.0175, "rad, of the IMU's mounting about each axis", NOT_NEGATIVE)
     imu_delay: float = parameter(0.002, "s, of the IMU after the joints", NOT_NEGATIVE)
     imu_arm: float = parameter(0.03, "m, of the IMU's position along each axis", NOT_NEGATIVE)
@@ -61,6 +64,7 @@ class Priors:
             "tilt": self.imu_tilt,
             "delay": self.imu_delay,
             "arm": self.imu_arm,
+            "scale": self.accelerometer_scale,
             "gain": self.torque_gain,
             "torque_bias": self.torque_bias * torque,
             "coulomb": self.coulomb * torque,
@@ -86,7 +90,11 @@ class FloatingBaseOptions:
         25.0, "of the filter through which all signals go", NOT_NEGATIVE
     )
     rate_hz: float = parameter(200.0, "of the updates, 1/s", NOT_NEGATIVE)
-    torque_noise: float = parameter(0.01, "of a torque sample, over the torque", NOT_NEGATIVE)
+    torque_noise: float = parameter(
+        0.02,
+        "of a torque sample, over the torque; ripple and what is not white count",
+        NOT_NEGATIVE,
+    )
     torque_floor: float = parameter(2e-4, "of a torque sample besides, over W L", NOT_NEGATIVE)
     gyro_noise: float = parameter(0.005, "of a sample, rad/s", NOT_NEGATIVE)
     accelerometer_noise: float = parameter(0.03, "of a sample, m/s^2", NOT_NEGATIVE)
@@ -180,6 +188,7 @@ GROUPS = {
     "tilt": ("IMU mounting", "imu_tilt", 57.2958, "deg", "measure it"),
     "delay": ("IMU delay", "imu_delay", 1000.0, "ms", "synchronise its stamps"),
     "arm": ("IMU position", "imu_arm", 1000.0, "mm", "measure it"),
+    "scale": ("accelerometer scale", "accelerometer_scale", 100.0, "%", "calibrate it"),
     "bias": ("accelerometer bias", "accelerometer_bias", 1.0, "m/s^2", "calibrate it"),
 }
 

@@ -31,6 +31,7 @@ from com_estimation.trunk.floating_base.filter_types import (
     MASS,
     MOMENT,
     ROTOR,
+    SCALE,
     STATES,
     TILT,
     TORQUE_BIAS,
@@ -291,7 +292,7 @@ def _set_inverse_transposed(
 # --- the IMU, and the encoders ------------------------------------------------------------------
 @njit
 def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows) -> None:
-    """Columns of the specific force's bias, and of the lever arm, by which it errs likewise."""
+    """Columns of the specific force's bias, lever arm and scales, by which it errs likewise."""
     H, links = rows.H, rows.links
     mass, h = x[MASS] + links.mass[0], x[MOMENT : MOMENT + 3] + links.moment[0]
     for i in range(3):
@@ -307,17 +308,19 @@ def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows
                 rows.joint_rows[leg, j, BIAS + c] = -column[c]
                 for i in range(6):
                     H[i, BIAS + c] += rows.legs.A[leg, i, j] * column[c]
-            _set_arm_columns(motion, rows.joint_rows[leg, j])
+            _set_arm_columns(motion, model, rows.joint_rows[leg, j])
     for i in range(6):
-        _set_arm_columns(motion, H[i])
+        _set_arm_columns(motion, model, H[i])
 
 
 @njit
-def _set_arm_columns(motion: FilteredMotion, row: Array) -> None:
-    """Those of the bias times [dw]x + [w]x^2."""
+def _set_arm_columns(motion: FilteredMotion, model: FilterModel, row: Array) -> None:
+    """Those of the bias times [dw]x + [w]x^2, and times R_root_imu diag(R_imu_root a)."""
     w, bias = motion.omega, row[BIAS : BIAS + 3]
     for i in range(3):
         row[ARM + i] = dot(bias, w) * w[i] - dot(w, w) * bias[i]
+        axis = model.R_imu_root[i]
+        row[SCALE + i] = dot(bias, axis) * dot(axis, motion.specific_force)
     add_cross(bias, motion.omega_dot, 1.0, row[ARM : ARM + 3])
 
 

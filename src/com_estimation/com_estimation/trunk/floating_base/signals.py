@@ -80,11 +80,15 @@ def are_settled(channels: Channels, first: int, count: int) -> bool:
 
 
 @njit
-def read_motion(channels: Channels, a: float) -> FilteredMotion:
-    """The filtered motion; its specific force is still that at the IMU."""
+def read_motion(channels: Channels, a: float, delay: float) -> FilteredMotion:
+    """The filtered motion; its specific force is still that at the IMU.
+
+    What the IMU reads is as linear in its delay as it is at this one: value and rate v, v' become
+    v - delay^2/2 v'', v' + delay v'', so that v + delay v' is the second-order prediction.
+    """
     n = (len(channels) - JOINT_SIGNALS) // 2
     q, qd, qdd, direction, tau = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    root, rates = np.empty((4, 3)), np.empty((4, 3))
+    root, rates, half = np.empty((4, 3)), np.empty((4, 3)), 0.5 * delay**2
     for i in range(n):
         channel = channels[JOINT_SIGNALS + i]
         q[i] = channel.third
@@ -95,9 +99,13 @@ def read_motion(channels: Channels, a: float) -> FilteredMotion:
     for i in range(3):
         for row, first in ((0, GYRO), (2, ACCELEROMETER), (3, UP)):
             channel = channels[first + i]
-            root[row, i], rates[row, i] = channel.third, a * (channel.second - channel.third)
-        channel, root[1, i] = channels[GYRO + i], rates[0, i]
-        rates[1, i] = a * a * (channel.first - 2.0 * channel.second + channel.third)
+            rate = a * (channel.second - channel.third)
+            bend = a * a * (channel.first - 2.0 * channel.second + channel.third)
+            root[row, i], rates[row, i] = channel.third - half * bend, rate + delay * bend
+            if first == GYRO:
+                jerk = channel.input - 3.0 * (channel.first - channel.second) - channel.third
+                jerk *= a**3
+                root[1, i], rates[1, i] = rate - half * jerk, bend + delay * jerk
     root[3] /= math.sqrt(max((root[3] ** 2).sum(), 1e-12))
     return FilteredMotion(q, qd, qdd, direction, tau, root[0], root[1], root[2], root[3], rates)
 

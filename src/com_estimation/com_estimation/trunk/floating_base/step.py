@@ -12,13 +12,13 @@ from com_estimation.trunk.floating_base.contact import (
 )
 from com_estimation.trunk.floating_base.filter_types import (
     ACCELEROMETER,
-    ARM,
     BIAS,
     DELAY,
     GYRO,
     INERTIA,
     JOINT_SIGNALS,
     MASS,
+    SCALE,
     STATES,
     TRUNK_STATES,
     UP,
@@ -53,6 +53,7 @@ from com_model.geometry.vector_kernels import dot
 from com_model.legs import DIAGONALS
 
 PAIRS = tuple(DIAGONALS.values())
+LONGEST_DELAY = 0.01  # s of the IMU; what is beyond is taken as linear
 LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start again
 STATIONARY_TIME = 2.0  # s without rotation, after which only the trunk is estimated
 EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
@@ -87,7 +88,8 @@ def step(
         return Outcome.FILTERED
     monitors.last_update = time
     base = make_rows(model)
-    motion = read_motion(memory.channels, settings.bandwidth)
+    delay = min(max(memory.x[DELAY], -LONGEST_DELAY), LONGEST_DELAY)
+    motion = read_motion(memory.channels, settings.bandwidth, delay)
     outcome = _complete_motion(motion, model, settings, memory, base)
     if outcome not in (Outcome.UPDATED, Outcome.NO_CONTACT):
         return outcome
@@ -195,8 +197,8 @@ def _update(
         reach = settings.moment_noise / settings.force_noise
         for i in range(6):
             base.noise[i, i] += (force if i < 3 else force * reach) ** 2
-        base.H[:, DELAY : ARM + 3] = 0.0
-        base.joint_rows[:, :, DELAY : ARM + 3] = 0.0
+        base.H[:, DELAY : SCALE + 3] = 0.0
+        base.joint_rows[:, :, DELAY : SCALE + 3] = 0.0
     whiten(base)
     add_to_window(base.H, base.residual, x, monitors.information, monitors.weighted)
     held = np.zeros(STATES, dtype=np.bool_)

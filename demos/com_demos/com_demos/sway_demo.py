@@ -122,7 +122,7 @@ def _over(function: Callable[[np.ndarray], float], values: np.ndarray) -> float:
 
 
 SHOWN = 500  # newest samples that a view shows figures of
-STORED = 1000  # recent messages that may still be asked for by their stamp
+STORED = 1000  # recent instants of which a message may still be missing
 
 
 class SwayMonitor(ListeningNode):
@@ -139,13 +139,11 @@ class SwayMonitor(ListeningNode):
         super().__init__("sway_monitor", "com")
         self.start_over()
         self._names = model.joint_names
-        self._coms: dict[int, CenterOfMass] = {}
-        self._joints: dict[int, JointState] = {}
-        self._chains: dict[int, SescChain] = {}
+        self._parts: dict[int, dict[type, Any]] = {}  # messages by their stamp, ns, and type
         self._listen(CenterOfMass, "com", self._on_com)
         self._listen(CenterOfMass, "ground_truth/com", self._on_truth)
-        self._listen(JointState, "joint_states", self._on_joints)
-        self._listen(SescChain, "sesc", self._on_sesc)
+        self._listen(JointState, "joint_states", self._gather)
+        self._listen(SescChain, "sesc", self._gather)
 
     def start_over(self) -> None:
         """Forget what has been recorded."""
@@ -176,47 +174,38 @@ class SwayMonitor(ListeningNode):
         stamp_ns = stamp_to_ns(msg.header.stamp)
         latency, at = (info["received_timestamp"] - stamp_ns) / NS_PER_S, msg.position
         self.recording.samples.append((stamp_ns, latency, at.x, at.y, at.z, msg.support_margin))
-        _store(self._coms, stamp_ns, msg)
+        self._gather(msg, info)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
         com = (msg.position.x, msg.position.y, msg.position.z)
         self.recording.truths[stamp_to_ns(msg.header.stamp)] = com
 
-    def _on_joints(self, msg: JointState, _info: dict) -> None:
-        _store(self._joints, stamp_to_ns(msg.header.stamp), msg)
-
-    def _on_sesc(self, msg: SescChain, _info: dict) -> None:
-        """Store the chain; its counterparts have surely arrived when the next one does."""
-        for stamp_ns in list(self._chains):
-            self._try_snapshot(stamp_ns, self._chains.pop(stamp_ns))
-        _store(self._chains, stamp_to_ns(msg.header.stamp), msg)
-
-    def _try_snapshot(self, stamp_ns: int, chain: SescChain) -> None:
-        com, joints = self._coms.get(stamp_ns), self._joints.get(stamp_ns)
-        if com is None or joints is None:
+    def _gather(self, msg: Any, _info: dict) -> None:
+        """Make a snapshot when the last of CoM, joints and chain of one stamp has arrived."""
+        stamp_ns = stamp_to_ns(msg.header.stamp)
+        parts = self._parts.setdefault(stamp_ns, {})
+        parts[type(msg)] = msg
+        if len(parts) < 3:
+            if len(self._parts) > STORED:
+                del self._parts[next(iter(self._parts))]
             return
-        sample = JointInput(self._names, timeout_s=1.0).update(joints, stamp_ns)
+        del self._parts[stamp_ns]
+        sample = JointInput(self._names, timeout_s=1.0).update(parts[JointState], stamp_ns)
         if sample is None or sample.error:
             return
-        values = center_of_mass_to_numpy(com)
+        values = center_of_mass_to_numpy(parts[CenterOfMass])
         self.snapshots.append(
             Snapshot(
                 q=sample.position,
                 com=values.position,
                 projection=values.projection,
                 gravity=values.gravity,
-                chain=sesc_chain_to_numpy(chain)[3],
+                chain=sesc_chain_to_numpy(parts[SescChain])[3],
                 contacts=values.contacts,
                 margin=values.margin,
                 on_feet=values.ground == CenterOfMass.GROUND_FEET,
             )
         )
-
-
-def _store(store: dict[int, Any], stamp_ns: int, msg: Any) -> None:
-    store[stamp_ns] = msg
-    if len(store) > STORED:
-        del store[next(iter(store))]
 
 
 SIZE = (9.6, 7.2)  # inches
