@@ -44,10 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--mass", type=float, required=True, metavar="KG")
     parser.add_argument("--sex", choices=SEXES, required=True, help="table to use")
     parser.add_argument("--output", required=True, metavar="URDF")
-    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
-    text = "trials with markers and force plates, the person stationary for half a second each"
+    parser.add_argument("--force", action="store_true", help="replace that file")
+    text = "trials with markers and force plates, the person still for half a second at a time"
     parser.add_argument("--trial", nargs="+", default=[], metavar="C3D", help=text)
-    parser.add_argument("--markers", metavar="YAML", help="positions of the markers")
+    parser.add_argument("--markers", metavar="YAML", help="where the markers are")
     text = "standard deviation of a joint angle, degrees (default 4: soft tissue)"
     parser.add_argument("--angle-std", type=float, default=4.0, metavar="DEG", help=text)
     arguments = parser.parse_args(argv)
