@@ -25,7 +25,7 @@ def found(make_standing_robot):
 
 def test_a_good_result_has_no_issues(found):
     assert issues_of(found) == []
-    assert "8 of 8 postures fit: the feet's CoM is met to 0." in summary(found)
+    assert "8 of 8 postures fit: residual of the feet's CoM 0." in summary(found)
     assert "of 20, total mass 18.6" in summary(found)
 
 
@@ -49,8 +49,8 @@ def test_issues_of_a_result(found, change, text):
 def test_the_first_sentence_says_how_much_better_than_the_urdf_it_is(found):
     better = replace(found, prediction_std=0.8e-3, prediction_shift=2.4e-3)
     assert summary(better).startswith(
-        "In such postures the CoM is known to 0.80 mm (one sigma, horizontal), by the URDF to "
-        "2.53 mm: 3.2 times better."
+        "In such postures the CoM is accurate to 0.80 mm (one sigma, horizontal), with the URDF "
+        "only to 2.53 mm: 3.2 times better."
     )
     same = replace(found, prediction_std=0.8e-3, prediction_shift=0.4e-3)
     assert "not clearly better than the URDF; capture more postures" in summary(same)

@@ -109,7 +109,7 @@ def test_identification_from_stored_postures(run, tmp_path, make_standing_robot)
     verdict, *bodies = run(
         "identify_from_postures.py", "biped3", tmp_path / "postures.jsonl", output
     )
-    assert "In such postures the CoM is known to" in verdict
+    assert "In such postures the CoM is accurate to" in verdict
     assert [line.split()[0] for line in bodies] == list(robot.model.bodies.names)
     assert robot.error(output.read_text()) < 0.3 * robot.error(robot.model.xml)
 

@@ -169,7 +169,7 @@ class GaitCheck:
             return None
         return Problem(
             Severity.NOTE,
-            "the robot stands still: z of the CoM cannot be seen, and x, y only as far as the "
+            "the robot stands still: z of the CoM is not observable, x, y only as far as the "
             "joints are free of friction: let it trot",
         )
 

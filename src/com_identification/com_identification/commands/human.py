@@ -44,10 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--mass", type=float, required=True, metavar="KG")
     parser.add_argument("--sex", choices=SEXES, required=True, help="table to use")
     parser.add_argument("--output", required=True, metavar="URDF")
-    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
-    text = "trials with markers and force plates, the person stationary for half a second each"
+    parser.add_argument("--force", action="store_true", help="replace that file")
+    text = "trials with markers and force plates, the person still for half a second at a time"
     parser.add_argument("--trial", nargs="+", default=[], metavar="C3D", help=text)
-    parser.add_argument("--markers", metavar="YAML", help="positions of the markers")
+    parser.add_argument("--markers", metavar="YAML", help="where the markers are")
     text = "standard deviation of a joint angle, degrees (default 4: soft tissue)"
     parser.add_argument("--angle-std", type=float, default=4.0, metavar="DEG", help=text)
     arguments = parser.parse_args(argv)
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             xml = corrected_urdf(model, result)
             by_table, own = 1e3 * result.prior_residual.rms, 1e3 * result.held_out.rms
             print(f"CoM against the plates: {by_table:.1f} mm by the table, {own:.1f} mm as")
-            print("identified, each posture left out in turn; in such postures it is known to")
+            print("identified, each posture left out in turn; in such postures it is accurate to")
             print(f"{1e3 * result.prediction_std:.1f} mm (one sigma)")
             for issue in issues_of(result):
                 print(f"warning: {issue}")

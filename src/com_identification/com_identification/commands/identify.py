@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
-The files must contain joint states, and the force and torque of each foot, while the robot is
-stationary in 20 or more postures that differ in every joint, for a second or two in each. An IMU
-helps if the ground is not horizontal (settings: use_imu), joint efforts if they are accurate
-(settings: use_effort). Everything else is ignored.
+What must be in the files: joint states, and the force and torque of each foot, while the robot
+is stationary in 20 or more postures that differ in every joint, a second or two in each. An IMU
+helps where the ground is not level (settings: use_imu), joint efforts where they are good
+(settings: use_effort). Everything else is passed over.
 
-A table (csv, tsv, txt, parquet, npz, mat version 5) needs a mapping of its columns. --guess prints
-one for you to correct; docs/tables.md explains it. Feet may have full wrenches, vertical force and
-centre of pressure, or single pressure cells; one plate on the floor may replace them, with its
+A table (csv, tsv, txt, parquet, npz, mat of version 5) needs a mapping of its columns. --guess
+prints one to correct; docs/tables.md explains it. Feet may have full wrenches, vertical force and
+centre of pressure, or single pressure cells; one plate on the floor may stand for them, with its
 wrench or with the centre of pressure alone. Several files of one robot are identified together.
 
 Without force sensors in the feet, let the robot walk with any gait and controller. Bags need joint
@@ -82,10 +82,10 @@ def parser() -> argparse.ArgumentParser:
     add("--slow-motion", action="store_true", help=text)
     text = "what the robot does: rest in postures on foot force sensors, or walk without them"
     add("--use", choices=("rest", "walk"), help=text)
-    add("--mass", type=_mass, metavar="KG", help="measured mass of the robot as it walked")
-    add("--mass-std", type=_mass, default=0.05, metavar="KG", help="its uncertainty (0.05)")
-    add("--output", metavar="DIR", help="folder for the results; created if missing")
-    add("--force", action="store_true", help="overwrite the results of an earlier run in DIR")
+    add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")
+    add("--mass-std", type=_mass, default=0.05, metavar="KG", help="of the scales (0.05)")
+    add("--output", metavar="DIR", help="where the results go; made where it is missing")
+    add("--force", action="store_true", help="replace the results of an earlier run in DIR")
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
     add("--imu", metavar="TOPIC", default="", help="topic of the IMU; sets use_imu")
     add(

@@ -150,14 +150,14 @@ def gain(found: Identification) -> str:
     """How much better than the URDF a result is, in a sentence."""
     std, shift = found.prediction_std, found.prediction_shift
     urdf = float(np.hypot(shift, std))
-    known = f"In such postures the CoM is known to {1e3 * std:.2f} mm (one sigma, horizontal)"
+    known = f"In such postures the CoM is accurate to {1e3 * std:.2f} mm (one sigma, horizontal)"
     if shift < _NO_BETTER * std:
         return (
-            f"{known}, and the URDF's differs by {1e3 * shift:.2f} mm only: the result is not "
+            f"{known}, and the URDF's differs by only {1e3 * shift:.2f} mm: the result is not "
             "clearly better than the URDF; capture more postures, half of them on one foot, or "
             "narrow sensors.* to what is known."
         )
-    return f"{known}, by the URDF to {1e3 * urdf:.2f} mm: {urdf / std:.1f} times better."
+    return f"{known}, with the URDF only to {1e3 * urdf:.2f} mm: {urdf / std:.1f} times better."
 
 
 def summary(found: Identification) -> str:
@@ -165,9 +165,10 @@ def summary(found: Identification) -> str:
     what, good = found.identifiability, found.without_outliers
     count = len(found.weights)
     return (
-        f"{gain(found)} {count - len(found.outliers)} of {count} postures fit: the feet's CoM is "
-        f"met to {1e3 * good.residual.rms:.2f} mm rms (URDF {1e3 * good.prior_residual.rms:.2f} "
-        f"mm, left-out postures {1e3 * good.held_out.rms:.2f} mm), rank {what.rank} of "
+        f"{gain(found)} {count - len(found.outliers)} of {count} postures fit: residual of the "
+        f"feet's CoM {1e3 * good.residual.rms:.2f} mm rms (URDF "
+        f"{1e3 * good.prior_residual.rms:.2f} mm, left-out postures "
+        f"{1e3 * good.held_out.rms:.2f} mm), rank {what.rank} of "
         f"{what.unknowns}, total mass {found.total_mass:.4g} kg"
     )
 

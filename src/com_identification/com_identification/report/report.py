@@ -145,8 +145,8 @@ def _fit(contents: Contents) -> Raw:
     outliers = [contents.fits[i].label or f"posture {i}" for i in found.outliers]
     words = f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
     words += (
-        f" Deviation of the readings from the URDF over what the priors allow, mean square: "
-        f"{number(found.variance_factor, 2)}; above {number(found.variance_limit, 2)} errors are "
+        f" Mean square residual of the readings from the URDF, relative to the priors: "
+        f"{number(found.variance_factor, 2)}; above {number(found.variance_limit, 2)}, errors are "
         "larger than the priors."
     )
     return Raw(

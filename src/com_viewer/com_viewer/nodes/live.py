@@ -205,7 +205,7 @@ class Viewer(RobotNode[Parameters]):
             state = center_of_mass_to_numpy(msg)
         else:
             state = self._observer.update(q, qd)
-            rows["source"] = "no topic com: computed here from the URDF, on level ground"
+            rows["source"] = "no topic com: computed here from the URDF, on horizontal ground"
         forces, _ = self._wrenches.forces(time_ns)
         links = None if chain is None else cv.points_to_numpy(chain.points)
         snapshot = self._scene.place(q, state, self._frames.get("root"), links, forces)

@@ -254,7 +254,7 @@ def test_a_leg_that_is_lifted_by_hand(standing_log):
 def test_standing_still(standing_log):
     run = Run(standing_log, until=1.3)
     last = run.estimates[-1]
-    assert "the robot stands still: z of the CoM cannot be seen" in last.reason
+    assert "the robot stands still: z of the CoM is not observable" in last.reason
     assert last.observable.tolist() == [True, True, False]
     assert run.worst(0.0) < WELL
 

@@ -39,7 +39,7 @@ def test_a_trot_s_contacts_are_sound():
 def test_standing_is_noted():
     problem = watch(lambda t: [1, 1, 1, 1])[2.0]
     assert problem.severity is Severity.NOTE
-    assert "z of the CoM cannot be seen" in problem.text
+    assert "z of the CoM is not observable" in problem.text
 
 
 def test_a_leg_lifted_by_hand_and_put_down():

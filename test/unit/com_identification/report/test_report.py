@@ -62,7 +62,7 @@ def contents(scene, postures, found, fits):
 
 def test_the_page_is_whole_and_has_everything(contents):
     page = assert_report(report_page(contents))
-    assert page.paragraphs[0].startswith("In such postures the CoM is known to ")
+    assert page.paragraphs[0].startswith("In such postures the CoM is accurate to ")
     text = page.text
     for words in (
         "CoM of the robot",
