@@ -139,8 +139,8 @@ def arrange_one(
         rng = np.random.default_rng([batch.seed, 98, int(culprit[5:])])
         kind, loads = rng.integers(3), list[Load]()
         if kind != 1:
-            body, away = int(rng.choice(hands)), np.array([0.0, 0.0, -0.02 * h])
-            where = plant.com[body] + plant.triad[body] @ away
+            body, below = int(rng.choice(hands)), np.array([0.0, 0.0, -0.02 * h])
+            where = plant.com[body] + plant.triad[body] @ below
             mass = rng.uniform(0.01, 0.05) * M
             loads.append(Load(body, rng.uniform(2.0, 6.0), mass=mass, position=tuple(where)))
         if kind != 0:
