@@ -7,7 +7,7 @@ poles follows the DCM xi = c + c' / omega and what drives it beside the feet, a 
 
 It warns when xi(0.2 / omega) is outside the hull of all soles, those in the air projected to the
 ground where they will be by then; when xi(0.35 / omega) is and the sole with the highest load tips;
-or when that sole will be tilted by 4 degrees within 0.15 s.
+or when that sole will be tilted by 6 degrees within 0.1 s.
 
 Beside it: which encoders repeat their last reading. One that moved or jittered at most samples and
 is then the same to the last bit for 50 ms is stuck, until it changes. An encoder with coarse steps
@@ -32,7 +32,7 @@ OBSERVER = 45.0  # rad/s, both poles
 CUTOFF = 10.0  # Hz, of the soles' rates, one pole
 AHEAD, TIPPING_AHEAD = 0.2, 0.35  # omega T
 TIPS, TIP_RATE = 0.5 * pi / 180.0, 3.0 * pi / 180.0  # rad and rad/s of a sole: more is tipping
-TILT, TILT_AHEAD = 4.0 * pi / 180.0, 0.15  # rad within s
+TILT, TILT_AHEAD = 6.0 * pi / 180.0, 0.1  # rad within s
 TILTED = 1.0 * pi / 180.0  # rad, at least, by then
 LEAST_HEIGHT = 0.1  # m, of the CoM, for its frequency
 XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, FEET = 0, 2, 3, 4, 6, 8
