@@ -48,6 +48,11 @@ WALKS = {
     "icub": WalkRequest(step_length=0.05, step_time=0.9, double_support=0.3, com_height=0.45),
     "hoap2": WalkRequest(step_length=0.05, step_time=0.6, double_support=0.2),
 }
+TORSO = {  # joint, degrees to both sides of its middle, and that
+    "talos": ("torso_1_joint", 46.0, 0.0),
+    "icub": ("torso_yaw", 46.0, 0.0),
+    "hoap2": ("BODY_JOINT1", 12.0, 12.0),
+}
 
 
 @dataclass(frozen=True)
@@ -110,13 +115,17 @@ def plan(name: str, motion: str, seed: int) -> tuple[Callable[[float], Array], W
 
 @cache
 def sway(name: str, motion: str, seed: int) -> Array:
-    """Joint positions every PERIOD: sway, squat and turns of the torso, or standing."""
+    """Joint positions every PERIOD: sway, squat and turns of the torso, or standing.
+
+    HOAP-2's torso cannot turn: it leans forwards by 0 to 24 degrees.
+    """
     model, _, biped, layout = load(name)
     ik, rng = ComIk(biped), np.random.default_rng([seed, 9])
     count = int((DURATION + 0.5) / PERIOD) + 2
     if motion == "stand":
         return np.tile(biped.posture, (count, 1))
-    yaw = _yaw_joint(name, model)
+    joint, swing, middle = TORSO[name]
+    torso = model.joint_index(joint)
     R = find_stance(biped, biped.posture).R_walk_root
     stance = find_stance(biped, biped.posture)
     feet = sole_poses(biped, biped.posture)
@@ -129,8 +138,7 @@ def sway(name: str, motion: str, seed: int) -> Array:
         t = k * PERIOD
         grow = min(t / 1.0, 1.0) ** 2 * (3.0 - 2.0 * min(t / 1.0, 1.0))
         s = np.sin(2.0 * np.pi * rate * t) * grow
-        if yaw is not None:
-            q[yaw] = biped.posture[yaw] + np.radians(46.0) * s[3]
+        q[torso] = biped.posture[torso] + np.radians(swing * s[3] + middle * grow)
         ik.set_upper_body(q)
         shift = [
             0.02 * layout.height * s[1],
@@ -141,11 +149,6 @@ def sway(name: str, motion: str, seed: int) -> Array:
         q = ik.full(found.q).copy()
         path.append(q)
     return np.array(path)
-
-
-def _yaw_joint(name: str, model: RobotModel) -> int | None:
-    wanted = {"talos": "torso_1_joint", "icub": "torso_yaw", "hoap2": "BODY_JOINT1"}[name]
-    return model.joint_index(wanted)
 
 
 def simulate(

@@ -33,6 +33,8 @@ IMPLAUSIBLE = (0.25, 0.10)  # of W and W h: residual force and moment that no cu
 RECENT = 25  # windows: 2 s
 BOUND = 4.0  # times the standard deviation of a guilty culprit: more explains nothing
 FLEXIBLE = 2e-5  # rad/(N m), of the joints of legs
+WEIGHTY = 3.0  # standard deviations, mass of a payload since the start, at least
+BEYOND = 2.0  # tolerances, at least one parameter of a constant culprit that is named
 POPULAR = 4  # models against which a window is held
 
 
@@ -328,6 +330,10 @@ class Diagnosis:
         if not culprit.constant and np.isfinite(onset):
             return True
         if self.sums.count * HOP < CONSTANT_AFTER:
+            return False
+        values, cov = self.inference.average(np.eye(self.layout.count)[culprit.columns], i)
+        weightless = culprit.kind is Kind.PAYLOAD and abs(values[0]) < WEIGHTY * np.sqrt(cov[0, 0])
+        if weightless or (np.abs(values) < BEYOND * culprit.spike).all():
             return False
         if culprit.kind is Kind.IMU_TILT:
             return True

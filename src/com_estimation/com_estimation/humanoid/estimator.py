@@ -84,9 +84,11 @@ class HumanoidEstimator:
         self._length = 3 * max(3, round(SUPPORT / 3.0 / self._period))
         points = [foot.points for foot in config.feet]
         owner = np.repeat(np.arange(len(points), dtype=np.int64), [len(p) for p in points])
-        self._corners = fall.Soles(np.concatenate(points), owner)
+        flat = np.array([len(p) > 2 for p in points], dtype=np.float64)
+        self._corners = fall.Soles(np.concatenate(points), owner, flat)
         plant = self.layout.plant
-        self._memory, self._fall = step.make_memory(plant), np.zeros(9)
+        self._memory = step.make_memory(plant)
+        self._fall = np.zeros(fall.FEET + fall.ROW * len(points))
         self._q, feet = np.zeros(model.n_joints), len(plant.foot_body)
         sample = self._q, np.eye(3), np.zeros((feet, 6)), 0.0, self._length, self._memory
         self._step = entry_point(step.step, plant, *sample)
@@ -151,12 +153,13 @@ class HumanoidEstimator:
             return replace(self.estimate(time), com=unknown[0], covariance=unknown)
         if not 0.5 * self._period < dt < 1.5 * self._period:
             self._memory.phase[:] = -1
-            self._fall[:] = 0.0
         begins = self._memory.phase[0] < 0
         plant, memory = self.layout.plant, self._memory
         closed = self._step(plant, q, R, wrenches, self._period, self._length, memory)
         self._check_load(time)
-        if not begins:
+        if begins:
+            self._fall[fall.MODEL_XI] = np.nan
+        else:
             offset = self._correction()[0]
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
             if warns and (not self._reason or self._reason == self._repeated):

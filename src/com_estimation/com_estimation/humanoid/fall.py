@@ -1,8 +1,13 @@
 """Compiled: warns of a fall by the divergent component of motion (DCM).
 
-xi = c + c' / sqrt(g / h) leaves the hull of all soles, those in the air projected to the ground
-where they are now (a stand-in for the next step), for 30 ms; or a loaded sole tilts by more than 5
-degrees against gravity.
+With the CoM c, omega = sqrt(g / h) and the CoP z of the measured wrenches, an observer of two equal
+poles follows the DCM xi = c + c' / omega and what drives it beside the feet, a push d:
+
+    xi' = omega (xi - z) + d;    xi(T) = z + (xi - z) e^(omega T) + d / omega (e^(omega T) - 1)
+
+It warns when xi(0.2 / omega) is outside the hull of all soles, those in the air projected to the
+ground where they will be by then; when xi(0.35 / omega) is and the sole with the highest load tips;
+or when that sole will be tilted by 6 degrees within 0.1 s.
 
 Beside it: which encoders repeat their last reading. One that moved or jittered at most samples and
 is then the same to the last bit for 50 ms is stuck, until it changes. An encoder with coarse steps
@@ -13,6 +18,7 @@ from math import pi
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from com_estimation.humanoid.step import Memory
 from com_model.arrays import Array, Indices
@@ -21,12 +27,16 @@ from com_model.dynamics import GRAVITY
 from com_model.geometry.hull_kernels import set_hull, signed_distance
 from com_model.geometry.vector_kernels import dot
 
-PATIENCE = 0.03  # s
-CUTOFF = 10.0  # Hz, of the CoM's velocity, two poles
-TILT = 5.0 * pi / 180.0  # of a sole
-STANDS = 0.3  # fraction of the weight on such a sole
+PATIENCE = 0.01  # s
+OBSERVER = 45.0  # rad/s, both poles
+CUTOFF = 10.0  # Hz, of the soles' rates, one pole
+AHEAD, TIPPING_AHEAD = 0.2, 0.35  # omega T
+TIPS, TIP_RATE = 0.5 * pi / 180.0, 3.0 * pi / 180.0  # rad and rad/s of a sole: more is tipping
+TILT, TILT_AHEAD = 6.0 * pi / 180.0, 0.1  # rad within s
+TILTED = 1.0 * pi / 180.0  # rad, at least, by then
 LEAST_HEIGHT = 0.1  # m, of the CoM, for its frequency
-XI, MARGIN, OUTSIDE, TILTED, VELOCITY = 0, 2, 3, 4, 5
+XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, FEET = 0, 2, 3, 4, 6, 8
+PLACE, VELOCITY, ANGLE, RATE, ROW = 0, 2, 4, 5, 6
 
 
 class Soles(NamedTuple):
@@ -34,6 +44,7 @@ class Soles(NamedTuple):
 
     corners: Array  # (k, 3) m
     foot: Indices  # (k,)
+    flat: Array  # (f,) 1 with three corners or more: its tilt counts
 
 
 @compiled()
@@ -42,33 +53,74 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
 
     Args:
         offset: (3,) m, correction of the CoM, axes of W.
-        state: (9,) DCM (2) m, its distance to the hull, positive inside, m; times outside and
-            tilted, s; two stages of the CoM's velocity (2 + 2) m/s.
+        state: (8 + 6 f,) DCM (2) m; its distance to the hull, m, positive inside; s in danger;
+            DCM of the model's CoM (2) m, NaN begins, and push (2) m/s; by foot: its sole in W (2) m
+            and velocity (2) m/s, tilt rad, rad/s.
     """
-    m, k = memory, len(soles.foot)
-    gain = 1.0 - np.exp(-2.0 * pi * CUTOFF * dt)
-    ground, total, tilted = 0.0, 0.0, False
+    m, first, total, ground = memory, np.isnan(state[MODEL_XI]), 0.0, 0.0
+    force, moment, loaded = np.zeros(3), np.zeros(2), 0
+    if first:
+        state[ENDANGERED], state[PUSH:] = 0.0, 0.0
     for f in range(len(m.load)):
         load = max(m.load[f], 0.0)
         ground, total = ground + load * (m.sole[1, f, 2] + m.root[2]), total + load
-    for f in range(len(m.load)):
-        tilted |= m.load[f] > STANDS * total and m.R_sole[f, 2, 2] < np.cos(TILT)
-    points, hull = np.empty((k, 2)), np.empty((2 * k + 1, 2))
-    for n in range(k):
-        f = soles.foot[n]
+        loaded = f if m.load[f] > m.load[loaded] else loaded
+        for i in range(3):
+            force[i] += m.wrench[1, f, i]
         for i in range(2):
-            points[n, i] = m.root[i] + m.sole[1, f, i] + dot(m.R_sole[f, i], soles.corners[n])
-    height = m.total[1, 2] + offset[2] - (ground / total if total > 0.0 else m.total[1, 2])
-    omega = np.sqrt(GRAVITY / max(height, LEAST_HEIGHT))
-    speed, smooth = state[VELOCITY : VELOCITY + 2], state[VELOCITY + 2 :]
+            moment[i] += m.wrench[1, f, 3 + i]
+        _follow_sole(m, f, first, dt, state[FEET + ROW * f : FEET + ROW * (f + 1)])
+    ground = ground / total if total > 0.0 else m.total[1, 2] - LEAST_HEIGHT
+    omega = np.sqrt(GRAVITY / max(m.total[1, 2] + offset[2] - ground, LEAST_HEIGHT))
+    up = max(force[2], 1.0)
+    cop = (ground * force[0] - moment[1]) / up, (ground * force[1] + moment[0]) / up
+    gain = 1.0 - np.exp(-2.0 * OBSERVER * dt)
     for i in range(2):
-        speed[i] += gain * ((m.total[1, i] - m.total[0, i]) / dt - speed[i])
-        smooth[i] += gain * (speed[i] - smooth[i])
-        state[XI + i] = m.total[1, i] + offset[i] + smooth[i] / omega
-    state[MARGIN] = signed_distance(hull, set_hull(points, hull), state[XI], state[XI + 1])
-    state[OUTSIDE] = state[OUTSIDE] + dt if state[MARGIN] < 0.0 else 0.0
-    state[TILTED] = state[TILTED] + dt if tilted else 0.0
-    return state[OUTSIDE] >= PATIENCE or state[TILTED] >= PATIENCE
+        c, xi, push = m.total[1, i], state[MODEL_XI + i], state[PUSH + i]
+        measured = c + (c - m.total[0, i]) / (omega * dt)
+        xi = measured if first else xi + dt * (omega * (xi - cop[i]) + push)
+        state[MODEL_XI + i] = xi + gain * (measured - xi)
+        state[PUSH + i] = push + OBSERVER**2 * dt * (measured - xi)
+        state[XI + i] = state[MODEL_XI + i] + offset[i]
+    state[MARGIN] = _margin_ahead(soles, m, cop, omega, 0.0, state)
+    tilt, rate = state[FEET + ROW * loaded + ANGLE], state[FEET + ROW * loaded + RATE]
+    flat = soles.flat[loaded] > 0.0
+    tips = flat and tilt > TIPS and rate > TIP_RATE
+    danger = flat and tilt > TILTED and tilt + TILT_AHEAD * rate > TILT
+    danger |= _margin_ahead(soles, m, cop, omega, TIPPING_AHEAD if tips else AHEAD, state) < 0.0
+    state[ENDANGERED] = state[ENDANGERED] + dt if danger else 0.0
+    return state[ENDANGERED] >= PATIENCE
+
+
+@njit
+def _follow_sole(m: Memory, f: int, first: bool, dt: float, row: Array) -> None:
+    """Low-passed velocity and tilting of a sole."""
+    gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * CUTOFF * dt))
+    for i in range(2):
+        place = m.root[i] + m.sole[1, f, i]
+        row[VELOCITY + i] += gain * ((place - row[PLACE + i]) / dt - row[VELOCITY + i])
+        row[PLACE + i] = place
+    tilt = np.arccos(min(max(m.R_sole[f, 2, 2], -1.0), 1.0))
+    row[RATE] += gain * ((tilt - row[ANGLE]) / dt - row[RATE])
+    row[ANGLE] = tilt
+
+
+@njit
+def _margin_ahead(
+    soles: Soles, m: Memory, cop: tuple[float, float], omega: float, ahead: float, state: Array
+) -> float:
+    """Distance of the DCM at ahead / omega to the hull of the soles where they are then, m."""
+    k, grown, time = len(soles.foot), np.exp(ahead), ahead / omega
+    points, hull, xi = np.empty((k, 2)), np.empty((2 * k + 1, 2)), np.empty(2)
+    for i in range(2):
+        for n in range(k):
+            f = soles.foot[n]
+            row = state[FEET + ROW * f : FEET + ROW * (f + 1)]
+            place = row[PLACE + i] + time * row[VELOCITY + i]
+            points[n, i] = place + dot(m.R_sole[f, i], soles.corners[n])
+        away = state[XI + i] - cop[i] + state[PUSH + i] / omega
+        xi[i] = state[XI + i] + (grown - 1.0) * away
+    return signed_distance(hull, set_hull(points, hull), xi[0], xi[1])
 
 
 STUCK_TIME = 0.05  # s

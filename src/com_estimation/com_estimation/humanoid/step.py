@@ -130,6 +130,8 @@ def step(
     """
     m = memory
     first = m.phase[0] < 0
+    m.R[0], m.com[0], m.total[0] = m.R[1], m.com[1], m.total[1]
+    m.sole[0], m.wrench[0] = m.sole[1], m.wrench[1]
     _set_pose(plant, q, R_root, wrenches, m)
     _move_root(plant, first, m)
     _set_wrenches(plant, wrenches, m)
@@ -142,10 +144,7 @@ def step(
         _sensors(plant, wrenches, m)
         _joints(plant, m)
     m.phase[0] += 1
-    closed = _accumulate(dt, length, m)
-    m.R[0], m.com[0], m.total[0] = m.R[1], m.com[1], m.total[1]
-    m.sole[0], m.wrench[0] = m.sole[1], m.wrench[1]
-    return closed
+    return _accumulate(dt, length, m)
 
 
 @njit
