@@ -1,4 +1,4 @@
-"""What ccgd_gait is asked: goals, the action `walk`, the services PlanWalk and SolveComIk."""
+"""What ccgd_gait is asked: the action `walk`, PlanWalk, SolveComIk, and calibrate_stiffness."""
 
 from collections.abc import Callable
 
@@ -6,10 +6,13 @@ import numpy as np
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
 
 from com_control.exceptions import ComControlError, PlanError
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.walk_conversions import NO_STEP, footstep_to_msg
+from com_control.walking.ankle_sway import AnkleFit, SwayRecord, plan_sway
 from com_control.walking.com_ik import ComSolution
 from com_control.walking.session import Outcome
 from com_control.walking.walker import Walk
@@ -30,7 +33,7 @@ from com_ros.conversions import (
     quaternion_to_rotation,
 )
 from com_ros.exceptions import ConversionError
-from com_ros.jobs import finish_goal
+from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
 
 # errors by which a goal or a question is refused
 REFUSALS = (ComControlError, ComModelError, ConversionError)
@@ -167,3 +170,54 @@ def _finish(goal: ServerGoalHandle, outcome: Outcome) -> None:
         completed=outcome.completed, reason=outcome.reason, steps=outcome.steps
     )
     finish_goal(goal, outcome.completed, result)
+
+
+class StiffnessCalibration:
+    """Serves ~/calibrate_stiffness: a sway, and ankle_stiffness by what is measured in it."""
+
+    def __init__(
+        self, node: Node, control: WalkControl, jobs: BackgroundJobs, waiting: Callable[[], str]
+    ) -> None:
+        self._node, self._control, self._jobs, self._waiting = node, control, jobs, waiting
+        DeferredService(node, Trigger, "~/calibrate_stiffness", self._on_request)
+
+    def _on_request(self, _: Trigger.Request, reply: Reply) -> None:
+        def answer(result: AnkleFit | Exception) -> None:
+            if isinstance(result, Exception):
+                if not isinstance(result, REFUSALS):
+                    raise result
+                reply(Trigger.Response(success=False, message=str(result)))
+                return
+            new = Parameter("ankle_stiffness", value=list(result.stiffness))
+            (changed,) = self._node.set_parameters([new])
+            reply(
+                Trigger.Response(success=changed.successful, message=changed.reason or str(result))
+            )
+
+        robot, control = self._control.robot, self._control
+        try:
+            record = self._begin(robot)
+        except ComControlError as error:
+            answer(error)
+            return
+
+        def ended(outcome: Outcome) -> None:
+            control.observe = None
+            if not outcome.completed or robot is None or robot.session.walk is None:
+                answer(PlanError(outcome.reason))
+                return
+            height = robot.session.walk.plan.timing.com_height
+            self._jobs.do(lambda: record.fit(height), answer)
+
+        control.observe = record.add
+        control.waiters.append(ended)
+
+    def _begin(self, robot: WalkingRobot | None) -> SwayRecord:
+        if robot is None:
+            raise PlanError(self._waiting())
+        record, walker = SwayRecord(robot.biped), robot.walker
+        if robot.reading is not None and robot.reading.wrenches is None:
+            raise PlanError("the feet's wrenches are needed: check their sensors, use_wrench true")
+        if refusal := self._control.begin_planned(robot, lambda q: plan_sway(walker, q)):
+            raise PlanError(refusal)
+        return record

@@ -180,7 +180,8 @@ class WalkSession:
         Args:
             now: s, of the joints' readings; default: of the last one.
         """
-        if self.state is State.APPROACHING:
+        stands = self.walk is not None and not self.walk.plan.steps
+        if self.state is State.APPROACHING or (self.state is State.WALKING and stands):
             return self._halt(reason, State.REFUSED, self._last if now is None else now)
         if self.state is State.WALKING:
             self.state, self.reason, self._stop_reason = State.STOPPING, reason, reason
@@ -267,6 +268,8 @@ class WalkSession:
         stabiliser, walk, reading = self.stabiliser, self.walk, self._reading
         walks = self.state in (State.WALKING, State.STOPPING)
         if stabiliser is None or walk is None or reading is None or not walks:
+            return q, qd
+        if not walk.fed_back:
             return q, qd
         dt = 0.0
         if self._followed is None:
