@@ -226,7 +226,10 @@ class Stabiliser:
 
     @property
     def offset(self) -> tuple[Array, Array]:
-        """Where the CoM is beyond the model, x and y (2,) m, and its sigma; inf: not yet known."""
+        """Where the CoM is beyond the model, (2,) m, and its sigma; inf: not yet known.
+
+        Forwards and to the left, in the axes of the pelvis' heading.
+        """
         b, square = self.memory.offset
         if self._found_for < SETTLING * OFFSET_TIME:
             return b.copy(), np.full(2, np.inf)
