@@ -18,8 +18,7 @@ from com_control.walking.com_ik import ComIk
 from com_control.walking.session import MOVING, Command, Outcome, State, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
-from com_control.walking.walk_plan import Timing, WalkPlan
-from com_control.walking.walker import Walk, Walker, WalkRequest
+from com_control.walking.walker import Walk, Walker, WalkRequest, make_stand
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_ros.conversions import NS_PER_S, ns_to_stamp
@@ -56,8 +55,8 @@ class WalkingRobot:
                 stiffness = settings.ankle_stiffness or ankle_stiffness(self.biped, config)
                 period = 1.0 / settings.rate_hz
                 stabiliser = Stabiliser(self.biped, stiffness, period, settings.lead)
-                stand = WalkPlan(stance.feet, (), Timing(min_width=0.0))  # compiles before a walk
-                stabiliser.start(stand, stand.sample(stand.grid(0.1)), self.biped.posture)
+                stand = make_stand(self.biped, self.biped.posture)  # compiles before a walk
+                stabiliser.start(stand.plan, stand.samples, self.biped.posture)
         except ComControlError as error:
             raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
         self.session = WalkSession(
@@ -68,6 +67,7 @@ class WalkingRobot:
             settings.guard,
             stabiliser,
         )
+        self.session.balances = settings.balance
         self.names, self._config = model.joint_names, config
         self.reading: Reading | None = None
         self._wrenches, self._use_wrench = wrenches, settings.use_wrench
@@ -81,6 +81,7 @@ class WalkingRobot:
             given = settings.ankle_stiffness or ankle_stiffness(self.biped, self._config)
             stabiliser.set_stiffness(given)
         self.checks.limits, self.session.guard.options = settings.check, settings.guard
+        self.session.balances = settings.balance
         self._attitude.timeout_s = settings.imu_timeout
 
     def add_imu(self, msg: Imu, time_ns: int) -> None:
@@ -313,8 +314,6 @@ class WalkControl:
 
     def _stream(self, robot: WalkingRobot, time_ns: int) -> None:
         assert robot.reading is not None  # noqa: S101 - the caller has made it
-        if robot.session.state not in MOVING:
-            return
         horizon = self.settings.lead
         target = robot.session.target_at(robot.reading.time + horizon + self.settings.drive_delay)
         if target is not None:

@@ -77,6 +77,9 @@ class Parameters(SensorParameters):
         "feed wrenches and imu back to walks: streams points two samples ahead, at rate_hz; needs "
         "servo.stiffness in robot_config, or ankle_stiffness",
     )
+    balance: bool = live_parameter(
+        True, "feed back also while the robot stands, and so command all joints; with `stabiliser`"
+    )
     ankle_stiffness: tuple[float, ...] = live_parameter(
         (),
         "N m/rad, of an ankle's servos about the sole's x and y axes, which ~/calibrate_stiffness "

@@ -128,6 +128,20 @@ NEAR = 0.01  # m, of the CoM, and 0.05 m/s: what may be blended
 NEAR_SPEED = 0.05
 
 
+def make_stand(biped: Biped, q: Array) -> "Walk":
+    """A walk without steps, with joints at q (n,), rad or m, where they are.
+
+    Raises:
+        PlanError: The soles are not on one plane.
+    """
+    stance = find_stance(biped, q)
+    plan = WalkPlan(stance.feet, (), Timing(min_width=0.0, com_height=float(stance.com[2])))
+    samples = plan.sample(plan.grid(0.1))
+    com, zmp = (np.tile(stance.com * scale, (len(samples.time), 1)) for scale in (1.0, [1, 1, 0]))
+    path = JointPath(np.zeros(1), q[None], np.zeros((1, len(q))))
+    return Walk(plan, replace(samples, com=com, zmp=zmp), path, "exact")
+
+
 @dataclass(frozen=True, eq=False)
 class WalkInstant:
     """A walk at a time, in the walk's frame."""
