@@ -1,6 +1,7 @@
 """What ccgd_gait is asked: the action `walk`, PlanWalk, SolveComIk, and calibrate_stiffness."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from rclpy.action import ActionServer, CancelResponse
@@ -12,9 +13,10 @@ from std_srvs.srv import Trigger
 from com_control.exceptions import ComControlError, PlanError
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.walk_conversions import NO_STEP, footstep_to_msg
-from com_control.walking.ankle_sway import AnkleFit, SwayRecord, plan_sway
+from com_control.walking.ankle_sway import AnkleFit, fit_ankles, plan_sway
 from com_control.walking.com_ik import ComSolution
 from com_control.walking.session import Outcome
+from com_control.walking.walk_monitor import Reading
 from com_control.walking.walker import Walk
 from com_model.exceptions import ComModelError, UnknownNameError
 from com_model.text import listing
@@ -182,42 +184,41 @@ class StiffnessCalibration:
         DeferredService(node, Trigger, "~/calibrate_stiffness", self._on_request)
 
     def _on_request(self, _: Trigger.Request, reply: Reply) -> None:
-        def answer(result: AnkleFit | Exception) -> None:
-            if isinstance(result, Exception):
-                if not isinstance(result, REFUSALS):
-                    raise result
-                reply(Trigger.Response(success=False, message=str(result)))
-                return
-            new = Parameter("ankle_stiffness", value=list(result.stiffness))
-            (changed,) = self._node.set_parameters([new])
-            reply(
-                Trigger.Response(success=changed.successful, message=changed.reason or str(result))
-            )
-
-        robot, control = self._control.robot, self._control
-        try:
-            record = self._begin(robot)
-        except ComControlError as error:
-            answer(error)
+        control, samples = self._control, list[tuple[Reading, np.ndarray]]()
+        robot = control.robot
+        refusal = self._begin(robot)
+        if refusal or robot is None:
+            reply(Trigger.Response(message=refusal))
             return
 
         def ended(outcome: Outcome) -> None:
             control.observe = None
-            if not outcome.completed or robot is None or robot.session.walk is None:
-                answer(PlanError(outcome.reason))
+            if not outcome.completed or robot.session.walk is None:
+                reply(Trigger.Response(message=outcome.reason))
                 return
             height = robot.session.walk.plan.timing.com_height
-            self._jobs.do(lambda: record.fit(height), answer)
+            work = partial(fit_ankles, robot.biped, samples, height)
+            self._jobs.do(work, lambda found: reply(self._use(found)))
 
-        control.observe = record.add
+        control.observe = lambda reading, q: samples.append((reading, q))
         control.waiters.append(ended)
 
-    def _begin(self, robot: WalkingRobot | None) -> SwayRecord:
+    def _begin(self, robot: WalkingRobot | None) -> str:
+        """Have the sway planned; returns why not, or nothing."""
         if robot is None:
-            raise PlanError(self._waiting())
-        record, walker = SwayRecord(robot.biped), robot.walker
+            return self._waiting()
         if robot.reading is not None and robot.reading.wrenches is None:
-            raise PlanError("the feet's wrenches are needed: check their sensors, use_wrench true")
-        if refusal := self._control.begin_planned(robot, lambda q: plan_sway(walker, q)):
-            raise PlanError(refusal)
-        return record
+            return "the feet's wrenches are needed: check their sensors, use_wrench true"
+        walker = robot.walker
+        return self._control.begin_planned(robot, lambda q: plan_sway(walker, q))
+
+    def _use(self, found: tuple[AnkleFit, AnkleFit] | Exception) -> Trigger.Response:
+        if isinstance(found, ComControlError):
+            return Trigger.Response(message=str(found))
+        if isinstance(found, Exception):
+            raise found
+        new = Parameter("ankle_stiffness", value=[fit.stiffness for fit in found])
+        (changed,) = self._node.set_parameters([new])
+        yaml = [f"{j}: {{stiffness: {fit.stiffness:.4g}}}" for fit in found for j in fit.joints]
+        text = f"{found[0]}, {found[1]}; for robot.yaml: servo: joints: {', '.join(yaml)}"
+        return Trigger.Response(success=changed.successful, message=changed.reason or text)

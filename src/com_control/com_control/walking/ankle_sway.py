@@ -12,6 +12,7 @@ T^2 q'' would count as moment). kappa = K / (m g h). What is left is correlated
 in time: its variance counts (1 + r_1) / (1 - r_1) times, r_1 from one sample to the next.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,126 +41,100 @@ def plan_sway(walker: Walker, q: Array) -> Walk:
     Raises:
         PlanError: The feet are not on one plane, or the legs do not reach.
     """
-    biped, stance = walker.biped, find_stance(walker.biped, q)
-    timing = make_plan(WalkRequest(steps=0), biped, stance).timing
-    span = 0.5 * TURN_TIME * TURNS
+    stance, span = find_stance(walker.biped, q), 0.5 * TURN_TIME * TURNS
+    timing = make_plan(WalkRequest(steps=0), walker.biped, stance).timing
     plan = WalkPlan(stance.feet, (), replace(timing, start_time=span, stop_time=span))
     samples = plan.sample(plan.grid(walker.dt))
-    t, end = samples.time, plan.duration
-    angle = 2.0 * np.pi / TURN_TIME * t
-    radius = min(RADIUS, RADIUS_FRACTION * timing.com_height) * np.minimum(
-        quintic(2.0 * t / TURN_TIME)[0], quintic(2.0 * (end - t) / TURN_TIME)[0]
-    )
-    com = samples.com.copy()
-    com[:, :2] += radius[:, None] * np.column_stack((np.cos(angle), np.sin(angle)))
+    turns, left = samples.time / TURN_TIME, (plan.duration - samples.time) / TURN_TIME
+    rise = np.minimum(quintic(2.0 * turns)[0], quintic(2.0 * left)[0])[:, None]
+    com, angle = samples.com.copy(), 2.0 * np.pi * turns
+    circle = rise * np.column_stack((np.cos(angle), np.sin(angle)))
+    com[:, :2] += min(RADIUS, RADIUS_FRACTION * timing.com_height) * circle
     return replace(walker.play(plan, replace(samples, com=com)), fed_back=False)
 
 
 @dataclass(frozen=True)
 class AnkleFit:
-    """Stiffness of an ankle about the sole's x and y axes, N m/rad, with its sigma; kappa."""
+    """What the sway shows of the servos that turn the soles about an axis."""
 
-    joints: tuple[tuple[str, ...], tuple[str, ...]]  # that turn the soles about x, and y
-    stiffness: tuple[float, float]
-    std: tuple[float, float]
-    kappa: tuple[float, float]
+    joints: tuple[str, str]  # of the left and right leg
+    stiffness: float  # N m/rad
+    std: float  # its standard deviation
+    kappa: float  # stiffness over m g h
 
     def __str__(self) -> str:
-        rows = zip(self.joints, self.stiffness, self.std, self.kappa, strict=True)
-        found = [
-            f"{' and '.join(joints)} {K:.4g} +- {std:.2g} N m/rad (kappa {kappa:.2g})"
-            for joints, K, std, kappa in rows
-        ]
-        named = zip(self.joints, self.stiffness, strict=True)
-        yaml = [f"{joint}: {{stiffness: {K:.4g}}}" for joints, K in named for joint in joints]
-        return f"{', '.join(found)}; to store it, in robot.yaml: servo: joints: {', '.join(yaml)}"
+        found = f"{self.stiffness:.4g} +- {self.std:.2g} N m/rad (kappa {self.kappa:.2g})"
+        return f"{' and '.join(self.joints)} {found}"
 
 
-class SwayRecord:
-    """What is measured while a robot sways, and what follows from it.
+def fit_ankles(
+    biped: Biped, samples: Sequence[tuple[Reading, Array]], height: float
+) -> tuple[AnkleFit, AnkleFit]:
+    """The stiffness about the soles' x and y axes.
+
+    Args:
+        samples: Readings, and the joint targets (n,) of their times, rad or m.
+        height: m, of the CoM over the soles, for kappa.
 
     Raises:
-        BipedError: An ankle has not two joints.
+        BipedError: An ankle has not two joints, too few readings have wrenches, or deflections do
+            not follow from the moments: MOST_ERROR.
     """
-
-    def __init__(self, biped: Biped) -> None:
-        self._biped, self._soles = biped, SoleZmp(biped)
-        self._joints = [ankle_joints(leg) for leg in biped.legs]
-        self._samples: list[tuple[float, Array, Array, Array]] = []
-
-    def add(self, reading: Reading, q: Array) -> None:
-        """Adds a reading, and what was commanded for its time, (n,) rad or m."""
-        if reading.wrenches is not None and np.isfinite(reading.wrenches).all():
-            wrenches = self._soles.wrenches_at_soles(reading.wrenches)
-            self._samples.append((reading.time, reading.position, q, wrenches))
-
-    def fit(self, height: float) -> AnkleFit:
-        """The stiffness.
-
-        Args:
-            height: m, of the CoM over the soles, for kappa.
-
-        Raises:
-            BipedError: Too few readings have wrenches, or the deflection does not follow from the
-                moment: MOST_ERROR.
-        """
-        first = self._samples[0][0] + SETTLING if self._samples else 0.0
-        counted = [sample for sample in self._samples if sample[0] >= first]
-        if len(counted) < LEAST_SAMPLES:
+    soles = SoleZmp(biped)
+    since = samples[0][0].time + SETTLING if samples else 0.0
+    known = [
+        (reading.time, reading.position, q, soles.wrenches_at_soles(reading.wrenches))
+        for reading, q in samples
+        if reading.time > since
+        and reading.wrenches is not None
+        and np.isfinite(reading.wrenches).all()
+    ]
+    if len(known) < LEAST_SAMPLES:
+        raise BipedError(
+            f"{len(known)} readings of the sway have both wrenches, {LEAST_SAMPLES} are needed: "
+            "check the feet's sensors"
+        )
+    time, Q, target, wrenches = (np.array(x) for x in zip(*known, strict=True))
+    k = max(int(0.5 * SPEED_TIME / np.median(np.diff(time))), 1)
+    speed = (Q[2 * k :] - Q[: -2 * k]) / (time[2 * k :] - time[: -2 * k])[:, None]
+    Q, target, wrenches = Q[k:-k], target[k:-k], wrenches[k:-k]
+    poses, found = body_poses(biped.model.bodies, Q), []
+    left, right = (ankle_joints(leg) for leg in biped.legs)
+    for joints in zip(left, right, strict=True):
+        tau = [_torque(biped, poses, name, wrenches[:, i], i) for i, name in enumerate(joints)]
+        index = [biped.model.joint_index(name) for name in joints]
+        slope, sigma = _fit_slope((target - Q)[:, index], np.array(tau).T, speed[:, index])
+        if not 0.0 < sigma < MOST_ERROR * slope:
             raise BipedError(
-                f"{len(counted)} readings of the sway have both wrenches, "
-                f"{LEAST_SAMPLES} are needed: check the feet's sensors"
+                f"the sway does not show how stiff {' and '.join(joints)} are: {1e6 * slope:.3g} "
+                f"+- {1e6 * sigma:.2g} urad/(N m); encoders may be too coarse, or wrenches wrong"
             )
-        time, Q, target, wrenches = (np.array(x) for x in zip(*counted, strict=True))
-        speed = _speeds(time, Q)
-        names = tuple(tuple(names[axis] for names in self._joints) for axis in range(2))
-        weight_moment = self._biped.model.mass * GRAVITY * height
-        poses, found = body_poses(self._biped.model.bodies, Q), []
-        for joints in names:
-            feet = [self._torque(*poses, name, wrenches[:, i], i) for i, name in enumerate(joints)]
-            index = [self._biped.model.joint_index(name) for name in joints]
-            slope, sigma = _fit_slope((target - Q)[:, index], np.array(feet).T, speed[:, index])
-            if not 0.0 < sigma < MOST_ERROR * slope:
-                raise BipedError(
-                    f"the sway does not show how stiff {' and '.join(joints)} are: "
-                    f"{1e6 * slope:.3g} +- {1e6 * sigma:.2g} urad/(N m); encoders may be too "
-                    "coarse, or the wrenches wrong"
-                )
-            found.append((1.0 / slope, sigma / slope**2, 1.0 / slope / weight_moment))
-        stiffness, std, kappa = zip(*found, strict=True)
-        return AnkleFit((names[0], names[1]), stiffness, std, kappa)
-
-    def _torque(self, R: Array, p: Array, joint: str, wrenches: Array, foot: int) -> Array:
-        """Torque (N,) N m that a joint gives; poses of all bodies, wrenches (N, 6) on its sole."""
-        model, frame = self._biped.model, self._biped.legs[foot].foot.frame
-        bodies, link = model.bodies, model.link_index(frame)
-        own = bodies.joint_names.index(joint)
-        last = bodies.body_of_link[link]
-        R_sole = R[:, last] @ bodies.R_body_link[link]
-        p_sole = p[:, last] + R[:, last] @ bodies.p_body_link[link]
-        force, moment = (np.einsum("nij,nj->ni", R_sole, wrenches[:, k : k + 3]) for k in (0, 3))
-        axis = R[:, own] @ bodies.axis[own] * bodies.multiplier[own]
-        return -np.einsum("ni,ni->n", axis, moment + np.cross(p_sole - p[:, own], force))
+        kappa = 1.0 / (slope * biped.model.mass * GRAVITY * height)
+        found.append(AnkleFit(joints, 1.0 / slope, sigma / slope**2, kappa))
+    return found[0], found[1]
 
 
-def _speeds(time: Array, Q: Array) -> Array:
-    """Speeds of joints at (N, n), by differences over SPEED_TIME."""
-    middle = np.arange(len(time))
-    before, after = (np.searchsorted(time, time + x) for x in (-0.5 * SPEED_TIME, 0.5 * SPEED_TIME))
-    before, after = np.minimum(before, middle - 1), np.maximum(after, middle + 1)
-    before, after = np.maximum(before, 0), np.minimum(after, len(time) - 1)
-    return np.asarray((Q[after] - Q[before]) / (time[after] - time[before])[:, None])
+def _torque(
+    biped: Biped, poses: tuple[Array, Array], joint: str, wrenches: Array, foot: int
+) -> Array:
+    """Torque (N,) N m that a joint gives; poses of all bodies, wrenches (N, 6) on its sole."""
+    bodies, (R, p) = biped.model.bodies, poses
+    link = biped.model.link_index(biped.legs[foot].foot.frame)
+    own, last = bodies.joint_names.index(joint), bodies.body_of_link[link]
+    R_sole = R[:, last] @ bodies.R_body_link[link]
+    arm = p[:, last] + R[:, last] @ bodies.p_body_link[link] - p[:, own]
+    force, moment = (np.einsum("nij,nj->ni", R_sole, wrenches[:, k : k + 3]) for k in (0, 3))
+    axis = R[:, own] @ bodies.axis[own] * bodies.multiplier[own]
+    return -np.einsum("ni,ni->n", axis, moment + np.cross(arm, force))
 
 
 def _fit_slope(deflection: Array, torque: Array, speed: Array) -> tuple[float, float]:
     """Deflection (N, 2) over torque (N, 2) of two feet, rad/(N m), and its sigma."""
-    away, tau, qd = (x - x.mean(axis=0) for x in (deflection, torque, speed))
-    A = np.column_stack((tau.ravel(order="F"), qd.ravel(order="F")))
-    b = away.ravel(order="F")
-    x, *_ = np.linalg.lstsq(A, b, rcond=None)
-    left = (b - A @ x).reshape(2, -1)
-    square = float(np.mean(left**2))
-    after = float(np.mean(left[:, 1:] * left[:, :-1])) / max(square, 1e-300)
-    r = min(max(after, 0.0), 0.999)
+    away, tau, qd = ((x - x.mean(axis=0)).ravel(order="F") for x in (deflection, torque, speed))
+    A = np.column_stack((tau, qd))
+    x, *_ = np.linalg.lstsq(A, away, rcond=None)
+    left = (away - A @ x).reshape(2, -1)
+    square = float(np.mean(left**2)) + 1e-300
+    r = min(max(float(np.mean(left[:, 1:] * left[:, :-1])) / square, 0.0), 0.999)
     covariance = np.linalg.pinv(A.T @ A) * square * (1.0 + r) / (1.0 - r)
     return float(x[0]), float(np.sqrt(covariance[0, 0]))

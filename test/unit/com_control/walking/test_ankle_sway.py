@@ -5,7 +5,7 @@ import pytest
 from shipped_robot import shipped_robot
 
 from com_control.exceptions import BipedError
-from com_control.walking.ankle_sway import SwayRecord, plan_sway
+from com_control.walking.ankle_sway import fit_ankles, plan_sway
 from com_control.walking.biped import Biped
 from com_control.walking.stabiliser import ankle_joints
 from com_control.walking.walk_monitor import Reading
@@ -35,10 +35,10 @@ def test_the_path_is_a_circle_of_1_cm_over_both_feet(sway):
     assert np.abs(walk.path.qd[[0, -1]]).max() == 0.0
 
 
-def record_of(sway, noise, seed=0, wrenches=True):
+def sampled(sway, noise, seed=0, wrenches=True):
     """A sway with half the weight on each foot, where the CoM is over it."""
     biped, walk = sway
-    rng, record, weight = np.random.default_rng(seed), SwayRecord(biped), biped.model.mass * GRAVITY
+    rng, samples, weight = np.random.default_rng(seed), [], biped.model.mass * GRAVITY
     middle = walk.samples.feet[0, :, :2, 3].mean(axis=0)
     legs = [[biped.model.joint_index(name) for name in ankle_joints(leg)] for leg in biped.legs]
     height = [
@@ -57,8 +57,8 @@ def record_of(sway, noise, seed=0, wrenches=True):
         for joints in legs:  # the axes' signs: those of HOAP-2's ankles
             q[joints] -= 0.5 * weight * np.array([-at[1], at[0]]) * signs(biped, joints) / STIFFNESS
         q += noise * rng.standard_normal(len(q))
-        record.add(Reading(t, q, read if wrenches else None), target)
-    return record, walk.plan.timing.com_height
+        samples.append((Reading(t, q, read if wrenches else None), target))
+    return samples, walk.plan.timing.com_height
 
 
 def signs(biped, joints):
@@ -70,28 +70,36 @@ def signs(biped, joints):
     raise AssertionError(joints)
 
 
+def fit(sway, samples, height=1.0):
+    """Stiffness and sigma, (2,) each, N m/rad."""
+    found = fit_ankles(sway[0], samples, height)
+    return np.array([one.stiffness for one in found]), np.array([one.std for one in found])
+
+
 def test_it_finds_the_stiffness_behind_a_lag(sway):
-    record, height = record_of(sway, 0.0)
-    found = record.fit(height)
-    np.testing.assert_allclose(found.stiffness, STIFFNESS, rtol=0.02)
-    weight_moment = sway[0].model.mass * GRAVITY * height
-    np.testing.assert_allclose(found.kappa, np.array(found.stiffness) / weight_moment)
-    assert "LLEG_JOINT6 and RLEG_JOINT6 118.5 +- " in str(found)
-    assert "servo: joints: LLEG_JOINT6: {stiffness: 118.5}, RLEG_J" in str(found)
+    samples, height = sampled(sway, 0.0)
+    found, weight_moment = (
+        fit_ankles(sway[0], samples, height),
+        sway[0].model.mass * GRAVITY * height,
+    )
+    for one, true, joint in zip(found, STIFFNESS, ("JOINT6", "JOINT5"), strict=True):
+        assert one.stiffness == pytest.approx(true, rel=0.02)
+        assert one.kappa == pytest.approx(one.stiffness / weight_moment)
+        assert str(one).startswith(f"LLEG_{joint} and RLEG_{joint} {one.stiffness:.4g} +- ")
 
 
 def test_its_sigma_is_the_scatter(sway):
-    plain = np.array(record_of(sway, 0.0)[0].fit(1.0).stiffness)
-    fits = [record_of(sway, NOISE, seed)[0].fit(1.0) for seed in range(12)]
-    scatter = np.array([(np.array(fit.stiffness) - plain) / fit.std for fit in fits])
+    plain, _ = fit(sway, sampled(sway, 0.0)[0])
+    fits = [fit(sway, sampled(sway, NOISE, seed)[0]) for seed in range(12)]
+    scatter = np.array([(stiffness - plain) / std for stiffness, std in fits])
     assert 0.6 < np.sqrt(np.mean(scatter**2)) < 1.6
-    assert max(max(fit.std) for fit in fits) < 0.01 * STIFFNESS.min()
+    assert max(std.max() for _, std in fits) < 0.01 * STIFFNESS.min()
 
 
 def test_what_it_refuses(sway):
-    record, height = record_of(sway, 0.0, wrenches=False)
     with pytest.raises(BipedError, match="0 readings of the sway have both wrenches, 100"):
-        record.fit(height)
-    record, height = record_of(sway, 0.05)
+        fit(sway, sampled(sway, 0.0, wrenches=False)[0])
+    with pytest.raises(BipedError, match="0 readings of the sway"):
+        fit(sway, [])
     with pytest.raises(BipedError, match="does not show how stiff LLEG_JOINT6 and RLEG_JOINT6"):
-        record.fit(height)
+        fit(sway, sampled(sway, 0.05)[0])
