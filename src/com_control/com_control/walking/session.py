@@ -349,10 +349,12 @@ class WalkSession:
         if problem and recently and not self.problem(reading, sways=True):
             return
         self.state, self.reason = (State.REFUSED if problem else State.READY), problem
-        balances = self.stabiliser is not None and self.balances
-        if balances and not problem and self._commanded is None:
+        if problem or self.stabiliser is None or not self.balances:
+            return
+        if self._commanded is None or self.guard.reason:  # as begin() does
             self.guard.restart()
             self.guard.measure(reading.time, reading.position)
+        if self._commanded is None:
             q = reading.position[None]
             self._commanded = JointPath(np.array([reading.time]), q, np.zeros(q.shape))
 
