@@ -117,7 +117,7 @@ RATE_TIME = 0.05  # s, in which the plan's time stops or goes on
 MAX_WAIT = 0.2  # s, by which the plan waits for one step
 SEARCH_SPEED, SEARCH_DEPTH = 0.12, 0.1  # of h per s, and of h
 STEEPEST = 0.3  # slope
-MAX_LAG = 0.5  # rad, beyond which the lean would drive the servos' resonance
+MAX_LAG, NO_LEAN = 0.52, 0.65  # rad, where the lean would drive the servos' resonance: it fades
 MAX_SURPRISE = 0.03  # of h, of one measurement of the offset
 # Gains, one set for all robots; lengths are over the CoM's height h.
 PROPORTIONAL, INTEGRAL, MAX_INTEGRAL = 1.0, 0.3, 0.03  # k_p; k_i / w
@@ -414,7 +414,8 @@ def tick(
         zmp[j] += (1.0 + PROPORTIONAL) * error + integral
         quick = w * body.kappa[1 - j] ** 0.5 * body.dead_time  # phase lag where the servos resonate
         goal = LEAN * (c - c_r) + LEAN_SPEED / w * (v - v_r)
-        goal *= min(1.0, MAX_LAG / quick) * (1.0 if known else 0.5)
+        goal *= min(max((NO_LEAN - quick) / (NO_LEAN - MAX_LAG), 0.0), 1.0)
+        goal *= 1.0 if known else 0.5
         memory.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean[j])
         leaning[j] = -clip(memory.lean[j], MAX_LEAN * h)
         target.estimate[j], target.estimate[3 + j] = c, v
