@@ -117,7 +117,8 @@ RATE_TIME = 0.05  # s, in which the plan's time stops or goes on
 MAX_WAIT = 0.2  # s, by which the plan waits for one step
 SEARCH_SPEED, SEARCH_DEPTH = 0.12, 0.1  # of h per s, and of h
 STEEPEST = 0.3  # slope
-MAX_LAG, NO_LEAN = 0.52, 0.65  # rad, where the lean would drive the servos' resonance: it fades
+# rad, lags where the servos resonate, which the lean would drive: the last times what it passes
+MAX_LAG, NO_LEAN, LEAST_LEAN = 0.5, 0.85, 0.285
 MAX_SURPRISE = 0.03  # of h, of one measurement of the offset
 # Gains, one set for all robots; lengths are over the CoM's height h.
 PROPORTIONAL, INTEGRAL, MAX_INTEGRAL = 1.0, 0.3, 0.03  # k_p; k_i / w
@@ -237,8 +238,7 @@ def move_feet(
         if s < 0.0:
             memory.held[k, 3] = 0.0
             low = memory.feet[other, 2] - memory.feet[k, 2] < SEARCH_DEPTH * body.height
-            share = left if k == 0 else 1.0 - left
-            if memory.unloaded[k] > PATIENCE and low and share > SHOULD_CARRY:
+            if memory.unloaded[k] > PATIENCE and low and (left, 1.0 - left)[k] > SHOULD_CARRY:
                 memory.feet[k, 2] -= SEARCH_SPEED * body.height * dt
                 waits = True
             continue
@@ -412,10 +412,12 @@ def tick(
         integral = memory.integral[j] + INTEGRAL * w * error * dt
         memory.integral[j] = integral = clip(integral, MAX_INTEGRAL * h)
         zmp[j] += (1.0 + PROPORTIONAL) * error + integral
-        quick = w * body.kappa[1 - j] ** 0.5 * body.dead_time  # phase lag where the servos resonate
+        kappa = body.kappa[1 - j]
+        lag = w * kappa**0.5 * body.dead_time  # where the servos resonate
         goal = LEAN * (c - c_r) + LEAN_SPEED / w * (v - v_r)
-        goal *= min(max((NO_LEAN - quick) / (NO_LEAN - MAX_LAG), 0.0), 1.0)
-        goal *= 1.0 if known else 0.5
+        goal *= min(1.0, MAX_LAG / lag) * rise((NO_LEAN - lag) / 0.15)
+        lag *= 2.0 / (4.0 + kappa) ** 0.5
+        goal *= rise((LEAST_LEAN - lag) / 0.05) * (1.0 if known else 0.5)
         memory.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean[j])
         leaning[j] = -clip(memory.lean[j], MAX_LEAN * h)
         target.estimate[j], target.estimate[3 + j] = c, v
@@ -427,8 +429,9 @@ def tick(
     waits = False
     if known:
         share = load_share(table, i, feet, zmp)
-        asked = ask_moments(body, table, i, feet, zmp, share)
-        move_ankles(body, dt, memory, sensed.wrenches, asked)
+        move_ankles(
+            body, dt, memory, sensed.wrenches, ask_moments(body, table, i, feet, zmp, share)
+        )
         both = table.swing[i, 0] < 0.0 and table.swing[i, 1] < 0.0
         if both and carries:
             change = FORCE_DIFFERENCE * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
