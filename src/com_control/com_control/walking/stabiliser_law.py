@@ -298,11 +298,8 @@ def ask_moments(body: Body, table: Table, i: int, feet: Array, zmp: Array, share
 
 
 @njit
-def find_slope(
-    dt: float, standing: bool, memory: Memory, loads: Array, normals: Array, feet: Array
-) -> None:
+def find_slope(part: float, memory: Memory, loads: Array, normals: Array, feet: Array) -> None:
     """Follows the ground's slope by the loaded soles; feet that stand rise and sink with it."""
-    time = 0.3 if standing else 2.0
     for j in range(2):
         gradient = total = 0.0
         for k in range(2):
@@ -310,7 +307,7 @@ def find_slope(
                 gradient -= loads[k] * normals[k, j] / max(normals[k, 2], 0.1)
                 total += loads[k]
         if total > 0.0:
-            change = (clip(gradient / total, STEEPEST) - memory.slope[j]) * min(dt / time, 1.0)
+            change = (clip(gradient / total, STEEPEST) - memory.slope[j]) * part
             memory.slope[j] += change
             middle = loads[0] * feet[0, j] + loads[1] * feet[1, j]
             for k in range(2):
@@ -429,16 +426,15 @@ def tick(
     waits = False
     if known:
         share = load_share(table, i, feet, zmp)
-        move_ankles(
-            body, dt, memory, sensed.wrenches, ask_moments(body, table, i, feet, zmp, share)
-        )
+        asked = ask_moments(body, table, i, feet, zmp, share)
+        move_ankles(body, dt, memory, sensed.wrenches, asked)
         both = table.swing[i, 0] < 0.0 and table.swing[i, 1] < 0.0
         if both and carries:
             change = FORCE_DIFFERENCE * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
             memory.feet[0, 2] -= 0.5 * change
             memory.feet[1, 2] += 0.5 * change
-        standing = not table.moves[0] < t < table.moves[1]
-        find_slope(dt, standing, memory, loads, normals, feet)
+        time = 2.0 if table.moves[0] < t < table.moves[1] else 0.3
+        find_slope(min(dt / time, 1.0), memory, loads, normals, feet)
         ahead = place_of(table, t + lead)
         waits = move_feet(body, table, ahead, dt, memory, target.loads, planned)
         if not both:
