@@ -351,6 +351,28 @@ def test_feedback_without_an_imu_ends_the_walk(bench, world):
     assert len(streamed) > 10, "point by point"
 
 
+@pytest.mark.parametrize("balance", [True, False])
+def test_feedback_while_the_robot_stands(bench, world, balance):
+    dcms = world.collect(PointStamped, "gait/dcm", 2000)
+    robot = bench(stabiliser=True, balance=balance)
+    robot.attitude = LEVEL
+    robot.until(WalkState.READY)
+    for _ in range(20):
+        assert robot.sample() == WalkState.READY
+    assert bool(dcms) == balance
+    assert len([msg for msg in robot.ways if len(msg.points) == 1]) in range(18 * balance, 22)
+    assert bool(robot.ways) == balance
+    assert (robot.state.fault == WalkState.NO_FAULT) or balance
+    assert np.isfinite(robot.state.margin) == balance
+    (result,) = robot.node.set_parameters([Parameter("balance", value=False)])
+    assert result.successful
+    for _ in range(20):
+        robot.sample()
+    count = len(robot.ways)
+    robot.sample()
+    assert len(robot.ways) == count, "it has faded"
+
+
 def test_feedback_sends_nothing_to_a_robot_that_has_fallen(bench):
     robot = bench(stabiliser=True)
     robot.attitude = LEVEL

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
-from com_control.walking.biped import Biped, find_stance
+from com_control.walking.biped import Biped, find_stance, sole_poses
 from com_control.walking.session import State, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.velocity import VelocityWalker
@@ -25,10 +25,10 @@ REQUEST = WalkRequest(
 class Bench:
     """Simulator and session; a target is due one sample after its reading, less the servos' lag."""
 
-    def __init__(self, fed_back):
+    def __init__(self, fed_back, contact="soft"):
         config, model, posture, _ = shipped_robot("hoap2")
         biped = Biped.from_config(model, config)
-        world = build_world(model, replace(config, posture=config.posture), contact="soft")
+        world = build_world(model, replace(config, posture=config.posture), contact=contact)
         self.lag = float(np.median(world.servos.damping / world.servos.stiffness))
         self.walker, self.simulation = Walker(biped), Simulation(world, PERIOD)
         stiffness = ankle_stiffness(biped, config)
@@ -37,12 +37,20 @@ class Bench:
             biped, WalkChecks(biped), approach_time=0.5, stabiliser=stabiliser
         )
         self.posture, self.sent, self.stop_at = posture, [], None
+        self.lost, self.feet = False, []  # wrenches; places of the soles on the ground
 
     def tick(self):
         now = self.simulation.advance()
         R = Rotation.from_quat(now.root_orientation).as_matrix()
         self.reading = Reading(
-            now.time, now.position, now.wrenches, float(np.arccos(R[2, 2])), R_world_root=R
+            now.time,
+            now.position,
+            np.full((2, 6), np.nan) if self.lost else now.wrenches,
+            float(np.arccos(R[2, 2])),
+            R_world_root=R,
+        )
+        self.feet.append(
+            sole_poses(self.walker.biped, now.position)[:, :, 3] @ R.T + now.root_position
         )
         self.session.update(self.reading)
         if self.session.stop_due:
@@ -89,6 +97,71 @@ class Bench:
             if state in (State.READY, State.REFUSED, State.FALLEN):
                 break
         return state
+
+
+def test_it_balances_before_and_after_a_walk_and_its_feet_do_not_creep():
+    bench = Bench(fed_back=True, contact="stiff")
+    for k in range(round(12.0 / PERIOD)):
+        bench.tick()
+        assert k < 40 or bench.session.balance is not None
+    places = np.array(bench.feet[round(2.0 / PERIOD) :])
+    assert np.abs(places - places[0]).max() < 0.002
+    before = len(bench.sent)
+    assert bench.walk() is State.READY
+    assert bench.session.outcome.completed
+    for _ in range(200):
+        bench.tick()
+        assert bench.session.balance is not None
+    model, steps = bench.walker.biped.model, np.abs(np.diff(bench.sent, axis=0))
+    assert (steps <= model.velocity_limits * PERIOD * 1.01 + 1e-6).all()
+    approach = steps[before : before + round(1.0 / PERIOD)]
+    assert approach.max() < 0.25 * model.velocity_limits.min() * PERIOD, "nothing jumps"
+
+
+def test_without_wrenches_feedback_fades_while_it_stands():
+    bench = Bench(fed_back=True)
+    for _ in range(200):
+        bench.tick()
+    bench.lost, count = True, len(bench.sent)
+    for _ in range(200):
+        bench.tick()
+    assert bench.session.state is State.REFUSED
+    assert bench.session.balance is None
+    held = bench.session._commanded.q[-1]
+    assert np.abs(bench.sent[-1] - held).max() < 1e-3
+    assert len(bench.sent) - count < 110, "it is sent until it has faded"
+    bench.lost = False
+    for _ in range(200):
+        bench.tick()
+    assert bench.session.state is State.READY
+    assert bench.session.balance is not None
+    assert np.abs(np.diff(bench.sent, axis=0)).max() < 0.01
+
+
+def test_it_may_be_told_to_stand_without():
+    bench = Bench(fed_back=True)
+    bench.session.balances = False
+    for _ in range(200):
+        bench.tick()
+    assert bench.session.state is State.READY
+    assert bench.sent == []
+
+
+def test_a_robot_that_falls_as_it_stands_gets_no_more():
+    bench = Bench(fed_back=True)
+    for _ in range(100):
+        bench.tick()
+    push = np.array([60.0, 0.0, 0.0])
+    for k in range(400):
+        bench.simulation.push(push * (k < 100))
+        if bench.tick() is State.FALLEN:
+            break
+    assert bench.session.state is State.FALLEN
+    assert bench.session.target_at(bench.reading.time + PERIOD) is None
+    count = len(bench.sent)
+    for _ in range(100):
+        assert bench.tick() is State.FALLEN
+    assert len(bench.sent) == count
 
 
 def test_it_walks_where_it_falls_without():

@@ -18,8 +18,7 @@ from com_control.walking.com_ik import ComIk
 from com_control.walking.session import MOVING, Command, Outcome, State, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
-from com_control.walking.walk_plan import Timing, WalkPlan
-from com_control.walking.walker import Walk, Walker, WalkRequest
+from com_control.walking.walker import Walk, Walker, WalkRequest, make_stand
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_ros.conversions import NS_PER_S, ns_to_stamp
@@ -53,10 +52,11 @@ class WalkingRobot:
             stabiliser = None
             free = any(leg.free for leg in self.biped.legs)  # which the stabiliser does not do
             if settings.stabiliser and not free:
-                stiffness, period = ankle_stiffness(self.biped, config), 1.0 / settings.rate_hz
+                stiffness = settings.ankle_stiffness or ankle_stiffness(self.biped, config)
+                period = 1.0 / settings.rate_hz
                 stabiliser = Stabiliser(self.biped, stiffness, period, settings.lead)
-                stand = WalkPlan(stance.feet, (), Timing(min_width=0.0))  # compiles before a walk
-                stabiliser.start(stand, stand.sample(stand.grid(0.1)), self.biped.posture)
+                stand = make_stand(self.biped, self.biped.posture)  # compiles before a walk
+                stabiliser.start(stand.plan, stand.samples, self.biped.posture)
         except ComControlError as error:
             raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
         self.session = WalkSession(
@@ -67,7 +67,8 @@ class WalkingRobot:
             settings.guard,
             stabiliser,
         )
-        self.names = model.joint_names
+        self.session.balances = settings.balance
+        self.names, self._config = model.joint_names, config
         self.reading: Reading | None = None
         self._wrenches, self._use_wrench = wrenches, settings.use_wrench
         self._attitude: Latest[Array] = Latest(settings.imu_timeout)
@@ -75,8 +76,12 @@ class WalkingRobot:
         self._R_imu_root = model.bodies.R_body_link[link].T
 
     def apply(self, settings: Parameters) -> None:
-        """Use changed parameters."""
+        """Use changed parameters; raises BipedError where ankle_stiffness cannot be."""
+        if (stabiliser := self.session.stabiliser) is not None:
+            given = settings.ankle_stiffness or ankle_stiffness(self.biped, self._config)
+            stabiliser.set_stiffness(given)
         self.checks.limits, self.session.guard.options = settings.check, settings.guard
+        self.session.balances = settings.balance
         self._attitude.timeout_s = settings.imu_timeout
 
     def add_imu(self, msg: Imu, time_ns: int) -> None:
@@ -109,6 +114,7 @@ class WalkControl:
     Attributes:
         outcome: How the last walk ended, or why it did not begin; None while one lasts.
         waiters: Are called with the outcome of the walk that is planned or under way.
+        observe: Is called with each reading of it, and the joint targets (n,) for its time.
     """
 
     def __init__(
@@ -131,6 +137,7 @@ class WalkControl:
         self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
         self._updated, self._jumped = 0.0, False  # real time of the last reading, s; its clock
         self.waiters: list[Callable[[Outcome], None]] = []
+        self.observe: Callable[[Reading, Array], None] | None = None
         self.robot: WalkingRobot | None = None
         self.outcome: Outcome | None = None
 
@@ -197,7 +204,10 @@ class WalkControl:
             passed = sample.time_ns / NS_PER_S - robot.reading.time
             jump = passed - (now - self._updated)
         self._jumped, self._updated = False, now
-        self._handle(robot, robot.session.update(robot.read(sample), jump))
+        reading = robot.read(sample)
+        self._handle(robot, robot.session.update(reading, jump))
+        if self.observe is not None and robot.session.state is State.WALKING:
+            self.observe(reading, robot.session.commanded_posture(reading.position))
         self._begin_when_standing(robot)
         if self.settings.streams:
             self._stream(robot, sample.time_ns)
@@ -304,8 +314,6 @@ class WalkControl:
 
     def _stream(self, robot: WalkingRobot, time_ns: int) -> None:
         assert robot.reading is not None  # noqa: S101 - the caller has made it
-        if robot.session.state not in MOVING:
-            return
         horizon = self.settings.lead
         target = robot.session.target_at(robot.reading.time + horizon + self.settings.drive_delay)
         if target is not None:

@@ -25,6 +25,8 @@ Action:
 Services:
     ~/plan_walk (com_msgs/PlanWalk): the same without walking.
     ~/solve_com_ik (com_msgs/SolveComIk): one posture.
+    ~/calibrate_stiffness (std_srvs/Trigger): the robot sways for 25 s, and the stiffness of its
+        ankles' servos, with its sigma, becomes ankle_stiffness.
     ~/stop (std_srvs/Trigger): stops after the present step.
 
 It stops with both feet down, with a reason, when joint_states, wrenches or imu are stale, a joint
@@ -43,6 +45,7 @@ from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.ccgd_output import Parameters, WalkOutput
 from com_control.nodes.ccgd_requests import (
     REFUSALS,
+    StiffnessCalibration,
     WalkActions,
     fill_plan,
     fill_solution,
@@ -104,6 +107,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self._actions = WalkActions(self, self._control, self._ask, lambda: self._state, period)
         DeferredService(self, PlanWalk, "~/plan_walk", self._on_plan)
         DeferredService(self, SolveComIk, "~/solve_com_ik", self._on_solve)
+        StiffnessCalibration(self, self._control, self._jobs, lambda: self.waiting)
         self.serve_trigger("~/stop", self._stop)
 
     def destroy_node(self) -> None:
@@ -122,13 +126,13 @@ class CcgdGaitNode(RobotNode[Parameters]):
 
     def apply_parameters(self, new: Parameters) -> None:
         """Use changed parameters; a walk that is under way keeps its plan."""
+        if self._control.robot is not None:
+            self._control.robot.apply(new)
         self._control.settings = new
         self._wrenches.timeout_s = new.wrench_timeout
         self._output.drive_delay = new.drive_delay
         self.set_sample_rate(new.rate_hz)
         self._display_rate.set(new.display_rate_hz)
-        if self._control.robot is not None:
-            self._control.robot.apply(new)
 
     # --- inputs --------------------------------------------------------------------------------
     def _on_imu(self, msg: Imu, time_ns: int) -> None:

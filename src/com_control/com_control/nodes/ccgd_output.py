@@ -75,7 +75,16 @@ class Parameters(SensorParameters):
     stabiliser: bool = parameter(
         False,
         "feed wrenches and imu back to walks: streams points two samples ahead, at rate_hz; needs "
-        "servo.stiffness in robot_config",
+        "servo.stiffness in robot_config, or ankle_stiffness",
+    )
+    balance: bool = live_parameter(
+        True, "feed back also while the robot stands, and so command all joints; with `stabiliser`"
+    )
+    ankle_stiffness: tuple[float, ...] = live_parameter(
+        (),
+        "N m/rad, of an ankle's servos about the sole's x and y axes, which ~/calibrate_stiffness "
+        "measures; none: servo.stiffness of robot_config",
+        (0.0, 1e9),
     )
     cmd_vel_timeout: float = live_parameter(
         0.5, "s without cmd_vel, after which a walk by it ends", (0.01, 60.0)

@@ -1,17 +1,22 @@
-"""What ccgd_gait is asked: goals, the action `walk`, the services PlanWalk and SolveComIk."""
+"""What ccgd_gait is asked: the action `walk`, PlanWalk, SolveComIk, and calibrate_stiffness."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
 
 from com_control.exceptions import ComControlError, PlanError
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.walk_conversions import NO_STEP, footstep_to_msg
+from com_control.walking.ankle_sway import AnkleFit, fit_ankles, plan_sway
 from com_control.walking.com_ik import ComSolution
 from com_control.walking.session import Outcome
+from com_control.walking.walk_monitor import Reading
 from com_control.walking.walker import Walk
 from com_model.exceptions import ComModelError, UnknownNameError
 from com_model.text import listing
@@ -30,7 +35,7 @@ from com_ros.conversions import (
     quaternion_to_rotation,
 )
 from com_ros.exceptions import ConversionError
-from com_ros.jobs import finish_goal
+from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
 
 # errors by which a goal or a question is refused
 REFUSALS = (ComControlError, ComModelError, ConversionError)
@@ -167,3 +172,53 @@ def _finish(goal: ServerGoalHandle, outcome: Outcome) -> None:
         completed=outcome.completed, reason=outcome.reason, steps=outcome.steps
     )
     finish_goal(goal, outcome.completed, result)
+
+
+class StiffnessCalibration:
+    """Serves ~/calibrate_stiffness: a sway, and ankle_stiffness by what is measured in it."""
+
+    def __init__(
+        self, node: Node, control: WalkControl, jobs: BackgroundJobs, waiting: Callable[[], str]
+    ) -> None:
+        self._node, self._control, self._jobs, self._waiting = node, control, jobs, waiting
+        DeferredService(node, Trigger, "~/calibrate_stiffness", self._on_request)
+
+    def _on_request(self, _: Trigger.Request, reply: Reply) -> None:
+        control, samples = self._control, list[tuple[Reading, np.ndarray]]()
+        robot = control.robot
+        refusal = self._begin(robot)
+        if refusal or robot is None:
+            reply(Trigger.Response(message=refusal))
+            return
+
+        def ended(outcome: Outcome) -> None:
+            control.observe = None
+            if not outcome.completed or robot.session.walk is None:
+                reply(Trigger.Response(message=outcome.reason))
+                return
+            height = robot.session.walk.plan.timing.com_height
+            work = partial(fit_ankles, robot.biped, samples, height)
+            self._jobs.do(work, lambda found: reply(self._use(found)))
+
+        control.observe = lambda reading, q: samples.append((reading, q))
+        control.waiters.append(ended)
+
+    def _begin(self, robot: WalkingRobot | None) -> str:
+        """Have the sway planned; returns why not, or nothing."""
+        if robot is None:
+            return self._waiting()
+        if robot.reading is not None and robot.reading.wrenches is None:
+            return "the feet's wrenches are needed: check their sensors, use_wrench true"
+        walker = robot.walker
+        return self._control.begin_planned(robot, lambda q: plan_sway(walker, q))
+
+    def _use(self, found: tuple[AnkleFit, AnkleFit] | Exception) -> Trigger.Response:
+        if isinstance(found, ComControlError):
+            return Trigger.Response(message=str(found))
+        if isinstance(found, Exception):
+            raise found
+        new = Parameter("ankle_stiffness", value=[fit.stiffness for fit in found])
+        (changed,) = self._node.set_parameters([new])
+        yaml = [f"{j}: {{stiffness: {fit.stiffness:.4g}}}" for fit in found for j in fit.joints]
+        text = f"{found[0]}, {found[1]}; for robot.yaml: servo: joints: {', '.join(yaml)}"
+        return Trigger.Response(success=changed.successful, message=changed.reason or text)

@@ -15,9 +15,11 @@ No clocks, threads and messages: times are those of the joints' readings, s. Eac
 changes the joint targets returns a Command: a whole path that ends stationary with both feet on the
 ground. So nothing worse than a finished walk happens when no further command follows. Before it is
 sent it goes through limited(); target_at() gives the joint targets of any time, limited likewise:
-what a streamed trajectory point is made of, and where a Stabiliser's feedback on walks is added.
+what a streamed trajectory point is made of. There a Stabiliser's feedback is added, on walks and
+while the robot stands; it comes and goes within BLEND.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -29,13 +31,15 @@ from com_control.walking.biped import Biped, sole_slip
 from com_control.walking.joint_path import JointPath, check_path, plan_approach
 from com_control.walking.stabiliser import FIXES, Fault, Stabilised, Stabiliser
 from com_control.walking.walk_monitor import Reading, WalkChecks
-from com_control.walking.walker import Walk, WalkInstant
+from com_control.walking.walk_plan import quintic
+from com_control.walking.walker import Walk, WalkInstant, make_stand
 from com_model.arrays import Array
 
 HALT_TIME = 0.3  # s, in which an interrupted motion comes to a stop
 SPEED_FRACTION = 0.25  # of the joints' speed limits, on the way to the first posture
 MAX_GAP = 0.1  # s between readings, for which feedback and a plan's waiting count
 SWAY_TIME = 0.3  # s, for which a robot that stood may seem not to
+BLEND = 0.5  # s, in which feedback comes and goes
 SLIP = 0.01  # m and rad, by which soles may move to each other on that way
 
 
@@ -53,6 +57,7 @@ class State(IntEnum):
 
 
 MOVING = (State.APPROACHING, State.WALKING, State.STOPPING)
+STANDING = (State.READY, State.REFUSED, State.PLANNING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +86,10 @@ class WalkSession:
     Args:
         approach_time: s, at least, for the way to a walk's first posture.
         delay: s, from a decision to the first point that it changes.
-        stabiliser: Feedback on walks whose targets are asked for one by one, by target_at.
+        stabiliser: Feedback, where targets are asked for one by one, by target_at.
 
     Attributes:
+        balances: Whether it has feedback also while it stands.
         reason: Why it does not walk, or stops; "" when all is well.
     """
 
@@ -108,7 +114,10 @@ class WalkSession:
         self._reading: Reading | None = None
         self._followed: Walk | None = None  # by the stabiliser
         self._fed: Stabilised | None = None  # what it gave last
-        self._fed_at = 0.0  # s
+        self._fed_at, self._asked_at = 0.0, np.inf  # s
+        self._feeds, self.balances = False, True
+        # what feedback changed last, (n,) rad or m, and how much of it counts, 0 to 1
+        self._change, self._gain = np.zeros(biped.model.n_joints), 0.0
         self.state, self.reason = State.UNKNOWN, "no joint_states yet"
         self.walk: Walk | None = None
         self.outcome: Outcome | None = None
@@ -137,11 +146,16 @@ class WalkSession:
         self.state, self.reason = State.READY, ""
         self.outcome = Outcome(False, reason, 0) if reason else None
 
-    def problem(self, reading: Reading) -> str:
-        """Why a walk that was expected may not begin now and how to fix it; "" when it may."""
-        commanded = self._commanded
-        aim = None if commanded is None else commanded.sample(reading.time)[0]
-        return self._checks.problem(reading, aim)
+    def problem(self, reading: Reading, sways: bool = False) -> str:
+        """Why a walk that was expected may not begin now and how to fix it; "" when it may.
+
+        Args:
+            sways: As for WalkChecks.problem.
+        """
+        aim = None
+        if self._commanded is not None:
+            aim = self._commanded.sample(reading.time)[0] + self._gain * self._change
+        return self._checks.problem(reading, aim, sways)
 
     def begin(self, walk: Walk, reading: Reading) -> Command | None:
         """Begins the walk that was expected; None, with an outcome, when that may not be."""
@@ -168,7 +182,7 @@ class WalkSession:
             return None
         self.guard.restart()
         self.guard.measure(reading.time, reading.position)
-        self._followed = self._fed = None
+        self._followed, self._fed, self._feeds = None, None, False
         self.walk, self._begin = walk, start + way.end
         path = way.shifted(start).followed_by(walk.path.shifted(self._begin))
         self.state, self.reason, self._stop_reason = State.APPROACHING, "", ""
@@ -180,7 +194,8 @@ class WalkSession:
         Args:
             now: s, of the joints' readings; default: of the last one.
         """
-        if self.state is State.APPROACHING:
+        stands = self.walk is not None and not self.walk.plan.steps
+        if self.state is State.APPROACHING or (self.state is State.WALKING and stands):
             return self._halt(reason, State.REFUSED, self._last if now is None else now)
         if self.state is State.WALKING:
             self.state, self.reason, self._stop_reason = State.STOPPING, reason, reason
@@ -250,6 +265,10 @@ class WalkSession:
             if order is None:
                 self.advance(reading.time)
             return order
+        if self._feeds and self.fault is Fault.FALLEN:
+            if self.state is State.PLANNING:
+                self.refuse(FIXES[Fault.FALLEN])
+            self._fall(FIXES[Fault.FALLEN])
         if self.state is not State.PLANNING:
             self._set_standing(reading)
         return None
@@ -264,23 +283,46 @@ class WalkSession:
 
     def _feed_back(self, time: float, q: Array, qd: Array) -> tuple[Array, Array]:
         """Targets for a time with the stabiliser's feedback; those of the plan without one."""
-        stabiliser, walk, reading = self.stabiliser, self.walk, self._reading
-        walks = self.state in (State.WALKING, State.STOPPING)
-        if stabiliser is None or walk is None or reading is None or not walks:
+        stabiliser, reading = self.stabiliser, self._reading
+        if stabiliser is None or reading is None:
             return q, qd
-        dt = 0.0
-        if self._followed is None:
-            stabiliser.start(walk.plan, walk.samples, walk.path.q[0])
-        else:
+        passed = min(max(reading.time - self._asked_at, 0.0), MAX_GAP) / BLEND
+        self._asked_at, followed, rate = reading.time, self._to_follow(reading), 1.0
+        self._feeds = followed is not None
+        if followed is not None:
             dt = min(max(reading.time - self._fed_at, 0.0), MAX_GAP)
-            if self._followed is not walk:
-                stabiliser.replace(walk.plan, walk.samples, walk.later)
-        self._followed, self._fed_at = walk, reading.time
-        stabiliser.memory.phase[0] = min(max(self.walk_time, 0.0), walk.duration)
-        R = np.full((3, 3), np.nan) if reading.R_world_root is None else reading.R_world_root
-        lead = time - reading.time
-        self._fed = stabiliser.update(R, reading.position, reading.wrenches, dt, lead)
-        return self._fed.q, self._fed.rate * qd
+            if self._followed is None:
+                stabiliser.start(followed.plan, followed.samples, q)
+                dt = 0.0
+            elif self._followed is not followed:
+                stabiliser.replace(followed.plan, followed.samples, followed.later)
+            self._followed, self._fed_at = followed, reading.time
+            if followed is self.walk:
+                stabiliser.memory.phase[0] = min(max(self.walk_time, 0.0), followed.duration)
+            R = np.full((3, 3), np.nan) if reading.R_world_root is None else reading.R_world_root
+            lead = time - reading.time
+            self._fed = stabiliser.update(R, reading.position, reading.wrenches, dt, lead)
+            self._change, rate = self._fed.q - q, self._fed.rate
+        step = passed if self._feeds else -passed
+        self._gain = min(max(self._gain + step, 0.0), 1.0)
+        return q + float(quintic(self._gain)[0]) * self._change, rate * qd
+
+    def _to_follow(self, reading: Reading) -> Walk | None:
+        """What the stabiliser is to follow now; None: nothing."""
+        if self.state in (State.WALKING, State.STOPPING):
+            return self.walk if self.walk is not None and self.walk.fed_back else None
+        upright = reading.R_world_root is not None and np.isfinite(reading.R_world_root).all()
+        stands = self.state in STANDING and self.balances and upright
+        if not stands or self._commanded is None or self.problem(reading, sways=True):
+            return None
+        if self._followed is None:
+            with suppress(PlanError):
+                return make_stand(self._biped, self._commanded.sample(reading.time)[0])
+        return self._followed
+
+    def _fall(self, reason: str) -> None:
+        self.state, self.reason, self._commanded = State.FALLEN, reason, None
+        self._followed, self._feeds, self._gain = None, False, 0.0
 
     def advance(self, now: float) -> None:
         """Updates the state to a time, s of the joints' readings; also while those are stale."""
@@ -292,26 +334,35 @@ class WalkSession:
             made = self.walk.steps_made(self.walk.duration)
             self.outcome = Outcome(not self._stop_reason, self._stop_reason, made)
             self.state, self.reason, self._awaited = State.READY, "", False
+            self._stood = now
 
     def _set_standing(self, reading: Reading) -> None:
         """Whether it stands as commanded; or in its nominal posture, when somebody moved it."""
         problem = self.problem(reading)
         if problem and self._commanded is not None and not self._checks.problem(reading, None):
-            self._commanded, problem = None, ""
+            self._commanded, self._followed, self._gain, problem = None, None, 0.0, ""
         if self.state is State.FALLEN and problem:
             return
         if not problem:
             self._stood = reading.time
-        elif self.state is State.READY and abs(reading.time - self._stood) < SWAY_TIME:
+        recently = abs(reading.time - self._stood) < SWAY_TIME and self.state is State.READY
+        if problem and recently and not self.problem(reading, sways=True):
             return
         self.state, self.reason = (State.REFUSED if problem else State.READY), problem
+        if problem or self.stabiliser is None or not self.balances:
+            return
+        if self._commanded is None or self.guard.reason:  # as begin() does
+            self.guard.restart()
+            self.guard.measure(reading.time, reading.position)
+        if self._commanded is None:
+            q = reading.position[None]
+            self._commanded = JointPath(np.array([reading.time]), q, np.zeros(q.shape))
 
     # --- queries --------------------------------------------------------------------------------
     @property
     def balance(self) -> Stabiliser | None:
-        """The stabiliser, while a walk has its feedback."""
-        walks = self.state in (State.WALKING, State.STOPPING) and self._fed is not None
-        return self.stabiliser if walks else None
+        """The stabiliser, while the robot has its feedback."""
+        return self.stabiliser if self._feeds and self._fed is not None else None
 
     @property
     def fault(self) -> Fault:
@@ -344,10 +395,12 @@ class WalkSession:
         return self.walk.instant(min(max(self.walk_time, 0.0), self.walk.duration))
 
     def target_at(self, time: float) -> tuple[Array, Array] | None:
-        """Joint positions and velocities (n,) to be sent for a time; None before a command."""
+        """Joint positions and velocities (n,) to be sent for a time; None: none are."""
         if self._commanded is None:
             return None
         q, qd = self._feed_back(time, *self._commanded.sample(time))
+        if self.state not in MOVING and not self._gain:
+            return None
         sent, speeds = self.guard.limit(np.array([time]), q[None], qd[None])
         return sent[0], speeds[0]
 
@@ -358,8 +411,8 @@ class WalkSession:
         order = self._command(path, now)
         self.outcome = Outcome(False, reason, self.walk.steps_made(now - self._begin))
         self.state, self.reason, self._awaited = state, reason, False
-        if state is State.FALLEN:
-            self._commanded = None  # whoever sets it up again brings it to the nominal posture
+        if state is State.FALLEN:  # whoever sets it up again brings it to the nominal posture
+            self._fall(reason)
         return order
 
     def _command(self, path: JointPath, now: float) -> Command:

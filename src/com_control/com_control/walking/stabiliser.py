@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.exceptions import BipedError
-from com_control.walking.biped import JOINTS, Biped
+from com_control.walking.biped import JOINTS, Biped, BipedLeg
 from com_control.walking.com_ik import ComIk
 from com_control.walking.joint_path import heading_to_pelvis
 from com_control.walking.stabiliser_law import (
@@ -83,19 +83,27 @@ class Stabilised:
         return self.fault > Fault.BEYOND_REACH
 
 
+def ankle_joints(leg: BipedLeg) -> tuple[str, str]:
+    """Names of the joints that turn a sole about its x and y axes.
+
+    Raises:
+        BipedError: The ankle has not two joints.
+    """
+    if leg.free:
+        raise BipedError(f"no joint moves {leg.free}: walk without (stabiliser:=false)")
+    axes = np.abs(leg.R_sole.T @ leg.axes[JOINTS - 2 :].T)
+    x, y = (leg.joint_names[JOINTS - 2 + int(np.argmax(axis))] for axis in axes[:2])
+    return x, y
+
+
 def ankle_stiffness(biped: Biped, config: RobotConfig) -> Array:
     """Stiffness (2,) N m/rad of the servos of an ankle about the sole's x and y axes.
 
     Raises:
         BipedError: The configuration does not give it, or an ankle has not two joints.
     """
-    leg = biped.legs[0]
-    if leg.free:
-        raise BipedError(f"no joint moves {leg.free}: walk without (stabiliser:=false)")
-    axes = np.abs(leg.R_sole.T @ leg.axes[JOINTS - 2 :].T)
     found = []
-    for axis in axes[:2]:
-        name = leg.joint_names[JOINTS - 2 + int(np.argmax(axis))]
+    for name in ankle_joints(biped.legs[0]):
         gains = config.servo.gains(name)
         if gains is None or gains.stiffness is None:
             raise BipedError(
@@ -150,14 +158,12 @@ class Stabiliser:
         self, biped: Biped, stiffness: ArrayLike, period: float = 0.005, delay: float = 0.005
     ) -> None:
         corners = [leg.foot.corners for leg in biped.legs]
-        self._stiffness = np.asarray(stiffness, dtype=float)
         if not all(len(sole) for sole in corners):
             raise BipedError(
                 "the stabiliser needs the feet's corners: give them in the configuration"
             )
-        if not (self._stiffness > 0.0).all():
-            raise BipedError(f"the ankles' stiffness is {self._stiffness}: give numbers above 0")
         self.biped = biped
+        self.set_stiffness(stiffness)
         self._dead_time = delay + 2.5 * period
         self._ik, self._to_pelvis = ComIk(biped), heading_to_pelvis(biped)
         self._up = biped.root_in_pelvis()[0].T @ self._to_pelvis[:, 2]  # in the root link's axes
@@ -167,6 +173,15 @@ class Stabiliser:
         self._soles = np.stack((low[:, 0], high[:, 0], low[:, 1], high[:, 1]), axis=1)
         self.memory, self.target = make_memory(), make_target()
         self._found_for = 0.0
+
+    def set_stiffness(self, stiffness: ArrayLike) -> None:
+        """Uses another stiffness (2,) N m/rad of an ankle, from now on; raises BipedError."""
+        given = np.asarray(stiffness, dtype=float)
+        if given.shape != (2,) or not (given > 0.0).all():
+            raise BipedError(f"the ankles' stiffness is {given}: give two numbers above 0")
+        self._stiffness = given
+        if hasattr(self, "body"):
+            self.body.kappa[:] = given / (self.body.mass * GRAVITY * self.body.height)
 
     def start(self, plan: WalkPlan, samples: Samples, q: Array) -> None:
         """Begins a walk; what is known of the offset and of the ground stays.
@@ -211,7 +226,10 @@ class Stabiliser:
 
     @property
     def offset(self) -> tuple[Array, Array]:
-        """Where the CoM is beyond the model, x and y (2,) m, and its sigma; inf: not yet known."""
+        """Where the CoM is beyond the model, (2,) m, and its sigma; inf: not yet known.
+
+        Forwards and to the left, in the axes of the pelvis' heading.
+        """
         b, square = self.memory.offset
         if self._found_for < SETTLING * OFFSET_TIME:
             return b.copy(), np.full(2, np.inf)

@@ -11,7 +11,8 @@ xi_r = c_r + c_r'/w:
 - base: the IMU's attitude, and the loaded soles where they are commanded; c_k the CoM by the joints
 - c, v: c' = v + 1.4 w_o (c_k - c), v' = f / m + w_o^2 (c_k - c): f is the measured force
 - offset: T_b b' = p + (h / f_z) f - c_k - b - q_r with q_r = p_r - (c_r - c_r''/w^2): what the
-  wrenches say of the CoM beyond the model, less what the swinging legs' momentum explains
+  wrenches say of the CoM beyond the model, less what the swinging legs' momentum explains; in the
+  axes of the pelvis' planned heading, with which it turns
 - DCM error e = c + b + v/w - xi_r; ZMP asked for p_d = p_r + (1 + k_p) e + k_i int e dt
 - lean: y' = 2 w (G (c + b - c_r) + (G_v / w) (v - c_r') - y); the CoM is commanded to c_r - y - b
 - ankles: theta' = -(A / (m g h)) D(tau_d - tau) - theta / T_a with A = 0.5 / (T_t kappa)
@@ -74,7 +75,8 @@ class Memory(NamedTuple):
     # plan's time, 0 to 1
     phase: Array
     motion: Array  # (2, 2) m and m/s, c and v of x and y
-    offset: Array  # (2, 2) m and m^2, b of x and y, and the mean square of what is left
+    # (2, 2) m and m^2, b forwards and leftwards of the pelvis, and the mean square of what is left
+    offset: Array
     lean: Array  # (2,) m, y
     integral: Array  # (2,) m
     tilts: Array  # (2, 2) rad, of each foot about its x and y
@@ -107,6 +109,7 @@ def make_target() -> Target:
     return Target(np.zeros(3), np.zeros((2, 3, 4)), np.eye(3), np.zeros(11), np.zeros(2))
 
 
+Place = tuple[int, float]  # a point of the table, and the fraction of the way to the next one
 CARRIES, LANDED = 0.03, 0.08  # of the weight: a foot carries at all; has landed
 SHOULD_CARRY = 0.15
 PATIENCE = 0.04  # s, without load, before a foot searches for the ground
@@ -114,7 +117,8 @@ RATE_TIME = 0.05  # s, in which the plan's time stops or goes on
 MAX_WAIT = 0.2  # s, by which the plan waits for one step
 SEARCH_SPEED, SEARCH_DEPTH = 0.12, 0.1  # of h per s, and of h
 STEEPEST = 0.3  # slope
-MAX_LAG = 0.5  # rad, beyond which the lean would drive the servos' resonance
+# rad, lags where the servos resonate, which the lean would drive: the last times what it passes
+MAX_LAG, NO_LEAN, LEAST_LEAN = 0.5, 0.85, 0.285
 MAX_SURPRISE = 0.03  # of h, of one measurement of the offset
 # Gains, one set for all robots; lengths are over the CoM's height h.
 PROPORTIONAL, INTEGRAL, MAX_INTEGRAL = 1.0, 0.3, 0.03  # k_p; k_i / w
@@ -139,7 +143,7 @@ def rise(s: float) -> float:
 
 
 @njit
-def place_of(table: Table, t: float) -> tuple[int, float]:
+def place_of(table: Table, t: float) -> Place:
     """Point of the table before a time, s, and the fraction of the way to the next one."""
     last = len(table.com) - 1
     x = min(max(t / table.dt, 0.0), float(last))
@@ -173,6 +177,16 @@ def load_share(table: Table, i: int, feet: Array, zmp: Array) -> float:
     x, y = feet[0, 0] - feet[1, 0], feet[0, 1] - feet[1, 1]
     along = (zmp[0] - feet[1, 0]) * x + (zmp[1] - feet[1, 1]) * y
     return min(max(along / max(x * x + y * y, 1e-9), 0.0), 1.0)
+
+
+@njit
+def offset_of(table: Table, i: int, memory: Memory) -> tuple[float, float, float, float]:
+    """The offset along x and y, m, and cosine and sine of the pelvis' heading."""
+    c, s = table.R_pelvis[i, 0, 0], table.R_pelvis[i, 1, 0]
+    size = max(hypot(c, s), 1e-9)
+    c, s = c / size, s / size
+    a, b = memory.offset[0, 0], memory.offset[0, 1]
+    return c * a - s * b, s * a + c * b, c, s
 
 
 @njit
@@ -211,13 +225,7 @@ def total_wrench(sensed: Sensed, base: Array, feet: Array, normals: Array) -> tu
 
 @njit
 def move_feet(
-    body: Body,
-    table: Table,
-    ahead: tuple[int, float],
-    dt: float,
-    memory: Memory,
-    loads: Array,
-    shares: tuple[float, float],
+    body: Body, table: Table, ahead: Place, dt: float, memory: Memory, loads: Array, left: float
 ) -> bool:
     """Contact: early landing, search for the ground, the next foothold; True: the plan waits."""
     waits = False
@@ -230,7 +238,7 @@ def move_feet(
         if s < 0.0:
             memory.held[k, 3] = 0.0
             low = memory.feet[other, 2] - memory.feet[k, 2] < SEARCH_DEPTH * body.height
-            if memory.unloaded[k] > PATIENCE and low and shares[k] > SHOULD_CARRY:
+            if memory.unloaded[k] > PATIENCE and low and (left, 1.0 - left)[k] > SHOULD_CARRY:
                 memory.feet[k, 2] -= SEARCH_SPEED * body.height * dt
                 waits = True
             continue
@@ -290,11 +298,8 @@ def ask_moments(body: Body, table: Table, i: int, feet: Array, zmp: Array, share
 
 
 @njit
-def find_slope(
-    dt: float, standing: bool, memory: Memory, loads: Array, normals: Array, feet: Array
-) -> None:
+def find_slope(part: float, memory: Memory, loads: Array, normals: Array, feet: Array) -> None:
     """Follows the ground's slope by the loaded soles; feet that stand rise and sink with it."""
-    time = 0.3 if standing else 2.0
     for j in range(2):
         gradient = total = 0.0
         for k in range(2):
@@ -302,7 +307,7 @@ def find_slope(
                 gradient -= loads[k] * normals[k, j] / max(normals[k, 2], 0.1)
                 total += loads[k]
         if total > 0.0:
-            change = (clip(gradient / total, STEEPEST) - memory.slope[j]) * min(dt / time, 1.0)
+            change = (clip(gradient / total, STEEPEST) - memory.slope[j]) * part
             memory.slope[j] += change
             middle = loads[0] * feet[0, j] + loads[1] * feet[1, j]
             for k in range(2):
@@ -310,15 +315,24 @@ def find_slope(
 
 
 @njit
-def command(
-    body: Body, table: Table, t: float, memory: Memory, target: Target, leaning: Array
-) -> None:
+def update_offset(h: float, c: float, s: float, dt: float, memory: Memory, away: Array) -> None:
+    """Follows what the wrenches say of the CoM beyond its offset, along x and y (2,) m."""
+    part, offset = min(dt / OFFSET_TIME, 1.0), memory.offset
+    for j, rest in enumerate((c * away[0] + s * away[1], c * away[1] - s * away[0])):
+        rest = clip(rest, MAX_SURPRISE * h)
+        offset[0, j] = clip(offset[0, j] + part * rest, MAX_OFFSET * h)
+        offset[1, j] += 0.3 * part * (rest * rest - offset[1, j])
+
+
+@njit
+def command(table: Table, t: float, memory: Memory, target: Target, leaning: Array) -> None:
     """Sets CoM, soles and pelvis for a time of the plan, s."""
     i, f = place_of(table, t)
     feet, zmp = find_feet(table, i, f, memory), np.empty(2)
+    b = offset_of(table, i, memory)
     for j in range(2):
         zmp[j] = blend(table.zmp, i, f, j)
-        target.com[j] = blend(table.com, i, f, j) + leaning[j] - memory.offset[0, j]
+        target.com[j] = blend(table.com, i, f, j) + leaning[j] - b[j]
     share = load_share(table, i, feet, zmp)
     level = share * memory.feet[0, 2] + (1.0 - share) * memory.feet[1, 2]
     target.com[2] = blend(table.com, i, f, 2) + level
@@ -374,8 +388,9 @@ def tick(
     if fresh:
         memory.phase[2] = memory.phase[3] = 1.0
     at = add(base[:, 3], turned(base, sensed.com))
-    motion, offset, leaning = memory.motion, memory.offset, np.empty(2)
-    rate, part = 4.0 * w, min(dt / OFFSET_TIME, 1.0)
+    motion, leaning, surprise = memory.motion, np.empty(2), np.zeros(2)
+    b, rate = offset_of(table, i, memory), 4.0 * w
+    weighs = carries and 0.8 * weight < force[2] < 1.2 * weight
     for j in range(2):
         c_r, v_r = blend(table.com, i, f, j), blend(table.com, i, f, 3 + j)
         a_r = blend(table.com, i, f, 6 + j)
@@ -386,26 +401,28 @@ def tick(
         push = force[j] / body.mass if known else a_r
         motion[0, j] += dt * (motion[1, j] + 1.4 * rate * away)
         motion[1, j] += dt * (push + rate * rate * away)
-        if carries and 0.8 * weight < force[2] < 1.2 * weight:
+        if weighs:
             by_wrench = measured_zmp[j] + h / force[2] * force[j]
-            rest = by_wrench - c_k - (zmp[j] - c_r + a_r / (w * w)) - offset[0, j]
-            rest = clip(rest, MAX_SURPRISE * h)
-            offset[0, j] = clip(offset[0, j] + part * rest, MAX_OFFSET * h)
-            offset[1, j] += 0.3 * part * (rest * rest - offset[1, j])
-        c, v = motion[0, j] + offset[0, j], motion[1, j]
+            surprise[j] = by_wrench - c_k - (zmp[j] - c_r + a_r / (w * w)) - b[j]
+        c, v = motion[0, j] + b[j], motion[1, j]
         error = c - c_r + (v - v_r) / w
         integral = memory.integral[j] + INTEGRAL * w * error * dt
         memory.integral[j] = integral = clip(integral, MAX_INTEGRAL * h)
         zmp[j] += (1.0 + PROPORTIONAL) * error + integral
-        quick = w * body.kappa[1 - j] ** 0.5 * body.dead_time  # phase lag where the servos resonate
+        kappa = body.kappa[1 - j]
+        lag = w * kappa**0.5 * body.dead_time  # where the servos resonate
         goal = LEAN * (c - c_r) + LEAN_SPEED / w * (v - v_r)
-        goal *= min(1.0, MAX_LAG / quick) * (1.0 if known else 0.5)
+        goal *= min(1.0, MAX_LAG / lag) * rise((NO_LEAN - lag) / 0.15)
+        lag *= 2.0 / (4.0 + kappa) ** 0.5
+        goal *= rise((LEAST_LEAN - lag) / 0.05) * (1.0 if known else 0.5)
         memory.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean[j])
         leaning[j] = -clip(memory.lean[j], MAX_LEAN * h)
         target.estimate[j], target.estimate[3 + j] = c, v
         target.estimate[5 + j], target.estimate[7 + j] = c + v / w, c_r + v_r / w
         target.estimate[9 + j] = measured_zmp[j]
     target.estimate[2] = at[2]
+    if weighs:
+        update_offset(h, b[2], b[3], dt, memory, surprise)
     waits = False
     if known:
         share = load_share(table, i, feet, zmp)
@@ -416,13 +433,13 @@ def tick(
             change = FORCE_DIFFERENCE * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
             memory.feet[0, 2] -= 0.5 * change
             memory.feet[1, 2] += 0.5 * change
-        standing = not table.moves[0] < t < table.moves[1]
-        find_slope(dt, standing, memory, loads, normals, feet)
+        time = 2.0 if table.moves[0] < t < table.moves[1] else 0.3
+        find_slope(min(dt / time, 1.0), memory, loads, normals, feet)
         ahead = place_of(table, t + lead)
-        waits = move_feet(body, table, ahead, dt, memory, target.loads, (planned, 1.0 - planned))
+        waits = move_feet(body, table, ahead, dt, memory, target.loads, planned)
         if not both:
             memory.phase[1] = 0.0
-    command(body, table, t + lead, memory, target, leaning)
+    command(table, t + lead, memory, target, leaning)
     pace = 1.0
     if waits and memory.phase[1] < MAX_WAIT:
         memory.phase[1] += dt

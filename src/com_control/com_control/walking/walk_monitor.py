@@ -72,13 +72,19 @@ class WalkChecks:
         self.limits = CheckLimits() if limits is None else limits
         self._soles = SoleZmp(biped)
 
-    def problem(self, reading: Reading, commanded: Array | None) -> str:
-        """Why no walk may begin and how to fix it; "" when one may."""
+    def problem(self, reading: Reading, commanded: Array | None, sways: bool = False) -> str:
+        """Why no walk may begin and how to fix it; "" when one may.
+
+        Args:
+            commanded: (n,) rad or m, where the joints are to be; None: in the nominal posture.
+            sways: It may be tilted, and a foot be light, as that of a robot that is pushed.
+        """
+        upright = "the robot does not stand upright: "
         return (
             self.missing(reading)
             or self.fallen(reading)
-            or self._tilted(reading, self.limits.max_tilt, "the robot does not stand upright: ")
-            or self._unloaded(reading)
+            or (not sways and self._tilted(reading, self.limits.max_tilt, upright))
+            or (not sways and self._unloaded(reading))
             or self._posture_problem(reading, commanded)
         )
 

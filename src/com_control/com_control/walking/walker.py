@@ -128,6 +128,20 @@ NEAR = 0.01  # m, of the CoM, and 0.05 m/s: what may be blended
 NEAR_SPEED = 0.05
 
 
+def make_stand(biped: Biped, q: Array) -> "Walk":
+    """A walk without steps, with joints at q (n,), rad or m, where they are.
+
+    Raises:
+        PlanError: The soles are not on one plane.
+    """
+    stance = find_stance(biped, q)
+    plan = WalkPlan(stance.feet, (), Timing(min_width=0.0, com_height=float(stance.com[2])))
+    samples = plan.sample(plan.grid(0.1))
+    com, zmp = (np.tile(stance.com * scale, (len(samples.time), 1)) for scale in (1.0, [1, 1, 0]))
+    path = JointPath(np.zeros(1), q[None], np.zeros((1, len(q))))
+    return Walk(plan, replace(samples, com=com, zmp=zmp), path, "exact")
+
+
 @dataclass(frozen=True, eq=False)
 class WalkInstant:
     """A walk at a time, in the walk's frame."""
@@ -151,6 +165,7 @@ class Walk:
     note: str = ""  # what the method could not do; "" when all is well
     before: int = 0  # steps that were made before the plan's first one: see Walker.change
     later: float = 0.0  # s, by which its time begins later than that of the walk that it changes
+    fed_back: bool = True  # False: the stabiliser does not change it
 
     @property
     def duration(self) -> float:
@@ -191,7 +206,7 @@ class Walker:
     """
 
     def __init__(self, biped: Biped, dt: float = 0.01) -> None:
-        self.biped, self._dt = biped, dt
+        self.biped, self.dt = biped, dt
         self._ik = ComIk(biped)
 
     def plan(self, request: WalkRequest, q: Array) -> Walk:
@@ -236,17 +251,25 @@ class Walker:
         """
         note = ""
         if method == "refined":
-            found = refine(self._ik, plan, self._dt, since=since)
+            found = refine(self._ik, plan, self.dt, since=since)
             samples, q, note = found.samples, found.joints.q, found.reason
         else:
-            samples = plan.sample(plan.grid(self._dt))
+            samples = plan.sample(plan.grid(self.dt))
             ccgd = method == "ccgd"
             q = self._in_steps(plan, samples) if ccgd else solve_joints(self._ik, samples, since).q
-        qd = np.gradient(q, samples.time, axis=0)
+        return Walk(plan, samples, self._path(samples.time, q, since), method, note)
+
+    def play(self, plan: WalkPlan, samples: Samples) -> Walk:
+        """Finds the joint targets of samples in place of those of the plan; raises as solve."""
+        path = self._path(samples.time, solve_joints(self._ik, samples).q)
+        return Walk(plan, samples, path, "exact")
+
+    def _path(self, time: Array, q: Array, since: float = 0.0) -> JointPath:
+        qd = np.gradient(q, time, axis=0)
         qd[[0, -1]] = 0.0
-        path = JointPath(samples.time, q, qd)
+        path = JointPath(time, q, qd)
         check_path(self.biped.model, path.after(since - 1e-9))
-        return Walk(plan, samples, clip_to_limits(self.biped.model, path), method, note)
+        return clip_to_limits(self.biped.model, path)
 
     def plan_stop(self, walk: Walk, t: float) -> Walk:
         """The same walk up to a time t (s), with as few steps after it as a safe stop needs.
@@ -293,7 +316,7 @@ class Walker:
 
     def _in_steps(self, plan: WalkPlan, samples: Samples) -> Array:
         R_pelvis = samples.R_pelvis @ heading_to_pelvis(self.biped)
-        start = solve_joints(self._ik, plan.sample(plan.grid(self._dt)[:2])).pelvis[0]
+        start = solve_joints(self._ik, plan.sample(plan.grid(self.dt)[:2])).pelvis[0]
         found = self._ik.solve_in_steps(samples.com, samples.feet, R_pelvis, start)
         missed = found.outcomes & (STALLED | STRETCHED | STRETCHED << 4)
         if missed.any():

@@ -152,6 +152,18 @@ def test_a_way_on_which_soles_slip_is_refused(bench):
     assert "the soles would slip by" in bench.session.outcome.reason
 
 
+def test_a_foot_that_is_light_as_the_walk_ends_is_no_reason_to_refuse_the_next(bench):
+    bench.start(WalkRequest(steps=2, step_length=0.1, com_height=0.43))
+    bench.until(State.WALKING)
+    bench.until(State.READY)
+    bench.wrenches[0, 2] *= 0.1
+    for _ in range(10):
+        assert bench.tick() is State.READY
+    for _ in range(10):
+        bench.tick()
+    assert "the left foot carries" in bench.session.refusal()
+
+
 @pytest.mark.parametrize("after", [0.3, 1.0, 2.2, 3.0, 4.1, 6.5])
 def test_a_stop_ends_with_both_feet_down(bench, after):
     walk_into(bench, after)

@@ -1,0 +1,140 @@
+"""The ankles' servos, measured: a standing robot lets its CoM go round a circle of 1 cm, slowly.
+
+Both feet stay loaded. A servo of stiffness K whose joint lags its target by d = q_d - q gives the
+moment that the ground's force and moment F, M on the sole (at r from a point of the joint's axis a)
+ask for, so that along the sway
+
+  d = tau / K + T q' + c_foot + noise,   tau = -a . (M + r x F)
+
+by least squares of all samples of both feet, for the sole's x and y axes each. T takes damping and
+delays, which are a quarter of a turn away from the moment (q' is measured: with that of the target
+T^2 q'' would count as moment). kappa = K / (m g h). What is left is correlated
+in time: its variance counts (1 + r_1) / (1 - r_1) times, r_1 from one sample to the next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from com_control.exceptions import BipedError
+from com_control.walking.biped import Biped, find_stance
+from com_control.walking.stabiliser import ankle_joints
+from com_control.walking.walk_monitor import Reading, SoleZmp
+from com_control.walking.walk_plan import WalkPlan, quintic
+from com_control.walking.walker import Walk, Walker, WalkRequest, make_plan
+from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.kinematics import body_poses
+
+RADIUS, RADIUS_FRACTION = 0.01, 0.04  # m; of the CoM's height, at most
+TURN_TIME, TURNS = 8.0, 3  # s
+SETTLING = 2.0  # s, after its begin, which do not count
+SPEED_TIME = 0.4  # s, in which a joint's speed is measured
+MOST_ERROR = 0.2  # of the stiffness: a larger sigma explains nothing
+LEAST_SAMPLES = 100
+
+
+def plan_sway(walker: Walker, q: Array) -> Walk:
+    """The sway from where a robot stands with joints at q (n,), rad or m, at a walk's height.
+
+    Raises:
+        PlanError: The feet are not on one plane, or the legs do not reach.
+    """
+    stance, span = find_stance(walker.biped, q), 0.5 * TURN_TIME * TURNS
+    timing = make_plan(WalkRequest(steps=0), walker.biped, stance).timing
+    plan = WalkPlan(stance.feet, (), replace(timing, start_time=span, stop_time=span))
+    samples = plan.sample(plan.grid(walker.dt))
+    turns, left = samples.time / TURN_TIME, (plan.duration - samples.time) / TURN_TIME
+    rise = np.minimum(quintic(2.0 * turns)[0], quintic(2.0 * left)[0])[:, None]
+    com, angle = samples.com.copy(), 2.0 * np.pi * turns
+    circle = rise * np.column_stack((np.cos(angle), np.sin(angle)))
+    com[:, :2] += min(RADIUS, RADIUS_FRACTION * timing.com_height) * circle
+    return replace(walker.play(plan, replace(samples, com=com)), fed_back=False)
+
+
+@dataclass(frozen=True)
+class AnkleFit:
+    """What the sway shows of the servos that turn the soles about an axis."""
+
+    joints: tuple[str, str]  # of the left and right leg
+    stiffness: float  # N m/rad
+    std: float  # its standard deviation
+    kappa: float  # stiffness over m g h
+
+    def __str__(self) -> str:
+        found = f"{self.stiffness:.4g} +- {self.std:.2g} N m/rad (kappa {self.kappa:.2g})"
+        return f"{' and '.join(self.joints)} {found}"
+
+
+def fit_ankles(
+    biped: Biped, samples: Sequence[tuple[Reading, Array]], height: float
+) -> tuple[AnkleFit, AnkleFit]:
+    """The stiffness about the soles' x and y axes.
+
+    Args:
+        samples: Readings, and the joint targets (n,) of their times, rad or m.
+        height: m, of the CoM over the soles, for kappa.
+
+    Raises:
+        BipedError: An ankle has not two joints, too few readings have wrenches, or deflections do
+            not follow from the moments: MOST_ERROR.
+    """
+    soles = SoleZmp(biped)
+    since = samples[0][0].time + SETTLING if samples else 0.0
+    known = [
+        (reading.time, reading.position, q, soles.wrenches_at_soles(reading.wrenches))
+        for reading, q in samples
+        if reading.time > since
+        and reading.wrenches is not None
+        and np.isfinite(reading.wrenches).all()
+    ]
+    if len(known) < LEAST_SAMPLES:
+        raise BipedError(
+            f"{len(known)} readings of the sway have both wrenches, {LEAST_SAMPLES} are needed: "
+            "check the feet's sensors"
+        )
+    time, Q, target, wrenches = (np.array(x) for x in zip(*known, strict=True))
+    k = max(int(0.5 * SPEED_TIME / np.median(np.diff(time))), 1)
+    speed = (Q[2 * k :] - Q[: -2 * k]) / (time[2 * k :] - time[: -2 * k])[:, None]
+    Q, target, wrenches = Q[k:-k], target[k:-k], wrenches[k:-k]
+    poses, found = body_poses(biped.model.bodies, Q), []
+    left, right = (ankle_joints(leg) for leg in biped.legs)
+    for joints in zip(left, right, strict=True):
+        tau = [_torque(biped, poses, name, wrenches[:, i], i) for i, name in enumerate(joints)]
+        index = [biped.model.joint_index(name) for name in joints]
+        slope, sigma = _fit_slope((target - Q)[:, index], np.array(tau).T, speed[:, index])
+        if not 0.0 < sigma < MOST_ERROR * slope:
+            raise BipedError(
+                f"the sway does not show how stiff {' and '.join(joints)} are: {1e6 * slope:.3g} "
+                f"+- {1e6 * sigma:.2g} urad/(N m); encoders may be too coarse, or wrenches wrong"
+            )
+        kappa = 1.0 / (slope * biped.model.mass * GRAVITY * height)
+        found.append(AnkleFit(joints, 1.0 / slope, sigma / slope**2, kappa))
+    return found[0], found[1]
+
+
+def _torque(
+    biped: Biped, poses: tuple[Array, Array], joint: str, wrenches: Array, foot: int
+) -> Array:
+    """Torque (N,) N m that a joint gives; poses of all bodies, wrenches (N, 6) on its sole."""
+    bodies, (R, p) = biped.model.bodies, poses
+    link = biped.model.link_index(biped.legs[foot].foot.frame)
+    own, last = bodies.joint_names.index(joint), bodies.body_of_link[link]
+    R_sole = R[:, last] @ bodies.R_body_link[link]
+    arm = p[:, last] + R[:, last] @ bodies.p_body_link[link] - p[:, own]
+    force, moment = (np.einsum("nij,nj->ni", R_sole, wrenches[:, k : k + 3]) for k in (0, 3))
+    axis = R[:, own] @ bodies.axis[own] * bodies.multiplier[own]
+    return -np.einsum("ni,ni->n", axis, moment + np.cross(arm, force))
+
+
+def _fit_slope(deflection: Array, torque: Array, speed: Array) -> tuple[float, float]:
+    """Deflection (N, 2) over torque (N, 2) of two feet, rad/(N m), and its sigma."""
+    away, tau, qd = ((x - x.mean(axis=0)).ravel(order="F") for x in (deflection, torque, speed))
+    A = np.column_stack((tau, qd))
+    x, *_ = np.linalg.lstsq(A, away, rcond=None)
+    left = (away - A @ x).reshape(2, -1)
+    square = float(np.mean(left**2)) + 1e-300
+    r = min(max(float(np.mean(left[:, 1:] * left[:, :-1])) / square, 0.0), 0.999)
+    covariance = np.linalg.pinv(A.T @ A) * square * (1.0 + r) / (1.0 - r)
+    return float(x[0]), float(np.sqrt(covariance[0, 0]))
