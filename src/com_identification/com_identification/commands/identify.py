@@ -13,10 +13,11 @@ is stationary in 20 or more postures that differ in every joint, a second or two
 helps where the ground is not level (settings: use_imu), joint efforts where they are good
 (settings: use_effort). Everything else is passed over.
 
-A table (csv, tsv, txt, parquet, npz, mat of version 5) needs a mapping of its columns. --guess
-prints one to correct; docs/tables.md explains it. Feet may have full wrenches, vertical force and
-centre of pressure, or single pressure cells; one plate on the floor may stand for them, with its
-wrench or with the centre of pressure alone. Several files of one robot are identified together.
+A table (csv, tsv, txt, parquet, npz, mat of version 5, mot, sto) needs a mapping of its columns.
+--guess prints one to correct; docs/tables.md explains it. Feet may have full wrenches, vertical
+force and centre of pressure, or single pressure cells; one plate on the floor may stand for them,
+with its wrench or with the centre of pressure alone. Several files of one robot are identified
+together.
 
 Without force sensors in the feet let the robot walk: any gait, any controller. Bags need joint
 states with effort (N m at the joint) and the IMU of the trunk, better 500 than 200 times a second;
