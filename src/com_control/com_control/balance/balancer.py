@@ -17,7 +17,6 @@ from com_control.balance import kernels
 from com_control.balance.kernels import SolePoses
 from com_control.balance.resonance import (
     MOST_DAMPING,
-    Drives,
     Resonance,
     ShapedReference,
     standing_resonance,
@@ -38,6 +37,7 @@ from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
 from com_model.geometry.rotations import minimal_rotation, rotation_vector, skew
 from com_model.parameters import live_parameter, parameter
+from com_model.robot_config import Servo
 from com_model.text import listing
 
 
@@ -197,8 +197,8 @@ class BalanceStep(FrozenArrays):
 class Balancer:
     """Controls the CoM of a robot on flat soles.
 
-    The direction upright (3,) of the root link's frame is to point against gravity; drives are
-    those of the joints. `resonance` is known from start() on, where it can be. BalanceError: no
+    The direction upright (3,) of the root link's frame is to point against gravity; servo has
+    the gains of the drives. `resonance` is known from start() on, where it can be. BalanceError: no
     feet, or one without a flat sole.
     """
 
@@ -208,9 +208,9 @@ class Balancer:
         feet: Sequence[Foot],
         upright: Array,
         options: BalanceOptions | None = None,
-        drives: Drives | None = None,
+        servo: Servo | None = None,
     ) -> None:
-        self.model, self.options, self._drives = model, options or BalanceOptions(), drives
+        self.model, self.options, self._servo = model, options or BalanceOptions(), servo
         bare = [foot.frame for foot in feet if len(foot.corners) < 3]
         if bare:
             raise BalanceError(
@@ -340,13 +340,13 @@ class Balancer:
         return reference, lead
 
     def _find_resonance(self, q: Array, poses: SolePoses, frame: BalanceFrame) -> Resonance | None:
-        if self._drives is None:
+        if self._servo is None:
             return None
         com, J = self._sesc.com_and_jacobian(q)
         weights = self.soles.weights(poses, com, frame.R_balance_root[2])
         A = self._com_rows(frame, (com, J), ground_motion(poses, weights, frame.origin))
         height = float(frame.place(com)[2])
-        return standing_resonance(self.model, self._drives, q, poses, (height, A[:2]))
+        return standing_resonance(self.model, self._servo, q, poses, (height, A[:2]))
 
     # --- tasks ---------------------------------------------------------------------------------
     def _tasks(

@@ -14,32 +14,16 @@ import numpy as np
 
 from com_control.balance.kernels import SolePoses
 from com_control.balance.soles import bounded
-from com_model import RobotConfig, RobotModel
+from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.geometry.rotations import rotation_vector
+from com_model.robot_config import Servo, ServoGains
 
 _STEP = 1e-5  # rad or m per N, of the numerical derivative of the bodies' poses
-_RANK = 1e-9  # relative, singular values that count as none
+_RIGID = 1e6  # times the stiffest drive, N m/rad: what does not give way
 MOST_DAMPING = 1.0  # critical: the shaped reference needs no more
-
-
-@dataclass(frozen=True, eq=False)
-class Drives(FrozenArrays):
-    """Position drives of n joints, NaN where nothing is known."""
-
-    stiffness: Array  # (n,) N m/rad or N/m
-    damping: Array  # (n,) N m s/rad or N s/m
-    armature: Array  # (n,) kg m^2 or kg
-
-    @classmethod
-    def from_config(cls, config: RobotConfig, joints: tuple[str, ...]) -> "Drives":
-        """Those of a configuration's `servo`."""
-        gains = [config.servo.gains(name) for name in joints]
-        rows = [[g.stiffness, g.damping] if g else [None, None] for g in gains]
-        stiffness, damping = np.array(rows, dtype=float).reshape(-1, 2).T
-        return cls(stiffness, damping, config.servo.armature(joints))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +44,7 @@ class Resonance(FrozenArrays):
 
 
 def standing_resonance(
-    model: RobotModel, drives: Drives, q: Array, soles: SolePoses, com: tuple[float, Array]
+    model: RobotModel, servo: Servo, q: Array, soles: SolePoses, com: tuple[float, Array]
 ) -> Resonance | None:
     """Resonance of a robot that stands at q (n,), rad or m, on its soles, which do not give way.
 
@@ -69,33 +53,27 @@ def standing_resonance(
     stand. Joints of unknown gains that move no sole are taken as rigid.
     """
     height, J = com
-    known = np.isfinite(drives.stiffness) & (drives.stiffness > 0.0) & np.isfinite(drives.damping)
+    drives = [servo.gains(name) or ServoGains() for name in model.joint_names]
+    K, B = np.array([[each.stiffness, each.damping] for each in drives], dtype=float).T
+    known = (K > 0.0) & np.isfinite(B)
     if not known[(soles.jacobian != 0.0).any(axis=(0, 1))].all():
         return None
-    first = soles.jacobian[0]
-    arms = soles.p - soles.p[0]
-    turns = np.cross(first[3:].T[None], arms[:, None]).transpose(0, 2, 1)
-    closed = soles.jacobian - first
-    closed[:, :3] -= turns
-    rows = closed.reshape(-1, len(q))[:, known]
-    _, values, vectors = np.linalg.svd(rows)
-    basis = np.zeros((len(q), int(known.sum())))
-    basis[known] = vectors.T
-    basis = basis[:, int((values > _RANK * max(values.max(), 1.0)).sum()) :]
-    stiffness, damping = np.where(known, drives.stiffness, 0.0), np.where(known, drives.damping, 0)
-    A = J @ basis
-    shapes = basis @ np.linalg.solve(basis.T @ (stiffness[:, None] * basis), A.T)  # (n, 2) per N
+    rigid = _RIGID * K[known].max()
+    first, arms = soles.jacobian[0], soles.p - soles.p[0]
+    apart = soles.jacobian - first  # of the soles against the first one
+    apart[:, :3] -= np.cross(first[3:].T, arms[:, None]).transpose(0, 2, 1)
+    H = np.diag(np.where(known, K, rigid)) + rigid * np.einsum("fin,fim->nm", apart, apart)
+    shapes = np.linalg.solve(H, J.T)  # (n, 2) per N
     compliance = np.einsum("in,ni->i", J, shapes)  # m/N
-    if not (compliance > 0.0).all():
-        return None
     shapes = shapes / compliance  # that move the CoM by 1 m
     mass = np.array([_moved_mass(model, q, soles, shape) for shape in shapes.T])
-    mass += drives.armature @ shapes**2
+    mass += servo.armature(model.joint_names) @ shapes**2
     squared = (1.0 / compliance - model.mass * GRAVITY / height) / mass
     if not (squared > 0.0).all():
         return None
     w = np.sqrt(squared)
-    return Resonance(w, np.minimum(damping @ shapes**2 / (2.0 * mass * w), MOST_DAMPING))
+    damping = np.where(known, B, 0.0) @ shapes**2 / (2.0 * mass * w)
+    return Resonance(w, np.minimum(damping, MOST_DAMPING))
 
 
 def _moved_mass(model: RobotModel, q: Array, soles: SolePoses, shape: Array) -> float:

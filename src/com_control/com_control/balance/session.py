@@ -13,7 +13,6 @@ from com_control.balance.balancer import (
     BalanceStep,
     StandingLimits,
 )
-from com_control.balance.resonance import Drives
 from com_control.balance.soles import Soles, balance_frame, check_plane
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import BalanceError
@@ -99,7 +98,7 @@ class BalanceSession:
         self._limits = limits or StandingLimits()
         self._all = Soles(model, [foot for _, foot in self._feet])
         self._upright = _mean_normal(self._all, config.nominal_posture(model))
-        self._drives = Drives.from_config(config, model.joint_names)
+        self._servo = config.servo
         self._balancer: Balancer | None = None
         self._time: float | None = None
         self._wanted = self._paused = False
@@ -108,7 +107,7 @@ class BalanceSession:
         self.state, self.reason = State.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
         # A step that nobody sees: kernels that are compiled later would hold up a robot.
-        balancer = Balancer(model, self._all.feet, self._upright, self.options, self._drives)
+        balancer = Balancer(model, self._all.feet, self._upright, self.options, self._servo)
         posture = config.nominal_posture(model)
         with suppress(BalanceError):
             balancer.start(posture, self._upright)
@@ -263,7 +262,7 @@ class BalanceSession:
     # --- what is done --------------------------------------------------------------------------
     def _begin(self, reading: BalanceReading) -> BalanceCommand | None:
         feet = self._standing(reading)
-        balancer = Balancer(self.model, feet, self._upright, self.options, self._drives)
+        balancer = Balancer(self.model, feet, self._upright, self.options, self._servo)
         try:
             balancer.start(reading.position, self._up(reading), reading.commanded)
         except BalanceError as error:

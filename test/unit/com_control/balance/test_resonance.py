@@ -7,8 +7,9 @@ import pytest
 from balance_lab import run
 
 from com_control.balance.balancer import BalanceOptions, Balancer
-from com_control.balance.resonance import Drives, Resonance, ShapedReference
+from com_control.balance.resonance import Resonance, ShapedReference
 from com_model import Foot, RobotModel, link_pose
+from com_model.robot_config import Servo, ServoGains
 
 WITHIN, SETTLED, OVERSHOOT = 0.5e-3, 1.5, 0.2  # m, s, of the first error
 PLACE = np.array([0.01, 0.0, np.nan])
@@ -34,9 +35,10 @@ HEIGHT, MASS, INERTIA = 0.5, 4.0, 0.1
 
 def stick(stiffness, damping, options=None):
     model = RobotModel.from_urdf(STICK)
-    drives = Drives(np.array(stiffness), np.array(damping), np.zeros(2))
+    gains = [ServoGains(k, d) for k, d in zip(stiffness, damping, strict=True)]
+    servo = Servo(ServoGains(), dict(zip(model.joint_names, gains, strict=True)))
     feet = [Foot("sole", "", CORNERS[:, :2], 0.0, "wrench", "sole", 1)]
-    balancer = Balancer(model, feet, np.array([0.0, 0.0, 1.0]), options, drives)
+    balancer = Balancer(model, feet, np.array([0.0, 0.0, 1.0]), options, servo)
     balancer.start(np.zeros(2), np.array([0.0, 0.0, 1.0]))
     return balancer
 
@@ -51,7 +53,7 @@ def test_an_inverted_pendulum_on_two_springs():
         assert found.damping[axis] == pytest.approx(D / about_ankle / (2.0 * w), rel=1e-3)
 
 
-@pytest.mark.parametrize("stiffness", [[15.0, 200.0], [np.nan, 200.0], [0.0, 200.0]])
+@pytest.mark.parametrize("stiffness", [[15.0, 200.0], [None, 200.0], [0.0, 200.0]])
 def test_drives_that_cannot_hold_it_or_are_not_known_have_no_resonance(stiffness):
     balancer = stick(stiffness, [3.0, 4.0])
     assert balancer.resonance is None
@@ -121,8 +123,7 @@ def test_long_pauses_and_an_unmoved_clock_do_not_make_it_swing():
 def test_the_resonance_of_hoap2_is_that_of_its_drives(model, config, posture):
     """17 rad/s forwards in MuJoCo; the soles, which this takes as hard, make it lower."""
     R, _ = link_pose(model, posture, "l_sole")
-    drives = Drives.from_config(config, model.joint_names)
-    balancer = Balancer(model, config.feet, R[:, 2], drives=drives)
+    balancer = Balancer(model, config.feet, R[:, 2], servo=config.servo)
     balancer.start(posture, R[:, 2])
     assert 16.0 < balancer.resonance.frequency[0] < 20.0
     assert balancer.resonance.frequency[1] > 1.5 * balancer.resonance.frequency[0]
