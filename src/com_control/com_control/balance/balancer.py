@@ -15,12 +15,7 @@ import numpy as np
 
 from com_control.balance import kernels
 from com_control.balance.kernels import SolePoses
-from com_control.balance.resonance import (
-    MOST_DAMPING,
-    Resonance,
-    ShapedReference,
-    standing_resonance,
-)
+from com_control.balance.resonance import Resonance, ShapedReference, standing_resonance
 from com_control.balance.soles import (
     BalanceFrame,
     Soles,
@@ -65,7 +60,7 @@ class BalanceOptions:
         (0.0, 1000.0),
     )
     resonance_damping: float = live_parameter(
-        0.25, "damping ratio of that, where resonance is given", (0.01, MOST_DAMPING)
+        0.25, "damping ratio of that, where resonance is given", (0.01, 1.0)
     )
     trunk_gain: float = live_parameter(
         4.0, "1/s, likewise of the trunk's orientation", (0.0, 100.0)
@@ -333,10 +328,9 @@ class Balancer:
         """What the CoM follows (3,) m without rocking, and the velocity (3,) m/s to command."""
         reference, lead = self.reference.position.copy(), self.reference.velocity.copy()
         if self.resonance is not None:
-            change = self.options.com_acceleration * dt
-            aim, v = reference[:2], velocity[:2]
-            lead[:2] = self._shaped.move(aim, v, change, self.resonance, dt)
-            reference[:2] = self._shaped.position
+            change, at = self.options.com_acceleration * dt, slice(0, 2)
+            v = self._shaped.move(reference[at], velocity[at], change, self.resonance, dt)
+            reference[at], lead[at] = self._shaped.position, v
         return reference, lead
 
     def _find_resonance(self, q: Array, poses: SolePoses, frame: BalanceFrame) -> Resonance | None:

@@ -23,7 +23,6 @@ from com_model.robot_config import Servo, ServoGains
 
 _STEP = 1e-5  # rad or m per N, of the numerical derivative of the bodies' poses
 _RIGID = 1e6  # times the stiffest drive, N m/rad: what does not give way
-MOST_DAMPING = 1.0  # critical: the shaped reference needs no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,7 @@ def standing_resonance(
         return None
     w = np.sqrt(squared)
     damping = np.where(known, B, 0.0) @ shapes**2 / (2.0 * mass * w)
-    return Resonance(w, np.minimum(damping, MOST_DAMPING))
+    return Resonance(w, np.minimum(damping, 1.0))
 
 
 def _moved_mass(model: RobotModel, q: Array, soles: SolePoses, shape: Array) -> float:

@@ -48,19 +48,16 @@ def two_postures_text(
             f"ankles turned by {np.degrees(_TILT):.0f} degrees or more and all other joints as "
             f"they are; the largest tilt of one shape is {np.degrees(spans.max()):.1f} degrees"
         )
-    own = [
-        postures[i] for i in alike[tilted[alike[tilted].sum(axis=1).argmax()]].nonzero()[0].tolist()
-    ]
+    best = alike[tilted[alike[tilted].sum(axis=1).argmax()]]
+    own = [postures[i] for i in best.nonzero()[0].tolist()]
     total, sesc = identify_total(model, feet, own, settings), Sesc(model)
-    rows = [
-        (each.label, *(f"{1e3 * value:.2f}" for value in sesc.com(each.q) + total.offset))
-        for each in own
-    ]
+    places = [1e3 * (sesc.com(each.q) + total.offset) for each in own]
+    labels = [(each.label, *(f"{v:.2f}" for v in at)) for each, at in zip(own, places, strict=True)]
     found = zip("xyz", 1e3 * total.offset, 1e3 * total.offset_std, strict=True)
     offset = ", ".join(f"{axis} {value:.2f} +- {std:.2f}" for axis, value, std in found)
     return "\n".join(
         (
-            columns(("posture: total CoM in the root's frame (mm)", "x", "y", "z"), rows),
+            columns(("posture: total CoM in the root's frame (mm)", "x", "y", "z"), labels),
             f"less that of the URDF (mm): {offset}; the tilt is {np.degrees(spans.max()):.1f} deg",
             f"mass by the feet {total.mass:.3f} +- {total.mass_std:.3f} kg, by the URDF "
             f"{total.model_mass:.3f} kg",
