@@ -1,4 +1,4 @@
-"""HOAP-2 in MuJoCo under the control of its centre of mass; the truth comes from MuJoCo."""
+"""A robot in MuJoCo under the control of its centre of mass; the truth comes from MuJoCo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from com_control.balance.balancer import BalanceOptions
 from com_control.balance.session import BalanceReading, BalanceSession, State
 from com_model import RobotConfig, RobotModel
-from com_model.dynamics.kinematics import link_poses
+from com_model.dynamics.kinematics import link_pose, link_poses
 from com_simulation.physics.sensors import NoiseLevels, Reading
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.suspension_rig import Tilt
@@ -56,6 +56,16 @@ class Run:
         """(T,) m, horizontal distance of the true CoM from where it was to be."""
         return np.asarray(np.linalg.norm((self.com - self.desired)[:, :2], axis=1))
 
+    def settling(self, within: float) -> tuple[float, float]:
+        """Time (s) from which on the error stays below `within` (m), and the overshoot, a fraction.
+
+        The desired CoM stays; overshoot is beyond it along the first error, of that.
+        """
+        outside = np.flatnonzero(self.error() > within)
+        after = float(self.time[outside[-1]]) if outside.size else 0.0
+        first, way = self.error()[0], (self.com - self.desired)[:, :2]
+        return after, max(0.0, -float((way @ way[0]).min()) / float(first**2))
+
 
 def load(robot: str = "hoap2") -> tuple[RobotModel, RobotConfig]:
     """A robot by its name."""
@@ -72,8 +82,9 @@ def run(
     noise: NoiseLevels | None = None,
     control: bool = True,
     rate_hz: float = RATE_HZ,
+    robot: str = "hoap2",
 ) -> Run:
-    """Lets HOAP-2 stand, then balance.
+    """Lets a robot stand, then balance.
 
     Args:
         duration: s of the control.
@@ -83,8 +94,9 @@ def run(
         noise: Of the sensors.
         control: False: the joints are only held.
         rate_hz: Of readings and commands.
+        robot: Its name.
     """
-    model, config = load()
+    model, config = load(robot)
     world = build_world(model, config)
     simulation = Simulation(world, 1.0 / rate_hz, noise, tilt=tilt)
     session = BalanceSession(model, config, options)
@@ -93,7 +105,7 @@ def run(
     for _ in range(round((SETTLE + duration) * rate_hz)):
         reading = simulation.advance()
         if reading.time < SETTLE:
-            session.step(_seen(reading, world.posture))
+            session.step(_seen(model, world.imu_link, reading, world.posture))
             continue
         if not session.active:
             session.start()
@@ -101,7 +113,7 @@ def run(
         if wanted is not None:
             session.desire(*wanted)
         begin = time.process_time()
-        command = session.step(_seen(reading, world.posture))
+        command = session.step(_seen(model, world.imu_link, reading, world.posture))
         spent = time.process_time() - begin
         if command is None or session.state == State.FALLEN:
             break
@@ -128,8 +140,9 @@ def run(
     )
 
 
-def _seen(reading: Reading, posture: Array) -> BalanceReading:
-    up = Rotation.from_quat(reading.imu_orientation).as_matrix()[2]  # imu_link as the root link
+def _seen(model: RobotModel, imu: str, reading: Reading, posture: Array) -> BalanceReading:
+    R_root_imu, _ = link_pose(model, reading.position, imu)
+    up = R_root_imu @ Rotation.from_quat(reading.imu_orientation).as_matrix()[2]
     return BalanceReading(reading.time, reading.position, up, reading.wrenches[:, 2], posture)
 
 

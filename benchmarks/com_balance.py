@@ -1,9 +1,10 @@
 """HOAP-2 in MuJoCo keeps its centre of mass where it is desired ([Cotton] Fig. 11).
 
 On a level floor, on one that tilts by 5 deg/s to 10 deg forwards, to the left and askew, with
-squat, sway and reach, and without any control for comparison. Errors are horizontal distances of
-MuJoCo's true CoM from where it was to be. The last line is one JSON object; --output DIR writes a
-page with the plots, balance.html.
+squat, sway and reach, and without any control for comparison; and how long the CoM of HOAP-2 and of
+HOAP-3 rocks when the control begins. Errors are horizontal distances of MuJoCo's true CoM from
+where it was to be. The last line is one JSON object; --output DIR writes a page with the plots,
+balance.html.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from com_simulation.physics.sensors import PRESETS
 from com_simulation.physics.suspension_rig import STAYS, Tilt
 
 MIDDLE = np.array([0.01, 0.0, np.nan])  # m, a desired CoM beside where it stands
+WITHIN = 0.5e-3  # m, of a CoM that has settled
 REST = 0.5  # s, at the end of a run, in which nothing should move
 ANGLE, RATE = 10.0, 5.0  # degrees, degrees/s
 MM = 1e3
@@ -84,6 +86,17 @@ def report(name: str, done: Run, since: float = 0.0) -> float:
     return float(error.max())
 
 
+def settled(done: Run) -> dict[str, float]:
+    """When the CoM has settled, by how much it went too far before, and what error is left."""
+    time, overshoot = done.settling(WITHIN)
+    left = MM * float(done.error()[done.time >= done.time[-1] - REST].max())
+    return {
+        "below_half_mm_s": round(time, 3),
+        "overshoot_percent": round(100.0 * overshoot, 1),
+        "static_error_mm": round(left, 4),
+    }
+
+
 def balance_page(kept: Run, loose: Run, figures: Mapping[str, object]) -> str:
     """The page: a floor that tilts forwards, joints only held (before) and balanced (after)."""
     figure = new_figure((9.6, 6.4), f"A floor that tilts by {RATE:g} deg/s to {ANGLE:g} deg")
@@ -108,7 +121,8 @@ def balance_page(kept: Run, loose: Run, figures: Mapping[str, object]) -> str:
     verdict += f", and counts as fallen after {loose.time[-1]:.1f} s." if loose.fell else "."
     model, config = load()
     robot = robot_figure(model, config.nominal_posture(model), "The robot")
-    rows = [(name.replace("_", " "), value) for name, value in figures.items()]
+    plain = {name: value for name, value in figures.items() if not isinstance(value, dict)}
+    rows = [(name.replace("_", " "), value) for name, value in plain.items()]
     then = "ros2 launch com_bringup balance.launch.xml viewer:=true shows it; docs/balance.md."
     parts = html.svg(figure), html.table(("figure", "value"), rows), html.svg(robot)
     fell = bool(kept.fell or figures.get("fell"))
@@ -122,6 +136,8 @@ def main() -> None:
     output = parser.parse_args().output
     level = run(4.0, still)
     static = report("level floor, at rest", level, level.time[-1] - REST)
+    settling = {"hoap2": level, "hoap3": run(4.0, still, robot="hoap3")}
+    report("HOAP-3, level floor", settling["hoap3"])
     noisy = report("the same, noisy sensors", run(4.0, still, noise=PRESETS["identification"]), 3.5)
     sides = {"forwards": 0.0, "left": np.pi / 2.0, "askew": np.radians(200.0)}
     tilted, runs, fell = {}, {}, level.fell
@@ -145,6 +161,7 @@ def main() -> None:
         "noisy_error_mm": round(noisy, 3),
         "uncontrolled_tilt_error_mm": round(MM * float(loose.error().max()), 1),
         **{f"{kind}_error_mm": round(MM * float(d.error().max()), 3) for kind, d in moved.items()},
+        "settling": {name: settled(done) for name, done in settling.items()},
         "step_ms": round(1e3 * float(np.median(level.step_time)), 3),
     }
     if output is not None:

@@ -12,7 +12,16 @@ from mutations import Files, mutate, mutate_rows
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from com_bags import Bag, BagError, MarksError, SensorReader, TopicRequest, find_topics
+from com_bags import (
+    Bag,
+    BagError,
+    MarksError,
+    SensorReader,
+    TableError,
+    TopicRequest,
+    find_topics,
+    read_table,
+)
 from com_control.exceptions import MotionError
 from com_control.motion.bag_file import read_bag, write_bag
 from com_control.motion.csv_file import read_motion
@@ -20,6 +29,7 @@ from com_control.motion.motion import Motion, MotionLayout
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, ProtocolError, StoreError
+from com_identification.human import read_trial
 from com_identification.regression.postures import make_posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
@@ -123,6 +133,10 @@ def readers() -> list[Reader]:
     def settings_yaml(path: Path) -> None:
         IdentificationSettings.from_file(path).check(model)
 
+    def trial(path: Path) -> None:
+        folder = path if path.is_dir() else path.parent
+        read_trial(folder / "a.trc", folder / "a.mot")
+
     def robots(pattern: str, largest: int = 10**5) -> tuple[Files, ...]:
         found = sorted(file for file in ROBOTS.glob(pattern) if file.stat().st_size <= largest)
         return tuple({file.name: file.read_bytes()} for file in found)
@@ -171,10 +185,22 @@ def readers() -> list[Reader]:
         Reader(
             "motion_csv", ({"m.csv": rows},), lambda path: read_motion(path, layout), (MotionError,)
         ),
+        Reader("table_csv", ({"log.csv": TABLE}, {"log.mot": MOT}), read_table, (TableError,)),
+        Reader("trial", ({"a.trc": TRC, "a.mot": MOT},), trial, (TableError,)),
         Reader("motion_bags", _motion_bags(layout, rest, model), motion_bag, (MotionError,), True),
     ]
 
 
+TABLE = b"t,a\n" + b"".join(b"0.%d,%d.5e-1\n" % (k, k) for k in range(9))
+TRC = (
+    b"PathFileType\t4\t(X/Y/Z)\ta.trc\nDataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\n"
+    b"10\t10\t5\t2\tmm\nFrame#\tTime\tR.KNE\t\t\tL.KNE\n\t\tX1\tY1\tZ1\tX2\tY2\tZ2\n"
+) + b"".join(b"%d\t0.%d\t1\t900.5\t-3\t4\t905\t%d\n" % (k, k, k) for k in range(1, 6))
+MOT = (
+    b"grf\nversion=1\nendheader\ntime ground_force_vx ground_force_vy ground_force_vz "
+    b"ground_force_px ground_force_py ground_force_pz "
+    b"ground_torque_x ground_torque_y ground_torque_z\n"
+) + b"".join(b"0.%d 1.5 700.%d -2 0.1 0 0.2 0 1e-1 0\n" % (k, k) for k in range(1, 9))
 MAX_MESSAGE = 500
 
 

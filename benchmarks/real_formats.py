@@ -12,6 +12,7 @@ mat_plate            wrench of one plate on the floor, 30 postures on both feet
 parquet_total_cop    centre of pressure of that plate alone
 csv_rows             one row for each of 30 postures, full wrenches
 npz_slow_motion      60 s of continuous motion on one foot, without any rest
+mot_wrench           OpenSim's mot, full wrenches of each foot, degrees
 
 Names of formats as arguments: only those. The last line is one JSON object.
 """
@@ -296,6 +297,20 @@ def npz_slow_motion(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
     return path, mapping(world, **feet)
 
 
+def mot_wrench(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """OpenSim's storage: a header, then columns between tabs."""
+    log = world.log(STANDS)
+    columns, feet = wrench_columns(world, log)
+    named = {"time": log.t, **joints(world, log, np.pi / 180.0), **columns}
+    path = folder / "log.mot"
+    lines = ["log", "version=1", f"nRows={len(log.t)}", f"nColumns={len(named)}", "inDegrees=yes"]
+    lines += ["endheader", "\t".join(named)]
+    rows = np.column_stack(list(named.values())).tolist()
+    lines += ["\t".join(f"{value:.7g}" for value in row) for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+    return path, mapping(world, "deg", **feet) | {"time": "time"}
+
+
 def write_text(path: Path, columns: Mapping[str, Array], mark: str, comma: bool = False) -> None:
     """Writes a table of text."""
     with path.open("w", newline="") as stream:
@@ -316,6 +331,7 @@ FORMATS: dict[str, Callable[[World, Path], tuple[Path, dict[str, Any]]]] = {
         parquet_total_cop,
         csv_rows,
         npz_slow_motion,
+        mot_wrench,
     )
 }
 

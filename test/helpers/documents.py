@@ -24,7 +24,8 @@ def tracked(*patterns: str) -> list[Path]:
 
 def documents() -> list[Path]:
     """All pages but the CHANGELOG."""
-    return [p for p in tracked("*.md") if "data" not in p.parts and p.name != "CHANGELOG.md"]
+    pages = [p for p in tracked("*.md") if "data" not in p.relative_to(ROOT).parts]
+    return [p for p in pages if p.name != "CHANGELOG.md"]
 
 
 def spans(text: str) -> list[str]:

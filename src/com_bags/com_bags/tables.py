@@ -1,4 +1,6 @@
-"""Tables of numbers that anybody may have written: csv, tsv, parquet, npz, MATLAB's mat (v5).
+"""Tables of numbers that anybody may have written.
+
+They are csv, tsv, parquet, npz, MATLAB's mat (v5), and OpenSim's mot, sto and trc.
 
 Nothing in a file is executed, and files with more than MAX_BYTES or MAX_CELLS are refused.
 """
@@ -20,6 +22,8 @@ from com_model.text import listing, quote
 
 MAX_BYTES = 2**30  # of a file, and of what an archive contains
 MAX_CELLS = 50_000_000
+LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
+_HEADER = 200  # lines
 _COMMENTS = "#%"  # lines before the first that begin with one are passed over
 
 
@@ -142,12 +146,18 @@ def _read_text(file: Path) -> Mapping[str, Any]:
         names = [f"column {i}" for i in range(1, len(names) + 1)]
     except ValueError:
         skipped += 1
+    frame = _read_columns(file, names, skipped, mark, decimal="," if comma else ".")
+    text = [name for name in frame if comma and frame[name].dtype.kind == "O"]
+    return {**frame, **{name: frame[name].str.replace(",", ".") for name in text}}
+
+
+def _read_columns(file: Path, names: list[str], skipped: int, mark: str, **options: Any) -> Any:
+    """Columns of text as a frame of pandas, below a number of skipped lines."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # rows longer than the first one
         frame = importlib.import_module("pandas").read_csv(
             file,
             sep=r"\s+" if mark == " " else mark,
-            decimal="," if comma else ".",
             names=names,
             skiprows=skipped,
             index_col=False,
@@ -155,10 +165,41 @@ def _read_text(file: Path) -> Mapping[str, Any]:
             nrows=MAX_CELLS // len(names) + 1,
             encoding_errors="replace",
             low_memory=False,
+            **options,
         )
     _check_size(file, frame.size, MAX_CELLS, "numbers")
-    text = [name for name in frame if comma and frame[name].dtype.kind == "O"]
-    return {**frame, **{name: frame[name].str.replace(",", ".") for name in text}}
+    return frame
+
+
+def _head(file: Path, count: int) -> list[str]:
+    """The first lines of a text, each 1 MiB at most."""
+    with file.open(encoding="utf-8-sig", errors="replace") as stream:
+        return [stream.readline(2**20).rstrip("\r\n") for _ in range(count)]
+
+
+def _read_mot(file: Path) -> Mapping[str, Any]:
+    """OpenSim's storage: lines to `endheader`, names, then numbers."""
+    lines = _head(file, _HEADER)
+    ends = [i for i, line in enumerate(lines[:-1]) if line.strip().lower() == "endheader"]
+    if not ends or not lines[ends[0] + 1].strip():
+        text = f"has no line endheader with names below it in the first {_HEADER} lines"
+        raise TableError(text, str(file))
+    return dict(_read_columns(file, lines[ends[0] + 1].split(), ends[0] + 2, " "))
+
+
+def _read_trc(file: Path) -> Mapping[str, Any]:
+    """Markers: columns Time (s) and NAME.x, .y, .z in m."""
+    _, keys, values, markers, _ = (line.split("\t") for line in _head(file, 5))
+    about = {key.strip(): value.strip() for key, value in zip(keys, values, strict=False)}
+    meter = LENGTHS.get(about.get("Units", "").lower())
+    if meter is None or [name.strip().lower() for name in markers[:2]] != ["frame#", "time"]:
+        expected = f"Units {listing(LENGTHS)} in its third line, Frame# and Time in its fourth"
+        raise TableError(f"is no trc: expected {expected}", str(file))
+    labels = [name.strip() for name in markers[2:] if name.strip()]
+    names = ["Frame#", "Time", *(f"{name}.{axis}" for name in labels for axis in "xyz")]
+    used = {"usecols": range(len(names))}  # lines may end with tabs
+    frame = _read_columns(file, names, 5, "\t", **used)
+    return {name: frame[name] * (1.0 if name == "Time" else meter) for name in names[1:]}
 
 
 _READERS: dict[str, Callable[[Path], Mapping[str, Any]]] = {
@@ -168,4 +209,7 @@ _READERS: dict[str, Callable[[Path], Mapping[str, Any]]] = {
     ".parquet": _read_parquet,
     ".npz": _read_npz,
     ".mat": _read_mat,
+    ".mot": _read_mot,
+    ".sto": _read_mot,
+    ".trc": _read_trc,
 }

@@ -8,15 +8,17 @@ suprasternal notch, ankles a quarter of the foot before the heel, inertias of ro
 """
 
 import importlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from com_bags import TableError
+from com_bags import Table, TableError, read_table
+from com_bags.tables import LENGTHS
 from com_identification.regression.postures import Posture, make_posture, wrench_transform
 from com_identification.regression.statics import Statics
 from com_identification.settings import IdentificationSettings
@@ -49,7 +51,6 @@ _LIMIT = 2.6  # rad, of every joint: a person's own are not known
 _AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 ROOT = "lower_trunk"
 _Point = tuple[float, float, float]
-_LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 _WINDOW = 0.5  # s
 _TRAVEL, _VARY = 0.015, 0.05  # m of a marker, fraction of the force within a window
 _MOST, _ALIKE = 80, 0.03  # postures; rad, least change of some joint between two
@@ -240,7 +241,7 @@ def read_c3d(path: str | Path) -> Trial:
         content = importlib.import_module("ezc3d").c3d(file, extract_forceplat_data=True)
         point = content["parameters"]["POINT"]
         rate = float(point["RATE"]["value"][0])
-        meter = _LENGTHS[point["UNITS"]["value"][0].strip().lower()]
+        meter = LENGTHS[point["UNITS"]["value"][0].strip().lower()]
         markers = meter * content["data"]["points"][:3].transpose(2, 1, 0)
         names = tuple(name.strip() for name in point["LABELS"]["value"][: markers.shape[1]])
         count, total = len(markers), np.zeros((len(markers), 6))
@@ -256,10 +257,65 @@ def read_c3d(path: str | Path) -> Trial:
         raise TableError("needs ezc3d, which is not installed: pip install ezc3d", file) from error
     except Exception as error:  # whatever a library makes of a damaged file
         raise TableError(f"cannot be read: {type(error).__name__}: {error}", file) from error
-    mean = total[:, :3].mean(axis=0)
+    return _upright(Trial(rate, names, markers, total), file)
+
+
+def _upright(trial: Trial, file: str) -> Trial:
+    """The same with the force of the plates on the person; TableError where z is not up."""
+    mean = trial.wrench[:, :3].mean(axis=0)
     if not abs(mean[2]) > 0.9 * np.linalg.norm(mean) > 0.0:
         raise TableError(f"the plates' mean force is {mean.round(1)} N: expected z to be up", file)
-    return Trial(rate, names, markers, total * np.sign(mean[2]))
+    return replace(trial, wrench=trial.wrench * np.sign(mean[2]))
+
+
+def read_trial(path: str | Path, plates: str | Path | None = None) -> Trial:
+    """Reads a C3D file, or tables: markers NAME.x, .y, .z in m (OpenSim's trc), and force plates.
+
+    Of each plate a table of `plates`, by default the same one, has ground_force_vx (N),
+    ground_force_px (m) and ground_torque_x (N m), y and z likewise, as OpenSim's mot; further words
+    in the names tell plates apart. Both have `time` in s and the same axes, z up, or y up.
+
+    Raises:
+        TableError: As read_c3d.
+    """
+    if Path(path).suffix.lower() == ".c3d":
+        return read_c3d(path)
+    table, forces = read_table(path), read_table(path if plates is None else plates)
+    names = tuple(name[:-2] for name in table.columns if name.endswith(".x"))
+    at, known = _times(table), _times(forces)
+    markers = np.array([_three(table, f"{name}.*") for name in names]).reshape(-1, len(at), 3)
+    total = np.zeros((len(known), 6))
+    for head, tail in re.findall(r"^(.*)force(.*)_vx$", "\n".join(forces.columns), re.MULTILINE):
+        force, point = (np.nan_to_num(_three(forces, f"{head}force{tail}_{c}*")) for c in "vp")
+        torque = np.nan_to_num(_three(forces, f"{head}torque{tail}_*"))
+        total += np.hstack((force, torque + np.cross(point, force)))
+    inside = (at >= known[0]) & (at <= known[-1])
+    if not (inside.sum() > 1 and names):
+        text = "has no markers NAME.x at times at which the plates' forces are known"
+        raise TableError(text, table.source)
+    rate = float(1.0 / np.median(np.diff(at)))
+    wrench = np.column_stack([np.interp(at, known, column) for column in total.T])
+    mean = np.abs(wrench[inside, :3].mean(axis=0))
+    turn = np.eye(3) if mean[2] > mean[1] else np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
+    wrench = (wrench.reshape(-1, 2, 3) @ turn.T).reshape(-1, 6)
+    seen = markers.transpose(1, 0, 2)[inside] @ turn.T
+    return _upright(Trial(rate, names, seen, wrench[inside]), forces.source)
+
+
+def _times(table: Table) -> Array:
+    """(N,) s, rising."""
+    column = next((c for name, c in table.columns.items() if name.lower() == "time"), None)
+    if column is None or len(column) < 2 or not (np.diff(column) > 0.0).all():
+        raise TableError("expected a column `time` in s that rises", table.source)
+    return column
+
+
+def _three(table: Table, pattern: str) -> Array:
+    """Columns (N, 3), x, y and z in place of the pattern's *."""
+    names = [pattern.replace("*", axis) for axis in "xyz"]
+    if lost := [name for name in names if name not in table.columns]:
+        raise TableError(f"has no column of numbers {listing(lost)}", table.source)
+    return np.column_stack([table.columns[name] for name in names])
 
 
 def read_markers(section: Section) -> dict[str, tuple[str, Array]]:

@@ -137,3 +137,21 @@ def test_no_header_and_version_7_3(tmp_path):
         read_table(tmp_path / "a.xls")
     with pytest.raises(TableError, match="does not exist"):
         read_table(tmp_path / "b.csv")
+
+
+@pytest.mark.parametrize("end", [".mot", ".sto"])
+def test_opensim_storage_begins_below_its_header(end, tmp_path):
+    path = tmp_path / f"log{end}"
+    path.write_text("Coordinates\nversion=1\nnRows=2\nendheader\ntime\tknee\n0.0\t1.5\n0.1\t-2\n")
+    table = read_table(path)
+    assert {name: column.tolist() for name, column in table.columns.items()} == {
+        "time": [0.0, 0.1],
+        "knee": [1.5, -2.0],
+    }
+
+
+def test_a_header_without_end_is_refused_soon(tmp_path):
+    path = tmp_path / "log.mot"
+    path.write_text("version=1\n" * 300 + "endheader\ntime\n0.0\n")
+    with pytest.raises(TableError, match=r"no line endheader with names below it in the first 200"):
+        read_table(path)

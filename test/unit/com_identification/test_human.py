@@ -12,6 +12,7 @@ from com_identification.human import (
     MarkerFit,
     human_urdf,
     read_c3d,
+    read_trial,
     trial_postures,
 )
 from com_identification.store.results import corrected_inertials
@@ -127,7 +128,43 @@ def write_c3d(path, names, markers, wrench):
     c3d.write(str(path))
 
 
-def test_the_command_finds_a_persons_own_centre_of_mass(person, tmp_path, capsys):
+def write_opensim(path, names, markers, wrench, hide=True):
+    """A trc in mm, y up, one cell hidden, and a mot with two plates at ten times its rate."""
+    to_file = np.array([[1.0, 0, 0], [0, 0, 1.0], [0, -1.0, 0]])
+    cells = 1e3 * markers @ to_file.T
+    head = ["DataRate", "CameraRate", "NumFrames", "NumMarkers", "Units"]
+    lines = ["PathFileType\t4\t(X/Y/Z)\ta.trc", "\t".join(head)]
+    lines += [f"10\t10\t{len(cells)}\t{len(names)}\tmm"]
+    lines += ["Frame#\tTime\t" + "\t\t\t".join(names)]
+    lines += ["\t\t" + "\t".join(f"{a}{k + 1}" for k in range(len(names)) for a in "XYZ")]
+    for k, frame in enumerate(cells):
+        text = [f"{value:.5f}" for value in frame.ravel()]
+        text[:3] = [""] * 3 if hide and k == 0 else text[:3]
+        lines.append("\t".join([str(k + 1), f"{k / 10.0:.3f}", *text]) + "\t")
+    path.write_text("\n".join(lines) + "\n")
+    points = np.array([[0.1, 0.2, 0.0], [-0.2, 0.1, 0.05]])
+    columns = {"time": np.arange(10 * len(wrench)) / 100.0}
+    left = wrench[:, 3:].copy()
+    for k, part in enumerate((0.6, 0.4)):
+        left -= np.cross(points[k], part * wrench[:, :3])
+    for k, part in enumerate((0.6, 0.4)):
+        force, torque = part * wrench[:, :3], left * (k == 0)
+        where = np.tile(points[k], (len(wrench), 1))
+        for word, values in (("force_v", force), ("force_p", where), ("torque_", torque)):
+            turned = np.repeat(values @ to_file.T, 10, axis=0)
+            for axis, column in zip("xyz", turned.T, strict=True):
+                columns[f"{'1_' * k}ground_{word}{axis}"] = column
+    rows = np.column_stack(list(columns.values()))
+    lines = ["grf", "version=1", f"nRows={len(rows)}", f"nColumns={len(columns)}", "endheader"]
+    lines += ["\t".join(columns), *("\t".join(f"{v:.6f}" for v in row) for row in rows)]
+    path.with_suffix(".mot").write_text("\n".join(lines) + "\n")
+
+
+WRITERS = {".c3d": write_c3d, ".trc": write_opensim}
+
+
+@pytest.mark.parametrize("end", list(WRITERS))
+def test_the_command_finds_a_persons_own_centre_of_mass(end, person, tmp_path, capsys):
     rng, bodies = np.random.default_rng(1), person.bodies
     com = np.zeros((bodies.count, 3))
     heavy = bodies.mass > 0.0
@@ -144,17 +181,22 @@ def test_the_command_finds_a_persons_own_centre_of_mass(person, tmp_path, capsys
         true = np.concatenate((force, np.cross(p + R @ truth.com(q), force)))
         seen += [placed] * 5
         wrench += [true + rng.normal(0.0, 0.5, 6)] * 5
-    path = tmp_path / "trial.c3d"
-    write_c3d(path, where, np.array(seen), np.array(wrench))
-    trial = read_c3d(path)
+    path = tmp_path / f"trial{end}"
+    WRITERS[end](path, where, np.array(seen), np.array(wrench))
+    plates = path.with_suffix(".mot") if end == ".trc" else None
+    trial = read_trial(path, plates)
+    assert (trial.rate, trial.names) == (pytest.approx(10.0), tuple(where))
     np.testing.assert_allclose(trial.wrench, wrench, atol=0.1)
-    np.testing.assert_allclose(trial.markers, seen, atol=1e-5)
+    hidden = np.isnan(trial.markers)
+    assert int(hidden.sum()) == (3 if plates else 0)
+    np.testing.assert_allclose(trial.markers[~hidden], np.array(seen)[~hidden], atol=1e-5)
     lines = {name: {"link": link, "at": at.tolist()} for name, (link, at) in where.items()}
     (tmp_path / "markers.yaml").write_text(yaml.safe_dump(lines))
     words = ["--height", "1.75", "--mass", "68", "--sex", "f", "--angle-std", "1"]
     words += ["--output", str(tmp_path / "person.urdf"), "--trial", str(path)]
+    words += ["--plates", str(plates)] if plates else []
     assert main([*words, "--markers", str(tmp_path / "markers.yaml")]) == 0
-    assert "trial.c3d: 12 postures; used 6.0 s" in capsys.readouterr().out
+    assert f"trial{end}: 12 postures; used 6.0 s" in capsys.readouterr().out
     found = Sesc(RobotModel.from_file(tmp_path / "person.urdf"))
     errors = []
     for _ in range(20):
@@ -175,3 +217,71 @@ def test_broken_trials_are_one_kind_of_error(tmp_path):
         path.write_bytes(data)
         with pytest.raises(TableError, match="cannot be read"):
             read_c3d(path)
+
+
+def small_trial(tmp_path, person):
+    where = markers_of(person)
+    markers = np.tile(np.arange(3.0 * len(where)).reshape(1, -1, 3), (20, 1, 1)) / 100.0
+    wrench = np.tile([0.0, 0.0, 600.0, 30.0, -12.0, 1.0], (20, 1))
+    write_opensim(tmp_path / "a.trc", where, markers, wrench, hide=False)
+    return tmp_path / "a.trc", tmp_path / "a.mot"
+
+
+CHANGES = [  # file, old, new, message
+    ("trc", "Units", "Unit", r"is no trc: expected Units mm, cm, m in its third line"),
+    ("trc", "\tmm", "\tinch", r"is no trc: expected Units"),
+    ("trc", "Frame#\tTime", "Bild\tZeit", r"Frame# and Time in its fourth"),
+    ("mot", "endheader", "end", r"has no line endheader with names below it"),
+    ("mot", "time\t", "clock\t", r"expected a column `time` in s that rises"),
+    ("mot", "1_ground_force_px", "px", r"has no column of numbers 1_ground_force_px"),
+    ("mot", "1_ground_torque_z", "tz", r"has no column of numbers 1_ground_torque_z"),
+    ("mot", "_vx", "_ux", r"the plates' mean force is .* expected z to be up"),
+    ("mot", "\n0.010000\t", "\n-0.010000\t", r"`time` in s that rises"),
+]
+
+
+@pytest.mark.parametrize(("end", "old", "new", "message"), CHANGES)
+def test_opensim_files_that_are_wrong_say_where(end, old, new, message, person, tmp_path):
+    files = dict(zip(("trc", "mot"), small_trial(tmp_path, person), strict=True))
+    read_trial(*files.values())
+    text = files[end].read_text()
+    assert old in text
+    files[end].write_text(text.replace(old, new))
+    with pytest.raises(TableError, match=message):
+        read_trial(*files.values())
+
+
+def test_damaged_opensim_files_raise_one_kind_of_error(person, tmp_path):
+    rng, files = np.random.default_rng(5), small_trial(tmp_path, person)
+    good = [file.read_bytes() for file in files]
+    refused = 0
+    for k in range(60):
+        file, data = files[k % 2], bytearray(good[k % 2])
+        place, size = int(rng.integers(len(data))), int(rng.integers(1, 200))
+        data[place : place + size] = rng.bytes(size) if k % 4 < 2 else b""
+        file.write_bytes(bytes(data))
+        try:
+            assert np.isfinite(read_trial(*files).wrench).all()
+        except TableError:
+            refused += 1
+        file.write_bytes(good[k % 2])
+    assert refused > 5
+
+
+def test_forces_at_other_times_and_missing_files_are_refused(person, tmp_path):
+    trc, mot = small_trial(tmp_path, person)
+    lines = mot.read_text().splitlines()
+    late = [f"{float(a) + 1e3:.3f}\t{b}" for a, b in (line.split("\t", 1) for line in lines[6:])]
+    mot.write_text("\n".join([*lines[:6], *late]))
+    with pytest.raises(TableError, match=r"no markers NAME.x at times at which the plates' forces"):
+        read_trial(trc, mot)
+    with pytest.raises(TableError, match="does not exist"):
+        read_trial(trc, tmp_path / "none.mot")
+
+
+def test_each_trial_has_its_plates(capsys):
+    words = ["--height", "1.75", "--mass", "68", "--sex", "f", "--output", "x.urdf"]
+    words += ["--markers", "m.yaml", "--trial", "a.trc", "b.trc", "--plates", "a.mot"]
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "--plates: give one file for each trial" in capsys.readouterr().err

@@ -15,6 +15,7 @@ import numpy as np
 
 from com_control.balance import kernels
 from com_control.balance.kernels import SolePoses
+from com_control.balance.resonance import Resonance, ShapedReference, standing_resonance
 from com_control.balance.soles import (
     BalanceFrame,
     Soles,
@@ -31,6 +32,7 @@ from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
 from com_model.geometry.rotations import minimal_rotation, rotation_vector, skew
 from com_model.parameters import live_parameter, parameter
+from com_model.robot_config import Servo
 from com_model.text import listing
 
 
@@ -38,16 +40,28 @@ from com_model.text import listing
 class BalanceOptions:
     """Options of a Balancer.
 
-    A robot that oscillates on its drives at w rad/s with a damping ratio d needs a com_gain below
-    2 d w. posture_gain, feet_gain and strain_gain are those of the joints that the rest leaves
-    free, of the measured place of the soles to each other, and of the commanded one, which strains
-    the legs of feet that stand. Weights: of the CoM's height against its horizontal error (what
-    keeps the robot from falling goes first), of 1 rad/s of the trunk, of the legs' joints (which
-    also damps near singular postures) and of the other joints against 1 m/s of the CoM, and of the
-    soles' error.
+    A robot that rocks on its drives at w rad/s with a damping ratio d needs a com_gain below
+    2 d w; by default it is 3 d w / 4, at most 4 1/s. posture_gain, feet_gain and strain_gain are
+    those of the joints that the rest leaves free, of the measured place of the soles to each other,
+    and of the commanded one, which strains the legs of feet that stand. Weights: of the CoM's
+    height against its horizontal error (what keeps the robot from falling goes first), of 1 rad/s
+    of the trunk, of the legs' joints (which also damp near singular postures) and of the other
+    joints against 1 m/s of the CoM, and of the soles' error.
     """
 
-    com_gain: float = live_parameter(4.0, "1/s, by which an error of the CoM decays", (0.01, 100.0))
+    com_gain: float = live_parameter(
+        0.0,
+        "1/s, by which an error of the CoM decays; 0: by the resonance, at most 4",
+        (0.0, 100.0),
+    )
+    resonance: float = live_parameter(
+        0.0,
+        "rad/s, at which it rocks on its drives when it stands; 0: by the configuration's servo",
+        (0.0, 1000.0),
+    )
+    resonance_damping: float = live_parameter(
+        0.25, "damping ratio of that, where resonance is given", (0.01, 1.0)
+    )
     trunk_gain: float = live_parameter(
         4.0, "1/s, likewise of the trunk's orientation", (0.0, 100.0)
     )
@@ -146,6 +160,7 @@ class ComReference:
 
 
 STILL = np.zeros(3)
+_GAIN = 4.0  # 1/s, of the CoM at most, and where nothing is known of the drives
 _LIMIT_TIME = 0.1  # s, in which a joint may reach its limit
 _FAR = 0.005  # m, from which on a joint at its limit is to blame
 _AHEAD = 2.0  # the CoM is asked for no more than so many times the reference's speed
@@ -158,7 +173,7 @@ class BalanceStep(FrozenArrays):
     position: Array  # (n,) rad or m, commands
     velocity: Array  # (n,) rad/s or m/s
     desired: Array  # (3,) m, of the CoM, as asked for; its height NaN: not controlled
-    reference: Array  # (3,) m, that the CoM follows
+    reference: Array  # (3,) m, that the CoM follows: shaped by the resonance
     com: Array  # (3,) m, by the measured joints and gravity
     held: bool  # the desired CoM is outside the margin
     margin: float  # m, of the CoM inside the support polygon seen from above
@@ -177,8 +192,9 @@ class BalanceStep(FrozenArrays):
 class Balancer:
     """Controls the CoM of a robot on flat soles.
 
-    The direction upright (3,) of the root link's frame is to point against gravity. BalanceError:
-    no feet, or one without a flat sole.
+    The direction upright (3,) of the root link's frame is to point against gravity; servo has
+    the gains of the drives. `resonance` is known from start() on, where it can be. BalanceError: no
+    feet, or one without a flat sole.
     """
 
     def __init__(
@@ -187,8 +203,9 @@ class Balancer:
         feet: Sequence[Foot],
         upright: Array,
         options: BalanceOptions | None = None,
+        servo: Servo | None = None,
     ) -> None:
-        self.model, self.options = model, options or BalanceOptions()
+        self.model, self.options, self._servo = model, options or BalanceOptions(), servo
         bare = [foot.frame for foot in feet if len(foot.corners) < 3]
         if bare:
             raise BalanceError(
@@ -200,7 +217,9 @@ class Balancer:
         self._sesc, self._upright = Sesc(model), upright
         self._legs = np.zeros(model.n_joints, dtype=bool)
         self._legs[self.soles.joints] = True
-        self.reference = ComReference(self.options)
+        self.reference, self._shaped = ComReference(self.options), ShapedReference()
+        self.resonance: Resonance | None = None
+        self._of_drives: Resonance | None = None
         self.set_options(self.options)
         self.started = False
 
@@ -213,6 +232,12 @@ class Balancer:
         self._stiffness = np.where(self._legs, options.posture_weight, options.body_weight) ** 2
         self._lower = np.minimum(model.lower + options.joint_margin, model.neutral)
         self._upper = np.maximum(model.upper - options.joint_margin, model.neutral)
+        self.resonance = self._of_drives
+        if options.resonance > 0.0:
+            given = options.resonance, options.resonance_damping
+            self.resonance = Resonance(*(np.full(2, value) for value in given))
+        chosen = _GAIN if self.resonance is None else min(_GAIN, self.resonance.gain)
+        self.com_gain = options.com_gain or chosen  # 1/s
 
     def start(self, q: Array, up: Array, commanded: Array | None = None) -> None:
         """Begins where the robot stands, the CoM staying where it is.
@@ -231,7 +256,9 @@ class Balancer:
         R = frame.R_balance_root  # as it is but for what is not upright
         self._trunk = minimal_rotation(R @ self._upright, np.array([0.0, 0.0, 1.0])) @ R
         self._normal, self._turning = frame.normal, np.zeros(3)
-        self.reference.reset(frame.place(self._sesc.com(q)))
+        self._reset_reference(frame.place(self._sesc.com(q)))
+        self._of_drives = self._find_resonance(q, poses, frame)
+        self.set_options(self.options)
         self.started = True
 
     def step(
@@ -256,19 +283,21 @@ class Balancer:
         target, held = desired.copy(), False
         target[:2], held = hold_inside(frame.corners, desired[:2], self.options.margin)
         self.reference.move(target, STILL if held else velocity, place, dt)
+        follow = self._shape(STILL if held else velocity, dt)
+        reference = follow[0]
         ground = ground_motion(poses, weights, frame.origin)
-        H, g = self._tasks(frame, poses, (com, J), ground, place)
+        H, g = self._tasks(frame, poses, (com, J), ground, place, follow)
         lower, upper = self._bounds(q, dt)
         qd = np.empty(self.model.n_joints)
         kernels.bounded_minimum(H, g, lower, upper, qd)
         self.position, self.velocity = self.position + qd * dt, qd
-        away = np.nan_to_num(self.reference.position - place)
+        away = np.nan_to_num(reference - place)
         limits = self._at_limits(q) if float(np.linalg.norm(away)) > _FAR else ()
         return BalanceStep(
             position=self.position,
             velocity=qd,
             desired=desired,
-            reference=self.reference.position,
+            reference=reference,
             com=place,
             held=held,
             margin=frame.margin(place),
@@ -289,7 +318,29 @@ class Balancer:
         poses = self.soles.at(q)
         frame = balance_frame(poses, self.soles.points(poses), up)
         self._normal, self._turning = frame.normal, np.zeros(3)
-        self.reference.reset(frame.place(self._sesc.com(q)))
+        self._reset_reference(frame.place(self._sesc.com(q)))
+
+    def _reset_reference(self, place: Array) -> None:
+        self.reference.reset(place)
+        self._shaped.reset(place[:2])
+
+    def _shape(self, velocity: Array, dt: float) -> tuple[Array, Array]:
+        """What the CoM follows (3,) m without rocking, and the velocity (3,) m/s to command."""
+        reference, lead = self.reference.position.copy(), self.reference.velocity.copy()
+        if self.resonance is not None:
+            change, at = self.options.com_acceleration * dt, slice(0, 2)
+            v = self._shaped.move(reference[at], velocity[at], change, self.resonance, dt)
+            reference[at], lead[at] = self._shaped.position, v
+        return reference, lead
+
+    def _find_resonance(self, q: Array, poses: SolePoses, frame: BalanceFrame) -> Resonance | None:
+        if self._servo is None:
+            return None
+        com, J = self._sesc.com_and_jacobian(q)
+        weights = self.soles.weights(poses, com, frame.R_balance_root[2])
+        A = self._com_rows(frame, (com, J), ground_motion(poses, weights, frame.origin))
+        height = float(frame.place(com)[2])
+        return standing_resonance(self.model, self._servo, q, poses, (height, A[:2]))
 
     # --- tasks ---------------------------------------------------------------------------------
     def _tasks(
@@ -299,14 +350,16 @@ class Balancer:
         mass: tuple[Array, Array],
         ground: tuple[Array, Array],
         place: Array,
+        follow: tuple[Array, Array],
     ) -> tuple[Array, Array]:
         """H and g of the sum of weighted squares ||w (A qd - b)||^2 / 2, all tasks."""
+        reference, velocity = follow
         o, R = self.options, frame.R_balance_root
-        (com, J), (linear, angular) = mass, ground
+        angular = ground[1]
         rows = [self._feet_rows(poses)]
-        A = R @ (J - linear + skew(com - frame.origin) @ angular)
-        error = self.reference.position - place
-        b = self.reference.velocity + bounded(o.com_gain * error, _AHEAD * o.com_speed)
+        A = self._com_rows(frame, mass, ground)
+        error = reference - place
+        b = velocity + bounded(self.com_gain * error, _AHEAD * o.com_speed)
         b -= skew(self._turning) @ place
         used = slice(0, 2 if np.isnan(error[2]) else 3)
         weights = np.array([1.0, 1.0, o.height_weight])[used]
@@ -321,6 +374,13 @@ class Balancer:
             H += A.T @ A
             g -= A.T @ b
         return H, g
+
+    def _com_rows(
+        self, frame: BalanceFrame, mass: tuple[Array, Array], ground: tuple[Array, Array]
+    ) -> Array:
+        """Jacobian (3, n) of the CoM over the ground, balance frame."""
+        (com, J), (linear, angular) = mass, ground
+        return frame.R_balance_root @ (J - linear + skew(com - frame.origin) @ angular)
 
     def _feet_rows(self, poses: SolePoses) -> tuple[Array, Array]:
         """Of the other soles against the first one.

@@ -98,6 +98,7 @@ class BalanceSession:
         self._limits = limits or StandingLimits()
         self._all = Soles(model, [foot for _, foot in self._feet])
         self._upright = _mean_normal(self._all, config.nominal_posture(model))
+        self._servo = config.servo
         self._balancer: Balancer | None = None
         self._time: float | None = None
         self._wanted = self._paused = False
@@ -106,7 +107,7 @@ class BalanceSession:
         self.state, self.reason = State.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
         # A step that nobody sees: kernels that are compiled later would hold up a robot.
-        balancer = Balancer(model, self._all.feet, self._upright, self.options)
+        balancer = Balancer(model, self._all.feet, self._upright, self.options, self._servo)
         posture = config.nominal_posture(model)
         with suppress(BalanceError):
             balancer.start(posture, self._upright)
@@ -260,7 +261,8 @@ class BalanceSession:
 
     # --- what is done --------------------------------------------------------------------------
     def _begin(self, reading: BalanceReading) -> BalanceCommand | None:
-        balancer = Balancer(self.model, self._standing(reading), self._upright, self.options)
+        feet = self._standing(reading)
+        balancer = Balancer(self.model, feet, self._upright, self.options, self._servo)
         try:
             balancer.start(reading.position, self._up(reading), reading.commanded)
         except BalanceError as error:

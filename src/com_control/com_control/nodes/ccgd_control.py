@@ -21,6 +21,7 @@ from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
 from com_control.walking.walker import Walk, Walker, WalkRequest, make_stand
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
+from com_model.dynamics.link_frames import LinkFrames
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.exceptions import ComRosError
 from com_ros.inputs import InputWatch, Latest, WrenchInputs, imu_to_values
@@ -72,8 +73,7 @@ class WalkingRobot:
         self.reading: Reading | None = None
         self._wrenches, self._use_wrench = wrenches, settings.use_wrench
         self._attitude: Latest[Array] = Latest(settings.imu_timeout)
-        link = model.link_index(config.imu_link or model.root_link)
-        self._R_imu_root = model.bodies.R_body_link[link].T
+        self._imu_frame = LinkFrames(model, [config.imu_link or model.root_link])
 
     def apply(self, settings: Parameters) -> None:
         """Use changed parameters; raises BipedError where ankle_stiffness cannot be."""
@@ -96,7 +96,8 @@ class WalkingRobot:
             missing = f"{wrench_problem}, or set use_wrench false"
         R = self._attitude.current(time_ns)
         if R is not None:
-            R = R @ self._R_imu_root
+            R_root_imu, _ = self._imu_frame.poses(sample.position)
+            R = R @ R_root_imu[0].T
             tilt = float(np.arccos(np.clip(R[2] @ self._up, -1.0, 1.0)))
         elif self._attitude.value is not None:
             missing = f"{self._attitude.describe('imu', time_ns)}: check its driver"

@@ -47,6 +47,7 @@ from com_control.balance.session import BalanceCommand, BalanceReading, BalanceS
 from com_control.command_guard import GuardOptions
 from com_control.exceptions import BalanceError, ComControlError
 from com_model import RobotConfig, RobotModel, link_pose, link_poses
+from com_model.dynamics.link_frames import LinkFrames
 from com_msgs.msg import BalanceState
 from com_ros import diagnostics, qos
 from com_ros.conversions import (
@@ -101,9 +102,8 @@ class RobotInput:
     """Inputs of one robot."""
 
     def __init__(self, model: RobotModel, config: RobotConfig, settings: Parameters) -> None:
-        link = config.imu_link or model.root_link
         self._settings = settings
-        self._R_imu_root = model.bodies.R_body_link[model.link_index(link)].T
+        self._imu_frame = LinkFrames(model, [config.imu_link or model.root_link])
         self.imu = ImuInput(settings.imu_timeout)
         self.wrenches = WrenchInputs(config.feet, settings.wrench_timeout)
         self._upwards = _sole_normals(model, config)
@@ -119,7 +119,9 @@ class RobotInput:
         if self._settings.use_imu:
             imu = self.imu.reading(time_ns)
             missing = imu.problem
-            up = None if imu.R_world_imu is None else (imu.R_world_imu @ self._R_imu_root)[2]
+            if imu.R_world_imu is not None:  # the joints between IMU and root give way, too
+                R_root_imu, _ = self._imu_frame.poses(sample.position)
+                up = R_root_imu[0] @ imu.R_world_imu[2]
         if self._settings.use_wrench:
             wrenches, problem = self.wrenches.wrenches(time_ns)
             missing = missing or (problem and f"{problem}, or set use_wrench false")

@@ -16,6 +16,7 @@ import yaml
 from scipy.linalg import block_diag
 
 from com_bags import SensorBlock, Table, TableError
+from com_identification.capture.com_evidence import SECTIONS, ComEvidence
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import NS_PER_S
 from com_identification.regression.postures import (
@@ -80,6 +81,11 @@ class TableReader:
         if lost := np.isnan(self._Q).all(axis=0).nonzero()[0].tolist():
             names = listing([model.joint_names[i] for i in lost], 10)
             raise mapping.error(f"expected {names}, too: a column, or its constant value", "joints")
+        self._evidence = ComEvidence(mapping, self._channel, model)
+        if self._evidence and not self.by_rows:
+            text = f"{' and '.join(SECTIONS)} are of postures: add rows: postures"
+            raise mapping.error(text, "rows")
+        self._forces = bool(mapping.section("feet").entries() or mapping.section("plate").entries())
         self._wrenches = self._read_feet(mapping)
         self._unknown = block_diag(*(wrench.unknown for wrench in self._wrenches))
         self._up = self._read_imu(mapping.section("imu"), imu_link)
@@ -122,8 +128,9 @@ class TableReader:
             up = None if self._up is None or np.isnan(self._up[row]).any() else self._up[row]
             q, effort, n, label = self._Q[row], self._effort[row], self._samples, f"row {row + 1}"
             interval = StationaryInterval(t0, t0 + NS_PER_S, None, (f"{label} has empty cells.",))
-            if np.isfinite(q).all() and np.isfinite(wrenches).all():
-                posture = make_posture(self._model, q, wrenches, effort, up, (), n, label)
+            known, constraints = np.isfinite(wrenches).all(), self._evidence.at(row)
+            if np.isfinite(q).all() and (known if self._forces else constraints):
+                posture = make_posture(self._model, q, wrenches, effort, up, constraints, n, label)
                 interval = StationaryInterval(t0, t0 + NS_PER_S, posture)
             found.append(interval)
         return found
@@ -206,6 +213,8 @@ class TableReader:
         """Wrenches of each foot in its sensor's frame, with its sign."""
         section, plate = mapping.section("feet"), mapping.section("plate")
         names = [foot.frame for foot in self._feet]
+        if self._evidence and not self._forces:
+            return [_Wrench(np.full((self._table.rows, 6), np.nan), np.zeros((6, 0)))] * len(names)
         found = [_Wrench(np.zeros((self._table.rows, 6)), np.zeros((6, 0))) for _ in names]
         if plate.entries():
             if section.entries():

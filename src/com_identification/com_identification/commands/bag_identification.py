@@ -33,6 +33,7 @@ from com_identification.commands.bag_results import (
     used_topics_text,
     write_results,
 )
+from com_identification.commands.two_postures import two_postures_text
 from com_identification.exceptions import (
     HealthError,
     IdentificationError,
@@ -108,6 +109,11 @@ def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:
         arguments.files = [path for path in arguments.files if is_table(path)]
         if arguments.files:
             print(used_topics_text(read_files(robot, arguments).topics))
+        return 0
+    if arguments.method == "two-postures":
+        recording = read_files(robot, arguments)
+        postures = _require_postures(recording.intervals, recording)
+        print(two_postures_text(robot.model, robot.feet, postures, robot.settings))
         return 0
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
         recording = read_files(robot, arguments)

@@ -10,8 +10,8 @@ from com_identification.human import (
     human_settings,
     human_urdf,
     plate_foot,
-    read_c3d,
     read_markers,
+    read_trial,
     trial_postures,
 )
 from com_identification.regression.identify import identify
@@ -28,6 +28,10 @@ Examples:
   com_human --height 1.80 --mass 70 --sex f --output table.urdf       by the table of de Leva
   com_human --height 1.80 --mass 70 --sex f --output person.urdf \\
       --trial standing.c3d --markers markers.yaml                     corrected by force plates
+  com_human ... --trial a.trc b.trc --plates a.mot b.mot --markers markers.yaml
+
+Trials are C3D files, or tables (OpenSim's trc, csv, ...) with markers NAME.x, .y, .z in m, and
+plates in tables with ground_force_vx, _px and ground_torque_x, y and z likewise (OpenSim's mot).
 
 markers.yaml has lines like  RKNE: {link: r_thigh, at: [0.0, -0.06, -0.42]}  (m, in the link's
 frame: x forward, y left, z up when standing; links are those of the URDF).
@@ -46,20 +50,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", required=True, metavar="URDF")
     parser.add_argument("--force", action="store_true", help="replace that file")
     text = "trials with markers and force plates, the person still for half a second at a time"
-    parser.add_argument("--trial", nargs="+", default=[], metavar="C3D", help=text)
+    parser.add_argument("--trial", nargs="+", default=[], metavar="FILE", help=text)
+    text = "forces of each trial whose own file has none, in the same order (trc: OpenSim's mot)"
+    parser.add_argument("--plates", nargs="+", metavar="FILE", help=text)
     parser.add_argument("--markers", metavar="YAML", help="where the markers are")
     text = "standard deviation of a joint angle, degrees (default 4: soft tissue)"
     parser.add_argument("--angle-std", type=float, default=4.0, metavar="DEG", help=text)
     arguments = parser.parse_args(argv)
     if arguments.trial and not arguments.markers:
         parser.error("--markers is missing: say where the markers are")
+    plates = arguments.plates or [None] * len(arguments.trial)
+    if len(plates) != len(arguments.trial):
+        parser.error("--plates: give one file for each trial")
     try:
         xml = human_urdf(arguments.height, arguments.mass, arguments.sex)
         if arguments.trial:
             model, postures = RobotModel.from_urdf(xml), []
             markers = read_markers(Section(read_yaml(arguments.markers), arguments.markers))
-            for path in arguments.trial:
-                found, seconds = trial_postures(model, read_c3d(path), markers)
+            for path, forces in zip(arguments.trial, plates, strict=True):
+                found, seconds = trial_postures(model, read_trial(path, forces), markers)
                 postures += found
                 parts = ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())
                 print(f"{Path(path).name}: {len(found)} postures; {parts}")

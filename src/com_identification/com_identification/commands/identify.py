@@ -13,10 +13,11 @@ is stationary in 20 or more postures that differ in every joint, a second or two
 helps where the ground is not level (settings: use_imu), joint efforts where they are good
 (settings: use_effort). Everything else is passed over.
 
-A table (csv, tsv, txt, parquet, npz, mat of version 5) needs a mapping of its columns. --guess
-prints one to correct; docs/tables.md explains it. Feet may have full wrenches, vertical force and
-centre of pressure, or single pressure cells; one plate on the floor may stand for them, with its
-wrench or with the centre of pressure alone. Several files of one robot are identified together.
+A table (csv, tsv, txt, parquet, npz, mat of version 5, mot, sto) needs a mapping of its columns.
+--guess prints one to correct; docs/tables.md explains it. Feet may have full wrenches, vertical
+force and centre of pressure, or single pressure cells; one plate on the floor may stand for them,
+with its wrench or with the centre of pressure alone. Several files of one robot are identified
+together.
 
 Without force sensors in the feet, let the robot walk with any gait and controller. Bags need joint
 states with effort (N m at the joint) and the IMU of the trunk, better at 500 than at 200 Hz, in six
@@ -29,6 +30,7 @@ Example:
   identify walk_lab --robot hoap2 --output results
   identify log.csv --robot hoap2 --guess > mapping.yaml
   identify log.csv walk_lab --robot hoap2 --mapping mapping.yaml --slow-motion --output results
+  identify tilted.mcap --robot hoap2 --method two-postures
   identify walk_lab --list-topics
   identify run.mcap --robot robot.urdf --output results \\
       --joint-states /robot/joint_states --wrench l_sole=/left/ft --wrench r_sole=/right/ft
@@ -82,6 +84,8 @@ def parser() -> argparse.ArgumentParser:
     add("--slow-motion", action="store_true", help=text)
     text = "what the robot does: rest in postures on foot force sensors, or walk without them"
     add("--use", choices=("rest", "walk"), help=text)
+    text = "links: all (default); two-postures: the total CoM alone, printed, from a tilted shape"
+    add("--method", choices=("links", "two-postures"), default="links", help=text)
     add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")
     add("--mass-std", type=_mass, default=0.05, metavar="KG", help="of the scales (0.05)")
     add("--output", metavar="DIR", help="where the results go; made where it is missing")
@@ -144,7 +148,8 @@ def _check(arguments_parser: argparse.ArgumentParser, arguments: argparse.Namesp
         return
     if arguments.robot is None:
         arguments_parser.error("--robot is missing: give the robot's name or URDF")
-    if arguments.output is None and not (arguments.dry_run or arguments.guess):
+    prints = arguments.dry_run or arguments.guess or arguments.method == "two-postures"
+    if arguments.output is None and not prints:
         arguments_parser.error("--output is missing: give the directory for the results")
     if arguments.marks and arguments.marker_topic:
         arguments_parser.error("give --marks or --marker-topic, not both")

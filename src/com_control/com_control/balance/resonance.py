@@ -1,0 +1,126 @@
+"""How a standing robot rocks on its drives, and a reference that does not make it rock.
+
+The horizontal CoM c of a robot whose position drives are commanded to put it at u is
+
+  c'' = w^2 (u - c) - 2 d w c',   w^2 = (1 / C - m g / h) / T,   2 d w = D / T
+
+with the compliance C, the damping D and the effective mass T of the shape in which the joints give
+way to a horizontal force at the CoM, h above the soles (docs/derivations.md, "Balancing").
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from com_control.balance.kernels import SolePoses
+from com_control.balance.soles import bounded
+from com_model import RobotModel
+from com_model.arrays import Array, FrozenArrays
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.kinematics import body_poses
+from com_model.geometry.rotations import rotation_vector
+from com_model.robot_config import Servo, ServoGains
+
+_STEP = 1e-5  # rad or m per N, of the numerical derivative of the bodies' poses
+_RIGID = 1e6  # times the stiffest drive, N m/rad: what does not give way
+
+
+@dataclass(frozen=True, eq=False)
+class Resonance(FrozenArrays):
+    """Of the CoM along the balance frame's x and y."""
+
+    frequency: Array  # (2,) rad/s, undamped
+    damping: Array  # (2,) damping ratio
+
+    @property
+    def gain(self) -> float:
+        """Feedback k = 3 d w / 4, 1/s; the lesser of the two.
+
+        s (s^2 + 2 d w s + w^2) + k w^2 has roots near -k and -(d w - k / 2) +- j w: they decay
+        equally fast at k = 2 d w / 3, and at 2 d w the loop is unstable.
+        """
+        return 0.75 * float((self.damping * self.frequency).min())
+
+
+def standing_resonance(
+    model: RobotModel, servo: Servo, q: Array, soles: SolePoses, com: tuple[float, Array]
+) -> Resonance | None:
+    """Resonance of a robot that stands at q (n,), rad or m, on its soles, which do not give way.
+
+    com: height over the soles, m, and the horizontal Jacobian (2, n) of the CoM over the ground, m
+    per rad or m. None where the gains of a joint of the legs are not known, or are too low to
+    stand. Joints of unknown gains that move no sole are taken as rigid.
+    """
+    height, J = com
+    drives = [servo.gains(name) or ServoGains() for name in model.joint_names]
+    K, B = np.array([[each.stiffness, each.damping] for each in drives], dtype=float).T
+    known = (K > 0.0) & np.isfinite(B)
+    if not known[(soles.jacobian != 0.0).any(axis=(0, 1))].all():
+        return None
+    rigid = _RIGID * K[known].max()
+    first, arms = soles.jacobian[0], soles.p - soles.p[0]
+    apart = soles.jacobian - first  # of the soles against the first one
+    apart[:, :3] -= np.cross(first[3:].T, arms[:, None]).transpose(0, 2, 1)
+    H = np.diag(np.where(known, K, rigid)) + rigid * np.einsum("fin,fim->nm", apart, apart)
+    shapes = np.linalg.solve(H, J.T)  # (n, 2) per N
+    compliance = np.einsum("in,ni->i", J, shapes)  # m/N
+    shapes = shapes / compliance  # that move the CoM by 1 m
+    mass = np.array([_moved_mass(model, q, soles, shape) for shape in shapes.T])
+    mass += servo.armature(model.joint_names) @ shapes**2
+    squared = (1.0 / compliance - model.mass * GRAVITY / height) / mass
+    if not (squared > 0.0).all():
+        return None
+    w = np.sqrt(squared)
+    damping = np.where(known, B, 0.0) @ shapes**2 / (2.0 * mass * w)
+    return Resonance(w, np.minimum(damping, 1.0))
+
+
+def _moved_mass(model: RobotModel, q: Array, soles: SolePoses, shape: Array) -> float:
+    """Twice the kinetic energy at joint velocities `shape` (n,), the first sole at rest, kg."""
+    bodies, J = model.bodies, soles.jacobian[0]
+    poses = [body_poses(bodies, q + step * shape) for step in (-_STEP, 0.0, _STEP)]
+    (R_before, p_before), (R, p), (R_after, p_after) = poses
+    linear, angular = J[:3] @ shape, J[3:] @ shape  # of the first sole, the root at rest
+    v = (p_after - p_before) / (2.0 * _STEP) - linear - np.cross(angular, p - soles.p[0])
+    spin = [rotation_vector(b @ a.T) for a, b in zip(R_before, R_after, strict=True)]
+    omega = np.array(spin) / (2.0 * _STEP) - angular
+    moment = np.einsum("bij,bj->bi", R, bodies.first_moment)
+    own = np.einsum("bji,bj->bi", R, omega)  # in the bodies' axes
+    energy = bodies.mass @ (v**2).sum(axis=1) + 2.0 * (v * np.cross(omega, moment)).sum()
+    return float(energy + np.einsum("bi,bij,bj->", own, bodies.inertia, own))
+
+
+class ShapedReference:
+    """The horizontal reference, low-passed at the resonance, and the command that makes it true.
+
+      r'' = w^2 (s - r) - 2 w r',  s = target + 2 v / w
+      u = r + 2 d r' / w + r'' / w^2 = s - 2 (1 - d) r' / w
+
+    With the resonance's w and d the CoM follows r without rocking, whatever the target does. r does
+    not lag behind a target that moves at v.
+    """
+
+    def __init__(self) -> None:
+        self.reset(np.zeros(2))
+
+    def reset(self, position: Array) -> None:
+        """Begins at a place (2,) m, at rest."""
+        self.position, self.velocity = position.copy(), np.zeros(2)
+        self._v, self._u = np.zeros(2), position.copy()
+
+    def move(
+        self, target: Array, velocity: Array, change: float, resonance: Resonance, dt: float
+    ) -> Array:
+        """Goes on by dt (s) towards a target (2,) m that moves (2,) m/s; gives u' (2,) m/s.
+
+        v goes towards the velocity by `change` (m/s) at most.
+        """
+        w = resonance.frequency
+        self._v = self._v + bounded(velocity - self._v, change)
+        aim = target + 2.0 * self._v / w
+        away, decay = self.position - aim, np.exp(-w * dt)
+        rate = self.velocity + w * away
+        self.position = aim + (away + rate * dt) * decay
+        self.velocity = (self.velocity - w * rate * dt) * decay
+        before, self._u = self._u, aim - 2.0 * (1.0 - resonance.damping) / w * self.velocity
+        return (self._u - before) / dt if dt > 0.0 else np.zeros(2)

@@ -1,0 +1,73 @@
+"""What a table says of the centre of mass itself: its place, or an edge over which it tipped."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from com_identification.regression.postures import ComConstraint
+from com_model import RobotModel
+from com_model.arrays import Array
+from com_model.strict_yaml import Section
+
+Channel = Callable[[Any, Section, str], Array]
+"""Reads a channel: its value, the section that it is in and its key give (N,)."""
+
+SECTIONS = ("com", "tip_over")
+_STD = 0.002  # m
+_STEEPEST = 1.2  # rad, of a ramp
+
+
+class ComEvidence:
+    """Constraints on the CoM of each row of a table.
+
+    com: {link, x, y, z, std} is the CoM of the whole robot in a link's frame, e.g. by another
+    method: with it [Muscolo]'s second formulation needs no force. tip_over: {link, edge_x, edge_y,
+    direction, tilt, std} is a robot on the point of falling over the edge of its sole through
+    (edge_x, edge_y) m along e = (cos, sin, 0) of `direction`, the outside o = e x z to its right,
+    where the ground goes down by `tilt`:
+
+      (cos(tilt) o + sin(tilt) z) . (CoM - edge) = 0
+
+    Empty cells say nothing. ConfigError: a key is missing or wrong.
+    """
+
+    def __init__(self, mapping: Section, channel: Channel, model: RobotModel) -> None:
+        self._rows: list[tuple[str, Array, Array, float]] = []  # link, normals, offsets, std
+        for key in SECTIONS:
+            if mapping.raw(key) is None:
+                continue
+            section = mapping.section(key)
+            link = section.text("link", model.root_link, model.link_names)
+            std = section.number("std", _STD, 1e-6)
+            parts = self._com if key == "com" else self._tip_over
+            self._rows += [(link, *part, std) for part in parts(section, channel)]
+            section.finish()
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def at(self, row: int) -> tuple[ComConstraint, ...]:
+        """What is known in a row."""
+        return tuple(
+            ComConstraint(link, normals[row], float(offsets[row]), std)
+            for link, normals, offsets, std in self._rows
+            if np.isfinite(offsets[row])
+        )
+
+    def _com(self, section: Section, channel: Channel) -> list[tuple[Array, Array]]:
+        given = [(axis, key) for axis, key in enumerate("xyz") if section.raw(key) is not None]
+        if not given:
+            raise section.error("expected x, y or z: the column of the CoM")
+        places = [(axis, channel(section.raw(key), section, key)) for axis, key in given]
+        return [(np.tile(np.eye(3)[axis], (len(at), 1)), at) for axis, at in places]
+
+    def _tip_over(self, section: Section, channel: Channel) -> list[tuple[Array, Array]]:
+        keys = ("edge_x", "edge_y", "direction", "tilt")
+        x, y, yaw, tilt = (channel(section.raw(key), section, key) for key in keys)
+        if (np.abs(tilt[np.isfinite(tilt)]) > _STEEPEST).any():
+            text = f"is more than {_STEEPEST} rad: correct its unit, or the column"
+            raise section.error(text, "tilt")
+        c, s = np.cos(tilt), np.sin(tilt)
+        normals = np.column_stack((c * np.sin(yaw), -c * np.cos(yaw), s))
+        return [(normals, normals[:, 0] * x + normals[:, 1] * y)]
