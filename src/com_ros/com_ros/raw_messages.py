@@ -67,7 +67,7 @@ _READ: dict[type, Any] = {JointState: _read_joints, Imu: _read_imu, WrenchStampe
 
 
 class Reader:
-    """Reads the messages of a topic from their bytes; what is no bytes is given back as it is.
+    """Reads the messages of a topic from their bytes.
 
     A JointState, Imu or WrenchStamped becomes a RawJoints, RawImu or RawWrench, or what rclpy makes
     of it, as with other kinds. Raises what rclpy raises for bytes that are no message.
@@ -78,13 +78,11 @@ class Reader:
         self._ends: dict[int, int] = {}  # where the text ends in messages of a size
         self._texts: dict[bytes, tuple[str, list[str]]] = {}  # their frames and names
 
-    def __call__(self, data: Any) -> Any:
+    def __call__(self, data: bytes) -> Any:
         """The message."""
-        if type(data) is not bytes:
-            return data
         end = self._ends.get(len(data), 0)
         text = self._texts.get(data[_TEXT_AT:end])
-        if text is not None and data.startswith(_ENCODING):
+        if text and self._read and data.startswith(_ENCODING):
             sec, nanosec = _STAMP.unpack_from(data, _HEAD)
             header = Header(Time(sec=sec, nanosec=nanosec), text[0])
             try:  # of a copy, so that numbers are aligned

@@ -376,7 +376,7 @@ class RobotNode(Node, Generic[P]):
 
         def guarded(msg: Any, *more: Any) -> None:
             try:
-                msg = msg if read is None else read(msg)
+                msg = read(msg) if read and type(msg) is bytes else msg
                 callback(msg, *more)
             except Exception as error:
                 if not self.context.ok():  # ROS was shut down meanwhile

@@ -23,7 +23,7 @@ from com_ros.qos import RESULT
 from com_ros.raw_messages import Template
 
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
-COUNT_PERIOD_S = 0.002  # between two counts of subscriptions, which take a microsecond
+COUNT_PERIOD_S = 0.01  # between two counts of subscriptions, which take a microsecond
 
 
 class ComOutput:
