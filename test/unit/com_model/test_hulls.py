@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import nnls
 
 from com_model import RobotModel
-from com_model.geometry.overlap_kernels import distance
+from com_model.geometry import overlap_kernels
 from com_model.shapes.hulls import Hull, Hulls, hull_of, read_shapes
 from com_model.shapes.urdf_shapes import ShapeReader
 
@@ -23,7 +23,14 @@ def nearest(A, B):
     return np.linalg.norm(a @ A / a.sum() - b @ B / b.sum())
 
 
-def test_distances_are_those_of_quadratic_programs():
+@pytest.fixture
+def distance(monkeypatch):
+    """In Python: alone it takes seconds to compile; the overlaps of hulls compile it, too."""
+    monkeypatch.setattr(overlap_kernels, "nearest", overlap_kernels.nearest.py_func)
+    return overlap_kernels.distance.py_func
+
+
+def test_distances_are_those_of_quadratic_programs(distance):
     rng, zero = np.random.default_rng(0), 0
     for _ in range(300):
         sizes, spread = rng.integers(1, 30, 2), rng.uniform(0.05, 0.3, (2, 3))
@@ -37,7 +44,7 @@ def test_distances_are_those_of_quadratic_programs():
 
 
 @pytest.mark.parametrize("gap", [1e-6, 0.01])
-def test_boxes_face_to_face(gap):
+def test_boxes_face_to_face(gap, distance):
     for shift in (0.0, 0.05, 0.25):
         other = 0.1 * BOX + [0.3 + gap, shift, 0.0]
         assert distance(0.2 * BOX, other, np.inf) == pytest.approx(gap, abs=1e-12)

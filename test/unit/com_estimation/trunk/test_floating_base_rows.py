@@ -6,6 +6,7 @@ import pytest
 from scipy.signal import lsim
 
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
+from com_estimation.trunk.floating_base import rows as rows_module
 from com_estimation.trunk.floating_base.filter_types import (
     CHANNEL,
     JOINT_SIGNALS,
@@ -15,7 +16,6 @@ from com_estimation.trunk.floating_base.filter_types import (
     FilteredMotion,
     FootForces,
 )
-from com_estimation.trunk.floating_base.rows import make_rows, set_rows
 from com_estimation.trunk.floating_base.signals import (
     FRICTION_SPEED,
     move_to_root,
@@ -28,6 +28,16 @@ pytestmark = pytest.mark.slow
 
 GRAVITY = 9.81
 RATES = np.random.default_rng(32).normal(size=(4, 3))  # of change of the root's motion, 1/s
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plain():
+    """The rows in Python: alone they take long to compile; the filter's step compiles them, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, function in vars(rows_module).copy().items():
+            if getattr(function, "__module__", "") == rows_module.__name__:
+                patch.setattr(rows_module, name, getattr(function, "py_func", function))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +56,12 @@ class Rows:
         self.settings = estimator._settings
         direction = np.tanh(motion[1] / FRICTION_SPEED)
         self.motion = FilteredMotion(*motion[:3], direction, motion[3], *root, RATES)
-        self.rows = make_rows(self.model)
+        self.rows = rows_module.make_rows(self.model)
         self.known, self.noise = self.rows.known, self.rows.noise
         self.forces = FootForces(*np.empty((3, 4, 3)), np.zeros(4, dtype=bool))
 
     def at(self, x):
-        set_rows(self.motion, 1.0, self.model, self.settings, x, self.rows, self.forces)
+        rows_module.set_rows(self.motion, 1.0, self.model, self.settings, x, self.rows, self.forces)
         return self.rows.H.copy(), self.rows.residual.copy()
 
     def of_joints(self, x):

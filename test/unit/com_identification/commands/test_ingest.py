@@ -13,13 +13,13 @@ from com_identification.commands.com_health import main
 from com_identification.health.records import HealthDatabase
 
 pytestmark = pytest.mark.slow
-distributed = pytest.importorskip("distributed")
 pytest.importorskip("fsspec")
 
 
 @pytest.fixture(scope="module")
 def client():
     """Workers that are threads, which start at once."""
+    distributed = pytest.importorskip("distributed")  # here: it takes half a second to import
     with distributed.Client(
         processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
     ) as started:

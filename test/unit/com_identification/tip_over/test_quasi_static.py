@@ -99,7 +99,7 @@ def test_pitch_torques_of_a_pair_are_those_of_pinocchio(simulation, model):
     np.testing.assert_allclose(np.abs(standing.load[ankles]), expected, atol=foot)
 
 
-def test_compiled_kernels_do_what_they_say(simulation, model):
+def test_compiled_kernels_do_what_they_say(simulation, model, monkeypatch):
     """Against the same code run by Python; compliance and backlash at work."""
     rng = np.random.default_rng(5)
     case, moment = simulation.cases[2], np.array(model.bodies.first_moment)
@@ -112,6 +112,9 @@ def test_compiled_kernels_do_what_they_say(simulation, model):
         state = kernels.State(encoders + joints.offset, np.empty(3), np.empty(n))
         assert settle(encoders, robot, state)
         results.append(np.concatenate(state))
+        for name in ("_compute_loads", "set_poses"):  # alone they take seconds to compile
+            function = getattr(kernels, name)
+            monkeypatch.setattr(kernels, name, getattr(function, "py_func", function))
     np.testing.assert_allclose(*results, atol=1e-10)
     kernel, arguments = kernels.find_tip_angle, (case.start, case.rate, -0.4, robot)
     python = getattr(kernel, "py_func", kernel)
