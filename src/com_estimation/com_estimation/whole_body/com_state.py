@@ -97,6 +97,7 @@ def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
 # What observe() returns: the ground, or why there is none.
 UNKNOWN, ROOT, FEET = map(int, Ground)
 LIFTED, TILTED, NOT_FINITE = 3, 4, 5
+GROUNDS = (*Ground, Ground.UNKNOWN, Ground.UNKNOWN)  # by what observe returns
 PROBLEMS = {
     LIFTED: "no foot is in contact: there is no ground to project onto",
     TILTED: "gravity does not point into the ground under the feet: check how the imu is "
@@ -213,7 +214,7 @@ class ComObserver:
             com,
             velocity,
             gravity,
-            Ground(found) if found < LIFTED else Ground.UNKNOWN,
+            GROUNDS[found],
             projection,
             margin,
             tuple(compress(self._feet.names, results.contact)),
@@ -229,7 +230,7 @@ class ComObserver:
         return Results(np.empty((6, 3)), np.empty((3, self._n_joints)), contact, points)
 
     def _vector(self, name: str, values: Array) -> Array:
-        if np.shape(values) != (self._n_joints,):
+        if getattr(values, "shape", None) != (self._n_joints,):
             return self.model.check_q(values, name)  # raises, and lists the joints
         return np.ascontiguousarray(values, dtype=np.float64)
 
@@ -280,7 +281,8 @@ def observe(
     keep_root(chain)
     find_jacobian(q, chain, com, results.jacobian)
     if np.isfinite(qd.sum()):
-        vectors[1] = results.jacobian @ qd
+        for i in range(3):  # a call of BLAS takes longer
+            vectors[1, i] = (results.jacobian[i] * qd).sum()
     R, p = np.empty((frames.body.size, 3, 3)), np.empty((frames.body.size, 3))
     set_link_poses(q, frames, R, p)
     measured = given.R_world_imu[2]
