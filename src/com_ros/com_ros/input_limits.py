@@ -28,11 +28,13 @@ from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.parameters import live_parameter
+from com_ros.raw_messages import RawImu, RawWrench
 
 UNLIMITED = 1e7  # rad or m, of a joint without limits
 FASTEST = 1000.0  # rad/s or m/s, of a joint without a limit
 USUAL_SPEED = 10.0  # rad/s or m/s, that a limit is at least taken to be
 MIN_WEIGHT = 50.0  # N
+_IMUS, _WRENCHES = (Imu, RawImu), (WrenchStamped, RawWrench)
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,9 @@ class InputBounds:
 
     def problem(self, msg: object, topic: str) -> str:
         """Why an Imu or WrenchStamped must not be used and how to fix it; empty when it may."""
-        if isinstance(msg, Imu):
+        if isinstance(msg, _IMUS):
             return self._imu_problem(msg, topic)
-        if isinstance(msg, WrenchStamped):
+        if isinstance(msg, _WRENCHES):
             return self._wrench_problem(msg, topic)
         return ""
 

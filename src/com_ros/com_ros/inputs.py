@@ -18,7 +18,7 @@ from sensor_msgs.msg import Imu
 
 from com_model import Foot
 from com_model.arrays import Array
-from com_ros.conversions import NS_PER_S, imu_to_rotation, vector3_to_numpy, wrench_to_numpy
+from com_ros.conversions import NS_PER_S, imu_to_rotation, vector3_to_numpy
 from com_ros.exceptions import ConversionError
 
 T = TypeVar("T")
@@ -278,7 +278,8 @@ class ImuPairing(Generic[T]):
 # --- wrenches of the feet --------------------------------------------------------------------
 def ground_wrench(msg: WrenchStamped, foot: Foot) -> Array:
     """Wrench (6,) of the ground on a foot from a message of its sensor, N and N m."""
-    return foot.wrench_sign * wrench_to_numpy(msg.wrench)
+    sign, f, t = foot.wrench_sign, msg.wrench.force, msg.wrench.torque
+    return np.array((sign * f.x, sign * f.y, sign * f.z, sign * t.x, sign * t.y, sign * t.z))
 
 
 class WrenchInputs:
@@ -304,7 +305,7 @@ class WrenchInputs:
             if wrench is None:
                 why = latest.describe(foot.wrench_topic, at_ns)
                 return None, f"{why}: check the force sensor's driver"
-            if not isfinite(wrench.sum()):
+            if not isfinite(sum(wrench.tolist())):
                 return None, f"{foot.wrench_topic} is not finite: check its driver"
             found.append(wrench)
         return np.array(found).reshape(-1, 6), ""

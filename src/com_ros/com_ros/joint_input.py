@@ -20,8 +20,7 @@ from com_model.text import listing
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.exceptions import ParameterError
 from com_ros.input_limits import InputBounds, InputLimits
-
-NO_VALUES = np.empty(0)
+from com_ros.raw_messages import NO_VALUES
 
 
 class Stored(NamedTuple):
@@ -77,7 +76,6 @@ def store(
     return not clean
 
 
-frombuffer = np.frombuffer
 NEVER = -(2**62)
 RESTART_NS = NS_PER_S  # stamps that go back further are of another recording
 MAX_LAYOUTS = 64  # distinct lists of names that are remembered
@@ -175,8 +173,8 @@ class JointInput:
         position, velocity, effort = self._values.copy()
         if suspect:
             warnings += self._check_velocity(layout, msg, velocity)
-        away_ns = 0 if layout.complete else np.abs(time_ns - self._time_ns[~self._assumed])
-        spread_s = float(np.max(away_ns, initial=0)) / NS_PER_S
+        away_ns = () if layout.complete else np.abs(time_ns - self._time_ns[~self._assumed])
+        spread_s = float(max(away_ns, default=0)) / NS_PER_S
         return JointSample(position, velocity, effort, "", warnings, time_ns, stamp, spread_s)
 
     def set_bounds(self, bounds: InputBounds) -> None:
@@ -222,9 +220,9 @@ class JointInput:
         self._newest_ns = time_ns if back < 0 or back > RESTART_NS else self._newest_ns
         position, velocity, effort = msg.position, msg.velocity, msg.effort
         return self._kernel(
-            frombuffer(position) if position else NO_VALUES,
-            frombuffer(velocity) if velocity else NO_VALUES,
-            frombuffer(effort) if effort else NO_VALUES,
+            np.frombuffer(position) if len(position) else NO_VALUES,
+            np.frombuffer(velocity) if len(velocity) else NO_VALUES,
+            np.frombuffer(effort) if len(effort) else NO_VALUES,
             layout.source,
             layout.joints,
             self._stored,

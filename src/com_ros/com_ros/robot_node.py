@@ -64,7 +64,7 @@ from std_srvs.srv import Trigger
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.config_check import config_warnings
 from com_model.exceptions import ComModelError
-from com_ros import diagnostics, qos
+from com_ros import diagnostics
 from com_ros.conversions import stamp_to_ns
 from com_ros.diagnostics import Diagnosis, ThrottledLog
 from com_ros.exceptions import ComRosError, ParameterError
@@ -73,8 +73,9 @@ from com_ros.inputs import InputWatch, WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.lockstep import LockstepAnswers
 from com_ros.parameters import JointTimeout, RobotParameters, declare
+from com_ros.raw_messages import Reader
 from com_ros.robot_description import RobotDescription
-from com_ros.stream import Backlog, Faults, RateLimit, Stream, with_info
+from com_ros.stream import Backlog, Faults, RateLimit, Stream
 
 P = TypeVar("P", bound=RobotParameters)
 
@@ -267,10 +268,8 @@ class RobotNode(Node, Generic[P]):
             *on_jump,
         )
         sensor = topic if kind in SENSORS else ""
-        backlog = Backlog(self, kind, self._guarded(stream.update, sensor))
-        backlog.subscription = self.create_subscription(
-            kind, topic, with_info(backlog.receive), qos.stream(depth)
-        )
+        deliver = self._guarded(stream.update, sensor, Reader(kind))
+        backlog = Backlog(self, kind, topic, depth, deliver)
         if sensor:
             self.lockstep.sensors.append(backlog.subscription)
         self._backlogs.append(backlog)
@@ -367,24 +366,27 @@ class RobotNode(Node, Generic[P]):
                 level, text = max(level, diagnostics.WARN), f"{text}; {fault}"
         self._diagnostics.publish(level, text, values, name)
 
-    def _guarded(self, callback: Callable[..., None], sensor: str = "") -> Callable[..., None]:
-        """A callback whose exceptions drop the message.
+    def _guarded(
+        self, callback: Callable[..., None], sensor: str = "", read: Reader | None = None
+    ) -> Callable[..., None]:
+        """A callback whose exceptions, or those of read for bytes, drop the message.
 
         With a sensor's topic a simulator that waits gets its answer after it.
         """
 
         def guarded(msg: Any, *more: Any) -> None:
             try:
+                msg = read(msg) if read and type(msg) is bytes else msg
                 callback(msg, *more)
             except Exception as error:
                 if not self.context.ok():  # ROS was shut down meanwhile
                     return
-                kind = type(msg).__name__
+                kind = read.kind.__name__ if read is not None else type(msg).__name__
                 text = f"a {kind} was dropped: {type(error).__name__}: {error}"
                 self.faults.counts["failed"] += 1
                 if self.log.warn(f"dropped {kind}", text):
                     self.get_logger().error(traceback.format_exc())
-            if sensor and self.lockstep.awaited:
+            if sensor and self.lockstep.awaited and type(msg) is not bytes:
                 self.lockstep.received(sensor, stamp_to_ns(msg.header.stamp))
 
         return guarded

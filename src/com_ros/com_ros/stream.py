@@ -32,10 +32,9 @@ from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
-from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
+from com_ros import qos
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.diagnostics import ThrottledLog
 
@@ -174,15 +173,15 @@ class Faults:
 
 
 class Backlog:
-    """Hands on the messages of a subscription; the newest only, while the node is too slow for all.
+    """Hands on a topic's messages as bytes; the newest only, while the node is too slow for all.
 
-    Then rclpy gives the messages as bytes, which costs little, and a timer hands on the newest. The
-    timer's turn comes after the messages that rclpy has queued, so that their number stays small.
-    `subscription` is set once it is made, with `receive` as its callback.
+    Then a timer hands on the newest. Its turn comes after the messages that rclpy has queued, so
+    that their number stays small.
     """
 
-    def __init__(self, node: Node, kind: type, deliver: Callable[[Any], None]) -> None:
-        self.subscription: Subscription | None = None
+    def __init__(
+        self, node: Node, kind: type, topic: str, depth: int, deliver: Callable[[bytes], None]
+    ) -> None:
         self.skipped = 0
         self._node, self._kind, self._deliver = node, kind, deliver
         self._timer: Timer | None = None
@@ -190,11 +189,13 @@ class Backlog:
         self._behind_ns = 0  # since when each message has waited, on the system's clock as in DDS
         self._since_ns = self._busy_ns = 0  # of CALM_S: its begin, and the work on those used
         self._used = self._seen = 0  # messages since then
+        callback, profile = with_info(self.receive), qos.stream(depth)
+        self.subscription = node.create_subscription(kind, topic, callback, profile, raw=True)
 
     @property
     def problem(self) -> str:
         """Why messages are skipped and how to fix it; empty when none are."""
-        if self._timer is None or self.subscription is None:
+        if self._timer is None:
             return ""
         return (
             f"the node cannot keep up with {self.subscription.topic_name} and uses only its newest "
@@ -218,11 +219,9 @@ class Backlog:
     def _skip_to(self, msg: Any) -> None:
         """Store the newest of a message, what waits for the timer and what waits in DDS."""
         count = int(self._newest is not None)
-        if self.subscription is not None:
-            handle = self.subscription.handle
-            with handle:
-                while (taken := handle.take_message(self._kind, True)) is not None:
-                    msg, count = taken[0], count + 1
+        with (handle := self.subscription.handle):
+            while (taken := handle.take_message(self._kind, True)) is not None:
+                msg, count = taken[0], count + 1
         self._newest, self.skipped = msg, self.skipped + count
         self._seen += count
 
@@ -231,8 +230,6 @@ class Backlog:
 
     def _start(self, now_ns: int) -> None:
         self._begin(now_ns)
-        if self.subscription is not None:
-            self.subscription.raw = True
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self._node.create_timer(PERIOD_S, self._on_timer, clock=clock)
 
@@ -240,7 +237,7 @@ class Backlog:
         begin_ns = now_ns = time.time_ns()
         msg, self._newest = self._newest, None
         if msg is not None:
-            self._deliver(deserialize_message(msg, self._kind) if type(msg) is bytes else msg)
+            self._deliver(msg)
             now_ns = time.time_ns()
             self._busy_ns += now_ns - begin_ns
             self._used, self._seen = self._used + 1, self._seen + 1
@@ -254,8 +251,6 @@ class Backlog:
         if self._timer is not None:
             self._node.destroy_timer(self._timer)
         self._timer, self._behind_ns = None, 0
-        if self.subscription is not None:
-            self.subscription.raw = False
 
 
 class Stream:

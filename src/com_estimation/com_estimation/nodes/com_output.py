@@ -20,9 +20,10 @@ from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import NS_PER_S, numpy_to_point
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker, clear_markers
 from com_ros.qos import RESULT
+from com_ros.raw_messages import Template
 
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
-COUNT_PERIOD_S = 0.002  # between two counts of subscriptions, which take a microsecond
+COUNT_PERIOD_S = 0.01  # between two counts of subscriptions, which take a microsecond
 
 
 class ComOutput:
@@ -36,6 +37,8 @@ class ComOutput:
             node.create_publisher(ComJacobian, "com/jacobian", RESULT) if with_jacobian else None
         )
         self._com_msg, self._point_msg = CenterOfMass(), PointStamped()
+        self._text: tuple[object, ...] = ()  # what com had last beside its stamp and numbers
+        self._template: Template | None = None  # com with this text, from the second on
         self._jacobian_msg = ComJacobian()
         self._model: RobotModel | None = None
         self._frame, self._joint_names = "", list[str]()
@@ -48,8 +51,7 @@ class ComOutput:
             self._frame = "" if model is None else self._prefix + model.root_link
             self._joint_names = [] if model is None else list(model.joint_names)
         frame = self._frame
-        com = numpy_to_center_of_mass(state, stamp, frame, self._com_msg)
-        self._com.publish(com)
+        self._publish_com(state, stamp, frame)
         if state.jacobian is None:
             return
         now = monotonic()
@@ -59,14 +61,27 @@ class ComOutput:
             jacobian = self._jacobian
             self._to_jacobian = jacobian is not None and jacobian.get_subscription_count() > 0
         if self._to_point:
-            self._point_msg.header = com.header
-            numpy_to_point(state.position, self._point_msg.point)
-            self._point.publish(self._point_msg)
+            point = self._point_msg
+            point.header.stamp, point.header.frame_id = stamp, frame
+            numpy_to_point(state.position, point.point)
+            self._point.publish(point)
         if self._jacobian is not None and self._to_jacobian:
             matrix, position, out = state.jacobian, state.position, self._jacobian_msg
             self._jacobian.publish(
                 numpy_to_com_jacobian(self._joint_names, matrix, position, stamp, frame, out)
             )
+
+    def _publish_com(self, state: ComState, stamp: Time, frame: str) -> None:
+        text = frame, state.status, state.reason, state.ground, state.contacts
+        p, v, g = state.position.tolist(), state.velocity.tolist(), state.gravity.tolist()
+        runs = [state.mass, *p, *v, *g], [*state.projection.tolist(), state.margin]
+        again, self._text = text == self._text, text
+        if again and self._template is not None:
+            self._com.publish(self._template.fill(stamp, *runs))
+            return
+        com = numpy_to_center_of_mass(state, stamp, frame, self._com_msg)
+        self._com.publish(com)
+        self._template = Template(com, *runs) if again else None
 
 
 class ComDisplay:

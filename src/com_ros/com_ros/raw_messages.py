@@ -1,0 +1,133 @@
+"""Messages as they travel, CDR bytes, to numbers and back, past the objects that rclpy makes.
+
+rclpy makes an object of each vector, header and name: longer work than what a node computes. Most
+bytes of a topic are those of the message before: frame and names. A Reader knows them again and
+takes the stamp before and the numbers behind them; a Template puts those into the bytes of a
+message with the same text. Through rclpy go: new frames or names, other encodings, broken bytes.
+"""
+
+import struct
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import WrenchStamped
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import Imu, JointState
+
+# With the fields of the messages that they stand for; arrays that cannot be written, the same list
+# of names in each message, and of a covariance its first element.
+Header = namedtuple("Header", "stamp frame_id")
+Xyz = namedtuple("Xyz", "x y z")
+Xyzw = namedtuple("Xyzw", "x y z w")
+Wrench = namedtuple("Wrench", "force torque")
+RawWrench = namedtuple("RawWrench", "header wrench")
+RawJoints = namedtuple("RawJoints", "header name position velocity effort")
+RawImu = namedtuple(
+    "RawImu",
+    "header orientation orientation_covariance angular_velocity angular_velocity_covariance "
+    "linear_acceleration linear_acceleration_covariance",
+)
+
+NO_VALUES = np.empty(0)
+MAX_TEXTS = 256  # that a reader remembers; bytes between strings may differ, too
+
+_ENCODING = b"\0\1\0\0"  # plain CDR, little-endian, without options
+_HEAD = len(_ENCODING)  # alignment counts from here
+_STAMP, _COUNT = struct.Struct("<iI"), struct.Struct("<I")
+_TEXT_AT, _NATIVE_STAMP = _HEAD + _STAMP.size, struct.Struct("=iI")
+_IMU, _WRENCH = struct.Struct("<4dd64x3dd64x3dd64x"), struct.Struct("<6d")
+
+
+def _read_joints(body: bytes, at: int, header: Header, names: list[str]) -> RawJoints:
+    arrays = []
+    for _ in range(3):
+        (count,) = _COUNT.unpack_from(body, at)
+        at = at + 11 & -8 if count else at + 4
+        arrays.append(np.frombuffer(body, np.float64, count, at) if count else NO_VALUES)
+        at += 8 * count
+    return RawJoints(header, names, *arrays)
+
+
+def _read_imu(body: bytes, at: int, header: Header, _: list[str]) -> RawImu:
+    n = _IMU.unpack_from(body, at + 7 & -8)
+    q, w, a = Xyzw(*n[:4]), Xyz(*n[5:8]), Xyz(*n[9:12])
+    return RawImu(header, q, n[4:5], w, n[8:9], a, n[12:])
+
+
+def _read_wrench(body: bytes, at: int, header: Header, _: list[str]) -> RawWrench:
+    n = _WRENCH.unpack_from(body, at + 7 & -8)
+    return RawWrench(header, Wrench(Xyz(*n[:3]), Xyz(*n[3:])))
+
+
+# As for rclpy bytes may follow: rmw_fastrtps serializes into buffers that are a little too large.
+_READ: dict[type, Any] = {JointState: _read_joints, Imu: _read_imu, WrenchStamped: _read_wrench}
+
+
+class Reader:
+    """Reads the messages of a topic from their bytes.
+
+    A JointState, Imu or WrenchStamped becomes a RawJoints, RawImu or RawWrench, or what rclpy makes
+    of it, as with other kinds. Raises what rclpy raises for bytes that are no message.
+    """
+
+    def __init__(self, kind: type) -> None:
+        self.kind, self._read = kind, _READ.get(kind)
+        self._ends: dict[int, int] = {}  # where the text ends in messages of a size
+        self._texts: dict[bytes, tuple[str, list[str]]] = {}  # their frames and names
+
+    def __call__(self, data: bytes) -> Any:
+        """The message."""
+        end = self._ends.get(len(data), 0)
+        text = self._texts.get(data[_TEXT_AT:end])
+        if text and self._read and data.startswith(_ENCODING):
+            sec, nanosec = _STAMP.unpack_from(data, _HEAD)
+            header = Header(Time(sec=sec, nanosec=nanosec), text[0])
+            try:  # of a copy, so that numbers are aligned
+                return self._read(data[_HEAD:], end - _HEAD, header, text[1])
+            except (ValueError, struct.error):  # bytes are missing
+                pass
+        msg = deserialize_message(data, self.kind)
+        if self._read is not None:
+            self._learn(data, msg.header.frame_id, getattr(msg, "name", None))
+        return msg
+
+    def _learn(self, data: bytes, frame: str, names: list[str] | None) -> None:
+        """Remember the text of a message, if it is where it is expected."""
+        texts = [text.encode(errors="replace") + b"\0" for text in (frame, *(names or []))]
+        parts, at = [_COUNT.pack(len(text)) + text for text in texts], _TEXT_AT
+        if names is not None:
+            parts.insert(1, _COUNT.pack(len(names)))
+        for part in parts:
+            if not data.startswith(part, at):
+                return
+            at = at + len(part) + 3 & -4
+        if max(len(self._texts), len(self._ends)) >= MAX_TEXTS:
+            self._texts, self._ends = {}, {}
+        self._ends[len(data)] = at
+        self._texts[data[_TEXT_AT:at]] = frame, names or []
+
+
+class Template:
+    """The bytes of a message, to be filled with another stamp and other numbers.
+
+    Its first field is a Header; `runs` are its numbers, float64, each run those that directly
+    follow each other.
+    """
+
+    def __init__(self, msg: Any, *runs: Sequence[float]) -> None:
+        self._data, self._runs, at = bytearray(serialize_message(msg)), [], _TEXT_AT
+        for run in runs:
+            numbers = struct.Struct(f"={len(run)}d")
+            at = self._data.index(numbers.pack(*run), at)
+            self._runs.append((numbers.pack_into, at))
+            at += numbers.size
+
+    def fill(self, stamp: Time, *runs: Sequence[float]) -> bytes:
+        """The bytes with a stamp and numbers; runs as long as before."""
+        _NATIVE_STAMP.pack_into(self._data, _HEAD, stamp.sec, stamp.nanosec)
+        for (pack_into, at), run in zip(self._runs, runs, strict=True):
+            pack_into(self._data, at, *run)
+        return bytes(self._data)
