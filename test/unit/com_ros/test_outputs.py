@@ -19,8 +19,11 @@ RED = (1.0, 0.0, 0.0, 0.5)
 class Recorder:
     """Stands in for a publisher."""
 
-    def __init__(self):
-        self.messages = []
+    def __init__(self, subscriptions=1):
+        self.messages, self.subscriptions = [], subscriptions
+
+    def get_subscription_count(self):
+        return self.subscriptions
 
     def publish(self, msg):
         self.messages.append(msg)
@@ -104,6 +107,13 @@ def test_frames(make_node):
     assert com.header.stamp == STAMP
     t, r = com.transform.translation, com.transform.rotation
     assert (t.x, t.y, t.z, r.w) == (1.0, 2.0, 3.0, 1.0)
+
+
+def test_frames_that_nobody_hears_are_not_made(make_node):
+    frames = FramePublisher(make_node())
+    frames._publisher = Recorder(subscriptions=0)
+    frames.send(STAMP, "base_link", [("com", [1, 2, 3])])
+    assert not frames._publisher.messages
 
 
 def test_a_frame_with_a_rotation(make_node):
