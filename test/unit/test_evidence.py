@@ -107,7 +107,7 @@ def test_comments_with_keys_are_well_formed():
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         if path in tool.PAGES:
             continue
-        comments = re.findall(r"<!-- [\w /-]+\.[\w ./-]+ .*?-->", path.read_text())
+        comments = re.findall(r"<!-- [\w /-]+\.[\w .,/-]+ .*?-->", path.read_text())
         assert len(comments) == len(tool.FIGURE.findall(path.read_text())), path
 
 
