@@ -20,7 +20,7 @@ def load(name, change=None):
     """Model, configuration and path of the URDF; `change` edits the file's data."""
     file = CONFIGS / f"{name}.yaml"
     data = yaml.safe_load(file.read_text())
-    named = re.search(r"[\w/.]+\.urdf", file.read_text().partition("\nname:")[0])
+    named = re.search(r"[\w/.-]+\.urdf", file.read_text().partition("\nname:")[0])
     urdf = data.pop("urdf", None)
     if urdf:
         path = CONFIGS / urdf

@@ -140,7 +140,7 @@ def test_a_walk_by_ccgd_makes_the_steps_of_the_paper(robots, walk):
 
 
 def test_legs_that_are_not_of_the_usual_build_are_refused(robots):
-    with pytest.raises(BipedError, match="take the method exact"):
+    with pytest.raises(BipedError, match="use the method exact"):
         ComIk(robots("icub")[0]).solve_in_steps([], [], [], np.zeros(3))
 
 

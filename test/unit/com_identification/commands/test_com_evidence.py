@@ -123,7 +123,7 @@ def test_empty_cells_say_nothing(biped):
         (known, "com", {"x": None, "y": None, "z": None}, "expected x, y or z: the column"),
         (known, "com", {"w": "c0"}, "unknown key 'w'"),
         (known, "com", {"std": 0.0}, "com.std"),
-        (tipped, "tip_over", {"edge_x": None}, "None.* is no column of numbers"),
+        (tipped, "tip_over", {"edge_x": None}, "None.* is not a column of numbers"),
         (tipped, "tip_over", {"tilt": "tilt"}, r"tip_over.tilt: is more than 1.2 rad: correct"),
     ],
 )
