@@ -79,7 +79,7 @@ def test_parameters(world, ros2):
 def test_a_bag_is_recorded_shown_and_played(world, ros2, tmp_path, monkeypatch):
     world.latch("/robot_description", String(data="<robot/>"))
     state = WalkState(reason="asked to")
-    waits = iter(range(12))
+    waits = iter(range(30))
     session_module = importlib.import_module("ros2_command.session")
     wait = session_module.Session.wait
 

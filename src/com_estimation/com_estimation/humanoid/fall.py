@@ -35,6 +35,7 @@ TIPS, TIP_RATE = 0.5 * pi / 180.0, 3.0 * pi / 180.0  # rad and rad/s of a sole: 
 TILT, TILT_AHEAD = 6.0 * pi / 180.0, 0.1  # rad within s
 TILTED = 1.0 * pi / 180.0  # rad, at least, by then
 LEAST_HEIGHT = 0.1  # m, of the CoM, for its frequency
+LEAST_FORCE = 1.0  # N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
 XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, FEET = 0, 2, 3, 4, 6, 8
 PLACE, VELOCITY, ANGLE, RATE, ROW = 0, 2, 4, 5, 6
 
@@ -70,10 +71,12 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
         for i in range(2):
             moment[i] += m.wrench[1, f, 3 + i]
         _follow_sole(m, f, first, dt, state[FEET + ROW * f : FEET + ROW * (f + 1)])
+    if force[2] < LEAST_FORCE:
+        state[ENDANGERED], state[MODEL_XI] = 0.0, np.nan
+        return False
     ground = ground / total if total > 0.0 else m.total[1, 2] - LEAST_HEIGHT
     omega = np.sqrt(GRAVITY / max(m.total[1, 2] + offset[2] - ground, LEAST_HEIGHT))
-    up = max(force[2], 1.0)
-    cop = (ground * force[0] - moment[1]) / up, (ground * force[1] + moment[0]) / up
+    cop = (ground * force[0] - moment[1]) / force[2], (ground * force[1] + moment[0]) / force[2]
     gain = 1.0 - np.exp(-2.0 * OBSERVER * dt)
     for i in range(2):
         c, xi, push = m.total[1, i], state[MODEL_XI + i], state[PUSH + i]
