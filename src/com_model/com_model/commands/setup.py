@@ -62,9 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = to_yaml(setup, old)
         write_file(output, text, overwrite=arguments.force or arguments.update)
         if arguments.picture:
-            from com_model.setup.picture import draw_setup  # needs matplotlib, only here
-
-            draw_setup(setup, arguments.picture)
+            _picture(setup, urdf, output, arguments.picture)
     except (ComModelError, OSError) as error:
         print(f"com_setup: {error}", file=sys.stderr)
         return fault
@@ -79,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("robot", type=Path, help="path of the URDF or .xacro file")
     add("--output", type=Path, help="configuration to write; default: robot.yaml beside robot.urdf")
-    add("--picture", type=Path, help="PNG to write: the robot with feet, frames and CoM")
+    add("--picture", type=Path, help="PNG or HTML to write: the robot with feet, frames and CoM")
     write = parser.add_mutually_exclusive_group()
     write.add_argument("--force", action="store_true", help="overwrite an existing file")
     write.add_argument("--update", action="store_true", help="update a file, keeping your edits")
@@ -113,6 +111,22 @@ def _write_urdf(urdf: Path, text: str, source: str) -> Path:
     if urdf.exists() and urdf.read_text() != text:
         raise ComModelError(f"{urdf.name} exists and differs from what {source}: delete it")
     return write_file(urdf, text)
+
+
+def _picture(setup: RobotSetup, urdf: Path, config: Path, file: Path) -> None:
+    """Writes a picture of what was found; html: the page of the viewer, where it is installed."""
+    if file.suffix != ".html":
+        from com_model.setup.picture import draw_setup  # needs matplotlib, only here
+
+        draw_setup(setup, file)
+        return
+    try:
+        view = import_module("com_viewer.commands.view").main
+    except ImportError as error:
+        fix = "pip install ./src/com_viewer, or write robot.png"
+        raise ComModelError(f"{file.name} needs the viewer ({error}): {fix}") from error
+    if view([str(urdf), "--config", str(config), "--record", str(file)]):
+        raise ComModelError(f"the viewer cannot write {file}")
 
 
 def _live() -> Any:

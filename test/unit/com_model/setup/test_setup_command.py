@@ -101,6 +101,18 @@ def test_picture(urdf, tmp_path):
     assert (tmp_path / "robot.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_picture_that_turns(urdf, tmp_path, monkeypatch, capsys):
+    page = tmp_path / "robot.html"
+    words = [str(urdf), "--force", "--picture", str(page), "--quiet"]
+    monkeypatch.setitem(sys.modules, "com_viewer.commands.view", None)
+    assert main(words) == 2
+    assert "pip install ./src/com_viewer, or write robot.png" in capsys.readouterr().err
+    monkeypatch.undo()
+    pytest.importorskip("viser")
+    assert main(words) == 0
+    assert "<html" in page.read_text()
+
+
 def test_a_posture_in_the_file_has_the_soles_flat(urdf):
     main([str(urdf), "--quiet"])
     config = RobotConfig.from_file(urdf.with_suffix(".yaml"))
