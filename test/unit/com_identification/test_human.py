@@ -195,7 +195,12 @@ def test_the_command_finds_a_persons_own_centre_of_mass(end, person, tmp_path, c
     words = ["--height", "1.75", "--mass", "68", "--sex", "f", "--angle-std", "1"]
     words += ["--output", str(tmp_path / "person.urdf"), "--trial", str(path)]
     words += ["--plates", str(plates)] if plates else []
+    words += ["--report", str(tmp_path / "person.html")]
     assert main([*words, "--markers", str(tmp_path / "markers.yaml")]) == 0
+    page = (tmp_path / "person.html").read_text()
+    assert all(f"<td>{link}</td>" in page for link in ("r_thigh", "head"))
+    assert "In such postures the CoM is accurate to" in page
+    assert "<svg" in page
     assert f"trial{end}: 12 postures; used 6.0 s" in capsys.readouterr().out
     found = Sesc(RobotModel.from_file(tmp_path / "person.urdf"))
     errors = []

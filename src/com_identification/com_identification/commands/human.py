@@ -14,20 +14,22 @@ from com_identification.human import (
     read_trial,
     trial_postures,
 )
-from com_identification.regression.identify import identify
-from com_identification.report.comparison import issues_of
+from com_identification.regression.identify import Identification, identify
+from com_identification.report.comparison import gain, issues_of
 from com_identification.store.results import corrected_urdf
 from com_model import RobotModel
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 from com_model.files import write_file
+from com_model.html import bullets, element, number, report, svg, table
+from com_model.plotting import robot_figure
 from com_model.strict_yaml import Section, read_yaml
 
 _EPILOG = """\
 Examples:
   com_human --height 1.80 --mass 70 --sex f --output table.urdf       by the table of de Leva
   com_human --height 1.80 --mass 70 --sex f --output person.urdf \\
-      --trial standing.c3d --markers markers.yaml                     corrected by force plates
+      --trial standing.c3d --markers markers.yaml --report person.html   corrected by force plates
   com_human ... --trial a.trc b.trc --plates a.mot b.mot --markers markers.yaml
 
 Trials are C3D files, or tables (OpenSim's trc, csv, ...) with markers NAME.x, .y, .z in m, and
@@ -48,7 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--mass", type=float, required=True, metavar="KG")
     parser.add_argument("--sex", choices=SEXES, required=True, help="table to use")
     parser.add_argument("--output", required=True, metavar="URDF")
-    parser.add_argument("--force", action="store_true", help="replace that file")
+    text = "page to write: how good it is, segments before and after, a picture; needs --trial"
+    parser.add_argument("--report", metavar="HTML", help=text)
+    parser.add_argument("--force", action="store_true", help="replace these files")
     text = "trials with markers and force plates, the person still for half a second at a time"
     parser.add_argument("--trial", nargs="+", default=[], metavar="FILE", help=text)
     text = "forces of each trial whose own file has none, in the same order (trc: OpenSim's mot)"
@@ -59,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if arguments.trial and not arguments.markers:
         parser.error("--markers is missing: say where the markers are")
+    if arguments.report and not arguments.trial:
+        parser.error("--report needs --trial: without one there is nothing but the table")
     plates = arguments.plates or [None] * len(arguments.trial)
     if len(plates) != len(arguments.trial):
         parser.error("--plates: give one file for each trial")
@@ -85,7 +91,40 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{1e3 * result.prediction_std:.1f} mm (one sigma)")
             for issue in issues_of(result):
                 print(f"warning: {issue}")
+            if arguments.report:
+                write_file(arguments.report, _page(model, result, xml), arguments.force)
         write_file(arguments.output, xml, arguments.force)
     except (ComModelError, OSError) as error:
         parser.error(str(error))
     return 0
+
+
+def _page(table_model: RobotModel, result: Identification, xml: str) -> str:
+    """The page of a person: segments by the table (table_model) and as identified (xml)."""
+    own = RobotModel.from_urdf(xml)
+    rows = [
+        (
+            name,
+            *(number(model.link_masses[i]) for model in (table_model, own)),
+            number(float(np.linalg.norm(own.link_coms[i] - table_model.link_coms[i])), 1, 1e3),
+        )
+        for i, name in enumerate(own.link_names)
+        if own.link_masses[i] > 0.0
+    ]
+    residuals = [
+        ("by the table", number(result.prior_residual.rms, 1, 1e3)),
+        ("as identified, each posture left out in turn", number(result.held_out.rms, 1, 1e3)),
+        ("standard deviation in such postures", number(result.prediction_std, 1, 1e3)),
+    ]
+    note = "Single segments are less certain than the CoM of the person: only sums are observable."
+    return report(
+        "Centre of mass of a person",
+        gain(result),
+        table(("CoM against the plates", "mm"), residuals),
+        bullets(issues_of(result), css="warning"),
+        element("h2", "Segments"),
+        element("p", note),
+        table(("segment", "mass by the table, kg", "identified, kg", "CoM moved by, mm"), rows),
+        svg(robot_figure(own, own.neutral, "As identified, all joints at 0")),
+        then=["More postures with a tilted trunk and raised limbs show more of single segments."],
+    )
