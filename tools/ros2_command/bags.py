@@ -110,7 +110,7 @@ def play(options: argparse.Namespace) -> None:
         chosen = [item for item in bag.connections if not topics or item.topic in topics]
         publishers = {item.id: _publisher(session, item) for item in chosen}
         clock = session.node.create_publisher(Clock, "/clock", 10) if options.clock else None
-        for _ in range(3):  # so that who listens is found, also on a busy machine
+        for _ in range(4):  # so that who listens is found, also on a busy machine
             session.wait(1.0)
             if any(publisher.get_subscription_count() for publisher in publishers.values()):
                 break

@@ -15,6 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 
 FOUND_S = 7.0  # within which another node is found; a missed announcement is sent again after 3 s
 UNCHANGED_S = 0.7  # for so long nothing new: all are found
+ALONE_S = 3.5  # the same where not one other node is found yet
 
 
 class CommandError(Exception):
@@ -66,9 +67,10 @@ class Session:
     def all_of(self, look: Callable[[], Any]) -> Any:
         """What look() returns once nothing has been added for a while."""
         found, since = look(), time.monotonic()
-        end = since + FOUND_S
-        while (now := time.monotonic()) < end and now - since < UNCHANGED_S:
+        end, patience = since + FOUND_S, ALONE_S
+        while (now := time.monotonic()) < end and now - since < patience:
             self.wait(0.1)
+            patience = UNCHANGED_S if len(self.node.get_node_names()) > 1 else ALONE_S
             if (newer := look()) != found:
                 found, since = newer, now
         return found
