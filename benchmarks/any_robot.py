@@ -100,6 +100,8 @@ def try_robot(result: Result) -> Result:
             config = RobotConfig.from_file(file)
             model = config.attach(RobotModel.from_file(path))
             result.tilt, result.stood = stand(model, config, path)
+            if result.stood and "# CHECK feet: " in result.text:  # what com_setup had said of it
+                result.stood += ": " + result.text.partition("# CHECK feet: ")[2].split("\n")[0]
             if not result.stood:
                 walks = result.kind == HUMANOID
                 result.moved = attempt(walk if walks else trot, model, config, path)

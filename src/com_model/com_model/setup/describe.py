@@ -19,6 +19,10 @@ from com_model.setup.soles import Sole, find_sole
 
 _LOWEST = 0.05  # of the robot's height, of the CoM over the feet
 _MARGIN = 0.01  # m, of the CoM inside the support
+_NO_SUPPORT = (
+    "two point feet are no support: the robot cannot stand without feedback. If it has soles, give "
+    "their corners (feet.<name>.corners, m)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +77,9 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     doubts += [("walking", part) for f in feet if (part := _free_part(model, f, standing))]
     doubts += [("posture", doubt) for doubt in standing.doubts]
     doubts += [("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]]
-    if margin < _MARGIN:
+    if sum(len(foot.points) for foot in feet) < 3:
+        doubts.append(("feet", _NO_SUPPORT))
+    elif margin < _MARGIN:
         doubts.append(("posture", f"the CoM is {1e3 * margin:.0f} mm inside the support polygon"))
     if imu.doubt:
         doubts.append(("imu", imu.doubt))
