@@ -121,7 +121,11 @@ class Template:
         self._data, self._runs, at = bytearray(serialize_message(msg)), [], _TEXT_AT
         for run in runs:
             numbers = struct.Struct(f"={len(run)}d")
-            at = self._data.index(numbers.pack(*run), at)
+            values, at = numbers.pack(*run), at + (_HEAD - at) % 8
+            while not self._data.startswith(values, at):  # numbers are aligned, zeros may pad them
+                at += 8
+                if at >= len(self._data):
+                    raise ValueError("the message does not have these numbers, one after the other")
             self._runs.append((numbers.pack_into, at))
             at += numbers.size
 

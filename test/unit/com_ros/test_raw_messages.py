@@ -24,7 +24,7 @@ from com_ros import qos
 from com_ros.inputs import imu_to_values
 from com_ros.joint_input import JointInput
 from com_ros.parameters import JointTimeout, RobotParameters
-from com_ros.raw_messages import MAX_TEXTS, RawImu, RawJoints, RawWrench, Reader
+from com_ros.raw_messages import MAX_TEXTS, RawImu, RawJoints, RawWrench, Reader, Template
 from com_ros.robot_node import RobotNode
 
 URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="1"/>
@@ -291,3 +291,15 @@ def test_bytes_that_are_no_message_are_counted_and_the_node_goes_on(ros_context,
     assert len(node.samples) >= 5
     assert set(node.faults.counts) == {"failed"}
     assert "a JointState was dropped" in capfd.readouterr().err
+
+
+def test_numbers_that_padding_looks_like_are_found():
+    msg = CenterOfMass(ground=CenterOfMass.GROUND_FEET, contacts=["sole"])
+    template = Template(msg, [0.0] * 10, [0.0] * 4)
+    data = template.fill(Time(sec=3), [float(i) for i in range(1, 11)], [11.0, 12.0, 13.0, 14.0])
+    found = deserialize_message(data, CenterOfMass)
+    assert (found.header.stamp.sec, found.mass, found.gravity.z) == (3, 1.0, 10.0)
+    assert (found.ground, found.projection.x, found.support_margin) == (2, 11.0, 14.0)
+    assert found.contacts == ["sole"]
+    with pytest.raises(ValueError, match="does not have these numbers"):
+        Template(msg, [5.0])
