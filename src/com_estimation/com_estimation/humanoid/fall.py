@@ -72,7 +72,7 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
             moment[i] += m.wrench[1, f, 3 + i]
         _follow_sole(m, f, first, dt, state[FEET + ROW * f : FEET + ROW * (f + 1)])
     if force[2] < LEAST_FORCE:
-        state[ENDANGERED], state[MODEL_XI] = 0.0, np.nan
+        state[ENDANGERED], state[MODEL_XI], state[MARGIN] = 0.0, np.nan, np.nan
         return False
     ground = ground / total if total > 0.0 else m.total[1, 2] - LEAST_HEIGHT
     omega = np.sqrt(GRAVITY / max(m.total[1, 2] + offset[2] - ground, LEAST_HEIGHT))
