@@ -62,3 +62,18 @@ def test_a_standing_robot_turns_with_it(direction, rises):
     for _ in range(20):
         reading = simulation.advance()
     assert np.linalg.norm(reading.gravity[:2]) < 0.02
+
+
+def test_soles_stay_on_a_floor_that_rises():
+    config = RobotConfig.from_file(CONFIGS / "itu_biped.yaml")
+    robot = RobotModel.from_file(config.urdf)
+    simulation = Simulation(build_world(robot, config), 0.01, tilt=Tilt(5.0, 5.0, 0.0, 0.3, STAYS))
+    loads = []
+    for _ in range(200):
+        reading = simulation.advance()
+        loads.append(reading.wrenches[:, 2].sum())
+    weight = robot.mass * 9.81
+    assert np.degrees(np.arccos(-reading.gravity[2])) == pytest.approx(5.0, abs=0.5)
+    # MuJoCo lost contacts above the level plane: the load was 0 to 4.6 times the weight
+    assert 0.4 * weight < min(loads[30:])
+    assert max(loads[30:]) < 1.6 * weight

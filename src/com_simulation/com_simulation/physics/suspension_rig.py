@@ -5,8 +5,11 @@ feet. So the crane lifts the robot, moves its joints in the air and lowers it.
 
 The ground's plane turns about a horizontal line through the world's origin. MuJoCo takes what the
 world carries for at rest at each instant, so that a foot on the floor does not feel the floor's own
-speed, 9 mm/s at 0.1 m and 5 deg/s; the contact gives way by 0.2 mm there instead. That is little
-for HOAP-2; heavy robots with long soles and stiff drives (Talos) hop on such a floor.
+speed, 9 mm/s at 0.1 m and 5 deg/s; the contact gives way by 0.2 mm there instead.
+
+MuJoCo's search for contacts in two stages keeps the box about a geom that belongs to the world as
+it was compiled: above the level plane, where a floor that tilts has risen, soles would sink in.
+The floor switches the first stage off.
 """
 
 from dataclasses import dataclass, replace
@@ -96,6 +99,7 @@ class TiltingFloor:
         turn = Rotation.from_rotvec(self._tilt.at(time) * self._axis) * self._start
         mj.geom_quat[self._ground] = quaternion_wxyz(turn.as_matrix())
         mj.geom_sameframe[self._ground] = 0
+        mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # see above
 
     def moving(self, time: float) -> bool:
         """Whether the ground turns at a time (s) or later."""
