@@ -98,6 +98,7 @@ NODES: dict[str, dict[str, object]] = {
     "com_identification/com_identification": {"storage_directory": "NEW"},
     "com_identification/posture_protocol_server": {"protocol": PROTOCOL},
     "com_identification/posture_tour": {},
+    "com_identification/tip_ramp": {"protocol": PROTOCOL},
     "com_simulation/simulator": {},
     "com_simulation/sway": {},
 }

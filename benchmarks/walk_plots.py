@@ -24,7 +24,7 @@ from walk_scenarios import (
     world_for,
 )
 
-from com_simulation.drawing.pictures import FilmRow, draw_film
+from com_demos.pictures import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.physics.simulation import WalkRecord
 

@@ -14,11 +14,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from baselines.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 from com_model import RobotConfig, RobotModel, Sesc
 from com_model.workspace.plot import workspace_png
 from com_model.workspace.sampling import Workspace, sample_coms
+from com_model.workspace.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman
 
 CONFIG = Path(__file__).resolve().parent.parent / "src/robot_descriptions/config/hoap2.yaml"
 COUNT = 1_000_000
@@ -44,9 +44,8 @@ def best_time(model: RobotModel, threads: int) -> float:
 
 def human() -> dict[str, float]:
     """Lengths of the legs, over the height, of the two-joint human's extreme workspaces."""
-    fractions = np.arange(0.05, 0.96, 0.01)
-    areas = TwoJointHuman().areas(fractions)
-    least, most = float(fractions[np.argmin(areas)]), float(fractions[np.argmax(areas)])
+    areas = TwoJointHuman().areas(RATIOS)
+    least, most = float(RATIOS[np.argmin(areas)]), float(RATIOS[np.argmax(areas)])
     print(
         f"legs over height: Winter {WINTER_LEGS}, largest workspace {most:.2f}, least {least:.2f}"
     )

@@ -43,7 +43,7 @@ LAUNCHES = (
     f"motion.launch.xml robot:=hoap2 {COMMON}",
     f"identification.launch.xml robot:=hoap2 tour:=true keep_feet:=false hoist:=simulator/hoist "
     f"use_effort:=true lockstep:=true storage:=FOLDER {COMMON}",
-    "posture_protocol.launch.xml robot:=hoap2",
+    f"posture_protocol.launch.xml robot:=hoap2 simulation:=true {LOCKSTEP}",
 )
 FOUND_S, UNCHANGED_S = 300.0, 10.0
 """Within which a launch file's nodes are there, and how long nothing new must come, s."""

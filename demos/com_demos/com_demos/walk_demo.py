@@ -30,6 +30,7 @@ from com_demos import demonstration
 from com_demos.background import ListeningNode
 from com_demos.demonstration import Times
 from com_demos.live import WAITING, Rows, millimetres, with_reason
+from com_demos.pictures import FilmRow, draw_film
 from com_model import RobotFiles, RobotModel, plotting
 from com_model.arrays import Array
 from com_model.plotting import save_png
@@ -43,7 +44,6 @@ from com_ros.conversions import (
     transform_to_numpy,
 )
 from com_ros.joint_input import JointInput
-from com_simulation.drawing.pictures import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RunError
 from com_simulation.physics.simulation import WalkRecord, has_fallen

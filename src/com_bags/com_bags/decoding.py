@@ -23,11 +23,13 @@ from com_model.text import listing
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH = "geometry_msgs/msg/WrenchStamped"
 IMU = "sensor_msgs/msg/Imu"
+POINT = "geometry_msgs/msg/PointStamped"
 
 FIELDS: Mapping[str, Mapping[str, int | None]] = MappingProxyType(
     {
         JOINT_STATE: {"position": None, "velocity": None, "effort": None},
         WRENCH: {"wrench": 6},
+        POINT: {"point": 3},
         IMU: {
             "orientation": 4,
             "orientation_covariance": 9,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_bags.bag import Bag, Topic
-from com_bags.decoding import IMU, JOINT_STATE, WRENCH
+from com_bags.bag import Bag, Block, Topic
+from com_bags.decoding import IMU, JOINT_STATE, POINT, WRENCH
 from com_bags.exceptions import TopicError
 from com_bags.streams import (
     INTERLEAVED,
@@ -34,6 +34,7 @@ class TopicRequest:
     imu: str = ""
     wrenches: Mapping[str, str] | None = None  # topic by the foot's frame
     markers: str = ""  # topic that marks postures; "": stationary intervals are found
+    known_com: str = ""  # topic of the CoM by another source; "": there is none
 
 
 @dataclass(frozen=True)
@@ -44,19 +45,27 @@ class SensorTopics:
     wrenches: tuple[str, ...]  # topic of each foot's sensor, in the order of the feet
     imu: str | None = None  # topic of the IMU, or None
     markers: str | None = None  # topic that marks postures, or None
+    known_com: str | None = None  # topic of the CoM by another source, or None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of them."""
-        further = (topic for topic in (self.imu, self.markers) if topic is not None)
+        others = self.imu, self.markers, self.known_com
+        further = (topic for topic in others if topic is not None)
         return (self.joint_states, *self.wrenches, *further)
 
 
 def find_topics(
     topics: Sequence[Topic], feet: Sequence[Foot], request: TopicRequest, use_imu: bool, source: str
 ) -> SensorTopics:
-    """Finds the topics; a TopicError lists those of the bag."""
-    finder = _Finder(topics, source)
+    """Finds the topics; a TopicError lists those of the bag.
+
+    Where the CoM is known, a bag without force sensors will do: then there are no wrenches.
+    """
+    finder, com = _Finder(topics, source), request.known_com
+    if com:
+        com = finder.find(POINT, "the known CoM", com, "", "--known-com TOPIC")
+        feet = feet if any(topic.type_name == WRENCH for topic in topics) else ()
     wrenches = dict(request.wrenches or {})
     for foot in wrenches:
         if foot not in (known.frame for known in feet):
@@ -87,7 +96,7 @@ def find_topics(
     marks = request.markers
     if marks:
         marks = finder.find(" or ".join(MARKERS), "marks", marks, "", "--marker-topic TOPIC")
-    return SensorTopics(joints, tuple(found), imu, marks or None)
+    return SensorTopics(joints, tuple(found), imu, marks or None, com or None)
 
 
 class _Finder:
@@ -149,6 +158,9 @@ class SensorBlock:
     up: tuple[Times, Array] | None
     messages: int  # how many messages the block has
     imu: DecodedBlock | None = None  # its messages; None without IMU
+    # CoM of the whole robot by another source: (N,) ns, a link, and (N, 3) m in its frame; further
+    # entries for other links
+    known_com: tuple[tuple[Times, str, Array], ...] = ()
 
 
 class SensorReader:
@@ -173,7 +185,11 @@ class SensorReader:
         self._wrenches = [TopicReader(bag, t, WRENCH, _JUMP_N, received) for t in topics.wrenches]
         self._imu = TopicReader(bag, topics.imu, IMU, _JUMP_UP, received) if topics.imu else None
         self._up = UpReader(model, imu_link) if imu_link is not None else None
-        self._readers = [self._joint_topic, *self._wrenches, *([self._imu] if self._imu else [])]
+        com = topics.known_com
+        self._com = TopicReader(bag, com, POINT, received=received) if com else None
+        self._model = model
+        others = [reader for reader in (self._imu, self._com) if reader is not None]
+        self._readers = [self._joint_topic, *self._wrenches, *others]
         self.first_ns: int | None = None
         self.last_ns: int | None = None
 
@@ -221,12 +237,28 @@ class SensorReader:
                 self._imu.publishers.add_values(up[1])
             self._check_publishers()
             count = sum(len(block.payloads) for block in raw.values())
-            yield SensorBlock(times, Q, effort, tuple(wrenches), up, count, imu)
+            known = self._known_com(raw)
+            yield SensorBlock(times, Q, effort, tuple(wrenches), up, count, imu, known)
         for reader in self._readers:
             if not reader.count:
                 problem = "no message of it can be decoded" + reader.errors
                 raise TopicError(problem, reader.topic, "sensor")
         self._joints.check()
+
+    def _known_com(self, raw: Mapping[str, Block]) -> tuple[tuple[Times, str, Array], ...]:
+        """Readings of the CoM by another source, by link; "" is the root."""
+        if self._com is None:
+            return ()
+        block, model = self._com.read(raw[self._com.topic]), self._model
+        for batch in block.batches:
+            if batch.frame and batch.frame not in model.link_names:
+                meant = f"expected one of {listing(model.link_names, 60)}"
+                problem = f"its frame_id {quote(batch.frame)} is no link of the robot: {meant}"
+                raise TopicError(problem, self._com.topic, "known CoM")
+        return tuple(
+            (block.times[batch.rows], batch.frame or model.root_link, batch.numbers["point"])
+            for batch in block.batches
+        )
 
     def warnings(self) -> list[str]:
         """What may be wrong with the bag and its topics, in sentences; to ask after the end."""

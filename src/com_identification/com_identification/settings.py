@@ -54,6 +54,9 @@ class SensorNoise(_Options):
         "rad, of the IMU's direction against gravity about each axis. Not averaged: it is "
         "constant during a posture",
     )
+    known_com: float = parameter(
+        0.002, "m, each component of a CoM that is known otherwise. Not averaged", (1e-6, 1.0)
+    )
     least_fraction: float = number(0.0, "Fraction of a standard deviation that is not averaged")
 
     def std_ratio(self, samples: int) -> float:

@@ -1,4 +1,4 @@
-"""MuJoCo in the place of a robot and its drivers, and pictures of robots; the nodes are in nodes/.
+"""MuJoCo in the place of a robot and its drivers, and shapes of robots; the nodes are in nodes/.
 
 The names below are imported when they are used: MuJoCo takes a while.
 """
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from com_model.public_names import import_when_used
 
 if TYPE_CHECKING:
-    from com_simulation.drawing.pictures import draw_picture
     from com_simulation.physics.sensors import NoiseLevels, Reading
     from com_simulation.physics.simulation import Simulation
     from com_simulation.physics.world_builder import World, build_world

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from baselines.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 from com_model import ComModelError, GeometryError, RobotModel, Sesc, UnknownNameError
 from com_model.workspace.sampling import Workspace, sample_coms, sample_postures
+from com_model.workspace.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 HOAP2 = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/hoap2.urdf"
 JOINT = (
@@ -94,7 +94,7 @@ def test_the_human_of_two_links_against_its_jacobian():
     human = TwoJointHuman(ankle=(-0.5, 0.5), hip=(0.0, 1.5), foot=(-9.0, 9.0))
     r1, r2 = human.radii(0.5)
     exact = r1 * r2 * 1.0 * (1.0 - np.cos(1.5))
-    assert human.workspace_area(0.5, 0.002) == pytest.approx(exact, rel=0.03)
+    assert len(human.workspace(0.5, 0.002)) * 0.002**2 == pytest.approx(exact, rel=0.03)
 
 
 def test_the_largest_workspace_has_nearly_winters_lengths():

@@ -10,8 +10,8 @@ from walk_playback import WalkTargets, measured_zmp, play, starting_at, with_sol
 
 from com_control.walking.biped import find_stance
 from com_control.walking.walker import WalkRequest, make_plan
+from com_demos.pictures import FilmRow, draw_film
 from com_model import RobotConfig, RobotModel, Sesc, link_pose
-from com_simulation.drawing.pictures import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import CommandError, WorldError
 from com_simulation.physics.world_builder import build_world

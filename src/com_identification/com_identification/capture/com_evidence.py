@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from com_identification.regression.postures import ComConstraint
+from com_identification.settings import SensorNoise
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.strict_yaml import Section
@@ -14,7 +15,7 @@ Channel = Callable[[Any, Section, str], Array]
 """Reads a channel: its value, the section that it is in and its key give (N,)."""
 
 SECTIONS = ("com", "tip_over")
-_STD = 0.002  # m
+_EDGE = ("edge_x", "edge_y", "direction", "tilt")
 _STEEPEST = 1.2  # rad, of a ramp
 
 
@@ -34,14 +35,21 @@ class ComEvidence:
 
     def __init__(self, mapping: Section, channel: Channel, model: RobotModel) -> None:
         self._rows: list[tuple[str, Array, Array, float]] = []  # link, normals, offsets, std
+        self.known: tuple[str, Array, float] | None = None  # link, CoM (N, 3) m, std m
         for key in SECTIONS:
             if mapping.raw(key) is None:
                 continue
             section = mapping.section(key)
             link = section.text("link", model.root_link, model.link_names)
-            std = section.number("std", _STD, 1e-6)
-            parts = self._com if key == "com" else self._tip_over
-            self._rows += [(link, *part, std) for part in parts(section, channel)]
+            std = section.number("std", SensorNoise().known_com, 1e-6)
+            if key == "com":
+                com = self._com(section, channel)
+                self.known = link, com, std
+                pairs = [(np.tile(np.eye(3)[k], (len(com), 1)), com[:, k]) for k in range(3)]
+            else:
+                values = (channel(section.raw(name), section, name) for name in _EDGE)
+                pairs = [tip_over_planes(section, "tilt", *values)]
+            self._rows += [(link, *pair, std) for pair in pairs]
             section.finish()
 
     def __bool__(self) -> bool:
@@ -55,19 +63,27 @@ class ComEvidence:
             if np.isfinite(offsets[row])
         )
 
-    def _com(self, section: Section, channel: Channel) -> list[tuple[Array, Array]]:
+    def _com(self, section: Section, channel: Channel) -> Array:
+        """(N, 3) m, NaN of components that are not given."""
         given = [(axis, key) for axis, key in enumerate("xyz") if section.raw(key) is not None]
         if not given:
             raise section.error("expected x, y or z: the column of the CoM")
-        places = [(axis, channel(section.raw(key), section, key)) for axis, key in given]
-        return [(np.tile(np.eye(3)[axis], (len(at), 1)), at) for axis, at in places]
+        places = {axis: channel(section.raw(key), section, key) for axis, key in given}
+        unknown = np.full(len(next(iter(places.values()))), np.nan)
+        return np.column_stack([places.get(axis, unknown) for axis in range(3)])
 
-    def _tip_over(self, section: Section, channel: Channel) -> list[tuple[Array, Array]]:
-        keys = ("edge_x", "edge_y", "direction", "tilt")
-        x, y, yaw, tilt = (channel(section.raw(key), section, key) for key in keys)
-        if (np.abs(tilt[np.isfinite(tilt)]) > _STEEPEST).any():
-            text = f"is more than {_STEEPEST} rad: correct its unit, or the column"
-            raise section.error(text, "tilt")
-        c, s = np.cos(tilt), np.sin(tilt)
-        normals = np.column_stack((c * np.sin(yaw), -c * np.cos(yaw), s))
-        return [(normals, normals[:, 0] * x + normals[:, 1] * y)]
+
+def tip_over_planes(
+    section: Section, key: str, x: Array, y: Array, direction: Array, tilt: Array
+) -> tuple[Array, Array]:
+    """Normals (N, 3) and offsets (N,) m of the planes through edges, as ComEvidence says.
+
+    Raises:
+        ConfigError: A tilt is too large to be one, of that key.
+    """
+    if (np.abs(tilt[np.isfinite(tilt)]) > _STEEPEST).any():
+        text = f"is more than {_STEEPEST} rad: correct its unit, or the column"
+        raise section.error(f"a tilt {text}" if key != "tilt" else text, key)
+    c, s = np.cos(tilt), np.sin(tilt)
+    normals = np.column_stack((c * np.sin(direction), -c * np.cos(direction), s))
+    return normals, normals[:, 0] * x + normals[:, 1] * y

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from com_identification.capture.known_com import KnownCom
 from com_identification.capture.streams import (
     NS_PER_S,
     Band,
@@ -159,9 +160,10 @@ class PostureBuilder:
         self._fit, self._streams = settings.fit, tuple(streams)
         self._weight = model.mass * settings.fit.gravity  # N
         self.bias = np.zeros((len(feet), 6))  # subtracted from the wrenches, as read
+        self.known_com = KnownCom(settings.noise.known_com)
 
-    def posture(self, readings: TimeSlice, label: str) -> Posture:
-        """Makes the posture."""
+    def posture(self, readings: TimeSlice, label: str, since_ns: int, until_ns: int) -> Posture:
+        """Makes the posture; a CoM that is known counts from since_ns to until_ns."""
         q, effort = np.split(readings[0].mean, 2)
         up = readings[-1].mean
         return make_posture(
@@ -170,6 +172,7 @@ class PostureBuilder:
             self._wrenches(readings) - self.bias,
             effort if self._fit.use_effort else None,
             up / np.linalg.norm(up) if self._fit.use_imu else None,
+            self.known_com.between(since_ns, until_ns),
             samples=fewest(readings),
             label=label,
         )
@@ -366,5 +369,6 @@ class StationaryDetector:
             return StationaryInterval(run.t0_ns, run.t1_ns, None, reasons, label)
         readings = run.readings()
         reasons = tuple(self._builder.issues(readings))
-        posture = None if reasons else self._builder.posture(readings, label)
+        times = run.t0_ns, run.t1_ns
+        posture = None if reasons else self._builder.posture(readings, label, *times)
         return StationaryInterval(*span_ns(readings), posture, reasons, label)

@@ -12,6 +12,7 @@ from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.streams import NS_PER_S, Mark
+from com_identification.capture.tip_tests import TipTests
 from com_identification.exceptions import IdentificationError
 from com_model.text import quote
 
@@ -26,14 +27,20 @@ def record_postures(
     recorder: PostureRecorder,
     progress: Callable[[int], None] | None = None,
     span_ns: int = NS_PER_S,
+    tips: TipTests | None = None,
 ) -> list[StationaryInterval]:
     """Feeds a recorder with a bag, from start to end, and returns its intervals.
 
-    Progress is called with the number of messages since the last call. Blocks of span_ns must be
+    Tip-over tests are postures beside. Progress is called with the number of messages since the
+    last call. Blocks of span_ns must be
     shorter than the recorder's lag. Raises TopicError, see SensorReader.blocks().
     """
     intervals = []
     for block in reader.blocks(span_ns):
+        for known in block.known_com:
+            recorder.known_com.add(*known)
+        if tips is not None:
+            tips.add(block.joint_times, block.Q)
         if len(block.joint_times):
             recorder.add_joints(block.joint_times, block.Q, block.effort)
         for foot, (times, W) in enumerate(block.wrenches):
@@ -44,7 +51,7 @@ def record_postures(
         intervals += recorder.finished()
         if progress is not None:
             progress(block.messages)
-    return intervals + recorder.flush()
+    return intervals + recorder.flush() + ([] if tips is None else tips.intervals())
 
 
 def read_marks(path: Path, origin_ns: int) -> list[Mark]:

@@ -16,7 +16,7 @@ import yaml
 from scipy.linalg import block_diag
 
 from com_bags import SensorBlock, Table, TableError
-from com_identification.capture.com_evidence import SECTIONS, ComEvidence
+from com_identification.capture.com_evidence import ComEvidence
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import NS_PER_S
 from com_identification.regression.postures import (
@@ -55,7 +55,8 @@ class TableReader:
     """Reads a table like com_bags.SensorReader a bag.
 
     A full wrench of a foot is as its configuration says, in its frame and sign; imu_link carries
-    the IMU, None: it is not used. With `by_rows` each row is a posture.
+    the IMU, None: it is not used. With `by_rows` each row is a posture. Forces may be missing where
+    the CoM is known, or they are not needed.
 
     Raises:
         ConfigError: The mapping is wrong; names the key, and what is valid.
@@ -69,10 +70,11 @@ class TableReader:
         model: RobotModel,
         feet: Sequence[Foot],
         imu_link: str | None = None,
+        forces_needed: bool = True,
     ) -> None:
         self._table, self._model, self._feet = table, model, tuple(feet)
         self._used: dict[str, None] = {}
-        self._weight = model.mass * GRAVITY
+        self._weight, self._forces_needed = model.mass * GRAVITY, forces_needed
         self._notes: list[str] = list(table.notes)
         self.by_rows = mapping.text("rows", "readings", ("readings", "postures")) == "postures"
         self._samples = mapping.whole("samples", 1)
@@ -82,10 +84,10 @@ class TableReader:
             names = listing([model.joint_names[i] for i in lost], 10)
             raise mapping.error(f"expected {names}, too: a column, or its constant value", "joints")
         self._evidence = ComEvidence(mapping, self._channel, model)
-        if self._evidence and not self.by_rows:
-            text = f"{' and '.join(SECTIONS)} are of postures: add rows: postures"
-            raise mapping.error(text, "rows")
-        self._forces = bool(mapping.section("feet").entries() or mapping.section("plate").entries())
+        if mapping.raw("tip_over") is not None and not self.by_rows:
+            text = "is of rows that are postures: add rows: postures, or give the tests' times in "
+            raise mapping.error(text + "a file with --tip-over", "tip_over")
+        self.has_forces = any(mapping.section(key).entries() for key in ("feet", "plate"))
         self._wrenches = self._read_feet(mapping)
         self._unknown = block_diag(*(wrench.unknown for wrench in self._wrenches))
         self._up = self._read_imu(mapping.section("imu"), imu_link)
@@ -103,6 +105,11 @@ class TableReader:
         return float(self._times[self._rows].max() - self.first_ns) / NS_PER_S + self.by_rows
 
     @property
+    def known_com_std(self) -> float | None:
+        """Standard deviation of the CoM where it is known, m; None where it is not."""
+        return None if self._evidence.known is None else self._evidence.known[2]
+
+    @property
     def messages(self) -> dict[str, int]:
         """Number of rows that are used, by column."""
         return dict.fromkeys(self._used, len(self._rows))
@@ -116,9 +123,13 @@ class TableReader:
         numbers = self._times[self._rows] // span_ns
         for part in np.split(self._rows, np.flatnonzero(np.diff(numbers)) + 1):
             times = self._times[part]
-            wrenches = tuple((times, wrench.values[part]) for wrench in self._wrenches)
+            forces = self._wrenches if self.has_forces else ()
+            wrenches = tuple((times, wrench.values[part]) for wrench in forces)
             up = None if self._up is None else (times, self._up[part])
-            yield SensorBlock(times, self._Q[part], self._effort[part], wrenches, up, len(part))
+            com = self._evidence.known
+            known = () if com is None else ((times, com[0], com[1][part]),)
+            values = self._Q[part], self._effort[part], wrenches, up
+            yield SensorBlock(times, *values, len(part), known_com=known)
 
     def intervals(self) -> list[StationaryInterval]:
         """Each row as a posture, or why it is none."""
@@ -129,7 +140,7 @@ class TableReader:
             q, effort, n, label = self._Q[row], self._effort[row], self._samples, f"row {row + 1}"
             interval = StationaryInterval(t0, t0 + NS_PER_S, None, (f"{label} has empty cells.",))
             known, constraints = np.isfinite(wrenches).all(), self._evidence.at(row)
-            if np.isfinite(q).all() and (known if self._forces else constraints):
+            if np.isfinite(q).all() and (known if self.has_forces else constraints):
                 posture = make_posture(self._model, q, wrenches, effort, up, constraints, n, label)
                 interval = StationaryInterval(t0, t0 + NS_PER_S, posture)
             found.append(interval)
@@ -137,6 +148,8 @@ class TableReader:
 
     def complete(self, posture: Posture) -> Posture:
         """A posture with what the feet's sensors do not measure as noise."""
+        if not len(posture.wrenches):
+            return posture
         sizes = block_diag(*np.nan_to_num(posture.wrenches)[:, :, None])
         scaled = sizes[:, [wrench.scaled for wrench in self._wrenches]]
         columns = np.hstack((self._unknown, scaled))
@@ -213,7 +226,7 @@ class TableReader:
         """Wrenches of each foot in its sensor's frame, with its sign."""
         section, plate = mapping.section("feet"), mapping.section("plate")
         names = [foot.frame for foot in self._feet]
-        if self._evidence and not self._forces:
+        if not self.has_forces and (self._evidence or not self._forces_needed):
             return [_Wrench(np.full((self._table.rows, 6), np.nan), np.zeros((6, 0)))] * len(names)
         found = [_Wrench(np.zeros((self._table.rows, 6)), np.zeros((6, 0))) for _ in names]
         if plate.entries():

@@ -14,6 +14,7 @@ from com_identification.capture.detector import (
     StationaryInterval,
     StationaryRun,
 )
+from com_identification.capture.known_com import KnownCom
 from com_identification.capture.slow_motion import SlowMotion
 from com_identification.capture.streams import (
     NS_PER_S,
@@ -136,6 +137,11 @@ class PostureRecorder:
             unit = np.abs(np.linalg.norm(up, axis=1) - 1.0) < _UNIT
         self._add(-1, t_ns, np.where(unit[:, None], up, np.nan))
 
+    @property
+    def known_com(self) -> KnownCom:
+        """The CoM by another source; readings are to be added before those of the joints."""
+        return self._builder.known_com
+
     def slow_motion_postures(
         self, taken: Sequence[StationaryInterval]
     ) -> tuple[list[StationaryInterval], dict[str, float]]:
@@ -167,14 +173,15 @@ class PostureRecorder:
         """
         run = self._require(now_ns, samples)
         readings = run.readings(run.captured_ns)
-        posture = self._builder.posture(readings, label)
+        posture = self._builder.posture(readings, label, run.t0_ns, _LAST_NS)
         self._detector.mark_captured(run, posture.q, span_ns(readings)[1])
         return posture
 
     def latest(self, samples: int | None = None, now_ns: int | None = None) -> Posture | None:
         """A posture of the newest readings as by capture(), which may use them again; or None."""
         try:
-            return self._builder.posture(self._require(now_ns, samples, -1).readings(), "")
+            run = self._require(now_ns, samples, -1)
+            return self._builder.posture(run.readings(), "", run.t0_ns, _LAST_NS)
         except CaptureRefused:
             return None
 

@@ -108,7 +108,7 @@ class SlowMotion:
             part.total = part.count * np.mean(stream, axis=0)  # each instant counts the same
         if self._builder.issues(readings):
             return "no contact"
-        posture = self._builder.posture(readings, "")
+        posture = self._builder.posture(readings, "", t0_ns, t1_ns)
         R = sole_to_reading(self._model, self._feet[stance])
         wrenches, rows = posture.wrenches.copy(), slice(6 * stance, 6 * stance + 6)
         wrenches[stance] -= R @ inertial

@@ -26,10 +26,12 @@ from com_bags import (
     is_table,
     read_table,
 )
+from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.streams import NS_PER_S, DroppedReadings, Mark
+from com_identification.capture.tip_tests import TipTests
 from com_identification.report.report import Recording, TopicLine
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots
@@ -80,7 +82,7 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
         source = "--config is missing" if files.config is None else config.source
         problem = "no feet with force sensors: say where they are, as feet: {l_sole: {...}}"
         raise ConfigError(problem, source, "feet")
-    given = ("settings", "marks", "mapping")
+    given = ("settings", "marks", "mapping", "tip_over")
     values = {name: getattr(arguments, name) for name in given}
     values |= {"files": ", ".join(arguments.files), "robot": files.urdf, "config": files.config}
     paths = {name: str(value) for name, value in values.items() if value}
@@ -95,6 +97,8 @@ def is_walk(arguments: argparse.Namespace) -> bool:
     for path in arguments.files:
         with Bag(path) as bag:
             types |= {topic.type_name for topic in bag.topics()}
+    if arguments.known_com or arguments.tip_over:
+        return False
     return IMU in types and WRENCH not in types and not arguments.wrench
 
 
@@ -107,7 +111,8 @@ def walk_inputs(robot: RobotInputs) -> RobotInputs:
 def choose_topics(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> SensorTopics:
     """Finds the topics of a bag that will be read; raises BagError where they are not clear."""
     wrenches = dict(each.split("=", 1) for each in arguments.wrench)
-    request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, arguments.marker_topic)
+    names = arguments.marker_topic, arguments.known_com
+    request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, *names)
     use_imu = robot.settings.fit.use_imu
     return find_topics(bag.topics(), robot.feet, request, use_imu, str(bag.path))
 
@@ -151,7 +156,8 @@ def _read_file(path: str, robot: RobotInputs, arguments: argparse.Namespace) -> 
         problem = "a table needs a mapping of its columns: --guess prints one"
         raise ConfigError(problem, "--mapping is missing")
     section = Section(read_yaml(arguments.mapping), arguments.mapping)
-    reader = TableReader(read_table(path), section, robot.model, robot.feet, robot.imu_link)
+    needed = not arguments.tip_over
+    reader = TableReader(read_table(path), section, robot.model, robot.feet, robot.imu_link, needed)
     marks = [] if arguments.marks is None else read_marks(Path(arguments.marks), reader.first_ns)
     lines = [TopicLine("column", name, "number", n) for name, n in reader.messages.items()]
     recording = _record(reader, robot, marks, max(reader.messages.values()), arguments)
@@ -167,6 +173,7 @@ def _read_bag(
         marks = read_marks(Path(arguments.marks), _first_stamp(bag, topics.joint_states, received))
     elif topics.markers is not None:
         marks = marks_of_topic(bag, topics.joint_states, topics.markers, received)
+    robot = replace(robot, feet=robot.feet[: len(topics.wrenches)])
     reader = SensorReader(bag, robot.model, robot.feet, topics, robot.imu_link, received)
     total = sum(topic.count for topic in bag.topics() if topic.name in topics.names)
     recording = _record(reader, robot, marks, total, arguments)
@@ -182,7 +189,13 @@ def _record(
 ) -> Recording:
     """Finds the postures; `total` messages will be read."""
     slow = arguments.slow_motion and not marks
-    recorder = PostureRecorder(robot.model, robot.feet, robot.settings, marks, slow)
+    settings, feet = robot.settings, robot.feet
+    if isinstance(reader, TableReader):
+        feet = feet if reader.has_forces else ()
+        noise = replace(settings.noise, known_com=reader.known_com_std or settings.noise.known_com)
+        settings = replace(settings, noise=noise)
+    recorder = PostureRecorder(robot.model, feet, settings, marks, slow)
+    tips = TipTests(arguments.tip_over, robot.model) if arguments.tip_over else None
     span = round(min(1.0, robot.settings.capture.lag / 2.0) * NS_PER_S)
     if isinstance(reader, TableReader) and reader.by_rows:
         intervals = reader.intervals()
@@ -190,7 +203,7 @@ def _record(
         with progress_bar("reading") as progress:
             task = progress.add_task("reading", total=total)
             intervals = record_postures(
-                reader, recorder, lambda count: progress.advance(task, count), span
+                reader, recorder, lambda count: progress.advance(task, count), span, tips
             )
     moving, seconds = recorder.slow_motion_postures(intervals)
     intervals = sorted([*intervals, *moving], key=lambda each: each.t0_ns)
@@ -199,9 +212,21 @@ def _record(
             each if each.posture is None else replace(each, posture=reader.complete(each.posture))
             for each in intervals
         ]
+    intervals = [_informative(each) for each in intervals]
     tally, first = {**recorder.seconds, **seconds}, reader.first_ns or 0
     notes = reader.warnings()
     return Recording([], reader.seconds, first, notes, recorder.dropped, tally, intervals)
+
+
+def _informative(interval: StationaryInterval) -> StationaryInterval:
+    """The interval; where nothing is known of the CoM in its posture, why it is not used."""
+    posture = interval.posture
+    if posture is None or posture.constraints or np.isfinite(posture.effort).any():
+        return interval
+    if len(posture.wrenches) and np.isfinite(posture.wrenches).any():
+        return interval
+    reasons = ("There is neither a force nor a known CoM in it.",)
+    return replace(interval, posture=None, reasons=reasons)
 
 
 def topic_lines(
@@ -212,10 +237,11 @@ def topic_lines(
     pairs = [("joint states", topics.joint_states)]
     pairs += [
         (f"wrench of {foot.frame}", topic)
-        for foot, topic in zip(robot.feet, topics.wrenches, strict=True)
+        for foot, topic in zip(robot.feet, topics.wrenches, strict=False)
     ]
     pairs += [("IMU", topics.imu)] if topics.imu is not None else []
     pairs += [("marks", topics.markers)] if topics.markers is not None else []
+    pairs += [("known CoM", topics.known_com)] if topics.known_com is not None else []
     counts = {name: topic.count for name, topic in there.items()}
     counts.update({} if reader is None else reader.messages)
     return [TopicLine(role, name, there[name].type_name, counts[name]) for role, name in pairs]

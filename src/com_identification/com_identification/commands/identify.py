@@ -102,6 +102,10 @@ def parser() -> argparse.ArgumentParser:
     add("--effort", action="store_true", help="use joint efforts; sets use_effort")
     add("--marks", metavar="CSV", help="file with the times of the postures: start,end[,label]")
     add("--marker-topic", metavar="TOPIC", default="", help="topic that marks the postures")
+    text = "topic (geometry_msgs/PointStamped in a link's frame) of a CoM that is known otherwise"
+    add("--known-com", metavar="TOPIC", default="", help=text)
+    text = "tip-over tests in the recording: times, edges of the sole and tilts; docs/tables.md"
+    add("--tip-over", metavar="YAML", help=text)
     add(
         "--time",
         choices=("stamps", "received"),
@@ -153,6 +157,8 @@ def _check(arguments_parser: argparse.ArgumentParser, arguments: argparse.Namesp
         arguments_parser.error("--output is missing: give the directory for the results")
     if arguments.marks and arguments.marker_topic:
         arguments_parser.error("give --marks or --marker-topic, not both")
+    if arguments.tip_over and len(arguments.files) > 1:
+        arguments_parser.error("--tip-over: its times are of one recording, give one FILE")
     for wish in arguments.wrench:
         foot, equals, topic = wish.partition("=")
         if not (foot and equals and topic):

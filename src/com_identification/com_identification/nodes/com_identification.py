@@ -5,6 +5,8 @@ Subscribes:
     joint_states (sensor_msgs/JointState): matched by name; efforts with fit.use_effort.
     imu (sensor_msgs/Imu): only with fit.use_imu; else the ground is horizontal.
     <foot>/wrench (geometry_msgs/WrenchStamped): the names are the configuration's.
+    known_com (geometry_msgs/PointStamped): the whole robot's CoM by another source, in a link's
+        frame; what comes while the robot stands is part of the posture captured then.
 
 Publishes:
     identification/state (com_msgs/IdentificationState): at state_rate_hz.
@@ -14,8 +16,8 @@ Publishes:
     /diagnostics.
 
 Services: ~/capture_posture, ~/tare_wrench, ~/get_postures, ~/remove_posture, ~/reset, ~/save,
-    ~/load, ~/export_urdf (posture_services); ~/identify_total_com, ~/identify_links,
-    ~/propose_postures (job_services); the last two are actions, too.
+    ~/load, ~/export_urdf (posture_services); ~/identify_total_com, ~/identify_two_postures,
+    ~/identify_links, ~/propose_postures (job_services); the last two are actions, too.
 
 Parameters: see identification_session.Parameters.
 
@@ -26,7 +28,7 @@ requests are in real time.
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from sensor_msgs.msg import Imu
 from visualization_msgs.msg import MarkerArray
 
@@ -85,6 +87,7 @@ class ComIdentification(RobotNode[Parameters]):
         self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE, with_problems=True)
         if self._settings.fit.use_imu:
             self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
+        self.subscribe(PointStamped, "known_com", self._on_known_com, EVERY_SAMPLE)
         for index, foot in enumerate(self._config.feet):
             callback = partial(self._on_wrench, index)
             self.subscribe(WrenchStamped, foot.wrench_topic, callback, EVERY_SAMPLE)
@@ -146,6 +149,10 @@ class ComIdentification(RobotNode[Parameters]):
     def _on_imu(self, msg: Imu, time_ns: int) -> None:
         if self._current is not None:
             self._current.buffer.add_imu(msg, time_ns)
+
+    def _on_known_com(self, msg: PointStamped, _: int) -> None:
+        if self._current is not None and (problem := self._current.add_known_com(msg)):
+            self.log.warn("known_com", f"a point of known_com is not used: {problem}")
 
     def on_joints_timeout(self, reason: str) -> None:
         """No fault where a recording has ended."""

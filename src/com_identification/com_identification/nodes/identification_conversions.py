@@ -12,6 +12,7 @@ from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 
 from com_identification.feet.feet_reading import ModelCheckResult, TotalCom, Verdict
+from com_identification.feet.tilted_shape import TiltedShape
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
@@ -137,6 +138,16 @@ def _body(found: Identification, i: int, trusted: bool) -> IdentifiedBody:
         numpy_to_point(getattr(found, key)[i], getattr(msg, key))
         numpy_to_vector3(getattr(found, f"{key}_std")[i], getattr(msg, f"{key}_std"))
     return msg
+
+
+def numpy_to_tilted_shape(shape: TiltedShape, ids: Sequence[int]) -> IdentifyTotalCom.Response:
+    """Response of a shape that stood at several tilts, of the postures of those ids."""
+    response, own = numpy_to_total(shape.total), [ids[i] for i in shape.postures]
+    places = zip(own, 1e3 * shape.com, strict=True)
+    text = ", ".join(f"{i}: ({x:.2f}, {y:.2f}, {z:.2f})" for i, (x, y, z) in places)
+    tilt = f"one shape, tilted by {np.degrees(shape.tilt):.1f} deg"
+    response.message = f"total CoM in the root's frame, mm, in posture {text}; {tilt}"
+    return response
 
 
 def numpy_to_total(total: TotalCom) -> IdentifyTotalCom.Response:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 from visualization_msgs.msg import Marker
@@ -27,8 +27,9 @@ from com_identification.store.store import PostureStore
 from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
+from com_model.text import listing
 from com_msgs.msg import CapturedPosture, IdentificationResult
-from com_ros.conversions import NS_PER_S, ns_to_stamp, wrench_to_numpy
+from com_ros.conversions import NS_PER_S, ns_to_stamp, point_to_numpy, stamp_to_ns, wrench_to_numpy
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.inputs import imu_to_values
 from com_ros.joint_input import JointSample
@@ -231,7 +232,7 @@ class Session:
         imu = _imu_frame(model, config, p) if settings.fit.use_imu else None
         self.buffer = SensorBuffer(self.recorder, len(feet), imu)
         self.check = ModelCheck(model, feet, settings, p.com_tolerance, p.mass_tolerance)
-        self.frame = p.frame_prefix + model.root_link
+        self.frame, self._prefix = p.frame_prefix + model.root_link, p.frame_prefix
         folder = p.storage_directory
         self.path = Path(folder) / f"{p.storage_name}.jsonl" if folder else None
         self.result: Result | None = None
@@ -241,6 +242,15 @@ class Session:
         self.observations = ObservationModel(model, feet, noise, gravity)
         self.sesc, self._frames = Sesc(model), LinkFrames(model, model.bodies.names)
         self.rest = config.nominal_posture(model)
+
+    def add_known_com(self, msg: PointStamped) -> str:
+        """Adds a CoM by another source, without stamp or frame now and of the root; or why not."""
+        link = msg.header.frame_id.removeprefix(self._prefix) or self.model.root_link
+        if link not in self.model.link_names:
+            return f"its frame_id {link!r} is no link; there are {listing(self.model.link_names)}"
+        time = np.array([stamp_to_ns(msg.header.stamp) or self.buffer.newest_ns])
+        self.recorder.known_com.add(time, link, point_to_numpy(msg.point)[None])
+        return ""
 
     # --- storage -----------------------------------------------------------------------------
     @property

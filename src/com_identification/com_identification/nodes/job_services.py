@@ -1,10 +1,10 @@
 """Computations on request: in a process of their own, one at a time, or in a thread.
 
-Services and actions: ~/identify_links, ~/propose_postures. Service: ~/identify_total_com, which
-takes less time than a process needs to start.
+Services and actions: ~/identify_links, ~/propose_postures. Services that take less time than a
+process needs to start: ~/identify_total_com, ~/identify_two_postures.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,9 +21,11 @@ from com_identification.background import (
     propose_postures,
 )
 from com_identification.exceptions import IdentificationError
-from com_identification.feet.feet_reading import TotalCom, identify_total
+from com_identification.feet.feet_reading import identify_total
+from com_identification.feet.tilted_shape import find_tilted_shape
 from com_identification.nodes.identification_conversions import (
     numpy_to_proposed_posture,
+    numpy_to_tilted_shape,
     numpy_to_total,
 )
 from com_identification.nodes.identification_session import Result, Session
@@ -76,7 +78,12 @@ class JobServices:
         self._offer(node, "identify_links", self._identify)
         self._offer(node, "propose_postures", _propose)
         self._totals = BackgroundJobs(node)
-        DeferredService(node, IdentifyTotalCom, "~/identify_total_com", self._identify_total)
+        for name, find, convert in (
+            ("identify_total_com", identify_total, lambda found, _: numpy_to_total(found)),
+            ("identify_two_postures", find_tilted_shape, numpy_to_tilted_shape),
+        ):
+            serve = partial(self._identify_total, find, convert)
+            DeferredService(node, IdentifyTotalCom, f"~/{name}", serve)
 
     @property
     def busy(self) -> bool:
@@ -182,23 +189,29 @@ class JobServices:
 
         return partial(identify_links, *_robot(session), tuple(postures.values())), fill
 
-    def _identify_total(self, request: IdentifyTotalCom.Request, reply: Reply) -> None:
+    def _identify_total(
+        self,
+        find: Callable[..., Any],
+        convert: Callable[[Any, Sequence[int]], IdentifyTotalCom.Response],
+        request: IdentifyTotalCom.Request,
+        reply: Reply,
+    ) -> None:
+        def answer(found: Any) -> None:
+            if isinstance(found, Exception):
+                reply(IdentifyTotalCom.Response(message=str(found)))
+                return
+            response = convert(found, list(postures))
+            self._logger.info(response.message)
+            reply(response)
+
         try:
             session = self._session()
-            postures = list(session.select_postures(request.postures).values())
+            postures = session.select_postures(request.postures)
         except IdentificationError as error:
             reply(IdentifyTotalCom.Response(message=str(error)))
             return
-        arguments = session.model, session.config.feet, postures, session.settings
-        work = partial(identify_total, *arguments)
-        self._totals.do(work, lambda found: reply(self._total_answer(found)))
-
-    def _total_answer(self, found: TotalCom | Exception) -> IdentifyTotalCom.Response:
-        if isinstance(found, Exception):
-            return IdentifyTotalCom.Response(message=str(found))
-        response = numpy_to_total(found)
-        self._logger.info(response.message)
-        return response
+        arguments = session.model, session.config.feet, list(postures.values()), session.settings
+        self._totals.do(partial(find, *arguments), answer)
 
     # --- results -----------------------------------------------------------------------------
     def _end(self, run: _Running, outcome: Outcome) -> None:

@@ -145,6 +145,8 @@ class PostureServices:
         identity = store.add(posture, time_ns)
         response.posture = session.describe(identity, posture)
         response.message = f"posture {identity} of {len(store.postures)}: {posture.samples} samples"
+        if posture.constraints:
+            response.message += f", {len(posture.constraints)} components of the CoM by known_com"
         if response.posture.problems:
             response.message += f"; but {' '.join(response.posture.problems)}"
         self._logger.info(response.message)

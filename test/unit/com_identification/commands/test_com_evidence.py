@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pytest
 import yaml
+from rosbags.rosbag2 import Writer
+from rosbags.typesys import Stores, get_typestore
 
 from com_bags import Table
 from com_identification.capture.from_table import TableReader
@@ -134,10 +136,138 @@ def test_what_is_wrong_is_named(make, section, change, message, biped):
         reader_of(columns, {section: changed}, biped)
 
 
-def test_evidence_on_the_com_needs_rows_that_are_postures(biped):
-    columns, what = known(biped, biped.postures(4))
-    with pytest.raises(ConfigError, match="com and tip_over are of postures: add rows: postures"):
+def test_tip_over_columns_need_rows_that_are_postures(biped):
+    columns, what = tipped(biped, biped.postures(4))
+    text = "add rows: postures, or give the tests' times in a file with --tip-over"
+    with pytest.raises(ConfigError, match=text):
         reader_of(columns, what | {"rows": "readings", "rate": 100.0}, biped)
+
+
+# In recordings of a robot that moves.
+
+HOLD = 200  # readings of a posture, at 100 per second
+
+
+def moving(Q, columns):
+    """A table of 100 readings per second: each posture held, half a second of motion between."""
+    after = np.concatenate((Q[1:], Q[-1:]))
+    rows = [[*[a] * HOLD, *np.linspace(a, b, 50)] for a, b in zip(Q, after, strict=True)]
+    table = joints(np.concatenate(rows))
+    empty = np.full(50, np.nan)
+    for name, values in columns.items():
+        table[name] = np.concatenate([[*np.full(HOLD, value), *empty] for value in values])
+    return table
+
+
+def result_of(run, robot, folder, log, what, *words):
+    """Runs the command on a log with a mapping; its output and result.yaml."""
+    np.savez(folder / "log.npz", **log)
+    (folder / "mapping.yaml").write_text(yaml.safe_dump(what | {"rate": 100.0}))
+    mapping = ["--mapping", folder / "mapping.yaml", "--output", folder / "out"]
+    status, text, error = run(folder / "log.npz", *robot, *mapping, *words)
+    assert status == 0, error
+    return text, yaml.safe_load((folder / "out/result.yaml").read_text())
+
+
+def true_within(result, biped, deviations=4.0):
+    return all(
+        (np.abs(np.array(body["com"]) - true) < deviations * np.array(body["com_std"])).all()
+        for body, true in zip(result["bodies"], biped.com, strict=True)
+    )
+
+
+def left(biped, out):
+    """RMS error of the corrected URDF's CoM in other postures, as a part of the URDF's."""
+    robots = (truth(biped), Sesc(biped.model), Sesc(RobotModel.from_file(out / "corrected.urdf")))
+    true, before, after = (robot.com_batch(biped.postures(15, seed=9)) for robot in robots)
+    return np.linalg.norm(after - true) / np.linalg.norm(before - true)
+
+
+def joint_channels(biped):
+    return {"joints": {name: f"j{i}" for i, name in enumerate(biped.model.joint_names)}}
+
+
+def test_a_known_com_counts_in_a_moving_log(biped, robot, run, tmp_path):
+    Q = biped.postures(24)
+    columns, what = known(biped, Q)
+    com = {name: column.copy() for name, column in columns.items() if name.startswith("c")}
+    for column in com.values():
+        column[5] = np.nan
+    log = moving(Q, com)
+    text, result = result_of(run, robot, tmp_path, log, what | joint_channels(biped))
+    assert "23 postures of 24" in text
+    assert (
+        "There is neither a force nor a known CoM in it."
+        in (tmp_path / "out/report.html").read_text()
+    )
+    assert true_within(result, biped)
+    assert left(biped, tmp_path / "out") < 0.4
+
+
+def test_tip_over_tests_count_in_a_moving_log(biped, robot, run, tmp_path):
+    Q = biped.postures(40)
+    columns, _ = tipped(biped, Q)
+    tests = []
+    for k, values in enumerate(zip(*(columns[n] for n in ("x", "y", "yaw", "tilt")), strict=True)):
+        if np.isfinite(values).all():
+            start = k * (HOLD + 50) / 100.0
+            tilt = float(np.radians(values[3]))
+            tests.append([start + 0.5, start + 1.5, *map(float, values[:3]), tilt])
+    tests[0][1] += 1.0  # into the motion
+    (tmp_path / "tests.yaml").write_text(
+        yaml.safe_dump({"link": "l_sole", "std": 0.001, "tests": tests})
+    )
+    words = ("--tip-over", tmp_path / "tests.yaml")
+    text, result = result_of(run, robot, tmp_path, moving(Q, {}), joint_channels(biped), *words)
+    assert f"{len(tests) - 1} postures of" in text
+    assert "tip-over test 1: " in (tmp_path / "out/report.html").read_text()
+    assert "give the moment at which the robot tips" in (tmp_path / "out/report.html").read_text()
+    assert true_within(result, biped)
+    assert left(biped, tmp_path / "out") < 0.7
+
+
+def bag_of(path, biped, Q, frame):
+    """Joint states, and the true CoM in the root's frame while the robot stands."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    kinds = "sensor_msgs/msg/JointState", "geometry_msgs/msg/PointStamped"
+    names, com = list(biped.model.joint_names), truth(biped)
+    table = moving(Q, {"stands": np.ones(len(Q))})
+    rows = np.column_stack([table[f"j{i}"] for i in range(len(names))])
+    with Writer(path, version=9) as writer:
+        joints, places = (
+            writer.add_connection(topic, kind, typestore=store)
+            for topic, kind in zip(("/joint_states", "/known_com"), kinds, strict=True)
+        )
+        for k, (q, stands) in enumerate(zip(rows, table["stands"], strict=True)):
+            time = 10**18 + k * 10**7
+            stamp = store.types["builtin_interfaces/msg/Time"](time // 10**9, time % 10**9)
+            header = store.types["std_msgs/msg/Header"](stamp, frame)
+            none = np.zeros(0)
+            state = store.types[kinds[0]](header, names, q, none, none)
+            writer.write(joints, time, store.serialize_cdr(state, kinds[0]))
+            if np.isfinite(stands):
+                point = store.types["geometry_msgs/msg/Point"](*com.com(q))
+                place = store.types[kinds[1]](header, point)
+                writer.write(places, time, store.serialize_cdr(place, kinds[1]))
+    return path
+
+
+def test_a_known_com_in_a_bag_without_force_sensors(biped, robot, run, tmp_path):
+    Q = biped.postures(24)
+    bag, out = bag_of(tmp_path / "bag", biped, Q, biped.model.root_link), tmp_path / "out"
+    status, text, error = run(bag, *robot, "--known-com", "known_com", "--output", out)
+    assert status == 0, error
+    assert "24 postures of 24" in text
+    result = yaml.safe_load((out / "result.yaml").read_text())
+    assert true_within(result, biped)
+    assert left(biped, out) < 0.4
+    status, _, error = run(bag, *robot, "--known-com", "place", "--output", out, "--force")
+    assert status == 2
+    assert "no topic /place of geometry_msgs/msg/PointStamped for the known CoM" in error
+    wrong = bag_of(tmp_path / "wrong", biped, Q[:2], "nose")
+    status, _, error = run(wrong, *robot, "--known-com", "known_com", "--output", out, "--force")
+    assert status == 2
+    assert "its frame_id 'nose' is no link of the robot" in error
 
 
 # Two postures.

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from com_model.model import RobotModel
-from com_model.plotting import plain_text
-from com_model.robot_config import Foot
-from com_simulation.drawing.pictures import (
+from com_demos.pictures import (
     CHAIN,
     GRAVITY,
     SUPPORT,
@@ -18,6 +15,9 @@ from com_simulation.drawing.pictures import (
     nearest_edge_point,
     round_length,
 )
+from com_model.model import RobotModel
+from com_model.plotting import plain_text
+from com_model.robot_config import Foot
 from com_simulation.drawing.scene import Snapshot, build_scene, upright
 from com_simulation.drawing.shapes import robot_shape, rod_triangles
 from com_simulation.exceptions import RenderError
@@ -238,7 +238,7 @@ def test_picture_without_egl_shows_outlines(
     def refuse(*_: object) -> None:
         raise RenderError(OSError("no libEGL"))
 
-    monkeypatch.setattr("com_simulation.drawing.pictures.render", refuse)
+    monkeypatch.setattr("com_demos.pictures.render", refuse)
     draw_picture(scene_of(snapshot()), tmp_path / "box.png")
     assert has_color(tmp_path / "box.png", CHAIN)
     assert "install libegl1" in caplog.text

@@ -19,57 +19,43 @@ import numpy as np
 from com_model.arrays import Array
 
 WINTER_LEGS = 0.530  # fraction of the height below the hips [Winter, Biomechanics, 2005]
+RATIOS = np.arange(0.05, 0.96, 0.01)  # lengths of the legs over the height that are compared
+CELL = 0.004  # m, side of the squares that are counted
 _STEPS = 600  # of each angle
-_WIDE = 1 << 32  # more than there are rows of squares
+_WIDE, _OFFSET = 1 << 32, 1 << 20  # more than there are rows of squares; they become positive
 
 
 @dataclass(frozen=True)
 class TwoJointHuman:
-    """Measures of the body; the defaults are Winter's.
+    """Measures of the body; the defaults are Winter's."""
 
-    Attributes:
-        height: m, L.
-        mass: kg, M.
-        legs_mass: Fraction of the mass in both legs.
-        legs_com: Fraction of the legs' length at which their CoM is, from the ankle.
-        body_com: Fraction of the body's length, from the hip.
-        ankle: rad, least and largest; positive leans forward.
-        hip: rad, least and largest; positive bends forward.
-        foot: m, heel and toe from the ankle.
-    """
-
-    height: float = 1.80
-    mass: float = 70.0
-    legs_mass: float = 0.322
-    legs_com: float = 0.553
-    body_com: float = 0.5
-    ankle: tuple[float, float] = (-0.35, 0.52)
-    hip: tuple[float, float] = (-0.35, 2.09)
-    foot: tuple[float, float] = (-0.06, 0.21)
+    height: float = 1.80  # m, L
+    legs_mass: float = 0.322  # fraction of the mass in both legs
+    legs_com: float = 0.553  # fraction of the legs' length at which their CoM is, from the ankle
+    body_com: float = 0.5  # fraction of the body's length, from the hip
+    ankle: tuple[float, float] = (-0.35, 0.52)  # rad, least and largest; positive leans forward
+    hip: tuple[float, float] = (-0.35, 2.09)  # rad, least and largest; positive bends forward
+    foot: tuple[float, float] = (-0.06, 0.21)  # m, heel and toe from the ankle
 
     def radii(self, fraction: float) -> tuple[float, float]:
-        """Gives r_1 and r_2, m, for legs of a fraction of the height."""
+        """Computes r_1 and r_2, m, for legs of a fraction of the height."""
         legs, body = self.legs_mass, 1.0 - self.legs_mass
         return (
             (legs * self.legs_com + body) * fraction * self.height,
             body * self.body_com * (1.0 - fraction) * self.height,
         )
 
-    def workspace_area(self, fraction: float, cell: float = 0.004) -> float:
-        """Measures the area that the CoM reaches above the foot, m^2.
-
-        Args:
-            fraction: Length of the legs over the height.
-            cell: m, side of the squares that are counted.
-        """
+    def workspace(self, fraction: float, cell: float = CELL) -> Array:
+        """Finds where the CoM can be above the foot: corners (N, 2) m, x and z, of squares."""
         r1, r2 = self.radii(fraction)
         a = np.linspace(*self.ankle, _STEPS)[:, None]
         both = a + np.linspace(*self.hip, _STEPS)
         x, z = r1 * np.sin(a) + r2 * np.sin(both), r1 * np.cos(a) + r2 * np.cos(both)
         above = (x > self.foot[0]) & (x < self.foot[1])
         column, row = (np.floor(v[above] / cell).astype(np.int64) for v in (x, z))
-        return len(np.unique(column * _WIDE + row)) * cell * cell
+        squares = np.unique((column + _OFFSET) * _WIDE + row + _OFFSET)
+        return cell * (np.column_stack(np.divmod(squares, _WIDE)) - _OFFSET)
 
     def areas(self, fractions: Sequence[float] | Array) -> Array:
-        """Measures workspace_area for several fractions, (k,) m^2."""
-        return np.array([self.workspace_area(float(fraction)) for fraction in fractions])
+        """Measures the workspace for several lengths of the legs over the height, (k,) m^2."""
+        return CELL**2 * np.array([float(len(self.workspace(float(f)))) for f in fractions])

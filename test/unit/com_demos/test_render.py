@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from com_simulation.drawing.render import _AMBIENT, _DIFFUSE, _LIGHT, Camera, _gl_context, render
+from com_demos.render import _AMBIENT, _DIFFUSE, _LIGHT, Camera, _gl_context, render
 from com_simulation.exceptions import RenderError
 
 SQUARE = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], dtype=float)

@@ -20,10 +20,10 @@ from matplotlib.patches import Circle, Polygon, Wedge
 from matplotlib.patheffects import Normal, Stroke
 from scipy.ndimage import gaussian_filter
 
+from com_demos.render import Camera, render
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.plotting import BLUE, FAINT, GREEN, GRID, INK, RULE, minus, plain_text, save_png
-from com_simulation.drawing.render import Camera, render
 from com_simulation.drawing.scene import Scene, body_parts
 from com_simulation.drawing.shapes import Part, RobotShape
 from com_simulation.exceptions import RenderError

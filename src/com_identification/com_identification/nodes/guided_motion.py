@@ -1,0 +1,269 @@
+"""Leads a robot through motions, step by step, with an operator or a hoist."""
+
+import time
+from abc import abstractmethod
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.client import Client
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory
+
+from com_identification.planning.feasible import Tour
+from com_model import RobotModel
+from com_model.arrays import Array
+from com_model.joint_path import JointPath
+from com_ros import qos
+from com_ros.conversions import NS_PER_S, numpy_to_joint_trajectory
+from com_ros.exceptions import ComRosError
+from com_ros.joint_input import JointInput, JointSample
+from com_ros.parameters import JointTimeout, RobotParameters, parameter
+from com_ros.robot_node import RobotNode
+
+TICK = 0.05  # s, in real time; in lockstep by the stamps of joint_states
+TICK_NS = round(TICK * NS_PER_S)
+ARRIVAL_TIMEOUT = 3.0  # s, after which a joint that is not at its target is blocked
+STOP_TIME = 0.3  # s, in which a robot stops
+
+Script = Generator[None, None, None]  # what is done one after the other: it yields while it waits
+
+
+class TourError(Exception):
+    """The tour cannot go on; the message says why and how to fix it."""
+
+
+@dataclass(frozen=True)
+class GuidedParameters(RobotParameters, JointTimeout):
+    """Parameters of such a node."""
+
+    automatic: bool = parameter(
+        False, "continue automatically; false: wait for ~/next before each motion and capture"
+    )
+    hoist: str = parameter(
+        "",
+        "service (std_srvs/SetBool) that lifts the robot and puts it down, e.g. simulator/hoist; "
+        "empty: the feet stay where they are",
+    )
+    hoist_time: float = parameter(3.0, "s, time that the hoist takes, up or down", (0.1, 600.0))
+    speed: float = parameter(
+        0.3, "rad/s or m/s, maximum speed of any joint; see also velocity_fraction", (0.001, 5.0)
+    )
+    velocity_fraction: float = parameter(
+        0.2, "fraction of the URDF's velocity limits, at most", (0.001, 1.0)
+    )
+    tracking_tolerance: float = parameter(
+        0.15, "rad or m, by which a joint may miss its target", (0.001, 3.0)
+    )
+    margin: float = parameter(
+        0.005, "m, margin of the URDF's CoM inside the support polygon on the way", (0.0, 1.0)
+    )
+    answer_timeout: float = parameter(120.0, "s to wait for an answer", (0.1, 3600.0))
+
+
+P = TypeVar("P", bound=GuidedParameters)
+
+
+class GuidedMotion(RobotNode[P]):
+    """Moves a robot by a script; its options are those of RobotNode.
+
+    Subscribes joint_states; publishes joint_trajectory and ~/status; services ~/next and ~/stop;
+    with the parameter hoist it calls that. The script ends, and says why, when joint_states time
+    out or a joint misses its target.
+    """
+
+    def __init__(self, name: str, parameters: type[P], **options: Any) -> None:
+        super().__init__(name, parameters, **options)
+        p = self.parameters
+        self._config = self.require_config()
+        self._state: Tour | None = None
+        self._q: Array | None = None
+        self._time_ns = 0
+        self._tick = 0  # number of the present TICK
+        self._begun = False
+        self._confirmed = False
+        self._moving = False
+        self.finished = False
+        self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
+        self._status = self.create_publisher(String, "~/status", qos.LATCHED)
+        self._hoist = self.create_client(SetBool, p.hoist) if p.hoist else None
+
+    def begin_script(self) -> None:
+        """Follow the robot's topics, and begin as soon as all is there."""
+        self.follow_robot_description()
+        self.follow_joint_states(self._on_joints)
+        self.serve_trigger("~/next", self._on_next, needs_model=False)
+        self.serve_trigger("~/stop", self._on_stop, needs_model=False)
+        self._script = self.script()
+        self.lockstep.held = lambda: not self._begun and bool(self._unconnected())
+        self.create_steady_timer(TICK, self._on_timer)
+
+    @abstractmethod
+    def script(self) -> Script:
+        """What is done, one after the other."""
+
+    def use_model(self, model: RobotModel) -> None:
+        """Prepare the motions of a model; refused while the robot moves."""
+        if self._moving:
+            raise ComRosError("the robot moves: a new description has to wait")
+        p = self.parameters
+        feet, nominal = self._config.feet, self._config.nominal_posture(model)
+        tour = Tour(model, feet, nominal, p.margin, p.speed, p.velocity_fraction)
+        self.joints = JointInput(model.joint_names, p.joint_timeout)
+        self._state, self._q = tour, None
+
+    # --- inputs ------------------------------------------------------------------------------
+    def _on_joints(self, sample: JointSample) -> None:
+        self._q, self._time_ns = sample.position, sample.time_ns
+        # Between those of com_identification, so that an answer to one tick has come by the next.
+        tick = (sample.time_ns + TICK_NS // 2) // TICK_NS
+        if tick != self._tick and self.lockstep.awaited:
+            self._tick = tick
+            self._on_tick()
+
+    def _on_timer(self) -> None:
+        if not self.lockstep.awaited:
+            self._on_tick()
+
+    def on_joints_timeout(self, reason: str) -> None:
+        """A robot that moves is stopped by the next tick; waiting for joint_states is reported."""
+        self.get_logger().warning(reason)
+
+    def _on_next(self) -> str:
+        if self.finished or self.parameters.automatic:
+            raise ComRosError("no confirmation is awaited")
+        self._confirmed = True
+        return ""
+
+    def _on_stop(self) -> str:
+        self._end("stopped by ~/stop")
+        return ""
+
+    def _on_tick(self) -> None:
+        if self.finished:
+            return
+        try:
+            if self._moving and self.joint_watch.stale:
+                age = self.joint_watch.age_s
+                raise TourError(f"no joint_states for {age:.2f} s: check its driver")
+            next(self._script)
+        except StopIteration:
+            self._end("", well=True)
+        except TourError as stopped:
+            self._end(str(stopped))
+
+    # --- for the script ------------------------------------------------------------------------
+    def _begin(self) -> Generator[None, None, Tour]:
+        """Wait for all that is needed, and until the robot stands as it is expected to."""
+        while missing := self._missing():
+            if self.log.warn(missing[:12], f"waits for {missing}"):
+                self._status.publish(String(data=f"waits for {missing}"))
+            yield
+        self._begun = True
+        return self._need()
+
+    def _missing(self) -> str:
+        """What the script cannot begin without, and how to provide it; empty: nothing."""
+        if self._state is None:
+            return self.waiting or "robot_description"
+        if self._q is None or self.joint_watch.stale:
+            return "joint_states: start the robot's driver"
+        return self._unconnected()
+
+    def _unconnected(self) -> str:
+        """What of the other nodes is missing, and how to provide it; empty: nothing."""
+        if self._hoist is not None and not self._hoist.service_is_ready():
+            return f"the service {self._hoist.srv_name}: start the hoist"
+        if not self._trajectory.get_subscription_count():
+            return f"a subscriber of {self._trajectory.topic_name}: start the robot's drivers"
+        return ""
+
+    def _move(self, ways: list[JointPath]) -> Script:
+        state = self._need()
+        for way in ways:
+            self._publish(way)
+            self._moving = True
+            yield from self._wait(way.end)
+            self._moving = False
+            state.target = way.q[-1]
+        yield from self._arrive(state)
+
+    def _arrive(self, state: Tour) -> Script:
+        """Wait until the joints are where they were sent; joint_states may be late."""
+        end_ns = self._time_ns + int(ARRIVAL_TIMEOUT * NS_PER_S)
+        most = self.parameters.tracking_tolerance
+        while off := state.farthest(self._position(), state.target, most):
+            if self._time_ns > end_ns:
+                fix = "is it blocked, or is there no subscriber of joint_trajectory?"
+                raise TourError(f"{off} its target: {fix}")
+            yield from self._wait(TICK)
+
+    def _lift(self, hoist: Client, up: bool) -> Script:
+        self._report("lifting the robot" if up else "putting the robot down")
+        check((yield from self._ask(hoist, SetBool.Request(data=up))))
+        yield from self._wait(self.parameters.hoist_time)
+
+    def _ask(self, client: Client, request: Any) -> Generator[None, None, Any]:
+        future, timeout = client.call_async(request), self.parameters.answer_timeout
+        deadline = time.monotonic() + timeout
+        while not future.done():
+            if time.monotonic() > deadline:
+                client.remove_pending_request(future)
+                raise TourError(
+                    f"{client.srv_name} did not answer within {timeout:g} s: is its node running?"
+                )
+            yield
+        return future.result()
+
+    def _confirm(self, what: str) -> Script:
+        if self.parameters.automatic:
+            return
+        self._confirmed = False
+        self._report(f"waits for {self.resolve_service_name('~/next')} {what}")
+        while not self._confirmed:
+            yield
+
+    def _wait(self, seconds: float) -> Script:
+        end_ns = self._time_ns + int(seconds * NS_PER_S)
+        while self._time_ns < end_ns:
+            if self.joint_watch.age_s > self.parameters.answer_timeout:
+                raise TourError("joint_states have timed out: check its driver")
+            yield
+
+    # --- outputs -----------------------------------------------------------------------------
+    def _publish(self, way: JointPath) -> None:
+        names = self._need().model.joint_names
+        self._trajectory.publish(numpy_to_joint_trajectory(names, way.time, way.q, way.qd, Time()))
+
+    def _end(self, reason: str, *, well: bool = False) -> None:
+        if self._moving and self._q is not None:
+            zero = np.zeros((1, len(self._q)))
+            self._publish(JointPath(np.array([STOP_TIME]), self._q[None], zero))
+        self._moving, self.finished = False, True
+        if not well:
+            self._report(f"the tour ends: {reason}")
+            self.get_logger().error(f"the tour ends: {reason}")
+
+    def _report(self, text: str) -> None:
+        self.get_logger().info(text)
+        self._status.publish(String(data=text))
+
+    def _need(self) -> Tour:
+        if self._state is None:
+            raise TourError(self.waiting)
+        return self._state
+
+    def _position(self) -> Array:
+        if self._q is None:
+            raise TourError("no joint_states: check its driver")
+        return self._q
+
+
+def check(answer: Any) -> Any:
+    """A service's answer; a TourError says why it is a refusal."""
+    if not answer.success:
+        raise TourError(answer.message)
+    return answer

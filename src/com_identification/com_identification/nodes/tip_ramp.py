@@ -1,0 +1,212 @@
+"""Turns the joints of a posture protocol slowly until the robot is about to tip ([Cominoli] 7.3).
+
+Before each test the robot is lifted, by a hoist or by the operator, moved into the start posture
+and put on its feet. Then the test's joints turn at ramp_speed, and the feet's sensors give the
+distance of the centre of pressure from the edge that the robot would tip over. At fall_margin the
+joints go back; the tip angle is where a line through the last 15 mm of that distance is 0. The
+model's angle is that of the URDF's CoM over the same sole, with the joints where the encoders say.
+
+Subscribes:
+    robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
+    joint_states (sensor_msgs/JointState): the angles, by the encoders.
+    <foot>/wrench (geometry_msgs/WrenchStamped): the names are the configuration's.
+
+Publishes:
+    joint_trajectory (trajectory_msgs/JointTrajectory)
+    ~/status (std_msgs/String, latched): what it does, or what it waits for; at the end the table.
+
+Services (std_srvs/Trigger): ~/next goes on, unless `automatic`; ~/stop stops the robot and ends the
+protocol. With the parameter hoist it calls a std_srvs/SetBool that lifts the robot.
+
+Parameters: see Parameters. The table that it writes is one that the command posture_protocol reads.
+"""
+
+import csv
+import io
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from com_identification.exceptions import OutputError
+from com_identification.nodes.guided_motion import GuidedMotion, GuidedParameters, Script, TourError
+from com_identification.planning.feasible import Tour, time_path
+from com_identification.regression.postures import sole_to_reading, wrench_transform
+from com_identification.store.results import write_whole
+from com_identification.tip_over import kernels
+from com_identification.tip_over.quasi_static import Case, Protocol, make_case
+from com_identification.tip_over.report import read_angles
+from com_model import RobotModel, Sesc, link_pose
+from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
+from com_model.joint_path import JointPath
+from com_model.text import listing
+from com_ros.conversions import NS_PER_S
+from com_ros.exceptions import ParameterError
+from com_ros.inputs import WrenchInputs
+from com_ros.main import run
+from com_ros.parameters import parameter
+
+BAND = 0.015  # m, of the distance from the edge, whose readings give the angle
+LEAST = 5  # readings of that
+LOADED = 0.3  # of the weight: with less, the robot has fallen
+
+
+@dataclass(frozen=True)
+class Parameters(GuidedParameters):
+    """Parameters of the node; robot_config is needed."""
+
+    protocol: str = parameter("", "path of the posture protocol (YAML); needed")
+    angles: str = parameter(
+        "", "path of a table (CSV) of measured angles to show beside; empty: none"
+    )
+    tests: tuple[str, ...] = parameter((), "names of the tests to perform; empty: all")
+    output: str = parameter("", "path of the table (CSV) to write, replaced; empty: none")
+    ramp_speed: float = parameter(0.035, "rad/s, at which the joints turn", (1e-3, 0.5))
+    fall_margin: float = parameter(
+        0.002, "m of the centre of pressure from the edge, at which the joints go back", (0.0, 0.01)
+    )
+
+
+class TipRamp(GuidedMotion[Parameters]):
+    """The node; see the module's text. Its options are those of RobotNode."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("tip_ramp", Parameters, **options)
+        p = self.parameters
+        if not p.protocol:
+            raise ParameterError("protocol", "", "give the path of a YAML file")
+        self._protocol = Protocol.from_file(p.protocol)
+        names = [test.name for test in self._protocol.tests]
+        self._wanted = [name for name in p.tests if name] or names
+        if unknown := [name for name in self._wanted if name not in names]:
+            raise ParameterError("tests", unknown[0], f"valid: {listing(names, 100)}")
+        self._others = read_angles(p.angles, self._protocol) if p.angles else {}
+        self._cases: list[tuple[Case, Array]] = []  # with the maps of wrenches
+        self._wrenches = WrenchInputs(self._config.feet, p.joint_timeout)
+        self.follow_wrenches(self._config.feet, self._wrenches)
+        self.begin_script()
+
+    def use_model(self, model: RobotModel) -> None:
+        """Prepare the tests; refused while the robot moves."""
+        super().use_model(model)
+        cases = [make_case(model, self._config.feet, test) for test in self._protocol.tests]
+        self._cases = [(case, self._maps(model, case)) for case in cases]
+        self._sesc, self._least_load = Sesc(model), LOADED * model.mass * GRAVITY
+
+    def _maps(self, model: RobotModel, case: Case) -> Array:
+        """(f, 6, 6) from each sensor's ground wrench to the first standing sole; 0 for others."""
+        maps = np.zeros((len(self._config.feet), 6, 6))
+        frames = [foot.frame for foot in self._config.feet]
+        for name, R, p in zip(
+            case.test.feet, case.soles.R_ground, case.soles.p_ground, strict=True
+        ):
+            foot = self._config.feet[frames.index(name)]
+            to_sole = foot.wrench_sign * np.linalg.inv(sole_to_reading(model, foot))
+            maps[frames.index(name)] = wrench_transform(R, p) @ to_sole
+        return maps
+
+    def script(self) -> Script:
+        """The protocol."""
+        state = yield from self._begin()
+        found = {}
+        for case, maps in self._cases:
+            name = case.test.name
+            if name not in self._wanted:
+                continue
+            yield from self._place(state, case)
+            found[name] = yield from self._ramp(state, case, maps)
+            angles = np.degrees(found[name])
+            self._report(f"{name}: {angles[0]:.2f} deg, by the model {angles[1]:.2f} deg")
+        self._report(self._write(found))
+
+    def _place(self, state: Tour, case: Case) -> Script:
+        """Puts the robot on its feet in the start posture."""
+        name, hoist = case.test.name, self._hoist
+        yield from self._confirm(f"to be lifted and go to the start of {name}")
+        if hoist is not None:
+            yield from self._lift(hoist, True)
+        yield from self._move(state.in_air(state.target, case.start))
+        if hoist is not None:
+            yield from self._lift(hoist, False)
+        yield from self._confirm(f"to begin {name}, on its feet; be ready to catch it")
+        yield from self._wait(1.0)
+
+    def _ramp(self, state: Tour, case: Case, maps: Array) -> Generator[None, None, Array]:
+        """Turns the joints; the angles (2,) rad at which robot and model tip.
+
+        NaN where it does not tip before the joints' limit, or too fast.
+        """
+        speed, limit = self.parameters.ramp_speed, case.limits[case.test.turn > 0]
+        v = np.copysign(speed, limit)
+        long = max(limit / v, 1.0)  # s; half a second to the speed, and from it
+        angles = np.array([0.25 * v, limit - 0.25 * v, limit])
+        rates, times = np.array([v, v, 0.0]), np.array([0.5, long, long + 0.5])
+        turns = [np.outer(values, case.rate) for values in (angles, rates)]
+        path = JointPath(times, case.start + turns[0], turns[1])
+        self._report(f"{case.test.name}: the joints turn")
+        self._publish(path)
+        self._moving, near, margin = True, [], np.inf
+        end_ns = self._time_ns + round(path.end * NS_PER_S)
+        while self._time_ns < end_ns and margin >= self.parameters.fall_margin:
+            yield
+            reading = self._reading(case, maps)
+            margin = reading[1]
+            near += [reading] if margin < BAND and np.isfinite(margin) else []
+        self._moving = False
+        yield from self._move([time_path(np.array([self._position(), case.start]), state.speeds)])
+        if margin >= self.parameters.fall_margin:
+            self._report(f"{case.test.name}: still stands at the joints' limit")
+            return np.full(2, np.nan)
+        if len(near) < LEAST:
+            fix = "lower ramp_speed"
+            self._report(f"{case.test.name}: {len(near)} readings before it tips: {fix}")
+            return np.full(2, np.nan)
+        x, *margins = np.array(near).T
+        slopes, offsets = np.polyfit(x, np.array(margins).T, 1)
+        return np.asarray(-offsets / slopes)
+
+    def _reading(self, case: Case, maps: Array) -> tuple[float, float, float]:
+        """Angle by the encoders, rad; margins of the CoP and of the model's CoM, m."""
+        wrenches, problem = self._wrenches.wrenches(self._time_ns)
+        if wrenches is None:
+            raise TourError(problem)
+        total = np.einsum("fij,fj->i", maps, wrenches)
+        q = self._position()
+        angle = float((q - case.start) @ case.rate / np.abs(case.rate).sum())
+        if total[2] < self._least_load:
+            return angle, -np.inf, np.nan
+        R, p = link_pose(self._sesc.model, q, case.test.feet[0])
+        points = np.array([-total[4], total[3], 0.0]) / total[2], R.T @ (self._sesc.com(q) - p)
+        pressure, com = (float(kernels.edge_distance(x, case.soles.edges)) for x in points)
+        return angle, pressure, com
+
+    def _write(self, found: dict[str, Array]) -> str:
+        """Writes the table; returns the tests that were performed, in degrees, as text."""
+        names = [case.test.name for case, _ in self._cases]
+        nothing = np.full(2, np.nan)
+        measured, model = np.array([found.get(name, nothing) for name in names]).T
+        columns = {"measured": measured, "model": model, **self._others}
+        if self.parameters.output:
+            text = io.StringIO()
+            writer = csv.writer(text)
+            writer.writerow(["test", *(f"{key}_rad" for key in columns)])
+            for name, *values in zip(names, *columns.values(), strict=True):
+                writer.writerow([name, *("" if np.isnan(v) else f"{v:.6f}" for v in values)])
+            try:
+                write_whole(Path(self.parameters.output), text.getvalue().encode(), True)
+            except OutputError as error:
+                raise TourError(str(error)) from error
+        shown = {**columns, "difference": measured - model}
+        lines = [f"{'(deg)':28}" + "".join(f"{key:>11}" for key in shown)]
+        for name, *values in zip(names, *shown.values(), strict=True):
+            if name in found:
+                lines.append(f"{name:28}" + "".join(f"{np.degrees(v):11.2f}" for v in values))
+        return "\n".join(lines)
+
+
+def main() -> int:
+    """Run the node."""
+    return run(TipRamp)
