@@ -20,6 +20,7 @@ from com_identification.regression.posterior import (
     scale_noise,
     scores,
     tempering,
+    widen,
 )
 from com_identification.regression.priors import BodyPriors
 from com_identification.regression.rows import Rows, select, whiten
@@ -131,6 +132,25 @@ def test_adapted_scales_cover_errors_that_are_twice_the_priors():
     print(f"NEES {plain:.2f}, adapted {adapted:.2f}")
     assert plain > 2.5
     assert adapted < 0.6 * plain
+
+
+def test_scales_are_not_taken_for_known():
+    """Adapted to few postures they are wrong; with errors as large as the priors that shows."""
+    problems = [problem(8, seed) for seed in range(60)]
+    cases = [(rows, adapt(rows, prior_posterior(rows)), x) for rows, x in problems]
+    plain = np.array([nees(rows, adapted, x) for rows, adapted, x in cases])
+    wide = np.array([nees(rows, widen(rows, adapted), x) for rows, adapted, x in cases])
+    for each in (plain, wide):
+        print(f"NEES {each.mean():.2f}, at most {each.max():.2f}")
+    assert 0.6 < wide.mean() < 1.1
+    assert wide.max() < 0.95 * plain.max()
+    for rows, adapted, _ in cases:
+        wider = widen(rows, adapted)
+        ratios = [wider.scales[c] / adapted.scales[c] for c in adapted.scales]
+        assert min(ratios) > 1.0
+        assert max(ratios) <= 1.0 + np.sqrt(2.0 / 12.0)
+        values = np.linalg.eigvalsh(wider.covariance - adapted.covariance)
+        assert values.min() > -1e-9
 
 
 def test_a_touched_posture_loses_its_weight():

@@ -28,6 +28,7 @@ from com_identification.regression.posterior import (
     reweight,
     scale_noise,
     tempering,
+    widen,
 )
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import ERRORS, BodyPriors, body_priors
@@ -51,7 +52,8 @@ class _Fit:
     Attributes:
         Q, up: (P, n) joint positions, (P, 3) directions against gravity, NaN where not known.
         rows: Linearised about the estimate.
-        posterior: With adapted scales.
+        scales: Standard deviation of each class of errors over its prior's.
+        posterior: With these, and a margin for what is not known of them.
         x: (U,) bodies, within the bounds; at_bound are those at one.
         errors, stds: (S,) constant errors of the sensors and their standard deviations.
         consistency: Mean square of the deviation from the priors, and its limit.
@@ -89,7 +91,9 @@ class _Fit:
         plain = condition(rows, dict.fromkeys(rows.classes, 1.0), touched)
         self.consistency = consistency(rows, plain, fits)
         self.cause = self._cause(plain, self.consistency[0] > self.consistency[1])
-        self.posterior = found = reweight(rows, adapt(rows, found))
+        adapted = adapt(rows, found)
+        self.scales = {kind: float(np.sqrt(v)) for kind, v in adapted.scales.items()}
+        self.posterior = found = reweight(rows, widen(rows, adapted))
         self.x, self.at_bound = bound(found.x, found.covariance, priors)
         self.errors, self.stds = self._sensor_errors(found)
         self.Q = np.array([posture.q for posture in postures])
@@ -195,7 +199,7 @@ class _Fit:
             variance_factor=self.consistency[0],
             variance_limit=self.consistency[1],
             cause=self.cause,
-            scales={kind: float(np.sqrt(v)) for kind, v in self.posterior.scales.items()},
+            scales=self.scales,
             tempering=self.tempering,
             weights=weights,
             outliers=tuple(int(i) for i in np.flatnonzero(~fits)),

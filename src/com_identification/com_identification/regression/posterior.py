@@ -9,8 +9,8 @@ N_c is the covariance that the priors give error class c: E_c E_c^T of constant 
 random walk over the postures for drift, block-diagonal for what is new in each posture; R is the
 readings' white noise. What is not constant is taken out posture by posture, by a Kalman filter of
 the drift (rows.py): time and memory grow with the number of postures. The scales l_c are adapted to
-the data (a step of expectation maximisation, shrunk to 1 and held within 1/4 and 9), and postures
-that nothing explains get a larger R.
+the data (a step of expectation maximisation, shrunk to 1 and held within 1/4 and 9) and then taken
+one standard deviation larger, and postures that nothing explains get a larger R.
 """
 
 from collections.abc import Iterator, Mapping
@@ -176,6 +176,19 @@ def adapt(rows: Rows, found: Posterior) -> Posterior:
         if all(abs(np.log(scales[c] / before[c])) < _SETTLED for c in scales):
             break
     return found
+
+
+def widen(rows: Rows, found: Posterior) -> Posterior:
+    """Takes every scale one standard deviation larger: what adapt() found is not known exactly.
+
+    A variance that n values show has the relative standard deviation sqrt(2 / n); of a class these
+    are the l_c tr S N_c unknowns that the data determine, and those that its prior counts for.
+    """
+    scales = {}
+    for c, (_, trace, _) in scores(rows, found).items():
+        known = _PSEUDO + max(found.scales[c] * trace, 0.0)
+        scales[c] = found.scales[c] * (1.0 + float(np.sqrt(2.0 / known)))
+    return condition(rows, scales, found.inflation)
 
 
 def scores(rows: Rows, found: Posterior) -> dict[str, tuple[float, float, int]]:

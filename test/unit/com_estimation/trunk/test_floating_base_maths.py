@@ -53,11 +53,12 @@ class Strides:
         self.value = np.array([MASS, -10.0, 20.0])
         # Four quarter strides averaged have a quarter of the variance of one.
         self.std = scatter * 2.0 * np.sqrt(np.diag(self.test.scatter))
+        self.P = np.diag(np.square([3.0, 1.5, 0.9]))  # of h in the filter
 
     def quarter(self, duration=0.25):
         information = np.diag(1.0 / self.std**2)
         value = self.value + self.std * self.rng.standard_normal(3)
-        return self.test.add(information, information @ value, duration)
+        return self.test.add(information, information @ value, duration, self.P)
 
 
 @pytest.mark.parametrize("scatter", [0.3, 1.0, 3.0], ids=["smooth", "usual", "rough"])
@@ -83,6 +84,20 @@ def test_a_payload_of_one_percent_at_a_corner_is_noticed(seed):
     assert any(found)
     first = next(i for i, alarm in enumerate(found) if alarm)
     assert first + 1 <= found[first] <= first + 4  # back to before the step, not much farther
+
+
+def test_what_the_filter_learns_of_other_errors_is_no_payload():
+    """The estimate moves as far as its covariance shrinks; without that, the step is an alarm."""
+    move = np.array([1.4, -1.5, 0.3])
+    for shrinks in (True, False):
+        strides = Strides()
+        assert not any(strides.quarter() for _ in range(16))
+        strides.value = strides.value + move
+        if shrinks:
+            strides.P = strides.P - np.outer(move, move)
+        found = [strides.quarter() for _ in range(8)]
+        assert any(found) is not shrinks
+        assert strides.test.statistic > 0.5 * strides.test.level or not shrinks, "suspected"
 
 
 def test_another_gait_is_no_payload():

@@ -286,7 +286,7 @@ class FloatingBaseEstimator:
         memory, monitors = self._memory, self._monitors
         duration = float(monitors["ended"])
         data = monitors["information"].copy(), monitors["weighted"].copy()
-        back = self._test.add(*data, duration)
+        back = self._test.add(*data, duration, memory.P[:3, :3])
         self._clear_window()
         if self._pending is not None:
             self._pending.left -= 1

@@ -9,6 +9,9 @@ the gait they began. A step is tested by
   T^2 = d^T (S (1 + 2/n))^-1 d,   S = (F S_0 + n S_d) / (F + n)
 
 with d that difference, S_d its running scatter and S_0 a floor that counts for F quarter strides.
+What the filter learns of the other errors meanwhile moves h, too: an estimate with the covariance P
+that becomes one with P' moves by a step of covariance P - P'. So an alarm takes a T^2 with S (1 +
+2/n) + D, with D the positive part of the mean of P when the strides were learned, less P now.
 A stride is learned one stride later, once the last one is not suspicious: else the first ones with
 a little of a step in them would make S_d large enough to hide the step.
 """
@@ -59,8 +62,9 @@ class PayloadTest:
         self._skip = skip
         self._windows: deque[tuple[Array, Array, float]] = deque(maxlen=STRIDE)
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
-        self._recent: list[float] = []  # T^2 of the suspicious strides so far
-        self._waiting: deque[Array] = deque()  # values that are not learned yet
+        self._known = np.zeros((3, 3))  # mean of P, as that of the values
+        self._recent: list[float] = []  # T^2 with D of the suspicious strides so far
+        self._waiting: deque[tuple[Array, Array]] = deque()  # values and P, not learned yet
         self.statistic, self.surplus = 0.0, np.zeros(3)
 
     def pause(self) -> None:
@@ -85,7 +89,7 @@ class PayloadTest:
     def repeatability(self) -> Array:
         """(3, 3) likewise, with the strides that are not learned yet."""
         n, waiting = min(self._count, MEMORY), len(self._waiting)
-        d = np.array(self._waiting).reshape(-1, 3) - self._mean
+        d = np.array([value for value, _ in self._waiting]).reshape(-1, 3) - self._mean
         total = (FLOOR + n) * self.scatter + d.T @ d
         return np.asarray(total / (FLOOR + n + waiting))
 
@@ -94,8 +98,8 @@ class PayloadTest:
         """Enough strides were seen for the scatter to say how they repeat."""
         return self._count + len(self._waiting) > 2
 
-    def add(self, information: Array, weighted: Array, duration: float) -> int:
-        """Takes in a quarter stride (3, 3), (3,), s.
+    def add(self, information: Array, weighted: Array, duration: float, P: Array) -> int:
+        """Takes in a quarter stride (3, 3), (3,), s, and the covariance (3, 3) of h after it.
 
         Gives 0, or when strides for half a stride are beyond the threshold: how many quarter
         strides ago the last one ended that was before the change.
@@ -115,22 +119,25 @@ class PayloadTest:
             value = np.linalg.solve(sum(w[0] for w in windows), sum(w[1] for w in windows))
         except np.linalg.LinAlgError:
             return 0
-        return self._compare(np.asarray(value, dtype=np.float64))
+        return self._compare(np.asarray(value, dtype=np.float64), P)
 
-    def _compare(self, value: Array) -> int:
+    def _compare(self, value: Array, P: Array) -> int:
         """Tests the value (3,) of a stride, and learns from it."""
         if self._count == 0:
-            self._mean, self._count = value, 1
+            self._mean, self._known, self._count = value, P.copy(), 1
             return 0
         d, n = value - self._mean, min(self._count, MEMORY)
-        self.statistic = float(d @ np.linalg.solve(self.scatter * (1.0 + 2.0 / n), d))
+        scatter = self.scatter * (1.0 + 2.0 / n)
+        self.statistic = float(d @ np.linalg.solve(scatter, d))
         if not self.suspicious:
             self._recent.clear()
-            self._waiting.append(value)
+            self._waiting.append((value, P.copy()))
             if len(self._waiting) > STRIDE:
-                self._learn(self._waiting.popleft())
+                self._learn(*self._waiting.popleft())
             return 0
-        self._recent.append(self.statistic)
+        dropped, axes = np.linalg.eigh(self._known - P)
+        moved = axes * np.maximum(dropped, 0.0) @ axes.T
+        self._recent.append(float(d @ np.linalg.solve(scatter + moved, d)))
         if len(self._recent) >= SUSTAINED and min(self._recent[-SUSTAINED:]) > self.level:
             return len(self._recent) + STRIDE - 1
         if len(self._recent) == STUBBORN:
@@ -138,11 +145,12 @@ class PayloadTest:
             self.surplus = d
         return 0
 
-    def _learn(self, value: Array) -> None:
+    def _learn(self, value: Array, P: Array) -> None:
         d, self._count = value - self._mean, self._count + 1
         weight = max(1.0 / self._count, 1.0 / MEMORY)
         self._mean = self._mean + weight * d
         self._scatter = self._scatter + weight * (np.outer(d, d) - self._scatter)
+        self._known = self._known + weight * (P - self._known)
 
 
 def is_withdrawn(before: Array, after: Array, scatter: Array) -> bool:
