@@ -75,7 +75,8 @@ def main() -> None:
     print(f"{COUNT} CoMs: {one:.3f} s with one thread, {two:.3f} s with two; hull {hull:.2f} s")
     for name, volume in volumes.items():
         print(f"{name}: hull of {1e6 * volume:.0f} cm^3")
-    for name, reach in zip(AXES, workspace.reach(list(AXES.values())), strict=True):
+    reaches = dict(zip(AXES, workspace.reach(list(AXES.values())), strict=True))
+    for name, reach in reaches.items():
         print(f"reach {name}: {1e3 * reach:.0f} mm from the waist")
     print(f"nominal posture: {1e3 * workspace.margin([com])[0]:.0f} mm inside the hull")
     lengths = human()
@@ -89,6 +90,8 @@ def main() -> None:
         "wall_s": round(two, 3),
         "one_thread_s": round(one, 3),
         "hull_s": round(hull, 3),
+        "hull_cm3": {name: round(1e6 * volume) for name, volume in volumes.items()},
+        "reach_mm": {name: round(1e3 * float(reach)) for name, reach in reaches.items()},
         "human_legs": lengths,
     }
     print(json.dumps(summary))
