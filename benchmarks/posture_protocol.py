@@ -12,6 +12,8 @@ object:
   standing              what a raised CoM, and joint zeros and compliance, predict of the robot that
                         stands with encoders at 0: lean of the trunk, CoP, height of the CoM
   real_mae_deg, loo_deg, l2o_deg, family_out_deg    of the candidate "offsets + compliance"
+  fit_deg               its zero offsets, and compliance per N m
+  pseudo_inverse_deg    error of [Cotton] eq. 15 on its own data
   lean_deg              [ankle, hip] of the standing robot that this fit predicts; measured: 2, 2
   candidates            [all, one out, two out, a family out ...] of each explanation, deg; two out
                         of every tenth pair only where it is not the adopted one
@@ -91,14 +93,15 @@ def lean(simulation: QuasiStatic, found: Fit) -> list[float]:
     return [round(float(-np.degrees(joints[simulation.model.joint_index(n)])), 2) for n in names]
 
 
-def show_pseudo_inverse(simulation: QuasiStatic, real: Array) -> None:
-    """Prints what eq. 15 gives, and why it is refused."""
+def show_pseudo_inverse(simulation: QuasiStatic, real: Array) -> float:
+    """Prints what eq. 15 gives, and why it is refused; its error, deg."""
     raw = pseudo_inverse(simulation, real)
     print(f"[Cotton] eq. 15: {raw.error_deg:.2f} deg on its own data, and")
     try:
         raw.check()
     except RefusedFitError as refusal:
         print("   ", refusal)
+    return round(float(raw.error_deg), 2)
 
 
 def compare(
@@ -156,7 +159,7 @@ def main() -> None:
         places[name], error = find_torso(simulation, table[name], tests)
         torso[name] = [*np.round(1e3 * places[name], 1).tolist(), round(error, 2)]
     found, scores, candidates = compare(simulation, protocol, real, quick)
-    show_pseudo_inverse(simulation, real)
+    chain_error = show_pseudo_inverse(simulation, real)
     ramp_errors = ramps(simulation, config, quick)
     for label, value in zip(found.candidate.labels, found.x, strict=True):
         print(f"{label}: {np.degrees(value):.2f} deg")
@@ -168,6 +171,8 @@ def main() -> None:
         "torso_mm": torso,
         "standing": predictions(simulation, found, places["real"]),
         **figures_of(simulation, found, scores),
+        "fit_deg": np.round(np.degrees(found.x), 2).tolist(),
+        "pseudo_inverse_deg": chain_error,
         "candidates": candidates,
         "ramp_vs_static_deg": round(float(ramp_errors.mean()), 3),
         "ramp_vs_static_max_deg": round(float(ramp_errors.max()), 2),
