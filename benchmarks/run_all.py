@@ -51,6 +51,8 @@ ALL = (
     "walk_robustness",
     "walk_velocity",
     "diagnosis",
+    "diagnosis_baselines",
+    "diagnose_demo",
     "com_balance",
     "posture_protocol",
     "motion_lab",
