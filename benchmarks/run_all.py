@@ -44,6 +44,7 @@ ALL = (
     "health",
     "versus",
     "fleet",
+    "fleet_simulation",
     "com_ik_speed",
     "ccgd_walk",
     "humanoid_walk",
