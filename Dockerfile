@@ -7,6 +7,7 @@ WORKDIR /ws/src/center_of_mass
 COPY src src
 COPY launch launch
 COPY tools/COLCON_IGNORE tools/COLCON_IGNORE
+COPY tools/compile_kernels.py tools/compile_kernels.py
 # rosdep takes MuJoCo and rosbags from PyPI, since apt has neither; Ubuntu 24.04's numba is too old
 # where it is older than 0.59. It does not know viser.
 RUN apt-get update \
@@ -18,6 +19,6 @@ RUN apt-get update \
 WORKDIR /ws
 RUN source /opt/ros/jazzy/setup.bash && colcon build
 # Kernels are compiled at the first start of a node, once; here, so that no container waits for it.
-RUN source install/setup.bash && python3 tools/compile_kernels.py
+RUN source install/setup.bash && python3 src/center_of_mass/tools/compile_kernels.py
 ENTRYPOINT ["/bin/bash", "-c", "source /ws/install/setup.bash && exec \"$@\"", "--"]
 CMD ["ros2", "launch", "com_bringup", "hoap2.launch.xml", "rviz:=false", "sway:=true"]

@@ -146,6 +146,8 @@ def main() -> None:
         tilted[name], runs[name] = report(f"tilting {name}", done), done
         static = max(static, report("  at rest on the slope", done, done.time[-1] - REST))
         fell |= done.fell
+    forwards = Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS)
+    hoap3 = report("tilting forwards, HOAP-3", run(5.5, stay, forwards, robot="hoap3"))
     loose = run(3.5, stay, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS), control=False)
     report("tilting, joints only held", loose)
     moved = {}
@@ -157,6 +159,7 @@ def main() -> None:
     result = {
         "static_error_mm": round(static, 4),
         "tilt_error_mm": round(max(tilted.values()), 3),
+        "tilts_mm": {name: round(error, 3) for name, error in (*tilted.items(), ("hoap3", hoap3))},
         "fell": bool(fell),
         "noisy_error_mm": round(noisy, 3),
         "uncontrolled_tilt_error_mm": round(MM * float(loose.error().max()), 1),

@@ -9,6 +9,7 @@ Pinocchio's. The error is that of the CoM relative to the root, horizontal, in 4
 table_mm       RMS error of the table, mean of the seeds
 identified_mm  of the identification from markers
 nees           squared error over its covariance, mean: 1 is honest, below 1 cautious
+angles         the same three of `angles`
 
 --full: 10 seeds instead of 3. The last line is one JSON object.
 """
@@ -157,9 +158,12 @@ def main() -> None:
         runs = [run(seed, by_markers) for seed in seeds]
         figures[name] = {key: float(np.mean([each[key] for each in runs])) for key in runs[0]}
         print(name, {key: round(value, 3) for key, value in figures[name].items()}, flush=True)
-    own = figures["markers"]
     keys = {"table_mm": "table", "identified_mm": "error", "nees": "nees"}
-    print(json.dumps({key: round(own[name], 2) for key, name in keys.items()}))
+    own, angles = (
+        {key: round(figures[kind][name], 2) for key, name in keys.items()}
+        for kind in ("markers", "angles")
+    )
+    print(json.dumps({**own, "angles": angles}))
 
 
 if __name__ == "__main__":

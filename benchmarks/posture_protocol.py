@@ -12,8 +12,14 @@ object:
   standing              what a raised CoM, and joint zeros and compliance, predict of the robot that
                         stands with encoders at 0: lean of the trunk, CoP, height of the CoM
   real_mae_deg, loo_deg, l2o_deg, family_out_deg    of the candidate "offsets + compliance"
+  fit_deg               its zero offsets, and compliance per N m
+  pseudo_inverse_deg    error of [Cotton] eq. 15 on its own data
   lean_deg              [ankle, hip] of the standing robot that this fit predicts; measured: 2, 2
+  candidates            [all, one out, two out, a family out ...] of each explanation, deg; two out
+                        of every tenth pair only where it is not the adopted one
   ramp_vs_static_deg    mean difference of MuJoCo's slow ramps to the quasi-static angles, sagittal
+  ramp_vs_static_max_deg  the largest
+  boxes, protocol       the thesis' checks of its simulator, made of MuJoCo (tip_protocol.py)
 """
 
 from __future__ import annotations
@@ -25,6 +31,8 @@ from pathlib import Path
 
 import numpy as np
 from baselines.tip_over_chain import pseudo_inverse
+from tip_protocol import boxes
+from tip_protocol import protocol as run_protocol
 from tip_ramp import Turn, ramp_tip_angle, stiff_world
 from tip_worlds import SAGITTAL, find_torso, predictions, recompute, sagittal
 
@@ -41,8 +49,8 @@ SLOW = "links"  # candidates with so many unknowns that two tests are not left o
 Scores = tuple[Array, Array, Array]  # degrees, with one test, two tests, a family left out
 
 
-def ramps(simulation: QuasiStatic, config: RobotConfig, quick: bool) -> float:
-    """Ramps the sagittal tests in MuJoCo; mean difference to our angles, degrees.
+def ramps(simulation: QuasiStatic, config: RobotConfig, quick: bool) -> Array:
+    """Ramps the sagittal tests in MuJoCo; differences to our angles, degrees.
 
     Rolling both ankles stands the robot on two edges at once, so those four are left out, and so
     are tests that do not tip before the limit of the joint.
@@ -63,7 +71,7 @@ def ramps(simulation: QuasiStatic, config: RobotConfig, quick: bool) -> float:
         )
         if quick:
             break
-    return float(np.abs(errors).mean())
+    return np.abs(errors)
 
 
 def validate(simulation: QuasiStatic, found: Fit, quick: bool) -> Scores:
@@ -85,22 +93,23 @@ def lean(simulation: QuasiStatic, found: Fit) -> list[float]:
     return [round(float(-np.degrees(joints[simulation.model.joint_index(n)])), 2) for n in names]
 
 
-def show_pseudo_inverse(simulation: QuasiStatic, real: Array) -> None:
-    """Prints what eq. 15 gives, and why it is refused."""
+def show_pseudo_inverse(simulation: QuasiStatic, real: Array) -> float:
+    """Prints what eq. 15 gives, and why it is refused; its error, deg."""
     raw = pseudo_inverse(simulation, real)
     print(f"[Cotton] eq. 15: {raw.error_deg:.2f} deg on its own data, and")
     try:
         raw.check()
     except RefusedFitError as refusal:
         print("   ", refusal)
+    return round(float(raw.error_deg), 2)
 
 
 def compare(
     simulation: QuasiStatic, protocol: Protocol, real: Array, quick: bool
-) -> tuple[Fit, Scores]:
-    """Fits and validates the candidates, a line each; gives the adopted one."""
+) -> tuple[Fit, Scores, dict[str, list[float]]]:
+    """Fits and validates the candidates, a line each; gives the adopted one, and all figures."""
     print(f"{'candidate':32}  all   one out   two out   family out")
-    results = {}
+    results, figures = {}, {}
     for name, candidate in known_candidates(simulation.model, protocol).items():
         if quick and name != ADOPTED:
             continue
@@ -110,7 +119,9 @@ def compare(
         each = " ".join(f"{value:5.2f}" for value in scores[2])
         print(f"{name:32} {found.mean_error_deg:5.2f}  {means}    {each}", flush=True)
         results[name] = found, scores
-    return results[ADOPTED]
+        values = found.mean_error_deg, scores[0].mean(), scores[1].mean(), *scores[2]
+        figures[name.replace(" + ", " and ")] = [round(float(value), 3) for value in values]
+    return *results[ADOPTED], figures
 
 
 def figures_of(simulation: QuasiStatic, found: Fit, scores: Scores) -> dict[str, object]:
@@ -147,9 +158,9 @@ def main() -> None:
     for name in ("world2", "world6", "real"):
         places[name], error = find_torso(simulation, table[name], tests)
         torso[name] = [*np.round(1e3 * places[name], 1).tolist(), round(error, 2)]
-    found, scores = compare(simulation, protocol, real, quick)
-    show_pseudo_inverse(simulation, real)
-    ramp_error = ramps(simulation, config, quick)
+    found, scores, candidates = compare(simulation, protocol, real, quick)
+    chain_error = show_pseudo_inverse(simulation, real)
+    ramp_errors = ramps(simulation, config, quick)
     for label, value in zip(found.candidate.labels, found.x, strict=True):
         print(f"{label}: {np.degrees(value):.2f} deg")
     summary = {
@@ -160,7 +171,13 @@ def main() -> None:
         "torso_mm": torso,
         "standing": predictions(simulation, found, places["real"]),
         **figures_of(simulation, found, scores),
-        "ramp_vs_static_deg": round(ramp_error, 3),
+        "fit_deg": np.round(np.degrees(found.x), 2).tolist(),
+        "pseudo_inverse_deg": chain_error,
+        "candidates": candidates,
+        "ramp_vs_static_deg": round(float(ramp_errors.mean()), 3),
+        "ramp_vs_static_max_deg": round(float(ramp_errors.max()), 2),
+        "boxes": boxes(),
+        "protocol": {} if quick else run_protocol(simulation, config, real),
     }
     print(json.dumps(summary))
 

@@ -28,7 +28,7 @@ PAGES = {
 NOT_YET = "not measured yet"
 VERDICTS = ("agrees", "better", "contradicts", "not measurable", "good", "fails", NOT_YET)
 FIGURE = re.compile(
-    r"(?P<figure>-?\d[\d ]*(?:\.\d+)?(?:e-?\d+)?)<!-- (?P<key>[\w.,/-]+(?: [\w.,/-]+)*)"
+    r"(?P<figure>-?\d[\d ]*(?:\.\d+)?(?:e-?\d+)?)<!-- (?P<key>[\w.,:/\[\]-]+(?: [\w.,:/\[\]-]+)*)"
     r"(?: \*(?P<factor>[\d.e-]+))? \+-(?P<percent>[\d.]+)% -->"
 )
 Results = Mapping[str, Mapping[str, Any]]

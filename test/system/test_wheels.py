@@ -9,12 +9,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("com_model", "com_bags", "com_estimation", "com_identification", "com_control")
+PACKAGES = (
+    "com_model",
+    "com_bags",
+    "com_estimation",
+    "com_identification",
+    "com_control",
+    "com_simulation",
+    "com_viewer",
+)
 UV = shutil.which("uv") or str(ROOT / ".venv" / "bin" / "uv")
 COM = """
 import numpy as np
 from com_model import Sesc, load_robot
-import com_bags, com_control, com_estimation, com_identification
+import com_bags, com_control, com_estimation, com_identification, com_viewer.scene
 model, _ = load_robot({urdf!r})
 print(*Sesc(model).com(np.zeros(model.n_joints)))
 """
@@ -70,7 +78,9 @@ def test_computes_a_com_without_ros(installed, tmp_path):
 def test_every_command_explains_itself(installed, tmp_path):
     """Its script, all in one process."""
     commands = sorted(installed.glob("com-*"))
-    assert {"com-audit", "com-identify-bag", "com-setup"} <= {path.name for path in commands}
+    assert {"com-audit", "com-identify-bag", "com-setup", "com-viewer"} <= {
+        path.name for path in commands
+    }
     words = [installed / "python", "-I", "-c", HELP, *commands]
     _, *parts = run(*words, cwd=tmp_path, env={"PATH": os.defpath}).split("\f")
     for command, said, ended in zip(commands, parts[::2], parts[1::2], strict=True):

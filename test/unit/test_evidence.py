@@ -26,6 +26,7 @@ FIGURES = [
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
     for match in tool.FIGURE.finditer(path.read_text())
 ]
+NAMES_ELSEWHERE = {"diagnosis_baselines"}  # its culprits are those of diagnosis.py
 ROW = {"claim": "c", "paper": "4", "key": "walk.step", "ours": "{}"}
 
 
@@ -49,9 +50,12 @@ def test_every_key_is_printed_by_its_benchmark():
     for key in [*keys, *(match["key"] for _, match in FIGURES)]:
         name, first = key.split(".")[:2]
         script = (ROOT / "benchmarks" / f"{name}.py").read_text()
+        if name in RESULTS:
+            tool.look_up(RESULTS, key)  # raises where the result has no such value
+        if name in NAMES_ELSEWHERE:
+            continue
         # The name of a figure, of a scenario, or of a robot and a scenario.
         assert f'"{first}"' in script or f'"{first.partition(" ")[2]}"' in script, key
-        tool.look_up(RESULTS, key)  # raises where the result has no such value
     for row in rows:
         assert set(row.get("verdicts", {})) <= set(tool.VERDICTS)
         assert ("why" in row) != ("key" in row)
@@ -107,7 +111,7 @@ def test_comments_with_keys_are_well_formed():
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         if path in tool.PAGES:
             continue
-        comments = re.findall(r"<!-- [\w /-]+\.[\w .,/-]+ .*?-->", path.read_text())
+        comments = re.findall(r"<!-- [\w /-]+\.[\w .,:/\[\]-]+ .*?-->", path.read_text())
         assert len(comments) == len(tool.FIGURE.findall(path.read_text())), path
 
 

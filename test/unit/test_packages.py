@@ -15,6 +15,7 @@ MANIFESTS = [
     ROOT / "launch" / "package.xml",
 ]
 PYTHON = [path.parent for path in MANIFESTS if (path.parent / "setup.py").exists()]
+WITHOUT_ROS = ("com_bags", "com_estimation", "com_model", "com_simulation")  # that pip installs
 KEYS = {
     "ament_index_python": "ament_index_python",
     "matplotlib": "python3-matplotlib",
@@ -69,7 +70,7 @@ def test_pip_installs_what_rosdep_does(package):
         + (f">={element.get('version_gte')}" if element.get("version_gte") else "")
         + (f",<{element.get('version_lt')}" if element.get("version_lt") else "")
         for element in manifest(package).iter("exec_depend")
-        if element.text.startswith(("python3-", "urdfdom", "com_bags", "com_model"))
+        if element.text.startswith(("python3-", "urdfdom", *WITHOUT_ROS))
     }
     config = ConfigParser()
     config.read(package / "setup.cfg")

@@ -54,13 +54,18 @@ def test_robostack_has_what_the_packages_need():
 
 def test_container_copies_what_exists_and_compiles_kernels():
     text = (ROOT / "Dockerfile").read_text()
-    for source in re.findall(r"^COPY (\S+) ", text, re.MULTILINE):
+    copied = re.findall(r"^COPY (\S+) (\S+)$", text, re.MULTILINE)
+    for source, target in copied:
         assert (ROOT / source).exists(), source
+        assert target == source
     launch_file = re.search(r'"com_bringup", "([^"]+)"', text)[1]
     assert (ROOT / "launch" / "launch" / launch_file).exists() or list(
         (ROOT / "launch").rglob(launch_file)
     )
-    assert (ROOT / re.search(r"(tools/\w+\.py)", text)[1]).exists()
+    workspace, *_ = re.findall(r"^WORKDIR (\S+)$", text, re.MULTILINE)
+    places = {f"{workspace}/{target}" for _, target in copied}
+    (run,) = re.findall(r"^RUN .*python3 (\S+\.py)$", text, re.MULTILINE)
+    assert f"/ws/{run}" in places, "the container has no such file"
 
 
 def test_quality_declaration_names_files_that_exist():

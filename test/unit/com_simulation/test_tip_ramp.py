@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tip_protocol import LENGTH, falls
 from tip_ramp import Ramp, Turn, ramp_tip_angle, stiff_world
 
 from com_model import RobotConfig, RobotModel
@@ -68,3 +69,10 @@ def test_a_ramp_that_ends_before_it_falls_finds_nothing(world):
 def test_a_fall_before_the_slow_part_is_no_result(world):
     quick = Ramp(approach=1.0)
     assert np.isnan(ramp_tip_angle(world, ANKLE, FRONT + 0.2, FRONT + 0.4, quick))
+
+
+@pytest.mark.parametrize(("beyond", "fall"), [(-0.002, False), (0.002, True)])
+def test_boxes_fall_when_a_com_passes_the_edge_below_it(beyond, fall):
+    assert falls([LENGTH / 2.0 - 0.03 + beyond], 0.03) == fall
+    # Each CoM of the stack is above the edge below it at 1/6, 1/4 and 1/2 of a box.
+    assert falls([LENGTH * part + beyond for part in (1 / 6, 1 / 4, 1 / 2)], 0.0) == fall

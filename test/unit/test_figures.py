@@ -1,0 +1,138 @@
+"""Figures in the documents that carry no key of a benchmark: settings, inputs, and what is printed.
+
+A number with a unit of a measurement is a result, which needs a key, unless it stands in code, in
+the first column of a table (the case), in a table of settings, or in SETTINGS below.
+"""
+
+import importlib.util
+import re
+import sys
+
+import pytest
+from documents import ROOT
+
+SPEC = importlib.util.spec_from_file_location("evidence_page", ROOT / "tools/evidence_page.py")
+tool = sys.modules["evidence_page"] = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(tool)
+
+# Written by programs from the code or from results; symbols, priors and equations.
+NO_RESULTS = {"configuration.md", "conventions.md", "derivations.md", "walking_robustness.md"}
+NO_RESULTS |= {page.name for page in tool.PAGES}
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in NO_RESULTS),
+    *sorted((ROOT / "src").glob("*/README.md")),
+]
+RESULT = re.compile(
+    r"(?<![\w.])-?\d[\d.]*(?:e-?\d+)?(?=(?:(?:,| /| to| or| and) ?-?\d[\d.]*)*"
+    r" (?:mm|um|us|ms|%|N|N m|MB|times)(?![\w/^]))"
+)
+SETTINGS_TABLE = re.compile(r"\b(?:default|prior)\b")  # in the header
+SETTINGS = {
+    "figures.md": ("99 % within", "(beyond 99.9 %)", "5 mm is detected", "to 1 mm"),
+    "hoap2_lab.md": ("-97.3 mm", "offset (34 mm)", "-63.4 mm", "by 5 mm"),
+    "human.md": (
+        "3 mm above that of the parts",
+        "feet, 228.3 mm",
+        "by more than 15 mm",
+        "masses 10 % and CoMs 20 mm away",
+        "2 N and 1 N m",
+    ),
+    "stabiliser.md": (
+        "within 3 % for HOAP-2",  # tests require these
+        "less than 2 mm in 10 s",
+        "20 ms late",
+        "below 70 % of its height",
+        "at most 7.5 % of the height",
+        "0.86 m are 2.6 mm",
+        "tiles of +-5 mm",
+    ),
+    "tables.md": (
+        "known to 0.5 mm",
+        "exceeds 2 mm or",
+        "includes 30 % of it",
+        "a delay of 5 ms",
+        "by more than 30 mm",
+        "off by 5 mm",
+    ),
+    "tutorial_diagnosis.md": ("holds for 10 ms", "(0.45 % of mass times height)"),
+    "tutorial_identification.md": (
+        "off by 5 mm",
+        "moves the CoM by 0.9 mm",
+        "(25 mm) must be larger",
+        "(5 to 20 mm)",
+        "to about 1 %",
+        "by 4 ms or more",
+        "to 2 ms",
+        "The 95 % band",
+        "6 ms late",
+        "everything by 10 %",
+    ),
+    "tutorial_trunk.md": (
+        "30 mm behind and 50 mm to the left",
+        "at most 5 ms apart, up to 30 ms",
+        "known to 3 mm: leg links' masses +-10 % make 96 % of the variance",
+        "by 2 mm or 1 %",
+        "(20 ms) are rejected",
+    ),
+    "tutorial_walking.md": ("98 %",),
+    "viewer.md": ("from 30 mm of margin on", "0 to vermillion 20 mm"),
+}
+
+
+def unkeyed(text, settings=()):
+    """Lines with results that have neither a key nor stand among the settings, by their number."""
+    found, code, table, skipped = {}, False, False, False
+    for number, line in enumerate(text.splitlines(), 1):
+        code ^= line.startswith("```")
+        if code:
+            continue
+        plain = re.sub(r"`[^`]*`", "``", tool.FIGURE.sub("", line))
+        for fragment in settings:
+            plain = plain.replace(fragment, "")
+        if line.startswith("|"):
+            skipped = skipped if table else bool(SETTINGS_TABLE.search(line))
+            table, plain = True, plain.removeprefix("| ").partition(" | ")[2]
+        else:
+            table = skipped = False
+        if not skipped and RESULT.search(plain):
+            found[number] = line
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_results_have_keys(page):
+    settings = SETTINGS.get(page.name, ()) if page.parent.name == "docs" else ()
+    text = page.read_text()
+    found = unkeyed(text, settings)
+    assert not found, "give the key of a benchmark, or add to SETTINGS: is it no result?"
+    for fragment in settings:
+        assert fragment in text, f"{fragment!r} is no longer in the page"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The error is 3.7 mm.",
+        "| case of 5 mm | 3.7<!-- walk.error_m *1000 +-10% -->, 4.1 mm |",
+        "| case | 1.2, 1.3 mm |",
+        "It is -3 mm off, or 5 to 6 % of it.",
+        "It is 17 times as fast.",
+    ],
+)
+def test_a_result_without_key_is_found(line):
+    assert list(unkeyed(line)) == [1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The error is 3.7<!-- walk.error_m *1000 +-10% --> mm.",
+        "| tiles of 5 mm | 3.7<!-- walk.error_m *1000 +-10% --> mm |",
+        "| parameter | default |\n|---|---|\n| `a` | 5 mm |",
+        "```\nrobot --margin 5 mm\n```",
+        "`limit: 5 mm` at 200 Hz, section 3",
+    ],
+)
+def test_what_is_no_result_is_let_through(line):
+    assert not unkeyed(line)
