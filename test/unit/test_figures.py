@@ -30,7 +30,7 @@ RESULT = re.compile(
 SETTINGS_TABLE = re.compile(r"\b(?:default|prior)\b")  # in the header
 SETTINGS = {
     "figures.md": ("99 % within", "(beyond 99.9 %)", "5 mm is detected", "to 1 mm"),
-    "hoap2_lab.md": ("-97.3 mm", "offset (34 mm)", "-63.4 mm", "by 5 mm"),
+    "hoap2_lab.md": ("-97.3 mm", "offset (34 mm)", "-63.4 mm", "by 5 mm", "At 2 mm", "last 15 mm"),
     "human.md": (
         "3 mm above that of the parts",
         "feet, 228.3 mm",
