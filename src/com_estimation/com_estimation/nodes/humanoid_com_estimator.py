@@ -195,8 +195,8 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         estimate = estimator.update(pair.time_ns / NS_PER_S, joints.position, R, wrenches)
         if estimate is None:
             return
-        self._estimate, self._stamp = estimate, joints.stamp
-        self._publish_com(estimate, joints.stamp)
+        self._estimate, self._stamp = estimate, ns_to_stamp(joints.stamp_ns)
+        self._publish_com(estimate, self._stamp)
         if estimate.fall_warning != self._warns:
             self._warns = estimate.fall_warning
             self._warning.publish(Bool(data=self._warns))
