@@ -220,9 +220,10 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         mass = (model.mass if model else math.nan) + estimate.mass_correction
         state = unknown_state(estimate.reason or "no windows yet", mass)
         if estimate.mode is not Mode.UNKNOWN and np.isfinite(estimate.covariance).all():
-            status = Status.DEGRADED if estimate.reason else Status.OK
+            reason = "; ".join(filter(None, (estimate.reason, self.too_slow)))
+            status = Status.DEGRADED if reason else Status.OK
             state = state._replace(
-                status=status, reason=estimate.reason, position=estimate.com, gravity=-R[2]
+                status=status, reason=reason, position=estimate.com, gravity=-R[2]
             )
         self._com.publish(numpy_to_center_of_mass(state, stamp, self._frame))
 
