@@ -57,6 +57,9 @@ def main() -> int:
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        # Bytecode, also where the environment forbids it: a second start finds that of the first.
+        os.environ["PYTHONDONTWRITEBYTECODE"] = ""
+        os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
         result, ratios = compare(options, folder, sensors=False)
         with_sensors, more = compare(options, folder, sensors=True)
         simulator = simulator_command(options.rate, folder)

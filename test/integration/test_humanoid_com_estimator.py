@@ -127,6 +127,11 @@ def test_com_diagnosis_and_frozen_inputs(world, robot) -> None:
     assert last.margin > 0.0
     assert last.header.frame_id == "base_link"
 
+    robot.node._backlogs[0].problem = "the node cannot keep up"
+    robot.send_until(lambda: com[-1].reason == "the node cannot keep up", "it says so")
+    assert com[-1].status == CenterOfMass.STATUS_DEGRADED
+    robot.node._backlogs[0].problem = ""
+
     robot.send(60, sign=-1.0)
     world.spin_until(lambda: diagnosis[-1].mode == CentroidalDiagnosis.MODE_FROZEN, "it freezes")
     assert "check the signs" in diagnosis[-1].reason

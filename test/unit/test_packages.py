@@ -121,3 +121,10 @@ def test_ctrl_c_tries_every_program():
     text = (ROOT / "benchmarks" / "ctrl_c.py").read_text()
     missing = [name for name, _ in programs() if f'"{name}"' not in text]
     assert missing == ["com_identification/identify_bag", "com_model/setup"]  # second names
+
+
+@pytest.mark.parametrize("package", PYTHON, ids=lambda path: path.name)
+def test_colcon_test_finds_the_unit_tests(package):
+    settings = ConfigParser()
+    settings.read(package / "setup.cfg")
+    assert list((package / settings["tool:pytest"]["testpaths"]).rglob("test_*.py"))

@@ -214,7 +214,9 @@ class MarkerFit:
         there, own = seen[visible].mean(axis=0), placed.mean(axis=0)
         turn, _ = Rotation.align_vectors(seen[visible] - there, placed - own)
         x = np.concatenate((q, turn.as_rotvec(), there - turn.apply(own)))
-        x = least_squares(lambda x: gaps(x[None])[0], x, slope, method="lm", xtol=1e-6).x
+        # x_scale: SciPy 1.16 changed what it is without.
+        scaled = {"method": "lm", "x_scale": "jac", "xtol": 1e-6}
+        x = least_squares(lambda x: gaps(x[None])[0], x, slope, **scaled).x
         return x[:n], Rotation.from_rotvec(x[n : n + 3]).as_matrix(), x[n + 3 :]
 
 

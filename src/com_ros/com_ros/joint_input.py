@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from sensor_msgs.msg import JointState
 
 from com_model.arrays import Array, Flags, Indices
@@ -20,7 +19,7 @@ from com_model.text import listing
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.exceptions import ParameterError
 from com_ros.input_limits import InputBounds, InputLimits
-from com_ros.raw_messages import NO_VALUES
+from com_ros.raw_messages import NO_VALUES, RawJoints
 
 
 class Stored(NamedTuple):
@@ -90,15 +89,15 @@ class JointSample(NamedTuple):
     error: str = ""  # why the positions are not known and how to fix it; empty when they are
     warnings: tuple[str, ...] = ()  # what else is wrong with the message and how to fix it
     time_ns: int = 0  # of the message: its stamp, or the time of receipt for a stamp of zero
-    stamp: Time = Time()  # of the message, as it came
+    stamp_ns: int = 0  # of the message, as it came; 0: none
     # largest time between the message and what others reported of its joints, s
     spread_s: float = 0.0
 
     @classmethod
-    def unknown(cls, n: int, error: str, time_ns: int, stamp: Time) -> "JointSample":
+    def unknown(cls, n: int, error: str, time_ns: int, stamp_ns: int) -> "JointSample":
         """A sample of n joints of which nothing is known."""
         nan = np.full(n, np.nan)
-        return cls(nan, nan, nan, error, (), time_ns, stamp)
+        return cls(nan, nan, nan, error, (), time_ns, stamp_ns)
 
 
 @dataclass(frozen=True)
@@ -148,13 +147,14 @@ class JointInput:
         Returns the joints at the time of the message, or None for a message about other joints than
         the model's (a gripper's own driver) while the model's joints come in others.
         """
-        names, stamp = msg.name, msg.header.stamp
+        names, stamp_ns = msg.name, stamp_to_ns(msg.header.stamp)
         layout = self._layout if names == self._layout.names else self._layout_of(names)
-        stamp_ns = stamp_to_ns(stamp)
         time_ns = stamp_ns or received_ns
         newer = stamp_ns and stamp_ns > self._newest_ns
         warnings = () if newer else self._check_stamp(layout, stamp_ns, received_ns)
-        error = layout.error or _count_problem(layout, msg)
+        error = layout.error
+        if len(msg.position) != len(names):
+            error = error or _count_problem(layout, msg)
         suspect = bool(error)
         if not error and self._store(layout, msg, time_ns):
             suspect, error = True, self._not_finite(layout)
@@ -167,15 +167,17 @@ class JointInput:
         if not layout.complete:
             error = error or self._missing(layout, time_ns)
         if error:
-            return JointSample.unknown(len(self._names), error, time_ns, stamp)
+            return JointSample.unknown(len(self._names), error, time_ns, stamp_ns)
         if not layout.joints.size and not self._assumed.all():
             return None
         position, velocity, effort = self._values.copy()
         if suspect:
             warnings += self._check_velocity(layout, msg, velocity)
-        away_ns = () if layout.complete else np.abs(time_ns - self._time_ns[~self._assumed])
-        spread_s = float(max(away_ns, default=0)) / NS_PER_S
-        return JointSample(position, velocity, effort, "", warnings, time_ns, stamp, spread_s)
+        spread_s = 0.0
+        if not layout.complete:
+            away_ns = np.abs(time_ns - self._time_ns[~self._assumed])
+            spread_s = float(max(away_ns, default=0)) / NS_PER_S
+        return JointSample(position, velocity, effort, "", warnings, time_ns, stamp_ns, spread_s)
 
     def set_bounds(self, bounds: InputBounds) -> None:
         """What is believed of the joints."""
@@ -218,16 +220,10 @@ class JointInput:
         """Store what a message carries; whether there is something to look at."""
         back = self._newest_ns - time_ns
         self._newest_ns = time_ns if back < 0 or back > RESTART_NS else self._newest_ns
-        position, velocity, effort = msg.position, msg.velocity, msg.effort
-        return self._kernel(
-            np.frombuffer(position) if len(position) else NO_VALUES,
-            np.frombuffer(velocity) if len(velocity) else NO_VALUES,
-            np.frombuffer(effort) if len(effort) else NO_VALUES,
-            layout.source,
-            layout.joints,
-            self._stored,
-            time_ns,
-        )
+        given: Sequence[Any] = (msg.position, msg.velocity, msg.effort)
+        if not isinstance(msg, RawJoints):  # which has arrays
+            given = tuple(np.frombuffer(v) if len(v) else NO_VALUES for v in given)
+        return self._kernel(*given, layout.source, layout.joints, self._stored, time_ns)
 
     def _not_finite(self, layout: _Layout) -> str:
         """Which positions of a message, now stored, are not finite; they are not known."""
@@ -334,8 +330,6 @@ class JointInput:
 
 
 def _count_problem(layout: _Layout, msg: JointState) -> str:
-    if len(msg.position) == len(layout.names):
-        return ""
     return (
         f"joint_states has {len(msg.position)} positions for {len(layout.names)} names: "
         "a message must carry one position for each name"

@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu, JointState
 
+from com_ros.conversions import NS_PER_S
+
 # With the fields of the messages that they stand for; arrays that cannot be written, the same list
 # of names in each message, and of a covariance its first element.
+Stamp = namedtuple("Stamp", "sec nanosec")
 Header = namedtuple("Header", "stamp frame_id")
 Xyz = namedtuple("Xyz", "x y z")
 Xyzw = namedtuple("Xyzw", "x y z w")
@@ -83,8 +85,7 @@ class Reader:
         end = self._ends.get(len(data), 0)
         text = self._texts.get(data[_TEXT_AT:end])
         if text and self._read and data.startswith(_ENCODING):
-            sec, nanosec = _STAMP.unpack_from(data, _HEAD)
-            header = Header(Time(sec=sec, nanosec=nanosec), text[0])
+            header = Header(Stamp(*_STAMP.unpack_from(data, _HEAD)), text[0])
             try:  # of a copy, so that numbers are aligned
                 return self._read(data[_HEAD:], end - _HEAD, header, text[1])
             except (ValueError, struct.error):  # bytes are missing
@@ -129,9 +130,9 @@ class Template:
             self._runs.append((numbers.pack_into, at))
             at += numbers.size
 
-    def fill(self, stamp: Time, *runs: Sequence[float]) -> bytes:
+    def fill(self, stamp_ns: int, *runs: Sequence[float]) -> bytes:
         """The bytes with a stamp and numbers; runs as long as before."""
-        _NATIVE_STAMP.pack_into(self._data, _HEAD, stamp.sec, stamp.nanosec)
+        _NATIVE_STAMP.pack_into(self._data, _HEAD, *divmod(stamp_ns, NS_PER_S))
         for (pack_into, at), run in zip(self._runs, runs, strict=True):
             pack_into(self._data, at, *run)
         return bytes(self._data)

@@ -177,12 +177,16 @@ class Backlog:
 
     Then a timer hands on the newest. Its turn comes after the messages that rclpy has queued, so
     that their number stays small.
+
+    Attributes:
+        skipped: messages that were not handed on.
+        problem: why messages are skipped and how to fix it; empty when none are.
     """
 
     def __init__(
         self, node: Node, kind: type, topic: str, depth: int, deliver: Callable[[bytes], None]
     ) -> None:
-        self.skipped = 0
+        self.skipped, self.problem = 0, ""
         self._node, self._kind, self._deliver = node, kind, deliver
         self._timer: Timer | None = None
         self._newest: Any = None
@@ -191,16 +195,6 @@ class Backlog:
         self._used = self._seen = 0  # messages since then
         callback, profile = with_info(self.receive), qos.stream(depth)
         self.subscription = node.create_subscription(kind, topic, callback, profile, raw=True)
-
-    @property
-    def problem(self) -> str:
-        """Why messages are skipped and how to fix it; empty when none are."""
-        if self._timer is None:
-            return ""
-        return (
-            f"the node cannot keep up with {self.subscription.topic_name} and uses only its newest "
-            "messages: lower the rate of the topic, or the load of the computer"
-        )
 
     def receive(self, msg: Any, info: dict[str, Any]) -> None:
         """The subscription's callback."""
@@ -232,6 +226,10 @@ class Backlog:
         self._begin(now_ns)
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self._node.create_timer(PERIOD_S, self._on_timer, clock=clock)
+        self.problem = (
+            f"the node cannot keep up with {self.subscription.topic_name} and uses only its newest "
+            "messages: lower the rate of the topic, or the load of the computer"
+        )
 
     def _on_timer(self) -> None:
         begin_ns = now_ns = time.time_ns()
@@ -250,14 +248,15 @@ class Backlog:
     def _stop(self) -> None:
         if self._timer is not None:
             self._node.destroy_timer(self._timer)
-        self._timer, self._behind_ns = None, 0
+        self._timer, self._behind_ns, self.problem = None, 0, ""
 
 
 class Stream:
     """Takes in the messages of a topic, and hands on those that are good, with their time, ns.
 
-    `check` says why a message must not be used, else "". on_restart gets the jump, s, before the
-    first message on another time line; on_held is called for one held back for up to HELD_S.
+    `check`, if any, says why a message must not be used, else "". on_restart gets the jump, s,
+    before the first message on another time line; on_held is called for one held back for up to
+    HELD_S.
     """
 
     def __init__(
@@ -265,7 +264,7 @@ class Stream:
         node: Node,
         topic: str,
         deliver: Callable[[Any, int], None],
-        check: Callable[[Any, str], str],
+        check: Callable[[Any, str], str] | None,
         faults: Faults,
         on_restart: Callable[[float], None] = lambda _: None,
         on_held: Callable[[], None] = lambda: None,
@@ -287,7 +286,7 @@ class Stream:
             if gate.held_s < HELD_S:
                 self._on_held()
             return
-        if problem := self._check(msg, self.topic):
+        if self._check is not None and (problem := self._check(msg, self.topic)):
             self._faults.add("implausible", self.topic, problem)
             return
         if gate.restarted:

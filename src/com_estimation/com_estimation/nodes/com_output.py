@@ -17,13 +17,14 @@ from com_estimation.nodes.com_conversions import (
 from com_estimation.whole_body.com_state import ComObserver, ComState, Ground, Status
 from com_model import Frame, RobotModel
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
-from com_ros.conversions import NS_PER_S, numpy_to_point
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker, clear_markers
 from com_ros.qos import RESULT
 from com_ros.raw_messages import Template
 
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
-COUNT_PERIOD_S = 0.01  # between two counts of subscriptions, which take a microsecond
+MAX_TEMPLATES = 32  # of com that are remembered
+COUNT_PERIOD_S = 0.05  # between two counts of subscriptions, which take microseconds
 
 
 class ComOutput:
@@ -38,20 +39,21 @@ class ComOutput:
         )
         self._com_msg, self._point_msg = CenterOfMass(), PointStamped()
         self._text: tuple[object, ...] = ()  # what com had last beside its stamp and numbers
-        self._template: Template | None = None  # com with this text, from the second on
+        self._template: Template | None = None  # com with this text, if it came twice in a row
+        self._templates: dict[tuple[object, ...], Template] = {}  # as feet leave and touch ground
         self._jacobian_msg = ComJacobian()
         self._model: RobotModel | None = None
         self._frame, self._joint_names = "", list[str]()
         self._count_at, self._to_point, self._to_jacobian = 0.0, False, False
 
-    def publish(self, state: ComState, stamp: Time, model: RobotModel | None) -> None:
+    def publish(self, state: ComState, stamp_ns: int, model: RobotModel | None) -> None:
         """Publish a state with the stamp of its joint_states; model None: not known yet."""
         if model is not self._model:
             self._model = model
             self._frame = "" if model is None else self._prefix + model.root_link
             self._joint_names = [] if model is None else list(model.joint_names)
         frame = self._frame
-        self._publish_com(state, stamp, frame)
+        self._publish_com(state, stamp_ns, frame)
         if state.jacobian is None:
             return
         now = monotonic()
@@ -62,26 +64,32 @@ class ComOutput:
             self._to_jacobian = jacobian is not None and jacobian.get_subscription_count() > 0
         if self._to_point:
             point = self._point_msg
-            point.header.stamp, point.header.frame_id = stamp, frame
+            point.header.stamp, point.header.frame_id = ns_to_stamp(stamp_ns), frame
             numpy_to_point(state.position, point.point)
             self._point.publish(point)
         if self._jacobian is not None and self._to_jacobian:
             matrix, position, out = state.jacobian, state.position, self._jacobian_msg
+            stamp = ns_to_stamp(stamp_ns)
             self._jacobian.publish(
                 numpy_to_com_jacobian(self._joint_names, matrix, position, stamp, frame, out)
             )
 
-    def _publish_com(self, state: ComState, stamp: Time, frame: str) -> None:
+    def _publish_com(self, state: ComState, stamp_ns: int, frame: str) -> None:
         text = frame, state.status, state.reason, state.ground, state.contacts
         p, v, g = state.position.tolist(), state.velocity.tolist(), state.gravity.tolist()
         runs = [state.mass, *p, *v, *g], [*state.projection.tolist(), state.margin]
-        again, self._text = text == self._text, text
-        if again and self._template is not None:
-            self._com.publish(self._template.fill(stamp, *runs))
+        again = text == self._text
+        if not again:
+            self._text, self._template = text, self._templates.get(text)
+        if self._template is not None:
+            self._com.publish(self._template.fill(stamp_ns, *runs))
             return
-        com = numpy_to_center_of_mass(state, stamp, frame, self._com_msg)
+        com = numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame, self._com_msg)
         self._com.publish(com)
-        self._template = Template(com, *runs) if again else None
+        if again:
+            if len(self._templates) >= MAX_TEMPLATES:
+                self._templates.clear()
+            self._template = self._templates[text] = Template(com, *runs)
 
 
 class ComDisplay:

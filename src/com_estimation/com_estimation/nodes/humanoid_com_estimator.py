@@ -195,8 +195,8 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         estimate = estimator.update(pair.time_ns / NS_PER_S, joints.position, R, wrenches)
         if estimate is None:
             return
-        self._estimate, self._stamp = estimate, joints.stamp
-        self._publish_com(estimate, joints.stamp)
+        self._estimate, self._stamp = estimate, ns_to_stamp(joints.stamp_ns)
+        self._publish_com(estimate, self._stamp)
         if estimate.fall_warning != self._warns:
             self._warns = estimate.fall_warning
             self._warning.publish(Bool(data=self._warns))
@@ -220,9 +220,10 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         mass = (model.mass if model else math.nan) + estimate.mass_correction
         state = unknown_state(estimate.reason or "no windows yet", mass)
         if estimate.mode is not Mode.UNKNOWN and np.isfinite(estimate.covariance).all():
-            status = Status.DEGRADED if estimate.reason else Status.OK
+            reason = "; ".join(filter(None, (estimate.reason, self.too_slow)))
+            status = Status.DEGRADED if reason else Status.OK
             state = state._replace(
-                status=status, reason=estimate.reason, position=estimate.com, gravity=-R[2]
+                status=status, reason=reason, position=estimate.com, gravity=-R[2]
             )
         self._com.publish(numpy_to_center_of_mass(state, stamp, self._frame))
 

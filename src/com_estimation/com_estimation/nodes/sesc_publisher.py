@@ -25,7 +25,6 @@ Parameters: see Parameters.
 from dataclasses import dataclass
 from typing import Any
 
-from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Imu
 
 from com_estimation.nodes.com_output import ComDisplay, ComOutput
@@ -41,6 +40,7 @@ from com_estimation.whole_body.stance import choose_feet
 from com_model import RobotModel, UnknownNameError
 from com_model.urdf.audit import audit
 from com_ros import diagnostics
+from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import ImuInput, WrenchInputs
@@ -90,7 +90,7 @@ class SescPublisher(RobotNode[Parameters]):
         self._model_facts: dict[str, object] = {}
         self._imu = ImuInput(p.imu_timeout, self.resolve_topic_name("imu"))
         self._wrenches = WrenchInputs(self._feet, p.wrench_timeout)
-        self._state, self._stamp = unknown_state(""), Time()
+        self._state, self._stamp_ns = unknown_state(""), 0
         self._to_display = False
 
         self._output = ComOutput(self, p.frame_prefix, with_jacobian=p.publish_jacobian)
@@ -141,8 +141,8 @@ class SescPublisher(RobotNode[Parameters]):
     # --- inputs ------------------------------------------------------------------------------
     def _on_joints(self, sample: JointSample) -> None:
         state = self._observe(sample)
-        self._publish(state, sample.stamp)
-        if state.status is Status.OK or self._observer is None:
+        self._publish(state, sample.stamp_ns)
+        if not state.reason or self._observer is None:
             return
         if not (self.parameters.use_imu and self._imu.settling(sample.time_ns)):
             self.log.warn(state.status.name, f"com is {state.status.name}: {state.reason}")
@@ -165,7 +165,7 @@ class SescPublisher(RobotNode[Parameters]):
 
     def on_joints_timeout(self, reason: str) -> None:
         """Publish one UNKNOWN."""
-        self._publish(unknown_state(reason, self._mass), self._stamp)
+        self._publish(unknown_state(reason, self._mass), self._stamp_ns)
         self.log.warn("joint_states", f"com is UNKNOWN: {reason}")
 
     @property
@@ -173,14 +173,14 @@ class SescPublisher(RobotNode[Parameters]):
         return float("nan") if self._observer is None else self._observer.model.mass
 
     # --- outputs -----------------------------------------------------------------------------
-    def _publish(self, state: ComState, stamp: Time) -> None:
+    def _publish(self, state: ComState, stamp_ns: int) -> None:
         model = None if self._observer is None else self._observer.model
-        self._output.publish(state, stamp, model)
-        self._state, self._stamp, self._to_display = state, stamp, True
+        self._output.publish(state, stamp_ns, model)
+        self._state, self._stamp_ns, self._to_display = state, stamp_ns, True
 
     def _on_display(self) -> None:
         if self._to_display and self._observer is not None:
-            self._display.show(self._state, self._observer, self._stamp)
+            self._display.show(self._state, self._observer, ns_to_stamp(self._stamp_ns))
             self._to_display = False
 
     def diagnose(self) -> Diagnosis:

@@ -45,7 +45,7 @@ from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model import RobotModel
 from com_msgs.msg import GaitPhase
 from com_ros import diagnostics
-from com_ros.conversions import NS_PER_S
+from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import imu_to_values
 from com_ros.joint_input import JointSample
@@ -107,10 +107,10 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
     def _on_joints(self, sample: JointSample) -> None:
         time = sample.time_ns / NS_PER_S
         if self._robot is None:
-            self._publish(unknown_estimate(time, sample.error), sample.stamp)
+            self._publish(unknown_estimate(time, sample.error), ns_to_stamp(sample.stamp_ns))
         elif sample.error:
             held = self._robot.pipeline.hold(time, Problem(Severity.HOLD, sample.error))
-            self._publish(held, sample.stamp)
+            self._publish(held, ns_to_stamp(sample.stamp_ns))
         else:
             self._process(self._input.pairing.add_joints(sample.time_ns, sample))
 
@@ -126,7 +126,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             if self.too_slow:
                 problems.append(Problem(Severity.DEGRADE, self.too_slow))
             estimate = self._robot.pipeline.update(sample, problems)
-            self._publish(estimate, pair.joints.stamp)
+            self._publish(estimate, ns_to_stamp(pair.joints.stamp_ns))
             if self._corrected is not None and estimate is not None:
                 self._corrected.update(estimate, self._robot.model)
 

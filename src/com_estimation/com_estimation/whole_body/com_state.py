@@ -203,7 +203,7 @@ class ComObserver:
         if warnings or problem or found in PROBLEMS:
             why = "; ".join(filter(None, (*warnings, problem, PROBLEMS.get(found))))
         com, velocity, gravity, projection, normal, numbers = results.vectors
-        margin, count = numbers[:2].tolist()
+        margin, count, _ = numbers.tolist()
         stance = None
         if found == FEET:
             stance = Stance(results.contact, results.points[: int(count)], normal)
