@@ -6,13 +6,11 @@ a sensor does not measure (horizontal forces of a pressure sole, the size of the
 the centre of pressure is known) is noise as large as the robot's weight in the postures.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 from scipy.linalg import block_diag
 
 from com_bags import SensorBlock, Table, TableError
@@ -316,117 +314,3 @@ class TableReader:
             up = up / np.linalg.norm(up, axis=1, keepdims=True)
         R, _ = link_pose_batch(self._model, np.nan_to_num(self._Q), link)
         return np.asarray(np.einsum("nij,nj->ni", R, up))
-
-
-_HEAD = """\
-# Proposed from names and ranges of the columns: check each line, above all units and signs.
-# A channel is a column's name, {column: NAME, unit: deg, scale: -1.0, offset: 0.0}, or a number.
-"""
-_TIME = ("time", "t", "stamp", "timestamp", "seconds", "secs", "times")
-_OTHERS = ("vel", "dq", "speed", "acc", "cmd", "des", "ref", "command", "target", "temp")
-_EFFORT = ("effort", "torque", "tau")
-_FORCE, _MOMENT = ("f", "force"), ("m", "moment", "torque", "t", "tau")
-_FULL_TURN = 7.0  # rad; larger positions are degrees
-
-Names = Mapping[str, Sequence[str]]
-"""Names of columns, and their words."""
-
-
-def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
-    """Proposes a mapping by names and ranges of the columns, as YAML text.
-
-    What is not found is a comment at the end.
-    """
-    names = {name: _words(name) for name in table.columns}
-    mapping: dict[str, Any] = {}
-    lost: list[str] = []
-    rising = [n for n, column in table.columns.items() if np.mean(np.diff(column) > 0.0) > 0.9]
-    time = next((n for n in rising if names[n] and names[n][0] in _TIME), None)
-    if time is None:
-        lost.append("time: no rising column; give its name, or rate: HZ")
-    else:
-        step = float(np.nanmedian(np.diff(table.columns[time])))  # 0.1 ms to 0.2 s
-        units = (("ns", 1e5), ("us", 200.0), ("ms", 0.2), ("s", -np.inf))
-        mapping["time"] = {"column": time, "unit": next(u for u, least in units if step >= least)}
-    joints: dict[str, Any] = {}
-    efforts = {}
-    for joint in model.joint_names:
-        own = [n for n, words in names.items() if _about(joint, words) and n != time]
-        own = [n for n in own if not _has(names[n], _OTHERS)]
-        efforts[joint] = _shortest(n for n in own if _has(names[n], _EFFORT))
-        joints[joint] = _shortest(n for n in own if not _has(names[n], _EFFORT))
-        if not joints[joint]:
-            lost.append(f"joints.{joint}: no column; give one, or its constant position")
-    mapping["joints"] = _in_unit(table, {j: n for j, n in joints.items() if n}, _FULL_TURN, "deg")
-    mapping["efforts"] = {joint: n for joint, n in efforts.items() if n}
-    found = {foot.frame: _foot(foot, table, names, model.mass * GRAVITY) for foot in feet}
-    lost += [f"feet.{frame}: no columns of its force" for frame, own in found.items() if not own]
-    mapping["feet"] = {frame: own for frame, own in found.items() if own}
-    if acceleration := _axes(names, ("acc", "acceleration", "accel"), "xyz"):
-        size = np.median(np.linalg.norm([table.columns[n] for n in acceleration], axis=0))
-        unit = "g" if size < 2.0 else "m/s^2"
-        mapping["imu"] = {"acceleration": [{"column": n, "unit": unit} for n in acceleration]}
-    mapping = {key: value for key, value in mapping.items() if value}
-    text = yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True, width=100)
-    return _HEAD + text + "".join(f"# missing: {each}\n" for each in lost)
-
-
-def _foot(foot: Foot, table: Table, names: Names, weight: float) -> dict[str, Any]:
-    """What a foot's columns are; {} where none are found."""
-    side = {"left": ("left", "l", "lf"), "right": ("right", "r", "rf")}.get(foot.side, ())
-    frames = foot.frame, foot.wrench_frame
-    own = {
-        name: words
-        for name, words in names.items()
-        if any(_about(frame, words) for frame in frames) or _has(words, side)
-    }
-    force, moment = _axes(own, _FORCE, "xyz"), _axes(own, _MOMENT, "xyz")
-    if force and moment:
-        return {"force": force, "moment": moment}
-    vertical, point = _axes(own, _FORCE, "z"), _axes(own, ("cop", "zmp", "pressure"), "xy")
-    if not (vertical and point):
-        return {}
-    newton = np.nanmax(np.abs(table.columns[vertical[0]])) > 0.3 * weight
-    return {
-        "vertical": {"column": vertical[0], "unit": "N" if newton else "kgf"},
-        "cop": list(_in_unit(table, dict(zip("xy", point, strict=True)), 2.0, "mm").values()),
-    }
-
-
-def _in_unit(table: Table, named: Mapping[str, str], most: float, unit: str) -> dict[str, Any]:
-    """Channels, in a unit where values are above what they are in rad or m."""
-    largest = max((np.nanmax(np.abs(table.columns[n])) for n in named.values()), default=0.0)
-    return {k: {"column": n, "unit": unit} if largest > most else n for k, n in named.items()}
-
-
-def _words(name: str) -> list[str]:
-    """The words of a name in small letters: leftHip.Fx_3 is left, hip, fx, 3."""
-    return re.findall(r"[a-z]+|\d+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
-
-
-def _about(what: str, words: Sequence[str]) -> bool:
-    """Whether all words of a name are among others, in a row."""
-    own, text = "/".join(_words(what)), "/".join(words)
-    return f"/{own}/" in f"/{text}/"
-
-
-def _has(words: Sequence[str], any_of: Sequence[str]) -> bool:
-    return any(word in any_of for word in words)
-
-
-def _shortest(names: Iterable[str]) -> str:
-    return min(names, key=len, default="")
-
-
-def _axes(names: Names, kinds: Sequence[str], axes: str) -> list[str]:
-    """Names of the columns of all axes of a quantity; [] where one is missing."""
-    found = [
-        _shortest(
-            name
-            for name, words in names.items()
-            if any(f"{kind}{axis}" in words for kind in kinds)
-            or (axis in words[-2:] and _has(words, kinds))
-        )
-        for axis in axes
-    ]
-    return found if all(found) else []

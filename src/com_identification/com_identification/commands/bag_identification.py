@@ -12,7 +12,7 @@ import numpy as np
 
 from com_bags import Bag, TableError, is_table, read_table
 from com_identification.capture.detector import StationaryInterval
-from com_identification.capture.from_table import guess_mapping
+from com_identification.capture.mapping_guess import guess_mapping
 from com_identification.commands.bag_inputs import (
     RobotInputs,
     choose_topics,

@@ -5,7 +5,8 @@ import pytest
 import yaml
 
 from com_bags import Table, TableError
-from com_identification.capture.from_table import TableReader, guess_mapping
+from com_identification.capture.from_table import TableReader
+from com_identification.capture.mapping_guess import guess_mapping
 from com_identification.regression.identify import identify
 from com_identification.settings import IdentificationSettings, PriorSettings, SensorPriors
 from com_model import RobotModel, Sesc
@@ -200,6 +201,23 @@ def test_the_mapping_guesses_pressure_soles(rows, biped):
     guessed = guess_mapping(table, biped.model, biped.feet)
     assert yaml.safe_load(guessed)["feet"]["l_sole"]["cop"][0]["unit"] == "mm"
     assert "# missing: joints.l_knee" in guessed
+
+
+def test_the_mapping_guesses_loads_and_pressure_cells(rows, biped):
+    pressed, _ = table_of(rows, biped, "pressure")
+    named = {n.replace("_z", "_kgf"): c for n, c in pressed.items()}
+    table = Table({"time": np.arange(24) * 0.01, **named}, 24, "log.csv")
+    foot = yaml.safe_load(guess_mapping(table, biped.model, biped.feet))["feet"]["l_sole"]
+    assert foot["vertical"] == {"column": "l_sole_kgf", "unit": "kgf"}
+    assert foot["cop"] == [{"column": f"l_sole_{axis}", "unit": "mm"} for axis in "xy"]
+
+    cells = {f"{side}_sole[{k}]": np.full(24, 100.0 + k) for side in "lr" for k in range(4)}
+    table = Table({"time": np.arange(24) * 0.01, **cells}, 24, "log.npz")
+    text = guess_mapping(table, biped.model, biped.feet)
+    (first, *rest) = yaml.safe_load(text)["feet"]["l_sole"]["cells"]
+    assert first == {"column": "l_sole[0]", "at": [0.14, 0.06], "polynomial": [0.0, 1.0]}
+    assert len(rest) == 3
+    assert "# missing: feet.l_sole.cells: their positions (here the sole's corners)" in text
 
 
 def test_rows_that_contradict_themselves_are_left_out_with_the_reason(
