@@ -35,10 +35,16 @@ def _feet(model: RobotModel, config: RobotConfig, q: np.ndarray) -> np.ndarray:
     return np.stack([link_pose_batch(model, q, foot.frame)[1] for foot in config.feet], axis=1)
 
 
-def record(added: float = 0.0, at: tuple[float, float, float] = (0.0, 0.0, 0.1)) -> Recorded:
+def record(
+    added: float = 0.0,
+    at: tuple[float, float, float] = (0.0, 0.0, 0.1),
+    lean: float = 0.0,
+    seed: int = 2,
+) -> Recorded:
     """Feet without radius, so that the vertical does not matter; torques with friction.
 
-    Half-way kg are added to the trunk at a place (m); less than 0: they are taken away.
+    Half-way kg are added to the trunk at a place (m); less than 0: they are taken away. The trunk
+    leans forwards by rad, against legs that stay as they are.
     """
     believed, config = load_robot("go2")
     config = replace(
@@ -50,7 +56,7 @@ def record(added: float = 0.0, at: tuple[float, float, float] = (0.0, 0.0, 0.1))
         believed.link_masses[i] + 1.5, believed.link_coms[i] + [0.02, -0.02, 0.03], inertia
     )
     true = RobotModel.from_urdf(edit_inertials(believed.xml, {"base": trunk}), believed.frames)
-    rng, n, count = np.random.default_rng(2), believed.n_joints, round(RATE * SECONDS)
+    rng, n, count = np.random.default_rng(seed), believed.n_joints, round(RATE * SECONDS)
     time = np.arange(count) / RATE
 
     def waves(
@@ -67,7 +73,8 @@ def record(added: float = 0.0, at: tuple[float, float, float] = (0.0, 0.0, 0.1))
     q, qd, qdd = waves(n, np.tile([0.015, 0.007, 0.007], 4), 1.5)
     q += config.nominal_posture(true)
     omega, omega_dot, _ = waves(3, 0.1)
-    force = waves(3, 0.25)[0] + np.array([0.0, 0.0, 9.81])
+    vertical = np.array([-np.sin(lean), 0.0, np.cos(lean)])
+    force = waves(3, 0.25)[0] + 9.81 * vertical
     total = trunk.mass + added
     com = (trunk.mass * trunk.com + added * np.array(at)) / total
     later = Inertial(total, com, trunk.inertia)
@@ -91,5 +98,5 @@ def record(added: float = 0.0, at: tuple[float, float, float] = (0.0, 0.0, 0.1))
         slope = (_feet(true, config, moved) - points) / step
         tau[:, j] -= np.einsum("kfi,kfi->k", slope, forces)
     tau += COULOMB * np.tanh(qd / 0.02)
-    up = np.tile([0.0, 0.0, 1.0], (count, 1))
+    up = np.tile(vertical, (count, 1))
     return Recorded(WalkLog(time, q, qd, tau, omega, force, up), believed, true, config)

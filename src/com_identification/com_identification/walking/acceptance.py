@@ -17,7 +17,7 @@ from com_model.arrays import Array, Flags
 from com_model.text import listing
 
 _SLOW, _WALKED = 0.2, 0.4  # rad/s, rms of the legs' joints; fraction of the time above it
-_LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
+LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
 _LOAD = (0.55, 1.8)  # carried by the feet, over the weight by the URDF
 _LIFTED, _LIFTED_TIME = 0.35, 0.8  # of the weight; s
 _FALLEN = np.deg2rad(45.0)
@@ -56,7 +56,7 @@ def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) ->
     return known
 
 
-def check_motion(data: Sequence[Conditioned], limbs: Limbs) -> None:
+def check_motion(data: Sequence[Conditioned], limbs: Limbs, least_time: float = LEAST_TIME) -> None:
     """Raises an WalkError, that says when, where the robot stands or falls."""
     legs, moving = limbs.joints[limbs.joints >= 0], 0.0
     seconds = sum(each.period * len(each.usable) for each in data)
@@ -71,9 +71,9 @@ def check_motion(data: Sequence[Conditioned], limbs: Limbs) -> None:
                 f"recording {number}: the trunk tilts by {np.degrees(tilt.max()):.0f} degrees "
                 f"{when:.1f} s after the start: the robot falls. Leave that part out"
             )
-    if seconds < _LEAST_TIME:
+    if seconds < least_time:
         raise WalkError(
-            f"the recordings have {seconds:.1f} s in all: expected {_LEAST_TIME:g} s or more, "
+            f"the recordings have {seconds:.1f} s in all: expected {least_time:g} s or more, "
             "better 60 s of six gaits"
         )
     if moving < _WALKED * seconds:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from com_identification.walking.advice import com_std, stays_at_urdf
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
 from com_model.html import bullets, element, report, table
 
-_STAYS, _WEAK = 0.9, 0.5  # posterior over prior standard deviation
+_WEAK = 0.5  # posterior over prior standard deviation
 _JOINTS = {  # heading by kind, scale, digits
     "coulomb": ("Coulomb N m", 1.0, 2),
     "viscous": ("viscous N m s", 1.0, 3),
@@ -48,6 +49,9 @@ def _summary(result: WalkResult) -> Section:
     mass, std = result.total_mass
     bodies, own = result.model.bodies, result.theta[0]
     com, C = result.com(result.posture)
+    unknowns, posture = result.unknowns, result.posture
+    spread = com_std(unknowns, result.z, result.covariance, posture)
+    before = com_std(unknowns, unknowns.mean, np.diag(unknowns.std**2), posture)
     stds = np.sqrt(np.diag(result.covariance)[:PARAMETERS])
     how = f"by the weighed mass; torques alone had {100.0 * (1.0 / result.rho - 1.0):+.1f} %"
     if result.scale.mass is None:
@@ -62,9 +66,11 @@ def _summary(result: WalkResult) -> Section:
             f"trunk ({bodies.names[0]}): {own[0]:.3f} +- {2.0 * own[0] * stds[0]:.3f} kg "
             f"(URDF {bodies.mass[0]:.3f}); CoM {_mm(own[1:4] / own[0])} +- {_mm(stds[7:])} mm "
             f"(URDF {_mm(bodies.first_moment[0] / bodies.mass[0])})",
-            f"whole robot in the mean posture: CoM {_mm(com)} +- {_mm(np.sqrt(np.diag(C)))} mm",
+            f"whole robot in the mean posture: CoM {_mm(com)} +- {_mm(np.sqrt(np.diag(C)))} mm; "
+            f"in random postures near it +- {_mm(spread)} mm (before {_mm(before)})",
             f"{result.fit.dominated} of {len(result.z)} directions of the unknowns are found by "
             f"{result.seconds:.0f} s of walking; the others stay near the URDF and usual values",
+            f"next: {result.advice.text}",
         ],
         (),
         (),
@@ -85,8 +91,8 @@ def _bodies(result: WalkResult) -> Section:
     ratios = result.ratios[: PARAMETERS * len(names)].reshape(-1, PARAMETERS)
     rows = []
     for name, own, r in zip(names, result.theta[result.unknowns.bodies], ratios, strict=True):
-        best = min(r[0], r[7:].min())
-        verdict = "stays at the URDF" if best > _STAYS else "weak" if best > _WEAK else "found"
+        weak = min(r[0], r[7:].min()) > _WEAK
+        verdict = "stays at the URDF" if stays_at_urdf(r) else "weak" if weak else "found"
         text = " ".join(f"{v:.2f}" for v in r[7:])
         numbers = f"{own[0]:.3f}", _mm(own[1:4] / own[0]), f"{r[0]:.2f}", text
         rows.append((str(name), *numbers, f"{r[1:7].min():.2f}", verdict))
