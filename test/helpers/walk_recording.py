@@ -9,7 +9,7 @@ from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.unknowns import Scale
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.inverse_dynamics import Dynamics
-from com_model.dynamics.kinematics import link_pose_batch
+from com_model.dynamics.kinematics import body_poses, link_pose, link_pose_batch
 from com_model.robots import load_robot
 from com_model.urdf.editing import Inertial, edit_inertials
 
@@ -100,3 +100,22 @@ def record(
     tau += COULOMB * np.tanh(qd / 0.02)
     up = np.tile(vertical, (count, 1))
     return Recorded(WalkLog(time, q, qd, tau, omega, force, up), believed, true, config)
+
+
+def standing_wrenches(
+    recorded: Recorded, theta: np.ndarray, q: np.ndarray, up: np.ndarray
+) -> np.ndarray:
+    """What the feet's sensors read (f, 6) where a robot with theta (B, 10) rests at q (n,)."""
+    model, feet = recorded.believed, recorded.config.feet
+    R, p = body_poses(model.bodies, q)
+    weight, moment = 9.80665 * up, theta[:, 0] @ p + np.einsum("bij,bj->i", R, theta[:, 1:4])
+    load = np.concatenate((theta[:, 0].sum() * weight, np.cross(moment, weight)))
+    poses = [link_pose(model, q, foot.wrench_frame) for foot in feet]
+    levers = np.hstack([np.cross(p, np.eye(3)).T for _, p in poses])
+    A = np.vstack((np.tile(np.eye(3), len(feet)), levers))
+    forces = np.linalg.lstsq(A, load, rcond=None)[0].reshape(-1, 3)
+    np.testing.assert_allclose(A @ forces.ravel(), load, atol=1e-9)
+    wrenches = np.zeros((len(feet), 6))
+    for i, (foot, (R, _)) in enumerate(zip(feet, poses, strict=True)):
+        wrenches[i, :3] = foot.wrench_sign * R.T @ forces[i]
+    return wrenches

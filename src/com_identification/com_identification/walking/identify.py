@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from com_bags import WalkLog
+from com_identification.exceptions import WalkError
 from com_identification.walking import acceptance, rows
 from com_identification.walking.acceptance import Gate
 from com_identification.walking.advice import Advice, advise
@@ -42,6 +43,7 @@ class WalkResult:
     seconds: float  # of the recordings
     posture: Array  # (n,) mean of the walk
     advice: Advice  # what to record next
+    postures: int = 0  # resting ones on foot force sensors that were used, too
 
     @property
     def accepted(self) -> bool:
@@ -84,6 +86,8 @@ def identify_walking(
     Raises:
         WalkError: The recordings cannot be used; says why and what would help.
     """
+    if not logs:
+        raise WalkError("the robot never walks for 3 s: expected a recording of walking")
     scale, ready = scale or Scale(), prepare(logs, model, config)
     model, limbs, data, posture = ready.model, ready.limbs, ready.data, ready.posture
     noise, measured, unknowns = ready.noise, ready.measured, ready.unknowns
@@ -112,9 +116,8 @@ def identify_walking(
     factor = max(1.0, acceptance.unexplained(unseen, x, model.n_joints) / _RIGID) ** 2
     found = fit(made, unknowns, z)
     acceptance.check_payload(found, unknowns, starts)
-    last, tempering = replace(ready, data=data[-1:]), found.tempering * UNSEEN * factor
-    information = found.information.sum(axis=0)
-    advice = advise(last, unknowns, found.z, information, tempering, contacts[-1])
+    newest, H = replace(ready, data=data, unknowns=unknowns), found.information.sum(axis=0)
+    advice = advise(newest, found.z, H, found.tempering * UNSEEN * factor, contacts[-1])
     z, covariance, rho, rho_std = _scaled(unknowns, found, scale, UNSEEN * factor)
     result = WalkResult(
         model=model,

@@ -30,6 +30,13 @@ def sections(result: WalkResult) -> tuple[Section, ...]:
     return (_summary(result), _gates(result), _bodies(result), _joints(result))
 
 
+def summary(result: WalkResult) -> str:
+    """What was found in a few sentences, or which tests failed."""
+    title, sentences, *_ = _summary(result)
+    failed = [f"{gate.name}: {gate.text}" for gate in result.gates if not gate.passed]
+    return ". ".join([title, *(sentences if result.accepted else failed)])
+
+
 def report_page(result: WalkResult) -> str:
     """As a page."""
     parts = []
@@ -59,6 +66,7 @@ def _summary(result: WalkResult) -> Section:
             f"by a mean gain of the torques of 1 (known to {100.0 * result.rho_std:.1f} %): no "
             "motion shows the common scale of masses and torques. Weigh the robot: --mass KG"
         )
+    fused = f"{result.postures} resting postures on foot force sensors are part of the estimate"
     return (
         "Result" if result.accepted else "REFUSED: not all required tests passed",
         [
@@ -70,7 +78,7 @@ def _summary(result: WalkResult) -> Section:
             f"in random postures near it +- {_mm(spread)} mm (before {_mm(before)})",
             f"{result.fit.dominated} of {len(result.z)} directions of the unknowns are found by "
             f"{result.seconds:.0f} s of walking; the others stay near the URDF and usual values",
-            f"next: {result.advice.text}",
+            *([fused] if result.postures else [f"next: {result.advice.text}"]),
         ],
         (),
         (),
@@ -87,7 +95,7 @@ def _gates(result: WalkResult) -> Section:
 
 
 def _bodies(result: WalkResult) -> Section:
-    names = np.array(result.model.bodies.names)[result.unknowns.bodies]
+    names = result.unknowns.body_names
     ratios = result.ratios[: PARAMETERS * len(names)].reshape(-1, PARAMETERS)
     rows = []
     for name, own, r in zip(names, result.theta[result.unknowns.bodies], ratios, strict=True):
@@ -95,7 +103,7 @@ def _bodies(result: WalkResult) -> Section:
         verdict = "stays at the URDF" if stays_at_urdf(r) else "weak" if weak else "found"
         text = " ".join(f"{v:.2f}" for v in r[7:])
         numbers = f"{own[0]:.3f}", _mm(own[1:4] / own[0]), f"{r[0]:.2f}", text
-        rows.append((str(name), *numbers, f"{r[1:7].min():.2f}", verdict))
+        rows.append((name, *numbers, f"{r[1:7].min():.2f}", verdict))
     lines = [
         "ratio: standard deviation after over before the recording; 1: it says nothing. Mass moves "
         "between a body and its parent unseen: single links may be wrong in a robot that is right"

@@ -52,6 +52,11 @@ class Unknowns:
         return np.asarray(self.model.bodies.mass > 0.0)
 
     @property
+    def body_names(self) -> list[str]:
+        """Their names."""
+        return [n for n, used in zip(self.model.bodies.names, self.bodies, strict=True) if used]
+
+    @property
     def _inertial(self) -> int:
         return PARAMETERS * int(self.bodies.sum())
 

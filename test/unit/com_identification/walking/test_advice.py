@@ -41,7 +41,7 @@ def test_more_of_the_same_is_worth_what_was_predicted(
     assert then.improved >= advice.improved
 
 
-def test_leaning_is_better_than_more_of_the_same_until_it_was_recorded(
+def test_leaning_is_better_than_more_of_the_same_as_was_predicted(
     recorded: Recorded, begun: tuple[np.ndarray, Advice]
 ) -> None:
     information, advice = begun
@@ -50,11 +50,8 @@ def test_leaning_is_better_than_more_of_the_same_until_it_was_recorded(
     leant = record(lean=np.deg2rad(10.0))
     log = _part(leant, 10.0, 20.0)
     _, then = analyse(log, recorded.believed, recorded.config, information)
-    assert _length(then) < predicted[FORWARDS]
-    gain, before = then.same - dict(then.motions)[FORWARDS], advice.same - predicted[FORWARDS]
-    assert gain / then.same < 1.5 * before / advice.same
-    names = [name for name, _ in then.motions]
-    assert names.index("lean the trunk 10 degrees sideways") < names.index(FORWARDS)
+    assert _length(then) < predicted[FORWARDS]  # the prediction is cautious
+    assert _length(then) < 0.8 * advice.same
 
 
 def test_the_rest_of_a_recording_that_is_no_use_is_named(recorded: Recorded) -> None:
@@ -67,7 +64,7 @@ def test_the_rest_of_a_recording_that_is_no_use_is_named(recorded: Recorded) -> 
 
 def test_the_report_says_what_to_record_next(result: WalkResult) -> None:
     names = [name for name, _ in result.advice.motions]
-    assert len(names) == 7  # a Go2 has no arms
-    assert "lower the trunk" in names
+    assert len(names) == 5
+    assert "walk sideways" in names
     assert set(result.advice.unknown) <= set(result.model.bodies.names)
     assert result.advice.text.startswith("whole-body CoM known to ")
