@@ -73,8 +73,8 @@ class JobServices:
         self._session, self._on_found = session, on_found
         self._logger = node.get_logger()
         self._running: _Running | None = None
-        self._offer(node, "identify_links", self._identify)
-        self._offer(node, "propose_postures", _propose)
+        self.offer(node, "identify_links", self._identify)
+        self.offer(node, "propose_postures", _propose)
         self._totals = BackgroundJobs(node)
         DeferredService(node, IdentifyTotalCom, "~/identify_total_com", self._identify_total)
 
@@ -117,7 +117,8 @@ class JobServices:
             run.client.feedback(state)
 
     # --- requests ----------------------------------------------------------------------------
-    def _offer(self, node: Node, name: str, begin: Begin) -> None:
+    def offer(self, node: Node, name: str, begin: Begin) -> None:
+        """Offers a computation as a service and an action of that name."""
         kind = "".join(word.capitalize() for word in name.split("_"))
         service, acting = getattr(srv, kind), getattr(action, kind)
 
@@ -173,7 +174,7 @@ class JobServices:
 
         def fill(value: Any, answer: Any) -> None:
             found, helpful = value
-            session.result = Result(found, tuple(postures))
+            session.result, session.walk = Result(found, tuple(postures)), None
             answer.helpful = _proposed(session, helpful)
             warning = f"Warning: {found.redundancy} " if found.redundancy else ""
             answer.success, answer.message = True, warning + summary(found)
