@@ -135,6 +135,8 @@ def test_a_walk_is_recorded_analysed_and_identified(world, recorded, tmp_path, m
     assert model.mass == pytest.approx(recorded.true.mass, rel=1e-6)
     wrong = walk.call(srv.IdentifyWalk, "identify_walk", recordings=["../walk_007"])
     assert "no 'walk_007': there are walk_001" in wrong.message
+    for values in ({"mass": -1.0}, {"mass": math.nan}, {"mass_std": math.inf}):
+        assert "expected kg" in walk.call(srv.IdentifyWalk, "identify_walk", **values).message
     none = walk.call(srv.IdentifyWalk, "identify_walk", postures=True)
     assert "no postures are stored" in none.message
 

@@ -129,7 +129,10 @@ class WalkServices:
         self._newest_ns = time.monotonic_ns()
         self._messages.append((name, self._node.get_clock().now().nanoseconds, message))
         full = len(self._messages) >= MAX_CHUNK
-        if full or self._newest_ns - self._chunk_ns >= CHUNK * NS_PER_S:
+        if full and self._files.busy:
+            self._end()
+            self._problem = "the disk is too slow for the recording: it was ended"
+        elif full or self._newest_ns - self._chunk_ns >= CHUNK * NS_PER_S:
             self._flush()
 
     def _flush(self) -> None:
@@ -182,9 +185,10 @@ class WalkServices:
 
     def _answer(self) -> SetBool.Response:
         self._publish()
-        if self._problem or self._path not in self._made:
+        if self._path not in self._made:
             return SetBool.Response(message=self._problem or "neither joint_states nor imu came")
-        return SetBool.Response(success=True, message=f"{self._seconds:.0f} s in {self._path}")
+        text = f"{self._seconds:.0f} s in {self._path}. {self._problem}".rstrip()
+        return SetBool.Response(success=True, message=text)
 
     @property
     def _seconds(self) -> float:
@@ -212,6 +216,8 @@ class WalkServices:
                 raise IdentificationError(f"no {bag.name!r}: there are {names or 'none'}")
         if not bags:
             raise IdentificationError("no walk is recorded: call record_walk, or name recordings")
+        if not (0.0 <= request.mass < 1e5 and 0.0 <= request.mass_std < 1e5):
+            raise IdentificationError("mass, mass_std: expected kg, 0 or more")
         scale = Scale(request.mass or None, request.mass_std or Scale.std)
         postures = tuple(session.select_postures(()).values()) if request.postures else ()
 

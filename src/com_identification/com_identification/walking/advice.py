@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from com_bags import WalkLog
-from com_identification.walking import acceptance, rows
+from com_identification.walking import rows
+from com_identification.walking.acceptance import Prepared, check_loads, prepare
 from com_identification.walking.fit import descend
 from com_identification.walking.kernels import Motion
 from com_identification.walking.log import Conditioned
-from com_identification.walking.prepare import Prepared, prepare
 from com_identification.walking.unknowns import Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
@@ -28,7 +28,7 @@ from com_model.geometry.rotations import rotations_about
 
 LONGER = 10.0  # s of a further motion
 TEMPERING = 12.0  # of recordings that nothing is identified from yet: a gait's 6, and UNSEEN
-_EXCERPT, _LEAST = 3.0, 5.0  # s that motions are made of; s of a recording that is analysed
+_EXCERPT, _LEAST = 2.0, 5.0  # s that motions are made of; s of a recording that is analysed
 _STAYS = 0.9  # posterior over prior standard deviation of a body of which nothing is known
 
 
@@ -55,9 +55,18 @@ class Advice(NamedTuple):
 
 def com_std(unknowns: Unknowns, z: Array, covariance: Array, posture: Array) -> Array:
     """Standard deviation (3,) m of the CoM, rms over random postures about one (n,)."""
+    return _spread(_targets(unknowns, z, posture), covariance)
+
+
+def _targets(unknowns: Unknowns, z: Array, posture: Array) -> Array:
+    """Derivatives (K, 3, Z) of the CoM in random postures by z."""
     off = np.random.default_rng(0).uniform(-0.3, 0.3, (20, len(posture)))
-    J = np.array([unknowns.com(z, q)[1] for q in posture + off])
-    return np.asarray(np.sqrt(np.einsum("kai,ij,kaj->ka", J, covariance, J).mean(axis=0)))
+    return np.array([unknowns.com(z, q)[1] for q in posture + off])
+
+
+def _spread(targets: Array, covariance: Array) -> Array:
+    variances = np.sum(targets @ covariance * targets, axis=2)
+    return np.asarray(np.sqrt(variances.mean(axis=0)))
 
 
 def advise(
@@ -76,13 +85,12 @@ def advise(
     loads, airborne = contacts[0][last], contacts[1][last]
     motion = Motion(*(values[last] for values in ready.data[-1].motion))
     data = replace(ready.data[-1], motion=motion, usable=ready.data[-1].usable[last])
-    weight = LONGER / (data.period * len(loads))
+    weight, targets = LONGER / (data.period * len(loads)), _targets(unknowns, z, ready.posture)
 
     def spread(H: Array) -> tuple[Array, Array]:
         """Standard deviations of the CoM (3,) and of z over the priors' (Z,)."""
-        A = np.outer(s, s) * (D.T @ H @ D) / tempering + np.eye(len(s))
-        C = np.linalg.inv(A)
-        return com_std(unknowns, z, np.outer(s, s) * C, ready.posture), np.sqrt(np.diag(C))
+        C = np.linalg.inv(np.outer(s, s) * (D.T @ H @ D) / tempering + np.eye(len(s)))
+        return _spread(targets, np.outer(s, s) * C), np.sqrt(np.diag(C))
 
     lengths = {}
     for name, change in _MOTIONS.items():
@@ -112,7 +120,7 @@ def analyse(
     ready = prepare([log], model, config, _LEAST)
     data, unknowns, robot = ready.data, ready.unknowns, tree_of(ready.model.bodies)
     contacts = [rows.find_contacts(data[0], robot, ready.limbs, model.mass)]
-    acceptance.check_loads(data, contacts, model.mass)
+    check_loads(data, contacts, model.mass)
     x = unknowns.coefficients(unknowns.mean)
     X = rows.make_rows(data, contacts, robot, ready.limbs, ready.noise, ready.measured, x).X
     total = X.T @ X + (0.0 if before is None else before)

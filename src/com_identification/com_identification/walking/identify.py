@@ -9,12 +9,11 @@ import numpy as np
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.walking import acceptance, rows
-from com_identification.walking.acceptance import Gate
+from com_identification.walking.acceptance import Gate, prepare
 from com_identification.walking.advice import Advice, advise
 from com_identification.walking.fit import Fit, fit
 from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import Conditioned
-from com_identification.walking.prepare import prepare
 from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags

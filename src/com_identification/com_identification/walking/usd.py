@@ -1,6 +1,7 @@
 """A drawn robot as a USD layer over its stage (Isaac Sim, Omniverse); needs usd-core."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ def usd_layer(stage: Path, draws: Mapping[str, Array], s: int) -> str:
         IdentificationError: usd-core is not installed, or the stage cannot be used.
     """
     try:
-        from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics
+        names = "Gf", "Tf", "Usd", "UsdGeom", "UsdPhysics"
+        Gf, Tf, Usd, UsdGeom, UsdPhysics = (import_module(f"pxr.{name}") for name in names)
     except ImportError as error:
         raise IdentificationError("--usd needs usd-core: pip install usd-core") from error
     try:
