@@ -9,7 +9,7 @@ from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.unknowns import Scale
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.inverse_dynamics import Dynamics
-from com_model.dynamics.kinematics import link_pose_batch
+from com_model.dynamics.kinematics import body_poses, link_pose, link_pose_batch
 from com_model.robots import load_robot
 from com_model.urdf.editing import Inertial, edit_inertials
 
@@ -35,10 +35,16 @@ def _feet(model: RobotModel, config: RobotConfig, q: np.ndarray) -> np.ndarray:
     return np.stack([link_pose_batch(model, q, foot.frame)[1] for foot in config.feet], axis=1)
 
 
-def record(added: float = 0.0, at: tuple[float, float, float] = (0.0, 0.0, 0.1)) -> Recorded:
+def record(
+    added: float = 0.0,
+    at: tuple[float, float, float] = (0.0, 0.0, 0.1),
+    lean: float = 0.0,
+    seed: int = 2,
+) -> Recorded:
     """Feet without radius, so that the vertical does not matter; torques with friction.
 
-    Half-way kg are added to the trunk at a place (m); less than 0: they are taken away.
+    Half-way kg are added to the trunk at a place (m); less than 0: they are taken away. The trunk
+    leans forwards by rad, against legs that stay as they are.
     """
     believed, config = load_robot("go2")
     config = replace(
@@ -50,7 +56,7 @@ def record(added: float = 0.0, at: tuple[float, float, float] = (0.0, 0.0, 0.1))
         believed.link_masses[i] + 1.5, believed.link_coms[i] + [0.02, -0.02, 0.03], inertia
     )
     true = RobotModel.from_urdf(edit_inertials(believed.xml, {"base": trunk}), believed.frames)
-    rng, n, count = np.random.default_rng(2), believed.n_joints, round(RATE * SECONDS)
+    rng, n, count = np.random.default_rng(seed), believed.n_joints, round(RATE * SECONDS)
     time = np.arange(count) / RATE
 
     def waves(
@@ -67,7 +73,8 @@ def record(added: float = 0.0, at: tuple[float, float, float] = (0.0, 0.0, 0.1))
     q, qd, qdd = waves(n, np.tile([0.015, 0.007, 0.007], 4), 1.5)
     q += config.nominal_posture(true)
     omega, omega_dot, _ = waves(3, 0.1)
-    force = waves(3, 0.25)[0] + np.array([0.0, 0.0, 9.81])
+    vertical = np.array([-np.sin(lean), 0.0, np.cos(lean)])
+    force = waves(3, 0.25)[0] + 9.81 * vertical
     total = trunk.mass + added
     com = (trunk.mass * trunk.com + added * np.array(at)) / total
     later = Inertial(total, com, trunk.inertia)
@@ -91,5 +98,24 @@ def record(added: float = 0.0, at: tuple[float, float, float] = (0.0, 0.0, 0.1))
         slope = (_feet(true, config, moved) - points) / step
         tau[:, j] -= np.einsum("kfi,kfi->k", slope, forces)
     tau += COULOMB * np.tanh(qd / 0.02)
-    up = np.tile([0.0, 0.0, 1.0], (count, 1))
+    up = np.tile(vertical, (count, 1))
     return Recorded(WalkLog(time, q, qd, tau, omega, force, up), believed, true, config)
+
+
+def standing_wrenches(
+    recorded: Recorded, theta: np.ndarray, q: np.ndarray, up: np.ndarray
+) -> np.ndarray:
+    """What the feet's sensors read (f, 6) where a robot with theta (B, 10) rests at q (n,)."""
+    model, feet = recorded.believed, recorded.config.feet
+    R, p = body_poses(model.bodies, q)
+    weight, moment = 9.80665 * up, theta[:, 0] @ p + np.einsum("bij,bj->i", R, theta[:, 1:4])
+    load = np.concatenate((theta[:, 0].sum() * weight, np.cross(moment, weight)))
+    poses = [link_pose(model, q, foot.wrench_frame) for foot in feet]
+    levers = np.hstack([np.cross(p, np.eye(3)).T for _, p in poses])
+    A = np.vstack((np.tile(np.eye(3), len(feet)), levers))
+    forces = np.linalg.lstsq(A, load, rcond=None)[0].reshape(-1, 3)
+    np.testing.assert_allclose(A @ forces.ravel(), load, atol=1e-9)
+    wrenches = np.zeros((len(feet), 6))
+    for i, (foot, (R, _)) in enumerate(zip(feet, poses, strict=True)):
+        wrenches[i, :3] = foot.wrench_sign * R.T @ forces[i]
+    return wrenches

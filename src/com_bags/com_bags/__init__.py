@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from com_bags.bag import Bag, Block, Topic
     from com_bags.decoding import IMU, JOINT_STATE, POINT, WRENCH
     from com_bags.exceptions import BagError, DefinitionError, MarksError, TableError, TopicError
+    from com_bags.growing import append_messages
     from com_bags.sensors import (
         SensorBlock,
         SensorReader,

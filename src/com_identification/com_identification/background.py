@@ -16,14 +16,23 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
+from com_bags import Bag, SensorReader, TopicRequest, WalkLog, find_topics, read_walk
+from com_identification.commands.bag_results import output_directory
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.regression.identify import Identification, Progress, identify
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
-from com_model import Foot, RobotModel
+from com_identification.walking.advice import Advice, analyse
+from com_identification.walking.fusion import fuse
+from com_identification.walking.identify import WalkResult, identify_walking
+from com_identification.walking.log import walking_parts
+from com_identification.walking.posterior import NAMES, result_files
+from com_identification.walking.unknowns import Scale
+from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.exceptions import ComModelError
 
@@ -210,3 +219,67 @@ def propose_postures(
     """Proposes postures beside others; the robot stands without self-collision at rest (n,)."""
     planner = PosturePlanner(model, feet, rest, settings)
     return planner.propose(count, postures, settings.capture.samples, progress)
+
+
+@dataclass(frozen=True)
+class Walker:
+    """A robot whose bags have joint states and one IMU."""
+
+    model: RobotModel
+    config_path: str
+    imu_link: str  # the configuration's, or another
+
+    @property
+    def config(self) -> RobotConfig:
+        """Its configuration."""
+        return replace(RobotConfig.from_file(self.config_path), imu_link=self.imu_link)
+
+    def read(self, path: Path) -> WalkLog:
+        """Reads a bag; a BagError says what is missing."""
+        with Bag(path) as bag:
+            topics = find_topics(bag.topics(), (), TopicRequest(), True, str(path))
+            return read_walk(SensorReader(bag, self.model, (), topics, self.imu_link))
+
+
+def analyse_walk(
+    walker: Walker, files: Sequence[Path], information: Array | None, progress: Progress
+) -> tuple[Array | None, Advice | None, float, str]:
+    """Adds parts of a recording to the information (P, P) that those before have.
+
+    Returns that, the advice of the newest part of use, s of use, and why others were of none.
+    """
+    advice, seconds, problem = None, 0.0, ""
+    for path in files:
+        try:
+            log = walker.read(path)
+            information, advice = analyse(log, walker.model, walker.config, information)
+            seconds += float(log.time[-1] - log.time[0])
+        except ComModelError as error:
+            problem = str(error)
+    return information, advice, seconds, problem
+
+
+def identify_walk(
+    walker: Walker,
+    bags: Sequence[Path],
+    scale: Scale,
+    standing: tuple[Sequence[Posture], IdentificationSettings],
+    folder: Path,
+    progress: Progress,
+) -> tuple[WalkResult, list[str]]:
+    """Identifies from bags of walking and resting postures, and writes the files into a folder.
+
+    What is returned has no rows' information, which is large.
+    """
+    progress(0.1, "reading the recordings")
+    logs = [part for bag in bags for part in walking_parts(walker.read(bag))]
+    progress(0.3, "identifying from walking")
+    result = identify_walking(logs, walker.model, walker.config, scale)
+    if standing[0]:
+        progress(0.8, f"with {len(standing[0])} resting postures")
+        result = fuse(result, walker.config.feet, *standing)
+    with output_directory(folder, NAMES, True) as out:
+        for name, content in result_files(result).items():
+            (out / name).write_bytes(content)
+    small = replace(result.fit, information=result.fit.information[:0])
+    return replace(result, fit=small), sorted(str(path) for path in folder.iterdir())

@@ -14,12 +14,14 @@ from com_bags import Bag, TableError, is_table, read_table
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.mapping_guess import guess_mapping
 from com_identification.commands.bag_inputs import (
+    BOTH,
     RobotInputs,
     choose_topics,
     is_walk,
     load_robot,
     progress_bar,
     read_files,
+    split_files,
     topic_lines,
     walk_inputs,
 )
@@ -70,12 +72,18 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         if not is_walk(arguments):
             return _run(arguments, robot)
-        robot = walk_inputs(robot)
+        walker = walk_inputs(robot)
         if arguments.dry_run:
-            return _run(arguments, robot)
+            return _run(arguments, walker)
         from com_identification.commands.walk_identification import identify_walk  # loads numba
 
-        return identify_walk(arguments, robot)
+        if arguments.use != BOTH:
+            return identify_walk(arguments, walker)
+        resting, walking = split_files(arguments)
+        recording = read_files(robot, argparse.Namespace(**{**vars(arguments), "files": resting}))
+        postures = usable_postures(robot, recording, arguments.ignore_wrench_check)[1]
+        arguments.files = walking
+        return identify_walk(arguments, walker, robot, postures)
     except (HealthError, OutputError, StoreError) as error:
         return _fail(error, _UNWRITABLE)
     except (Refusal, PostureError, WalkError) as error:
@@ -133,18 +141,7 @@ def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:
 def identify_recording(robot: RobotInputs, recording: Recording, trust: bool) -> Contents:
     """Checks the readings and identifies; a Refusal where there are none or they cannot be true."""
     total = None
-    intervals = list(recording.intervals)
-    postures = _require_postures(intervals, recording)
-    check = _check_wrenches(robot, postures)
-    if check.fatal and not trust:
-        fix = "Correct the configuration, or go on with --ignore-wrench-check"
-        raise Refusal("\n".join(["the wrenches cannot be the robot's:", *check.fatal, fix]))
-    if not trust:
-        for i, each in enumerate(intervals):
-            if each.posture is not None and each.posture in check.inconsistent:
-                reasons, label = (check.inconsistent[each.posture],), each.posture.label
-                intervals[i] = replace(each, posture=None, reasons=reasons, label=label)
-        postures = _require_postures(intervals, recording)
+    intervals, postures, check = usable_postures(robot, recording, trust)
     found = _solve(robot, postures)
     fitting = [posture for i, posture in enumerate(postures) if i not in found.outliers]
     with suppress(IdentificationError):
@@ -160,6 +157,25 @@ def identify_recording(robot: RobotInputs, recording: Recording, trust: bool) ->
         total=total,
         fits=compare_postures(robot.model, robot.feet, postures, found, robot.settings.fit.gravity),
     )
+
+
+def usable_postures(
+    robot: RobotInputs, recording: Recording, trust: bool
+) -> tuple[list[StationaryInterval], list[Posture], "WrenchCheck"]:
+    """The postures whose readings can be the robot's, or all with `trust`; else a Refusal."""
+    intervals = list(recording.intervals)
+    postures = _require_postures(intervals, recording)
+    check = _check_wrenches(robot, postures)
+    if check.fatal and not trust:
+        fix = "Correct the configuration, or go on with --ignore-wrench-check"
+        raise Refusal("\n".join(["the wrenches cannot be the robot's:", *check.fatal, fix]))
+    if not trust:
+        for i, each in enumerate(intervals):
+            if each.posture is not None and each.posture in check.inconsistent:
+                reasons, label = (check.inconsistent[each.posture],), each.posture.label
+                intervals[i] = replace(each, posture=None, reasons=reasons, label=label)
+        postures = _require_postures(intervals, recording)
+    return intervals, postures, check
 
 
 def _solve(robot: RobotInputs, postures: Sequence[Posture]) -> Identification:

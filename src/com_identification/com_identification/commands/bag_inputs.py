@@ -16,6 +16,7 @@ from com_bags import (
     JOINT_STATE,
     WRENCH,
     Bag,
+    BagError,
     Block,
     SensorReader,
     SensorTopics,
@@ -37,6 +38,8 @@ from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section, read_yaml
+
+BOTH = "rest,walk"  # of --use
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +95,28 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
 def is_walk(arguments: argparse.Namespace) -> bool:
     """Whether the files are of walking: said by --use, or bags with an IMU and no force sensor."""
     if arguments.use is not None or any(map(is_table, arguments.files)):
-        return arguments.use == "walk"
-    types = set()
-    for path in arguments.files:
-        with Bag(path) as bag:
-            types |= {topic.type_name for topic in bag.topics()}
+        return arguments.use in ("walk", BOTH)
     if arguments.known_com or arguments.tip_over:
         return False
+    types = set().union(*map(_types, arguments.files))
     return IMU in types and WRENCH not in types and not arguments.wrench
+
+
+def split_files(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Files with foot force sensors, and bags with an IMU; a file may be both. BagError: none."""
+    tables = [path for path in arguments.files if is_table(path)]
+    types = {path: _types(path) for path in arguments.files if path not in tables}
+    resting = tables + [path for path, some in types.items() if WRENCH in some]
+    walking = [path for path, some in types.items() if IMU in some]
+    if not resting or not walking:
+        missing = "an IMU, to walk" if resting else "foot force sensors, to rest"
+        raise BagError(f"no file has {missing}: leave out --use {BOTH}", arguments.files[0])
+    return resting, walking
+
+
+def _types(path: str) -> set[str]:
+    with Bag(path) as bag:
+        return {topic.type_name for topic in bag.topics()}
 
 
 def walk_inputs(robot: RobotInputs) -> RobotInputs:

@@ -8,6 +8,7 @@ from com_identification.commands.bag_results import output_directory
 from com_identification.exceptions import IdentificationError
 from com_identification.walking.inertia import corrected_urdf
 from com_identification.walking.posterior import Posterior, to_npz
+from com_identification.walking.usd import usd_layer
 from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 
@@ -27,7 +28,8 @@ the same fields of its model, batched):
       mujoco.mju_mat2Quat(b.iquat, axes.ravel())
   mujoco.mj_setConst(model, mujoco.MjData(model))
 
-With --robot it also writes sample_000.urdf, ...
+With --robot it also writes sample_000.urdf, ..., with --usd robot.usd (pip install usd-core)
+sample_000.usda, ...: layers over this stage, whose rigid bodies have the names of the URDF's.
 
 Exit status: 0 written, 1 another robot or a file cannot be written, 2 wrong arguments.
 """
@@ -39,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("posterior", type=Path, metavar="NPZ", help="posterior.npz written by identify")
     add_robot(parser, required=False)
+    add("--usd", type=Path, metavar="USD", help="stage of the robot; needs usd-core")
     add("--samples", type=int, default=100, metavar="N", help="number of robots (100)")
     add("--seed", type=int, default=0, help="random seed (0)")
     add("--output", required=True, metavar="DIR", help="folder for the files")
@@ -60,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 )
             for s, eta in enumerate(draws["eta"]):
                 files[f"sample_{s:03d}.urdf"] = corrected_urdf(model, eta).encode()
+        for s in range(arguments.samples if arguments.usd else 0):
+            files[f"sample_{s:03d}.usda"] = usd_layer(arguments.usd, draws, s).encode()
         with output_directory(arguments.output, tuple(files), arguments.force) as out:
             for name, content in files.items():
                 (out / name).write_bytes(content)

@@ -24,10 +24,12 @@ states with effort (N m at the joint) and the IMU of the trunk, better at 500 th
 or more gaits of 5 to 10 s each: speeds, sideways, turning, the trunk lower or leaning. Variety is
 more informative than duration. Use one bag or several, with the same payload. Masses, inertias,
 friction and gains are identified, too. Bags with an IMU and no force sensor are taken as walking.
+With --use rest,walk the postures and the walking parts of all files give one result.
 
 Example:
   identify forward sideways turning --robot go2 --mass 17.4 --output results
   identify walk_lab --robot hoap2 --output results
+  identify postures walk --robot talos --use rest,walk --mass 93.2 --output results
   identify log.csv --robot hoap2 --guess > mapping.yaml
   identify log.csv walk_lab --robot hoap2 --mapping mapping.yaml --slow-motion --output results
   identify tilted.mcap --robot hoap2 --method two-postures
@@ -82,8 +84,8 @@ def parser() -> argparse.ArgumentParser:
     add("--guess", action="store_true", help="print a mapping for the first table and exit")
     text = "also use slow motion between the postures; inertial forces are treated as noise"
     add("--slow-motion", action="store_true", help=text)
-    text = "what the robot does: rest in postures on foot force sensors, or walk without them"
-    add("--use", choices=("rest", "walk"), help=text)
+    text = "what the robot does: rest in postures on foot force sensors, walk without them, or both"
+    add("--use", choices=("rest", "walk", "rest,walk"), help=text)
     text = "links: all (default); two-postures: the total CoM alone, printed, from a tilted shape"
     add("--method", choices=("links", "two-postures"), default="links", help=text)
     add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")

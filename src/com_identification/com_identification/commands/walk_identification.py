@@ -1,25 +1,34 @@
 """The part of identify for recordings of walking, without foot force sensors."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from com_bags import Bag, SensorReader, is_table, read_walk
 from com_identification.commands.bag_inputs import RobotInputs, choose_topics
-from com_identification.commands.bag_results import REPORT, URDF, columns, output_directory
+from com_identification.commands.bag_results import columns, output_directory
 from com_identification.exceptions import WalkError
+from com_identification.regression.postures import Posture
+from com_identification.walking.fusion import fuse
 from com_identification.walking.identify import WalkResult, identify_walking
-from com_identification.walking.inertia import corrected_urdf
-from com_identification.walking.posterior import Posterior, to_npz
-from com_identification.walking.report import report_page, sections
+from com_identification.walking.log import walking_parts
+from com_identification.walking.posterior import NAMES, result_files
+from com_identification.walking.report import sections
 from com_identification.walking.unknowns import Scale
 from com_model.exceptions import ConfigError
 
-POSTERIOR = "posterior.npz"
-NAMES = (REPORT, URDF, POSTERIOR)
+_OF_POSTURES = ("settings", "mapping", "marks", "marker_topic")
 
 
-def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
+def identify_walk(
+    arguments: argparse.Namespace,
+    robot: RobotInputs,
+    standing: RobotInputs | None = None,
+    postures: Sequence[Posture] = (),
+) -> int:
     """Reads, identifies, writes the results; returns the exit status, 1 where a test failed.
+
+    With postures of the robot standing on its foot force sensors, as one regression.
 
     Raises:
         WalkError: The recordings cannot be used.
@@ -28,7 +37,7 @@ def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
         raise ConfigError("feet and the IMU must be known", "--config is missing")
     for path in filter(is_table, arguments.files):
         raise WalkError(f"{path}: walking needs rosbag2 files, not tables")
-    for name in ("record", "settings", "mapping", "marks", "marker_topic"):
+    for name in ("record", *(() if standing else _OF_POSTURES)):
         if getattr(arguments, name):
             option = name.replace("_", "-")
             raise WalkError(f"--{option} is for resting postures: leave it out, or give --use rest")
@@ -39,14 +48,14 @@ def identify_walk(arguments: argparse.Namespace, robot: RobotInputs) -> int:
                 topics = choose_topics(arguments, bag, robot)
                 received, link = arguments.time == "received", robot.imu_link
                 reader = SensorReader(bag, robot.model, (), topics, link, received)
-                logs.append(read_walk(reader))
+                log = read_walk(reader)
+                logs += [log] if standing is None else walking_parts(log)
                 print("\n".join(f"note: {note}" for note in reader.warnings()))
         scale = Scale(arguments.mass, arguments.mass_std)
         result = identify_walking(logs, robot.model, robot.config, scale)
-        files = {REPORT: report_page(result).encode()}
-        if result.accepted:
-            urdf = corrected_urdf(robot.model, result.unknowns.eta(result.z))
-            files |= {URDF: urdf.encode(), POSTERIOR: to_npz(vars(Posterior.of(result)))}
+        if standing is not None:
+            result = fuse(result, standing.feet, postures, standing.settings)
+        files = result_files(result)
         for name, content in files.items():
             (folder / name).write_bytes(content)
     places = (f"wrote {Path(arguments.output) / name}" for name in files)

@@ -13,11 +13,14 @@ Publishes:
     identification/result (com_msgs/IdentificationResult, latched): with each new result.
     identification/model_check (com_msgs/ModelCheck): at check_rate_hz.
     identification/markers (visualization_msgs/MarkerArray): with it, when someone looks.
+    identification/walk_recording (com_msgs/WalkRecording, latched): with each part of a recorded
+        walk that was analysed.
     /diagnostics.
 
 Services: ~/capture_posture, ~/tare_wrench, ~/get_postures, ~/remove_posture, ~/reset, ~/save,
-    ~/load, ~/export_urdf (posture_services); ~/identify_total_com, ~/identify_two_postures,
-    ~/identify_links, ~/propose_postures (job_services); the last two are actions, too.
+    ~/load, ~/export_urdf (posture_services); ~/record_walk (walk_services);
+    ~/identify_total_com, ~/identify_two_postures, ~/identify_links, ~/propose_postures,
+    ~/identify_walk (job_services); the last three are actions, too.
 
 Parameters: see identification_session.Parameters.
 
@@ -40,6 +43,7 @@ from com_identification.nodes.identification_conversions import numpy_to_model_c
 from com_identification.nodes.identification_session import Parameters, Session, declare_settings
 from com_identification.nodes.job_services import JobServices
 from com_identification.nodes.posture_services import PostureServices
+from com_identification.nodes.walk_services import WalkServices
 from com_model import RobotModel
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros import diagnostics
@@ -81,6 +85,8 @@ class ComIdentification(RobotNode[Parameters]):
         self._maker = MarkerMaker(LIFETIME_NS)
         self._health = HealthWatch(p.health_record, p.robot_serial, self.get_logger())
         self._jobs = JobServices(self, self._session, self._on_found)
+        self._walks = WalkServices(self, self._session, self._publish_result)
+        self._jobs.offer(self, "identify_walk", self._walks.begin_identification)
         self._postures = PostureServices(self, self._session, self._reasons, self._publish_result)
         self.lockstep.held = lambda: self._jobs.busy
         self.follow_robot_description()
@@ -102,6 +108,7 @@ class ComIdentification(RobotNode[Parameters]):
         session = Session(model, self._config, self._settings, p)
         self.joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
         self._close_session()
+        self._walks.restart()
         self._current = session
         self._open_store()
         self._health.start(session, p.com_tolerance, p.mass_tolerance)
@@ -110,6 +117,7 @@ class ComIdentification(RobotNode[Parameters]):
     def destroy_node(self) -> None:
         """End the computations and close the file of postures."""
         self._close_session()
+        self._walks.close()
         self._jobs.close()
         self._health.close()
         super().destroy_node()
@@ -164,6 +172,7 @@ class ComIdentification(RobotNode[Parameters]):
         if not self.lockstep.awaited:
             self._serve_captures()
         self._jobs.serve()
+        self._walks.serve()
 
     def _serve_captures(self) -> None:
         session = self._current

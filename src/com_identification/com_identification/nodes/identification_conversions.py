@@ -18,6 +18,8 @@ from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
 from com_identification.report.comparison import informed_errors, issues_of
 from com_identification.store.results import trusted_bodies
+from com_identification.walking.advice import Advice
+from com_identification.walking.identify import WalkResult
 from com_model.arrays import Array
 from com_msgs.msg import (
     CapturedPosture,
@@ -26,6 +28,7 @@ from com_msgs.msg import (
     ModelCheck,
     ProposedPosture,
     SensorError,
+    WalkRecording,
 )
 from com_msgs.srv import IdentifyTotalCom
 from com_ros.conversions import numpy_to_doubles, numpy_to_point, numpy_to_vector3, numpy_to_wrench
@@ -126,6 +129,41 @@ def numpy_to_identification_result(
         SensorError(kind=kind, name=name, value=value, std=std)
         for kind, name, value, std in informed_errors(found)
     ]
+    return msg
+
+
+def numpy_to_walk_result(walk: WalkResult) -> IdentificationResult:
+    """IdentificationResult of an accepted result from walking, without header and robot."""
+    msg, unknowns = no_result(""), walk.unknowns
+    msg.reason = " ".join(gate.text for gate in walk.gates if not gate.passed)
+    msg.status = msg.STATUS_DEGRADED if msg.reason else msg.STATUS_OK
+    msg.total_mass, msg.total_mass_std = walk.total_mass
+    msg.n_parameters, msg.rank = len(walk.z), walk.fit.dominated
+    msg.n_improved, unknown = walk.advice.improved, walk.advice.unknown
+    msg.weakly_identifiable = [f"{name} stays at the URDF" for name in unknown]
+    std = np.sqrt(np.diag(walk.covariance))
+    for i, name in enumerate(unknowns.body_names):
+        body = IdentifiedBody(name=name, trusted=name not in unknown)
+        for key, z, stds in (("", walk.z, std), ("prior_", unknowns.mean, unknowns.std)):
+            values, spread = unknowns.eta(z)[i], unknowns.eta(stds)[i]
+            mass = float(np.exp(2.0 * values[0]))
+            setattr(body, f"{key}mass", mass)
+            setattr(body, f"{key}mass_std", float(2.0 * mass * spread[0]))
+            numpy_to_point(values[7:], getattr(body, f"{key}com"))
+            numpy_to_vector3(spread[7:], getattr(body, f"{key}com_std"))
+        msg.bodies.append(body)
+    return msg
+
+
+def numpy_to_walk_recording(advice: Advice | None) -> WalkRecording:
+    """WalkRecording message with what an analysis says; without one NaN."""
+    nothing = np.full(3, np.nan)
+    advice = advice or Advice(nothing, nothing, 0, (), (), math.nan)
+    msg = WalkRecording(com_std_same=float(advice.same), n_improved=advice.improved)
+    numpy_to_vector3(advice.com_std, msg.com_std)
+    numpy_to_vector3(advice.prior_com_std, msg.prior_com_std)
+    msg.unknown, msg.motions = list(advice.unknown), [name for name, _ in advice.motions]
+    msg.com_std_after = [std for _, std in advice.motions]
     return msg
 
 

@@ -18,12 +18,14 @@ from com_identification.nodes.identification_conversions import (
     no_result,
     numpy_to_captured_posture,
     numpy_to_identification_result,
+    numpy_to_walk_result,
 )
 from com_identification.regression.identify import Identification
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
+from com_identification.walking.identify import WalkResult
 from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
@@ -64,6 +66,9 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
     storage_name: str = parameter("postures", "name of the posture file, without .jsonl")
     export_directory: str = parameter(
         "", "existing folder for corrected URDFs; empty: none can be written"
+    )
+    walk_seconds: float = parameter(
+        600.0, "s after which record_walk ends a recording of walking", (10.0, 86400.0)
     )
     auto_capture: bool = live_parameter(
         False, "capture each new posture in which the robot is stationary"
@@ -211,7 +216,8 @@ class Session:
         check: Compares the model with the feet.
         frame: Root link with the prefix.
         path: Of the file of postures; None: postures are not stored.
-        result: The latest one.
+        result: The latest one from postures alone.
+        walk: The latest one from walking; None: `result` is newer.
         problem: Why the postures cannot be stored; empty: they can.
         opened: The postures on disk.
 
@@ -236,6 +242,7 @@ class Session:
         folder = p.storage_directory
         self.path = Path(folder) / f"{p.storage_name}.jsonl" if folder else None
         self.result: Result | None = None
+        self.walk: WalkResult | None = None
         self.problem, self.closed = "", False
         self.opened: PostureStore | None = None
         self._described: dict[int, CapturedPosture] = {}
@@ -287,7 +294,7 @@ class Session:
     def drop_results(self) -> None:
         """Drops the descriptions of stored postures, and the result."""
         self._described.clear()
-        self.result = None
+        self.result = self.walk = None
 
     def stamp_ns(self, identity: int) -> int:
         """When a posture was captured; 0 where its file does not say."""
@@ -308,7 +315,9 @@ class Session:
     # --- what is published ----------------------------------------------------------------------
     def result_message(self) -> IdentificationResult:
         """The latest result as a message, with the stamp of its newest posture."""
-        if self.result is None:
+        if self.walk is not None:
+            msg = numpy_to_walk_result(self.walk)
+        elif self.result is None:
             msg = no_result("nothing is identified yet: capture postures and call identify_links")
         else:
             ids = self.result.ids

@@ -75,8 +75,8 @@ class JobServices:
         self._session, self._on_found = session, on_found
         self._logger = node.get_logger()
         self._running: _Running | None = None
-        self._offer(node, "identify_links", self._identify)
-        self._offer(node, "propose_postures", _propose)
+        self.offer(node, "identify_links", self._identify)
+        self.offer(node, "propose_postures", _propose)
         self._totals = BackgroundJobs(node)
         for name, find, convert in (
             ("identify_total_com", identify_total, lambda found, _: numpy_to_total(found)),
@@ -124,7 +124,8 @@ class JobServices:
             run.client.feedback(state)
 
     # --- requests ----------------------------------------------------------------------------
-    def _offer(self, node: Node, name: str, begin: Begin) -> None:
+    def offer(self, node: Node, name: str, begin: Begin) -> None:
+        """Offers a computation as a service and an action of that name."""
         kind = "".join(word.capitalize() for word in name.split("_"))
         service, acting = getattr(srv, kind), getattr(action, kind)
 
@@ -180,7 +181,7 @@ class JobServices:
 
         def fill(value: Any, answer: Any) -> None:
             found, helpful = value
-            session.result = Result(found, tuple(postures))
+            session.result, session.walk = Result(found, tuple(postures)), None
             answer.helpful = _proposed(session, helpful)
             warning = f"Warning: {found.redundancy} " if found.redundancy else ""
             answer.success, answer.message = True, warning + summary(found)

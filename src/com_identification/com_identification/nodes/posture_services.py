@@ -24,7 +24,14 @@ from com_identification.exceptions import (
 from com_identification.feet.feet_reading import estimate_wrench_bias
 from com_identification.nodes.identification_session import Parameters, Session
 from com_identification.regression.priors import body_priors
-from com_identification.store.results import export_urdf, path_inside, to_document, write_yaml
+from com_identification.store.results import (
+    export_urdf,
+    path_inside,
+    to_document,
+    write_whole,
+    write_yaml,
+)
+from com_identification.walking.inertia import corrected_urdf
 from com_model.arrays import Array
 from com_model.exceptions import ComModelError
 from com_msgs.srv import (
@@ -227,16 +234,19 @@ class PostureServices:
                 "nothing may be written: set the parameter export_directory to the directory "
                 "that corrected URDFs may be written into"
             )
+        folder = self._node.parameters.export_directory
+        name = request.name or f"{re.sub('[^A-Za-z0-9_-]', '_', session.model.name)}_identified"
+        if (walk := session.walk) is not None:
+            urdf = corrected_urdf(session.model, walk.unknowns.eta(walk.z))
+            path = path_inside(folder, name, ".urdf")
+            response.path = str(write_whole(path, urdf.encode(), request.overwrite))
+            response.changed = np.array(session.model.bodies.names)[walk.unknowns.bodies].tolist()
+            response.message = f"all bodies corrected from walking in {response.path}"
+            return
         if session.result is None:
             raise IdentificationError("nothing is identified yet: call identify_links first")
-        export = export_urdf(
-            session.model,
-            session.result.identification,
-            self._node.parameters.export_directory,
-            request.name or f"{re.sub('[^A-Za-z0-9_-]', '_', session.model.name)}_identified",
-            request.overwrite,
-            request.all_links,
-        )
+        found, options = session.result.identification, (request.overwrite, request.all_links)
+        export = export_urdf(session.model, found, folder, name, *options)
         response.path = str(export.path)
         response.changed, response.unchanged = list(export.changed), list(export.unchanged)
         response.message = f"{len(export.changed)} links corrected in {export.path}"

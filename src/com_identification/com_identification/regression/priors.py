@@ -33,6 +33,7 @@ class BodyPriors:
     com_std: Array  # (B, 3) m
     com_low: Array  # (B, 3) m, bounds of the centre of mass; -inf for none
     com_high: Array  # (B, 3) m; inf for none
+    covariance: Array | None = None  # (4 B, 4 B) of m and h, where errors are not independent
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -61,6 +62,13 @@ class BodyPriors:
     @cached_property
     def factor(self) -> Array:
         """(4 B, U) theta = parameters + factor @ x with x in prior standard deviations."""
+        if self.covariance is not None:
+            scale = np.sqrt(np.diag(self.covariance))[self.used]
+            own = self.covariance[np.ix_(self.used, self.used)] / np.outer(scale, scale)
+            values, axes = np.linalg.eigh(own)
+            root = np.zeros((len(self.used), len(scale)))
+            root[self.used] = scale[:, None] * axes * np.sqrt(np.maximum(values, 1e-12))
+            return root
         count = len(self.mass)
         factor = np.zeros((count, 4, count, 4))
         for k in range(count):

@@ -7,17 +7,19 @@ import numpy as np
 
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
+from com_identification.walking import rows
 from com_identification.walking.fit import Fit
-from com_identification.walking.kernels import IMU, Limbs
-from com_identification.walking.log import Conditioned
+from com_identification.walking.kernels import IMU, Limbs, Noise
+from com_identification.walking.log import Conditioned, condition
 from com_identification.walking.rows import Contacts, Rows
-from com_identification.walking.unknowns import KINDS, Scale, Unknowns
-from com_model import RobotModel
+from com_identification.walking.unknowns import KINDS, Scale, Unknowns, make_unknowns
+from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
+from com_model.dynamics.kinematics import body_poses
 from com_model.text import listing
 
 _SLOW, _WALKED = 0.2, 0.4  # rad/s, rms of the legs' joints; fraction of the time above it
-_LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
+LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
 _LOAD = (0.55, 1.8)  # carried by the feet, over the weight by the URDF
 _LIFTED, _LIFTED_TIME = 0.35, 0.8  # of the weight; s
 _FALLEN = np.deg2rad(45.0)
@@ -29,6 +31,41 @@ _SCALE = 0.03
 _LEAST_BLOCKS, _STEP = 2, 5.0  # on each side of a step of the load; over the spread
 _LOAD_CHANGE = np.array([0.02, 0.003, 0.003, 0.003])  # of the mass; m, first moment over it
 _SMALL = 1e-4  # spread that recordings without errors have at most
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Recordings of a robot that walks, and its unknowns about the URDF."""
+
+    model: RobotModel  # with the frames of its feet
+    limbs: Limbs
+    measured: Flags  # (n,) joints with torques
+    data: list[Conditioned]
+    noise: Noise
+    unknowns: Unknowns
+    posture: Array  # (n,) mean of the walk
+    leg_length: float  # m, from the first joint to the foot's link, mean
+
+
+def prepare(
+    logs: Sequence[WalkLog], model: RobotModel, config: RobotConfig, least_time: float = LEAST_TIME
+) -> Prepared:
+    """Conditions recordings, of least_time s in all; a WalkError says why they are no use."""
+    model = config.attach(model)
+    limbs = rows.find_limbs(model, config)
+    measured = measured_joints(model, limbs, logs)
+    imu = config.imu_link or model.root_link
+    data = [condition(log, model, imu) for log in logs]
+    check_motion(data, limbs, least_time)
+    motions = [each.motion for each in data]
+    effort = np.sqrt(np.concatenate([m.tau**2 for m in motions]).mean(axis=0))
+    posture = np.concatenate([m.q for m in motions]).mean(axis=0)
+    _, p = body_poses(model.bodies, posture)
+    length = float(np.linalg.norm(p[limbs.body] - p[limbs.path[:, 0]], axis=1).mean())
+    load = rows.drive_sizes(model.effort_limits, effort)
+    noise = rows.noise_of(model.mass, length, load)
+    unknowns = make_unknowns(model, config.servo.armature(model.joint_names), load, measured)
+    return Prepared(model, limbs, measured, data, noise, unknowns, posture, length)
 
 
 def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
@@ -56,7 +93,7 @@ def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) ->
     return known
 
 
-def check_motion(data: Sequence[Conditioned], limbs: Limbs) -> None:
+def check_motion(data: Sequence[Conditioned], limbs: Limbs, least_time: float = LEAST_TIME) -> None:
     """Raises an WalkError, that says when, where the robot stands or falls."""
     legs, moving = limbs.joints[limbs.joints >= 0], 0.0
     seconds = sum(each.period * len(each.usable) for each in data)
@@ -71,9 +108,9 @@ def check_motion(data: Sequence[Conditioned], limbs: Limbs) -> None:
                 f"recording {number}: the trunk tilts by {np.degrees(tilt.max()):.0f} degrees "
                 f"{when:.1f} s after the start: the robot falls. Leave that part out"
             )
-    if seconds < _LEAST_TIME:
+    if seconds < least_time:
         raise WalkError(
-            f"the recordings have {seconds:.1f} s in all: expected {_LEAST_TIME:g} s or more, "
+            f"the recordings have {seconds:.1f} s in all: expected {least_time:g} s or more, "
             "better 60 s of six gaits"
         )
     if moving < _WALKED * seconds:

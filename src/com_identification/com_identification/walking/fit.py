@@ -44,10 +44,10 @@ def fit(rows: Rows, unknowns: Unknowns, start: Array | None = None) -> Fit:
     for _ in range(_REWEIGHTINGS):
         residual = rows.X @ unknowns.coefficients(z)
         H = _information(rows, _huber(residual, rows.base))
-        z = _descend(H.sum(axis=0), unknowns, z, c)
+        z = descend(H.sum(axis=0), unknowns, z, c)
         found = _temperings(H, unknowns, z)
         c = max([1.0, *found]) * (2.0 if len(found) < 2 else 1.0)
-    z = _descend(H.sum(axis=0), unknowns, z, c)
+    z = descend(H.sum(axis=0), unknowns, z, c)
     D = unknowns.jacobian(z)
     data = (D.T @ H.sum(axis=0) @ D) / c
     relative = np.outer(unknowns.std, unknowns.std) * data
@@ -78,7 +78,7 @@ def _information(rows: Rows, weights: Array) -> Array:
     return np.array(blocks)
 
 
-def _descend(H: Array, unknowns: Unknowns, z: Array, c: float) -> Array:
+def descend(H: Array, unknowns: Unknowns, z: Array, c: float) -> Array:
     """Gauss-Newton steps on the posterior, halved where they do not descend."""
     s, mean = unknowns.std, unknowns.mean
 

@@ -7,15 +7,16 @@ from functools import cached_property
 import numpy as np
 
 from com_bags import WalkLog
+from com_identification.exceptions import WalkError
 from com_identification.walking import acceptance, rows
-from com_identification.walking.acceptance import Gate
+from com_identification.walking.acceptance import Gate, prepare
+from com_identification.walking.advice import Advice, advise
 from com_identification.walking.fit import Fit, fit
 from com_identification.walking.kernels import IMU, with_theta
-from com_identification.walking.log import Conditioned, condition
-from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns, make_unknowns
+from com_identification.walking.log import Conditioned
+from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
-from com_model.dynamics.kinematics import body_poses
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.geometry.rotations import rotations_about
 
@@ -40,6 +41,8 @@ class WalkResult:
     gates: tuple[Gate, ...]
     seconds: float  # of the recordings
     posture: Array  # (n,) mean of the walk
+    advice: Advice  # what to record next
+    postures: int = 0  # resting ones on foot force sensors that were used, too
 
     @property
     def accepted(self) -> bool:
@@ -63,17 +66,8 @@ class WalkResult:
         return mass, float(mass * np.sqrt(g @ self.covariance @ g))
 
     def com(self, q: Array) -> tuple[Array, Array]:
-        """CoM (3,) m of the robot at q (n,), root link's frame, and its covariance (3, 3).
-
-        c = sum_b (m_b p_b + R_b h_b) / m
-        """
-        R, p = body_poses(self.model.bodies, q)
-        mass = self.theta[:, 0].sum()
-        com = (self.theta[:, 0] @ p + np.einsum("bij,bj->i", R, self.theta[:, 1:4])) / mass
-        by_theta = np.zeros((3, *self.theta.shape))
-        by_theta[:, :, 0] = (p - com).T / mass
-        by_theta[:, :, 1:4] = R.transpose(1, 0, 2) / mass
-        J = by_theta.reshape(3, -1) @ self.unknowns.jacobian(self.z)[: self.theta.size]
+        """CoM (3,) m of the robot at q (n,), root link's frame, and its covariance (3, 3)."""
+        com, J = self.unknowns.com(self.z, q)
         return com, J @ self.covariance @ J.T
 
 
@@ -91,20 +85,11 @@ def identify_walking(
     Raises:
         WalkError: The recordings cannot be used; says why and what would help.
     """
-    model, scale = config.attach(model), scale or Scale()
-    limbs = rows.find_limbs(model, config)
-    measured = acceptance.measured_joints(model, limbs, logs)
-    imu = config.imu_link or model.root_link
-    data = [condition(log, model, imu) for log in logs]
-    acceptance.check_motion(data, limbs)
-    motions = [each.motion for each in data]
-    effort = np.sqrt(np.concatenate([m.tau**2 for m in motions]).mean(axis=0))
-    posture = np.concatenate([m.q for m in motions]).mean(axis=0)
-    _, p = body_poses(model.bodies, posture)
-    length = float(np.linalg.norm(p[limbs.body] - p[limbs.path[:, 0]], axis=1).mean())
-    load = rows.drive_sizes(model.effort_limits, effort)
-    noise = rows.noise_of(model.mass, length, load)
-    unknowns = make_unknowns(model, config.servo.armature(model.joint_names), load, measured)
+    if not logs:
+        raise WalkError("the robot never walks for 3 s: expected a recording of walking")
+    scale, ready = scale or Scale(), prepare(logs, model, config)
+    model, limbs, data, posture = ready.model, ready.limbs, ready.data, ready.posture
+    noise, measured, unknowns = ready.noise, ready.measured, ready.unknowns
     prior, robot, z = unknowns, tree_of(model.bodies), unknowns.mean
     shift = np.zeros_like(z)
     for k in range(_PASSES):
@@ -130,6 +115,8 @@ def identify_walking(
     factor = max(1.0, acceptance.unexplained(unseen, x, model.n_joints) / _RIGID) ** 2
     found = fit(made, unknowns, z)
     acceptance.check_payload(found, unknowns, starts)
+    newest, H = replace(ready, data=data, unknowns=unknowns), found.information.sum(axis=0)
+    advice = advise(newest, found.z, H, found.tempering * UNSEEN * factor, contacts[-1])
     z, covariance, rho, rho_std = _scaled(unknowns, found, scale, UNSEEN * factor)
     result = WalkResult(
         model=model,
@@ -143,13 +130,13 @@ def identify_walking(
         gates=gates,
         seconds=sum(float(log.time.max() - log.time.min()) for log in logs),
         posture=posture,
+        advice=advice,
     )
-    std, limit = np.sqrt(np.diag(result.com(posture)[1])).max(), 0.007 * length
+    std, limit = np.sqrt(np.diag(result.com(posture)[1])).max(), 0.007 * ready.leg_length
     vague = Gate(
         "whole-body CoM",
         f"standard deviation {1e3 * std:.1f} mm in the mean posture, limit {1e3 * limit:.1f} mm. "
-        "Record more different gaits: other step frequencies, sideways, turning, the trunk lower "
-        "or leaning",
+        "Record more different gaits; the result says which",
         bool(std < limit),
         required=False,
     )

@@ -18,6 +18,7 @@ _SIGN_SPEED = 0.02  # rad/s
 _GAP = 3.5  # periods without a sample after which there is a gap
 _MOST_LOST = 0.1  # fraction of the samples
 _LEAST_RATE = 150.0  # Hz
+_MOVING, _PART, _DIFFERENCE = 0.1, 3.0, 0.05  # rad/s, rms of all joints over 1 s; s; s
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,24 @@ def condition(log: WalkLog, model: RobotModel, imu_link: str) -> Conditioned:
         up=up / np.linalg.norm(up, axis=1, keepdims=True),
     )
     return Conditioned(Motion(*(np.ascontiguousarray(v) for v in motion)), period, usable)
+
+
+def walking_parts(log: WalkLog) -> list[WalkLog]:
+    """The parts of a recording in which joints move, for _PART s or more."""
+    time, q = log.time, log.position
+    period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
+    step, width = (max(1, round(span / period)) for span in (_DIFFERENCE, 1.0))
+    k = np.arange(len(time))
+    before, after = np.maximum(k - step, 0), np.minimum(k + step, len(k) - 1)
+    change = np.sqrt(((q[after] - q[before]) ** 2).mean(axis=1))
+    speed = change / np.maximum(time[after] - time[before], 1e-9)
+    moving = np.convolve(speed, np.full(width, 1.0 / width))[width // 2 :][: len(k)] > _MOVING
+    edges = np.flatnonzero(np.diff(moving, prepend=False, append=False)).reshape(-1, 2)
+    parts = [slice(a, b) for a, b in edges if (b - a) * period >= _PART]
+    return [
+        WalkLog(*(None if v is None else v[part] for v in vars(log).values()))  # type: ignore[arg-type]
+        for part in parts
+    ]
 
 
 def _interpolate(grid: Array, time: Array, column: Array) -> Array:

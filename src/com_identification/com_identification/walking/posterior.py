@@ -8,9 +8,11 @@ import numpy as np
 
 from com_identification.exceptions import IdentificationError
 from com_identification.walking.identify import WalkResult
-from com_identification.walking.inertia import PARAMETERS, split, to_theta
+from com_identification.walking.inertia import PARAMETERS, corrected_urdf, split, to_theta
+from com_identification.walking.report import report_page
 from com_model.arrays import Array
 
+REPORT, URDF, POSTERIOR = NAMES = ("report.html", "corrected.urdf", "posterior.npz")
 _NUISANCES = ("armature", "coulomb", "viscous")  # the first of unknowns.KINDS
 
 
@@ -75,3 +77,12 @@ def to_npz(arrays: dict[str, Array]) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
+
+
+def result_files(result: WalkResult) -> dict[str, bytes]:
+    """The files of a result by name: only the report where a required test failed."""
+    files = {REPORT: report_page(result).encode()}
+    if result.accepted:
+        urdf = corrected_urdf(result.model, result.unknowns.eta(result.z))
+        files |= {URDF: urdf.encode(), POSTERIOR: to_npz(vars(Posterior.of(result)))}
+    return files

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from com_identification.walking.advice import com_std, stays_at_urdf
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
 from com_model.html import bullets, element, report, table
 
-_STAYS, _WEAK = 0.9, 0.5  # posterior over prior standard deviation
+_WEAK = 0.5  # posterior over prior standard deviation
 _JOINTS = {  # heading by kind, scale, digits
     "coulomb": ("Coulomb N m", 1.0, 2),
     "viscous": ("viscous N m s", 1.0, 3),
@@ -27,6 +28,13 @@ Section = tuple[str, Sequence[str], Sequence[str], Sequence[Sequence[str]]]
 def sections(result: WalkResult) -> tuple[Section, ...]:
     """The whole report."""
     return (_summary(result), _gates(result), _bodies(result), _joints(result))
+
+
+def summary(result: WalkResult) -> str:
+    """What was found in a few sentences, or which tests failed."""
+    title, sentences, *_ = _summary(result)
+    failed = [f"{gate.name}: {gate.text}" for gate in result.gates if not gate.passed]
+    return ". ".join([title, *(sentences if result.accepted else failed)])
 
 
 def report_page(result: WalkResult) -> str:
@@ -48,6 +56,9 @@ def _summary(result: WalkResult) -> Section:
     mass, std = result.total_mass
     bodies, own = result.model.bodies, result.theta[0]
     com, C = result.com(result.posture)
+    unknowns, posture = result.unknowns, result.posture
+    spread = com_std(unknowns, result.z, result.covariance, posture)
+    before = com_std(unknowns, unknowns.mean, np.diag(unknowns.std**2), posture)
     stds = np.sqrt(np.diag(result.covariance)[:PARAMETERS])
     how = f"by the weighed mass; torques alone had {100.0 * (1.0 / result.rho - 1.0):+.1f} %"
     if result.scale.mass is None:
@@ -55,6 +66,7 @@ def _summary(result: WalkResult) -> Section:
             f"by a mean gain of the torques of 1 (known to {100.0 * result.rho_std:.1f} %): no "
             "motion shows the common scale of masses and torques. Weigh the robot: --mass KG"
         )
+    fused = f"{result.postures} resting postures on foot force sensors are part of the estimate"
     return (
         "Result" if result.accepted else "REFUSED: not all required tests passed",
         [
@@ -62,9 +74,11 @@ def _summary(result: WalkResult) -> Section:
             f"trunk ({bodies.names[0]}): {own[0]:.3f} +- {2.0 * own[0] * stds[0]:.3f} kg "
             f"(URDF {bodies.mass[0]:.3f}); CoM {_mm(own[1:4] / own[0])} +- {_mm(stds[7:])} mm "
             f"(URDF {_mm(bodies.first_moment[0] / bodies.mass[0])})",
-            f"whole robot in the mean posture: CoM {_mm(com)} +- {_mm(np.sqrt(np.diag(C)))} mm",
+            f"whole robot in the mean posture: CoM {_mm(com)} +- {_mm(np.sqrt(np.diag(C)))} mm; "
+            f"in random postures near it +- {_mm(spread)} mm (before {_mm(before)})",
             f"{result.fit.dominated} of {len(result.z)} directions of the unknowns are found by "
             f"{result.seconds:.0f} s of walking; the others stay near the URDF and usual values",
+            *([fused] if result.postures else [f"next: {result.advice.text}"]),
         ],
         (),
         (),
@@ -81,15 +95,15 @@ def _gates(result: WalkResult) -> Section:
 
 
 def _bodies(result: WalkResult) -> Section:
-    names = np.array(result.model.bodies.names)[result.unknowns.bodies]
+    names = result.unknowns.body_names
     ratios = result.ratios[: PARAMETERS * len(names)].reshape(-1, PARAMETERS)
     rows = []
     for name, own, r in zip(names, result.theta[result.unknowns.bodies], ratios, strict=True):
-        best = min(r[0], r[7:].min())
-        verdict = "stays at the URDF" if best > _STAYS else "weak" if best > _WEAK else "found"
+        weak = min(r[0], r[7:].min()) > _WEAK
+        verdict = "stays at the URDF" if stays_at_urdf(r) else "weak" if weak else "found"
         text = " ".join(f"{v:.2f}" for v in r[7:])
         numbers = f"{own[0]:.3f}", _mm(own[1:4] / own[0]), f"{r[0]:.2f}", text
-        rows.append((str(name), *numbers, f"{r[1:7].min():.2f}", verdict))
+        rows.append((name, *numbers, f"{r[1:7].min():.2f}", verdict))
     lines = [
         "ratio: standard deviation after over before the recording; 1: it says nothing. Mass moves "
         "between a body and its parent unseen: single links may be wrong in a robot that is right"

@@ -10,6 +10,7 @@ from com_identification.walking.inertia import PARAMETERS, theta_jacobian, to_et
 from com_identification.walking.kernels import BODY, IMU
 from com_model import RobotModel
 from com_model.arrays import Array, Flags
+from com_model.dynamics.kinematics import body_poses
 
 GAIN_STD = 0.03
 _MASS, _TRUNK_MASS = 0.10, 0.25  # relative; 25 %: a payload is possible
@@ -49,6 +50,11 @@ class Unknowns:
     def bodies(self) -> Flags:
         """(B,) bodies with mass."""
         return np.asarray(self.model.bodies.mass > 0.0)
+
+    @property
+    def body_names(self) -> list[str]:
+        """Their names."""
+        return [n for n, used in zip(self.model.bodies.names, self.bodies, strict=True) if used]
 
     @property
     def _inertial(self) -> int:
@@ -111,6 +117,25 @@ class Unknowns:
         for kind in ("armature", "coulomb", "viscous", "gain", "torque_bias"):
             result[self.joint_slice(kind)] *= rho
         return result
+
+    @property
+    def gain_columns(self) -> slice:
+        """Where the gains are in x."""
+        n, start = self.model.n_joints, BODY * self.model.bodies.count
+        return slice(start + 3 * n, start + 4 * n)
+
+    def com(self, z: Array, q: Array) -> tuple[Array, Array]:
+        """CoM (3,) m of the robot at q (n,), root link's frame, and its derivatives by z (3, Z).
+
+        c = sum_b (m_b p_b + R_b h_b) / m
+        """
+        (R, p), theta = body_poses(self.model.bodies, q), self.theta(z)
+        mass = theta[:, 0].sum()
+        com = (theta[:, 0] @ p + np.einsum("bij,bj->i", R, theta[:, 1:4])) / mass
+        by_theta = np.zeros((3, *theta.shape))
+        by_theta[:, :, 0] = (p - com).T / mass
+        by_theta[:, :, 1:4] = R.transpose(1, 0, 2) / mass
+        return com, by_theta.reshape(3, -1) @ self.jacobian(z)[: theta.size]
 
     def total_mass(self, z: Array) -> float:
         """Returns kg."""

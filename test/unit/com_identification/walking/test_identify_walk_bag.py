@@ -7,8 +7,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from html_page import assert_report
-from walk_recording import Recorded
+from walk_recording import Recorded, standing_wrenches
 
+from com_bags import WalkLog
 from com_identification.commands.identify import main
 from com_model import RobotModel
 from com_model.robots import find_robot
@@ -16,20 +17,26 @@ from com_simulation.physics.bag_writer import BagWriter
 from com_simulation.physics.sensors import PRESETS
 
 UPRIGHT = np.array([0.0, 0.0, 0.0, 1.0])
+NO_FEET = np.zeros((10000, 0, 6))
 
 
-def _write(recorded: Recorded, path: Path, effort: np.ndarray) -> None:
-    world = SimpleNamespace(robot=recorded.believed, feet=(), imu_link="base")
-    log, nothing = recorded.log, np.zeros(3)
+def _write(
+    recorded: Recorded, path: Path, effort: np.ndarray, log: WalkLog, wrenches: np.ndarray
+) -> None:
+    """A bag of a robot whose feet have force sensors where there are wrenches (N, f, 6)."""
+    feet = recorded.config.feet[: wrenches.shape[1]]
+    world = SimpleNamespace(robot=recorded.believed, feet=feet, imu_link="base")
+    nothing = np.zeros(3)
     with BagWriter(path, cast(Any, world), PRESETS["none"], 0) as bag:
         for k in range(len(effort)):
+            up = UPRIGHT if log.up is None else _turn(log.up[k])
             reading = SimpleNamespace(
                 time=float(log.time[k]),
                 position=log.position[k],
-                velocity=log.velocity[k],
+                velocity=nothing if log.velocity is None else log.velocity[k],
                 effort=effort[k],
-                wrenches=(),
-                imu_orientation=UPRIGHT,
+                wrenches=wrenches[k],
+                imu_orientation=up,
                 angular_velocity=log.angular_velocity[k],
                 specific_force=log.specific_force[k],
                 mass=0.0,
@@ -38,6 +45,12 @@ def _write(recorded: Recorded, path: Path, effort: np.ndarray) -> None:
                 gravity=nothing,
             )
             bag.write(cast(Any, reading))
+
+
+def _turn(up: np.ndarray) -> np.ndarray:
+    """Orientation (x, y, z, w) of an IMU that has the vertical there."""
+    found = np.append(np.cross(up, [0.0, 0.0, 1.0]), 1.0 + up[2])
+    return found / np.linalg.norm(found)
 
 
 @pytest.fixture
@@ -51,7 +64,7 @@ def config(tmp_path: Path) -> str:
 
 
 def test_bags_become_a_corrected_urdf(recorded: Recorded, tmp_path: Path, config: str) -> None:
-    _write(recorded, tmp_path / "bag", recorded.log.effort)
+    _write(recorded, tmp_path / "bag", recorded.log.effort, recorded.log, NO_FEET)
     arguments = [str(tmp_path / "bag"), "--robot", "go2", "--config", config]
     arguments += ["--mass", str(recorded.true.mass), "--output", str(tmp_path / "out")]
     assert main(arguments) == 0
@@ -68,8 +81,61 @@ def test_bags_become_a_corrected_urdf(recorded: Recorded, tmp_path: Path, config
 def test_a_bag_without_torques_is_refused(
     recorded: Recorded, tmp_path: Path, config: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _write(recorded, tmp_path / "bag", np.zeros((100, recorded.believed.n_joints)))
+    _write(
+        recorded,
+        tmp_path / "bag",
+        np.zeros((100, recorded.believed.n_joints)),
+        recorded.log,
+        NO_FEET,
+    )
     arguments = [str(tmp_path / "bag"), "--robot", "go2", "--config", config]
     assert main([*arguments, "--output", str(tmp_path / "out")]) == 1
     assert "effort" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def _rest(recorded: Recorded, count: int) -> tuple[WalkLog, np.ndarray]:
+    """Postures of the true robot, 2 s each and one between them, with noise."""
+    rng, rate = np.random.default_rng(3), 100
+    bodies, order = recorded.true.bodies, ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
+    inertia = bodies.inertia[:, order[0], order[1]]
+    theta = np.column_stack((bodies.mass, bodies.first_moment, inertia))
+    nominal = recorded.config.nominal_posture(recorded.believed)
+    targets = nominal + rng.uniform(-0.25, 0.25, (count, len(nominal)))
+    times = 3.0 * np.arange(count)[:, None] + [0.0, 2.0]
+    time = np.arange(0.0, times[-1, -1], 1.0 / rate)
+    q = np.column_stack([np.interp(time, times.ravel(), np.repeat(c, 2)) for c in targets.T])
+    lean = rng.uniform(-0.2, 0.2, (count, 2))
+    ups = np.column_stack((lean, np.sqrt(1.0 - (lean**2).sum(axis=1))))
+    up = np.column_stack([np.interp(time, times.ravel(), np.repeat(c, 2)) for c in ups.T])
+    up /= np.linalg.norm(up, axis=1)[:, None]
+    wrenches = np.array(
+        [standing_wrenches(recorded, theta, *pair) for pair in zip(q, up, strict=True)]
+    )
+    wrenches += rng.normal(0.0, np.repeat([0.3, 0.01], 3), wrenches.shape)
+    q = q + rng.normal(0.0, 2e-4, q.shape)
+    up += rng.normal(0.0, 2e-4, up.shape)
+    up /= np.linalg.norm(up, axis=1)[:, None]
+    gyro, force = np.zeros((len(time), 3)), 9.81 * up + rng.normal(0.0, 1e-3, up.shape)
+    return WalkLog(time, q, 0.0 * q, 0.0 * q, gyro, force, up), wrenches
+
+
+def test_walking_and_resting_bags_become_one_result(
+    recorded: Recorded, tmp_path: Path, config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write(recorded, tmp_path / "walk", recorded.log.effort, recorded.log, NO_FEET)
+    rest, wrenches = _rest(recorded, 8)
+    _write(recorded, tmp_path / "rest", rest.effort, rest, wrenches)
+    arguments = [str(tmp_path / "walk"), "--robot", "go2", "--config", config]
+    arguments += ["--mass", str(recorded.true.mass), "--output", str(tmp_path / "out")]
+    both = [*arguments, "--use", "rest,walk", "--imu", "/imu"]
+    assert main(both) == 2
+    assert "no file has foot force sensors, to rest" in capsys.readouterr().err
+    arguments = [str(tmp_path / "rest"), *both]
+    assert main(arguments) == 0, capsys.readouterr()
+    out = capsys.readouterr().out
+    assert "8 resting postures on foot force sensors are part of the estimate" in out
+    assert "agreement of walk and postures" in out
+    found = RobotModel.from_file(tmp_path / "out" / "corrected.urdf")
+    trunks = [m.bodies.first_moment[0] / m.bodies.mass[0] for m in (found, recorded.true)]
+    assert np.linalg.norm(trunks[0] - trunks[1]) < 5e-3

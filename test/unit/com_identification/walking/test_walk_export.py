@@ -1,5 +1,6 @@
 """Results of a walk as files: URDF, posterior, draws that simulators load."""
 
+import sys
 from pathlib import Path
 
 import mujoco
@@ -12,7 +13,6 @@ from com_identification.walking.identify import WalkResult
 from com_identification.walking.posterior import Posterior, to_npz
 from com_model import RobotModel
 
-TUTORIAL = Path(__file__).parents[4] / "docs" / "tutorial_identification.md"
 MJCF = """<mujoco><worldbody><body name="{0}"><freejoint/>{1}</body></worldbody></mujoco>"""
 
 
@@ -80,31 +80,50 @@ def test_another_robot_and_another_file_are_refused(posterior: Path, tmp_path: P
         Posterior.from_file(wrong)
 
 
-def test_the_lines_of_the_tutorial_write_a_usd_layer(
-    posterior: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_layers_over_a_usd_stage(
+    posterior: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pxr", reason="usd-core is not installed")
     from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-    monkeypatch.chdir(tmp_path)
-    assert com_randomise.main([str(posterior), "--samples", "1", "--output", "robots"]) == 0
-    stage = Usd.Stage.CreateNew("robot.usda")
+    base, out = str(tmp_path / "robot.usda"), tmp_path / "out"
+    stage = Usd.Stage.CreateNew(base)
     UsdGeom.SetStageMetersPerUnit(stage, 0.01)
     names = [str(name) for name in Posterior.from_file(posterior).bodies]
-    for name in names:
+    for name in names[1:]:
         UsdPhysics.RigidBodyAPI.Apply(stage.DefinePrim(f"/robot/{name}", "Xform"))
     stage.Save()
-    text = TUTORIAL.read_text()
-    start = text.index("from pxr import")
-    exec(text[start : text.index("```", start)].replace("robot.usd", "robot.usda"), {"numpy": np})
-    layer = Usd.Stage.Open("sample.usda")
-    with np.load("robots/samples.npz") as table:
+    arguments = [str(posterior), "--samples", "2", "--usd", base, "--output", str(out)]
+    assert com_randomise.main(arguments) == 1
+    assert f"robot.usda has no rigid bodies {names[0]}" in capsys.readouterr().err
+    assert not out.exists()
+    UsdPhysics.RigidBodyAPI.Apply(stage.DefinePrim(f"/robot/{names[0]}", "Xform"))
+    stage.Save()
+    assert com_randomise.main(arguments) == 0
+    layer = Usd.Stage.Open(str(out / "sample_001.usda"))
+    assert UsdGeom.GetStageMetersPerUnit(layer) == 0.01
+    with np.load(out / "samples.npz") as table:
         for k, name in enumerate(names):
             body = UsdPhysics.MassAPI(layer.GetPrimAtPath(f"/robot/{name}"))
-            assert body.GetMassAttr().Get() == pytest.approx(table["mass"][0, k])
+            assert body.GetMassAttr().Get() == pytest.approx(table["mass"][1, k])
             com = 0.01 * np.array(body.GetCenterOfMassAttr().Get())
-            np.testing.assert_allclose(com, table["com"][0, k], atol=1e-6)
+            np.testing.assert_allclose(com, table["com"][1, k], atol=1e-6)
             turn = Gf.Rotation(Gf.Quatd(body.GetPrincipalAxesAttr().Get()))
             R = np.array(Gf.Matrix3d(turn)).T  # of row vectors
             inertia = R * (1e-4 * np.array(body.GetDiagonalInertiaAttr().Get())) @ R.T
-            np.testing.assert_allclose(inertia, table["inertia"][0, k], atol=1e-6)
+            np.testing.assert_allclose(inertia, table["inertia"][1, k], atol=1e-6)
+    arguments[4] = str(posterior)
+    assert com_randomise.main([*arguments, "--force"]) == 1
+    assert "is no USD stage" in capsys.readouterr().err
+
+
+def test_without_usd_core_it_says_what_to_install(
+    posterior: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "pxr", None)
+    arguments = [str(posterior), "--usd", "robot.usd", "--output", str(tmp_path / "out")]
+    assert com_randomise.main(arguments) == 1
+    assert "pip install usd-core" in capsys.readouterr().err

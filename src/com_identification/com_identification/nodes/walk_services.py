@@ -1,0 +1,241 @@
+"""Walks of com_identification: recorded while the robot walks, analysed meanwhile, identified.
+
+~/record_walk (std_srvs/SetBool) begins and ends a recording of joint_states and imu as they come,
+into bags walk_001, ... in the storage directory, a file each CHUNK s. What the files say so far and
+what to record next is published. ~/identify_walk is a service and an action of JobServices.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import Imu, JointState
+from std_srvs.srv import SetBool
+
+from com_bags import append_messages
+from com_identification import background
+from com_identification.background import BackgroundJob, Task, Walker
+from com_identification.exceptions import IdentificationError, StoreError
+from com_identification.nodes.identification_conversions import numpy_to_walk_recording
+from com_identification.nodes.identification_session import Parameters, Session
+from com_identification.nodes.job_services import Fill
+from com_identification.walking.report import summary
+from com_identification.walking.unknowns import Scale
+from com_msgs.msg import WalkRecording
+from com_ros.conversions import NS_PER_S, ns_to_stamp
+from com_ros.jobs import BackgroundJobs, DeferredService, Reply
+from com_ros.qos import LATCHED, stream
+from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+
+CHUNK = 10.0  # s of a file: what a crash loses at most
+MAX_CHUNK = 100_000  # messages that wait to be written
+PUBLISH_PERIOD = 1.0  # s
+
+
+class WalkServices:
+    """Serves them; `session` returns the present one or raises IdentificationError."""
+
+    def __init__(
+        self,
+        node: RobotNode[Parameters],
+        session: Callable[[], Session],
+        on_found: Callable[[], None],
+    ) -> None:
+        self._node, self._session, self._on_found = node, session, on_found
+        self._files = BackgroundJobs(node)
+        topic = "identification/walk_recording"
+        self._publisher = node.create_publisher(WalkRecording, topic, LATCHED)
+        kinds = {"joint_states": "sensor_msgs/msg/JointState", "imu": "sensor_msgs/msg/Imu"}
+        self._types = {node.resolve_topic_name(topic): kind for topic, kind in kinds.items()}
+        self._subscriptions: list[Subscription] = []  # while it records
+        self._messages: list[tuple[str, int, bytes]] = []
+        self._path = Path()  # of the newest recording
+        self._begun_ns = self._chunk_ns = self._newest_ns = 0
+        self._reply: Reply | None = None  # of the request that ended the recording
+        self._problem, self._frame, self._published = "", "", 0.0
+        self._job: BackgroundJob | None = None
+        self.restart()
+        DeferredService(node, SetBool, "~/record_walk", self._on_request)
+
+    def restart(self) -> None:
+        """Ends the recording and drops what it said: another robot."""
+        self._end()
+        self._cancel()
+        self._made: list[Path] = []  # bags of this robot
+        self._waiting: list[Path] = []  # files to analyse
+        self._found: tuple[Any, ...] = (None, None)  # information and advice
+        self._analysed = 0.0
+        self._publish()
+
+    def close(self) -> None:
+        """Writes what is recorded, and ends the computations."""
+        self._cancel()
+        self._files.close()
+        if self._messages:
+            with suppress(OSError):
+                append_messages(self._path, self._types, self._messages)
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+        self._job = None
+
+    # --- recording ---------------------------------------------------------------------------
+    def _on_request(self, request: SetBool.Request, reply: Reply) -> None:
+        try:
+            if request.data:
+                session = self._session()
+                self._frame, path = session.frame, self._begin(self._folder(session))
+                reply(SetBool.Response(success=True, message=f"recording into {path}"))
+                return
+            if not self._subscriptions:
+                raise IdentificationError("nothing is being recorded")
+            self._reply = reply
+            self._end()
+        except IdentificationError as error:
+            reply(SetBool.Response(message=str(error)))
+
+    def _folder(self, session: Session) -> Path:
+        """Where recordings go; also refuses to begin something beside a recording."""
+        if self._subscriptions:
+            raise IdentificationError("a walk is being recorded: end that first")
+        if session.path is None:
+            raise StoreError("walks cannot be stored: set the parameter storage_directory")
+        return session.path.parent
+
+    def _begin(self, folder: Path) -> Path:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be made: {error.strerror}") from error
+        number = 1
+        while (path := folder / f"walk_{number:03d}").exists():
+            number += 1
+        self._path, self._problem = path, ""
+        self._begun_ns = self._chunk_ns = self._newest_ns = time.monotonic_ns()
+        for name, kind in zip(self._types, (JointState, Imu), strict=True):
+            keep, profile = partial(self._keep, name), stream(EVERY_SAMPLE)
+            made = self._node.create_subscription(kind, name, keep, profile, raw=True)
+            self._subscriptions.append(made)
+        self._publish()
+        return path
+
+    def _keep(self, name: str, message: bytes) -> None:
+        """Receives a message as it travels."""
+        self._newest_ns = time.monotonic_ns()
+        self._messages.append((name, self._node.get_clock().now().nanoseconds, message))
+        full = len(self._messages) >= MAX_CHUNK
+        if full and self._files.busy:
+            self._end()
+            self._problem = "the disk is too slow for the recording: it was ended"
+        elif full or self._newest_ns - self._chunk_ns >= CHUNK * NS_PER_S:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Hands what was received to the thread that writes."""
+        messages, self._messages, self._chunk_ns = self._messages, [], self._newest_ns
+        if messages:
+            work = partial(append_messages, self._path, self._types, messages)
+            self._files.do(work, self._written)
+
+    def _written(self, file: Path | Exception) -> None:
+        if isinstance(file, Exception):
+            self._end()
+            self._problem = f"the recording cannot be written: {file}. Free space on the disk"
+        else:
+            self._made += [file.parent] if file.parent not in self._made else []
+            self._waiting.append(file)
+
+    def _end(self) -> None:
+        """Ends the recording; the answer comes when all is written."""
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        if self._subscriptions:
+            self._flush()
+        self._subscriptions = []
+
+    # --- analysis ----------------------------------------------------------------------------
+    def serve(self) -> None:
+        """Ends what lasts too long, answers, and follows the analysis; called often."""
+        seconds = (time.monotonic_ns() - self._begun_ns) / NS_PER_S
+        if self._subscriptions and seconds >= self._node.parameters.walk_seconds:
+            self._end()
+            self._problem = f"ended after walk_seconds, {seconds:.0f} s"
+        if self._reply is not None and not self._files.busy:
+            reply, self._reply = self._reply, None
+            reply(self._answer())
+        job = self._job
+        if job is not None and job.outcome is not None:
+            self._job, self._problem = None, job.outcome.problem
+            if not job.outcome.problem:
+                information, advice, more, self._problem = job.outcome.value
+                self._found = information, advice or self._found[1]
+                self._analysed += more
+            self._publish()
+        elif job is None and self._waiting:
+            files, self._waiting = self._waiting, []
+            walker, before = self._walker(self._session()), self._found[0]
+            self._job = BackgroundJob(partial(background.analyse_walk, walker, files, before))
+        if self._subscriptions and time.monotonic() - self._published > PUBLISH_PERIOD:
+            self._publish()
+
+    def _answer(self) -> SetBool.Response:
+        self._publish()
+        if self._path not in self._made:
+            return SetBool.Response(message=self._problem or "neither joint_states nor imu came")
+        text = f"{self._seconds:.0f} s in {self._path}. {self._problem}".rstrip()
+        return SetBool.Response(success=True, message=text)
+
+    @property
+    def _seconds(self) -> float:
+        return (self._newest_ns - self._begun_ns) / NS_PER_S
+
+    def _publish(self) -> None:
+        self._published = time.monotonic()
+        msg = numpy_to_walk_recording(self._found[1])
+        msg.header.stamp = ns_to_stamp(self._node.get_clock().now().nanoseconds)
+        msg.header.frame_id = self._frame
+        msg.recording, msg.problem = bool(self._subscriptions), self._problem
+        msg.seconds, msg.analysed = self._seconds, self._analysed
+        msg.path = str(self._path) if self._begun_ns else ""
+        msg.max_seconds = self._node.parameters.walk_seconds
+        self._publisher.publish(msg)
+
+    # --- identification ----------------------------------------------------------------------
+    def begin_identification(self, session: Session, request: Any) -> tuple[Task, Fill]:
+        """Makes the task of ~/identify_walk."""
+        folder = self._folder(session)
+        bags = [folder / Path(name).name for name in request.recordings] or self._made
+        for bag in bags:
+            if not bag.is_dir():
+                names = ", ".join(sorted(path.name for path in folder.glob("walk_[0-9]*")))
+                raise IdentificationError(f"no {bag.name!r}: there are {names or 'none'}")
+        if not bags:
+            raise IdentificationError("no walk is recorded: call record_walk, or name recordings")
+        if not (0.0 <= request.mass < 1e5 and 0.0 <= request.mass_std < 1e5):
+            raise IdentificationError("mass, mass_std: expected kg, 0 or more")
+        scale = Scale(request.mass or None, request.mass_std or Scale.std)
+        postures = tuple(session.select_postures(()).values()) if request.postures else ()
+
+        def fill(value: Any, answer: Any) -> None:
+            walk, answer.files = value
+            answer.tests = [f"{gate.name}: {gate.text}" for gate in walk.gates]
+            answer.success, answer.message = walk.accepted, summary(walk)
+            if walk.accepted:  # else nothing is published from it
+                session.walk = walk
+                answer.result = session.result_message()
+                self._on_found()
+
+        standing, where = (postures, session.settings), folder / "walk_result"
+        return partial(
+            background.identify_walk, self._walker(session), tuple(bags), scale, standing, where
+        ), fill
+
+    def _walker(self, session: Session) -> Walker:
+        p, root = self._node.parameters, session.model.root_link
+        link = p.imu_link or session.config.imu_link or root
+        return Walker(session.model, p.robot_config, link)

@@ -1,0 +1,191 @@
+"""Which further motion would tell most of a robot: by the information that recordings have.
+
+Rows of motions that nobody has recorded are made of seconds of one that was: the trunk's motion is
+changed, and torques become those that satisfy the equations. With H the information of recordings
+over the tempering, H_k that of 10 s of a motion, S the priors, G derivatives of the CoM by z,
+
+  expected covariance of the CoM = G (D^T (H + H_k) D + S^-2)^-1 G^T
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from com_bags import WalkLog
+from com_identification.walking import rows
+from com_identification.walking.acceptance import Prepared, check_loads, prepare
+from com_identification.walking.fit import descend
+from com_identification.walking.kernels import Motion
+from com_identification.walking.log import Conditioned
+from com_identification.walking.unknowns import Unknowns
+from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.tree_kernels import tree_of
+from com_model.geometry.rotations import rotations_about
+
+LONGER = 10.0  # s of a further motion
+TEMPERING = 12.0  # of recordings that nothing is identified from yet: a gait's 6, and UNSEEN
+_EXCERPT, _LEAST = 2.0, 5.0  # s that motions are made of; s of a recording that is analysed
+_STAYS = 0.9  # posterior over prior standard deviation of a body of which nothing is known
+
+
+class Advice(NamedTuple):
+    """What recordings would determine of a robot, and what to record next."""
+
+    com_std: Array  # (3,) m, of the whole robot's CoM, rms over postures, axes of the root link
+    prior_com_std: Array  # (3,) m, without any recording
+    improved: int  # directions of the unknowns of which the data tell more than the prior
+    unknown: tuple[str, ...]  # bodies that stay at the URDF
+    motions: tuple[tuple[str, float], ...]  # in words; m, length of com_std after LONGER of it
+    same: float  # m, likewise after more of what was recorded
+
+    @property
+    def text(self) -> str:
+        """What to record next, in words."""
+        best = ", ".join(f"{name} ({1e3 * std:.1f} mm)" for name, std in self.motions[:3])
+        return (
+            f"whole-body CoM known to {1e3 * float(np.linalg.norm(self.com_std)):.1f} mm in other "
+            f"postures; after {LONGER:g} s more of the same {1e3 * self.same:.1f} mm, of other "
+            f"motions: {best}"
+        )
+
+
+def com_std(unknowns: Unknowns, z: Array, covariance: Array, posture: Array) -> Array:
+    """Standard deviation (3,) m of the CoM, rms over random postures about one (n,)."""
+    return _spread(_targets(unknowns, z, posture), covariance)
+
+
+def _targets(unknowns: Unknowns, z: Array, posture: Array) -> Array:
+    """Derivatives (K, 3, Z) of the CoM in random postures by z."""
+    off = np.random.default_rng(0).uniform(-0.3, 0.3, (20, len(posture)))
+    return np.array([unknowns.com(z, q)[1] for q in posture + off])
+
+
+def _spread(targets: Array, covariance: Array) -> Array:
+    variances = np.sum(targets @ covariance * targets, axis=2)
+    return np.asarray(np.sqrt(variances.mean(axis=0)))
+
+
+def advise(
+    ready: Prepared, z: Array, information: Array, tempering: float, contacts: rows.Contacts
+) -> Advice:
+    """Compares motions that may be recorded next.
+
+    Args:
+        z: (Z,) estimate, of unknowns about the recordings as they are in `ready`.
+        information: (P, P) X^T W X of the recordings; tempering: by how much it is too large.
+        contacts: Of the newest recording, of which the motions are made.
+    """
+    unknowns = ready.unknowns
+    s, D, x = unknowns.std, unknowns.jacobian(z), unknowns.coefficients(z)
+    last = slice(-round(_EXCERPT / ready.data[-1].period), None)
+    loads, airborne = contacts[0][last], contacts[1][last]
+    motion = Motion(*(values[last] for values in ready.data[-1].motion))
+    data = replace(ready.data[-1], motion=motion, usable=ready.data[-1].usable[last])
+    weight, targets = LONGER / (data.period * len(loads)), _targets(unknowns, z, ready.posture)
+
+    def spread(H: Array) -> tuple[Array, Array]:
+        """Standard deviations of the CoM (3,) and of z over the priors' (Z,)."""
+        C = np.linalg.inv(np.outer(s, s) * (D.T @ H @ D) / tempering + np.eye(len(s)))
+        return _spread(targets, np.outer(s, s) * C), np.sqrt(np.diag(C))
+
+    lengths = {}
+    for name, change in _MOTIONS.items():
+        moved = replace(data, motion=Motion(*map(np.ascontiguousarray, change(motion))))
+        more = weight * _consistent_information(ready, moved, (loads, airborne), x)
+        lengths[name] = float(np.linalg.norm(spread(information + more)[0]))
+    same = lengths.pop(_SAME)
+    std, ratios = spread(information)
+    each = zip(unknowns.body_names, unknowns.eta(ratios), strict=True)
+    return Advice(
+        com_std=std,
+        prior_com_std=spread(0.0 * information)[0],
+        improved=int((ratios < np.sqrt(0.5)).sum()),
+        unknown=tuple(name for name, r in each if stays_at_urdf(r)),
+        motions=tuple(sorted(lengths.items(), key=lambda item: item[1])),
+        same=same,
+    )
+
+
+def analyse(
+    log: WalkLog, model: RobotModel, config: RobotConfig, before: Array | None
+) -> tuple[Array, Advice]:
+    """Adds a part of a recording to the information (P, P) of those before; nothing is identified.
+
+    Raises a WalkError where it is no use, for the same reasons as an identification.
+    """
+    ready = prepare([log], model, config, _LEAST)
+    data, unknowns, robot = ready.data, ready.unknowns, tree_of(ready.model.bodies)
+    contacts = [rows.find_contacts(data[0], robot, ready.limbs, model.mass)]
+    check_loads(data, contacts, model.mass)
+    x = unknowns.coefficients(unknowns.mean)
+    X = rows.make_rows(data, contacts, robot, ready.limbs, ready.noise, ready.measured, x).X
+    total = X.T @ X + (0.0 if before is None else before)
+    z = descend(total, unknowns, unknowns.mean, TEMPERING)
+    return total, advise(ready, z, total, TEMPERING, contacts[0])
+
+
+def stays_at_urdf(ratios: Array) -> bool:
+    """Whether mass and CoM of a body stay where they were; ratios (10,) of log-Cholesky ones."""
+    return bool(min(ratios[0], ratios[7:].min()) > _STAYS)
+
+
+def _consistent_information(
+    ready: Prepared, data: Conditioned, contacts: rows.Contacts, x: Array
+) -> Array:
+    """X^T X of a motion whose torques are those by which the rows X x vanish.
+
+    The torques, in the gains' columns, change by as little as possible of what they are.
+    """
+    robot, gains = tree_of(ready.model.bodies), ready.unknowns.gain_columns
+    made = rows.make_rows([data], [contacts], robot, ready.limbs, ready.noise, ready.measured, x)
+    total = np.zeros((len(x), len(x)))
+    for X in (made.X[made.base].reshape(-1, 6, len(x)), made.X[~made.base][:, None, :]):
+        M = X[:, :, gains] * x[gains]  # (K, 6 or 1, n), rows of the same torques
+        scaled = (M / np.maximum((M**2).sum(axis=1), 1e-12)[:, None, :]).transpose(0, 2, 1)
+        inverse = np.linalg.pinv(M @ scaled, rcond=1e-6, hermitian=True)
+        X[:, :, gains] *= 1.0 - (scaled @ inverse @ (X @ x)[:, :, None]).transpose(0, 2, 1)
+        total += np.einsum("kip,kiq->pq", X, X, optimize=True)
+    return total
+
+
+# --- motions ------------------------------------------------------------------------------------
+_SAME = "more of the same"
+_QUICKER = 1.33
+
+
+def _leant(axis: int, angle: float) -> Callable[[Motion], Motion]:
+    """The trunk leans by degrees about its own axis."""
+    R = rotations_about(np.eye(3)[axis][None, :], np.array([np.deg2rad(-angle)]))[0].T
+    names = "omega", "omega_dot", "force", "up"
+    return lambda motion: motion._replace(**{name: getattr(motion, name) @ R for name in names})
+
+
+def _sideways(motion: Motion) -> Motion:
+    """What the trunk did forwards it does to the left."""
+    R, weight = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), GRAVITY * motion.up
+    return motion._replace(
+        omega=motion.omega @ R,
+        omega_dot=motion.omega_dot @ R,
+        force=weight + (motion.force - weight) @ R,
+    )
+
+
+def _quicker(motion: Motion) -> Motion:
+    f, weight = _QUICKER, GRAVITY * motion.up
+    rates = {"qd": f, "qdd": f**2, "omega": f, "omega_dot": f**2}
+    faster = {name: factor * getattr(motion, name) for name, factor in rates.items()}
+    return motion._replace(**faster, force=weight + f**2 * (motion.force - weight))
+
+
+_MOTIONS: dict[str, Callable[[Motion], Motion]] = {
+    _SAME: lambda motion: motion,
+    "another step frequency (a third quicker)": _quicker,
+    "lean the trunk 10 degrees forwards": _leant(1, 10.0),
+    "lean the trunk 10 degrees backwards": _leant(1, -10.0),
+    "lean the trunk 10 degrees sideways": _leant(0, 10.0),
+    "walk sideways": _sideways,
+}

@@ -1,0 +1,66 @@
+"""Walking and resting postures on foot force sensors as one regression.
+
+What both have in common are the masses and first moments t of the bodies. With the estimate z and
+covariance C of the walk and t = T z to first order, N(t, T C T^T) is the prior of the postures'
+regression, in place of the URDF's. Its posterior N(t', C_t) conditions the walk's:
+
+  K = C T^T (T C T^T)^+,   z' = z + K (t' - t),   C' = C - K (T C T^T - C_t) K^T
+
+which is what the rows of both together would give, as long as their other unknowns are different
+ones. Encoder zeros, IMU mounting and torque gains of both are treated so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from com_identification.regression.identify import by_body, identify
+from com_identification.regression.postures import Posture
+from com_identification.regression.priors import BodyPriors, body_priors
+from com_identification.settings import IdentificationSettings
+from com_identification.walking.acceptance import Gate
+from com_identification.walking.identify import WalkResult
+from com_identification.walking.kernels import BODY
+from com_model import Foot
+
+_KNOWN = 1e-10  # of the largest variance: directions that are known
+
+
+def fuse(
+    walk: WalkResult,
+    feet: Sequence[Foot],
+    postures: Sequence[Posture],
+    settings: IdentificationSettings,
+) -> WalkResult:
+    """The result of a walk with that of resting postures on foot force sensors.
+
+    Raises:
+        IdentificationError: The postures cannot be used.
+    """
+    count = walk.model.bodies.count
+    shared = (BODY * np.arange(count)[:, None] + np.arange(4)).ravel()
+    T, t = walk.unknowns.jacobian(walk.z)[shared], walk.theta[:, :4].ravel()
+    prior, bounds = T @ walk.covariance @ T.T, body_priors(walk.model, settings)
+    mass, com, mass_std, com_std = by_body(t, prior)
+    com = np.nan_to_num(com)
+    low, high = np.minimum(bounds.com_low, com), np.maximum(bounds.com_high, com)
+    priors = BodyPriors(mass, com, mass_std, np.nan_to_num(com_std), low, high, prior)
+    found = identify(walk.model, feet, postures, settings, priors)
+    C_t = found.covariance
+    K = walk.covariance @ T.T @ np.linalg.pinv(prior, rcond=_KNOWN, hermitian=True)
+    covariance = walk.covariance - K @ (prior - C_t) @ K.T
+    scatter, limit = found.variance_factor, found.variance_limit
+    gate = Gate(
+        "agreement of walk and postures",
+        f"residuals of {len(postures)} postures vary {scatter:.2f} times as the walk and the "
+        f"sensors' errors allow, limit {limit:.2f}. {found.cause or 'A load may have changed'}",
+        bool(scatter < limit),
+    )
+    return replace(
+        walk,
+        z=walk.z + K @ (found.parameters - t),
+        covariance=(covariance + covariance.T) / 2.0,
+        gates=(*walk.gates, gate),
+        postures=len(postures),
+    )
