@@ -1,6 +1,7 @@
 """Launch files started as a user starts them, and an ear on their topics."""
 
 import importlib
+import json
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -166,6 +168,28 @@ def run(request):
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env)
 
     return run_demo
+
+
+@pytest.fixture
+def run_twice(run, tmp_path):
+    """run_twice(*words): figures and folder of two runs at the same time, on too few cores.
+
+    Each has to wait at other moments, which changes no figure of a demo in lockstep.
+    """
+
+    def run_both(*words):
+        outs = [tmp_path / "first", tmp_path / "second"]
+        with ThreadPoolExecutor() as pool:
+            both = list(pool.map(lambda out: run(*words, "--output", out), outs))
+        figures = []
+        for done in both:
+            assert done.returncode == 0, done.stdout + done.stderr
+            figures.append(json.loads(done.stdout.splitlines()[-1]))
+        files = {name: "" for name in ("plot", "film", "report") if name in figures[0]}
+        assert figures[0] | files == figures[1] | files
+        return figures[0], outs[0]
+
+    return run_both
 
 
 @pytest.fixture
