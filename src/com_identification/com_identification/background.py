@@ -17,24 +17,22 @@ from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from com_bags import Bag, SensorReader, TopicRequest, WalkLog, find_topics, read_walk
-from com_identification.commands.bag_results import output_directory
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.regression.identify import Identification, Progress, identify
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
-from com_identification.walking.advice import Advice, analyse
-from com_identification.walking.fusion import fuse
-from com_identification.walking.identify import WalkResult, identify_walking
-from com_identification.walking.log import walking_parts
-from com_identification.walking.posterior import NAMES, result_files
-from com_identification.walking.unknowns import Scale
+from com_identification.store.results import write_whole
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.exceptions import ComModelError
+
+if TYPE_CHECKING:  # they load as long as all else
+    from com_bags import WalkLog
+    from com_identification.walking.advice import Advice
+    from com_identification.walking.identify import WalkResult
 
 _NICENESS = 5  # nodes that follow sensors go first
 _FEW = 60  # candidates for one posture as a hint
@@ -234,8 +232,10 @@ class Walker:
         """Its configuration."""
         return replace(RobotConfig.from_file(self.config_path), imu_link=self.imu_link)
 
-    def read(self, path: Path) -> WalkLog:
+    def read(self, path: Path) -> "WalkLog":
         """Reads a bag; a BagError says what is missing."""
+        from com_bags import Bag, SensorReader, TopicRequest, find_topics, read_walk
+
         with Bag(path) as bag:
             topics = find_topics(bag.topics(), (), TopicRequest(), True, str(path))
             return read_walk(SensorReader(bag, self.model, (), topics, self.imu_link))
@@ -243,11 +243,13 @@ class Walker:
 
 def analyse_walk(
     walker: Walker, files: Sequence[Path], information: Array | None, progress: Progress
-) -> tuple[Array | None, Advice | None, float, str]:
+) -> "tuple[Array | None, Advice | None, float, str]":
     """Adds parts of a recording to the information (P, P) that those before have.
 
     Returns that, the advice of the newest part of use, s of use, and why others were of none.
     """
+    from com_identification.walking.advice import analyse
+
     advice, seconds, problem = None, 0.0, ""
     for path in files:
         try:
@@ -262,24 +264,34 @@ def analyse_walk(
 def identify_walk(
     walker: Walker,
     bags: Sequence[Path],
-    scale: Scale,
+    weighed: tuple[float, float],
     standing: tuple[Sequence[Posture], IdentificationSettings],
     folder: Path,
     progress: Progress,
-) -> tuple[WalkResult, list[str]]:
+) -> "tuple[WalkResult, list[str]]":
     """Identifies from bags of walking and resting postures, and writes the files into a folder.
 
-    What is returned has no rows' information, which is large.
+    A mass that was weighed and its standard deviation are in kg; 0: not, and as usual. What is
+    returned has no rows' information, which is large.
     """
+    from com_identification.walking.fusion import fuse
+    from com_identification.walking.identify import identify_walking
+    from com_identification.walking.log import walking_parts
+    from com_identification.walking.posterior import NAMES, result_files
+    from com_identification.walking.unknowns import Scale
+
     progress(0.1, "reading the recordings")
     logs = [part for bag in bags for part in walking_parts(walker.read(bag))]
     progress(0.3, "identifying from walking")
+    scale = Scale(weighed[0] or None, weighed[1] or Scale.std)
     result = identify_walking(logs, walker.model, walker.config, scale)
     if standing[0]:
         progress(0.8, f"with {len(standing[0])} resting postures")
         result = fuse(result, walker.config.feet, *standing)
-    with output_directory(folder, NAMES, True) as out:
-        for name, content in result_files(result).items():
-            (out / name).write_bytes(content)
+    folder.mkdir(exist_ok=True)
+    files = result_files(result)
+    for name in NAMES:
+        (folder / name).unlink(missing_ok=True)
+    paths = [write_whole(folder / name, content) for name, content in files.items()]
     small = replace(result.fit, information=result.fit.information[:0])
-    return replace(result, fit=small), sorted(str(path) for path in folder.iterdir())
+    return replace(result, fit=small), list(map(str, paths))

@@ -6,6 +6,7 @@ known is NaN.
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -18,8 +19,6 @@ from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
 from com_identification.report.comparison import informed_errors, issues_of
 from com_identification.store.results import trusted_bodies
-from com_identification.walking.advice import Advice
-from com_identification.walking.identify import WalkResult
 from com_model.arrays import Array
 from com_msgs.msg import (
     CapturedPosture,
@@ -32,6 +31,10 @@ from com_msgs.msg import (
 )
 from com_msgs.srv import IdentifyTotalCom
 from com_ros.conversions import numpy_to_doubles, numpy_to_point, numpy_to_vector3, numpy_to_wrench
+
+if TYPE_CHECKING:  # they load for a second
+    from com_identification.walking.advice import Advice
+    from com_identification.walking.identify import WalkResult
 
 
 def numpy_to_captured_posture(
@@ -132,7 +135,7 @@ def numpy_to_identification_result(
     return msg
 
 
-def numpy_to_walk_result(walk: WalkResult) -> IdentificationResult:
+def numpy_to_walk_result(walk: "WalkResult") -> IdentificationResult:
     """IdentificationResult of an accepted result from walking, without header and robot."""
     msg, unknowns = no_result(""), walk.unknowns
     msg.reason = " ".join(gate.text for gate in walk.gates if not gate.passed)
@@ -155,15 +158,16 @@ def numpy_to_walk_result(walk: WalkResult) -> IdentificationResult:
     return msg
 
 
-def numpy_to_walk_recording(advice: Advice | None) -> WalkRecording:
+def numpy_to_walk_recording(advice: "Advice | None") -> WalkRecording:
     """WalkRecording message with what an analysis says; without one NaN."""
     nothing = np.full(3, np.nan)
-    advice = advice or Advice(nothing, nothing, 0, (), (), math.nan)
-    msg = WalkRecording(com_std_same=float(advice.same), n_improved=advice.improved)
-    numpy_to_vector3(advice.com_std, msg.com_std)
-    numpy_to_vector3(advice.prior_com_std, msg.prior_com_std)
-    msg.unknown, msg.motions = list(advice.unknown), [name for name, _ in advice.motions]
-    msg.com_std_after = [std for _, std in advice.motions]
+    msg = WalkRecording(com_std_same=math.nan if advice is None else float(advice.same))
+    numpy_to_vector3(nothing if advice is None else advice.com_std, msg.com_std)
+    numpy_to_vector3(nothing if advice is None else advice.prior_com_std, msg.prior_com_std)
+    if advice is not None:
+        msg.unknown, msg.motions = list(advice.unknown), [name for name, _ in advice.motions]
+        msg.com_std_after = [std for _, std in advice.motions]
+        msg.n_improved = advice.improved
     return msg
 
 

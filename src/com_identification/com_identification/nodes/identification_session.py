@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from geometry_msgs.msg import PointStamped, WrenchStamped
@@ -25,7 +26,6 @@ from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
-from com_identification.walking.identify import WalkResult
 from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
@@ -45,6 +45,9 @@ from com_ros.parameters import (
     live_parameter,
     parameter,
 )
+
+if TYPE_CHECKING:  # they load for a second
+    from com_identification.walking.identify import WalkResult
 
 GREY = (0.5, 0.5, 0.5, 0.8)
 GREEN = (0.1, 0.7, 0.25, 0.6)

@@ -23,8 +23,6 @@ from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.nodes.identification_conversions import numpy_to_walk_recording
 from com_identification.nodes.identification_session import Parameters, Session
 from com_identification.nodes.job_services import Fill
-from com_identification.walking.report import summary
-from com_identification.walking.unknowns import Scale
 from com_msgs.msg import WalkRecording
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
@@ -218,10 +216,11 @@ class WalkServices:
             raise IdentificationError("no walk is recorded: call record_walk, or name recordings")
         if not (0.0 <= request.mass < 1e5 and 0.0 <= request.mass_std < 1e5):
             raise IdentificationError("mass, mass_std: expected kg, 0 or more")
-        scale = Scale(request.mass or None, request.mass_std or Scale.std)
         postures = tuple(session.select_postures(()).values()) if request.postures else ()
 
         def fill(value: Any, answer: Any) -> None:
+            from com_identification.walking.report import summary  # loads for a second
+
             walk, answer.files = value
             answer.tests = [f"{gate.name}: {gate.text}" for gate in walk.gates]
             answer.success, answer.message = walk.accepted, summary(walk)
@@ -230,10 +229,10 @@ class WalkServices:
                 answer.result = session.result_message()
                 self._on_found()
 
-        standing, where = (postures, session.settings), folder / "walk_result"
-        return partial(
-            background.identify_walk, self._walker(session), tuple(bags), scale, standing, where
-        ), fill
+        walker, where = self._walker(session), folder / "walk_result"
+        weighed, standing = (request.mass, request.mass_std), (postures, session.settings)
+        task = partial(background.identify_walk, walker, tuple(bags), weighed, standing, where)
+        return task, fill
 
     def _walker(self, session: Session) -> Walker:
         p, root = self._node.parameters, session.model.root_link

@@ -123,7 +123,8 @@ def test_without_usd_core_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pxr", None)
+    for name in ("pxr", "pxr.Gf"):
+        monkeypatch.setitem(sys.modules, name, None)
     arguments = [str(posterior), "--usd", "robot.usd", "--output", str(tmp_path / "out")]
     assert com_randomise.main(arguments) == 1
     assert "pip install usd-core" in capsys.readouterr().err
