@@ -87,6 +87,7 @@ def main() -> None:
             processes=False,
             n_workers=options.workers,
             threads_per_worker=1,
+            memory_limit=0,  # Dask would take the memory of this process for that of each worker
             dashboard_address=None,
             silence_logs=logging.ERROR,
         ) as client:
