@@ -11,8 +11,9 @@ of the URDF 10 % wrong, `friction` 20 N m and 10 N m s, `uneven`: tiles up to 2 
 0.5 m/s, `2 Hz`; `heavy`: legs of 25 kg, `heavy links`: 10 % wrong, `heavy weighed`: 3 % wrong with
 link_mass 0.03, `heavy known`: right with link_mass 0.03; `everything`: gain, bias, zeros, tilt of 1
 degree, arm, friction, links, and the IMU's noise times 3. `payload`: 3 kg = 1 % on a corner 5 s
-after lift-off, `payload errors`: with gain, bias, zeros, tilt and arm besides. `ensemble`: all
-errors drawn from the priors, `ensemble heavy` likewise.
+after lift-off, `payload errors`: with gain, bias, zeros, tilt and arm besides, `payload 2 Hz`: with
+steps at 2 Hz, `payload friction`: with the errors of `payload errors`, and friction and links.
+`ensemble`: all errors drawn from the priors, `ensemble heavy` likewise.
 
 Errors are estimate minus truth from 2 s after the first lift-off on (payload: from 2.5 s after the
 drop on as well). The last line is one JSON object:
@@ -23,7 +24,8 @@ drop on as well). The last line is one JSON object:
     false_alarms (runs), converged (share of time), runs}}
   worst_false_converged; nees_range: least and largest NEES of x, y in the ensembles (nees_z: of z)
   payload_1pct_noticed: fraction of the payload runs in which it was noticed within 2 s and
-    confirmed; payload_noticed_with_errors likewise
+    confirmed; payload_noticed_with_errors likewise, payload_noticed_at_2_hz,
+    payload_noticed_with_friction
   update_us: median time of an update() with an estimate, here
 
 The cases `long ...` (--full) are ten minutes each, a minute at a time, on two contact models and on
@@ -136,6 +138,16 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
             yield Task(replace(light, tiles=TILES, seed=i), each("uneven", i))
             yield Task(replace(light, gait=STANDS | {"velocity_x": 0.5}), each("speed", i))
             yield Task(replace(light, gait=STANDS | {"frequency": 2.0}), each("2 Hz", i))
+    for i, offset in enumerate(OFFSETS):
+        load = (PAYLOAD, CORNERS[i], LIFT_OFF + DROP)
+        dropped = replace(run, offset=offset, payload=load, seconds=SECONDS + 1.0)
+        fast = replace(dropped, gait=STANDS | {"frequency": 2.0})
+        rubs = replace(dropped, friction=20.0, damping=10.0)
+        for k, (name, task) in enumerate((("2 Hz", fast), ("friction", rubs))):
+            own = seed + 700 + 100 * k + 10 * i
+            yield Task(
+                task, tuple((f"payload {name}", noise, own + j) for j, noise in enumerate(noises))
+            )
     for i in range(20 if full else 8):
         rng = np.random.default_rng([seed, i])
         heavy_too = i % 4 == 3
@@ -187,6 +199,7 @@ def drawn(case: str, std: Array, rng: np.random.Generator) -> tuple[Errors, Arra
         "heavy weighed": (Errors(), 1.0 + 0.03 * normal(12)),
         "everything": (known, links),
         "payload errors": (known, one),
+        "payload friction": (known, links),
     }.get(case, (Errors(), one))
 
 
@@ -274,8 +287,10 @@ def rounded(values: Array) -> list[float]:
     return [round(float(v), 2) for v in values]
 
 
-def noticed(outcomes: list[Outcome]) -> float:
+def noticed(outcomes: list[Outcome]) -> float | None:
     """Fraction of runs in which the payload was noticed in time, and confirmed."""
+    if not outcomes:
+        return None
     return float(np.mean([0.0 <= o.changed_at - DROP <= NOTICED for o in outcomes]))
 
 
@@ -344,10 +359,10 @@ def main() -> int:
         "worst_false_converged": max(f["false_converged"] for f in found.values()),
         "nees_range": [min(of_xy), max(of_xy)] if of_xy else None,
         "nees_z": [nees[2] for nees in drawn_cases],
-        "payload_1pct_noticed": noticed(cases["payload"]) if cases.get("payload") else None,
-        "payload_noticed_with_errors": noticed(cases["payload errors"])
-        if cases.get("payload errors")
-        else None,
+        "payload_1pct_noticed": noticed(cases["payload"]),
+        "payload_noticed_with_errors": noticed(cases["payload errors"]),
+        "payload_noticed_at_2_hz": noticed(cases["payload 2 Hz"]),
+        "payload_noticed_with_friction": noticed(cases["payload friction"]),
         "update_us": round(float(np.median([o.update_us for c in cases.values() for o in c])), 1),
     }
     print(json.dumps(result))
