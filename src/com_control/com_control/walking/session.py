@@ -274,11 +274,11 @@ class WalkSession:
         return None
 
     def _wait_for_feet(self, dt: float) -> None:
-        """Puts off what is left of the walk by what the stabiliser's plan has waited in dt, s."""
+        """Puts off what is left of the walk by what the stabiliser's plan is slower in dt, s."""
         if self.balance is None or self._fed is None or self._commanded is None:
             return
         late = (1.0 - self._fed.rate) * dt
-        if late > 0.0 and dt < MAX_GAP:
+        if late != 0.0 and dt < MAX_GAP:
             self._begin, self._commanded = self._begin + late, self._commanded.shifted(late)
 
     def _feed_back(self, time: float, q: Array, qd: Array) -> tuple[Array, Array]:

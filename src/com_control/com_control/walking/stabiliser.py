@@ -18,12 +18,12 @@ from com_control.exceptions import BipedError
 from com_control.walking.biped import JOINTS, Biped, BipedLeg
 from com_control.walking.com_ik import ComIk
 from com_control.walking.joint_path import heading_to_pelvis
+from com_control.walking.law_table import Table
 from com_control.walking.stabiliser_law import (
     MAX_OFFSET,
     OFFSET_TIME,
     Body,
     Sensed,
-    Table,
     make_memory,
     make_target,
     tick,
@@ -74,7 +74,8 @@ class Stabilised:
     """What an update gives."""
 
     q: Array  # (n,) rad or m, joint targets
-    rate: float  # of the plan's time; 0 while the plan waits for a foot
+    # of the plan's time; 0 while it waits for a foot, up to 1.6 where the robot is ahead of it
+    rate: float
     fault: Fault  # the worst
 
     @property

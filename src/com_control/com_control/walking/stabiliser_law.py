@@ -18,15 +18,17 @@ xi_r = c_r + c_r'/w:
 - ankles: theta' = -(A / (m g h)) D(tau_d - tau) - theta / T_a with A = 0.5 / (T_t kappa)
 - forces of both feet: z_1' = -z_2' = -(A_z / 2) ((a_d1 - a_d2) - (a_1 - a_2)), a: load fractions
 - a foot that is to carry and does not goes down, and the plan waits; one that lands early stays
+- the plan's time goes on faster or slower by the lateral DCM error: law_table.find_pace
 - ground: the loaded soles' gradient; soles are commanded parallel to it, the next foothold on it
 """
 
-from math import cos, exp, floor, hypot, sin
+from math import cos, exp, hypot, sin
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from com_control.walking.law_table import Place, Table, blend, clip, find_pace, place_of, rise
 from com_model.arrays import Array
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
@@ -41,20 +43,6 @@ class Body(NamedTuple):
     kappa: Array  # (2,) of the ankles' servos about the soles' x and y axes
     dead_time: float  # s, T_t: of sensors and bus, and 2.5 periods
     soles: Array  # (2, 4) m, least and greatest x, then y, of each sole in its frame
-
-
-class Table(NamedTuple):
-    """A walk at N times, rising in equal steps from 0 on; see walk_plan.Samples."""
-
-    dt: float  # s, of a step
-    com: Array  # (N, 9) m, position, velocity, acceleration
-    zmp: Array  # (N, 2) m
-    feet: Array  # (N, 2, 3, 4) poses of the soles
-    R_pelvis: Array  # (N, 3, 3)
-    swing: Array  # (N, 2) progress of each foot's swing, 0 to 1; -1: it stands
-    goals: Array  # (N, 2, 2) m, x and y of where each foot is set down next, or stands
-    swing_time: float  # s
-    moves: Array  # (2,) s, first lift-off and last touch-down
 
 
 class Sensed(NamedTuple):
@@ -72,7 +60,7 @@ class Memory(NamedTuple):
     """The state; arrays that the tick overwrites."""
 
     # (4,) time of the plan, s; s, waited for this step; 1.0 after the first tick; rate of the
-    # plan's time, 0 to 1
+    # plan's time, 0 to 1.6
     phase: Array
     motion: Array  # (2, 2) m and m/s, c and v of x and y
     # (2, 2) m and m^2, b forwards and leftwards of the pelvis, and the mean square of what is left
@@ -109,7 +97,6 @@ def make_target() -> Target:
     return Target(np.zeros(3), np.zeros((2, 3, 4)), np.eye(3), np.zeros(11), np.zeros(2))
 
 
-Place = tuple[int, float]  # a point of the table, and the fraction of the way to the next one
 CARRIES, LANDED = 0.03, 0.08  # of the weight: a foot carries at all; has landed
 SHOULD_CARRY = 0.15
 PATIENCE = 0.04  # s, without load, before a foot searches for the ground
@@ -127,34 +114,6 @@ ANKLE, ANKLE_LEAK, MAX_TILT = 0.5, 1.0, 0.25  # A T_t kappa; s, T_a; rad
 FORCE_DIFFERENCE = 0.01  # A_z, 1/s
 OFFSET_TIME, MAX_OFFSET = 1.5, 0.075  # s, T_b
 MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
-
-
-@njit
-def clip(value: float, most: float) -> float:
-    """The value within -most .. most."""
-    return min(max(value, -most), most)
-
-
-@njit
-def rise(s: float) -> float:
-    """Quintic from 0 to 1."""
-    x = min(max(s, 0.0), 1.0)
-    return x * x * x * (10.0 + x * (6.0 * x - 15.0))
-
-
-@njit
-def place_of(table: Table, t: float) -> Place:
-    """Point of the table before a time, s, and the fraction of the way to the next one."""
-    last = len(table.com) - 1
-    x = min(max(t / table.dt, 0.0), float(last))
-    i = min(floor(x), last - 1)
-    return i, x - i
-
-
-@njit
-def blend(rows: Array, i: int, f: float, j: int) -> float:
-    """Element j between the rows i and i + 1."""
-    return rows[i, j] + f * (rows[i + 1, j] - rows[i, j])
 
 
 @njit
@@ -423,6 +382,13 @@ def tick(
     target.estimate[2] = at[2]
     if weighs:
         update_offset(h, b[2], b[3], dt, memory, surprise)
+    pace = 1.0
+    if table.moves[0] < t < table.moves[1]:
+        error = speed = 0.0
+        for j, left in enumerate((-b[3], b[2])):
+            error += left * (target.estimate[5 + j] - target.estimate[7 + j])
+            speed += left * (blend(table.com, i, f, 3 + j) + blend(table.com, i, f, 6 + j) / w)
+        pace = find_pace(w, h, 0.5 * (body.soles[0, 3] - body.soles[0, 2]), error, speed)
     waits = False
     if known:
         share = load_share(table, i, feet, zmp)
@@ -440,7 +406,6 @@ def tick(
         if not both:
             memory.phase[1] = 0.0
     command(table, t + lead, memory, target, leaning)
-    pace = 1.0
     if waits and memory.phase[1] < MAX_WAIT:
         memory.phase[1] += dt
         pace = 0.0

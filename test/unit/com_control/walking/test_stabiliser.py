@@ -6,6 +6,7 @@ from shipped_robot import shipped_robot
 
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
+from com_control.walking.law_table import FASTEST, SLOWEST, find_pace
 from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
 from com_control.walking.walker import Walker, WalkRequest
 from com_model.dynamics import GRAVITY
@@ -65,6 +66,20 @@ def test_without_errors_it_follows_the_plan(hoap2):
     assert np.abs(out.q - hoap2[2].path.q[-1]).max() < 0.02
     assert robot.stabiliser.phase == pytest.approx(hoap2[2].duration)
     assert robot.stabiliser.margin > 0.5
+
+
+def test_the_plans_time_follows_a_dcm_that_is_beyond_the_ankles():
+    """Ahead of the plan's sideways motion it hurries, behind it waits, else neither."""
+    w, h, half_width = 4.67, 0.45, 0.03
+    for speed in (0.1, -0.1):
+        ahead = np.copysign(0.02, speed)
+        assert 1.0 < find_pace(w, h, half_width, ahead, speed) <= FASTEST
+        assert SLOWEST <= find_pace(w, h, half_width, -ahead, speed) < 1.0
+        assert find_pace(w, h, half_width, 3.0 * ahead, speed) == FASTEST
+        assert find_pace(w, h, half_width, -3.0 * ahead, speed) == SLOWEST
+        for small in (0.01, -0.01):
+            assert find_pace(w, h, half_width, small, speed) == 1.0
+    assert find_pace(w, h, half_width, 0.1, 0.0) == 1.0  # no time would put it right
 
 
 def test_one_wrench_that_is_not_finite(hoap2):

@@ -1,0 +1,81 @@
+"""The walk as the stabiliser's law reads it, and how fast its time is to go on.
+
+Sideways a robot that was pushed stands on the edge of its sole, and no ankle puts the DCM back in
+its plan's time. Where the plan is then late by tau, its time goes on more quickly; where it is
+early, more slowly (the step's time is what changes, not its place).
+"""
+
+from math import floor
+from typing import NamedTuple
+
+from numba import njit
+
+from com_model.arrays import Array
+
+# Of the plan's time: rate per w tau, slowest and fastest; of a sole's half width: DCM errors that
+# the ankles correct by themselves, and of w h: speed of the planned DCM below which tau is small.
+PACE, SLOWEST, FASTEST = 1.0, 0.6, 1.6
+ANKLES_CORRECT, SLOW = 0.5, 0.05
+
+
+class Table(NamedTuple):
+    """A walk at N times, rising in equal steps from 0 on; see walk_plan.Samples."""
+
+    dt: float  # s, of a step
+    com: Array  # (N, 9) m, position, velocity, acceleration
+    zmp: Array  # (N, 2) m
+    feet: Array  # (N, 2, 3, 4) poses of the soles
+    R_pelvis: Array  # (N, 3, 3)
+    swing: Array  # (N, 2) progress of each foot's swing, 0 to 1; -1: it stands
+    goals: Array  # (N, 2, 2) m, x and y of where each foot is set down next, or stands
+    swing_time: float  # s
+    moves: Array  # (2,) s, first lift-off and last touch-down
+
+
+Place = tuple[int, float]  # a point of the table, and the fraction of the way to the next one
+
+
+@njit
+def clip(value: float, most: float) -> float:
+    """The value within -most .. most."""
+    return min(max(value, -most), most)
+
+
+@njit
+def rise(s: float) -> float:
+    """Quintic from 0 to 1."""
+    x = min(max(s, 0.0), 1.0)
+    return x * x * x * (10.0 + x * (6.0 * x - 15.0))
+
+
+@njit
+def place_of(table: Table, t: float) -> Place:
+    """Point of the table before a time, s, and the fraction of the way to the next one."""
+    last = len(table.com) - 1
+    x = min(max(t / table.dt, 0.0), float(last))
+    i = min(floor(x), last - 1)
+    return i, x - i
+
+
+@njit
+def blend(rows: Array, i: int, f: float, j: int) -> float:
+    """Element j between the rows i and i + 1."""
+    return rows[i, j] + f * (rows[i + 1, j] - rows[i, j])
+
+
+@njit
+def find_pace(w: float, h: float, half_width: float, error: float, speed: float) -> float:
+    """Rate of the plan's time by the lateral DCM error e beyond what the ankles correct.
+
+      rate = 1 + k w tau,   tau = e v / (v^2 + v_0^2),   v the planned DCM's lateral speed
+
+    Args:
+        w, h: 1/s and m, of the pendulum.
+        half_width: m, of the sole.
+        error: m, of the DCM to its plan, to the left.
+        speed: m/s, v, to the left.
+    """
+    error -= clip(error, ANKLES_CORRECT * half_width)
+    slow = SLOW * w * h
+    rate = 1.0 + PACE * w * error * speed / (speed * speed + slow * slow)
+    return min(max(rate, SLOWEST), FASTEST)
