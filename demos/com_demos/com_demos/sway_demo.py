@@ -28,13 +28,13 @@ from com_demos.background import ListeningNode
 from com_demos.demonstration import DemoParser, Times, finish, launch_words, listen, run_demo
 from com_demos.live import WAITING, Rows, millimetres
 from com_demos.pictures import draw_picture
+from com_demos.scene import Snapshot, build_scene
 from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting
 from com_model.plotting import save_png
 from com_msgs.msg import CenterOfMass, SescChain
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.joint_input import JointInput
-from com_simulation.drawing.scene import Snapshot, build_scene
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RunError
 

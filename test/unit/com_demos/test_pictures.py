@@ -15,10 +15,11 @@ from com_demos.pictures import (
     nearest_edge_point,
     round_length,
 )
+from com_demos.scene import Snapshot, build_scene
 from com_model.model import RobotModel
 from com_model.plotting import plain_text
 from com_model.robot_config import Foot
-from com_simulation.drawing.scene import Snapshot, build_scene, upright
+from com_simulation.drawing.scene import upright
 from com_simulation.drawing.shapes import robot_shape, rod_triangles
 from com_simulation.exceptions import RenderError
 
