@@ -11,7 +11,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from com_ros import diagnostics
-from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, stamp_to_ns
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.joint_input import JointInput
 from com_ros.parameters import JointTimeout, RobotParameters, live_parameter, parameter
@@ -87,7 +87,7 @@ def test_samples_carry_time_and_stamp(make_arm):
     receive(node, msg)
     (sample,) = node.samples
     assert (sample.position, sample.time_ns) == ([0.5], 10**12 + 3 * MS)
-    assert sample.stamp == msg.header.stamp
+    assert sample.stamp_ns == stamp_to_ns(msg.header.stamp)
 
 
 def test_what_is_wrong_with_joint_states_is_only_for_nodes_that_ask_for_it(make_arm):
