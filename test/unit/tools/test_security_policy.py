@@ -44,7 +44,8 @@ def test_only_drivers_and_controllers_send_what_moves_the_robot():
         topic: {n for n, uses in tool.allowed().items() if ("publish", topic) in uses}
         for topic in SENSITIVE
     }
-    movers = {"ccgd_gait", "com_balancer", "motion_player", "posture_tour", "sway", "trot_gait"}
+    movers = {"ccgd_gait", "com_balancer", "motion_player", "posture_tour", "sway"}
+    movers |= {"tip_ramp", "trot_gait"}
     assert may["/joint_trajectory"] == movers
     assert may["/joint_states"] == {"simulator"}
     assert may["/robot_description"] <= {"robot_state_publisher", "simulator"}
