@@ -25,8 +25,8 @@ from walk_scenarios import (
 )
 
 from com_demos.pictures import FilmRow, draw_film
+from com_demos.walk_record import WalkRecord
 from com_simulation.drawing.shapes import robot_shape
-from com_simulation.physics.simulation import WalkRecord
 
 Array = NDArray[np.float64]
 

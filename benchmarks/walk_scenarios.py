@@ -31,9 +31,9 @@ from com_control.walking.footsteps import WalkParameters
 from com_control.walking.joint_path import WalkJoints, solve_joints
 from com_control.walking.walk_plan import PendulumPath, Samples, Timing, WalkPlan
 from com_control.walking.zmp import refine, robot_path
+from com_demos.walk_record import WalkRecord
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
-from com_simulation.physics.simulation import WalkRecord
 from com_simulation.physics.world_builder import World, build_world
 
 Array = NDArray[np.float64]

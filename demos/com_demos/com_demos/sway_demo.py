@@ -28,6 +28,7 @@ from com_demos.background import ListeningNode
 from com_demos.demonstration import DemoParser, Times, finish, launch_words, listen, run_demo
 from com_demos.live import WAITING, Rows, millimetres
 from com_demos.pictures import draw_picture
+from com_demos.plots import center_text, corner_text
 from com_demos.scene import Snapshot, build_scene
 from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting
@@ -243,14 +244,14 @@ def _error_axes(axes: Axes, series: Series) -> None:
     """Plot the distance to the truth; logarithmic, for it spans many powers of ten."""
     error = 1000 * series.error
     if not np.isfinite(error).any():
-        plotting.center_text(axes, "no truth arrived")
+        center_text(axes, "no truth arrived")
     else:
         axes.semilogy(series.time, np.maximum(error, _LEAST_MM), color=plotting.PURPLE, lw=1)
         low = 10.0 ** np.floor(np.log10(max(np.nanmin(error), _LEAST_MM)))
         axes.set_ylim(low / 3, max(30 * np.nanmax(error), 10 * low))
         axes.yaxis.set_major_locator(LogLocator(numticks=4))
         axes.minorticks_off()
-        plotting.corner_text(axes, f"largest {np.nanmax(error):.2g} mm")
+        corner_text(axes, f"largest {np.nanmax(error):.2g} mm")
     axes.set_ylabel("error (mm)")
 
 
@@ -258,14 +259,14 @@ def _margin_axes(axes: Axes, series: Series) -> None:
     """Plot the signed distance of the projection to the support polygon's edge."""
     margin = 1000 * series.margin
     if not np.isfinite(margin).any():
-        plotting.center_text(axes, "no feet known: no support polygon")
+        center_text(axes, "no feet known: no support polygon")
     else:
         axes.plot(series.time, margin, color=plotting.GREEN, lw=1.4)
         axes.axhspan(min(0.0, 1.1 * np.nanmin(margin)), 0.0, color=plotting.RED, alpha=0.12, lw=0)
         axes.axhline(0.0, color=plotting.RED, lw=1)
         low = min(-0.08 * np.nanmax(margin), 1.1 * np.nanmin(margin))
         axes.set_ylim(low, 1.3 * max(np.nanmax(margin), 0.1))
-        plotting.corner_text(axes, f"smallest {np.nanmin(margin):.1f} mm")
+        corner_text(axes, f"smallest {np.nanmin(margin):.1f} mm")
     axes.set_ylabel("margin (mm)")
 
 

@@ -26,6 +26,7 @@ from com_demos import demonstration
 from com_demos.background import ListeningNode
 from com_demos.demonstration import Times
 from com_demos.live import Rows
+from com_demos.plots import center_text, corner_text
 from com_demos.trot_recording import CONVERGED, SIGMAS, TrunkRecording, TrunkSeries
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting, quadruped_legs
 from com_model.plotting import save_png
@@ -151,7 +152,7 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     axes.plot(series.time[matched], truth[matched], label="simulator's truth", **style)
     axes.set_ylabel(NAMES[k])
     if not matched.any():
-        plotting.center_text(axes, "no ground truth received")
+        center_text(axes, "no ground truth received")
         return
     settled = (series.status == CONVERGED) & (series.time > 0.0)
     usual = np.nanpercentile(value[settled], (1, 99)) if settled.any() else np.empty(0)
@@ -159,9 +160,7 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
     room = max(LEAST[k], 0.15 * (high - low))
     axes.set_ylim(low - room, high + room)
-    plotting.corner_text(
-        axes, plotting.minus(f"error at the end {value[-1] - truth[matched][-1]:+.2g}")
-    )
+    corner_text(axes, plotting.minus(f"error at the end {value[-1] - truth[matched][-1]:+.2g}"))
 
 
 def _tilt_axes(axes: Axes, series: TrunkSeries) -> None:

@@ -31,6 +31,8 @@ from com_demos.background import ListeningNode
 from com_demos.demonstration import Times
 from com_demos.live import WAITING, Rows, millimetres, with_reason
 from com_demos.pictures import FilmRow, draw_film
+from com_demos.plots import center_text, corner_text
+from com_demos.walk_record import WalkRecord
 from com_model import RobotFiles, RobotModel, plotting
 from com_model.arrays import Array
 from com_model.plotting import save_png
@@ -46,7 +48,7 @@ from com_ros.conversions import (
 from com_ros.joint_input import JointInput
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RunError
-from com_simulation.physics.simulation import WalkRecord, has_fallen
+from com_simulation.physics.simulation import has_fallen
 
 Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
 
@@ -322,11 +324,11 @@ def _error_axes(axes: Axes, series: WalkSeries) -> None:
     figures = series.summary()
     mean, most = figures["com_error_mean_m"], figures["com_error_max_m"]
     if mean is None or most is None:
-        plotting.center_text(axes, "no ground truth received")
+        center_text(axes, "no ground truth received")
         return
     axes.plot(series.truth.time, 1000 * series.error, color=plotting.RED, lw=1.1)
     axes.set_ylim(0.0, None)
-    plotting.corner_text(axes, f"mean {1000 * mean:.1f} mm, largest {1000 * most:.1f} mm")
+    corner_text(axes, f"mean {1000 * mean:.1f} mm, largest {1000 * most:.1f} mm")
 
 
 PAPER = "itu_biped"  # has a launch file of its own

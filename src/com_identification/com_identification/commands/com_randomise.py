@@ -7,11 +7,13 @@ from pathlib import Path
 from com_identification.commands.bag_results import output_directory
 from com_identification.exceptions import IdentificationError
 from com_identification.walking.inertia import corrected_urdf
-from com_identification.walking.posterior import Posterior, to_npz
+from com_identification.walking.mjcf import mjcf
+from com_identification.walking.posterior import Posterior, to_csv, to_json, to_npz
 from com_identification.walking.usd import usd_layer
 from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 
+_TABLES = {"npz": to_npz, "csv": to_csv, "json": to_json}
 _EPILOG = """\
 Draws masses, centres of mass, inertias, armature and friction jointly from the posterior.npz that
 identify writes for walking. Every draw is physically possible, so simulators accept it.
@@ -28,8 +30,10 @@ the same fields of its model, batched):
       mujoco.mju_mat2Quat(b.iquat, axes.ravel())
   mujoco.mj_setConst(model, mujoco.MjData(model))
 
-With --robot it also writes sample_000.urdf, ..., with --usd robot.usd (pip install usd-core)
-sample_000.usda, ...: layers over this stage, whose rigid bodies have the names of the URDF's.
+With --robot it also writes sample_000.urdf, ..., with --mjcf robot.xml sample_000.xml, ...,
+this MuJoCo model with other inertials, armature and friction, with --usd robot.usd (pip install
+usd-core) sample_000.usda, ...: layers over this stage. The bodies and joints of model and stage
+have the names of the URDF's. --samples 0 writes the estimate itself: estimate.urdf and so on.
 
 Exit status: 0 written, 1 another robot or a file cannot be written, 2 wrong arguments.
 """
@@ -41,18 +45,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("posterior", type=Path, metavar="NPZ", help="posterior.npz written by identify")
     add_robot(parser, required=False)
+    add("--mjcf", type=Path, metavar="XML", help="MJCF model of the robot; needs MuJoCo")
     add("--usd", type=Path, metavar="USD", help="stage of the robot; needs usd-core")
     add("--samples", type=int, default=100, metavar="N", help="number of robots (100)")
+    add("--table", choices=_TABLES, default="npz", help="format of the table (npz)")
     add("--seed", type=int, default=0, help="random seed (0)")
     add("--output", required=True, metavar="DIR", help="folder for the files")
     add("--force", action="store_true", help="overwrite existing files")
     arguments = parser.parse_args(argv)
-    if arguments.samples < 1:
-        parser.error(f"--samples {arguments.samples}: give 1 or more")
+    if arguments.samples < 0:
+        parser.error(f"--samples {arguments.samples}: give 0 or more")
     try:
         posterior = Posterior.from_file(arguments.posterior)
         draws = posterior.draw(arguments.samples, arguments.seed)
-        files = {"samples.npz": to_npz(draws)}
+        drawn = [f"sample_{s:03d}" for s in range(arguments.samples)]
+        table = f"{'samples' if drawn else 'estimate'}.{arguments.table}"
+        files = {table: _TABLES[arguments.table](draws)}
         if arguments.robot:
             model = load_robot(arguments.robot, arguments.config)[0]
             own = [n for n, m in zip(model.bodies.names, model.bodies.mass, strict=True) if m > 0.0]
@@ -61,10 +69,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                     f"{model.name} has the bodies {', '.join(own)}: expected those of the "
                     f"posterior, {', '.join(posterior.bodies)}"
                 )
-            for s, eta in enumerate(draws["eta"]):
-                files[f"sample_{s:03d}.urdf"] = corrected_urdf(model, eta).encode()
-        for s in range(arguments.samples if arguments.usd else 0):
-            files[f"sample_{s:03d}.usda"] = usd_layer(arguments.usd, draws, s).encode()
+        for s, name in enumerate(drawn or ["estimate"]):
+            if arguments.robot:
+                files[f"{name}.urdf"] = corrected_urdf(model, draws["eta"][s]).encode()
+            if arguments.mjcf:
+                files[f"{name}.xml"] = mjcf(arguments.mjcf, draws, s).encode()
+            if arguments.usd:
+                files[f"{name}.usda"] = usd_layer(arguments.usd, draws, s).encode()
         with output_directory(arguments.output, tuple(files), arguments.force) as out:
             for name, content in files.items():
                 (out / name).write_bytes(content)

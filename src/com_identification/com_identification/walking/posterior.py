@@ -1,6 +1,8 @@
 """What is known of a robot after a walk, in a file (npz); robots drawn from it, for simulators."""
 
+import csv
 import io
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from com_identification.walking.report import report_page
 from com_model.arrays import Array
 
 REPORT, URDF, POSTERIOR = NAMES = ("report.html", "corrected.urdf", "posterior.npz")
+_OF_BODIES = ("mass", "com", "inertia")
 _NUISANCES = ("armature", "coulomb", "viscous")  # the first of unknowns.KINDS
 
 
@@ -49,26 +52,27 @@ class Posterior:
             ) from error
 
     def draw(self, count: int, seed: int) -> dict[str, Array]:
-        """Draws robots, every one of which can exist.
+        """Draws robots, every one of which can exist; a count of 0 gives the estimate itself.
 
         Returns:
             By name: bodies (K,), joints (n,), eta (S, K, 10), mass (S, K) kg, com (S, K, 3) m,
             inertia about it (S, K, 3, 3) kg m^2; armature, coulomb, viscous (S, n).
         """
         values, axes = np.linalg.eigh(self.covariance)
-        normal = np.random.default_rng(seed).standard_normal((count, len(values)))
+        shape = max(count, 1), len(values)
+        normal = np.random.default_rng(seed).standard_normal(shape) if count else np.zeros(shape)
         change = (normal * np.sqrt(np.maximum(values, 0.0))) @ axes.T
         z, inertial = self.mean + change, PARAMETERS * len(self.bodies)
-        eta = z[:, :inertial].reshape(count, -1, PARAMETERS)
+        eta = z[:, :inertial].reshape(len(z), -1, PARAMETERS)
         # masses are e^(2a): their sum, which is known well, is to vary as its linear part does
         mass = np.exp(2.0 * self.mean[:inertial:PARAMETERS])
         total = mass.sum() + change[:, :inertial:PARAMETERS] @ (2.0 * mass)
         eta[:, :, 0] += 0.5 * np.log(total / np.exp(2.0 * eta[:, :, 0]).sum(axis=1))[:, None]
         parts = [[split(theta) for theta in to_theta(robot)] for robot in eta]
         table = {"bodies": self.bodies, "joints": self.joints, "eta": eta}
-        for i, name in enumerate(("mass", "com", "inertia")):
+        for i, name in enumerate(_OF_BODIES):
             table[name] = np.array([[part[i] for part in robot] for robot in parts])
-        joints = np.maximum(z[:, inertial:].reshape(count, len(_NUISANCES), -1), 0.0)
+        joints = np.maximum(z[:, inertial:].reshape(len(z), len(_NUISANCES), -1), 0.0)
         return table | {name: joints[:, i] for i, name in enumerate(_NUISANCES)}
 
 
@@ -77,6 +81,25 @@ def to_npz(arrays: dict[str, Array]) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
+
+
+def to_json(arrays: dict[str, Array]) -> bytes:
+    """The same arrays as nested lists."""
+    return (
+        json.dumps({name: np.asarray(a).tolist() for name, a in arrays.items()}) + "\n"
+    ).encode()
+
+
+def to_csv(arrays: dict[str, Array]) -> bytes:
+    """A row for each number: sample, body or joint, what it is (com 0: x), value."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("sample", "name", "quantity", "value"))
+    for key in (*_OF_BODIES, *_NUISANCES):
+        names = arrays["bodies" if key in _OF_BODIES else "joints"]
+        for (s, i, *axes), value in np.ndenumerate(arrays[key]):
+            writer.writerow((s, names[i], " ".join(map(str, (key, *axes))), repr(float(value))))
+    return text.getvalue().encode()
 
 
 def result_files(result: WalkResult) -> dict[str, bytes]:

@@ -1,13 +1,12 @@
 """A robot in MuJoCo, moved from sample to sample."""
 
 import copy
-from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, FrozenArrays
+from com_model.arrays import Array
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.sensors import Noise, NoiseLevels, Reading, Sensors
@@ -223,24 +222,6 @@ def _ignore(text: str) -> None:
 
 TILTED = 0.8  # rad, of the root link against its start: the robot has fallen
 SUNK = 0.7  # fraction of its first height, under which the root link has fallen
-
-
-@dataclass(frozen=True, eq=False)
-class WalkRecord(FrozenArrays):
-    """What became of a walk, at M times; it ends early when the robot falls. World axes."""
-
-    time: Array  # (M,) s
-    position: Array  # (M, n) joint positions, rad or m
-    com: Array  # (M, 3) m, the true centre of mass
-    root: Array  # (M, 3) m, origin of the root link
-    R_root: Array  # (M, 3, 3) its orientation
-    wrenches: Array  # (M, f, 6) what the feet's sensors read; see Reading
-    fell_at: float  # s; NaN when it did not fall
-
-    @property
-    def fell(self) -> bool:
-        """Whether the robot fell."""
-        return bool(np.isfinite(self.fell_at))
 
 
 def has_fallen(R_start: Array, p_start: Array, R: Array, p: Array) -> bool:

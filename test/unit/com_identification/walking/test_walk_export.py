@@ -1,5 +1,7 @@
 """Results of a walk as files: URDF, posterior, draws that simulators load."""
 
+import csv
+import json
 import sys
 from pathlib import Path
 
@@ -69,6 +71,63 @@ def test_urdfs_of_draws_load(posterior: Path, tmp_path: Path) -> None:
         for s in range(2):
             model = RobotModel.from_file(out / f"sample_{s:03d}.urdf")
             assert model.mass == pytest.approx(table["mass"][s].sum())
+
+
+def test_mjcf_of_the_robot_gets_other_inertials_and_joints(
+    posterior: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known, out, file = Posterior.from_file(posterior), tmp_path / "out", tmp_path / "robot.xml"
+    names, joints = known.bodies.tolist(), known.joints.tolist()
+    inner = "".join(
+        f'<body name="{names[k]}"><joint name="{name}"/><geom size="0.1"/></body>'
+        for k, name in enumerate(joints, 1)
+    )
+    actuators = f'<actuator><motor joint="{joints[0]}"/></actuator>'
+    own = MJCF.format(names[0], '<geom size="0.1"/>' + inner)
+    file.write_text(own.replace("</mujoco>", actuators + "</mujoco>"))
+    arguments = [str(posterior), "--samples", "2", "--mjcf", str(file), "--output", str(out)]
+    assert com_randomise.main(arguments) == 0
+    model = mujoco.MjModel.from_xml_path(str(out / "sample_001.xml"))
+    assert model.nu == 1
+    with np.load(out / "samples.npz") as table:
+        for k, name in enumerate(names):
+            body = model.body(name)
+            assert body.mass[0] == pytest.approx(table["mass"][1, k], rel=1e-4)
+            np.testing.assert_allclose(body.ipos, table["com"][1, k], atol=1e-5)
+            R = np.empty(9)
+            mujoco.mju_quat2Mat(R, body.iquat)
+            axes = R.reshape(3, 3)
+            found = axes @ np.diag(body.inertia) @ axes.T
+            np.testing.assert_allclose(found, table["inertia"][1, k], rtol=1e-3, atol=1e-5)
+        for k, name in enumerate(joints):
+            dof = model.joint(name).dofadr[0]
+            found = [model.dof_armature[dof], model.dof_frictionloss[dof], model.dof_damping[dof]]
+            expected = [table[key][1, k] for key in ("armature", "coulomb", "viscous")]
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-9)
+    file.write_text(own.replace(names[1], "thigh"))
+    assert com_randomise.main([*arguments, "--force"]) == 1
+    assert f"robot.xml has no bodies or joints {names[1]}" in capsys.readouterr().err
+    file.write_text("<mujoco><nothing/></mujoco>")
+    assert com_randomise.main([*arguments, "--force"]) == 1
+    assert "robot.xml is no MJCF model" in capsys.readouterr().err
+
+
+def test_the_estimate_itself_and_other_tables(posterior: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = [str(posterior), "--samples", "0", "--robot", "go2", "--output", str(out)]
+    assert com_randomise.main([*arguments, "--table", "json"]) == 0
+    assert com_randomise.main([*arguments, "--table", "csv", "--force"]) == 0
+    known = Posterior.from_file(posterior)
+    mass = np.exp(2.0 * known.mean[: 10 * len(known.bodies) : 10])
+    assert RobotModel.from_file(out / "estimate.urdf").mass == pytest.approx(mass.sum())
+    table = json.loads((out / "estimate.json").read_text())
+    np.testing.assert_allclose(table["mass"], [mass])
+    with (out / "estimate.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    found = {row["name"]: float(row["value"]) for row in rows if row["quantity"] == "mass"}
+    assert found == pytest.approx(dict(zip(known.bodies.tolist(), mass, strict=True)))
+    heights = [row for row in rows if row["quantity"] == "com 2"]
+    assert [float(row["value"]) for row in heights] == [com[2] for com in table["com"][0]]
 
 
 def test_another_robot_and_another_file_are_refused(posterior: Path, tmp_path: Path) -> None:

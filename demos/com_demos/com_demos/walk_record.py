@@ -1,0 +1,25 @@
+"""A walk that was simulated, as demos and benchmarks draw it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from com_model.arrays import Array, FrozenArrays
+
+
+@dataclass(frozen=True, eq=False)
+class WalkRecord(FrozenArrays):
+    """What became of a walk, at M times; it ends early when the robot falls. World axes."""
+
+    time: Array  # (M,) s
+    position: Array  # (M, n) joint positions, rad or m
+    com: Array  # (M, 3) m, the true centre of mass
+    root: Array  # (M, 3) m, origin of the root link
+    R_root: Array  # (M, 3, 3) its orientation
+    wrenches: Array  # (M, f, 6) what the feet's sensors read; see Reading
+    fell_at: float  # s; NaN when it did not fall
+
+    @property
+    def fell(self) -> bool:
+        """Whether the robot fell."""
+        return bool(np.isfinite(self.fell_at))
