@@ -3,8 +3,8 @@
 | profile  | for                                       | reliability | durability      |
 |----------|-------------------------------------------|-------------|-----------------|
 | LATCHED  | robot_description, results for latecomers | reliable    | transient local |
-| RESULT   | what a node publishes                     | reliable    | volatile        |
-| DRIVER, TF | what the simulator publishes, /tf       | reliable    | volatile        |
+| RESULT   | what a node or a driver publishes         | reliable    | volatile        |
+| TF       | /tf                                       | reliable    | volatile        |
 | stream() | sensor data that a node subscribes to     | best effort | volatile        |
 
 A best-effort subscription receives from reliable and best-effort publishers; a reliable
@@ -15,8 +15,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 # Profiles of rclpy are reliable and volatile, and keep the last.
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-RESULT = QoSProfile(depth=10)
-DRIVER = TF = QoSProfile(depth=100)
+RESULT = QoSProfile(depth=100)  # so many can be sent again to a reader on a busy machine
+TF = QoSProfile(depth=100)
 
 
 def stream(depth: int = 1) -> QoSProfile:

@@ -71,7 +71,7 @@ class SensorOutput:
         def make(kind: type, topic: str, frame: str = "", **fields: Any) -> tuple[Publisher, Any]:
             msg = kind(**fields)
             msg.header.frame_id = frame
-            return node.create_publisher(kind, topic, qos.DRIVER), msg
+            return node.create_publisher(kind, topic, qos.RESULT), msg
 
         self._names, root = list(world.robot.joint_names), world.robot.root_link
         self._joints = make(JointState, "joint_states", name=self._names)
