@@ -34,15 +34,14 @@ from walk_scenarios import Robot, com_error, fell_at_step, load_robot, simulate,
 
 from com_control.walking.biped import Biped, find_stance
 from com_control.walking.walker import make_plan
-from com_demos import demonstration
+from com_demos import demonstration, record_bag
+from com_demos.exceptions import RunError
 from com_demos.walk_record import WalkRecord
 from com_identification.commands import identify, propose_postures
 from com_model import RobotModel, Sesc, plotting
 from com_model.files import write_file
 from com_model.plotting import save_png
 from com_model.urdf.editing import Inertial, edit_inertials
-from com_simulation.commands import record_bag
-from com_simulation.exceptions import RunError
 from com_simulation.physics.world_builder import build_world
 
 LOAD, OFFSET = 0.05, 0.03  # of the robot's mass; m

@@ -76,9 +76,9 @@ COMMANDS = {
     "com_model/audit": URDF,
     "com_model/com_setup": f"{URDF} --output NEW/hoap2.yaml",
     "com_model/workspace": f"{HOAP2} --count 5000000 --output NEW",
-    "com_simulation/compare_urdfs": f"{URDF} {URDF} {URDF}",
+    "com_demos/compare_urdfs": f"{URDF} {URDF} {URDF}",
     "com_simulation/find_urdf": "talos",
-    "com_simulation/record_bag": f"{HOAP2} --postures MADE/postures.yaml --output NEW/bag",
+    "com_demos/record_bag": f"{HOAP2} --postures MADE/postures.yaml --output NEW/bag",
     "com_viewer/com_viewer": "hoap2 --port 0",
 }
 # Parameters besides the robot's.
@@ -224,7 +224,7 @@ def make_inputs(folder: Path) -> None:
     postures[:, model.joint_index("LARM_JOINT1")] += np.linspace(0.0, 0.3, 6)
     write_postures(folder / "postures.yaml", model, postures, "interrupted")
     for name, words in (
-        ("com_simulation/record_bag", COMMANDS["com_simulation/record_bag"]),
+        ("com_demos/record_bag", COMMANDS["com_simulation/record_bag"]),
         (
             "com_identification/identify",
             "MADE/bag/bag --robot hoap2 --output NEW/results --record MADE/robots.db --serial 1",

@@ -17,6 +17,9 @@ import numpy as np
 from com_bags import TopicRequest
 from com_control.walking import Biped, Walker, WalkRequest
 from com_demos import demonstration
+from com_demos.bag_writer import BagWriter
+from com_demos.exceptions import RunError
+from com_demos.record_bag import START_NS
 from com_estimation.commands.diagnose_bag import diagnose
 from com_estimation.humanoid.layout import make_layout
 from com_estimation.humanoid.story import Story, story_page
@@ -24,9 +27,6 @@ from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.files import write_file
-from com_simulation.commands.record_bag import START_NS
-from com_simulation.exceptions import RunError
-from com_simulation.physics.bag_writer import BagWriter
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import TILTED, Simulation
 from com_simulation.physics.true_errors import Payload

@@ -19,6 +19,9 @@ from trot_lab import OPEN_LOOP, Gait, stand, trot_gait
 from walking_lab import PERIOD, STEP
 
 from com_demos import demonstration
+from com_demos.bag_writer import BagWriter
+from com_demos.compare_urdfs import Comparison
+from com_demos.exceptions import RunError
 from com_demos.identify_demo import MUST_SHRINK, identification_figure
 from com_identification.commands.identify import main as identify
 from com_identification.walking.posterior import Posterior
@@ -26,9 +29,6 @@ from com_model import RobotConfig, RobotModel, Sesc
 from com_model.bodies import steiner
 from com_model.plotting import save_png
 from com_model.urdf.editing import Inertial, edit_inertials
-from com_simulation.commands.compare_urdfs import Comparison
-from com_simulation.exceptions import RunError
-from com_simulation.physics.bag_writer import BagWriter
 from com_simulation.physics.sensors import TROT_NOISE
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world

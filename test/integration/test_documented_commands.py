@@ -124,9 +124,9 @@ RUN = (
     r"posture_protocol --robot hoap2 ",
     r"ros2 run com_identification com_human .* --output table.urdf$",
     r"ros2 run com_identification propose_postures --robot hoap2 ",
-    r"ros2 run com_simulation record_bag --robot hoap2 --postures ",
+    r"ros2 run com_demos record_bag --robot hoap2 --postures ",
     r"ros2 run com_identification identify hoap2_bag/bag ",
-    r"ros2 run com_simulation compare_urdfs ",
+    r"ros2 run com_demos compare_urdfs ",
     r"tools/in_env python examples/com_of_urdf.py hoap2$",
 )
 MADE = {

@@ -7,9 +7,10 @@ import pytest
 
 from com_bags.exceptions import BagError, DefinitionError, TopicError
 from com_control.exceptions import MotionError, PlanError
+from com_demos.exceptions import RenderError
 from com_identification.exceptions import CaptureRefused, PostureError, RefusedFitError
 from com_model import exceptions as of_the_model
-from com_simulation.exceptions import DivergedError, RenderError
+from com_simulation.exceptions import DivergedError
 
 ERRORS = [
     of_the_model.ComModelError("no"),

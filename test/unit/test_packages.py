@@ -15,7 +15,8 @@ MANIFESTS = [
     ROOT / "launch" / "package.xml",
 ]
 PYTHON = [path.parent for path in MANIFESTS if (path.parent / "setup.py").exists()]
-WITHOUT_ROS = ("com_bags", "com_estimation", "com_model", "com_simulation")  # that pip installs
+WITHOUT_ROS = ("com_bags", "com_estimation", "com_identification", "com_model", "com_simulation")
+"""Packages that pip installs."""
 KEYS = {
     "ament_index_python": "ament_index_python",
     "matplotlib": "python3-matplotlib",

@@ -23,10 +23,10 @@ from typing import TypeVar
 from rich.console import Console
 
 from com_demos.background import Background, ListeningNode, free_domain_id, launched
+from com_demos.exceptions import RunError
 from com_demos.live import WAITING, LiveView
 from com_model import ComModelError, ConfigError, RobotFiles, find_robot
 from com_model.html import UNKNOWN, image, report, table
-from com_simulation.exceptions import RunError
 
 POLL_S = 0.01
 REFRESH_S = 0.25

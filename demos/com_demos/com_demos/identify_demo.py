@@ -24,7 +24,9 @@ from std_msgs.msg import String
 
 from com_demos import demonstration
 from com_demos.background import ListeningNode
+from com_demos.compare_urdfs import Comparison, compare
 from com_demos.demonstration import Times
+from com_demos.exceptions import RunError
 from com_demos.live import WAITING, Rows
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting
 from com_model.arrays import Array
@@ -32,8 +34,6 @@ from com_model.plotting import save_png
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, stamp_to_ns, vector3_to_numpy
-from com_simulation.commands.compare_urdfs import Comparison, compare
-from com_simulation.exceptions import RunError
 
 ENDS = "the tour ends"  # begins posture_tour's last status when it fails
 WAITS = "waits for "  # begins what it says before the tour

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter, minimum_filter
 
+from com_demos.exceptions import RenderError
 from com_simulation.drawing.shapes import Part
-from com_simulation.exceptions import RenderError
 
 _SUPERSAMPLE = 2
 _AMBIENT, _DIFFUSE = 0.45, 0.55

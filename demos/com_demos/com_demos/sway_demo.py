@@ -26,6 +26,7 @@ from sensor_msgs.msg import JointState
 
 from com_demos.background import ListeningNode
 from com_demos.demonstration import DemoParser, Times, finish, launch_words, listen, run_demo
+from com_demos.exceptions import RunError
 from com_demos.live import WAITING, Rows, millimetres
 from com_demos.pictures import draw_picture
 from com_demos.plots import center_text, corner_text
@@ -37,7 +38,6 @@ from com_msgs.msg import CenterOfMass, SescChain
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.joint_input import JointInput
 from com_simulation.drawing.shapes import robot_shape
-from com_simulation.exceptions import RunError
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from sensor_msgs.msg import Imu
 from com_demos import demonstration
 from com_demos.background import ListeningNode
 from com_demos.demonstration import Times
+from com_demos.exceptions import RunError
 from com_demos.live import Rows
 from com_demos.plots import center_text, corner_text
 from com_demos.trot_recording import CONVERGED, SIGMAS, TrunkRecording, TrunkSeries
@@ -38,7 +39,6 @@ from com_ros.conversions import (
     points_to_numpy,
     stamp_to_ns,
 )
-from com_simulation.exceptions import RunError
 
 SHOWN = 200  # newest samples that a view shows figures of
 TILT_PERIOD_NS = 4_000_000  # of recorded attitudes, at least

@@ -29,6 +29,7 @@ from visualization_msgs.msg import MarkerArray
 from com_demos import demonstration
 from com_demos.background import ListeningNode
 from com_demos.demonstration import Times
+from com_demos.exceptions import RunError
 from com_demos.live import WAITING, Rows, millimetres, with_reason
 from com_demos.pictures import FilmRow, draw_film
 from com_demos.plots import center_text, corner_text
@@ -47,7 +48,6 @@ from com_ros.conversions import (
 )
 from com_ros.joint_input import JointInput
 from com_simulation.drawing.shapes import robot_shape
-from com_simulation.exceptions import RunError
 from com_simulation.physics.simulation import has_fallen
 
 Pose = tuple[Array, Array]  # R (3, 3), p (3,) m

@@ -7,16 +7,6 @@ class ComSimulationError(ComModelError):
     """Root of all errors of this package."""
 
 
-class RenderError(ComSimulationError):
-    """Nothing can be drawn off screen on this machine."""
-
-    def __init__(self, reason: Exception) -> None:
-        super().__init__(
-            f"no off-screen rendering by EGL ({' '.join(str(reason).split())[:200]}): install "
-            "libegl1 and libgl1-mesa-dri, or a driver of the graphics card"
-        )
-
-
 class WorldError(ComSimulationError):
     """A robot that MuJoCo cannot simulate; the message says why and what to change."""
 
@@ -38,7 +28,3 @@ class DivergedError(ComSimulationError):
 
 class SwayError(ComSimulationError):
     """No motion keeps the robot standing; the message says what stands in its way."""
-
-
-class RunError(ComSimulationError):
-    """A run that brought no data, or wrong data; the message says what is known of the reason."""

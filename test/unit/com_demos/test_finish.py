@@ -7,7 +7,7 @@ import re
 import pytest
 
 from com_demos.demonstration import finish
-from com_simulation.exceptions import RunError
+from com_demos.exceptions import RunError
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from com_demos.compare_urdfs import Comparison
 from com_demos.identify_demo import identification_figure
 from com_model.plotting import save_png
-from com_simulation.commands.compare_urdfs import Comparison
 
 PRIOR = 0.02
 

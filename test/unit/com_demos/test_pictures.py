@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from com_demos.exceptions import RenderError
 from com_demos.pictures import (
     CHAIN,
     GRAVITY,
@@ -21,7 +22,6 @@ from com_model.plotting import plain_text
 from com_model.robot_config import Foot
 from com_simulation.drawing.scene import upright
 from com_simulation.drawing.shapes import robot_shape, rod_triangles
-from com_simulation.exceptions import RenderError
 
 pytestmark = pytest.mark.slow
 MASS = (

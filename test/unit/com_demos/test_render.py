@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from com_demos.exceptions import RenderError
 from com_demos.render import _AMBIENT, _DIFFUSE, _LIGHT, Camera, _gl_context, render
-from com_simulation.exceptions import RenderError
 
 SQUARE = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], dtype=float)
 TWO = SQUARE[[[0, 1, 2], [0, 2, 3]]]

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from com_demos.demonstration import Times, record
+from com_demos.exceptions import RunError
 from com_demos.live import LiveView
-from com_simulation.exceptions import RunError
 
 QUICK = Times(record=0.4, settle=0.3, first_message=0.4, silence=0.3)
 

@@ -9,11 +9,11 @@ from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
 from com_bags import Bag, SensorReader, TopicRequest, find_topics
+from com_demos.bag_writer import BagWriter
 from com_estimation.commands.diagnose_bag import main, samples
 from com_model import Sesc, find_robot
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.robot_config import ground_wrenches
-from com_simulation.physics.bag_writer import BagWriter
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import Payload

@@ -6,9 +6,9 @@ from html_page import assert_report
 
 from com_control.trot.parameters import GaitParameters
 from com_control.trot.trot import TrotGait
+from com_demos.bag_writer import BagWriter
 from com_estimation.commands import trunk_bag
 from com_model import RobotModel, load_robot
-from com_simulation.physics.bag_writer import BagWriter
 from com_simulation.physics.sensors import TROT_NOISE
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world

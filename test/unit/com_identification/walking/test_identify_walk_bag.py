@@ -10,10 +10,10 @@ from html_page import assert_report
 from walk_recording import Recorded, standing_wrenches
 
 from com_bags import WalkLog
+from com_demos.bag_writer import BagWriter
 from com_identification.commands.identify import main
 from com_model import RobotModel
 from com_model.robots import find_robot
-from com_simulation.physics.bag_writer import BagWriter
 from com_simulation.physics.sensors import PRESETS
 
 UPRIGHT = np.array([0.0, 0.0, 0.0, 1.0])

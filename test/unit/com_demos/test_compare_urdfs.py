@@ -5,17 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from com_model import SupportPolygon, link_poses
+from com_demos.compare_urdfs import compare, main, standing_postures
+from com_model import SupportPolygon, find_robot, link_poses, load_robot
 from com_model.sesc.sesc import Sesc
-from com_simulation.commands.compare_urdfs import compare, main, standing_postures
 from com_simulation.exceptions import ComSimulationError
 from com_simulation.physics.true_errors import TrueErrors, with_true_errors, write_urdf
 
 
 @pytest.fixture(scope="module")
-def biped(robot_files):
-    model, config, _ = robot_files("biped3")
-    return model, config
+def biped():
+    return load_robot("biped3")
 
 
 def test_the_robot_stands_in_the_postures(biped):
@@ -50,13 +49,13 @@ def test_the_truth_has_no_error_and_another_has_its_own(biped):
     np.testing.assert_allclose(found.bodies_before[k], coms[0] - coms[1], atol=1e-12)
 
 
-def test_the_command(biped, tmp_path, capsys, robot_files):
+def test_the_command(biped, tmp_path, capsys):
     model, _ = biped
     true = with_true_errors(model, TrueErrors(com=0.005, seed=1))
     write_urdf(true, tmp_path / "true.urdf")
     write_urdf(model, tmp_path / "robot.urdf")
-    write_urdf(robot_files("hoap2")[0], tmp_path / "hoap2.urdf")
-    config = robot_files("biped3")[2].parents[1] / "config" / "biped3.yaml"
+    write_urdf(load_robot("hoap2")[0], tmp_path / "hoap2.urdf")
+    config = find_robot("biped3").config
     true_path, robot = str(tmp_path / "true.urdf"), str(tmp_path / "robot.urdf")
     words = ["--config", str(config), "--count", "8"]
     assert main([true_path, robot, true_path, *words]) == 0
@@ -67,7 +66,7 @@ def test_the_command(biped, tmp_path, capsys, robot_files):
     assert "different joints: give three of one robot" in capsys.readouterr().err
 
 
-def test_a_robot_without_soles_cannot_stand(robot_files):
-    model, config, _ = robot_files("solo12", "solo_description/robots/solo12.urdf")
+def test_a_robot_without_soles_cannot_stand():
+    model, config = load_robot("solo12")
     with pytest.raises(ComSimulationError, match="no feet with corners"):
         standing_postures(model, config, 3, seed=0)

@@ -8,28 +8,19 @@ then that of every body's.
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from com_model import (
-    ComModelError,
-    ConfigError,
-    RobotConfig,
-    RobotModel,
-    Sesc,
-    SupportPolygon,
-    find_robot,
-    link_poses,
-)
+from com_identification.planning.stances import FlatStance
+from com_identification.regression.statics import Statics
+from com_model import ComModelError, ConfigError, RobotConfig, RobotModel, Sesc, find_robot
 from com_model.arrays import Array
 from com_model.commands import command_parser
-from com_simulation.exceptions import ComSimulationError, SwayError
-from com_simulation.physics.planted_feet import PlantedFeet
+from com_simulation.exceptions import ComSimulationError
 
-TRIES = 20  # for each posture
+TRIES = 20  # times the postures that are wanted
 SPREAD = 0.7  # of the way from the nominal posture to anywhere within the limits
 MARGIN = 0.01  # m, of the believed CoM inside the support polygon
 
@@ -100,24 +91,22 @@ def standing_postures(
     if not feet or not all(len(foot.corners) for foot in feet):
         raise ComSimulationError("the configuration names no feet with corners")
     rng, nominal = np.random.default_rng(seed), config.nominal_posture(robot)
-    planted, sesc = PlantedFeet(robot, feet, nominal), Sesc(robot)
-    links = [robot.link_index(foot.frame) for foot in feet]
+    stance = FlatStance(Statics(robot), feet, kept=nominal)
     low, high = np.maximum(robot.lower, -np.pi), np.minimum(robot.upper, np.pi)
-    Q, ups = [], []
-    for _ in range(TRIES * count):
-        drawn = nominal + rng.uniform(0.0, SPREAD) * (rng.uniform(low, high) - nominal)
-        with suppress(SwayError):
-            q = planted.project(drawn)
-            R, p = link_poses(robot, q)
-            polygon = SupportPolygon.from_soles(R[links], p[links], [f.corners for f in feet])
-            if polygon.margin(sesc.com(q)) > MARGIN:
-                Q.append(q)
-                ups.append(R[links[0]][:, 2])
-        if len(Q) == count:
+    found: list[Array] = []
+    for _ in range(TRIES):
+        anywhere = rng.uniform(low, high, (count, robot.n_joints))
+        drawn = nominal + rng.uniform(0.0, SPREAD, (count, 1)) * (anywhere - nominal)
+        Q, stands = stance.solve_all(drawn)
+        found += [q for q in Q[stands] if stance.margin(q) > MARGIN]
+        if len(found) >= count:
             break
-    if len(Q) < max(count / 4, 1):
-        raise ComSimulationError(f"only {len(Q)} of {count} postures were found: is it balanced?")
-    return np.array(Q), np.array(ups)
+    if len(found) < max(count / 4, 1):
+        raise ComSimulationError(
+            f"only {len(found)} of {count} postures were found: is it balanced?"
+        )
+    Q = np.array(found[:count])
+    return Q, stance.up_directions(Q)
 
 
 def main(words: Sequence[str] | None = None) -> int:

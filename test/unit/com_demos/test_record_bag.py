@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 
+from com_demos.record_bag import main
+from com_identification.planning.stances import FlatStance
+from com_identification.regression.statics import Statics
 from com_model import RobotConfig, RobotModel, link_poses
 from com_model.dynamics import GRAVITY
 from com_model.postures import write_postures
 from com_model.robots import find_robot
 from com_model.sesc.sesc import Sesc
-from com_simulation.commands.record_bag import main
-from com_simulation.physics.planted_feet import PlantedFeet
 
 pytestmark = pytest.mark.slow
 
@@ -143,9 +144,10 @@ def test_encoders_see_the_servos_sag(recorded):
 def test_the_soles_stay_where_they_are(recorded):
     folder, _, _ = recorded
     model, config = biped()
-    planted = PlantedFeet(model, config.feet, config.nominal_posture(model))
+    stance = FlatStance(Statics(model), config.feet, config.nominal_posture(model))
     for _, message in read(folder)["/joint_states"]:
-        assert np.abs(planted.errors(np.array(message.position))).max() < 0.02
+        off, _ = stance.residuals(np.array(message.position)[None])
+        assert np.abs(off).max() < 0.02
 
 
 @pytest.mark.parametrize("by_truth", [False, True], ids=["same words", "its true URDF"])

@@ -2,19 +2,19 @@
 
 import itertools
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from com_identification.planning.stances import FlatStance
+from com_identification.regression.statics import Statics
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.parameters import check_options, parameter
 from com_model.postures import time_path
-from com_simulation.exceptions import ComSimulationError, SwayError
+from com_simulation.exceptions import ComSimulationError
 from com_simulation.physics.motion import Trajectory
-from com_simulation.physics.planted_feet import PlantedFeet
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
 
@@ -25,6 +25,8 @@ IN_AIR = 4.0  # how much faster the joints are in the air
 STILL = 5e-5  # m, of the CoM's and the root's way in that time
 WEIGHT_FRACTION = 0.01  # of the weight that the soles may lack
 OFF_TARGET = 0.1  # rad or m
+SAME_PLACE = 1e-3  # m and rad, of the feet to each other; within the accuracy of servos
+STEP = 0.1  # rad or m, of the fastest joint between two points of a way
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ class PostureSequence:
         if not (world.floating and world.feet):
             raise ComSimulationError("the robot has no feet to stand on: give a configuration")
         self._simulation, self._postures, self._options = simulation, postures, options
-        self._feet = PlantedFeet(world.robot, world.feet, world.posture)
-        planted = all(self._feet.kept(q) for q in postures)
+        self._stance = FlatStance(Statics(world.robot), world.feet, kept=world.posture)
+        off, _ = self._stance.residuals(postures)
+        planted = bool(np.abs(off).max(initial=0.0) < SAME_PLACE)
         if options.transfer == "stand" and not planted:
             raise ComSimulationError(
                 "between the postures the feet move: plan postures that keep them where they are "
@@ -97,12 +100,23 @@ class PostureSequence:
         """Ways that keep the feet where they are; none where the robot is to be carried."""
         if self.transfer == "hoist" or (self.rests and self.rests[-1].problem):
             return []
-        with suppress(SwayError):
-            return [self._feet.way(start, end)]
-        with suppress(SwayError):
-            stations = (start, self._simulation.world.posture, end)
-            return [self._feet.way(a, b) for a, b in itertools.pairwise(stations)]
-        return []
+        if (direct := self._way(start, end)) is not None:
+            return [direct]
+        stations = (start, self._simulation.world.posture, end)
+        ways = [self._way(a, b) for a, b in itertools.pairwise(stations)]
+        return [] if any(way is None for way in ways) else [w for w in ways if w is not None]
+
+    def _way(self, start: Array, end: Array) -> Array | None:
+        """Points (k, n) that keep the feet in place, as straight as they can; None: there are none.
+
+        The first and the last are the postures themselves.
+        """
+        count = max(int(np.ceil(np.abs(end - start).max() / STEP)), 2)
+        fractions = np.linspace(0.0, 1.0, count + 1)[1:-1, None]
+        between, found = self._stance.solve_all(start + fractions * (end - start))
+        way = np.array([start, *between, end])
+        jumps = np.abs(np.diff(way, axis=0)).max() > 3.0 * STEP
+        return way if found.all() and not jumps else None
 
     def _carry(self, start: Array, end: Array) -> Iterator[Reading]:
         """Lifts the robot, moves its joints by way of the nominal posture, and puts it down.
