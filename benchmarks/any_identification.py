@@ -71,7 +71,7 @@ def identify_robot(model: RobotModel, config: RobotConfig, seed: int = 0) -> Acc
         noise=SensorNoise(force=FORCE * weight, moment=MOMENT * weight),
         sensors=SensorPriors.calibrated(),
         fit=FitSettings(use_imu=not len(feet[0].corners), folds=0),
-        plan=PlanOptions(candidates=CANDIDATES, refinements=0, margin=margin),
+        plan=PlanOptions(candidates=CANDIDATES, refinements=0, margin=margin, one_foot=0.0),
     )
     priors = urdf_priors(model, off)
     planner = PosturePlanner(model, feet, rest, settings, priors)

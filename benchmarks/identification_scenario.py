@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 OFF = 0.005  # m, standard deviation of each centre of mass, each axis
 SAMPLES = 100
-PLAN = PlanOptions(margin=0.015, most_tilt=np.pi)
+PLAN = PlanOptions(margin=0.015, most_tilt=np.pi, one_foot=0.0)
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=float(np.radians(0.05)))
 
 

@@ -9,7 +9,14 @@ gives the gait the offset.
 
 Errors are estimate minus truth, their means over offsets and times from 1 s after the first
 lift-off on. The last line is one JSON object: for each robot the mean length of the error in x and
-y over the length of its trunk. Required: below 0.01.
+y over the length of its trunk. Required: below 0.01. And
+
+  nees: {robot: {quiet, drawn: squared error over variance at the end of x, y, z, means of the runs;
+    quiet: those above, whose sensors only have noise: far below 1, since sigma allows for errors
+    that these do not have; drawn: as many runs with all errors drawn from the priors, as in the
+    ensembles of trot_honesty.py: 1 is honest. false: share of time CONVERGED with an error in x, y
+    beyond 99.9 %, of drawn; converged: fraction of the quiet runs that are so at the end, why: what
+    the first of the others say of it; limited_by: what limits the first run}}
 """
 
 from __future__ import annotations
@@ -17,11 +24,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from trot_lab import TrotRun, build, in_processes
+from trot_errors import NOISES
+from trot_honesty import Outcome, Task, judge, rounded
+from trot_lab import CLEAN, TrotRun, build, in_processes
 from trot_tracks import (
     FLOATING,
     LEAST_SQUARES,
@@ -38,6 +49,9 @@ from trot_tracks import (
     statuses,
 )
 
+from com_estimation.trunk.floating_base import FloatingBaseEstimator
+from com_estimation.trunk.floating_base.filter_types import STATE
+from com_estimation.trunk.interface import Status
 from com_model import quadruped_legs
 
 ROBOTS = ("anymal", "a1", "go2", "solo12", "hyq", "scalf2")
@@ -64,6 +78,37 @@ def cases(
         for i, (x, y) in enumerate(fractions)
     ]
     return [Case(run, METHODS) for run in runs]
+
+
+def ensemble(planned: Sequence[Case], seed: int) -> list[Task]:
+    """The runs of a robot with errors drawn from the priors, friction in the simulation."""
+    model, config, _ = build(planned[0].run)
+    std, tasks = FloatingBaseEstimator(model, config).prior_std, []
+    for i, case in enumerate(planned):
+        rng = np.random.default_rng([seed, i])
+        run = replace(
+            case.run,
+            noise=CLEAN,
+            friction=np.abs(std[STATE.coulomb] * rng.standard_normal(12)),
+            damping=np.abs(std[STATE.viscous] * rng.standard_normal(12)),
+        )
+        tasks.append(Task(run, (("ensemble", tuple(NOISES)[i % 2], seed + i),)))
+    return tasks
+
+
+def honesty(results: Sequence[Followed], drawn: Sequence[Outcome]) -> dict[str, Any]:
+    """The figures of a robot in `nees`; see the module's text."""
+    tracks = [r.tracks[FLOATING] for r in results]
+    known = [t.status[-1] == Status.CONVERGED for t in tracks]
+    reasons = [t.reason for t, converged in zip(tracks, known, strict=True) if not converged]
+    return {
+        "quiet": rounded(mean_squares(tracks)[:3]),
+        "drawn": rounded(np.mean([o.squares for o in drawn], axis=0)),
+        "false": round(float(np.mean([o.false for o in drawn])), 4),
+        "converged": round(float(np.mean(known)), 3),
+        "why": next(iter(reasons), ""),
+        "limited_by": drawn[0].limited_by,
+    }
 
 
 def relative_error(results: Sequence[Followed], method: str = FLOATING) -> float:
@@ -110,6 +155,10 @@ def main() -> int:
     flat = [case for group in planned for case in group]
     done = iter(in_processes(follow, flat, "trots", args.processes))
     results = {r: [next(done) for _ in g] for r, g in zip(args.robots, planned, strict=True)}
+    errors = [ensemble(g, 1000 * args.seed + 5000 + 100 * i) for i, g in enumerate(planned)]
+    judged = iter(in_processes(judge, [t for g in errors for t in g], "errors", args.processes))
+    drawn = {r: [o for _ in g for o in next(judged)] for r, g in zip(results, errors, strict=True)}
+    nees = {robot: honesty(followed, drawn[robot]) for robot, followed in results.items()}
     low, high = band(3, len(fractions))
     table = Table(
         "robot",
@@ -127,7 +176,8 @@ def main() -> int:
     for robot, followed in results.items():
         table.add_row(*describe(robot, followed))
     Console(width=170).print(table)
-    print(json.dumps({robot: round(relative_error(r), 6) for robot, r in results.items()}))
+    relative = {robot: round(relative_error(r), 6) for robot, r in results.items()}
+    print(json.dumps({**relative, "nees": nees}))
     return 0
 
 

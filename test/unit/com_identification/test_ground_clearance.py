@@ -48,7 +48,7 @@ def test_heights_are_those_of_boxes_and_frames(robot):
 def test_only_soles_touch_the_ground_in_what_is_planned(robot):
     model, config = robot
     rest = config.nominal_posture(model)
-    plan = PlanOptions(margin=0.015, most_tilt=np.pi)
+    plan = PlanOptions(margin=0.015, most_tilt=np.pi, one_foot=0.0)
     planner = PosturePlanner(model, config.feet, rest, IdentificationSettings(plan=plan))
     boxes = SelfCollision(Statics(model), rest)
     soles = [model.link_index(foot.frame) for foot in config.feet]

@@ -1,6 +1,7 @@
 """Planned postures: the robot can take them, and they are more informative than random ones."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -41,8 +42,8 @@ ARM = """<joint name="{n}" type="prismatic"><parent link="base"/><child link="{n
   <collision><geometry>{shape}</geometry></collision></link>"""
 
 
-def settings_of(margin=0.015, most_tilt=np.pi, **plan):
-    plan = PlanOptions(margin=margin, most_tilt=most_tilt, **plan)
+def settings_of(margin=0.015, most_tilt=np.pi, one_foot=0.0, **plan):
+    plan = PlanOptions(margin=margin, most_tilt=most_tilt, one_foot=one_foot, **plan)
     return IdentificationSettings(noise=NOISE, sensors=SensorPriors.calibrated(), plan=plan)
 
 
@@ -81,6 +82,8 @@ def test_one_foot_adds_each_sole_alone(hoap2, rest):
     assert stances() == [(0, 1)]
     assert stances(one_foot=0.5) == [(0, 1), (0,), (1,)]
     assert stances(one_foot=0.5, stands=((1,),)) == [(1,)]
+    assert stances(one_foot=0.5, keep_feet=True) == [(0, 1)]
+    assert PlanOptions().alone == 0.5
     with pytest.raises(IdentificationError, match=r"one_foot is 2\.0: give a number from 0 to 1"):
         PlanOptions(one_foot=2.0)
 
@@ -130,6 +133,8 @@ def test_the_most_informative_come_first(planned):
     gains = [posture.gain for posture in planned]
     assert np.all(np.diff(gains) < 0.2 * gains[0])
     assert gains[0] > 3.0 * gains[-1]
+    assert {posture.efficiency for posture in planned} == {planned[0].efficiency}
+    assert 0.8 < planned[0].efficiency <= 1.0
 
 
 def test_same_seed_gives_the_same_postures(hoap2, rest, small):
@@ -251,6 +256,13 @@ def test_one_foot_may_stand_alone(hoap2, rest):
     found = PosturePlanner(*hoap2, rest, settings).propose(6)
     assert {posture.feet for posture in found} == {("l_sole",), ("r_sole",)}
     assert all(posture.margin >= 0.005 for posture in found)
+
+
+def test_half_of_them_are_on_one_foot_unless_told(hoap2, rest):
+    plan = replace(PlanOptions(), candidates=12, refinements=0, margin=0.015)
+    settings = replace(settings_of(), plan=plan)
+    found = PosturePlanner(*hoap2, rest, settings).propose(6)
+    assert sum(len(posture.feet) == 1 for posture in found) == 3
 
 
 @pytest.fixture(scope="module")

@@ -150,7 +150,7 @@ class FeasiblePostures:
         limits = self.low, self.high
         self.stances = {
             indices: FlatStance(statics, [feet[i] for i in indices], kept, limits)
-            for indices in plan.stands or _stands(feet, plan.one_foot > 0.0)
+            for indices in plan.stands or _stands(feet, plan.alone > 0.0)
         }
         self._collision = SelfCollision(statics, self._rest, plan.clearance)
         self._clear_links: dict[tuple[int, ...], Flags] = {}

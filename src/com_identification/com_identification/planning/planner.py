@@ -20,6 +20,11 @@ from functools import partial
 
 import numpy as np
 
+from com_identification.planning.bound import (
+    parameters_objective,
+    plan_efficiency,
+    prediction_objective,
+)
 from com_identification.planning.feasible import Entry, FeasiblePostures
 from com_identification.regression.identify import Progress
 from com_identification.regression.observations import ObservationModel
@@ -126,6 +131,10 @@ class PlannedPosture(FrozenArrays):
     # m, standard deviation of the CoM that is predicted in such postures, after this one and
     # those before it; horizontal, RMS length
     prediction_std: float
+    # of the whole plan: the standard deviation that the best plan possible could leave, relaxed to
+    # fractions of postures, over its own; "parameters": geometric mean of the bodies' parameters,
+    # "prediction": of the predicted CoM. 1: no plan from these candidates is better
+    efficiency: float = np.nan
 
 
 class PosturePlanner:
@@ -145,7 +154,7 @@ class PosturePlanner:
     ) -> None:
         settings = settings or IdentificationSettings()
         gravity, self.plan = settings.fit.gravity, settings.plan
-        self._quota = self.plan.one_foot > 0.0 and not self.plan.stands
+        self._quota = self.plan.alone > 0.0
         self.model, self.feet = model, tuple(feet)
         self._priors = priors = body_priors(model, settings) if priors is None else priors
         self._observations = ObservationModel(
@@ -176,24 +185,27 @@ class PosturePlanner:
         wanted = max(self.plan.candidates, count)
         effort = _EFFORT * wanted
         effort /= effort + _ROUNDS * count * (1 + self.plan.refinements)
-        pool, rows = self._candidates(wanted, samples, lambda f, step: progress(effort * f, step))
+        pool, drawn = self._candidates(wanted, samples, lambda f, step: progress(effort * f, step))
         target = self._target(pool)
-        score = prediction_score(target)
+        score, objective = prediction_score(target), prediction_objective(target)
         if self.plan.criterion == "parameters":
             score = partial(information_gain, bodies=self._priors.count)
+            objective = parameters_objective(self._priors.count)
         scatter = np.eye(self._count)
         for posture in taken:
             scatter = update_covariance(scatter, self._rows(posture))
         alone = _alone(pool) if self._quota else None
         picked, rows = self._exchange(
             pool,
-            rows,
-            choose_greedily(rows, count, scatter, score, alone, self.plan.one_foot),
+            drawn,
+            choose_greedily(drawn, count, scatter, score, alone, self.plan.one_foot),
             scatter,
             score,
             samples,
             lambda f, step: progress(effort + (1.0 - effort) * f, step),
         )
+        both = _alone([*picked, *pool]) if self._quota else None
+        efficiency = plan_efficiency(rows, drawn, scatter, objective, both)
         planned: list[PlannedPosture] = []
         for i in choose_greedily(rows, count, scatter, score):
             q, stand, margin = picked[i]
@@ -201,7 +213,7 @@ class PosturePlanner:
             scatter = update_covariance(scatter, rows[i])
             names = tuple(self.feet[foot].frame for foot in stand)
             left = float(np.sqrt(max(0.0, np.sum(scatter * target))))
-            planned.append(PlannedPosture(q, names, margin, float(gain[0]), left))
+            planned.append(PlannedPosture(q, names, margin, float(gain[0]), left, efficiency))
         progress(1.0, "done")
         return tuple(planned)
 

@@ -16,6 +16,7 @@ from com_model.shapes.urdf_shapes import ShapeReader
 
 _WATER = 1000.0  # kg/m^3
 _COM_STD = (0.005, 0.02)  # m
+_LARGE = 20.0  # radii of gyration that a link's shapes may span
 _LEAST_MASS_FRACTION = 0.05  # of the URDF's: the lower bound
 
 
@@ -156,17 +157,21 @@ def body_priors(model: RobotModel, settings: IdentificationSettings) -> BodyPrio
     margin = prior.shape_margin if prior.bounded else None
     priors = urdf_priors(model, com_std, mass_std_fraction, margin)
     priors = replace(priors, mass=mass, mass_std=mass * mass_std_fraction)
-    return priors if margin is None else _bound_by_inertia(model, priors, margin)
+    return priors if margin is None else _bound_others(model, priors, margin)
 
 
-def _bound_by_inertia(model: RobotModel, priors: BodyPriors, margin: float) -> BodyPriors:
-    """Bounds bodies without primitive shapes by the boxes of their links' inertia, and a margin."""
+def _bound_others(model: RobotModel, priors: BodyPriors, margin: float) -> BodyPriors:
+    """Bounds bodies not of primitive shapes by their links' meshes, or inertia, and a margin."""
+    reader, solids = ShapeReader(model.xml, model.path), solid_boxes(model)
     bodies, low, high = model.bodies, priors.com_low.copy(), priors.com_high.copy()
     unknown = ~np.isfinite(low).all(axis=1)
     low[unknown], high[unknown] = priors.com[unknown], priors.com[unknown]
-    for link, center, axes, half in solid_boxes(model):
+    for link, center, axes, half in solids:
         b = bodies.body_of_link[link]
         if unknown[b]:
+            mesh = _mesh_box(reader, model, link)
+            if mesh is not None:
+                center, axes, half = (mesh[0] + mesh[1]) / 2.0, np.eye(3), (mesh[1] - mesh[0]) / 2.0
             R = bodies.R_body_link[link]
             middle = bodies.p_body_link[link] + R @ center
             reach = np.abs(R @ axes) @ half + margin
@@ -175,6 +180,21 @@ def _bound_by_inertia(model: RobotModel, priors: BodyPriors, margin: float) -> B
     free = unknown & (low == high).all(axis=1)  # no inertia either
     low[free], high[free] = -np.inf, np.inf
     return replace(priors, com_low=low, com_high=high)
+
+
+def _mesh_box(reader: ShapeReader, model: RobotModel, link: int) -> tuple[Array, Array] | None:
+    """The box around a link's shapes, low and high (3,) m, if its mass and inertia may be in it.
+
+    That is where the URDF's centre of mass is in the box, and the radius of gyration r about it,
+    r^2 = tr I / 2m, is at most half the box's diagonal, and at least a twentieth. A mesh in another
+    unit or frame is not so, nor is an inertia that was never filled in.
+    """
+    name, com = model.link_names[link], model.link_coms[link]
+    box = reader.bounds(name, meshes=True) if name in reader.links else None
+    if box is None or not ((box[0] <= com) & (com <= box[1])).all():
+        return None
+    radius = np.sqrt(np.trace(model.link_inertias[link]) / (2.0 * model.link_masses[link]))
+    return box if 2.0 * radius <= np.linalg.norm(box[1] - box[0]) <= _LARGE * radius else None
 
 
 def solid_boxes(model: RobotModel) -> list[tuple[int, Array, Array, Array]]:

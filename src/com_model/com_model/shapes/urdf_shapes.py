@@ -109,20 +109,28 @@ class ShapeReader:
                 problems.append((_name(link, shape), reason))
         return shapes, problems
 
-    def bounds(self, link: str) -> tuple[Array, Array] | None:
+    def bounds(self, link: str, meshes: bool = False) -> tuple[Array, Array] | None:
         """Finds the box around all shapes of a link: lowest and highest corner (3,) m in its frame.
 
-        None where it has no shape, a mesh, or a shape that cannot be read.
+        None where it has no shape, a shape that cannot be read, or a mesh that is not asked for.
+        Mesh files are not kept; one whose y axis points up is taken in both of its readings.
         """
         found = [self.read(link, tag) for tag in ("visual", "collision")]
         shapes = [shape for read, _ in found for shape in read]
         if not shapes or any(problems for _, problems in found):
             return None
-        if any(shape.kind == MESH for shape in shapes):
+        if any(shape.kind == MESH for shape in shapes) and not meshes:
             return None
-        half = [np.abs(shape.R) @ shape.half for shape in shapes]
-        centers = np.array([shape.p for shape in shapes])
-        return (centers - half).min(axis=0), (centers + half).max(axis=0)
+        self._meshes.clear()
+        points = []
+        for shape in shapes + [shape.turned() for shape in shapes if shape.mesh.y_up]:
+            if shape.kind == MESH:
+                points.append(shape.triangles.reshape(-1, 3) @ shape.R.T + shape.p)
+            else:
+                half = np.abs(shape.R) @ shape.half
+                points.append(np.array([shape.p - half, shape.p + half]))
+        low, high = [p.min(axis=0) for p in points], [p.max(axis=0) for p in points]
+        return np.min(low, axis=0), np.max(high, axis=0)
 
     def _shape(self, link: str, element: Node, shape: Node) -> Shape:
         R, p = read_pose(element, element, LARGEST)

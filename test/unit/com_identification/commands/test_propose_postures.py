@@ -36,6 +36,7 @@ def test_what_it_proposes_stands_with_the_feet_in_place(robot, settings, tmp_pat
     figures = json.loads(capsys.readouterr().out)
     assert figures["postures"] == 3
     assert figures["least_margin_mm"] >= 30.0
+    assert 0.5 < figures["efficiency"] <= 1.0
     rows = read_postures(out, model)
     assert rows.shape == (3, model.n_joints)
     stance = FlatStance(Statics(model), config.feet, config.nominal_posture(model))
@@ -60,6 +61,10 @@ def test_a_margin_that_no_robot_has(robot, settings, tmp_path, capsys):
         (
             ["--robot", "{urdf}", "--config", str(CONFIG), "--count", "0"],
             "--count 0: give 1 or more",
+        ),
+        (
+            ["--robot", "{urdf}", "--config", str(CONFIG), "--keep-feet", "--one-foot", "0.5"],
+            "--one-foot: with --keep-feet all feet stand",
         ),
     ],
 )
