@@ -62,6 +62,7 @@ COMMANDS = {
     "com_control/check_motion": f"{WAVE} {MOTION}",
     "com_control/convert_motion": f"{WAVE} NEW/bag {MOTION}",
     "com_demos/identify_demo": "--output NEW",
+    "com_demos/motion_lab": "hoap2_walk",
     "com_demos/sway_demo": "--output NEW",
     "com_demos/trot_demo": "--output NEW",
     "com_demos/walk_demo": "--output NEW",

@@ -1,4 +1,4 @@
-"""Builds what setup.cfg says; pip names the commands com-a-command, and leaves nodes to ROS."""
+"""Builds what setup.cfg says; pip names the commands com-a-command, and leaves demos to ROS."""
 
 import sys
 
@@ -7,6 +7,6 @@ from setuptools.config.setupcfg import read_configuration
 
 commands = read_configuration("setup.cfg")["options"]["entry_points"]["console_scripts"]
 if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):
-    pairs = [c.removeprefix("com_").split(" = ") for c in commands if ".nodes." not in c]
+    pairs = [c.removeprefix("com_").split(" = ") for c in commands if "_demo:" not in c]
     commands = [f"com-{name.replace('_', '-')} = {function}" for name, function in pairs]
 setup(entry_points={"console_scripts": commands})

@@ -114,14 +114,14 @@ def test_lines_of_programs_are_parsed(monkeypatch):
 
 # Those that need nothing but what ships and what the lines before have made, in order.
 RUN = (
-    r"com_setup robot.urdf$",
-    r"com_setup robot.urdf --(picture robot.png|update)$",
+    r"ros2 run com_model com_setup robot.urdf$",
+    r"ros2 run com_model com_setup robot.urdf --(picture robot.png|update)$",
     r"ros2 run com_model audit robot.urdf",
     r"ros2 run com_model workspace --robot hoap2 --output out$",
     r"com-viewer hoap2 --record ",
-    r"check_motion walk.csv ",
-    r"convert_motion walk.csv walk_bag ",
-    r"posture_protocol --robot hoap2 ",
+    r"ros2 run com_control check_motion walk.csv ",
+    r"ros2 run com_control convert_motion walk.csv walk_bag ",
+    r"ros2 run com_identification posture_protocol --robot hoap2 ",
     r"ros2 run com_identification com_human .* --output table.urdf$",
     r"ros2 run com_identification propose_postures --robot hoap2 ",
     r"ros2 run com_demos record_bag --robot hoap2 --postures ",
@@ -141,9 +141,8 @@ def test_lines_that_can_run_do(tmp_path, monkeypatch, capsys):
     """In one folder, as a reader would; there the robot is HOAP-2, 6 postures are enough."""
     shutil.copy(SHARE / "urdf/hoap2.urdf", tmp_path / "robot.urdf")
     shutil.copy(SHARE / "motions/hoap2_squat_and_wave.csv", tmp_path / "walk.csv")
-    for name in ("config", "data", "examples"):
-        target = ROOT / name if name == "examples" else SHARE / name
-        (tmp_path / name).symlink_to(target)
+    for name in ("src", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     by_name = {name: function for (_, name), function in entry_points().items()}
     for pattern in RUN:

@@ -15,8 +15,10 @@ MANIFESTS = [
     ROOT / "launch" / "package.xml",
 ]
 PYTHON = [path.parent for path in MANIFESTS if (path.parent / "setup.py").exists()]
-WITHOUT_ROS = ("com_bags", "com_estimation", "com_identification", "com_model", "com_simulation")
-"""Packages that pip installs."""
+WITHOUT_ROS = (  # that pip installs
+    *("com_bags", "com_control", "com_estimation", "com_identification", "com_model"),
+    "com_simulation",
+)
 KEYS = {
     "ament_index_python": "ament_index_python",
     "matplotlib": "python3-matplotlib",
@@ -98,6 +100,16 @@ def programs():
         for line in text.split("\n")[1:]:
             name, module = line.replace(":main", "").split(" = ")
             yield f"{package.name}/{name}", module
+
+
+def test_every_command_runs_by_its_module():
+    """As python -m, where no ROS and no pip gives it a name."""
+    for name, module in programs():
+        if ".nodes." not in module:
+            package = next(path for path in PYTHON if path.name == module.partition(".")[0])
+            source = package.joinpath(*module.split(".")).with_suffix(".py").read_text()
+            last = ast.unparse(ast.parse(source).body[-1])
+            assert last == "if __name__ == '__main__':\n    sys.exit(main())", name
 
 
 def test_every_program_is_quiet_at_ctrl_c_before_it_imports_anything_slow():

@@ -135,3 +135,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     print(json.dumps(found.figures()))
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -152,3 +152,7 @@ def marks_text(rests: Sequence[RestPeriod]) -> str:
         if not rest.problem:
             lines.append(f"{rest.begin:.6f},{rest.end:.6f},p{number:03d}")
     return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

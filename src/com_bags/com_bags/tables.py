@@ -25,6 +25,10 @@ MAX_CELLS = 50_000_000
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 _HEADER = 200  # lines
 _COMMENTS = "#%"  # lines before the first that begin with one are passed over
+_MISSING = ("", "-", "nan", "na", "n/a", "null")  # cells
+_UNITS = {"", "rad", "deg", "°", "m", "cm", "mm", "s", "ms", "us", "ns", "N", "kN", "kgf", "kg"}
+_UNITS |= {"N m", "Nm", "N*m", "N.m", "N mm", "Nmm", "V", "mV", "g", "m/s^2", "m/s2", "-", "%", "1"}
+_UNITS |= {f"[{unit}]" for unit in _UNITS} | {f"({unit})" for unit in _UNITS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,7 @@ class Table:
     rows: int
     source: str
     notes: tuple[str, ...] = ()  # what was left out, sentences
+    first_row: int = 1  # number of the first row in the file: of a text that of its line
 
 
 def is_table(path: str | Path) -> bool:
@@ -76,15 +81,16 @@ def _check_size(file: Path, size: float, most: int, what: str) -> None:
 def _table(arrays: Mapping[str, Any], source: str) -> Table:
     """Makes columns of named arrays, and keeps those of the most common length."""
     columns: dict[str, Array] = {}
-    notes = []
+    notes, first = [], 1
     for name, value in arrays.items():
         array = np.asarray(value)
+        first = int(value.index[0]) if hasattr(value, "index") and len(value) else first
         if array.dtype.kind == "O":  # text of a csv file
             numbers = importlib.import_module("pandas").to_numeric(value, errors="coerce")
             array = np.array(numbers, dtype=float)
             wrong = np.flatnonzero(np.isnan(array) & ~np.asarray(value.isna()))
             if len(wrong) and np.isfinite(array).any():
-                one = quote(str(value.iloc[wrong[0]]))
+                one = f"{quote(str(value.iloc[wrong[0]]))} in row {first + wrong[0]}"
                 notes.append(f"{quote(name)}: {len(wrong)} cells are no numbers, like {one}")
         elif array.dtype.kind == "M":
             array = array.astype("datetime64[ns]").astype(float) * 1e-9
@@ -103,7 +109,7 @@ def _table(arrays: Mapping[str, Any], source: str) -> Table:
     if others := [name for name, column in columns.items() if len(column) != rows]:
         notes.append(f"left out, because they do not have {rows} rows as most: {listing(others)}")
     kept = {name: column for name, column in columns.items() if len(column) == rows}
-    return Table(kept, rows, source, tuple(notes))
+    return Table(kept, rows, source, tuple(notes), first)
 
 
 def _read_npz(file: Path) -> Mapping[str, Any]:
@@ -125,30 +131,84 @@ def _read_parquet(file: Path) -> Mapping[str, Any]:
     about = importlib.import_module("pyarrow.parquet").read_metadata(file)
     _check_size(file, about.num_rows * about.num_columns, MAX_CELLS, "numbers")
     frame = importlib.import_module("pandas").read_parquet(file)
+    frame = frame.reset_index(drop=frame.index.name is None)  # it may be the time
+    frame.index += 1
     return {str(name): frame[name] for name in frame if frame[name].dtype.kind in "biufM"}
 
 
 def _read_text(file: Path) -> Mapping[str, Any]:
-    skipped, line = 0, ""
-    with file.open(encoding="utf-8-sig", errors="replace") as stream:
-        for line in iter(lambda: stream.readline(2**20), ""):
-            if line.strip() and line.lstrip()[0] not in _COMMENTS:
-                break
-            skipped += 1
-    if not line or "\0" in line:
-        raise TableError("is empty or not a text file. Expected columns of numbers", str(file))
-    # of the marks that occur the one that does most; ; goes with decimal commas
-    mark = max(";\t, ", key=lambda each: line.count(each) if each != " " else 0.5)
-    comma = mark == ";"
-    names = [name.strip(" \"'\r\n") for name in (line.split() if mark == " " else line.split(mark))]
-    try:
-        [float(name.replace(",", ".") if comma else name) for name in names if name]
-        names = [f"column {i}" for i in range(1, len(names) + 1)]
-    except ValueError:
-        skipped += 1
+    names, skipped, mark, comma = _find_header(_head(file, _HEADER), file)
     frame = _read_columns(file, names, skipped, mark, decimal="," if comma else ".")
     text = [name for name in frame if comma and frame[name].dtype.kind == "O"]
     return {**frame, **{name: frame[name].str.replace(",", ".") for name in text}}
+
+
+def _find_header(lines: list[str], file: Path) -> tuple[list[str], int, str, bool]:
+    """Finds the columns' names in the first lines of a text.
+
+    They are above the first line of numbers, maybe behind a mark of comments, with a line of units
+    between them, and below other lines. Where no line has numbers alone, they are in the first one.
+
+    Returns the names, how many lines to pass over, the mark between cells, and whether decimals
+    have a comma.
+    """
+    first = next((i for i, line in enumerate(lines) if _data_mark(line)), 0)
+    if not (mark := _data_mark(lines[first])):
+        return _first_line(lines, file)
+    above = [_split(line.lstrip(_COMMENTS), mark) for line in lines[:first] if line.strip()][-2:]
+    if len(above) == 2 and len(above[0]) == len(above[1]) and set(above[1]) <= _UNITS:
+        above.pop()
+    names, cells = above[-1] if above else [], _split(lines[first], mark)
+    if any(map(_data_mark, names)):  # the first row has text, too
+        return _first_line(lines, file)
+    comma = mark == ";" or (mark == "\t" and "," in lines[first])
+    if mark == "," and 1 < len(names) < len(cells) - 1:
+        row = f"row {first + 1} has {len(cells)} cells below {len(names)} names"
+        fix = "If decimals have commas, export it with ; or tabs between the columns"
+        raise TableError(f"{row}. {fix}", str(file))
+    if len(names) < max(2, len(cells) - 1) and len(names) != len(cells):
+        names = []
+    names += [""] * (len(cells) - len(names))
+    return _unique(names), first, mark, comma
+
+
+def _first_line(lines: list[str], file: Path) -> tuple[list[str], int, str, bool]:
+    """The same, with the names in the first line."""
+    used = [i for i, line in enumerate(lines) if line.strip() and line.strip()[0] not in _COMMENTS]
+    if not used or "\0" in lines[used[0]]:
+        raise TableError("is empty or not a text file. Expected columns of numbers", str(file))
+    line = lines[used[0]]
+    # of the marks that occur the one that does most; ; goes with decimal commas
+    mark = max(";\t, ", key=lambda each: line.count(each) if each != " " else 0.5)
+    return _unique(_split(line, mark)), used[0] + 1, mark, mark == ";"
+
+
+def _data_mark(line: str) -> str:
+    """The mark between the cells of a line of numbers; empty where it is no such line."""
+    for mark in ";\t, ":
+        cells = [cell for cell in _split(line, mark) if cell.lower() not in _MISSING]
+        if not cells or (mark != " " and mark not in line):
+            continue
+        try:
+            [float(cell.replace(",", ".") if mark in ";\t" else cell) for cell in cells]
+        except ValueError:
+            continue
+        return mark
+    return ""
+
+
+def _split(line: str, mark: str) -> list[str]:
+    cells = line.split() if mark == " " else line.split(mark)
+    return [cell.strip(" \"'\r\n") for cell in cells]
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Names of all columns: of those without one their number, of equal ones the second with it."""
+    found: list[str] = []
+    for i, name in enumerate(names, start=1):
+        name = name or f"column {i}"
+        found.append(f"{name} ({i})" if name in found else name)
+    return found
 
 
 def _read_columns(file: Path, names: list[str], skipped: int, mark: str, **options: Any) -> Any:
@@ -163,18 +223,26 @@ def _read_columns(file: Path, names: list[str], skipped: int, mark: str, **optio
             index_col=False,
             skipinitialspace=True,
             nrows=MAX_CELLS // len(names) + 1,
+            encoding=_encoding(file),
             encoding_errors="replace",
+            na_values=["-"],
             low_memory=False,
             **options,
         )
     _check_size(file, frame.size, MAX_CELLS, "numbers")
+    frame.index += skipped + 1
     return frame
 
 
 def _head(file: Path, count: int) -> list[str]:
     """The first lines of a text, each 1 MiB at most."""
-    with file.open(encoding="utf-8-sig", errors="replace") as stream:
+    with file.open(encoding=_encoding(file), errors="replace") as stream:
         return [stream.readline(2**20).rstrip("\r\n") for _ in range(count)]
+
+
+def _encoding(file: Path) -> str:
+    with file.open("rb") as stream:
+        return "utf-16" if stream.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
 def _read_mot(file: Path) -> Mapping[str, Any]:

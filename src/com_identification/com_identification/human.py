@@ -245,7 +245,8 @@ def read_c3d(path: str | Path) -> Trial:
         rate = float(point["RATE"]["value"][0])
         meter = LENGTHS[point["UNITS"]["value"][0].strip().lower()]
         markers = meter * content["data"]["points"][:3].transpose(2, 1, 0)
-        names = tuple(name.strip() for name in point["LABELS"]["value"][: markers.shape[1]])
+        labels = point["LABELS"]["value"][: markers.shape[1]]
+        names = tuple(label.strip().rpartition(":")[2] for label in labels)  # SUBJECT:NAME
         count, total = len(markers), np.zeros((len(markers), 6))
         for plate in content["data"]["platform"]:
             force, center = plate["force"].T, meter * plate["corners"].mean(axis=1)
@@ -283,9 +284,10 @@ def read_trial(path: str | Path, plates: str | Path | None = None) -> Trial:
     if Path(path).suffix.lower() == ".c3d":
         return read_c3d(path)
     table, forces = read_table(path), read_table(path if plates is None else plates)
-    names = tuple(name[:-2] for name in table.columns if name.endswith(".x"))
+    heads = tuple(name[:-2] for name in table.columns if name.endswith(".x"))
+    names = tuple(head.rpartition(":")[2] for head in heads)  # SUBJECT:NAME
     at, known = _times(table), _times(forces)
-    markers = np.array([_three(table, f"{name}.*") for name in names]).reshape(-1, len(at), 3)
+    markers = np.array([_three(table, f"{head}.*") for head in heads]).reshape(-1, len(at), 3)
     total = np.zeros((len(known), 6))
     for head, tail in re.findall(r"^(.*)force(.*)_vx$", "\n".join(forces.columns), re.MULTILINE):
         force, point = (np.nan_to_num(_three(forces, f"{head}force{tail}_{c}*")) for c in "vp")

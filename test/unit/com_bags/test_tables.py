@@ -105,7 +105,7 @@ def test_an_array_that_claims_more_than_there_is(tmp_path):
     ("text", "message"),
     [
         ("t,a\n0,1\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
-        ("t,t\n0,1\n", "Duplicate names"),
+        ("t,a,b\n0,1,1,5,2,5\n1,1,1,5,2,5\n", "row 2 has 6 cells below 3 names. If decimals have"),
         ("only words\nare here\n", "no column of numbers"),
         ("t,a\0\n", "not a text file"),
         ("", "is empty"),
@@ -121,10 +121,45 @@ def test_cells_that_are_no_numbers_are_reported(tmp_path):
     (tmp_path / "a.csv").write_text("t,a,label\n0,1,x\n1,oops,y\n2,3,z\n")
     table = read_table(tmp_path / "a.csv")
     assert set(table.columns) == {"t", "a"}
-    assert table.notes == ("'a': 1 cells are no numbers, like 'oops'",)
+    assert table.notes == ("'a': 1 cells are no numbers, like 'oops' in row 3",)
     assert np.isnan(table.columns["a"][1])
     (tmp_path / "a.csv").write_text("t;a\n0,5;1,25\n1,5;x\n")
     np.testing.assert_array_equal(read_table(tmp_path / "a.csv").columns["a"], [1.25, np.nan])
+
+
+NAMED = "t,hip,hip,\n"
+ROWS = "0,1,2,\n1,-,3,\n1,nan,4,\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NAMED + ROWS,
+        "Recorded by Rig 7\nRate: 100 Hz\n\n" + NAMED + ROWS,
+        NAMED + "s,deg,[deg],\n" + ROWS,
+        "# " + NAMED + ROWS,
+        "\ufeff" + (NAMED + ROWS).replace("\n", "\r\n"),
+        (NAMED + ROWS).replace(",", "\t"),
+        "t;hip;hip;\n0,0;1,0;2,0;\n1,0;-;3,0;\n1,0;NaN;4,0;\n",
+        "t\thip\thip\n0,0\t1,0\t2,0\n1,0\t-\t3,0\n1,0\t\t4,0\n",
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_headers_as_programs_write_them(text, encoding, tmp_path):
+    """Lines above the names, units below, equal names, no name, a mark of the byte order."""
+    text = text.lstrip("\ufeff") if encoding == "utf-16" else text  # which writes its own
+    (tmp_path / "a.csv").write_text(text, encoding=encoding, newline="")
+    table = read_table(tmp_path / "a.csv")
+    assert list(table.columns) == ["t", "hip", "hip (3)"]
+    np.testing.assert_array_equal(table.columns["hip"], [1.0, np.nan, np.nan])
+    np.testing.assert_array_equal(table.columns["hip (3)"], [2.0, 3.0, 4.0])
+    lines = text.splitlines()
+    assert lines[table.first_row - 1].startswith("0")
+
+
+def test_a_first_row_with_text_is_no_header(tmp_path):
+    (tmp_path / "a.csv").write_text("t,a,label\n0,1,stand\n1,2,\n2,3,\n")
+    np.testing.assert_array_equal(read_table(tmp_path / "a.csv").columns["t"], [0.0, 1.0, 2.0])
 
 
 def test_no_header_and_version_7_3(tmp_path):

@@ -182,7 +182,7 @@ def test_the_command_finds_a_persons_own_centre_of_mass(end, person, tmp_path, c
         seen += [placed] * 5
         wrench += [true + rng.normal(0.0, 0.5, 6)] * 5
     path = tmp_path / f"trial{end}"
-    WRITERS[end](path, where, np.array(seen), np.array(wrench))
+    WRITERS[end](path, [f"Ann:{name}" for name in where], np.array(seen), np.array(wrench))
     plates = path.with_suffix(".mot") if end == ".trc" else None
     trial = read_trial(path, plates)
     assert (trial.rate, trial.names) == (pytest.approx(10.0), tuple(where))

@@ -90,7 +90,7 @@ def _read_rows(path: Path, layout: MotionLayout, most_rows: int) -> Array:
     """Values (N, columns) of the lines that are not empty; NaN for R."""
     rows: list[Array] = []
     try:
-        with path.open(encoding="ascii", newline=None) as file:
+        with path.open(encoding="utf-8-sig", newline=None) as file:
             while line := file.readline(_LONGEST_LINE):  # of no motion file it may be endless
                 if not line.isspace():
                     rows.append(_parse_row(line, len(rows) + 1, layout))

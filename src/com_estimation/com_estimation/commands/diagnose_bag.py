@@ -142,3 +142,7 @@ def _means(parts: Sequence[tuple[Times, Array]], at: Times, period: float) -> Ar
     sums = np.vstack((np.zeros(values.shape[1]), np.cumsum(values, axis=0)))
     with np.errstate(invalid="ignore"):
         return np.asarray((sums[end] - sums[begin]) / (end - begin)[:, None])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

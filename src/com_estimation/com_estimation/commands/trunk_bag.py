@@ -114,3 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"trunk_bag: {error}", file=sys.stderr)
         return 2
     return 0 if last.status is Status.CONVERGED else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

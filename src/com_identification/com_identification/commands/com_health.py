@@ -143,3 +143,7 @@ def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
     known = len(bags) - count - failed
     print(f"{len(bags)} bags: {known} known before, {count} identified, {failed} failed")
     return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -84,3 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     print(f"wrote {len(files)} files into {arguments.output}")
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,5 +1,6 @@
 """Command line: a person's URDF by height, mass and sex, and their own masses by force plates."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -128,3 +129,7 @@ def _page(table_model: RobotModel, result: Identification, xml: str) -> str:
         svg(robot_figure(own, own.neutral, "As identified, all joints at 0")),
         then=["More postures with a tilted trunk and raised limbs show more of single segments."],
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

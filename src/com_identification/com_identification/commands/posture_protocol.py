@@ -171,3 +171,7 @@ def _write(simulation: QuasiStatic, comparison: Comparison, folder: str, overwri
     ]
     for path in (*paths, *write_correction(folder, simulation.model, comparison.found, overwrite)):
         print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

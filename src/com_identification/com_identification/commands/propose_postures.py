@@ -107,3 +107,7 @@ def _figures(planned: Sequence[PlannedPosture]) -> dict[str, float | list[float]
         "com_std_mm": round(1000.0 * planned[-1].prediction_std, 2),
         "com_std_after_mm": [round(1000.0 * posture.prediction_std, 2) for posture in planned],
     }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

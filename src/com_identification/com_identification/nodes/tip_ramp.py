@@ -1,7 +1,8 @@
 """Turns the joints of a posture protocol slowly until the robot is about to tip ([Cominoli] 7.3).
 
 Before each test the robot is lifted, by a hoist or by the operator, moved into the start posture
-and put on its feet. Then the test's joints turn at ramp_speed, and the feet's sensors give the
+and put on its feet; from both it goes onto one where the protocol says how (approach, begin). Then
+the test's joints turn at ramp_speed, and the feet's sensors give the
 distance of the centre of pressure from the edge that the robot would tip over. At fall_margin the
 joints go back; the tip angle is where a line through the last 15 mm of that distance is 0. The
 model's angle is that of the URDF's CoM over the same sole, with the joints where the encoders say.
@@ -25,6 +26,7 @@ import csv
 import io
 from collections.abc import Generator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,7 @@ from com_ros.parameters import parameter
 
 BAND = 0.015  # m, of the distance from the edge, whose readings give the angle
 LEAST = 5  # readings of that
+APPROACH = 0.15  # rad/s, onto the feet that stand in the test
 LOADED = 0.3  # of the weight: with less, the robot has fallen
 
 
@@ -132,6 +135,10 @@ class TipRamp(GuidedMotion[Parameters]):
         if hoist is not None:
             yield from self._lift(hoist, False)
         yield from self._confirm(f"to begin {name}, on its feet; be ready to catch it")
+        slow = np.minimum(state.speeds, APPROACH)
+        for q, end in pairwise(case.way):
+            if (q != end).any():
+                yield from self._move([time_path(np.array([q, end]), slow)])
         yield from self._wait(1.0)
 
     def _ramp(self, state: Tour, case: Case, maps: Array) -> Generator[None, None, Array]:
@@ -140,9 +147,9 @@ class TipRamp(GuidedMotion[Parameters]):
         NaN where it does not tip before the joints' limit, or too fast.
         """
         speed, limit = self.parameters.ramp_speed, case.limits[case.test.turn > 0]
-        v = np.copysign(speed, limit)
-        long = max(limit / v, 1.0)  # s; half a second to the speed, and from it
-        angles = np.array([0.25 * v, limit - 0.25 * v, limit])
+        begin, v = case.test.begin, np.copysign(speed, limit)
+        long = max((limit - begin) / v, 1.0)  # s; half a second to the speed, and from it
+        angles = np.array([begin + 0.25 * v, limit - 0.25 * v, limit])
         rates, times = np.array([v, v, 0.0]), np.array([0.5, long, long + 0.5])
         turns = [np.outer(values, case.rate) for values in (angles, rates)]
         path = JointPath(times, case.start + turns[0], turns[1])

@@ -64,6 +64,9 @@ class TipTest:
     turn: int  # 1 or -1: the sign of the angle
     falls: str  # where to: front, back, left or right of the first foot's frame
     feet: tuple[str, ...]  # sole frames that stand, the weight shared evenly
+    # how the robot gets onto these feet, joint positions by name, rad; others as in the start:
+    approach: tuple[Mapping[str, float], ...] = ()
+    begin: float = 0.0  # rad, angle with the sign of turn, from which on it stands on them alone
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ def _test(section: Section, move: str, posture: str, start: Mapping[str, float])
     falls = section.text("falls", None, DIRECTIONS)
     if falls is None:
         raise section.error(f"is missing: give one of {', '.join(DIRECTIONS)}", "falls")
+    stations = section.section("approach")
     test = TipTest(
         name=f"{move}, {posture}" if posture else move,
         family=section.text("family", move),
@@ -128,6 +132,8 @@ def _test(section: Section, move: str, posture: str, start: Mapping[str, float])
         turn=section.sign("turn", 1),
         falls=falls,
         feet=feet,
+        approach=tuple(_posture(stations.section(name)) for name in stations.entries()),
+        begin=section.number("begin", 0.0, least=0.0) * section.sign("turn", 1),
     )
     section.finish()
     return test
@@ -182,6 +188,7 @@ class Case:
     rate: Array  # (n,) 1 for the joints that turn, -1 for those opposite
     limits: tuple[float, float]  # rad, least and largest angle that these reach
     soles: kernels.Soles  # the soles that stand, with the edges on the side of the fall
+    way: Array  # (k, n) rad, from the start onto these soles, where the test begins
 
 
 def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
@@ -190,11 +197,15 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
     Raises ProtocolError where a foot is not the robot's or has no corners, the soles do not lie on
     one ground, or joints start beyond their limits.
     """
-    start, rate = np.zeros((2, model.n_joints))
-    for joint, position in test.start.items():
-        start[model.joint_index(joint)] = position
+    rate = np.zeros(model.n_joints)
+    way = np.zeros((2 + len(test.approach), model.n_joints))
+    for row, station in zip(way, ({}, *test.approach, {}), strict=True):
+        for joint, position in (*test.start.items(), *station.items()):
+            row[model.joint_index(joint)] = position
+    start = way[0].copy()
     rate[[model.joint_index(joint) for joint in test.joints]] = 1.0
     rate[[model.joint_index(joint) for joint in test.opposite]] = -1.0
+    way[-1] += test.begin * rate
     limits, standing = _limits(model, test, start, rate), _soles(test, feet)
     links = [model.link_index(foot.frame) for foot in standing]
     poses = [link_pose(model, start, foot.frame) for foot in standing]
@@ -216,7 +227,7 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
         np.full(len(links), 1.0 / len(links)),
         _edges(R, p, standing, test),
     )
-    return Case(test, start, rate, limits, soles)
+    return Case(test, start, rate, limits, soles, way)
 
 
 def _soles(test: TipTest, feet: tuple[Foot, ...]) -> list[Foot]:

@@ -28,3 +28,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"find_urdf: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -143,3 +143,7 @@ def describe(state: ComState) -> dict[str, str]:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,7 +5,7 @@ import pytest
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from com_control.commands.motion_files import convert as main
+from com_control.commands.convert_motion import main
 from com_control.exceptions import MotionError
 from com_control.motion.bag_file import STATE, TRAJECTORY, read_bag, resampled, write_bag
 from com_control.motion.csv_file import read_motion, write_motion

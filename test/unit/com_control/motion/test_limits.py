@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_control.commands.motion_files import check as main
+from com_control.commands.check_motion import main
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import write_motion
 from com_control.motion.limits import check_motion

@@ -275,3 +275,26 @@ def test_soles_that_do_not_lie_on_one_ground(model, hoap2_config, tmp_path):
     )
     with pytest.raises(ProtocolError, match="soles of l_sole, r_sole do not lie on one ground"):
         QuasiStatic.from_protocol(model, hoap2_config, Protocol.from_file(path))
+
+
+def test_leg6_gets_onto_one_foot(simulation, model, hoap2_config):
+    """Once the weight has shifted the CoM is over the sole that stands; the other hangs at last."""
+    cases = [case for case in simulation.cases if case.test.family == "leg6"]
+    assert len(cases) == 4
+    for case in cases:
+        (stands,) = case.test.feet
+        (hangs,) = {foot.frame for foot in hoap2_config.feet} - {stands}
+        corners = next(foot.corners for foot in hoap2_config.feet if foot.frame == stands)
+        np.testing.assert_array_equal(case.way[0], case.start)
+        np.testing.assert_allclose(case.way[-1], case.start + case.test.begin * case.rate)
+        assert case.test.begin * case.test.turn > 0.0
+        _, *after = case.way
+        for q in after:
+            com = com_in_sole(model, q, stands)[:2]
+            assert np.minimum(com - corners.min(axis=0), corners.max(axis=0) - com).min() > 0.005
+        R, p = link_pose(model, case.way[-1], stands)
+        lowest = [
+            R.T @ (link_pose(model, case.way[-1], hangs)[1] - p + sign * 0.031 * R[:, 1])
+            for sign in (1, -1)
+        ]
+        assert min(point[2] for point in lowest) > 0.005

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-import motion_lab
 import numpy as np
 import pytest
 
 from com_control.motion.csv_file import write_motion
 from com_control.motion.motion import Motion, MotionLayout
+from com_demos import motion_lab
 from com_model import load_robot
 
 CONFIGS = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config"
@@ -98,13 +98,34 @@ def test_a_row_of_29_columns_is_hoap3s(tmp_path, capsys):
     path.write_text(row + ",R\n")
     status, _, err = run(capsys, path)
     assert status == 2
-    assert "expected columns 27 (hoap2), 29 (hoap3), got 24" in err
+    assert "row.csv: expected columns, separated by commas, 27 (hoap2), 29 (hoap3); got 24" in err
+
+
+def test_files_of_other_programs(hoap2, tmp_path, capsys):
+    """A byte order mark, line ends of Windows, empty lines; broken ones are named with the row."""
+    text = lean(hoap2, tmp_path, 2.0, 0.1).read_text()
+    words = ["--contacts", "stiff", "--models", "published"]
+    windows = tmp_path / "windows.csv"
+    windows.write_text("\n" + text, encoding="utf-8-sig", newline="\r\n")
+    status, out, _ = run(capsys, windows, *words)
+    assert (status, found(out)["stands"]) == (0, True)
+    lines = text.splitlines()
+    for broken, problem in (
+        ([*lines[:4], lines[4][:40]], "row 5: expected 27 columns"),
+        ([line.replace(",", ";") for line in lines], "got 1: 10;2;"),
+        ([], "got an empty file"),
+    ):
+        windows.write_text("\n".join(broken))
+        status, _, err = run(capsys, windows, *words)
+        assert status == 2
+        assert "windows.csv: " in err
+        assert problem in err
 
 
 def test_wrong_words_say_what_is_valid(capsys):
-    status, _, err = run(capsys, "nothing")
+    status, _, err = run(capsys, "nothing.csv")
     assert status == 2
-    assert "hoap2_rise" in err
+    assert "nothing.csv: no such file; samples are hoap2_walk" in err
     status, _, err = run(capsys, "hoap2_rise", "--models", "world7")
     assert status == 2
     assert "world7; valid: published" in err

@@ -1,17 +1,17 @@
-"""Command lines: motion files between pulses, radians and recordings, and checked before use."""
+"""Command line: motion files between pulses, radians and recordings."""
 
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
+from com_control.commands.check_motion import run_with_layout
 from com_control.exceptions import MotionError
 from com_control.motion.bag_file import STORAGES, read_bag, write_bag
 from com_control.motion.csv_file import UNITS, read_motion, write_motion
 from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
-from com_model import ComModelError, load_robot
-from com_model.commands import add_robot, command_parser
+from com_model.commands import command_parser
 
 _EPILOG = """\
 Files that end in .csv are motion files, all others rosbag2 recordings (folder, .mcap or .db3).
@@ -28,7 +28,7 @@ Exit status: 0 converted, 2 a file or an argument cannot be used.
 _SUFFIX = ".csv"
 
 
-def convert(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     parser = command_parser(
         "convert_motion",
@@ -64,46 +64,5 @@ def _convert(arguments: Namespace, layout: MotionLayout) -> int:
     return 0
 
 
-_CHECKED = """\
-It lists each joint that exceeds its position, velocity or acceleration limit: the worst row, by
-how much, and how many rows. A wrong sign is reported if a column would be within the joint's range
-with the opposite sign.
-
-Example:
-  check_motion walk.csv --robot hoap2 --layout config/motion/hoap2.yaml
-
-Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be used.
-"""
-
-
-def check(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status, see the help."""
-    parser = command_parser(
-        "check_motion", "Checks a motion file against the limits of a robot's joints.", _CHECKED
-    )
-    parser.add_argument("file", help="the motion file (csv)")
-    parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="unit of the positions")
-    return run_with_layout(parser, argv, _check)
-
-
-def _check(arguments: Namespace, layout: MotionLayout) -> int:
-    report = check_motion(layout, read_motion(arguments.file, layout, arguments.unit))
-    print(report.text())
-    return 0 if report.ok else 1
-
-
-def run_with_layout(
-    parser: ArgumentParser,
-    argv: Sequence[str] | None,
-    command: Callable[[Namespace, MotionLayout], int],
-) -> int:
-    """Adds the robot and the layout of its files, and runs; returns 2 where one cannot be used."""
-    add_robot(parser)
-    parser.add_argument("--layout", required=True, help="meaning of the columns (yaml)")
-    arguments = parser.parse_args(argv)
-    try:
-        model, config = load_robot(arguments.robot, arguments.config)
-        return command(arguments, MotionLayout.from_file(arguments.layout, config, model))
-    except ComModelError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+if __name__ == "__main__":
+    sys.exit(main())

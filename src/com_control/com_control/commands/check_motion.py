@@ -1,0 +1,59 @@
+"""Command line: a motion file against the limits of a robot's joints."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+
+from com_control.motion.csv_file import UNITS, read_motion
+from com_control.motion.limits import check_motion
+from com_control.motion.motion import MotionLayout
+from com_model import ComModelError, load_robot
+from com_model.commands import add_robot, command_parser
+
+_EPILOG = """\
+It lists each joint that exceeds its position, velocity or acceleration limit: the worst row, by
+how much, and how many rows. A wrong sign is reported if a column would be within the joint's range
+with the opposite sign.
+
+Example:
+  check_motion walk.csv --robot hoap2 --layout config/motion/hoap2.yaml
+
+Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be used.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status, see the help."""
+    parser = command_parser(
+        "check_motion", "Checks a motion file against the limits of a robot's joints.", _EPILOG
+    )
+    parser.add_argument("file", help="the motion file (csv)")
+    parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="unit of the positions")
+    return run_with_layout(parser, argv, _check)
+
+
+def _check(arguments: Namespace, layout: MotionLayout) -> int:
+    report = check_motion(layout, read_motion(arguments.file, layout, arguments.unit))
+    print(report.text())
+    return 0 if report.ok else 1
+
+
+def run_with_layout(
+    parser: ArgumentParser,
+    argv: Sequence[str] | None,
+    command: Callable[[Namespace, MotionLayout], int],
+) -> int:
+    """Adds the robot and the layout of its files, and runs; returns 2 where one cannot be used."""
+    add_robot(parser)
+    parser.add_argument("--layout", required=True, help="meaning of the columns (yaml)")
+    arguments = parser.parse_args(argv)
+    try:
+        model, config = load_robot(arguments.robot, arguments.config)
+        return command(arguments, MotionLayout.from_file(arguments.layout, config, model))
+    except ComModelError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
