@@ -24,7 +24,7 @@ OUT ?= out
 DEMO = $(CONFIG_OPTION) --output "$(OUT)" --view $(VIEW)
 CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
 # Tests that run side by side; some wait more than they compute.
-JOBS ?= 3
+JOBS ?= 4
 # With bytecode, also where the environment forbids it: each process starts in half of the time.
 PYTEST = env PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/build/pycache" \
   python -m pytest -n $(JOBS) --dist loadfile

@@ -37,8 +37,12 @@ pytest.register_assert_rewrite(*(path.stem for path in ROOT.glob("test/helpers/*
 # A shell lets what it starts in the background ignore Ctrl-C, and programs inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 GRAVITY = 9.81
-# Files by the beginnings of their paths that run in one process: they share simulated recordings.
+# Files by the beginnings of their paths that run in one process: they share simulated recordings,
+# or start a demo twice, which is more than two cores can do.
 TOGETHER = {
+    "test/system/test_demo_identify.py": "pairs",
+    "test/system/test_demo_trot.py": "pairs",
+    "test/system/test_demo_walk.py": "pairs",
     "test/unit/com_estimation/trunk/test_bad_input.py": "trots",
     "test/unit/com_estimation/trunk/test_floating_base.py": "trots",
     "test/unit/com_identification/walking/": "walks",
@@ -53,13 +57,29 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """The longest first, so that tests that run side by side end together."""
+    """The longest first, and beside them those that wait for time to pass.
+
+    So tests that run side by side end together, and cores have work while others wait.
+    """
     kinds = ("system", "integration", "unit")
 
-    def rank(item):
-        kind = item.path.relative_to(ROOT / "test").parts[0]
+    def kind(item):
+        return item.path.relative_to(ROOT / "test").parts[0]
+
+    def group(item):
         slow = item.get_closest_marker("slow") is not None
-        return not (slow or kind == "system"), kinds.index(kind)
+        long = slow or kind(item) == "system"
+        return "long" if long else "waits" if kind(item) == "integration" else "short"
+
+    items.sort(key=lambda item: kinds.index(kind(item)))
+    files = {}  # of each group, with their places in it
+    for item in items:
+        places = files.setdefault(group(item), {})
+        places.setdefault(item.path, len(places))
+
+    def rank(item):
+        places = files[group(item)]
+        return group(item) == "short", places[item.path] / len(places)
 
     items.sort(key=rank)
 

@@ -142,7 +142,7 @@ def test_a_walk_is_recorded_analysed_and_identified(world, recorded, tmp_path, m
 
 
 def test_what_cannot_be_recorded_or_used_is_named(world, recorded, tmp_path, monkeypatch):
-    monkeypatch.setattr(walk_services, "MAX_CHUNK", 2800)  # 7 s
+    monkeypatch.setattr(walk_services, "MAX_CHUNK", 1400)  # 3.5 s
     walk = _Walk(world, recorded, tmp_path, storage_directory=str(tmp_path / "store"))
 
     def without_torques(messages):
@@ -153,7 +153,7 @@ def test_what_cannot_be_recorded_or_used_is_named(world, recorded, tmp_path, mon
     nothing = walk.call(SetBool, "record_walk", data=False)
     assert (nothing.success, nothing.message) == (False, "neither joint_states nor imu came")
     assert walk.call(SetBool, "record_walk", data=True).success
-    walk.send(1400, without_torques)
+    walk.send(700, without_torques)
     assert walk.call(SetBool, "record_walk", data=False).success
     said = "no joint reports a torque that changes"
     world.spin_until(lambda: said in walk.said[-1].problem, "the problem", PATIENCE)

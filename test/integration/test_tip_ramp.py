@@ -20,6 +20,8 @@ from com_model import RobotModel
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, numpy_to_wrench
 from com_ros.exceptions import ParameterError
 
+pytestmark = pytest.mark.slow  # a robot that leans in real time
+
 LATCHED = QoSProfile(depth=50, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STEP_NS = 20_000_000  # of the stamps, which go as fast as time
 LOAD = np.array([0.5, 0.5])

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 DEMO = "com_demos.trot_demo"
-TROT = ("--seconds", 8.5, "--speed", 10, "--feedback")
+TROT = ("--seconds", 7, "--speed", 10, "--feedback")
 
 
 @pytest.fixture(scope="module")
