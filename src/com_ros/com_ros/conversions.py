@@ -102,8 +102,6 @@ def numpy_to_wrench(values: ArrayLike, out: Wrench | None = None) -> Wrench:
 
 
 # --- rotations -------------------------------------------------------------------------------
-
-
 def numpy_to_quaternion(values: ArrayLike, out: Quaternion | None = None) -> Quaternion:
     """Quaternion of a (4,) array x, y, z, w; `out` is filled in place if given."""
     msg = Quaternion() if out is None else out

@@ -154,7 +154,10 @@ class JointInput:
         warnings = () if newer else self._check_stamp(layout, stamp_ns, received_ns)
         error = layout.error
         if len(msg.position) != len(names):
-            error = error or _count_problem(layout, msg)
+            error = error or (
+                f"joint_states has {len(msg.position)} positions for {len(names)} names: "
+                "a message must carry one position for each name"
+            )
         suspect = bool(error)
         if not error and self._store(layout, msg, time_ns):
             suspect, error = True, self._not_finite(layout)
@@ -327,10 +330,3 @@ class JointInput:
             f"joint_states has a velocity that is not finite: {listing(bad)}; "
             "check the joint's driver",
         )
-
-
-def _count_problem(layout: _Layout, msg: JointState) -> str:
-    return (
-        f"joint_states has {len(msg.position)} positions for {len(layout.names)} names: "
-        "a message must carry one position for each name"
-    )

@@ -50,8 +50,8 @@ class LockstepAnswers:
     def watch(self, ready: bool) -> None:
         """Notice a simulator that waits, and answer what was held back; a few times a second."""
         self.awaited = self._publisher.get_subscription_count() > 0
-        connected = all(sensor.get_publisher_count() for sensor in self.sensors)
-        self._due |= self.awaited and ready and connected and not self._newest
+        if self.awaited and ready and not self._newest:
+            self._due |= all(sensor.get_publisher_count() for sensor in self.sensors)
         self._answer()
 
     def _answer(self) -> None:
@@ -62,5 +62,4 @@ class LockstepAnswers:
             self._answered = min(self._newest.values(), default=0)
         elif not self._answered:
             return
-        stamp = ns_to_stamp(self._answered)
-        self._publisher.publish(Header(stamp=stamp, frame_id=self._name))
+        self._publisher.publish(Header(stamp=ns_to_stamp(self._answered), frame_id=self._name))

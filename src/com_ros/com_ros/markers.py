@@ -141,10 +141,9 @@ class FramePublisher:
 
     def send(self, stamp: Time, parent: str, children: Iterable[tuple[Any, ...]]) -> None:
         """Publish frames: name, origin (3,) m in the parent, R_parent_child (3, 3) if turned."""
-        if self._publisher.get_subscription_count() == 0:  # nobody hears them
-            return
-        transforms = [self._transform(stamp, parent, *child) for child in children]
-        self._publisher.publish(TFMessage(transforms=transforms))
+        if self._publisher.get_subscription_count():  # else nobody hears them
+            transforms = [self._transform(stamp, parent, *child) for child in children]
+            self._publisher.publish(TFMessage(transforms=transforms))
 
     def send_fixed(self, frames: Sequence[Frame]) -> None:
         """Publish frames that are fixed to links of the robot on /tf_static."""

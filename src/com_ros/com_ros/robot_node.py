@@ -319,11 +319,9 @@ class RobotNode(Node, Generic[P]):
         self.joint_watch.received()
         if self._rate.due(time_ns):
             self._on_sample(sample)
-            self.meter.add(self._now_ns() - time_ns)
-
-    def _now_ns(self) -> int:
-        """The ROS time; without a simulated clock the system's, which takes a tenth as long."""
-        return self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
+            # Without a simulated clock the system's time, which takes a tenth as long.
+            now_ns = self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
+            self.meter.add(now_ns - time_ns)
 
     def _sample(self, msg: JointState, time_ns: int) -> JointSample | None:
         joints = self.joints

@@ -242,13 +242,10 @@ class Backlog:
         if now_ns - self._since_ns > _CALM_NS:
             all_ns = self._busy_ns * self._seen / max(self._used, 1)
             if all_ns < CALM_LOAD * (now_ns - self._since_ns):
-                self._stop()
+                if self._timer is not None:
+                    self._node.destroy_timer(self._timer)
+                self._timer, self._behind_ns, self.problem = None, 0, ""
             self._begin(now_ns)
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._node.destroy_timer(self._timer)
-        self._timer, self._behind_ns, self.problem = None, 0, ""
 
 
 class Stream:

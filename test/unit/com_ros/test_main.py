@@ -160,6 +160,32 @@ def test_shutdown_from_outside(executor):
     check_clean_end(process)
 
 
+def test_kernels_load_scipys_linear_algebra_only_when_they_use_it():
+    body = """
+        import numba, numpy as np
+
+        def without(a):
+            return a.sum()
+
+        def with_solve(a):
+            return np.linalg.solve(a, a)
+
+        class Kernels(Quiet):
+            def __init__(self):
+                super().__init__()
+                numba.njit(without)(np.eye(2))
+                print("scipy.linalg" in sys.modules)
+                print(numba.njit(with_solve)(np.eye(2)).tolist())
+                print("scipy.linalg" in sys.modules)
+                raise KeyboardInterrupt
+
+        sys.exit(run(Kernels))
+    """
+    code, out, err = finish(start(body))
+    assert code == 0, err
+    assert out.splitlines() == ["False", "[[1.0, 0.0], [0.0, 1.0]]", "True"]
+
+
 def test_a_wrong_parameter_is_one_line_and_code_1():
     process = start("""
         class Refusing(Quiet):
