@@ -116,8 +116,8 @@ def run(
 def _quicken_start() -> None:
     """Let neither the garbage collector search the libraries, nor numba look for SciPy."""
     gc.freeze()
-    if "numba" in sys.modules:
-        linalg: Any = import_module("numba.np.linalg")
+    linalg: Any = import_module("numba.np.linalg") if "numba" in sys.modules else None
+    if hasattr(linalg, "ensure_blas"):  # which other releases need not have
         look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
         import_module("numba.np.arraymath")  # only looks whether SciPy's is there, for 0.2 s
         linalg.ensure_blas = look
