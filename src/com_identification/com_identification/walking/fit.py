@@ -9,7 +9,6 @@ has too few blocks for scores of 10 s.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -71,11 +70,11 @@ def _information(rows: Rows, weights: Array) -> Array:
     """X^T W X of each block, (K, P, P)."""
     root = np.sqrt(weights)[:, None]
     edges = np.flatnonzero(np.diff(rows.block, prepend=-1, append=-1))
-    blocks = []
-    for a, b in pairwise(edges):
+    blocks = np.empty((len(edges) - 1, rows.X.shape[1], rows.X.shape[1]))
+    for block, a, b in zip(blocks, edges[:-1], edges[1:], strict=True):
         X = rows.X[a:b] * root[a:b]
-        blocks.append(X.T @ X)
-    return np.array(blocks)
+        np.matmul(X.T, X, out=block)
+    return blocks
 
 
 def descend(H: Array, unknowns: Unknowns, z: Array, c: float) -> Array:

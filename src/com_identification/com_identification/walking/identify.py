@@ -16,7 +16,7 @@ from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import Conditioned
 from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
-from com_model.arrays import Array, Flags
+from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.geometry.rotations import rotations_about
 
@@ -100,8 +100,8 @@ def identify_walking(
         x = unknowns.coefficients(z)
         made = rows.make_rows(data, contacts, robot, limbs, noise, measured, x)
         starts, number = np.unique(made.block, return_inverse=True)
-        held = number >= np.floor((1.0 - _HELD_OUT) * len(starts))
-        found = fit(_select(made, ~held), unknowns, z)
+        split = int(np.searchsorted(number, np.floor((1.0 - _HELD_OUT) * len(starts))))
+        found = fit(_select(made, slice(split)), unknowns, z)
         z = found.z
         if k + 1 < _PASSES:
             step = _linearised_errors(unknowns, z)
@@ -109,7 +109,7 @@ def identify_walking(
             shift, z = shift + step, z - step
             unknowns = replace(prior, mean=prior.mean - shift)
             robot = with_theta(robot, unknowns.theta(z))
-    unseen, x = _select(made, held), unknowns.coefficients(z)
+    unseen, x = _select(made, slice(split, None)), unknowns.coefficients(z)
     gates = acceptance.accept(found, unknowns, unseen, scale)
     # what is not modelled moves the estimate by as much more as it leaves more unexplained
     factor = max(1.0, acceptance.unexplained(unseen, x, model.n_joints) / _RIGID) ** 2
@@ -143,7 +143,7 @@ def identify_walking(
     return replace(result, gates=(*gates, vague))
 
 
-def _select(made: rows.Rows, kept: Flags) -> rows.Rows:
+def _select(made: rows.Rows, kept: slice) -> rows.Rows:
     return rows.Rows(made.X[kept], made.base[kept], made.block[kept])
 
 
