@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from com_identification.walking.zero_kernels import Feet, set_zero_columns, take_off
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Indices
 from com_model.compiled import compiled
@@ -51,6 +50,7 @@ def with_theta(robot: Tree, theta: Array) -> Tree:
 
 
 _ROW, _COLUMN = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # of the entries of I
+_STEP = 1e-6  # rad, of differences
 _SINGULAR = 1e-14  # squares of the leg's Jacobian below which a joint does not feel a force
 _UNFELT = 1e8  # variance of wrench components that no joint of a leg feels, N^2 or (N m)^2
 
@@ -165,12 +165,8 @@ def foot_loads(robot: Tree, limbs: Limbs, motion: Motion, loads: Array, heights:
 @njit
 def _set_load(links: Links, b: int, Y: Array) -> None:
     """Force and torque Y (6, 10) that each of its own parameters takes, about body b's origin."""
-    R, w, dw, a = (
-        links.R[b],
-        row(links.omega, b),
-        row(links.omega_dot, b),
-        row(links.acceleration, b),
-    )
+    R, a = links.R[b], row(links.acceleration, b)
+    w, dw = row(links.omega, b), row(links.omega_dot, b)
     own, rate = turned_back(R, w), turned_back(R, dw)
     Y[:] = 0.0
     for i in range(3):
@@ -238,6 +234,28 @@ def _set_imu_columns(robot: Tree, force: Array, links: Links, D: Array) -> None:
             D[r, at + i], D[r, at + 3 + i] = -D[r, at + i], turn[i]
 
 
+@njit
+def _loaded_torques(
+    robot: Tree, limbs: Limbs, q: Array, motion: Motion, k: int, wrenches: Array, result: Array
+) -> None:
+    """ID - J^T f at positions q and the rest of sample k; wrenches (L, 6) on the feet."""
+    links, T = make_links(len(robot.mass)), np.empty((6, limbs.joints.shape[1]))
+    root = RootMotion(motion.omega[k], motion.omega_dot[k], motion.force[k])
+    point = np.empty(3)
+    newton_euler(robot, q, motion.qd[k], motion.qdd[k], root, links, result[6:])
+    result[:3], result[3:6] = links.force[0], links.torque[0]
+    for c in range(len(limbs.body)):
+        if not wrenches[c].any():
+            continue
+        _place_foot(limbs, c, links, motion.up[k], point)
+        _foot_jacobian(robot, limbs, c, links, point, T)
+        result[:6] -= wrenches[c]
+        add_cross(point, wrenches[c, :3], -1.0, result[3:6])
+        for j in range(limbs.joint_count[c]):
+            for i in range(6):
+                result[6 + limbs.joints[c, j]] -= T[i, j] * wrenches[c, i]
+
+
 @compiled(nogil=True)
 def generalised_rows(
     robot: Tree,
@@ -266,12 +284,11 @@ def generalised_rows(
         D[6 + j, at + 2 * n + j] = motion.qd[k, j]
         D[6 + j, at + 3 * n + j] = -motion.tau[k, j]
         D[6 + j, at + 4 * n + j] = 1.0
-    T, (points, centers) = np.empty((6, limbs.joints.shape[1])), np.empty((2, len(limbs.body), 3))
-    base, feet = np.zeros((6, 6)), Feet(limbs.body, points, centers, np.zeros((len(points), 6)))
+    T, point = np.empty((6, limbs.joints.shape[1])), np.empty(3)
+    base, wrenches = np.zeros((6, 6)), np.zeros((len(limbs.body), 6))
     for c in range(len(limbs.body)):
-        size, count, point = limbs.size[c], limbs.joint_count[c], points[c]
+        size, count = limbs.size[c], limbs.joint_count[c]
         _place_foot(limbs, c, links, motion.up[k], point)
-        centers[c] = point + limbs.radius[c] * motion.up[k]
         _foot_jacobian(robot, limbs, c, links, point, T)
         leg = T[:size, :count].T.copy()
         inverse = _inverse(leg)
@@ -286,10 +303,16 @@ def generalised_rows(
             for i in range(size):
                 for j in range(count):
                     own = limbs.joints[c, j]
-                    feet.wrench[c, i] += inverse[i, j] * (D[6 + own] @ x)
+                    wrenches[c, i] += inverse[i, j] * (D[6 + own] @ x)
     _set_imu_columns(robot, motion.force[k], links, D)
-    take_off(robot, feet, links)
-    set_zero_columns(robot, motion.qd[k], links, feet, D[:, at + 5 * n : at + 6 * n])
+    q, here, there = motion.q[k].copy(), np.empty(6 + n), np.empty(6 + n)
+    _loaded_torques(robot, limbs, q, motion, k, wrenches, here)
+    for j in range(n):
+        q[j] += _STEP
+        _loaded_torques(robot, limbs, q, motion, k, wrenches, there)
+        q[j] = motion.q[k, j]
+        for i in range(6 + n):
+            D[i, at + 5 * n + j] = -(there[i] - here[i]) / _STEP
 
 
 @njit
