@@ -64,8 +64,8 @@ def identify_walk(
     places = (f"wrote {Path(arguments.output) / name}" for name in files)
     print("\n".join([report_text(result), "", *places]))
     if arguments.record and result.accepted:
-        files = list(dict.fromkeys([*rested, *arguments.files]))
-        record = walk_record(result, files, arguments.serial, "bag")
+        bags = list(dict.fromkeys([*rested, *arguments.files]))
+        record = walk_record(result, bags, arguments.serial, "bag")
         print("\n".join(["", *append(arguments.record, record)]))
     return 0 if result.accepted else 1
 

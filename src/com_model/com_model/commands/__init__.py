@@ -8,6 +8,7 @@ import io
 import sys
 import warnings
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from contextlib import suppress
 from typing import Any
 
 import com_model.interrupt  # noqa: F401 (a name would be exported)
@@ -18,10 +19,9 @@ class _Pipe(io.FileIO):
 
     def write(self, data: Any) -> int:
         """Writes; returns how many bytes."""
-        try:
+        with suppress(BrokenPipeError):
             return super().write(data)
-        except BrokenPipeError:
-            return len(data)
+        return len(data)
 
 
 def command_parser(name: str | None, description: str | None, epilog: str) -> ArgumentParser:
