@@ -11,6 +11,7 @@ from service_caller import ServiceCaller
 from std_srvs.srv import SetBool
 from walk_recording import record
 
+from com_identification.health.records import HealthDatabase
 from com_identification.nodes import walk_services
 from com_identification.nodes.com_identification import ComIdentification
 from com_model import RobotModel
@@ -86,9 +87,9 @@ def test_a_walk_is_recorded_analysed_and_identified(world, recorded, tmp_path, m
     monkeypatch.setattr(walk_services, "MAX_CHUNK", 5600)  # 14 s
     store, export = tmp_path / "store", tmp_path / "export"
     export.mkdir()
-    walk = _Walk(
-        world, recorded, tmp_path, storage_directory=str(store), export_directory=str(export)
-    )
+    folders = {"storage_directory": str(store), "export_directory": str(export)}
+    health = tmp_path / "robots.db"
+    walk = _Walk(world, recorded, tmp_path, **folders, health_record=str(health))
     early = walk.call(srv.IdentifyWalk, "identify_walk")
     assert not early.success
     assert "call record_walk" in early.message
@@ -118,6 +119,10 @@ def test_a_walk_is_recorded_analysed_and_identified(world, recorded, tmp_path, m
     assert answer.success, answer.message
     assert answer.message.startswith("Result. total mass ")
     assert answer.result.total_mass == pytest.approx(recorded.true.mass, rel=1e-6)
+    world.spin_until(lambda: HealthDatabase(health, create=True).records(), "a record")
+    (kept,) = HealthDatabase(health).records()
+    assert (kept.source, kept.path) == ("node", str(bag))
+    assert kept.total_mass[0] == pytest.approx(recorded.true.mass, rel=1e-6)
     trunk = answer.result.bodies[0]
     true = recorded.true.bodies
     com = np.array([trunk.com.x, trunk.com.y, trunk.com.z])

@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         recording = read_files(robot, argparse.Namespace(**{**vars(arguments), "files": resting}))
         postures = usable_postures(robot, recording, arguments.ignore_wrench_check)[1]
         arguments.files = walking
-        return identify_walk(arguments, walker, robot, postures)
+        return identify_walk(arguments, walker, robot, postures, resting)
     except (HealthError, OutputError, StoreError) as error:
         return _fail(error, _UNWRITABLE)
     except (Refusal, PostureError, WalkError) as error:

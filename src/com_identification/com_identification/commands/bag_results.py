@@ -112,8 +112,13 @@ def make_record(contents: Contents, serial: str, data_hash: str, path: str) -> R
 
 def add_to_record(contents: Contents, files: Sequence[str], where: str, serial: str) -> list[str]:
     """Adds the result to the record of the robot; returns what changed, in sentences."""
-    database, source = HealthDatabase(where, create=True), contents.inputs["files"]
-    record = make_record(contents, serial, "".join(map(hash_files, files)), source)
+    data_hash = "".join(map(hash_files, files))
+    return append(where, make_record(contents, serial, data_hash, contents.inputs["files"]))
+
+
+def append(where: str, record: Record) -> list[str]:
+    """Adds an identification to the record of the robot; returns what changed, in sentences."""
+    database = HealthDatabase(where, create=True)
     if not database.append(record):
         return [f"this recording is in {database.name} already"]
     return [f"added to {database.name}", *database.changes(record)]

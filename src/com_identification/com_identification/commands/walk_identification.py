@@ -6,8 +6,9 @@ from pathlib import Path
 
 from com_bags import Bag, SensorReader, is_table, read_walk
 from com_identification.commands.bag_inputs import RobotInputs, choose_topics
-from com_identification.commands.bag_results import columns, output_directory
+from com_identification.commands.bag_results import append, columns, output_directory
 from com_identification.exceptions import WalkError
+from com_identification.health.walks import walk_record
 from com_identification.regression.postures import Posture
 from com_identification.walking.fusion import fuse
 from com_identification.walking.identify import WalkResult, identify_walking
@@ -25,10 +26,12 @@ def identify_walk(
     robot: RobotInputs,
     standing: RobotInputs | None = None,
     postures: Sequence[Posture] = (),
+    rested: Sequence[str] = (),
 ) -> int:
     """Reads, identifies, writes the results; returns the exit status, 1 where a test failed.
 
-    With postures of the robot standing on its foot force sensors, as one regression.
+    With postures of the robot standing on its foot force sensors, of files `rested`, as one
+    regression.
 
     Raises:
         WalkError: The recordings cannot be used.
@@ -37,8 +40,8 @@ def identify_walk(
         raise ConfigError("feet and the IMU must be known", "--config is missing")
     for path in filter(is_table, arguments.files):
         raise WalkError(f"{path}: walking needs rosbag2 files, not tables")
-    for name in ("record", *(() if standing else _OF_POSTURES)):
-        if getattr(arguments, name):
+    for name in _OF_POSTURES:
+        if standing is None and getattr(arguments, name):
             option = name.replace("_", "-")
             raise WalkError(f"--{option} is for resting postures: leave it out, or give --use rest")
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
@@ -60,6 +63,10 @@ def identify_walk(
             (folder / name).write_bytes(content)
     places = (f"wrote {Path(arguments.output) / name}" for name in files)
     print("\n".join([report_text(result), "", *places]))
+    if arguments.record and result.accepted:
+        bags = list(dict.fromkeys([*rested, *arguments.files]))
+        record = walk_record(result, bags, arguments.serial, "bag")
+        print("\n".join(["", *append(arguments.record, record)]))
     return 0 if result.accepted else 1
 
 

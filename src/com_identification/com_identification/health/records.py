@@ -83,22 +83,31 @@ class Record(FrozenArrays):
             }
             for kind, values in found.sensor_errors.items()
         }
-        return cls(
-            robot=model.name,
+        return cls.of_model(
+            model,
+            taken_ns,
             serial=serial,
-            taken=datetime.fromtimestamp(taken_ns / 1e9, timezone.utc).isoformat(" ", "seconds"),
             source=source,
             path=path,
             data_hash=data_hash,
-            version=_version(),
-            kinematics=_kinematics(model),
-            urdf=model.xml,
             bodies=found.bodies,
             total_mass=(found.total_mass, found.total_mass_std),
             mass_on_feet=mass_on_feet,
             sensors=sensors,
             issues=tuple(issues_of(found)),
             **{name: getattr(found, name) for name in _ARRAYS},
+        )
+
+    @classmethod
+    def of_model(cls, model: RobotModel, taken_ns: int, **rest: Any) -> "Record":
+        """Makes a record of the rest of its values, for the model of a URDF."""
+        return cls(
+            robot=model.name,
+            taken=datetime.fromtimestamp(taken_ns / 1e9, timezone.utc).isoformat(" ", "seconds"),
+            version=_version(),
+            kinematics=_kinematics(model),
+            urdf=model.xml,
+            **rest,
         )
 
     @cached_property

@@ -85,7 +85,7 @@ class ComIdentification(RobotNode[Parameters]):
         self._maker = MarkerMaker(LIFETIME_NS)
         self._health = HealthWatch(p.health_record, p.robot_serial, self.get_logger())
         self._jobs = JobServices(self, self._session, self._on_found)
-        self._walks = WalkServices(self, self._session, self._publish_result)
+        self._walks = WalkServices(self, self._session, self._on_walk)
         self._jobs.offer(self, "identify_walk", self._walks.begin_identification)
         self._postures = PostureServices(self, self._session, self._reasons, self._publish_result)
         self.lockstep.held = lambda: self._jobs.busy
@@ -246,6 +246,10 @@ class ComIdentification(RobotNode[Parameters]):
     def _on_found(self) -> None:
         self._publish_result()
         self._health.add(self._session())
+
+    def _on_walk(self, *found: Any) -> None:
+        self._publish_result()
+        self._health.add_walk(*found)
 
     def _publish_result(self) -> None:
         if self._current is not None:

@@ -1,8 +1,9 @@
 """Adds results to the record of the robot, and compares the robot with its last one."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,16 @@ class HealthWatch:
             str(session.path or ""),
         )
         self._pool.submit(self._guarded, self._add, record)
+
+    def add_walk(self, walk: Any, bags: Sequence[Path]) -> None:
+        """Adds a WalkResult from bags."""
+        from com_identification.health.walks import walk_record  # loads for a second
+
+        def add() -> None:
+            self._add(walk_record(walk, bags, self._serial, "node"))
+
+        if self._where:
+            self._pool.submit(self._guarded, add)
 
     def update(self, posture: Posture | None) -> None:
         """Compares the stationary robot with its record."""

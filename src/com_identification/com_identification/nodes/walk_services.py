@@ -6,7 +6,7 @@ what to record next is published. ~/identify_walk is a service and an action of 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ class WalkServices:
         self,
         node: RobotNode[Parameters],
         session: Callable[[], Session],
-        on_found: Callable[[], None],
+        on_found: Callable[[Any, Sequence[Path]], None],
     ) -> None:
         self._node, self._session, self._on_found = node, session, on_found
         self._files = BackgroundJobs(node)
@@ -227,7 +227,7 @@ class WalkServices:
             if walk.accepted:  # else nothing is published from it
                 session.walk = walk
                 answer.result = session.result_message()
-                self._on_found()
+                self._on_found(walk, bags)
 
         walker, where = self._walker(session), folder / "walk_result"
         weighed, standing = (request.mass, request.mass_std), (postures, session.settings)

@@ -1,6 +1,11 @@
 """The most probable unknowns of a walk, and an honest covariance.
 
-  min over z of  1/(2c) x(z)^T H x(z) + 1/2 |(z - z0) / s|^2,   H = X^T W X
+  min over z of  1/(2c) x(z)^T H x(z) + 1/2 |(z - z0) / s|^2 - 1/c sum_j k_j ln g_j,   H = X^T W X
+
+What errs is the reading of joint j, and g_j multiplies it: least squares alone would choose g_j and
+all else of that joint too small, the more the less its torque is above its noise. The density of
+its readings, with g_j to the power of k_j, undoes just that: k_j is the sum of the squared
+residuals of its rows, and a part of that of the base's, by the squares of the torques in them.
 
 W are Huber's weights by the scale of the residuals of base and of joint rows. Rows of one gait
 share its errors of the model: c, the tempering, is the largest ratio of the scores' variance over
@@ -9,7 +14,6 @@ has too few blocks for scores of 10 s.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -21,6 +25,8 @@ _HUBER = 2.5  # standard deviations
 _FLOOR = 0.3  # of the scales
 _STEPS, _REWEIGHTINGS = 20, 3
 _SETTLED = 1e-3  # prior standard deviations
+_LEAST = 0.01  # of the gains
+_VISIBLE = 0.05  # of the noise of the rows
 _DOMINATED = 10.0  # information over the prior's
 _BLOCKS = (1, 2, 4)  # blocks of rows that make one of the scores, 5, 10, 20 s
 _LEAST_BLOCKS = 4
@@ -40,14 +46,18 @@ class Fit:
 def fit(rows: Rows, unknowns: Unknowns, start: Array | None = None) -> Fit:
     """Finds z; see the module."""
     z = unknowns.mean if start is None else start
-    c = 1.0
+    c, n, base = 1.0, unknowns.model.n_joints, rows.base
     for _ in range(_REWEIGHTINGS):
         residual = rows.X @ unknowns.coefficients(z)
-        H = _information(rows, _huber(residual, rows.base))
-        z = descend(H.sum(axis=0), unknowns, z, c)
+        weights = _huber(residual, base)
+        H, squares = _information(rows, weights), weights * residual**2
+        torques = (weights * base) @ rows.X[:, unknowns.gain_columns] ** 2
+        k = squares[base].sum() * torques / torques.sum()
+        k += np.bincount(rows.joint[~base], squares[~base], n)
+        z = descend(H.sum(axis=0), unknowns, z, c, k)
         found = _temperings(H, unknowns, z)
         c = max([1.0, *found]) * (2.0 if len(found) < 2 else 1.0)
-    z = descend(H.sum(axis=0), unknowns, z, c)
+    z = descend(H.sum(axis=0), unknowns, z, c, k)
     D = unknowns.jacobian(z)
     data = (D.T @ H.sum(axis=0) @ D) / c
     relative = np.outer(unknowns.std, unknowns.std) * data
@@ -55,6 +65,22 @@ def fit(rows: Rows, unknowns: Unknowns, start: Array | None = None) -> Fit:
     covariance = np.linalg.inv((A + A.T) / 2.0) * np.outer(unknowns.std, unknowns.std)
     dominated = int((np.linalg.eigvalsh(relative) > _DOMINATED).sum())
     return Fit(z, (covariance + covariance.T) / 2.0, c, H, dominated)
+
+
+def undetermined(rows: Rows, unknowns: Unknowns) -> Flags:
+    """Armatures and viscous frictions (Z,) that rows do not show: of joints that hardly move.
+
+    One prior standard deviation changes neither the base's rows nor the joint's own by _VISIBLE of
+    their noise, rms; what the model lacks changes them by more.
+    """
+    result, n = np.zeros(len(unknowns.std), dtype=np.bool_), unknowns.model.n_joints
+    base, first = rows.base, unknowns.gain_columns.start - 3 * n
+    count = np.maximum(np.bincount(rows.joint[~base], minlength=n), 1)
+    for kind, at in (("armature", first), ("viscous", first + 2 * n)):
+        squares, own = rows.X[:, at : at + n] ** 2, unknowns.joint_slice(kind)
+        seen = np.maximum(squares[base].mean(axis=0), squares[~base].sum(axis=0) / count)
+        result[own] = unknowns.std[own] * np.sqrt(seen) < _VISIBLE
+    return result
 
 
 def _huber(residual: Array, base: Flags) -> Array:
@@ -71,26 +97,32 @@ def _information(rows: Rows, weights: Array) -> Array:
     """X^T W X of each block, (K, P, P)."""
     root = np.sqrt(weights)[:, None]
     edges = np.flatnonzero(np.diff(rows.block, prepend=-1, append=-1))
-    blocks = []
-    for a, b in pairwise(edges):
+    blocks = np.empty((len(edges) - 1, rows.X.shape[1], rows.X.shape[1]))
+    for block, a, b in zip(blocks, edges[:-1], edges[1:], strict=True):
         X = rows.X[a:b] * root[a:b]
-        blocks.append(X.T @ X)
-    return np.array(blocks)
+        np.matmul(X.T, X, out=block)
+    return blocks
 
 
-def descend(H: Array, unknowns: Unknowns, z: Array, c: float) -> Array:
-    """Gauss-Newton steps on the posterior, halved where they do not descend."""
-    s, mean = unknowns.std, unknowns.mean
+def descend(H: Array, unknowns: Unknowns, z: Array, c: float, k: Array | None = None) -> Array:
+    """Gauss-Newton steps on the posterior, halved where they do not descend; k (n,)."""
+    s, mean, own = unknowns.std, unknowns.mean, unknowns.joint_slice("gain")
+    pull = np.zeros(unknowns.model.n_joints) if k is None else k / c
 
     def cost(z: Array) -> float:
         x = unknowns.coefficients(z)
-        return float(x @ H @ x) / c + float((((z - mean) / s) ** 2).sum())
+        logs = pull @ np.log(np.maximum(x[unknowns.gain_columns], _LEAST))
+        return float(x @ H @ x / c + (((z - mean) / s) ** 2).sum() - 2.0 * logs)
 
     now = cost(z)
     for _ in range(_STEPS):
         D, x = unknowns.jacobian(z) * s, unknowns.coefficients(z)
         gradient = D.T @ (H @ x) / c + (z - mean) / s
-        step = -s * np.linalg.solve(D.T @ H @ D / c + np.eye(len(z)), gradient)
+        curvature = D.T @ H @ D / c + np.eye(len(z))
+        G = D[unknowns.gain_columns, own] / np.maximum(x[unknowns.gain_columns, None], _LEAST)
+        gradient[own] -= G.T @ pull
+        curvature[own, own] += G.T @ (pull[:, None] * G)
+        step = -s * np.linalg.solve(curvature, gradient)
         factor = 1.0
         while (there := cost(z + factor * step)) > now and factor > 1e-3:
             factor /= 2.0

@@ -11,18 +11,19 @@ from com_identification.exceptions import WalkError
 from com_identification.walking import acceptance, rows
 from com_identification.walking.acceptance import Gate, prepare
 from com_identification.walking.advice import Advice, advise
-from com_identification.walking.fit import Fit, fit
+from com_identification.walking.fit import Fit, fit, undetermined
 from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import Conditioned
 from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
-from com_model.arrays import Array, Flags
+from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.geometry.rotations import rotations_about
 
 UNSEEN = 2.0  # of the covariance: what the scores of few gaits do not show
 _RIGID = 1.6  # % of the torques that rigid joints, hard ground and a punctual IMU leave unexplained
 _PASSES = 2
+_FIXED = 1e-3  # of the prior's standard deviation
 _HELD_OUT = 0.15  # of the blocks, at the end
 
 
@@ -99,17 +100,20 @@ def identify_walking(
             acceptance.check_loads(data, contacts, mass)
         x = unknowns.coefficients(z)
         made = rows.make_rows(data, contacts, robot, limbs, noise, measured, x)
+        if k == 0:
+            fixed = undetermined(made, unknowns)
+            unknowns = replace(unknowns, std=np.where(fixed, _FIXED, 1.0) * prior.std)
         starts, number = np.unique(made.block, return_inverse=True)
-        held = number >= np.floor((1.0 - _HELD_OUT) * len(starts))
-        found = fit(_select(made, ~held), unknowns, z)
+        split = int(np.searchsorted(number, np.floor((1.0 - _HELD_OUT) * len(starts))))
+        found = fit(_select(made, slice(split)), unknowns, z)
         z = found.z
         if k + 1 < _PASSES:
             step = _linearised_errors(unknowns, z)
             data = [_corrected(each, unknowns, z) for each in data]
             shift, z = shift + step, z - step
-            unknowns = replace(prior, mean=prior.mean - shift)
+            unknowns = replace(unknowns, mean=prior.mean - shift)
             robot = with_theta(robot, unknowns.theta(z))
-    unseen, x = _select(made, held), unknowns.coefficients(z)
+    unseen, x = _select(made, slice(split, None)), unknowns.coefficients(z)
     gates = acceptance.accept(found, unknowns, unseen, scale)
     # what is not modelled moves the estimate by as much more as it leaves more unexplained
     factor = max(1.0, acceptance.unexplained(unseen, x, model.n_joints) / _RIGID) ** 2
@@ -122,7 +126,7 @@ def identify_walking(
         model=model,
         unknowns=prior,
         z=z + shift,
-        covariance=covariance,
+        covariance=covariance + np.diag(np.where(fixed, prior.std**2, 0.0)),
         scale=scale,
         rho=rho,
         rho_std=rho_std,
@@ -143,8 +147,8 @@ def identify_walking(
     return replace(result, gates=(*gates, vague))
 
 
-def _select(made: rows.Rows, kept: Flags) -> rows.Rows:
-    return rows.Rows(made.X[kept], made.base[kept], made.block[kept])
+def _select(made: rows.Rows, kept: slice) -> rows.Rows:
+    return rows.Rows(made.X[kept], made.joint[kept], made.block[kept])
 
 
 def _linearised_errors(unknowns: Unknowns, z: Array) -> Array:

@@ -23,9 +23,10 @@ from com_model.compiled import compiled
 from com_model.dynamics.inverse_dynamics import Links, RootMotion, make_links, newton_euler
 from com_model.dynamics.tree_kernels import Tree
 from com_model.geometry.vector_kernels import (
+    add,
     add_cross,
     cross,
-    dot,
+    row,
     set_point,
     sub,
     turned,
@@ -162,56 +163,75 @@ def foot_loads(robot: Tree, limbs: Limbs, motion: Motion, loads: Array, heights:
 
 
 @njit
-def _set_load(links: Links, b: int, k: int, F: Array, N: Array) -> None:
-    """Force and torque, about the origin of body b, that its motion takes by parameter k alone."""
-    R, w, dw, a = links.R[b], links.omega[b], links.omega_dot[b], links.acceleration[b]
-    F[:], N[:] = 0.0, 0.0
-    if k == 0:
-        F[:] = a
-    elif k < 4:
-        h = R[:, k - 1]
-        add_cross(dw, h, 1.0, F)
-        add_cross(w, cross(w, h), 1.0, F)
-        add_cross(h, a, 1.0, N)
-    else:
-        i, j = _ROW[k - 4], _COLUMN[k - 4]
-        own, rate, spun, load = turned_back(R, w), turned_back(R, dw), np.zeros(3), np.zeros(3)
+def _set_load(links: Links, b: int, Y: Array) -> None:
+    """Force and torque Y (6, 10) that each of its own parameters takes, about body b's origin."""
+    R, a = links.R[b], row(links.acceleration, b)
+    w, dw = row(links.omega, b), row(links.omega_dot, b)
+    own, rate = turned_back(R, w), turned_back(R, dw)
+    Y[:] = 0.0
+    for i in range(3):
+        Y[i, 0] = a[i]
+    for k in range(3):
+        h = (R[0, k], R[1, k], R[2, k])
+        F, N = add(cross(dw, h), cross(w, cross(w, h))), cross(h, a)
+        for i in range(3):
+            Y[i, 1 + k], Y[3 + i, 1 + k] = F[i], N[i]
+    for k in range(6):
+        i, j = _ROW[k], _COLUMN[k]
+        spun, load = Y[:3, 4 + k], Y[3:, 4 + k]  # the force is 0 in the end
         spun[i], load[i] = own[j], rate[j]
         spun[j], load[j] = own[i], rate[i]
-        add_cross(own, spun, 1.0, load)
-        N[:] = turned(R, load)
+        add_cross(own, row(Y[:3].T, 4 + k), 1.0, load)
+        N = turned(R, row(Y[3:].T, 4 + k))
+        for i in range(3):
+            spun[i], load[i] = 0.0, N[i]
 
 
 @njit
 def _set_body_columns(robot: Tree, links: Links, D: Array) -> None:
     """The inertial columns of the generalised rows D (6 + n, P)."""
-    F, N, moment = np.empty(3), np.empty(3), np.empty(3)
+    Y = np.empty((6, BODY))
     for b in range(len(robot.mass)):
-        for k in range(BODY if robot.mass[b] > 0.0 else 0):
-            _set_load(links, b, k, F, N)
-            add_cross(links.p[b], F, 1.0, N)
-            at, c = BODY * b + k, b
-            D[:3, at], D[3:6, at] = F, N
-            while c > 0:
-                moment[:] = N
-                add_cross(links.p[c], F, -1.0, moment)
-                load = F if robot.joint_type[c] == PRISMATIC else moment
-                D[6 + robot.q_index[c], at] += robot.multiplier[c] * dot(links.axis[c], load)
-                c = robot.parent[c]
+        if robot.mass[b] <= 0.0:
+            continue
+        _set_load(links, b, Y)
+        at, p, c = BODY * b, row(links.p, b), b
+        for k in range(BODY):
+            moment = cross(p, row(Y.T, k))
+            for i in range(3):
+                D[i, at + k], D[3 + i, at + k] = Y[i, k], Y[3 + i, k] + moment[i]
+        while c > 0:
+            z, ratio = row(links.axis, c), robot.multiplier[c]
+            lever, turn = cross(z, sub(p, row(links.p, c))), z
+            if robot.joint_type[c] == PRISMATIC:
+                lever, turn = z, (0.0, 0.0, 0.0)
+            own = D[6 + robot.q_index[c]]
+            for k in range(BODY):
+                moved = lever[0] * Y[0, k] + lever[1] * Y[1, k] + lever[2] * Y[2, k]
+                turned_by = turn[0] * Y[3, k] + turn[1] * Y[4, k] + turn[2] * Y[5, k]
+                own[at + k] += ratio * (moved + turned_by)
+            c = robot.parent[c]
 
 
 @njit
-def _set_imu_columns(robot: Tree, q: Array, force: Array, links: Links, D: Array) -> None:
+def _set_imu_columns(robot: Tree, force: Array, links: Links, D: Array) -> None:
     """Columns of the accelerometer: -M_a, and -M_a [a]x; M_a (6 + n, 3) of the mass matrix."""
-    axes, still, none = np.eye(3), np.zeros(len(q)), np.zeros(3)
-    M_a, at = np.empty((3, len(D))), D.shape[1] - IMU
+    at = D.shape[1] - IMU
+    M_a = D[:, at : at + 3]  # with this sign until it is used
     for i in range(3):
-        root = RootMotion(none, none, axes[i])
-        newton_euler(robot, q, still, still, root, links, M_a[i, 6:])
-        M_a[i, :3], M_a[i, 3:6] = links.force[0], links.torque[0]
-        D[:, at + i] = -M_a[i]
-    for i in range(3):
-        D[:, at + 3 + i] = M_a.T @ np.array(cross(axes[i], force))
+        M_a[i, i] = links.mass[0]
+        M_a[3 + (i + 1) % 3, i] = links.moment[0, (i + 2) % 3]
+        M_a[3 + (i + 2) % 3, i] = -links.moment[0, (i + 1) % 3]
+    for b in range(1, len(robot.mass)):
+        z, own = row(links.axis, b), M_a[6 + robot.q_index[b]]
+        moment = cross(z, row(links.moment, b))
+        for i in range(3):
+            load = links.mass[b] * z[i] if robot.joint_type[b] == PRISMATIC else moment[i]
+            own[i] += robot.multiplier[b] * load
+    for r in range(len(D)):
+        turn = cross(force, row(M_a, r))
+        for i in range(3):
+            D[r, at + i], D[r, at + 3 + i] = -D[r, at + i], turn[i]
 
 
 @njit
@@ -284,8 +304,8 @@ def generalised_rows(
                 for j in range(count):
                     own = limbs.joints[c, j]
                     wrenches[c, i] += inverse[i, j] * (D[6 + own] @ x)
+    _set_imu_columns(robot, motion.force[k], links, D)
     q, here, there = motion.q[k].copy(), np.empty(6 + n), np.empty(6 + n)
-    _set_imu_columns(robot, q, motion.force[k], links, D)
     _loaded_torques(robot, limbs, q, motion, k, wrenches, here)
     for j in range(n):
         q[j] += _STEP
@@ -296,32 +316,47 @@ def generalised_rows(
 
 
 @njit
-def _add(
-    weight: float,
+def _project(
     limbs: Limbs,
-    windows: Windows,
-    w: int,
+    touching: Array,
     rows: tuple[Array, Array, Array],
     variances: Array,
+    projected: tuple[Array, Array],
+) -> None:
+    """Sets the base's rows (6, P) without the touching feet, and their covariance (6, 6)."""
+    (D, A, B), (base, covariance) = rows, projected
+    base[:], covariance[:] = D[:6], np.diag(variances[:6])
+    for c in np.flatnonzero(touching):
+        for j in range(limbs.joint_count[c]):
+            own = 6 + limbs.joints[c, j]
+            for i in range(6):
+                a = A[c, i, j]
+                for p in range(D.shape[1]):
+                    base[i, p] -= a * D[own, p]
+                for m in range(6):
+                    covariance[i, m] += a * A[c, m, j] * variances[own]
+        covariance += _UNFELT * (B[c] @ B[c].T)
+
+
+@njit
+def _add(
+    weight: float,
+    used: Array,
+    D: Array,
+    variances: Array,
+    projected: tuple[Array, Array],
     sums: tuple[Array, Array],
 ) -> None:
-    """Adds a sample's projected rows to a window's sum (6 + n, P) and covariance (6 + n, 6)."""
-    (D, A, B), (total, covariance) = rows, sums
-    touching, used = windows.touching[w], windows.used[w]
-    total[:6] += weight * D[:6]
-    for i in range(6):
-        covariance[i, i] += weight * variances[i]
-    for c in np.flatnonzero(touching):
-        for i in range(6):
-            for j in range(limbs.joint_count[c]):
-                own = 6 + limbs.joints[c, j]
-                total[i] -= weight * A[c, i, j] * D[own]
-                for m in range(6):
-                    covariance[i, m] += weight * A[c, i, j] * A[c, m, j] * variances[own]
-        covariance[:6] += weight * _UNFELT * (B[c] @ B[c].T)
-    for k in np.flatnonzero(used):
-        total[6 + k] += weight * D[6 + k]
-        covariance[6 + k, 0] += weight * variances[6 + k]
+    """Adds a sample's rows to a window's sum (6 + n, P) and covariance (6 + n, 6)."""
+    (base, own), (total, covariance) = projected, sums
+    covariance[:6] += weight * own
+    for i in range(6 + len(used)):
+        source = base[i] if i < 6 else D[i]
+        if i < 6 or used[i - 6]:
+            for p in range(D.shape[1]):
+                total[i, p] += weight * source[p]
+        if i >= 6:
+            covariance[i, 0] += weight * variances[i]
 
 
 @njit
@@ -353,8 +388,8 @@ def window_rows(
     n, L, half = motion.q.shape[1], len(limbs.body), windows.half
     width, count = 6 + n, len(windows.start)
     sums = np.zeros((2, width, X.shape[1]))
-    projections = np.zeros((L, 6, limbs.joints.shape[1])), np.zeros((L, 6, 6))
-    rows = (np.zeros((width, X.shape[1])), projections[0], projections[1])
+    D, projected = np.zeros((width, X.shape[1])), (np.empty((6, X.shape[1])), np.empty((6, 6)))
+    rows = D, np.zeros((L, 6, limbs.joints.shape[1])), np.zeros((L, 6, 6))
     covariances, variances = np.zeros((2, width, 6)), np.empty(width)
     variances[:3], variances[3:6] = noise.force**2, noise.moment**2
     scale = every / half  # sin^2 sums to half the samples
@@ -376,11 +411,14 @@ def window_rows(
                 s = motion.sign[k, j]
                 variances[6 + j] = noise.joint[j] ** 2 + noise.reversal[j] ** 2 * (1.0 - s * s)
             weight = scale * np.sin(np.pi * i / (2 * half)) ** 2
+            _project(limbs, touching, rows, variances, projected)
             own = sums[old], covariances[old]
-            _add(weight, limbs, windows, w, rows, variances, own)
+            _add(weight, windows.used[w], D, variances, projected, own)
             if follows and i >= half:
                 weight = scale * np.sin(np.pi * (i - half) / (2 * half)) ** 2
+                if (windows.touching[w + 1] != touching).any():
+                    _project(limbs, windows.touching[w + 1], rows, variances, projected)
                 own = sums[new], covariances[new]
-                _add(weight, limbs, windows, w + 1, rows, variances, own)
+                _add(weight, windows.used[w + 1], D, variances, projected, own)
         end = windows.row[w] + 6 + windows.used[w].sum()
         _write(sums[old], covariances[old], windows.used[w], X[windows.row[w] : end])

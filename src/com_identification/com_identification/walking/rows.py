@@ -73,8 +73,13 @@ class Rows:
     """Whitened rows of all windows."""
 
     X: Array  # (R, P)
-    base: Flags  # (R,) of the base, not of a joint
+    joint: Indices  # (R,) -1: of the base
     block: Array  # (R,) s, where its block of BLOCK s begins; recordings one after the other
+
+    @property
+    def base(self) -> Flags:
+        """(R,) rows of the base, not of a joint."""
+        return np.asarray(self.joint < 0)
 
 
 def drive_sizes(limits: Array, effort_rms: Array) -> Array:
@@ -145,9 +150,8 @@ def make_rows(
         used = windows.start >= 0
         blocks = since + BLOCK * np.floor(windows.start[used] * data.period / BLOCK)
         since += len(data.usable) * data.period
-        own = windows.used[used].sum(axis=1)
-        base = [np.arange(6 + k) < 6 for k in own]
-        parts.append((np.concatenate(base), np.repeat(blocks, 6 + own)))
+        has = np.pad(windows.used[used], ((0, 0), (6, 0)), constant_values=True)
+        parts.append((np.maximum(np.nonzero(has)[1] - 6, -1), np.repeat(blocks, has.sum(axis=1))))
     return Rows(X, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 

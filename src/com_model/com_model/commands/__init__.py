@@ -4,14 +4,32 @@ Options that mean the same have the same names: --robot, --config, --output, --f
 --quiet.
 """
 
+import io
+import sys
 import warnings
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from contextlib import suppress
+from typing import Any
 
 import com_model.interrupt  # noqa: F401 (a name would be exported)
 
 
+class _Pipe(io.FileIO):
+    """What nobody reads any more, as after `| head`, is dropped; the command does its work."""
+
+    def write(self, data: Any) -> int:
+        """Writes; returns how many bytes."""
+        with suppress(BrokenPipeError):
+            return super().write(data)
+        return len(data)
+
+
 def command_parser(name: str | None, description: str | None, epilog: str) -> ArgumentParser:
     """Returns a parser whose help shows the epilog as it is; name None: that of the file."""
+    if sys.stdout is sys.__stdout__ and sys.stdout is not None and not sys.stdout.isatty():
+        sys.stdout.flush()
+        pipe = io.BufferedWriter(_Pipe(sys.stdout.fileno(), "w", closefd=False))
+        sys.stdout = io.TextIOWrapper(pipe, sys.stdout.encoding, sys.stdout.errors)
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     return ArgumentParser(
         prog=name,

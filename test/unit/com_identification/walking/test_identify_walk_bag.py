@@ -1,5 +1,7 @@
 """The command identify with bags of walking."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -7,11 +9,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from html_page import assert_report
-from walk_recording import Recorded, standing_wrenches
+from walk_recording import COULOMB, Recorded, standing_wrenches
 
 from com_bags import WalkLog
 from com_demos.bag_writer import BagWriter
 from com_identification.commands.identify import main
+from com_identification.health.changes import compare
+from com_identification.health.records import HealthDatabase
 from com_model import RobotModel
 from com_model.robots import find_robot
 from com_simulation.physics.sensors import PRESETS
@@ -63,9 +67,12 @@ def config(tmp_path: Path) -> str:
     return str(tmp_path / "go2.yaml")
 
 
-def test_bags_become_a_corrected_urdf(recorded: Recorded, tmp_path: Path, config: str) -> None:
+def test_bags_become_a_corrected_urdf_and_a_record(
+    recorded: Recorded, tmp_path: Path, config: str
+) -> None:
     _write(recorded, tmp_path / "bag", recorded.log.effort, recorded.log, NO_FEET)
     arguments = [str(tmp_path / "bag"), "--robot", "go2", "--config", config]
+    arguments += ["--record", str(tmp_path / "robots.db"), "--serial", "7"]
     arguments += ["--mass", str(recorded.true.mass), "--output", str(tmp_path / "out")]
     assert main(arguments) == 0
     found = RobotModel.from_file(tmp_path / "out" / "corrected.urdf")
@@ -76,6 +83,28 @@ def test_bags_become_a_corrected_urdf(recorded: Recorded, tmp_path: Path, config
     assert names == {"report.html", "corrected.urdf", "posterior.npz"}
     page = assert_report((tmp_path / "out" / "report.html").read_text())
     assert page.paragraphs[0].startswith("total mass ")
+    _check_record(tmp_path / "robots.db", recorded)
+
+
+def _check_record(path: Path, recorded: Recorded) -> None:
+    (record,) = HealthDatabase(path).records("go2_description", "7")
+    mass, com, mass_std, com_std = record.by_body
+    true = recorded.true.bodies
+    assert abs(mass[0] - true.mass[0]) < 3.0 * mass_std[0] < record.prior_mass_std[0]
+    off = com[0] - true.first_moment[0] / true.mass[0]
+    assert (np.abs(off) < 3.0 * com_std[0]).all()
+    assert (com_std[0] < 0.3 * record.prior_com_std[0]).all()
+    for value, std, prior_std in record.sensors["coulomb"].values():
+        assert abs(value - COULOMB) < 0.1
+        assert std < 0.2 * prior_std
+    # a day later: the trunk's CoM is 40 mm further forward, and one joint rubs more
+    parameters, sensors = record.parameters.copy(), json.loads(json.dumps(dict(record.sensors)))
+    parameters[1] += 0.04 * mass[0]
+    sensors["coulomb"]["FL_calf_joint"][0] += 0.5
+    later = replace(record, parameters=parameters, sensors=sensors, data_hash="2")
+    found = {change.name: change for change in compare(record, later).changes}
+    assert found["base"].value[0] == pytest.approx(0.04, abs=0.015)
+    assert set(found) == {"base", "coulomb FL_calf_joint"}
 
 
 def test_a_bag_without_torques_is_refused(
