@@ -22,6 +22,8 @@ Publishes at display_rate_hz; at 1 Hz /diagnostics:
 Parameters: see Parameters.
 """
 
+import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +50,7 @@ from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
 from com_ros.parameters import AssumedJoints, SensorParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.stream import RateLimit
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class SescPublisher(RobotNode[Parameters]):
         self._imu = ImuInput(p.imu_timeout, self.resolve_topic_name("imu"))
         self._wrenches = WrenchInputs(self._feet, p.wrench_timeout)
         self._state, self._stamp_ns = unknown_state(""), 0
-        self._to_display = False
+        self._to_display, self._display_rate = False, RateLimit(p.display_rate_hz or math.inf)
 
         self._output = ComOutput(self, p.frame_prefix, with_jacobian=p.publish_jacobian)
         self._display = ComDisplay(self, p.frame_prefix)
@@ -100,8 +103,6 @@ class SescPublisher(RobotNode[Parameters]):
         if p.use_imu:
             self.subscribe(Imu, "imu", self._imu.update)
         self.follow_wrenches(self._feet, self._wrenches)
-        if p.display_rate_hz > 0.0:
-            self.create_steady_timer(1.0 / p.display_rate_hz, self._on_display)
 
     def use_model(self, model: RobotModel) -> None:
         """Make what belongs to a new model."""
@@ -176,9 +177,13 @@ class SescPublisher(RobotNode[Parameters]):
     def _publish(self, state: ComState, stamp_ns: int) -> None:
         model = None if self._observer is None else self._observer.model
         self._output.publish(state, stamp_ns, model)
-        self._state, self._stamp_ns, self._to_display = state, stamp_ns, True
+        self._state, self._stamp_ns = state, stamp_ns
+        self._to_display = self.parameters.display_rate_hz > 0.0
+        if self._display_rate.due(time.monotonic_ns()):  # no timer: it would wake the node
+            self.watch()
 
-    def _on_display(self) -> None:
+    def watch(self) -> None:
+        """Show the last state, if it is not shown yet."""
         if self._to_display and self._observer is not None:
             self._display.show(self._state, self._observer, ns_to_stamp(self._stamp_ns))
             self._to_display = False
