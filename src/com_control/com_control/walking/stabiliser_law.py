@@ -20,7 +20,6 @@ xi_r = c_r + c_r'/w:
   up to 0.5 rad/s (the feedback's gain is for soles that lie flat); see settle_sole
 - forces of both feet: z_1' = -z_2' = -(A_z / 2) ((a_d1 - a_d2) - (a_1 - a_2)), a: load fractions
 - a foot that is to carry and does not goes down, and the plan waits; one that lands early stays
-  where it was T_t / 2 before that was seen (T_t: HOAP-2 falls on soft ground)
 - the plan's time goes on faster or slower by the lateral DCM error: law_table.find_pace
 - ground: the loaded soles' gradient; soles are commanded parallel to it, the next foothold on it
 """
@@ -120,7 +119,6 @@ RATE_TIME = 0.05  # s, in which the plan's time stops or goes on
 MAX_WAIT = 0.2  # s, by which the plan waits for one step
 SEARCH_SPEED, SEARCH_DEPTH = 0.12, 0.1  # of h per s, and of h
 STEEPEST = 0.3  # slope
-BACK = 0.5  # of the dead time: from when a foot stays where it was, if it lands early
 # rad, lags where the servos resonate, which the lean would drive: the last times what it passes
 MAX_LAG, NO_LEAN, LEAST_LEAN = 0.5, 0.85, 0.285
 MAX_SURPRISE = 0.03  # of h, of one measurement of the offset
@@ -222,9 +220,7 @@ def move_feet(
         if memory.held[k, 3] > 0.0 and memory.unloaded[k] > PATIENCE:
             memory.held[k, 3] = 0.0
         if memory.held[k, 3] == 0.0 and s > 0.5 and loads[k] > LANDED:
-            before, g = place_of(table, (i + f) * table.dt - BACK * body.dead_time)
             memory.held[k, :3], memory.held[k, 3] = places[k], 1.0
-            memory.held[k, 2] = find_feet(table, before, g, memory)[k, 2]
         if memory.held[k, 3] > 0.0:
             for j in range(3):
                 memory.feet[k, j] += memory.held[k, j] - places[k, j]
