@@ -1,8 +1,12 @@
-"""The walk as the stabiliser's law reads it, and how fast its time is to go on.
+"""The walk as the stabiliser's law reads it, how fast its time is to go on, and soles that rock.
 
 Sideways a robot that was pushed stands on the edge of its sole, and no ankle puts the DCM back in
 its plan's time. Where the plan is then late by tau, its time goes on more quickly; where it is
 early, more slowly (the step's time is what changes, not its place).
+
+A sole on uneven ground rocks on an edge of its own, or on a ridge under it. Its moment does not
+depend on its tilt then, so that the ankle's feedback, whose gain is for soles that lie flat, takes
+a second to lay it down; meanwhile the robot rolls over with it.
 """
 
 from math import floor
@@ -16,6 +20,9 @@ from com_model.arrays import Array
 # the ankles correct by themselves, and of w h: speed of the planned DCM below which tau is small.
 PACE, SLOWEST, FASTEST = 1.0, 0.6, 1.6
 ANKLES_CORRECT, SLOW = 0.5, 0.05
+# Rocking soles: of a sole's half size, by which the ZMP moves where a sole lies flat; s, for which
+# it does not; rad/s of tilt, with what the feedback does; s, in which that is reached.
+STAYS, STAYS_TIME, SETTLE_SPEED, SETTLE_TIME = 0.1, 0.04, 0.5, 0.02
 
 
 class Table(NamedTuple):
@@ -79,3 +86,27 @@ def find_pace(w: float, h: float, half_width: float, error: float, speed: float)
     slow = SLOW * w * h
     rate = 1.0 + PACE * w * error * speed / (speed * speed + slow * slow)
     return min(max(rate, SLOWEST), FASTEST)
+
+
+@njit
+def settle_sole(
+    speed: float, error: float, at: float, dt: float, dead_time: float, rocks: Array
+) -> float:
+    """Further tilt, rad, of a sole that rocks: quick, as its moment does not depend on its tilt.
+
+    Once the moment changes, what was sent within the dead time is taken back.
+
+    Args:
+        speed: rad/s, at an error of 1.
+        error, at: By which its ZMP is to move, and where it is, over the sole's half size.
+        rocks: (3,) see Memory; overwritten.
+    """
+    if abs(at - rocks[1]) > STAYS:
+        back = -rocks[2] * dead_time
+        rocks[0], rocks[1], rocks[2] = 0.0, at, 0.0
+        return back
+    rocks[0] += dt
+    if rocks[0] > STAYS_TIME:
+        goal = clip(-speed * error, speed)
+        rocks[2] += min(dt / SETTLE_TIME, 1.0) * (goal - rocks[2])
+    return rocks[2] * dt

@@ -15,7 +15,9 @@ xi_r = c_r + c_r'/w:
   axes of the pelvis' planned heading, with which it turns
 - DCM error e = c + b + v/w - xi_r; ZMP asked for p_d = p_r + (1 + k_p) e + k_i int e dt
 - lean: y' = 2 w (G (c + b - c_r) + (G_v / w) (v - c_r') - y); the CoM is commanded to c_r - y - b
-- ankles: theta' = -(A / (m g h)) D(tau_d - tau) - theta / T_a with A = 0.5 / (T_t kappa)
+- ankles: theta' = -(A / (m g h)) D(tau_d - tau) - theta / T_a with A = 0.5 / (T_t kappa); a sole
+  that rocks on an edge or ridge, which the ZMP of its force does not leave, turns until it does, by
+  up to 0.5 rad/s (the feedback's gain is for soles that lie flat); see settle_sole
 - forces of both feet: z_1' = -z_2' = -(A_z / 2) ((a_d1 - a_d2) - (a_1 - a_2)), a: load fractions
 - a foot that is to carry and does not goes down, and the plan waits; one that lands early stays
 - the plan's time goes on faster or slower by the lateral DCM error: law_table.find_pace
@@ -28,7 +30,17 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from com_control.walking.law_table import Place, Table, blend, clip, find_pace, place_of, rise
+from com_control.walking.law_table import (
+    SETTLE_SPEED,
+    Place,
+    Table,
+    blend,
+    clip,
+    find_pace,
+    place_of,
+    rise,
+    settle_sole,
+)
 from com_model.arrays import Array
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
@@ -68,6 +80,9 @@ class Memory(NamedTuple):
     lean: Array  # (2,) m, y
     integral: Array  # (2,) m
     tilts: Array  # (2, 2) rad, of each foot about its x and y
+    # (2, 2, 3) of these: s, for which the ZMP of a foot's force has stayed; where, over the sole's
+    # half size; rad/s, of the tilt beside that of the feedback
+    rocks: Array
     feet: Array  # (2, 3) m, of the commanded soles from the plan
     held: Array  # (2, 4) m, where a foot stays that landed early; 1.0: it does
     unloaded: Array  # (2,) s, for which a foot has not carried
@@ -88,7 +103,7 @@ class Target(NamedTuple):
 
 def make_memory() -> Memory:
     """Memory of a stabiliser before its first tick."""
-    shapes = (4, (2, 2), (2, 2), 2, 2, (2, 2), (2, 3), (2, 4), 2, 2)
+    shapes = (4, (2, 2), (2, 2), 2, 2, (2, 2), (2, 2, 3), (2, 3), (2, 4), 2, 2)
     return Memory(*(np.zeros(shape) for shape in shapes))
 
 
@@ -228,14 +243,20 @@ def move_ankles(body: Body, dt: float, memory: Memory, wrenches: Array, asked: A
         load = max(wrenches[k, 2], 0.0)
         for j in range(2):
             if not load > CARRIES * weight:
+                memory.rocks[k, j, :] = 0.0
                 memory.tilts[k, j] -= min(dt / 0.16, 1.0) * memory.tilts[k, j]
                 continue
             low, high = body.soles[k, 2 - 2 * j], body.soles[k, 3 - 2 * j]  # across the axis
-            error = (1 - 2 * j) * load * asked[k, 1 - j] - wrenches[k, 3 + j]
-            error -= clip(error, 0.1 * load * 0.5 * (high - low))  # a dead zone
+            sign, most = 1 - 2 * j, load * 0.5 * (high - low)
+            error = sign * load * asked[k, 1 - j] - wrenches[k, 3 + j]
+            error -= clip(error, 0.1 * most)  # a dead zone
+            at = sign * wrenches[k, 3 + j] / most
             A = ANKLE / (body.dead_time * body.kappa[j])
+            speed = max(SETTLE_SPEED - 0.5 * (high - low) * A / body.height, 0.0)
+            rocks = memory.rocks[k, j]
+            further = settle_sole(speed, error / most, at, dt, body.dead_time, rocks)
             rate = -A / (weight * body.height) * error - memory.tilts[k, j] / ANKLE_LEAK
-            memory.tilts[k, j] = clip(memory.tilts[k, j] + rate * dt, MAX_TILT)
+            memory.tilts[k, j] = clip(memory.tilts[k, j] + rate * dt + further, MAX_TILT)
 
 
 @njit

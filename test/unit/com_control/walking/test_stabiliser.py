@@ -6,7 +6,14 @@ from shipped_robot import shipped_robot
 
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
-from com_control.walking.law_table import FASTEST, SLOWEST, find_pace
+from com_control.walking.law_table import (
+    FASTEST,
+    SETTLE_SPEED,
+    SLOWEST,
+    STAYS_TIME,
+    find_pace,
+    settle_sole,
+)
 from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
 from com_control.walking.walker import Walker, WalkRequest
 from com_model.dynamics import GRAVITY
@@ -80,6 +87,20 @@ def test_the_plans_time_follows_a_dcm_that_is_beyond_the_ankles():
         for small in (0.01, -0.01):
             assert find_pace(w, h, half_width, small, speed) == 1.0
     assert find_pace(w, h, half_width, 0.1, 0.0) == 1.0  # no time would put it right
+
+
+def test_a_sole_that_rocks_turns_until_its_moment_changes():
+    """Not while the moment follows; what was sent within the dead time is taken back."""
+    dead_time, error, rocks = 0.0175, -0.6, np.zeros(3)
+    for at in np.linspace(0.2, 1.0, 20):  # the force moves on in the sole: it lies flat
+        assert settle_sole(SETTLE_SPEED, error, at, PERIOD, dead_time, rocks) == 0.0
+    tilt = [settle_sole(SETTLE_SPEED, error, 1.0, PERIOD, dead_time, rocks) for _ in range(40)]
+    still = round(STAYS_TIME / PERIOD) - 1
+    assert tilt[:still] == [0.0] * still
+    assert tilt[-1] == pytest.approx(-SETTLE_SPEED * error * PERIOD, rel=0.01)
+    back = settle_sole(SETTLE_SPEED, error, 0.3, PERIOD, dead_time, rocks)
+    assert back == pytest.approx(SETTLE_SPEED * error * dead_time, rel=0.01)
+    assert settle_sole(SETTLE_SPEED, error, 0.3, PERIOD, dead_time, rocks) == 0.0
 
 
 def test_one_wrench_that_is_not_finite(hoap2):
