@@ -87,7 +87,7 @@ class Scene:
         self, count: int, seed: int = 0, stands: tuple[tuple[int, ...], ...] = ()
     ) -> Array:
         """Postures (count, n) in which the robot stands flat, on all feet or on some in turn."""
-        plan = PlanOptions(margin=0.015, most_tilt=np.pi, seed=seed, stands=stands)
+        plan = PlanOptions(margin=0.015, most_tilt=np.pi, seed=seed, stands=stands, one_foot=0.0)
         rest = self.config.nominal_posture(self.model)
         planner = PosturePlanner(self.model, self.feet, rest, IdentificationSettings(plan=plan))
         return np.array([entry[0] for entry in planner.feasible.sample(count)])

@@ -20,9 +20,11 @@ from com_model.arrays import Array
 # the ankles correct by themselves, and of w h: speed of the planned DCM below which tau is small.
 PACE, SLOWEST, FASTEST = 1.0, 0.6, 1.6
 ANKLES_CORRECT, SLOW = 0.5, 0.05
-# Rocking soles: of a sole's half size, by which the ZMP moves where a sole lies flat; s, for which
-# it does not; rad/s of tilt, with what the feedback does; s, in which that is reached.
-STAYS, STAYS_TIME, SETTLE_SPEED, SETTLE_TIME = 0.1, 0.04, 0.5, 0.02
+# Rocking soles: of a sole's half size, by which the ZMP moves where a sole lies flat; dead times,
+# for which it does not; rad/s of tilt, with what the feedback does; times the tilt that moves the
+# ZMP of a flat sole by half its size, in a dead time: more makes a stiff robot rock from edge to
+# edge; s, in which that speed is reached.
+STAYS, STAYS_TIMES, SETTLE_SPEED, SETTLE_TILTS, SETTLE_TIME = 0.1, 2.3, 0.5, 5.0, 0.02
 
 
 class Table(NamedTuple):
@@ -106,7 +108,7 @@ def settle_sole(
         rocks[0], rocks[1], rocks[2] = 0.0, at, 0.0
         return back
     rocks[0] += dt
-    if rocks[0] > STAYS_TIME:
+    if rocks[0] > STAYS_TIMES * dead_time:
         goal = clip(-speed * error, speed)
         rocks[2] += min(dt / SETTLE_TIME, 1.0) * (goal - rocks[2])
     return rocks[2] * dt

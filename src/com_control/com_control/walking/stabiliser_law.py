@@ -17,7 +17,7 @@ xi_r = c_r + c_r'/w:
 - lean: y' = 2 w (G (c + b - c_r) + (G_v / w) (v - c_r') - y); the CoM is commanded to c_r - y - b
 - ankles: theta' = -(A / (m g h)) D(tau_d - tau) - theta / T_a with A = 0.5 / (T_t kappa); a sole
   that rocks on an edge or ridge, which the ZMP of its force does not leave, turns until it does, by
-  up to 0.5 rad/s (the feedback's gain is for soles that lie flat); see settle_sole
+  up to 0.5 rad/s, less where soles are stiff (the gain is for soles that lie flat); see settle_sole
 - forces of both feet: z_1' = -z_2' = -(A_z / 2) ((a_d1 - a_d2) - (a_1 - a_2)), a: load fractions
 - a foot that is to carry and does not goes down, and the plan waits; one that lands early stays
 - the plan's time goes on faster or slower by the lateral DCM error: law_table.find_pace
@@ -32,6 +32,7 @@ from numba import njit
 
 from com_control.walking.law_table import (
     SETTLE_SPEED,
+    SETTLE_TILTS,
     Place,
     Table,
     blend,
@@ -252,7 +253,9 @@ def move_ankles(body: Body, dt: float, memory: Memory, wrenches: Array, asked: A
             error -= clip(error, 0.1 * most)  # a dead zone
             at = sign * wrenches[k, 3 + j] / most
             A = ANKLE / (body.dead_time * body.kappa[j])
-            speed = max(SETTLE_SPEED - 0.5 * (high - low) * A / body.height, 0.0)
+            fed_back = 0.5 * (high - low) * A / body.height
+            most_speed = min(SETTLE_SPEED, SETTLE_TILTS / ANKLE * fed_back)
+            speed = max(most_speed - fed_back, 0.0)
             rocks = memory.rocks[k, j]
             further = settle_sole(speed, error / most, at, dt, body.dead_time, rocks)
             rate = -A / (weight * body.height) * error - memory.tilts[k, j] / ANKLE_LEAK

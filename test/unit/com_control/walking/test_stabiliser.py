@@ -10,7 +10,7 @@ from com_control.walking.law_table import (
     FASTEST,
     SETTLE_SPEED,
     SLOWEST,
-    STAYS_TIME,
+    STAYS_TIMES,
     find_pace,
     settle_sole,
 )
@@ -95,7 +95,7 @@ def test_a_sole_that_rocks_turns_until_its_moment_changes():
     for at in np.linspace(0.2, 1.0, 20):  # the force moves on in the sole: it lies flat
         assert settle_sole(SETTLE_SPEED, error, at, PERIOD, dead_time, rocks) == 0.0
     tilt = [settle_sole(SETTLE_SPEED, error, 1.0, PERIOD, dead_time, rocks) for _ in range(40)]
-    still = round(STAYS_TIME / PERIOD) - 1
+    still = int(STAYS_TIMES * dead_time / PERIOD) - 1
     assert tilt[:still] == [0.0] * still
     assert tilt[-1] == pytest.approx(-SETTLE_SPEED * error * PERIOD, rel=0.01)
     back = settle_sole(SETTLE_SPEED, error, 0.3, PERIOD, dead_time, rocks)
