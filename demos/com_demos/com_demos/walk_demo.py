@@ -51,6 +51,7 @@ from com_simulation.drawing.shapes import robot_shape
 from com_simulation.physics.simulation import has_fallen
 
 Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
+SAME_TIME_NS = 10_000_000  # poses that are further apart in time are not compared
 
 
 def walk_rows(msg: WalkState) -> Rows:
@@ -163,10 +164,13 @@ class WalkRecording:
         stamps = [k for k in self.walk_frames if first <= k <= last]
         if not (stamps and self.roots):
             return None
-        # Messages get lost, and the root moves while the robot is led: take what fits best in time.
+        # Messages get lost, and the root moves while the robot is led: take what fits best in time,
+        # and nothing where all that is left is of other times.
         roots = np.array(list(self.roots))
         away = np.abs(np.array(stamps)[:, None] - roots)
         at, root = np.unravel_index(int(np.argmin(away)), away.shape)
+        if away[at, root] > SAME_TIME_NS:
+            return None
         R, p = self.roots[int(roots[root])]
         R_root_walk, p_root_walk = self.walk_frames[stamps[at]]
         return R @ R_root_walk, p + R @ p_root_walk
