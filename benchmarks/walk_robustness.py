@@ -45,6 +45,7 @@ from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.walker import Walk, Walker, WalkRequest
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
+from com_model.dynamics.link_frames import LinkFrames
 from com_model.robots import find_robot
 from com_simulation.exceptions import DivergedError
 from com_simulation.physics.sensors import NoiseLevels
@@ -216,7 +217,7 @@ def follow(
     """Lets the robot walk after it has stood for settling (s), joints and wrenches being off."""
     biped, config, walk = load(run.robot)
     model, cell = biped.model, run.cell
-    R_root_imu = model.bodies.R_body_link[model.link_index(world.imu_link)]
+    imu_frame = LinkFrames(model, [world.imu_link])
     late = round(cell.delay / PERIOD)
     stabiliser = Stabiliser(biped, ankle_stiffness(biped, config), PERIOD, cell.delay)
     stabiliser.start(walk.plan, walk.samples, walk.path.q[0])
@@ -248,9 +249,10 @@ def follow(
             if t < 0.0:
                 stabiliser.memory.phase[0] = 0.0
             begin = time.perf_counter()
+            q_read = old.position + off
             out = stabiliser.update(
-                turned(old.imu_orientation) @ R_root_imu.T,
-                old.position + off,
+                turned(old.imu_orientation) @ imu_frame.poses(q_read)[0][0].T,
+                q_read,
                 old.wrenches + bias,
                 PERIOD,
                 PERIOD + cell.delay if t >= 0.0 else 0.0,
@@ -267,8 +269,10 @@ def follow(
     if run.fed_back:
         result.tick = float(np.median(ticks))
         found = stabiliser.offset[0][0]
+        # the trunk is moved forwards in its own axes: to the rear of some robots
+        forwards = find_stance(biped, walk.path.q[0]).R_walk_root[0, 0]
         true = cell.trunk * walk.plan.timing.com_height * model.bodies.mass[0] / model.mass
-        result.offset_error = abs(float(found) - true)
+        result.offset_error = abs(float(found) - forwards * true)
     return result
 
 

@@ -37,6 +37,7 @@ from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
 from com_control.walking.walker import Walker
 from com_model import load_robot
 from com_model.dynamics import GRAVITY
+from com_model.dynamics.link_frames import LinkFrames
 from com_model.robots import find_robot
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import Simulation
@@ -96,7 +97,7 @@ def simulate(run: Run) -> Result:
     scale = np.array([request.step_length, request.step_length, 1.0]) / period
     lag = float(np.median(world.servos.damping / world.servos.stiffness))
     up = find_stance(biped, biped.posture).R_walk_root[2]
-    R_root_imu = model.bodies.R_body_link[model.link_index(world.imu_link)]
+    imu_frame = LinkFrames(model, [world.imu_link])
     way = turn = 0.0
     last: Any = None
     sent: Any = None
@@ -107,7 +108,7 @@ def simulate(run: Run) -> Result:
         last = now
         if old is None:
             continue
-        R = turned(old.imu_orientation) @ R_root_imu.T
+        R = turned(old.imu_orientation) @ imu_frame.poses(old.position)[0][0].T
         tilt = float(np.arccos(np.clip(R[2] @ up, -1.0, 1.0)))
         reading = Reading(old.time, old.position, old.wrenches + bias, tilt, R_world_root=R)
         session.update(reading)

@@ -38,6 +38,7 @@ class Bench:
         )
         self.posture, self.sent, self.stop_at = posture, [], None
         self.lost, self.feet = False, []  # wrenches; places of the soles on the ground
+        self.tilt, self.zeros = np.eye(3), np.zeros((2, 6))  # of the IMU, of the wrenches
 
     def tick(self):
         now = self.simulation.advance()
@@ -45,10 +46,11 @@ class Bench:
         self.reading = Reading(
             now.time,
             now.position,
-            np.full((2, 6), np.nan) if self.lost else now.wrenches,
+            np.full((2, 6), np.nan) if self.lost else now.wrenches + self.zeros,
             float(np.arccos(R[2, 2])),
-            R_world_root=R,
+            R_world_root=self.tilt @ R,
         )
+        self.com = now.root_position + R @ now.com
         self.feet.append(
             sole_poses(self.walker.biped, now.position)[:, :, 3] @ R.T + now.root_position
         )
@@ -116,6 +118,19 @@ def test_it_balances_before_and_after_a_walk_and_its_feet_do_not_creep():
     assert (steps <= model.velocity_limits * PERIOD * 1.01 + 1e-6).all()
     approach = steps[before : before + round(1.0 / PERIOD)]
     assert approach.max() < 0.25 * model.velocity_limits.min() * PERIOD, "nothing jumps"
+
+
+def test_a_tilted_imu_and_zeros_of_the_force_do_not_move_the_com():
+    """Each of them alone would move it by 2.5 mm: 10 mrad or 1 % of the weight, of h = 0.25 m."""
+    places = []
+    for error in (0.0, 0.01):
+        bench = Bench(fed_back=True, contact="stiff")
+        bench.tilt = Rotation.from_rotvec([-error, error, 0.0]).as_matrix()
+        bench.zeros[:, :2] = 0.5 * error * bench.walker.biped.model.mass * 9.81
+        for _ in range(round(12.0 / PERIOD)):
+            bench.tick()
+        places.append((bench.com - bench.feet[-1].mean(axis=0))[:2])
+    assert np.abs(places[1] - places[0]).max() < 0.0005
 
 
 def test_without_wrenches_feedback_fades_while_it_stands():

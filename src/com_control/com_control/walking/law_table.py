@@ -9,7 +9,7 @@ depend on its tilt then, so that the ankle's feedback, whose gain is for soles t
 a second to lay it down; meanwhile the robot rolls over with it.
 """
 
-from math import floor
+from math import floor, hypot
 from typing import NamedTuple
 
 from numba import njit
@@ -70,6 +70,21 @@ def place_of(table: Table, t: float) -> Place:
 def blend(rows: Array, i: int, f: float, j: int) -> float:
     """Element j between the rows i and i + 1."""
     return rows[i, j] + f * (rows[i + 1, j] - rows[i, j])
+
+
+@njit
+def heading_of(table: Table, i: int) -> tuple[float, float]:
+    """Cosine and sine of the pelvis' heading."""
+    c, s = table.R_pelvis[i, 0, 0], table.R_pelvis[i, 1, 0]
+    size = max(hypot(c, s), 1e-9)
+    return c / size, s / size
+
+
+@njit
+def headed(heading: tuple[float, float], v: Array) -> tuple[float, float]:
+    """Components along x and y of a vector (2,) forwards and leftwards of the pelvis."""
+    c, s = heading
+    return c * v[0] - s * v[1], s * v[0] + c * v[1]
 
 
 @njit

@@ -192,6 +192,7 @@ class Stabiliser:
         """
         memory, h, mass = make_memory(), plan.timing.com_height, self.biped.model.mass
         memory.offset[:], memory.slope[:] = self.memory.offset, self.memory.slope
+        memory.pull[:] = self.memory.pull
         self.memory, self.target = memory, make_target()
         self.target.feet[:] = samples.feet[0]
         kappa = self._stiffness / (mass * GRAVITY * h)

@@ -9,10 +9,12 @@ feedback; kappa < 1 falls, however good the plan. With the plan's CoM c_r, ZMP p
 xi_r = c_r + c_r'/w:
 
 - base: the IMU's attitude, and the loaded soles where they are commanded; c_k the CoM by the joints
-- c, v: c' = v + 1.4 w_o (c_k - c), v' = f / m + w_o^2 (c_k - c): f is the measured force
-- offset: T_b b' = p + (h / f_z) f - c_k - b - q_r with q_r = p_r - (c_r - c_r''/w^2): what the
-  wrenches say of the CoM beyond the model, less what the swinging legs' momentum explains; in the
-  axes of the pelvis' planned heading, with which it turns
+- c, v: c' = v + 1.4 w_o (c_k - c), v' = f / m - a + w_o^2 (c_k - c): f is the measured force
+- pull: T_f a' = f / m - a - c_r'': horizontal force that stays, which is a tilted IMU's, a force
+  sensor's zero, or a pull, and no motion
+- offset: T_b b' = p + h (f - m a) / f_z - c_k - b - q_r with q_r = p_r - (c_r - c_r''/w^2): what
+  wrenches say of the CoM beyond the model, less what the swinging legs' momentum explains; as the
+  pull in the axes of the pelvis' planned heading, with which it turns
 - DCM error e = c + b + v/w - xi_r; ZMP asked for p_d = p_r + (1 + k_p) e + k_i int e dt
 - lean: y' = 2 w (G (c + b - c_r) + (G_v / w) (v - c_r') - y); the CoM is commanded to c_r - y - b
 - ankles: theta' = -(A / (m g h)) D(tau_d - tau) - theta / T_a with A = 0.5 / (T_t kappa); a sole
@@ -38,6 +40,8 @@ from com_control.walking.law_table import (
     blend,
     clip,
     find_pace,
+    headed,
+    heading_of,
     place_of,
     rise,
     settle_sole,
@@ -78,6 +82,7 @@ class Memory(NamedTuple):
     motion: Array  # (2, 2) m and m/s, c and v of x and y
     # (2, 2) m and m^2, b forwards and leftwards of the pelvis, and the mean square of what is left
     offset: Array
+    pull: Array  # (2,) m/s^2, a forwards and leftwards of the pelvis
     lean: Array  # (2,) m, y
     integral: Array  # (2,) m
     tilts: Array  # (2, 2) rad, of each foot about its x and y
@@ -104,7 +109,7 @@ class Target(NamedTuple):
 
 def make_memory() -> Memory:
     """Memory of a stabiliser before its first tick."""
-    shapes = (4, (2, 2), (2, 2), 2, 2, (2, 2), (2, 2, 3), (2, 3), (2, 4), 2, 2)
+    shapes = (4, (2, 2), (2, 2), 2, 2, 2, (2, 2), (2, 2, 3), (2, 3), (2, 4), 2, 2)
     return Memory(*(np.zeros(shape) for shape in shapes))
 
 
@@ -129,6 +134,7 @@ LEAN, LEAN_SPEED, MAX_LEAN = 1.0, 0.3, 0.08  # G; G_v
 ANKLE, ANKLE_LEAK, MAX_TILT = 0.5, 1.0, 0.25  # A T_t kappa; s, T_a; rad
 FORCE_DIFFERENCE = 0.01  # A_z, 1/s
 OFFSET_TIME, MAX_OFFSET = 1.5, 0.075  # s, T_b
+REST_TIME, PULL_TIME, MAX_PULL = 0.5, 4.0, 0.03  # s, T_f standing and walking; of g
 MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
 
 
@@ -152,16 +158,6 @@ def load_share(table: Table, i: int, feet: Array, zmp: Array) -> float:
     x, y = feet[0, 0] - feet[1, 0], feet[0, 1] - feet[1, 1]
     along = (zmp[0] - feet[1, 0]) * x + (zmp[1] - feet[1, 1]) * y
     return min(max(along / max(x * x + y * y, 1e-9), 0.0), 1.0)
-
-
-@njit
-def offset_of(table: Table, i: int, memory: Memory) -> tuple[float, float, float, float]:
-    """The offset along x and y, m, and cosine and sine of the pelvis' heading."""
-    c, s = table.R_pelvis[i, 0, 0], table.R_pelvis[i, 1, 0]
-    size = max(hypot(c, s), 1e-9)
-    c, s = c / size, s / size
-    a, b = memory.offset[0, 0], memory.offset[0, 1]
-    return c * a - s * b, s * a + c * b, c, s
 
 
 @njit
@@ -298,13 +294,23 @@ def find_slope(part: float, memory: Memory, loads: Array, normals: Array, feet: 
 
 
 @njit
-def update_offset(h: float, c: float, s: float, dt: float, memory: Memory, away: Array) -> None:
-    """Follows what the wrenches say of the CoM beyond its offset, along x and y (2,) m."""
+def update_offset(
+    h: float, heading: tuple[float, float], dt: float, time: float, memory: Memory, away: Array
+) -> None:
+    """Follows what the wrenches say of CoM and horizontal force beyond offset and pull.
+
+    Args:
+        time: s, of the pull.
+        away: (2, 2) m and m/s^2, along x and y.
+    """
     part, offset = min(dt / OFFSET_TIME, 1.0), memory.offset
-    for j, rest in enumerate((c * away[0] + s * away[1], c * away[1] - s * away[0])):
+    for j, rest in enumerate(headed((heading[0], -heading[1]), away[0])):
         rest = clip(rest, MAX_SURPRISE * h)
         offset[0, j] = clip(offset[0, j] + part * rest, MAX_OFFSET * h)
         offset[1, j] += 0.3 * part * (rest * rest - offset[1, j])
+    for j, rest in enumerate(headed((heading[0], -heading[1]), away[1])):
+        change = min(dt / time, 1.0) * clip(rest, MAX_SURPRISE * GRAVITY)
+        memory.pull[j] = clip(memory.pull[j] + change, MAX_PULL * GRAVITY)
 
 
 @njit
@@ -312,7 +318,7 @@ def command(table: Table, t: float, memory: Memory, target: Target, leaning: Arr
     """Sets CoM, soles and pelvis for a time of the plan, s."""
     i, f = place_of(table, t)
     feet, zmp = find_feet(table, i, f, memory), np.empty(2)
-    b = offset_of(table, i, memory)
+    b = headed(heading_of(table, i), memory.offset[0])
     for j in range(2):
         zmp[j] = blend(table.zmp, i, f, j)
         target.com[j] = blend(table.com, i, f, j) + leaning[j] - b[j]
@@ -371,8 +377,9 @@ def tick(
     if fresh:
         memory.phase[2] = memory.phase[3] = 1.0
     at = add(base[:, 3], turned(base, sensed.com))
-    motion, leaning, surprise = memory.motion, np.empty(2), np.zeros(2)
-    b, rate = offset_of(table, i, memory), 4.0 * w
+    motion, leaning, surprise = memory.motion, np.empty(2), np.zeros((2, 2))
+    heading, rate = heading_of(table, i), 4.0 * w
+    b, pull = headed(heading, memory.offset[0]), headed(heading, memory.pull)
     weighs = carries and 0.8 * weight < force[2] < 1.2 * weight
     for j in range(2):
         c_r, v_r = blend(table.com, i, f, j), blend(table.com, i, f, 3 + j)
@@ -381,12 +388,13 @@ def tick(
         if fresh:
             motion[0, j], motion[1, j] = c_k, v_r
         away = c_k - motion[0, j]
-        push = force[j] / body.mass if known else a_r
+        push = force[j] / body.mass - pull[j] if known else a_r
         motion[0, j] += dt * (motion[1, j] + 1.4 * rate * away)
         motion[1, j] += dt * (push + rate * rate * away)
         if weighs:
-            by_wrench = measured_zmp[j] + h / force[2] * force[j]
-            surprise[j] = by_wrench - c_k - (zmp[j] - c_r + a_r / (w * w)) - b[j]
+            by_wrench = measured_zmp[j] + h / force[2] * body.mass * push
+            surprise[0, j] = by_wrench - c_k - (zmp[j] - c_r + a_r / (w * w)) - b[j]
+            surprise[1, j] = push - a_r
         c, v = motion[0, j] + b[j], motion[1, j]
         error = c - c_r + (v - v_r) / w
         integral = memory.integral[j] + INTEGRAL * w * error * dt
@@ -404,12 +412,13 @@ def tick(
         target.estimate[5 + j], target.estimate[7 + j] = c + v / w, c_r + v_r / w
         target.estimate[9 + j] = measured_zmp[j]
     target.estimate[2] = at[2]
+    moves = table.moves[0] < t < table.moves[1]
     if weighs:
-        update_offset(h, b[2], b[3], dt, memory, surprise)
+        update_offset(h, heading, dt, PULL_TIME if moves else REST_TIME, memory, surprise)
     pace = 1.0
-    if table.moves[0] < t < table.moves[1]:
+    if moves:
         error = speed = 0.0
-        for j, left in enumerate((-b[3], b[2])):
+        for j, left in enumerate((-heading[1], heading[0])):
             error += left * (target.estimate[5 + j] - target.estimate[7 + j])
             speed += left * (blend(table.com, i, f, 3 + j) + blend(table.com, i, f, 6 + j) / w)
         pace = find_pace(w, h, 0.5 * (body.soles[0, 3] - body.soles[0, 2]), error, speed)
@@ -423,7 +432,7 @@ def tick(
             change = FORCE_DIFFERENCE * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
             memory.feet[0, 2] -= 0.5 * change
             memory.feet[1, 2] += 0.5 * change
-        time = 2.0 if table.moves[0] < t < table.moves[1] else 0.3
+        time = 2.0 if moves else 0.3
         find_slope(min(dt / time, 1.0), memory, loads, normals, feet)
         ahead = place_of(table, t + lead)
         waits = move_feet(body, table, ahead, dt, memory, target.loads, planned)
