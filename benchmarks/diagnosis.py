@@ -8,7 +8,8 @@ degrees, F/T zeros 0.5 N and 0.05 N m (of 90 kg), gains 0.3 %, IMU 0.03 degrees 
 Beside single culprits: pairs of a constant and an onset culprit; stress, that is wrenches 10 ms
 late, an IMU that wanders by 1e-3 rad, joints that give by 5e-5 rad/(N m), masses and CoMs three
 times as wrong; pushes of 0.15 to 0.35 of the weight for falls; "mixed" walks with and without the
-stabiliser, each with a payload, a push of up to 0.1 of the weight for 0.2 s, or both. Standing, a
+stabiliser, each with a payload, a push of up to 0.1 of the weight for 0.2 s, or both. A robot falls
+where its loaded sole tilts by 10 degrees, also if the recording ends there. Standing, a
 constant culprit other than the IMU's tilt counts as wrong when it is named.
 
 The last line is one JSON object: robots (by robot and motion: cases, named, undecided, wrong,
@@ -177,10 +178,9 @@ def judge(
     _, config, _, layout = load(batch.robot)
     model = believed(batch.robot, errors, batch.seed)
     read = spoil(batch.robot, log, errors, batch.seed)
-    estimator, case = (
-        HumanoidEstimator(model, config),
-        Case(culprit, fell=bool(np.isfinite(log.fell_at))),
-    )
+    tilted = log.time[log.tilt > np.radians(10.0)]
+    falls_at = float(tilted[0]) if len(tilted) else log.fell_at
+    estimator, case = HumanoidEstimator(model, config), Case(culprit, fell=bool(falls_at < np.inf))
     right = {
         [i for i, c in enumerate(layout.culprits) if c.kind is kind][index] for kind, index in truth
     }
@@ -189,7 +189,6 @@ def judge(
     lasting = {i for i, c in enumerate(layout.culprits) if c.kind in kinds}
     payload = any(put.mass for put in arrange(batch, culprit)[0])
     mixed = culprit.startswith("mixed") and payload  # it may be named, small ones may not
-    tilted = np.flatnonzero(log.tilt > np.radians(10.0))
     warned = np.nan
     wrong: set[str] = set()
     out = None
@@ -208,14 +207,13 @@ def judge(
                         found.add(finding.culprit)
                     elif mixed and layout.culprits[finding.culprit].kind is Kind.PAYLOAD:
                         continue
-                    elif not (case.fell and read.time[k] > log.fell_at - 2.0):
+                    elif not (case.fell and read.time[k] > falls_at - 1.0):
                         wrong.add(name)
     assert out is not None
     case.right = bool(right) and found == right
     case.wrong, case.warned = tuple(sorted(wrong)), bool(np.isfinite(warned))
     if case.fell:
-        at = float(log.time[tilted[0]]) if len(tilted) else log.fell_at
-        case.lead = at - warned
+        case.lead = falls_at - warned
         return case
     R = log.R[-1]
     error = (R @ (out.com - log.com[-1]))[:2]

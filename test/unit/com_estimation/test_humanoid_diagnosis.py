@@ -94,13 +94,14 @@ def test_changes_are_seen_named_and_followed_by_another(index: int) -> None:
         diagnosis.add(recording.window(np.zeros(layout().count)))
     begin = recording.time
     when = np.nan
-    for _ in range(50):
+    for _ in range(75):
         diagnosis.add(recording.window(guilty(index)))
         if np.isnan(when) and index in named(diagnosis):
             when = recording.time
     event = next(e for e in diagnosis.events if e.kind is EventKind.CHANGE)
     assert event.seen - begin < 0.25
-    assert when - begin < 1.0
+    # what a payload that is not yet known looks like is named later
+    assert when - begin < (3.0 if layout().culprits[index].constant else 1.0)
     assert named(diagnosis) == {index}
     other = 7
     for _ in range(30):

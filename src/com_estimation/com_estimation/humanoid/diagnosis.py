@@ -29,6 +29,7 @@ MERGE = 0.35  # s, after an onset, in which no push begins
 AIR = 0.03  # fraction of the weight, below which a foot is in the air
 EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
 CONSTANT_AFTER = 2.0  # s of windows, before which no constant culprit is named
+CHANGED_AFTER = 2.5  # s since its onset and the last change, likewise
 IMPLAUSIBLE = (0.25, 0.10)  # of W and W h: residual force and moment that no culprit makes
 RECENT = 25  # windows: 2 s
 BOUND = 4.0  # times the standard deviation of a guilty culprit: more explains nothing
@@ -240,7 +241,8 @@ class Diagnosis:
     # --- naming --------------------------------------------------------------------------------
     def _onsets(self) -> list[Onset]:
         after = max((mark[0] for _, mark in self._changes), default=-np.inf)
-        onsets = self.sums.onsets(after + 1.0)
+        best = self.inference.models[0].change
+        onsets = self.sums.onsets(after + 1.0, best.onset.time if best is not None else np.nan)
         held = [self.sums.since(mark) for mark in self._marks if mark[0] > after]
         near = [o for o in onsets if all(abs(o.time - h.time) > SUPPORT for h in held)]
         return near + held
@@ -324,6 +326,10 @@ class Diagnosis:
     def _may_name(self, i: int) -> bool:
         """Whether the motion so far can tell this culprit from its rivals."""
         culprit, onset = self.layout.culprits[i], self.inference.onset[i]
+        if culprit.constant and i not in self._named:  # a change that is not yet known looks so
+            changes = [e.start for e in self.events if e.kind is EventKind.CHANGE]
+            if self.time - max([onset, *changes]) < CHANGED_AFTER:
+                return False
         if self.flexible and culprit.kind is not Kind.IMU_TILT:
             begins = [e.start for e in self.events if e.kind is EventKind.CHANGE]
             return any(abs(onset - begin) < SUPPORT for begin in begins)

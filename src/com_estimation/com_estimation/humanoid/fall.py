@@ -7,7 +7,8 @@ poles follows the DCM xi = c + c' / omega and what drives it beside the feet, a 
 
 It warns when xi(0.2 / omega) is outside the hull of all soles, those in the air projected to the
 ground where they will be by then; when xi(0.35 / omega) is and the sole with the highest load tips;
-or when that sole will be tilted by 6 degrees within 0.1 s.
+or when that sole will be tilted by 6 degrees within 0.1 s. Tilts are those beyond what soles that
+carried had in the last seconds: slopes, and an IMU that is tilted, are no fall.
 
 Beside it: which encoders repeat their last reading. One that moved or jittered at most samples and
 is then the same to the last bit for 50 ms is stuck, until it changes. An encoder with coarse steps
@@ -36,7 +37,8 @@ TILT, TILT_AHEAD = 6.0 * pi / 180.0, 0.1  # rad within s
 TILTED = 1.0 * pi / 180.0  # rad, at least, by then
 LEAST_HEIGHT = 0.1  # m, of the CoM, for its frequency
 LEAST_FORCE = 1.0  # N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
-XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, FEET = 0, 2, 3, 4, 6, 8
+SLOPE_TIME = 4.0  # s
+XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, SLOPE, FEET = 0, 2, 3, 4, 6, 8, 10
 PLACE, VELOCITY, ANGLE, RATE, ROW = 0, 2, 4, 5, 6
 
 
@@ -54,9 +56,9 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
 
     Args:
         offset: (3,) m, correction of the CoM, axes of W.
-        state: (8 + 6 f,) DCM (2) m; its distance to the hull, m, positive inside; s in danger;
-            DCM of the model's CoM (2) m, NaN begins, and push (2) m/s; by foot: its sole in W (2) m
-            and velocity (2) m/s, tilt rad, rad/s.
+        state: (10 + 6 f,) DCM (2) m; its distance to the hull, m, positive inside; s in danger;
+            DCM of the model's CoM (2) m, NaN begins, and push (2) m/s; usual normal of a sole (2);
+            by foot: its sole in W (2) m and velocity (2) m/s, tilt rad, rad/s.
     """
     m, first, total, ground = memory, np.isnan(state[MODEL_XI]), 0.0, 0.0
     force, moment, loaded = np.zeros(3), np.zeros(2), 0
@@ -70,7 +72,12 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
             force[i] += m.wrench[1, f, i]
         for i in range(2):
             moment[i] += m.wrench[1, f, 3 + i]
-        _follow_sole(m, f, first, dt, state[FEET + ROW * f : FEET + ROW * (f + 1)])
+    for i in range(2):
+        change = m.R_sole[loaded, i, 2] - state[SLOPE + i]
+        state[SLOPE + i] += change * (1.0 if first else dt / SLOPE_TIME)
+    for f in range(len(m.load)):
+        row = state[FEET + ROW * f : FEET + ROW * (f + 1)]
+        _follow_sole(m, f, first, dt, state[SLOPE : SLOPE + 2], row)
     if force[2] < LEAST_FORCE:
         state[ENDANGERED], state[MODEL_XI], state[MARGIN] = 0.0, np.nan, np.nan
         return False
@@ -96,14 +103,15 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
 
 
 @njit
-def _follow_sole(m: Memory, f: int, first: bool, dt: float, row: Array) -> None:
-    """Low-passed velocity and tilting of a sole."""
+def _follow_sole(m: Memory, f: int, first: bool, dt: float, slope: Array, row: Array) -> None:
+    """Low-passed velocity and tilting of a sole beyond the usual normal."""
     gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * CUTOFF * dt))
     for i in range(2):
         place = m.root[i] + m.sole[1, f, i]
         row[VELOCITY + i] += gain * ((place - row[PLACE + i]) / dt - row[VELOCITY + i])
         row[PLACE + i] = place
-    tilt = np.arccos(min(max(m.R_sole[f, 2, 2], -1.0), 1.0))
+    away = np.hypot(m.R_sole[f, 0, 2] - slope[0], m.R_sole[f, 1, 2] - slope[1])
+    tilt = np.arcsin(min(away, 1.0)) if m.R_sole[f, 2, 2] > 0.0 else 0.5 * pi
     row[RATE] += gain * ((tilt - row[ANGLE]) / dt - row[RATE])
     row[ANGLE] = tilt
 

@@ -95,9 +95,10 @@ class WindowSums:
         time, count, sums = mark
         return Onset(time, self.total.minus(sums, self._factor ** (self.count - count)))
 
-    def onsets(self, after: float) -> list[Onset]:
-        """The start, and onsets of the grid that are later than a time, s."""
+    def onsets(self, after: float, kept: float) -> list[Onset]:
+        """The start, and onsets of the grid that are later than a time, s; one of them is kept."""
         grid = [mark for mark in self.grid if mark[0] > after and self.count - mark[1] >= GRID]
         if len(grid) > CHOSEN:
-            grid = [grid[i] for i in np.linspace(0, len(grid) - 1, CHOSEN).astype(int)]
+            chosen = set(np.linspace(0, len(grid) - 1, CHOSEN).astype(int).tolist())
+            grid = [m for i, m in enumerate(grid) if i in chosen or m[0] == kept]
         return [Onset(-np.inf, self.total), *(self.since(mark) for mark in grid)]
