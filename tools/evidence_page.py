@@ -90,7 +90,8 @@ def line_of(row: Mapping[str, Any], results: Results) -> Line:
     else:
         factor = row.get("factor", 1)
         ours = row["ours"].format(*(_shown(value, factor) for value in values)) + comment
-        verdict = _judge(row["verdicts"], values, factor)
+        judged = [values[0] / values[1]] if row.get("fraction") else values
+        verdict = _judge(row["verdicts"], judged, factor)
     cells = (row["claim"], row.get("paper", ""), ours, command, f"**{verdict}**")
     return Line("| " + " | ".join(str(cell) for cell in cells) + " |", verdict)
 
