@@ -100,7 +100,12 @@ def test_the_picture_that_moves_is_small():
     (name,) = re.findall(r"!\[[^]]*\]\((docs/images/walk\.png)\)", (ROOT / "README.md").read_text())
     data = (ROOT / name).read_bytes()
     assert b"acTL" in data[: data.index(b"IDAT")]
-    assert len(data) < 2_000_000
+    assert len(data) < 400_000
+
+
+def test_no_picture_is_large():
+    for path in tracked("docs/images/*", "*/docs/images/*", "*.png", "*.svg"):
+        assert path.stat().st_size < 400 * 1024, path
 
 
 def test_the_architecture_names_functions_of_these_files():
