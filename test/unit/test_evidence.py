@@ -134,3 +134,6 @@ def test_a_count_is_judged_by_its_fraction():
     row["verdicts"] = {"good": [0.8, 1], "fails": "else"}
     assert tool.line_of(row, result(done=8, tried=10)).verdict == "good"
     assert tool.line_of(row, result(done=10, tried=15)).verdict == "fails"
+    row = {**row, "key": "walk.done", "ours": "{}"}
+    assert tool.line_of(row, result(done="4/5")).verdict == "good"
+    assert tool.line_of(row, result(done="0/5")).verdict == "fails"
