@@ -67,7 +67,7 @@ class Result:
     moved: str | None = None
     identified: str | None = None
     soles: list[tuple[float, float]] = field(default_factory=list)
-    doubts: int = 0
+    issues: int = 0
     seconds: float = 0.0
 
     @property
@@ -81,7 +81,7 @@ def configure(path: Path) -> Result:
     result, begin = Result(path.stem, path), time.monotonic()
     try:
         setup = describe(RobotModel.from_file(path), path)
-        result.kind, result.doubts = setup.limbs.kind, len(setup.doubts)
+        result.kind, result.issues = setup.limbs.kind, len(setup.issues)
         result.soles, result.text = sole_errors(setup), to_yaml(setup)
     except Exception as error:  # whatever goes wrong is a result
         result.refused = message(error)
@@ -239,7 +239,7 @@ def main() -> int:
     for r in legged:
         shown = [r.refused or r.stood, r.moved, r.identified]
         stages = ("" if text is None else (text or "yes")[:60] for text in shown)
-        table.add_row(r.name, r.kind, f"{r.tilt:.2f}", *stages, str(r.doubts), f"{r.seconds:.0f}")
+        table.add_row(r.name, r.kind, f"{r.tilt:.2f}", *stages, str(r.issues), f"{r.seconds:.0f}")
     Console(width=200).print(table)
     print(json.dumps(figures(legged, [r for r in found if not r.kind])))
     return 0

@@ -225,7 +225,7 @@ def make_inputs(folder: Path) -> None:
     postures[:, model.joint_index("LARM_JOINT1")] += np.linspace(0.0, 0.3, 6)
     write_postures(folder / "postures.yaml", model, postures, "interrupted")
     for name, words in (
-        ("com_demos/record_bag", COMMANDS["com_simulation/record_bag"]),
+        ("com_demos/record_bag", COMMANDS["com_demos/record_bag"]),
         (
             "com_identification/identify",
             "MADE/bag/bag --robot hoap2 --output NEW/results --record MADE/robots.db --serial 1",

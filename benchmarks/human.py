@@ -3,13 +3,15 @@
 A body of 35 joints whose segments' masses are 10 % and CoMs 20 mm off the table (RMS length),
 1.80 m, 70 kg. 40 postures on force plates with noise of 2 N and 1 N m. Joint angles and the root by
 a fit to four markers a segment, whose soft tissue moves each by 5 to 10 mm, new in each posture;
-`angles` has angles with 2 degrees of noise and the root exactly instead. The true CoM is
-Pinocchio's. The error is that of the CoM relative to the root, horizontal, in 40 other postures.
+`angles` has angles with 2 degrees of noise and the root exactly instead, `by_angles` with 0.5, 1
+and 2 degrees and 40 or 100 postures. The true CoM is Pinocchio's. The error is that of the CoM
+relative to the root, horizontal, in 40 other postures.
 
 table_mm       RMS error of the table, mean of the seeds
 identified_mm  of the identification from markers
 nees           squared error over its covariance, mean: 1 is honest, below 1 cautious
 angles         the same three of `angles`
+by_angles      {degrees of noise: {postures: identified_mm}}
 
 --full: 10 seeds instead of 3. The last line is one JSON object.
 """
@@ -21,6 +23,7 @@ import com_identification.nodes  # noqa: F401  (one thread, before anything load
 # isort: split
 import json
 import sys
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -44,6 +47,7 @@ from com_model.geometry.rotations import rotations_about
 from com_model.urdf.editing import edit_inertials
 
 POSTURES, HELD_OUT, G = 40, 40, 9.80665
+NOISE_DEG, MANY = (0.5, 1.0, 2.0), 100
 FORCE, MOMENT = 2.0, 1.0
 
 
@@ -121,12 +125,14 @@ def judge(person: Person, parameters: Array, covariance: Array | None) -> tuple[
     return rms, float(np.mean(nees)) if nees else float("nan")
 
 
-def run(seed: int, by_markers: bool) -> dict[str, Any]:
-    """One person, identified."""
+def run(
+    seed: int, by_markers: bool, noise_deg: float = 2.0, count: int = POSTURES
+) -> dict[str, Any]:
+    """One person, identified from markers, or from angles with such noise."""
     person = Person(seed)
     fit, rng = MarkerFit(person.model, markers(person.model)), person.rng
     postures, angles = [], []
-    for _ in range(POSTURES):
+    for _ in range(count):
         q, R, p = person.pose()
         wrench = person.wrench(q, R, p)
         if by_markers:
@@ -135,7 +141,7 @@ def run(seed: int, by_markers: bool) -> dict[str, Any]:
             way *= rng.uniform(0.005, 0.010, (len(seen), 1)) / np.linalg.norm(way, axis=1)[:, None]
             q_read, R_read, p_read = fit.solve(seen + way)
         else:
-            q_read = q + rng.normal(0.0, np.radians(2.0), q.shape)
+            q_read = q + rng.normal(0.0, np.radians(noise_deg), q.shape)
             R_read, p_read = R, p
         angles.append(q_read - q)
         postures.append(human_posture(person.model, q_read, R_read, p_read, wrench))
@@ -143,7 +149,8 @@ def run(seed: int, by_markers: bool) -> dict[str, Any]:
     # what the root's position adds to the moment: its noise times the weight
     base = (np.radians(1.0), 0.004) if by_markers else (1e-4, 0.0)
     moment = float(np.hypot(MOMENT, base[1] * person.weight))
-    settings = human_settings(np.radians(4.0 if by_markers else 2.0), base[0], 0.002, FORCE, moment)
+    noise = np.radians(4.0 if by_markers else noise_deg)
+    settings = human_settings(noise, base[0], 0.002, FORCE, moment)
     found = identify(person.model, [plate_foot()], postures, settings)
     table, _ = judge(person, Statics(person.model).parameters, None)
     error, nees = judge(person, found.parameters, found.covariance)
@@ -163,7 +170,12 @@ def main() -> None:
         {key: round(figures[kind][name], 2) for key, name in keys.items()}
         for kind in ("markers", "angles")
     )
-    print(json.dumps({**own, "angles": angles}))
+    by_angles: dict[str, dict[str, float]] = {}
+    for noise, count in product(NOISE_DEG, (POSTURES, MANY)):
+        error = np.mean([run(seed, False, noise, count)["error"] for seed in seeds])
+        by_angles.setdefault(f"{noise:g}", {})[str(count)] = round(float(error), 2)
+    print("by_angles", by_angles, flush=True)
+    print(json.dumps({**own, "angles": angles, "by_angles": by_angles}))
 
 
 if __name__ == "__main__":

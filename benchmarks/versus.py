@@ -39,6 +39,7 @@ import com_identification.nodes  # noqa: F401  (one thread, before anything load
 # isort: split
 import argparse
 import json
+import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -270,7 +271,7 @@ def judge_file(path: str, log: Postures) -> Score:
 def write_bags(folder: Path, names: Sequence[str]) -> None:
     """Writes scenarios as bags: the readings, and of postures the held-out ones."""
     for name in names:
-        place = folder / name.replace(", ", "_").replace(" ", "_")
+        place = folder / re.sub(r"\W+", "_", name)
         if name in WALKS:
             walk_case(WALKS[name], 0).recorded().write(place)
         elif name in TROTS:

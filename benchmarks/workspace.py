@@ -1,7 +1,7 @@
 """The workspace of HOAP-2's centre of mass ([Cotton] VI.A), sampled a million times.
 
 Prints the hull of all joints and of the legs alone, reach margins of the nominal posture, and the
-two-joint human of [Cotton] eq. 12. `--out` draws the workspace. wall_s is sampling and CoMs from
+two-joint human of [Cotton] eq. 12. `--out` draws both workspaces. wall_s is sampling and CoMs from
 Python with two threads, the best of five, cpu_s the CPU time with one, which depends less on what
 else the machine does; the hull is timed alone. standing: HOAP-2 on both feet with the legs as they
 are, and on one foot. The last line is one JSON object.
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from baselines.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman, human_png
 
 from com_model import RobotConfig, RobotModel, Sesc
 from com_model.workspace.plot import workspace_png
@@ -25,7 +26,6 @@ from com_model.workspace.sampling import (
     reach_on_foot,
     sample_coms,
 )
-from com_model.workspace.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman
 
 CONFIG = Path(__file__).resolve().parent.parent / "src/robot_descriptions/config/hoap2.yaml"
 COUNT, STANDING = 1_000_000, 100_000
@@ -76,20 +76,29 @@ def stand(model: RobotModel, config: RobotConfig) -> dict[str, dict[str, float]]
     return found
 
 
-def human() -> dict[str, float]:
+def human(out: Path | None) -> dict[str, float]:
     """Lengths of the legs, over the height, of the two-joint human's extreme workspaces."""
-    areas = TwoJointHuman().areas(RATIOS)
+    person = TwoJointHuman()
+    areas = person.areas(RATIOS)
     least, most = float(RATIOS[np.argmin(areas)]), float(RATIOS[np.argmax(areas)])
     print(
         f"legs over height: Winter {WINTER_LEGS}, largest workspace {most:.2f}, least {least:.2f}"
     )
+    if out is not None:
+        _write(out / "human_com_workspace.png", human_png(person, areas))
     return {"largest": round(most, 2), "least": round(least, 2), "winter": WINTER_LEGS}
+
+
+def _write(path: Path, picture: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(picture)
+    print(f"wrote {path}")
 
 
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="folder for com_workspace.png")
+    parser.add_argument("--out", type=Path, help="folder of the pictures")
     out = parser.parse_args().out
     config = RobotConfig.from_file(CONFIG)
     assert config.urdf is not None
@@ -112,12 +121,10 @@ def main() -> None:
     for name, reach in reaches.items():
         print(f"reach {name}: {1e3 * reach:.0f} mm from the waist")
     print(f"nominal posture: {1e3 * workspace.margin([com])[0]:.0f} mm inside the hull")
-    lengths = human()
+    lengths = human(out)
     if out is not None:
-        path = out / "com_workspace.png"
-        out.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(workspace_png(workspace, "Centre of mass of HOAP-2, waist held"))
-        print(f"wrote {path}")
+        title = "Centre of mass of HOAP-2, waist held"
+        _write(out / "com_workspace.png", workspace_png(workspace, title))
     summary = {
         "configurations": COUNT,
         "wall_s": round(two, 3),

@@ -90,9 +90,16 @@ def line_of(row: Mapping[str, Any], results: Results) -> Line:
     else:
         factor = row.get("factor", 1)
         ours = row["ours"].format(*(_shown(value, factor) for value in values)) + comment
-        verdict = _judge(row["verdicts"], values, factor)
+        judged = [_fraction(values)] if row.get("fraction") else values
+        verdict = _judge(row["verdicts"], judged, factor)
     cells = (row["claim"], row.get("paper", ""), ours, command, f"**{verdict}**")
     return Line("| " + " | ".join(str(cell) for cell in cells) + " |", verdict)
+
+
+def _fraction(values: Sequence[Any]) -> float:
+    """Of two counts, or of a text such as 4/5."""
+    done, tried = values[0].split("/") if isinstance(values[0], str) else values[:2]
+    return float(done) / float(tried)
 
 
 def _shown(value: Any, factor: float) -> str:

@@ -34,12 +34,12 @@ from com_simulation.drawing.shapes import robot_shape
 from com_viewer import scene as scenes
 from com_viewer.page import Page
 
-FRAMES, HZ = 30, 6.0
+FRAMES, HZ = 20, 4.0
 SIZE, PANEL = (790, 380), 350  # pixels of the page, and of its panel, which is cut off
 FROM = np.array([1.8, -2.9, 0.5])  # m, of the camera from where it looks
 SHIFT = np.array([0.78, 0.49, -0.1])  # m, of that from the middle of the walk: the panel is cut off
 WARNING = "document.querySelector('.mantine-Notification-closeButton')"
-COLORS = 80
+COLORS = 64  # of all frames together: what does not move is the same in each
 
 
 def frames(page: Page, browser: Browser) -> list[Image.Image]:
@@ -77,9 +77,10 @@ def frames(page: Page, browser: Browser) -> list[Image.Image]:
             browser.js(f"{WARNING}?.click()")  # of a machine without a graphics card
             time.sleep(1.0)
         time.sleep(0.4)
-        pixels = browser.pixels()[:, : width - PANEL]
-        pictures.append(Image.fromarray(pixels).quantize(COLORS, Image.Quantize.MAXCOVERAGE))
-    return pictures
+        pictures.append(Image.fromarray(browser.pixels()[:, : width - PANEL]).convert("RGB"))
+    together = Image.fromarray(np.concatenate([np.asarray(p) for p in pictures]))
+    palette = together.quantize(COLORS, Image.Quantize.FASTOCTREE)
+    return [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
 
 
 def main(output: str) -> None:

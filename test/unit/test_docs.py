@@ -100,4 +100,33 @@ def test_the_picture_that_moves_is_small():
     (name,) = re.findall(r"!\[[^]]*\]\((docs/images/walk\.png)\)", (ROOT / "README.md").read_text())
     data = (ROOT / name).read_bytes()
     assert b"acTL" in data[: data.index(b"IDAT")]
-    assert len(data) < 2_000_000
+    assert len(data) < 400_000
+
+
+def test_no_picture_is_large():
+    for path in tracked("docs/images/*", "*/docs/images/*", "*.png", "*.svg"):
+        assert path.stat().st_size < 400 * 1024, path
+
+
+def test_the_architecture_names_functions_of_these_files():
+    """A span such as `walking/log.py: condition, WalkLog.update` names definitions of that file."""
+    text = (ROOT / "docs/architecture.md").read_text()
+    paths = [path.relative_to(ROOT).as_posix() for path in tracked("*.py")]
+    checked = 0
+    for file, names in re.findall(r"`([\w/]+\.py)(?:: ([\w., ]+))?`", text):
+        if file.split("/")[-1] == "file.py":  # the placeholder of the text
+            continue
+        places = [ROOT / path for path in paths if f"/{path}".endswith(f"/{file}")]
+        assert places, f"no file {file}"
+        for name in re.findall(r"\w+(?:\.\w+)?", names):
+            found = [
+                place
+                for place in places
+                if all(
+                    re.search(rf"^\s*(?:def|class) {part}\b", place.read_text(), re.MULTILINE)
+                    for part in name.split(".")
+                )
+            ]
+            assert found, f"no {name} in {file}"
+            checked += 1
+    assert checked > 20

@@ -127,3 +127,13 @@ def test_beside_others_the_least_is_good():
     row["verdicts"] = {"good": "least", "fails": "else"}
     assert tool.line_of(row, result(ours=1.0, theirs=2.0)).verdict == "good"
     assert tool.line_of(row, result(ours=2.0, theirs=1.0)).verdict == "fails"
+
+
+def test_a_count_is_judged_by_its_fraction():
+    row = {**ROW, "key": ["walk.done", "walk.tried"], "ours": "{} of {}", "fraction": True}
+    row["verdicts"] = {"good": [0.8, 1], "fails": "else"}
+    assert tool.line_of(row, result(done=8, tried=10)).verdict == "good"
+    assert tool.line_of(row, result(done=10, tried=15)).verdict == "fails"
+    row = {**row, "key": "walk.done", "ours": "{}"}
+    assert tool.line_of(row, result(done="4/5")).verdict == "good"
+    assert tool.line_of(row, result(done="0/5")).verdict == "fails"

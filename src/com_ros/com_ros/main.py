@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import rclpy
@@ -30,6 +31,7 @@ from com_ros.exceptions import ComRosError
 
 CONFIGURATION_ERRORS = (ComRosError, ComModelError)
 SPIN_S = 1.0  # s, of one piece of EventsSpinner.spin
+LATER_S = 0.05  # s, after which an interrupt is tried again that came during an import
 
 
 class EventsSpinner:
@@ -81,11 +83,16 @@ def run(
     executor: Executor | EventsSpinner | None = None
     spinning = False
 
-    def on_interrupt(*_: object) -> None:
-        if not spinning:  # later ROS, shut down by rclpy's handler, ends the spinning
-            raise KeyboardInterrupt
+    def on_interrupt(_: int, frame: FrameType | None) -> None:
+        if spinning:  # ROS, shut down by rclpy's handler, ends it
+            return
+        if _is_importing(frame):
+            signal.setitimer(signal.ITIMER_REAL, LATER_S)
+            return
+        raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, on_interrupt)
+    for number in (signal.SIGINT, signal.SIGALRM):
+        signal.signal(number, on_interrupt)
     _quicken_start()
     try:
         rclpy.init(args=args)
@@ -108,9 +115,22 @@ def run(
             raise
         # ROS was shut down by a signal while the node was still being made or in a callback.
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not break the clean-up
+        for number in (signal.SIGINT, signal.SIGALRM):  # a second one must not break the clean-up
+            signal.signal(number, signal.SIG_IGN)
         _clean_up(node, executor)
     return 0
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is being imported: perhaps by machine code, which an exception aborts.
+
+    The first kernel that uses BLAS makes numba import SciPy's linear algebra.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _quicken_start() -> None:

@@ -21,6 +21,7 @@ import viser
 from viser._messages import SetOrientationMessage, SetPositionMessage
 
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.files import write_file
 from com_model.text import listing
@@ -112,7 +113,7 @@ class Page:
                 placed = vertices @ R[b].T + p[b]
                 extent += [placed.min(axis=0, keepdims=True), placed.max(axis=0, keepdims=True)]
             self._size = max(float(np.ptp(np.concatenate(extent), axis=0).max()), 0.1)
-            self._weight = 9.81 * model.mass
+            self._weight = GRAVITY * model.mass
             add.add_grid("/ground", plane="xy", cell_size=0.1, section_size=1.0)
             camera, far = self.server.initial_camera, 0.9 * self._size
             camera.position, camera.look_at = (far, -far, far), (0.0, 0.0, 0.4 * self._size)

@@ -123,3 +123,10 @@ def postures(random_q):
     """Three postures (3, n)."""
     rng = np.random.default_rng(7)
     return np.array([0.3 * random_q(rng) for _ in range(3)])
+
+
+@pytest.fixture
+def scatter():
+    """Covariance (5, 5) of parameters, for the tests of plans."""
+    root = np.random.default_rng(1).normal(size=(5, 5))
+    return root @ root.T + 0.1 * np.eye(5)

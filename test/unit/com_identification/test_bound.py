@@ -20,12 +20,6 @@ def rows():
     return np.random.default_rng(0).normal(size=(7, 2, 5))
 
 
-@pytest.fixture
-def scatter():
-    root = np.random.default_rng(1).normal(size=(5, 5))
-    return root @ root.T + 0.1 * np.eye(5)
-
-
 def of_parameters(P):
     """The geometric mean of the bodies' standard deviations."""
     return float(np.exp(np.linalg.slogdet(P[:BODIES, :BODIES])[1] / (2 * BODIES)))

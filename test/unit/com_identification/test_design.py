@@ -20,12 +20,6 @@ def rows():
     return np.random.default_rng(0).normal(size=(9, 2, 5))
 
 
-@pytest.fixture
-def scatter():
-    root = np.random.default_rng(1).normal(size=(5, 5))
-    return root @ root.T + 0.1 * np.eye(5)
-
-
 def after(scatter, *rows):
     return np.linalg.inv(np.linalg.inv(scatter) + sum(A.T @ A for A in rows))
 

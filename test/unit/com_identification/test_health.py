@@ -156,7 +156,7 @@ class TestChanges:
         before = robots.record(x, 0, L, sensors=zeros)
         changes = compare(before, robots.record(x, 1, L, sensors=given)).changes
         assert [c.name for c in changes] == ["force_bias l_sole z"]  # x is not determined
-        assert "changed by +3" in str(changes[0])
+        assert "changed by +3 +- 0.14 N (" in str(changes[0])
 
     def test_history_starts_again_at_a_change(self, robots):
         x, L = robots.truth(), robots.data(0)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from baselines.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman, human_png
 
 from com_model import ComModelError, GeometryError, RobotModel, Sesc, UnknownNameError
 from com_model.workspace.sampling import Workspace, sample_coms, sample_postures
-from com_model.workspace.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 HOAP2 = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/hoap2.urdf"
 JOINT = (
@@ -104,3 +104,10 @@ def test_the_largest_workspace_has_nearly_winters_lengths():
     areas = human.areas(fractions)
     assert fractions[np.argmax(areas)] == pytest.approx(WINTER_LEGS, abs=0.05)
     assert np.argmin(areas) in (0, len(areas) - 1)
+
+
+def test_the_picture_of_a_smaller_human():
+    human = TwoJointHuman(1.7)
+    areas = human.areas(RATIOS)
+    assert RATIOS[areas.argmax()] == pytest.approx(0.57, abs=0.03)
+    assert human_png(human, areas).startswith(b"\x89PNG")

@@ -93,21 +93,3 @@ def test_what_cannot_be_used(run, words, message):
     assert code == 2
     assert message in output.err
     assert "Traceback" not in output.err
-
-
-def test_the_human_of_two_links(run, tmp_path):
-    code, output = run("--human", "--height", 1.7, "--output", tmp_path)
-    assert code == 0, output.err
-    figures = json.loads(output.out.splitlines()[-1])
-    assert figures["largest"]["ratio"] == pytest.approx(0.57, abs=0.03)
-    assert figures["least"]["ratio"] == 0.05  # not Winter's lengths, as the paper says
-    assert figures["least"]["area_m2"] < figures["winter"]["area_m2"] / 5
-    assert (tmp_path / "human_com_workspace.png").read_bytes().startswith(b"\x89PNG")
-    assert run("--human", "--height", 9)[0] == 2
-
-
-@pytest.mark.parametrize("words", [(), ("--human", "--robot", "hoap2")])
-def test_a_robot_or_a_human(run, words, capsys):
-    with pytest.raises(SystemExit):
-        run(*words)
-    assert "give --robot or --human" in capsys.readouterr().err

@@ -186,6 +186,38 @@ def test_kernels_load_scipys_linear_algebra_only_when_they_use_it():
     assert out.splitlines() == ["False", "[[1.0, 0.0], [0.0, 1.0]]", "True"]
 
 
+def test_an_interrupt_while_a_kernel_makes_numba_import_scipy(tmp_path):
+    """Machine code that was cached imports it at its first call, and cannot pass on exceptions."""
+    kernel = "import numba, numpy as np\n@numba.njit(cache=True)\ndef solve(a):\n"
+    (tmp_path / "kernel.py").write_text(f"{kernel}    return np.linalg.solve(a, a)\n")
+    body = f"""
+        import numba, numpy, os, signal
+        sys.path.insert(0, {str(tmp_path)!r})
+
+        class Interrupting:
+            def find_spec(name, path, target=None):
+                if name == "scipy.linalg" and {{interrupting}}:
+                    print("importing", flush=True)
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        class Kernels(Quiet):
+            def __init__(self):
+                super().__init__()
+                import kernel
+                sys.meta_path.insert(0, Interrupting)
+                kernel.solve(numpy.eye(2))
+                print("solved", flush=True)
+                time.sleep({{pause}})
+                print("too late", flush=True)
+                raise KeyboardInterrupt
+
+        sys.exit(run(Kernels))
+    """
+    assert "solved" in check_clean_end(start(body.format(interrupting=False, pause=0)))
+    said = check_clean_end(start(body.format(interrupting=True, pause=30)))
+    assert said == "importing\nsolved\n"
+
+
 def test_a_wrong_parameter_is_one_line_and_code_1():
     process = start("""
         class Refusing(Quiet):

@@ -246,7 +246,7 @@ LEVELS = {
 
 
 @dataclass
-class _Robot:
+class _ModelParts:
     """What belongs to one model."""
 
     session: BalanceSession
@@ -263,7 +263,7 @@ class ComBalancerNode(RobotNode[Parameters]):
         self._config = self.require_config("its feet with corners")
         self._output = BalanceOutput(self, p)
         self._player = DemonstrationPlayer(p.demonstration, p.control.margin)
-        self._robot: _Robot | None = None
+        self._robot: _ModelParts | None = None
         self._display_rate = RateLimit(p.display_rate_hz)
         self.follow_robot_description()
         if p.use_imu:
@@ -284,7 +284,7 @@ class ComBalancerNode(RobotNode[Parameters]):
             raise ComRosError(f"this robot cannot be balanced: {error}") from error
         if p.autostart and (self._robot is None or self._robot.session.active):
             session.start()
-        self._robot = _Robot(session, RobotInput(model, self._config, p))
+        self._robot = _ModelParts(session, RobotInput(model, self._config, p))
         self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:

@@ -22,6 +22,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import chdtrc, chdtri, ndtri  # scipy.stats takes 30 MB and half a second
 
 from com_identification.health.records import Record
+from com_identification.regression.priors import error_unit
+from com_model import RobotModel
 from com_model.arrays import Array, Flags
 from com_model.text import listing
 
@@ -43,11 +45,12 @@ class Change:
     std: tuple[float, ...]
     sigmas: float  # of a normal distribution, as improbable as this is without a change
     instead: tuple[str, ...] = ()  # bodies that explain it as well
+    unit: str = ""  # of a sensor's error; "": it has none, or none is known
 
     def __str__(self) -> str:
         """The change as a sentence."""
-        scale, unit = (1e3, " mm") if self.what == "com" else (1.0, " kg")
-        unit = "" if self.what == "sensor" else unit
+        scale = 1e3 if self.what == "com" else 1.0
+        unit = {"com": " mm", "mass": " kg"}.get(self.what, f" {self.unit}".rstrip())
         axes = ("x ", "y ", "z ") if len(self.value) == 3 else ("",)
         parts = [
             f"{axis}{scale * v:+.3g} +- {scale * s:.2g}{unit}"
@@ -116,14 +119,16 @@ def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Com
     for (what, name), (A, _) in blocks.items():
         if what == "com":
             best = float(np.linalg.eigvalsh(A.T @ M @ A).max(initial=0.0))
-            threshold = float(np.sqrt(chdtri(3, level)))
-            detectable[name] = threshold / np.sqrt(best) if best > 0.0 else float("inf")
+            least = float(np.sqrt(chdtri(3, level)))
+            detectable[name] = least / np.sqrt(best) if best > 0.0 else float("inf")
     changes = _search(M, h, blocks, level)
-    changes += [
-        Change("sensor", name, (value,), (std,), abs(value) / std)
-        for name, value, std in sensors
-        if abs(value) > -ndtri(level / 2.0) * std
-    ]
+    least = -float(ndtri(level / 2.0))
+    drifted = [sensor for sensor in sensors if abs(sensor[1]) > least * sensor[2]]
+    if drifted:
+        model = RobotModel.from_urdf(new.urdf)
+    for name, value, std in drifted:
+        unit = error_unit(model, *name.split(" ", 1))
+        changes.append(Change("sensor", name, (value,), (std,), abs(value) / std, (), unit))
     return Comparison(old, new, tuple(changes), "", detectable, len(blocks) + len(sensors))
 
 

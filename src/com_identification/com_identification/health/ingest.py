@@ -128,9 +128,9 @@ def identify_one(bag: BagFile, words: Sequence[str], known: bytes) -> Done:
     """Reads and identifies one bag; runs on a worker. known are the marks of hashes."""
     digest = f"? {bag.stamp}"
     with tempfile.TemporaryDirectory(prefix="com_health.") as folder:
+        local = bag.path
         try:
             system, _ = library("fsspec").core.url_to_fs(bag.place)
-            local = bag.path
             if "file" not in system.protocol:
                 local = str(Path(folder) / Path(bag.path).name)
                 system.get(bag.path, local, recursive=not bag.path.endswith(_ENDINGS))
@@ -145,5 +145,5 @@ def identify_one(bag: BagFile, words: Sequence[str], known: bytes) -> Done:
             contents = identify_recording(robot, recording, arguments.ignore_wrench_check)
             record = make_record(contents, arguments.serial, digest, bag.path)
         except (ComModelError, OSError, Refusal) as error:
-            return Done(bag, digest, "", str(error))
+            return Done(bag, digest, "", str(error).removeprefix(f"{local}: "))
     return Done(bag, digest, record.to_json(), "")

@@ -146,7 +146,7 @@ def reweight(rows: Rows, found: Posterior) -> Posterior:
     Those that only seemed so beside another one come back.
     """
     for _ in range(_REWEIGHTINGS):
-        wanted = found.inflation * posture_misfits(rows, found) / _MISFIT
+        wanted = found.inflation * posture_residuals(rows, found) / _MISFIT
         inflation = np.maximum(wanted, 1.0)
         if np.abs(np.log(inflation / found.inflation)).max(initial=0.0) < _STEADY:
             break
@@ -154,7 +154,7 @@ def reweight(rows: Rows, found: Posterior) -> Posterior:
     return found
 
 
-def posture_misfits(rows: Rows, found: Posterior) -> Array:
+def posture_residuals(rows: Rows, found: Posterior) -> Array:
     """Squared residuals over their covariance, per row, (P,): e^T (R S R)^-1 e = a^T S_pp^-1 a."""
     return np.array(
         [

@@ -259,6 +259,13 @@ ERRORS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def error_unit(model: RobotModel, kind: str, name: str) -> str:
+    """Unit of a constant error of this kind of the sensor or joint `name`; "" if not known."""
+    _, revolute, *prismatic = ERRORS.get(kind, ("", ""))
+    types = dict(zip(model.joint_names, model.joint_types, strict=True))
+    return prismatic[0] if prismatic and types.get(name) == "prismatic" else revolute
+
+
 class SensorErrors:
     """Which entry of a vector of S constant errors is which, and its prior standard deviation."""
 

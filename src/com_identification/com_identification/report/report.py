@@ -13,7 +13,7 @@ from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import DroppedReadings
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification
-from com_identification.regression.priors import ERRORS
+from com_identification.regression.priors import error_unit
 from com_identification.report.comparison import (
     PostureFit,
     body_labels,
@@ -196,7 +196,7 @@ def _parameters(contents: Contents) -> Raw:
 def _sensor_errors(contents: Contents) -> Raw:
     found = contents.found
     rows = [
-        (kind, name, f"{value:.4g}", f"{std:.2g}", _unit(contents, kind, name))
+        (kind, name, f"{value:.4g}", f"{std:.2g}", error_unit(contents.model, kind, name))
         for kind, name, value, std in sorted(informed_errors(found))
     ]
     if not rows:
@@ -306,12 +306,6 @@ def _recording(contents: Contents) -> Raw:
         + element("p", left_out)
         + bullets(contents.notes, "warning")
     )
-
-
-def _unit(contents: Contents, kind: str, name: str) -> str:
-    _, revolute, *prismatic = ERRORS.get(kind, ("", ""))
-    types = dict(zip(contents.model.joint_names, contents.model.joint_types, strict=True))
-    return prismatic[0] if prismatic and types.get(name) == "prismatic" else revolute
 
 
 def _mm(value: float) -> str:

@@ -362,7 +362,7 @@ class QuasiStatic:
         pairs = zip(cases, near.tolist(), strict=True)
         return np.array([_tip_angle(c, g, self._robot(c, errors, moment)) for c, g in pairs])
 
-    def _first_fall(self, case: Case, robot: kernels.Robot) -> TipAngle:
+    def _first_fall(self, case: Case, robot: kernels.TippingRobot) -> TipAngle:
         """Finds the first change of sign from 0 on, then searches near it."""
         name, limit, before = case.test.name, case.limits[case.test.turn > 0], np.nan
         for angle in np.linspace(0.0, limit, _SCAN).tolist():
@@ -375,21 +375,21 @@ class QuasiStatic:
 
     def _robot(
         self, case: Case, errors: JointErrors | None, moment: ArrayLike | None
-    ) -> kernels.Robot:
+    ) -> kernels.TippingRobot:
         if moment is None:
             moment = self.model.bodies.first_moment
         moment = np.array(as_array("moment", moment, (self.model.bodies.count, 3)))
         if errors is None:
             errors = JointErrors(*np.zeros((3, self.model.n_joints)))
-        return kernels.Robot(self.tree, moment, case.soles, _check_errors(errors))
+        return kernels.TippingRobot(self.tree, moment, case.soles, _check_errors(errors))
 
 
-def _settle(case: Case, angle: float, robot: kernels.Robot) -> kernels.State | None:
+def _settle(case: Case, angle: float, robot: kernels.TippingRobot) -> kernels.State | None:
     """The equilibrium with a test's joints at an angle, rad, if there is one."""
     encoders, n = case.start + angle * case.rate, len(case.start)
     state = kernels.State(encoders + robot.joints.offset, np.empty(3), np.empty(n))
     return state if kernels.settle(encoders, robot, state) else None
 
 
-def _tip_angle(case: Case, guess: float, robot: kernels.Robot) -> float:
+def _tip_angle(case: Case, guess: float, robot: kernels.TippingRobot) -> float:
     return float(kernels.find_tip_angle(case.start, case.rate, guess, robot))

@@ -13,7 +13,7 @@ from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
-from com_model.setup.writing import doubtful_lines, summary
+from com_model.setup.writing import lines_to_check, summary
 from com_model.strict_yaml import read_yaml
 from com_model.urdf.xml_reader import read_bounded
 
@@ -189,7 +189,7 @@ def _ask(setup: RobotSetup, old: dict[str, Any]) -> dict[str, Any]:
 
 def _report(setup: RobotSetup, text: str, urdf: Path) -> None:
     """Prints what is unsure, with its line in the text, and what to do next."""
-    unsure = doubtful_lines(setup, text)
+    unsure = lines_to_check(setup, text)
     if unsure:
         print("\n  ".join(["Unsure, please check:", *unsure]))
     move = {"humanoid": ["demo-walk"], "quadruped": ["demo-trot"]}.get(setup.limbs.kind, [])

@@ -33,7 +33,6 @@ polygon; outside it, the robot cannot stay at rest.
 Examples:
   ros2 run com_model workspace robot.urdf
   ros2 run com_model workspace --robot robot.urdf --output out
-  ros2 run com_model workspace --human --output out     the two-joint human of [Cotton] VI.A
 
 The last line is one JSON object (m, m^3). Exit status: 0 done, 2 a file or an argument cannot be
 used.
@@ -51,13 +50,8 @@ _STANDING = 50_000  # postures of a standing robot at most: their feet are place
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
-    parser, lines = _parser(), list[str]()
-    arguments = parser.parse_args(argv)
-    if (arguments.robot is None) != arguments.human:
-        parser.error("give --robot or --human")
+    arguments, lines = _parser().parse_args(argv), list[str]()
     try:
-        if arguments.human:
-            return _human(arguments)
         model, config = load_robot(arguments.robot, arguments.config)
         workspace, seconds = _sample(model, arguments)
         standing = _stand(model, config, arguments)
@@ -76,9 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser(None, "Samples the region that a robot's CoM can reach.", _EPILOG)
     add = parser.add_argument
-    add_robot(parser, required=False)
-    add("--human", action="store_true", help="a human of two links in place of a robot")
-    add("--height", type=float, default=1.80, help="height of the human, m")
+    add_robot(parser)
     add("--joints", nargs="+", help="joints that vary while the root link is fixed; default: all")
     add("--count", type=int, default=1_000_000, help="number of postures")
     add("--threads", type=int, default=2, help="number of threads")
@@ -87,29 +79,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", type=Path, help=text)
     add("--force", action="store_true", help="overwrite existing files")
     return parser
-
-
-def _human(arguments: argparse.Namespace) -> int:
-    """Which lengths of its legs give a human the largest and the least workspace."""
-    from com_model.workspace.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman
-
-    if not 0.2 < arguments.height < 3.0:
-        raise ComModelError(f"--height: expected 0.2 to 3 m, got {arguments.height}")
-    human = TwoJointHuman(arguments.height)
-    areas, (winter,) = human.areas(RATIOS), human.areas([WINTER_LEGS])
-    ends = {"largest": int(areas.argmax()), "least": int(areas.argmin())}
-    found = {name: (float(RATIOS[k]), float(areas[k])) for name, k in ends.items()}
-    found["winter"] = WINTER_LEGS, float(winter)
-    for name, (ratio, area) in found.items():
-        print(f"{name:8} legs {ratio:.2f} of the height, area {1e4 * area:.0f} cm^2")
-    if arguments.output is not None:
-        from com_model.workspace.plot import human_png  # needs matplotlib, only here
-
-        arguments.output.mkdir(parents=True, exist_ok=True)
-        path = arguments.output / "human_com_workspace.png"
-        print(f"wrote {write_file(path, human_png(human, areas), arguments.force)}")
-    print(json.dumps({name: {"ratio": r, "area_m2": a} for name, (r, a) in found.items()}))
-    return 0
 
 
 def _sample(model: RobotModel, arguments: argparse.Namespace) -> tuple[Workspace, float]:

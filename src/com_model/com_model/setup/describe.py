@@ -53,7 +53,7 @@ class RobotSetup:
     gait: dict[str, dict[str, float]]  # sizes of steps, "walking" or "trot" by its kind, or nothing
     margin: float  # m, of the CoM inside the support polygon in the standing posture
     # what a person should look at, by the key of the configuration
-    doubts: tuple[tuple[str, str], ...]
+    issues: tuple[tuple[str, str], ...]
 
 
 def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None) -> RobotSetup:
@@ -71,21 +71,21 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     imu = find_imu(model, limbs)
     polygon = SupportPolygon.from_points(np.concatenate([foot.points for foot in feet]))
     margin = float(polygon.margin(standing.com))
-    doubts = [("kind", doubt) for doubt in limbs.doubts]
-    doubts += [(f"feet.{f.name}", doubt) for f in feet for doubt in f.sole.doubts]
-    doubts += [(f"feet.{f.name}.wrench", f.wrench.doubt) for f in feet if f.wrench.doubt]
-    doubts += [("walking", part) for f in feet if (part := _free_part(model, f, standing))]
-    doubts += [("posture", doubt) for doubt in standing.doubts]
-    doubts += [("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]]
+    issues = [("kind", issue) for issue in limbs.issues]
+    issues += [(f"feet.{f.name}", issue) for f in feet for issue in f.sole.issues]
+    issues += [(f"feet.{f.name}.wrench", f.wrench.issue) for f in feet if f.wrench.issue]
+    issues += [("walking", part) for f in feet if (part := _free_part(model, f, standing))]
+    issues += [("posture", issue) for issue in standing.issues]
+    issues += [("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]]
     if sum(len(foot.points) for foot in feet) < 3:
-        doubts.append(("feet", _NO_SUPPORT))
+        issues.append(("feet", _NO_SUPPORT))
     elif margin < _MARGIN:
-        doubts.append(("posture", f"the CoM is {1e3 * margin:.0f} mm inside the support polygon"))
-    if imu.doubt:
-        doubts.append(("imu", imu.doubt))
+        issues.append(("posture", f"the CoM is {1e3 * margin:.0f} mm inside the support polygon"))
+    if imu.issue:
+        issues.append(("imu", imu.issue))
     if outside.problems:
         more = f" and {len(outside.problems) - 1} more" * (len(outside.problems) > 1)
-        doubts.append(("feet", f"shapes not read: {outside.problems[0]}{more}"))
+        issues.append(("feet", f"shapes not read: {outside.problems[0]}{more}"))
     name = model.name if urdf_path is None else Path(urdf_path).stem
     trunk = np.flatnonzero(model.bodies.body_of_link == limbs.trunk)
     return RobotSetup(
@@ -101,7 +101,7 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
         gains=find_gains(model, limbs, standing),
         gait=gait_parameters(model, limbs, standing, [foot.points for foot in feet]),
         margin=margin,
-        doubts=tuple(doubts),
+        issues=tuple(issues),
     )
 
 

@@ -7,7 +7,7 @@ contradict sides and ends so that a turn about the vertical explains it.
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class Limbs:
     R_root_robot: Array  # (3, 3) rotation from the robot's axes to the root link's
     groups: dict[str, tuple[str, ...]]  # independent joints by the name of their group
     height: float  # m, of the robot in its neutral posture
-    doubts: tuple[str, ...] = field(default=())  # what looks wrong, for people
+    issues: tuple[str, ...] = ()  # what looks wrong, for people
 
 
 def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
@@ -95,10 +95,10 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     rolling = [leg.name for leg in legs if tree.is_wheel(leg.foot)]
     if rolling:
         raise NoLegsError(f"no legs: {listing(rolling)} end in wheels; it does not walk")
-    doubts = _asymmetries(tree, legs)
+    issues = _asymmetries(tree, legs)
     if best or tree.R_root_robot[2, 2] < 1.0:
         x, z = (_axis_name(tree.R_root_robot[:, k]) for k in (0, 2))
-        doubts.append(f"forwards is {x} and up is {z} of {model.root_link}, as its legs show")
+        issues.append(f"forwards is {x} and up is {z} of {model.root_link}, as its legs show")
     own = {b for leg in legs for b in (*leg.bodies, *leg.others)}
     length, joints = tree.reach(legs[0].foot)
     like = [
@@ -109,14 +109,14 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     ]
     if kind == HUMANOID and len(like) > 1:
         names = listing([model.bodies.names[b] for b in like])
-        doubts.append(
+        issues.append(
             f"limbs that end in {names} are like its legs: where these stand as well, it is no "
             "humanoid; write its feet, kind and posture by hand"
         )
     groups = {leg.name: tree.joints((*leg.bodies, *leg.others)) for leg in legs}
     trunk, upper = find_upper_body(tree, hips, own, kind == HUMANOID)
     groups |= upper
-    return Limbs(kind, trunk, hips, legs, tree.R_root_robot, groups, tree.height, tuple(doubts))
+    return Limbs(kind, trunk, hips, legs, tree.R_root_robot, groups, tree.height, tuple(issues))
 
 
 def _named_legs(tree: BodyTree, chains: list[list[int]], kind: str) -> tuple[Leg, ...]:
@@ -157,15 +157,15 @@ def _foot_of(tree: BodyTree, path: list[int]) -> int:
 
 def _asymmetries(tree: BodyTree, legs: tuple[Leg, ...]) -> list[str]:
     """Sentences on legs that have no mirror image; also on names that contradict the side."""
-    doubts = []
+    issues = []
     for leg in legs:
         others = [o for o in legs if o.side != leg.side and len(o.bodies) == len(leg.bodies)]
         if not any(tree.mirrored(leg.bodies[0], other.bodies[0]) for other in others):
-            doubts.append(f"{leg.name} has no mirror image on the other side of the root's y = 0")
+            issues.append(f"{leg.name} has no mirror image on the other side of the root's y = 0")
         side, end = _named_place(tree, leg)
         if (side and side != leg.side) or (end and leg.end and end != leg.end):
-            doubts.append(f"{leg.name} is called {side} {end} in the URDF".replace("  ", " "))
-    return doubts
+            issues.append(f"{leg.name} is called {side} {end} in the URDF".replace("  ", " "))
+    return issues
 
 
 def _agreement(tree: BodyTree, legs: tuple[Leg, ...]) -> float:

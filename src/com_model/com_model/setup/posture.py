@@ -47,7 +47,7 @@ class Standing:
     com: Array  # (3,) m, likewise
     ground: float  # m, height of the soles, likewise
     bend: float  # rad, of the knees at most
-    doubts: tuple[str, ...]  # what could not be reached
+    issues: tuple[str, ...]  # what could not be reached
 
 
 def find_posture(
@@ -56,10 +56,10 @@ def find_posture(
     """Finds the standing posture, the arms raised if needed, and bodies that overlap in it."""
     stance = _Stance(model, limbs, soles)
     first = stance.solve()
-    if first.doubts:
+    if first.issues:
         eased = _Stance(model, limbs, soles, EASED)
         standing = eased.solve()
-        if len(standing.doubts) < len(first.doubts):
+        if len(standing.issues) < len(first.issues):
             stance, first = eased, standing
     best = first
     found = fewest = overlapping_bodies(model, outside, limbs, best.R, best.p)
@@ -121,9 +121,9 @@ class _Stance:
         q = self._posture(result.x).round(4)
         R, p, com, points = self._state(q)
         ground = float(np.mean([c[:, 2].min() for c in points]))
-        doubts = self._check(q, R, points, com)
+        issues = self._check(q, R, points, com)
         bend = float(np.abs(q[self.knees]).max())
-        return Standing(q, R, p, com, ground, bend, tuple(doubts))
+        return Standing(q, R, p, com, ground, bend, tuple(issues))
 
     def raise_arm(self, joints: Sequence[str], angle: float, first: Standing) -> None:
         """Turns the joint of a shoulder that is most about the forward axis, outwards."""
@@ -253,22 +253,22 @@ class _Stance:
         return q
 
     def _check(self, q: Array, R: Array, points: list[Array], com: Array) -> list[str]:
-        doubts = []
+        issues = []
         heights = [c[:, 2].min() for c in points]
         if np.ptp(heights) > LEVEL:
-            doubts.append(f"the feet's heights differ by {1e3 * np.ptp(heights):.0f} mm")
+            issues.append(f"the feet's heights differ by {1e3 * np.ptp(heights):.0f} mm")
         for leg, sole in zip(self.limbs.legs, self.soles, strict=True):
             tilt = np.arccos(np.clip((R[leg.foot] @ sole.R_body)[2, 2], -1.0, 1.0))
             if sole.flat and tilt > TILTED:
-                doubts.append(f"the sole of {leg.name} is tilted by {np.degrees(tilt):.1f} deg")
+                issues.append(f"the sole of {leg.name} is tilted by {np.degrees(tilt):.1f} deg")
         away = com[:2] - _middles(points)[:, :2].mean(axis=0)
         if np.abs(away).max() > 10.0 * LEVEL:
             x, y = 1e3 * away
-            doubts.append(f"the CoM is {x:+.0f} mm ahead and {y:+.0f} mm left of the feet's middle")
+            issues.append(f"the CoM is {x:+.0f} mm ahead and {y:+.0f} mm left of the feet's middle")
         if np.abs(q[self.knees]).min() < BEND[self.limbs.kind] - 0.3:
             shown = np.degrees(q[self.knees]).round().tolist()
-            doubts.append(f"the knees are at {shown} deg, as far as limits allow")
-        return doubts
+            issues.append(f"the knees are at {shown} deg, as far as limits allow")
+        return issues
 
 
 def _inner_limits(model: RobotModel, eased: float) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ class Sensor(NamedTuple):
     """The link that carries a sensor, and a sentence if that is unsure; "" for none."""
 
     link: str
-    doubt: str
+    issue: str
 
 
 def find_imu(model: RobotModel, limbs: Limbs) -> Sensor:
@@ -43,8 +43,8 @@ def find_imu(model: RobotModel, limbs: Limbs) -> Sensor:
         on_trunk = sorted((c for c in candidates if rank(c) < len(preferred)), key=rank)
         if on_trunk:
             others = [c for c in dict.fromkeys(candidates) if c != on_trunk[0]]
-            doubt = f"{on_trunk[0]} is taken, by {source}; there is {', '.join(others)}, too"
-            return Sensor(on_trunk[0], doubt if others else "")
+            issue = f"{on_trunk[0]} is taken, by {source}; there is {', '.join(others)}, too"
+            return Sensor(on_trunk[0], issue if others else "")
     return Sensor("", "the URDF names no IMU on the trunk: give its link, axes as mounted")
 
 
@@ -58,8 +58,8 @@ def find_wrench(model: RobotModel, sole: Sole, foot: int) -> Sensor:
     found += [link for link, body in body_of.items() if body == foot and _FORCE.search(link)]
     if found:
         return Sensor(found[0], "")
-    doubt = "the URDF names no force-torque sensor: give its topic, frame and sign"
-    return Sensor(sole.own_link or sole.link, doubt)
+    issue = "the URDF names no force-torque sensor: give its topic, frame and sign"
+    return Sensor(sole.own_link or sole.link, issue)
 
 
 def _declared(model: RobotModel) -> list[tuple[str, str]]:

@@ -35,7 +35,7 @@ class Sole:
     own_link: str  # a link of the URDF whose frame is on the sole or in the ball's center, or ""
     R_body: Array  # (3, 3) orientation of the sole frame in its moving body
     p_body: Array  # (3,) m, its origin there
-    doubts: tuple[str, ...] = ()  # what people should look at
+    issues: tuple[str, ...] = ()  # what people should look at
 
     @property
     def flat(self) -> bool:
@@ -107,9 +107,9 @@ def _guessed_sole(model: RobotModel, leg: Leg, R: Array, length: float) -> Sole:
     corners = np.array([[x[1], y[1]], [x[0], y[1]], [x[0], y[0]], [x[1], y[0]]])
     R_sole = _sole_axes(R.T @ [0.0, 0.0, 1.0], R)
     link = model.bodies.names[leg.foot]
-    doubt = f"{link} has no shape: height and outline of its sole are guessed from the leg's length"
+    issue = f"{link} has no shape: height and outline of its sole are guessed from the leg's length"
     p = -GUESSED_HEIGHT * length * R_sole[:, 2]
-    return _in_link(model, leg, R_sole, p, corners, 0.0, link, (doubt,))
+    return _in_link(model, leg, R_sole, p, corners, 0.0, link, (issue,))
 
 
 def _sole_axes(up: Array, R: Array) -> Array:
@@ -134,7 +134,7 @@ def _point_foot(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Arra
     """The ball at the end of a leg, farthest from its last joint."""
     foot = leg.foot
     points = outside.points[foot]
-    doubts: tuple[str, ...] = ()
+    issues: tuple[str, ...] = ()
     away = np.linalg.norm(points, axis=1)
     bone = float(away.max()) if len(points) else 0.0
     balls = [b for b in outside.balls[foot] if np.linalg.norm(b.center) + b.radius > 0.97 * bone]
@@ -145,14 +145,14 @@ def _point_foot(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Arra
     elif len(points):
         link = model.link_names[int(outside.links[foot][int(np.argmax(away))])]
         center, radius = _fit_ball(points, outside.links[foot], int(np.argmax(away)), bone)
-        doubts = (f"the ball of {link} ({1e3 * radius:.0f} mm) is fitted to a mesh",)
+        issues = (f"the ball of {link} ({1e3 * radius:.0f} mm) is fitted to a mesh",)
     else:
         ends = [i for i in range(model.n_links) if model.bodies.body_of_link[i] == foot]
         places = model.bodies.p_body_link[ends]
         end = ends[int(np.argmax(np.linalg.norm(places, axis=1)))]
         link, center, radius = model.link_names[end], model.bodies.p_body_link[end], 0.0
-        doubts = (f"{link} has no shape: its foot is a point in its origin",)
-    return _in_link(model, leg, R_sole, center, np.empty((0, 2)), radius, link, doubts)
+        issues = (f"{link} has no shape: its foot is a point in its origin",)
+    return _in_link(model, leg, R_sole, center, np.empty((0, 2)), radius, link, issues)
 
 
 def _fit_ball(points: Array, links: Indices, tip: int, bone: float) -> tuple[Array, float]:
@@ -185,7 +185,7 @@ def _in_link(
     corners: Array,
     radius: float,
     link: str,
-    doubts: tuple[str, ...] = (),
+    issues: tuple[str, ...] = (),
 ) -> Sole:
     """The sole in the frame of a link, with that of a sole link of the URDF where it agrees."""
     bodies, own = model.bodies, ""
@@ -204,12 +204,12 @@ def _in_link(
         elif same:
             continue
         elif len(corners) and "sole" in name.lower() and tilt < 0.5:
-            doubts = (
-                *doubts,
+            issues = (
+                *issues,
                 f"{name} is {1e3 * height:+.0f} mm above the sole of its shapes, tilted by "
                 f"{np.degrees(tilt):.1f} deg: the shapes are used",
             )
     i = model.link_index(link)
     R_link, p_link = bodies.R_body_link[i], bodies.p_body_link[i]
     R_in, p_in = R_link.T @ R, R_link.T @ (p - p_link)
-    return Sole(link, R_in, p_in, corners, radius, own, R, p, doubts)
+    return Sole(link, R_in, p_in, corners, radius, own, R, p, issues)

@@ -51,9 +51,9 @@ def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
     data = to_data(setup)
     if kept is not None:
         data = _merged(data, kept)
-    doubts: dict[str, list[str]] = {}
-    for key, doubt in setup.doubts:
-        doubts.setdefault(key.split(".")[0], []).append(f"{key}: {doubt}")
+    issues: dict[str, list[str]] = {}
+    for key, issue in setup.issues:
+        issues.setdefault(key.split(".")[0], []).append(f"{key}: {issue}")
     lines = [_heading(setup)]
     for key, value in data.items():
         comment = _COMMENTS.get(key, "").format(
@@ -66,7 +66,7 @@ def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
         )
         lines += [""] * bool(comment)
         lines += [f"# {line}" for line in comment.splitlines()]
-        lines += [f"# CHECK {line}" for line in doubts.get(key, [])]
+        lines += [f"# CHECK {line}" for line in issues.get(key, [])]
         lines += _dump(key, value)
     if "imu" not in data:
         lines += ["", "# CHECK imu: the URDF names no IMU on the trunk. The link whose frame is"]
@@ -186,16 +186,16 @@ def summary(setup: RobotSetup) -> str:
     return "\n".join(f"  {name:<{width}}  {text}" for name, text in rows)
 
 
-def doubtful_lines(setup: RobotSetup, text: str) -> list[str]:
+def lines_to_check(setup: RobotSetup, text: str) -> list[str]:
     """What is unsure, each with the line of the file to edit: "line 12: what"."""
     lines = text.splitlines()
     found = []
-    for key, doubt in setup.doubts:
+    for key, issue in setup.issues:
         *_, last = key.removesuffix(".wrench").split(".")
         starts = (f"{last}:", f"  {last}:", f"# {last}:")
         line = next((i for i, row in enumerate(lines, 1) if row.startswith(starts)), 1)
         if key.endswith(".wrench"):
             own = (i for i, row in enumerate(lines[line:], line + 1) if "wrench:" in row)
             line = next(own, line)
-        found.append(f"line {line}, {key}: {doubt}")
+        found.append(f"line {line}, {key}: {issue}")
     return found

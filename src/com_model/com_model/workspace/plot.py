@@ -12,7 +12,6 @@ from com_model.arrays import Array
 from com_model.geometry.hull import convex_hull
 from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
 from com_model.workspace.sampling import StandingReach, Workspace
-from com_model.workspace.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman
 
 _DOTS = 2500  # samples that are drawn
 _LEGEND = (("CoM that can be held at rest", BLUE, "."), ("CoM that falls", RED, "x"))
@@ -34,33 +33,6 @@ def workspace_png(
     lines = [Line2D([], [], color=INK, label="hull of all postures; support polygon")]
     lines += [Line2D([], [], color=c, marker=m, ls="", label=n) for n, c, m in _LEGEND if standing]
     figure.legend(handles=lines, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-    png = BytesIO()
-    figure.savefig(png, format="png")
-    return png.getvalue()
-
-
-def human_png(human: TwoJointHuman, areas: Array) -> bytes:
-    """Draws areas (k,) m^2 over RATIOS, and the workspaces of Winter's and the extreme lengths."""
-    figure = new_figure((12.0, 4.4), "Workspace of the CoM of a human of two links")
-    curve, *places = figure.subplots(1, 4, width_ratios=(1.6, 1, 1, 1))
-    style_axes(curve)
-    curve.plot(RATIOS, 1e4 * areas, color=BLUE)
-    curve.axvline(WINTER_LEGS, color=RED, ls="--", label="Winter; [Cotton]: least workspace")
-    curve.legend(frameon=False, fontsize=9)
-    curve.set(xlabel="length of the legs over the height", ylabel="area (cm^2)")
-    found = WINTER_LEGS, RATIOS[areas.argmax()], RATIOS[areas.argmin()]
-    for axes, ratio, name in zip(places, found, ("Winter", "largest", "least"), strict=True):
-        axes.plot(*human.workspace(ratio).T, ",", color=BLUE)
-        axes.plot(human.foot, (0.0, 0.0), color=INK, lw=4.0)
-        style_axes(axes)
-        axes.set(
-            xlabel="x (m)",
-            ylabel="z (m)",
-            aspect="equal",
-            xlim=(-0.3, 0.4),
-            ylim=(-0.05, 0.8 * human.height),
-        )
-        axes.set_title(f"{name}: {ratio:.2f}", fontsize=10)
     png = BytesIO()
     figure.savefig(png, format="png")
     return png.getvalue()

@@ -120,7 +120,7 @@ def test_bags_of_another_file_system_are_fetched(folder, client, robot, tmp_path
     words = [*map(str, robot), "--serial", "{folder}"]
     reasons = {done.bag.path: done.reason for done in ingest(database, bags, words, client)}
     assert reasons["/logs/a/walk"] == ""
-    assert "broken.mcap" in reasons["/logs/broken.mcap"]
+    assert reasons["/logs/broken.mcap"].startswith("is ")  # without the path of the copy
     (found,) = database.records()
     assert (found.serial, found.path) == ("a", "/logs/a/walk")
     local = find_bags([str(folder / "a")])  # the same readings here: known by their hash

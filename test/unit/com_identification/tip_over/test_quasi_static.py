@@ -105,7 +105,7 @@ def test_compiled_kernels_do_what_they_say(simulation, model, monkeypatch):
     case, moment = simulation.cases[2], np.array(model.bodies.first_moment)
     n = model.n_joints
     joints = kernels.JointErrors(rng.normal(0, 0.02, n), np.full(n, 0.01), np.full(n, 0.005))
-    robot = kernels.Robot(simulation.tree, moment, case.soles, joints)
+    robot = kernels.TippingRobot(simulation.tree, moment, case.soles, joints)
     encoders = case.start - 0.3 * case.rate
     results = []
     for settle in (kernels.settle, getattr(kernels.settle, "py_func", kernels.settle)):

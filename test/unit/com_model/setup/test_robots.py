@@ -112,7 +112,7 @@ def test_its_posture_is_within_limits_and_over_the_support(robot):
     assert (q >= model.lower).all()
     assert (q <= model.upper).all()
     assert setup.margin > 0.03
-    assert not setup.standing.doubts
+    assert not setup.standing.issues
 
 
 def test_two_point_feet_are_no_support():
@@ -120,7 +120,7 @@ def test_two_point_feet_are_no_support():
     path = next(f for f in files if str(f).endswith("robots/bolt_description/robots/bolt.urdf"))
     path = Path(path.locate()).resolve()
     setup = describe(RobotModel.from_file(path), path)
-    (doubt,) = [doubt for key, doubt in setup.doubts if key == "feet"]
-    assert "cannot stand without feedback" in doubt
-    assert not [doubt for key, doubt in setup.doubts if key == "posture"]
-    assert f"# CHECK feet: {doubt}" in to_yaml(setup)
+    (issue,) = [issue for key, issue in setup.issues if key == "feet"]
+    assert "cannot stand without feedback" in issue
+    assert not [issue for key, issue in setup.issues if key == "posture"]
+    assert f"# CHECK feet: {issue}" in to_yaml(setup)

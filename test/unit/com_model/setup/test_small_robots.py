@@ -49,10 +49,10 @@ def test_steps_are_short_where_hips_are_weak_or_an_ankle_has_no_roll(biped):
         xml = xml.replace(f'{name}"revolute"', f'{name}"fixed"')
     five = described(xml)
     assert five.gait["walking"]["step_time"] == pytest.approx(1.15 * pendulum, abs=0.006)
-    said = [doubt for key, doubt in five.doubts if key == "walking"]
+    said = [issue for key, issue in five.issues if key == "walking"]
     assert len(said) == 2
     assert "left_leg has five joints: none moves the roll of left_sole" in said[0]
-    assert not [key for key, _ in usual.doubts if key == "walking"]
+    assert not [key for key, _ in usual.issues if key == "walking"]
 
 
 def test_it_stands_upright_with_bent_knees_and_the_com_in_the_middle(biped):
@@ -71,7 +71,7 @@ def test_it_stands_upright_with_bent_knees_and_the_com_in_the_middle(biped):
     middle = p[feet].mean(axis=0) + np.array([0.03, 0.0, 0.0])
     np.testing.assert_allclose((com / model.mass - middle)[:2], 0.0, atol=1e-3)
     assert setup.margin > 0.09
-    assert not [doubt for key, doubt in setup.doubts if key == "posture"]
+    assert not [issue for key, issue in setup.issues if key == "posture"]
 
 
 def test_knees_bend_where_their_limits_allow(biped):
@@ -79,7 +79,7 @@ def test_knees_bend_where_their_limits_allow(biped):
     knee = setup.standing.q[setup.model.joint_index("l_knee_joint")]
     assert knee == pytest.approx(-BEND["humanoid"], abs=0.01)
     stiff = described(biped(knee=(0.0, 0.2)))
-    assert any("as far as limits allow" in doubt for _, doubt in stiff.doubts)
+    assert any("as far as limits allow" in issue for _, issue in stiff.issues)
 
 
 def test_knees_of_both_legs_bend_alike(biped):
@@ -101,9 +101,9 @@ def test_soles_are_level_where_limits_leave_just_that(biped):
         begin = xml.index(f'<joint name="{side}_ankle_joint"')
         xml = xml[:begin] + xml[begin:].replace('lower="-1" upper="1"', 'lower="0" upper="3"', 1)
     setup = described(xml)
-    doubts = [doubt for key, doubt in setup.doubts if key == "posture"]
-    assert not [doubt for doubt in doubts if "tilted" in doubt]
-    assert [doubt for doubt in doubts if "as far as limits allow" in doubt]
+    issues = [issue for key, issue in setup.issues if key == "posture"]
+    assert not [issue for issue in issues if "tilted" in issue]
+    assert [issue for issue in issues if "as far as limits allow" in issue]
 
 
 def test_the_frame_of_the_foot_link_does_not_matter(biped):
@@ -132,14 +132,14 @@ def test_a_sole_link_that_agrees_is_used_and_one_that_does_not_is_reported(biped
     wrong = described(biped(extra=frame.format(-0.03)))
     foot = foot_named(wrong, "left_leg")
     assert foot.name == "left_sole"
-    assert any("l_sole is +20 mm above the sole" in doubt for _, doubt in wrong.doubts)
+    assert any("l_sole is +20 mm above the sole" in issue for _, issue in wrong.issues)
 
 
 def test_sides_are_those_of_the_names_where_the_root_looks_backwards(biped):
     setup = described(biped(names=("r", "l")))
     assert setup.limbs.groups["left_leg"][0].startswith("l_")
     np.testing.assert_allclose(setup.limbs.R_root_robot[:, 0], [-1, 0, 0], atol=1e-12)
-    assert any("forwards is -x" in doubt for _, doubt in setup.doubts)
+    assert any("forwards is -x" in issue for _, issue in setup.issues)
 
 
 def test_sides_follow_from_geometry_without_names(biped):
@@ -194,13 +194,13 @@ def test_sensors_of_elements_come_before_names(biped):
     setup = described(biped(extra=extra))
     assert setup.imu.link == "pelvis"
     assert foot_named(setup, "left_leg").wrench.link == "l_foot"
-    assert foot_named(setup, "left_leg").wrench.doubt == ""
-    assert foot_named(setup, "right_leg").wrench.doubt.startswith("the URDF names no")
+    assert foot_named(setup, "left_leg").wrench.issue == ""
+    assert foot_named(setup, "right_leg").wrench.issue.startswith("the URDF names no")
     named = described(biped(extra=extra[extra.index("<link") :]))
     assert named.imu.link == "imu_link"
     missing = described(biped())
     assert missing.imu.link == ""
-    assert any(key == "imu" for key, _ in missing.doubts)
+    assert any(key == "imu" for key, _ in missing.issues)
 
 
 def test_gains_give_the_stated_bandwidth_on_what_a_joint_carries(biped):
@@ -222,8 +222,8 @@ def test_gains_give_the_stated_bandwidth_on_what_a_joint_carries(biped):
 def test_a_quadruped_that_lies_is_a_humanoid_only_with_a_doubt(quadruped):
     setup = described(quadruped(lies=True))
     assert setup.limbs.kind == "humanoid"
-    doubts = [doubt for key, doubt in setup.doubts if key == "kind"]
+    issues = [issue for key, issue in setup.issues if key == "kind"]
     assert any(
-        "are like its legs: where these stand as well, it is no humanoid" in d for d in doubts
+        "are like its legs: where these stand as well, it is no humanoid" in d for d in issues
     )
-    assert not any("like its legs" in doubt for _, doubt in described(quadruped()).doubts)
+    assert not any("like its legs" in issue for _, issue in described(quadruped()).issues)

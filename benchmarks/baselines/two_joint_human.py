@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 
 import numpy as np
 
 from com_model.arrays import Array
+from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
 
 WINTER_LEGS = 0.530  # fraction of the height below the hips [Winter, Biomechanics, 2005]
 RATIOS = np.arange(0.05, 0.96, 0.01)  # lengths of the legs over the height that are compared
@@ -59,3 +61,30 @@ class TwoJointHuman:
     def areas(self, fractions: Sequence[float] | Array) -> Array:
         """Measures the workspace for several lengths of the legs over the height, (k,) m^2."""
         return CELL**2 * np.array([float(len(self.workspace(float(f)))) for f in fractions])
+
+
+def human_png(human: TwoJointHuman, areas: Array) -> bytes:
+    """Draws areas (k,) m^2 over RATIOS, and the workspaces of Winter's and the extreme lengths."""
+    figure = new_figure((12.0, 4.4), "Workspace of the CoM of a human of two links")
+    curve, *places = figure.subplots(1, 4, width_ratios=(1.6, 1, 1, 1))
+    style_axes(curve)
+    curve.plot(RATIOS, 1e4 * areas, color=BLUE)
+    curve.axvline(WINTER_LEGS, color=RED, ls="--", label="Winter; [Cotton]: least workspace")
+    curve.legend(frameon=False, fontsize=9)
+    curve.set(xlabel="length of the legs over the height", ylabel="area (cm^2)")
+    found = WINTER_LEGS, RATIOS[areas.argmax()], RATIOS[areas.argmin()]
+    for axes, ratio, name in zip(places, found, ("Winter", "largest", "least"), strict=True):
+        axes.plot(*human.workspace(ratio).T, ",", color=BLUE)
+        axes.plot(human.foot, (0.0, 0.0), color=INK, lw=4.0)
+        style_axes(axes)
+        axes.set(
+            xlabel="x (m)",
+            ylabel="z (m)",
+            aspect="equal",
+            xlim=(-0.3, 0.4),
+            ylim=(-0.05, 0.8 * human.height),
+        )
+        axes.set_title(f"{name}: {ratio:.2f}", fontsize=10)
+    png = BytesIO()
+    figure.savefig(png, format="png")
+    return png.getvalue()
