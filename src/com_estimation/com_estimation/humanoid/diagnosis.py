@@ -326,7 +326,8 @@ class Diagnosis:
     def _may_name(self, i: int) -> bool:
         """Whether the motion so far can tell this culprit from its rivals."""
         culprit, onset = self.layout.culprits[i], self.inference.onset[i]
-        if culprit.constant and i not in self._named:  # a change that is not yet known looks so
+        mistakable = culprit.constant and culprit.kind is not Kind.WRENCH_ZERO
+        if mistakable and i not in self._named:  # a change that is not yet known looks so
             changes = [e.start for e in self.events if e.kind is EventKind.CHANGE]
             if self.time - max([onset, *changes]) < CHANGED_AFTER:
                 return False
