@@ -188,7 +188,7 @@ class Backlog:
     ) -> None:
         self.skipped, self.problem = 0, ""
         self._node, self._kind, self._deliver = node, kind, deliver
-        self._timer: Timer | None = None
+        self._timer: Timer | None = None  # made once: rclpy keeps something of each that it destroys
         self._newest: Any = None
         self._behind_ns = 0  # since when each message has waited, on the system's clock as in DDS
         self._since_ns = self._busy_ns = 0  # of CALM_S: its begin, and the work on those used
@@ -199,7 +199,7 @@ class Backlog:
     def receive(self, msg: Any, info: dict[str, Any]) -> None:
         """The subscription's callback."""
         now_ns = time.time_ns()
-        if self._timer is None:
+        if not self.problem:
             if now_ns - info["received_timestamp"] <= _MAX_WAIT_NS:
                 self._behind_ns = 0
             elif not self._behind_ns:
@@ -224,8 +224,10 @@ class Backlog:
 
     def _start(self, now_ns: int) -> None:
         self._begin(now_ns)
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self._node.create_timer(PERIOD_S, self._on_timer, clock=clock)
+        if self._timer is None:
+            clock = Clock(clock_type=ClockType.STEADY_TIME)
+            self._timer = self._node.create_timer(PERIOD_S, self._on_timer, clock=clock)
+        self._timer.reset()
         self.problem = (
             f"the node cannot keep up with {self.subscription.topic_name} and uses only its newest "
             "messages: lower the rate of the topic, or the load of the computer"
@@ -243,8 +245,8 @@ class Backlog:
             all_ns = self._busy_ns * self._seen / max(self._used, 1)
             if all_ns < CALM_LOAD * (now_ns - self._since_ns):
                 if self._timer is not None:
-                    self._node.destroy_timer(self._timer)
-                self._timer, self._behind_ns, self.problem = None, 0, ""
+                    self._timer.cancel()
+                self._behind_ns, self.problem = 0, ""
             self._begin(now_ns)
 
 
