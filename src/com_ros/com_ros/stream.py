@@ -188,7 +188,7 @@ class Backlog:
     ) -> None:
         self.skipped, self.problem = 0, ""
         self._node, self._kind, self._deliver = node, kind, deliver
-        self._timer: Timer | None = None  # made once: rclpy keeps something of each that it destroys
+        self._timer: Timer | None = None  # made once: rclpy keeps a bit of each one
         self._newest: Any = None
         self._behind_ns = 0  # since when each message has waited, on the system's clock as in DDS
         self._since_ns = self._busy_ns = 0  # of CALM_S: its begin, and the work on those used

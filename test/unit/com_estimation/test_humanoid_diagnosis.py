@@ -40,13 +40,16 @@ class Recording:
         self.background[self.layout.plant.blocks.flexibility] = 1e-5  # within tolerance
         self.time = 0.0
 
-    def window(self, theta: np.ndarray, external: np.ndarray | float = 0.0) -> Window:
+    def window(
+        self, theta: np.ndarray, external: np.ndarray | float = 0.0, vague: float = 1.0
+    ) -> Window:
         n = self.layout.count
         A = 1.5 * self.scale[:, None] * self.rng.standard_normal((6, n)) * self.per
         y = A @ (self.background + theta) + 0.3 * self.scale * self.rng.standard_normal(6)
         self.time += HOP
         loads = np.array([[0.0, 1.0], [0.0, 1.0]])
-        return Window(self.time, A, y - external, np.diag(self.scale**2), loads, 0.5)
+        R = np.diag((vague * self.scale) ** 2)
+        return Window(self.time, A, y - external, R, loads, 0.5)
 
 
 def guilty(index: int, times: float = 1.5) -> np.ndarray:
@@ -143,6 +146,19 @@ def test_a_push_is_an_event_with_its_impulse_and_no_culprit() -> None:
     assert event.kind is EventKind.PUSH
     np.testing.assert_allclose(event.impulse, 2.0 * HOP * force[:3], atol=0.05)
     assert not named(diagnosis)
+
+
+def test_windows_that_tell_little_do_not_end_a_change() -> None:
+    recording, diagnosis = Recording(3), Diagnosis(layout())
+    nothing, force = np.zeros(layout().count), np.array([3.0, -1.0, 0.5, 0.1, 0.4, 0.0])
+    for _ in range(40):
+        diagnosis.add(recording.window(nothing))
+    begin = recording.time
+    for vague in (1.0, 1.0, 1.0, 10.0, 10.0, 10.0, 1.0, 1.0):  # as in a touch-down
+        diagnosis.add(recording.window(nothing, force, vague))
+    (event,) = diagnosis.events
+    assert event.kind is EventKind.CHANGE
+    assert event.seen - begin < 0.25
 
 
 def test_wrenches_that_cannot_balance_the_weight_change_nothing() -> None:
@@ -267,6 +283,23 @@ def test_tipping_over_is_warned_of_before_the_soles_have_tilted_by_ten_degrees()
     assert warned is not None
     assert warned < np.radians(4.0)
     assert stand.run(PERIOD).mode is Mode.FALLING
+
+
+def test_a_warning_while_the_soles_stay_flat_freezes_nothing() -> None:
+    stand = Standing()
+    stand.run(1.0)
+    ankles = [stand.model.joint_index(f"{side}LEG_JOINT5") for side in "RL"]
+    q = stand.q.copy()
+    for k in range(80):  # the body tips about its ankles
+        stand.q = q.copy()
+        stand.q[ankles] += 0.02 * np.cosh(6.0 * k * PERIOD) - 0.02
+        R = [link_pose(stand.model, stand.q, foot.frame)[0].T for foot in stand.config.feet]
+        np.testing.assert_allclose(R[0], R[1], atol=1e-9)
+        out = stand.run(PERIOD, R[0])
+        if out.fall_warning:
+            break
+    assert out.fall_warning
+    assert out.mode not in (Mode.FALLING, Mode.FROZEN)
 
 
 def test_one_position_that_repeats_its_last_bits_is_stuck_and_one_that_comes_to_rest_is_not() -> (

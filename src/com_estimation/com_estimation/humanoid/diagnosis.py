@@ -16,7 +16,7 @@ from enum import IntEnum
 import numpy as np
 
 from com_estimation.humanoid.layout import Kind, Layout
-from com_estimation.humanoid.models import PRIOR, Change, Inference, Onset, Sums, infer
+from com_estimation.humanoid.models import PRIOR, Change, Inference, Model, Onset, Sums, infer
 from com_estimation.humanoid.windows import GRID, HOP, MEMORY, SUPPORT, Window, WindowSums
 from com_model.arrays import Array
 
@@ -123,11 +123,11 @@ class Diagnosis:
         self.holding: list[Window] = []
         self.rejected: deque[bool] = deque(maxlen=RECENT)
         self._motion: deque[float] = deque(maxlen=RECENT)
-        self._quiet = 0
+        self._quiet, self._loudest = 0, (0.0, np.zeros(6))  # chi2 and residual of a held window
         self._marks: list[tuple[float, int, Sums]] = []  # held onsets
         self._changes: list[tuple[int, tuple[float, int, Sums]]] = []
         self._flown = np.zeros(len(self.layout.plant.foot_body), dtype=bool)
-        self._past: deque[tuple[Window, Array]] = deque(maxlen=1)
+        self._past: deque[Window] = deque(maxlen=1)
         self._named: dict[int, float] = {}
         self._likely: dict[int, int] = {}
         self._since_inference, self._seen, self.unexplained = 0, 0.0, False
@@ -161,14 +161,14 @@ class Diagnosis:
             return False
         if not self.rejected[-1]:
             self._motion.append(window.moving)
-        r, chi2 = self._innovation(window)
+        chi2 = self._innovation(window)
         self.chi2.append(chi2 / 6.0)
         if self.holding or chi2 > HOLD or self.rejected[-1]:
             self._hold(window, np.inf if self.rejected[-1] else chi2)
         else:
             self._flown |= window.loads[:, 0] < AIR
             self.sums.add(window)
-            self._past.append((window, r))
+            self._past.append(window)
         self._since_inference += 1
         fresh = self.events and self.time - self.events[-1].decided < 1.0
         if self.holding or (self._since_inference < GRID and not fresh):
@@ -181,24 +181,16 @@ class Diagnosis:
         limits = np.array(IMPLAUSIBLE) * self.layout.weight * [1.0, self.layout.height]
         return bool((size < limits).all())
 
-    def _innovation(self, window: Window) -> tuple[Array, float]:
-        """Residual of the most probable model, and the smallest chi2 of some models."""
+    def _innovation(self, window: Window) -> float:
+        """The smallest chi2 of the most probable models."""
         models = (*self.inference.models[:POPULAR], self.inference.free)
-        best, chosen = np.inf, window.y
-        for i, model in enumerate(models):
-            r = window.y - window.A @ model.theta
-            S = window.R + window.A @ model.P @ window.A.T
-            chi2 = float(r @ np.linalg.solve(S, r))
-            if i == 0:
-                chosen = r
-            best = min(best, chi2)
-        return chosen, best
+        return min(_chi2(*_residual(window, model)) for model in models)
 
     def _hold(self, window: Window, chi2: float) -> None:
         if not self.holding:
-            self._seen, self._quiet = window.time, 0
+            self._seen, self._quiet, self._loudest = window.time, 0, (0.0, np.zeros(6))
         self.holding.append(window)
-        self._quiet = self._quiet + 1 if chi2 <= HOLD else 0
+        self._quiet = self._quiet + 1 if self._is_quiet(window, chi2) else 0
         if self._quiet == QUIET:
             self._end_push()
         elif len(self.holding) >= LASTING:
@@ -208,10 +200,21 @@ class Diagnosis:
             else:
                 self.holding = []
 
+    def _is_quiet(self, window: Window, chi2: float) -> bool:
+        """Whether what has begun is over: nothing is likelier than what was felt most clearly.
+
+        Not by chi2 alone, which a touch-down, less certain, makes small while a payload stays.
+        """
+        r, S = _residual(window, self.inference.models[0])
+        if chi2 > HOLD:
+            self._loudest = max(self._loudest, (chi2, r), key=lambda felt: felt[0])
+            return False
+        return _chi2(r, S) < _chi2(r - self._loudest[1], S)
+
     def _end_push(self) -> None:
         held, self.holding = self.holding, []
         theta = self.inference.models[0].theta
-        windows = [w for w, _ in self._past] + held
+        windows = [*self._past, *held]
         rests = np.array([w.y - w.A @ theta for w in windows])
         impulse = -rests.sum(axis=0) * HOP
         start = self._seen - 0.5 * SUPPORT
@@ -228,7 +231,7 @@ class Diagnosis:
 
     def _end_change(self) -> None:
         held, self.holding = self.holding, []
-        if self._past and self._past[-1][0].time > self._seen - 1.5 * HOP:
+        if self._past and self._past[-1].time > self._seen - 1.5 * HOP:
             self.sums.drop_last()
         start = self._seen - 0.5 * SUPPORT
         self._marks = [*self._marks[-2:], self.sums.mark(start)]
@@ -388,3 +391,12 @@ class Diagnosis:
             return np.zeros_like(theta), np.full((3, 3), np.nan), np.nan
         cov *= max(1.0, float(np.median(self.chi2)) if self.chi2 else 1.0)
         return theta, scale**2 * cov[:3, :3], float(np.sqrt(cov[3, 3]))
+
+
+def _residual(window: Window, model: Model) -> tuple[Array, Array]:
+    """What a model leaves of a window (6,), and its covariance (6, 6)."""
+    return window.y - window.A @ model.theta, window.R + window.A @ model.P @ window.A.T
+
+
+def _chi2(r: Array, S: Array) -> float:
+    return float(r @ np.linalg.solve(S, r))

@@ -28,6 +28,7 @@ from com_model.sesc import Sesc
 RATE = 200.0  # Hz, to which faster samples are averaged
 UNLOADED, OVERLOADED = 0.3, 2.5  # of the weight, on all feet
 LOAD_TIME = 0.1  # s, for which it must last
+TIPPED = np.radians(2.0)  # of the loaded sole in a fall: models no longer hold
 UPRIGHT = 0.7  # cosine of the tilt of a loaded sole, by the IMU
 RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
 # Positions that all stay the same to the last bit while the feet's wrenches change are stale.
@@ -161,11 +162,13 @@ class HumanoidEstimator:
             self._fall[fall.MODEL_XI] = np.nan
         else:
             offset = self._correction()[0]
+            loaded = int(np.argmax(memory.load))
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
             if warns and (not self._reason or self._reason == self._repeated):
                 self.warned_at = time if time > self._warning_until else self.warned_at
                 self._warning_until = time + 0.5 * RECOVERY
-                self._frozen_until = time + RECOVERY
+                if self._fall[fall.FEET + fall.ANGLE :: fall.ROW][loaded] > TIPPED:
+                    self._frozen_until = time + RECOVERY
         joint, stopped = self._find_stuck(q, self._matters, self._period, self._encoders)
         if joint >= 0:
             self._repeated = f"the position of {self._names[joint]} stays the same to the last bit "
