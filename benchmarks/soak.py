@@ -42,15 +42,17 @@ from diagnostic_msgs.msg import DiagnosticArray
 from fault_cases import Batch
 from fault_lab import SimulatedRobot, say
 from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Imu, JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from com_model.arrays import Array
 from com_msgs.msg import CenterOfMass, IdentificationState, TrunkCom
 from com_ros.conversions import ns_to_stamp, stamp_to_ns
+
+Stamps = NDArray[np.int64]
 
 SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 START_LIMIT = 120.0  # s, until the first answer
@@ -299,7 +301,7 @@ class Listener:
         return result
 
 
-def missed_beats(answers: Array, samples: Array, period: float) -> int:
+def missed_beats(answers: Stamps, samples: Stamps, period: float) -> int:
     """How often no answer came although its period was over and there was a sample, stamps in ns.
 
     A driver that stalls on a busy machine leaves beats without a sample, which nobody can answer.
