@@ -190,6 +190,7 @@ class Backlog:
         self._node, self._kind, self._deliver = node, kind, deliver
         self._timer: Timer | None = None  # made once: rclpy keeps a bit of each one
         self._newest: Any = None
+        self._newest_only = False
         self._behind_ns = 0  # since when each message has waited, on the system's clock as in DDS
         self._since_ns = self._busy_ns = 0  # of CALM_S: its begin, and the work on those used
         self._used = self._seen = 0  # messages since then
@@ -199,7 +200,7 @@ class Backlog:
     def receive(self, msg: Any, info: dict[str, Any]) -> None:
         """The subscription's callback."""
         now_ns = time.time_ns()
-        if not self.problem:
+        if not self._newest_only:
             if now_ns - info["received_timestamp"] <= _MAX_WAIT_NS:
                 self._behind_ns = 0
             elif not self._behind_ns:
@@ -228,6 +229,7 @@ class Backlog:
             clock = Clock(clock_type=ClockType.STEADY_TIME)
             self._timer = self._node.create_timer(PERIOD_S, self._on_timer, clock=clock)
         self._timer.reset()
+        self._newest_only = True
         self.problem = (
             f"the node cannot keep up with {self.subscription.topic_name} and uses only its newest "
             "messages: lower the rate of the topic, or the load of the computer"
@@ -246,7 +248,7 @@ class Backlog:
             if all_ns < CALM_LOAD * (now_ns - self._since_ns):
                 if self._timer is not None:
                     self._timer.cancel()
-                self._behind_ns, self.problem = 0, ""
+                self._newest_only, self._behind_ns, self.problem = False, 0, ""
             self._begin(now_ns)
 
 
