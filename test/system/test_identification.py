@@ -170,6 +170,8 @@ class Drivers:
 def robot(make_standing_robot):
     robot = make_standing_robot("biped3", seed=3)
     robot.noise = np.random.default_rng(4)  # postures do not depend on how many readings there are
+    # little noise: which readings a posture gets depends on the load of the machine
+    robot.force_noise, robot.moment_noise, robot.position_noise = 0.05, 0.0025, np.radians(0.005)
     return robot
 
 
@@ -200,7 +202,7 @@ def test_every_service_and_a_kill_at_any_moment(program, make_ear, robot, restar
     assert tared.success, tared.message
 
     acknowledged = []
-    for count in (2, 6):
+    for count in (2, 10):
         acknowledged += [drivers.capture() for _ in range(count)]
         drivers = restart()  # right after an acknowledged capture
         assert drivers.ids() == acknowledged
@@ -212,7 +214,7 @@ def test_every_service_and_a_kill_at_any_moment(program, make_ear, robot, restar
     drivers.ear.until(lambda: states and states[-1].capturing, "waiting capture")
     drivers = restart()  # while a capture waits, which is not acknowledged
     assert drivers.ids() == acknowledged
-    assert len(set(acknowledged)) == 9
+    assert len(set(acknowledged)) == 13
 
     removed = drivers.call(srv.RemovePosture, "remove_posture", id=acknowledged.pop(4))
     assert removed.success, removed.message
