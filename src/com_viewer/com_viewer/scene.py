@@ -102,6 +102,14 @@ class RobotScene:
         return np.array(rows).reshape(-1, 2, 3)
 
 
+def describe(state: ComState) -> dict[str, str]:
+    """Lines for the table of status texts."""
+    text = state.status.name + (f": {state.reason}" if state.reason else "")
+    com = " ".join(f"{value:.4f}" for value in state.position)
+    margin = f"{1e3 * state.margin:.1f} mm" if np.isfinite(state.margin) else "not known"
+    return {"CoM": text, "CoM, root link": f"{com} m", "margin": margin}
+
+
 def indexed(triangles: Array) -> tuple[NDArray[Any], NDArray[Any]]:
     """Vertices (v, 3) float32 and faces (m, 3) of triangles (m, 3, 3), equal corners merged."""
     corners = np.ascontiguousarray(triangles.reshape(-1, 3), dtype=np.float32)

@@ -9,14 +9,14 @@ from itertools import pairwise
 import numpy as np
 
 from com_bags import BagError
-from com_estimation.whole_body.com_state import ComObserver, ComState
+from com_estimation.whole_body.com_state import ComObserver
 from com_model import ComModelError, find_robot, load_robot
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
 from com_simulation.drawing.shapes import robot_shape
 from com_viewer.bag_run import BagRun, read_run
 from com_viewer.page import HOST, PORT, Page
-from com_viewer.scene import RobotScene
+from com_viewer.scene import RobotScene, describe
 
 _EPILOG = """\
 com-viewer hoap2                      from its URDF alone: sliders move the joints
@@ -131,18 +131,6 @@ def _play(
             show(at)
 
     return show_all
-
-
-def describe(state: ComState) -> dict[str, str]:
-    """Lines for the table of status texts."""
-    text = state.status.name + (f": {state.reason}" if state.reason else "")
-    com = " ".join(f"{value:.4f}" for value in state.position)
-    margin = f"{1e3 * state.margin:.1f} mm" if np.isfinite(state.margin) else "not known"
-    return {"CoM": text, "CoM, root link": f"{com} m", "margin": margin}
-
-
-if __name__ == "__main__":
-    sys.exit(main())
 
 
 if __name__ == "__main__":

@@ -44,7 +44,6 @@ from com_ros.main import make_fast_executor, run
 from com_ros.parameters import FramePrefix, JointTimeout, RobotParameters, WrenchTimeout
 from com_ros.robot_node import RobotNode
 from com_simulation.drawing.shapes import robot_shape
-from com_viewer.commands.view import describe
 from com_viewer.page import HOST, PORT, Page
 from com_viewer.scene import (
     BLUE,
@@ -56,6 +55,7 @@ from com_viewer.scene import (
     RobotScene,
     Snapshot,
     correction_color,
+    describe,
 )
 
 STALE_S = 2.0  # after which what was received is no longer shown
