@@ -12,8 +12,8 @@ from browser import Browser, find_browser
 
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import audit, load_robot
+from com_model.checks.audit_page import audit_page
 from com_model.robots import find_robot
-from com_model.urdf.audit_page import audit_page
 from com_simulation.drawing.shapes import robot_shape
 
 pytest.importorskip("viser", reason="viser is not installed")

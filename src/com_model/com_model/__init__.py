@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from com_model.public_names import import_when_used
 
 if TYPE_CHECKING:
+    from com_model.checks.audit import AuditReport, Issue, audit
     from com_model.dynamics.kinematics import link_pose, link_poses
     from com_model.exceptions import (
         ComModelError,
@@ -29,6 +30,5 @@ if TYPE_CHECKING:
     from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
     from com_model.robots import RobotFiles, find_robot, load_robot
     from com_model.sesc.sesc import Sesc
-    from com_model.urdf.audit import AuditReport, Issue, audit
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

@@ -15,7 +15,7 @@ from com_model.dynamics.kinematics import body_poses
 from com_model.files import whole_file
 from com_model.geometry.hull import convex_hull
 from com_model.model import RobotModel
-from com_model.setup.body_tree import read_outside
+from com_model.shapes.hulls import read_outside
 
 INK, FAINT, RULE, GRID = "#22262b", "#8a929c", "#ced4da", "#e9ecef"
 # Vermillion and bluish green: safe for colour-blind readers [Okabe and Ito 2008].

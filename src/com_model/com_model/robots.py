@@ -79,7 +79,7 @@ def load_robot(
     configuration is a ConfigWarning. Raises as find_robot, UrdfError where the URDF cannot be read,
     ConfigError where the configuration cannot, or is another robot's.
     """
-    from com_model.config_check import config_warnings
+    from com_model.checks.config_check import config_warnings
     from com_model.model import RobotModel
     from com_model.robot_config import RobotConfig
 

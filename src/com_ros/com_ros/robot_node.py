@@ -62,7 +62,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
 from com_model import Foot, RobotConfig, RobotModel
-from com_model.config_check import config_warnings
+from com_model.checks.config_check import config_warnings
 from com_model.exceptions import ComModelError
 from com_ros import diagnostics
 from com_ros.conversions import stamp_to_ns

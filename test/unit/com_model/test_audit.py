@@ -8,8 +8,8 @@ import pytest
 from html_page import assert_report
 
 from com_model import ComModelError, RobotModel, audit
+from com_model.checks.audit import left_right_pairs
 from com_model.commands.audit import main
-from com_model.urdf.audit import left_right_pairs
 
 BOX = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from com_model import ConfigError, RobotConfig, RobotModel
-from com_model.config_check import check_config
+from com_model.checks.config_check import check_config
 
 CONFIGS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions" / "config"
 EXAMPLES = Path(

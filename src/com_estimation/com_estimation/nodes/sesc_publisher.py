@@ -40,7 +40,7 @@ from com_estimation.whole_body.com_state import (
 )
 from com_estimation.whole_body.stance import choose_feet
 from com_model import RobotModel, UnknownNameError
-from com_model.urdf.audit import audit
+from com_model.checks.audit import audit
 from com_ros import diagnostics
 from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis

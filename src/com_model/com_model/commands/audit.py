@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Sequence
 
+from com_model.checks.audit import audit
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 from com_model.files import write_file
-from com_model.urdf.audit import audit
 from com_model.urdf.parsing import SCHEMA, correct_misspellings, find_misspellings
 from com_model.urdf.xml_reader import MAX_BYTES, read_bounded, read_xml
 
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             write_file(arguments.output, robot, arguments.force)
         found = audit(robot, scale_mass=arguments.scale)
         if arguments.report:
-            from com_model.urdf.audit_page import audit_page  # needs matplotlib, only here
+            from com_model.checks.audit_page import audit_page  # needs matplotlib, only here
 
             write_file(arguments.report, audit_page(found, robot), arguments.force)
     except (ComModelError, OSError) as error:

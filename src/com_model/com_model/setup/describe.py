@@ -10,12 +10,12 @@ from com_model.arrays import Array
 from com_model.dynamics.kinematics import TURNS, body_poses, free_axis
 from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
-from com_model.setup.body_tree import Outside, read_outside
 from com_model.setup.gains import Gains, find_gains, gait_parameters
 from com_model.setup.limbs import Leg, Limbs, NoLegsError, find_limbs
 from com_model.setup.posture import Standing, contact_points, find_posture
 from com_model.setup.sensors import Sensor, find_imu, find_wrench
 from com_model.setup.soles import Sole, find_sole
+from com_model.shapes.hulls import Outside, read_outside
 
 _LOWEST = 0.05  # of the robot's height, of the CoM over the feet
 _MARGIN = 0.01  # m, of the CoM inside the support

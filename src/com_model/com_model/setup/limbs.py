@@ -15,7 +15,8 @@ from com_model.arrays import Array
 from com_model.exceptions import ComModelError
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.model import RobotModel
-from com_model.setup.body_tree import ASYMMETRY, MIDDLE, BodyTree, Outside
+from com_model.setup.body_tree import ASYMMETRY, MIDDLE, BodyTree
+from com_model.shapes.hulls import Outside
 from com_model.text import listing
 
 HUMANOID, QUADRUPED, OTHER = "humanoid", "quadruped", "other"

@@ -20,10 +20,9 @@ from scipy.optimize import least_squares
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
 from com_model.model import RobotModel
-from com_model.setup.body_tree import Outside
 from com_model.setup.limbs import QUADRUPED, Leg, Limbs
 from com_model.setup.soles import Sole
-from com_model.shapes.hulls import Hull, Hulls
+from com_model.shapes.hulls import Hull, Hulls, Outside
 
 BEND = {"humanoid": 0.7, "quadruped": 1.5, "other": 0.9}
 """rad, of the knees in the standing posture, by kind."""

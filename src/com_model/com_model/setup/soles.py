@@ -9,8 +9,8 @@ from com_model.bodies import Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import convex_hull, solid_hull
 from com_model.model import RobotModel
-from com_model.setup.body_tree import Outside
 from com_model.setup.limbs import QUADRUPED, Leg
+from com_model.shapes.hulls import Outside
 
 STEEPEST = np.cos(np.radians(50.0))  # of a sole against the ground in the neutral posture
 ONE_PLANE = np.cos(np.radians(3.0))  # between facets of one sole

@@ -1,1 +1,1 @@
-"""URDFs: reading, editing, auditing."""
+"""URDFs: reading, editing."""

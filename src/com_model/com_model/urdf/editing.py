@@ -3,16 +3,19 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array, freeze
 from com_model.exceptions import UnknownNameError, UrdfError
-from com_model.model import RobotModel
 from com_model.text import quote
 from com_model.urdf.parsing import INERTIA, UPPER, Link, parse_urdf
 from com_model.urdf.xml_reader import Node
+
+if TYPE_CHECKING:
+    from com_model.model import RobotModel
 
 _SYMMETRY_TOLERANCE = 1e-9  # of the largest element
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -169,7 +172,7 @@ def _number(value: float) -> str:
     return repr(float(value) + 0.0)
 
 
-def correct_root_body(model: RobotModel, mass: float, com: ArrayLike) -> dict[str, Inertial]:
+def correct_root_body(model: "RobotModel", mass: float, com: ArrayLike) -> dict[str, Inertial]:
     """Finds the new inertial of one link that gives the root body a mass, kg, and a CoM (3,) m.
 
     The heaviest link of the root body takes the whole difference of mass and first moment, and

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from com_model import RobotConfig, RobotModel
-from com_model.config_check import check_config
+from com_model.checks.config_check import check_config
 from com_model.dynamics.kinematics import link_poses
 from com_model.setup import describe, to_yaml
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from com_model.arrays import Array
+from com_model.checks.audit import Issue
 from com_model.dynamics.kinematics import body_poses, link_poses
 from com_model.exceptions import ConfigError, GeometryError
 from com_model.geometry.rotations import angle_between
@@ -20,7 +21,6 @@ from com_model.robot_config import Foot, RobotConfig
 from com_model.shapes.hulls import Hulls, hull_of
 from com_model.shapes.urdf_shapes import Shape, ShapeReader, fit_up_axis
 from com_model.text import listing
-from com_model.urdf.audit import Issue
 
 MAX_TILT = np.radians(3.0)  # of a sole, in the standing posture
 UPSIDE = np.radians(60.0)  # between the soles' normal and the way from them to the CoM: no standing

@@ -2,11 +2,11 @@
 
 import re
 
+from com_model.checks.audit import AuditReport
 from com_model.exceptions import ComModelError
 from com_model.html import Raw, element, number, report, svg, table
 from com_model.model import RobotModel
 from com_model.plotting import robot_figure
-from com_model.urdf.audit import AuditReport
 
 
 def audit_page(found: AuditReport, robot: str | bytes) -> str:

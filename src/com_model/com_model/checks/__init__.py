@@ -1,0 +1,1 @@
+"""Checks of a robot: its URDF, and its configuration."""
