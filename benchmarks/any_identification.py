@@ -11,10 +11,10 @@ from scipy.optimize import nnls
 
 from com_identification.planning.feasible import FeasiblePostures
 from com_identification.planning.planner import PosturePlanner
-from com_identification.planning.stances import FlatStance
 from com_identification.regression.identify import identify
 from com_identification.regression.postures import Posture, make_posture
 from com_identification.regression.priors import urdf_priors
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_identification.settings import (
     FitSettings,

@@ -41,7 +41,7 @@ from pathlib import Path
 from distributed import Client
 from identification_bags import BagWriter, Scene, Tour, samples
 
-from com_identification.health.ingest import BagFile, find_bags, identify_one, ingest
+from com_identification.commands.ingest import BagFile, find_bags, identify_one, ingest
 from com_identification.health.records import HealthDatabase, Record
 
 ROOT = Path(__file__).resolve().parent.parent / "src/robot_descriptions"

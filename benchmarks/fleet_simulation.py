@@ -35,7 +35,7 @@ from typing import Any
 from distributed import Client
 from fleet import WORDS, make_bags, peak
 
-from com_identification.health.ingest import BagFile, Done, find_bags, identify_one, ingest
+from com_identification.commands.ingest import BagFile, Done, find_bags, identify_one, ingest
 from com_identification.health.records import HealthDatabase
 
 BAG_S = 0.44  # s, of CPU time that identifying a bag of fleet.py takes

@@ -3,6 +3,7 @@
 import ast
 import sys
 from configparser import ConfigParser
+from graphlib import TopologicalSorter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -134,6 +135,44 @@ def test_ctrl_c_tries_every_program():
     text = (ROOT / "benchmarks" / "ctrl_c.py").read_text()
     missing = [name for name, _ in programs() if f'"{name}"' not in text]
     assert missing == ["com_identification/identify_bag", "com_model/setup"]  # second names
+
+
+def part_of(module, package):
+    """The folder or file of a package that a module is in; "" where it is in none."""
+    first, *rest = module.split(".")
+    return rest[0] if first == package and rest else ""
+
+
+def layers(package):
+    """Level of each folder and file in a package: 1 + the highest one that it imports.
+
+    What counts for type checkers alone is left out.
+    """
+    needs = {}
+    for path in package.joinpath(package.name).rglob("*.py"):
+        own = path.relative_to(package / package.name).parts[0].removesuffix(".py")
+        tree = ast.parse(path.read_text())
+        typing = [
+            n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE" in ast.unparse(n.test)
+        ]
+        left_out = {id(node) for block in typing for node in ast.walk(block)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and id(node) not in left_out:
+                inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                names = inner if node.module == package.name else [node.module]
+                needs.setdefault(own, set()).update(part_of(name, package.name) for name in names)
+    needs = {part: needed - {part, ""} for part, needed in needs.items() if part != "__init__"}
+    order = TopologicalSorter(needs).static_order()  # raises CycleError
+    found = {}
+    for part in order:
+        found[part] = 1 + max((found[n] for n in needs.get(part, ())), default=0)
+    return found
+
+
+@pytest.mark.parametrize("package", PYTHON, ids=lambda path: path.name)
+def test_parts_of_a_package_build_on_each_other_in_one_direction(package):
+    levels = layers(package)
+    assert max(levels.values()) <= (6 if package.name == "com_identification" else 12)
 
 
 @pytest.mark.parametrize("package", PYTHON, ids=lambda path: path.name)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from com_identification.planning.stances import FlatStance
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel, Sesc, find_robot
 from com_model.arrays import Array

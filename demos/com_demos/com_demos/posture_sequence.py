@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.planning.stances import FlatStance
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import RobotModel
 from com_model.arrays import Array

@@ -7,7 +7,7 @@ import pytest
 from rosbags.highlevel import AnyReader
 
 from com_demos.record_bag import main
-from com_identification.planning.stances import FlatStance
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import RobotConfig, RobotModel, link_poses
 from com_model.dynamics import GRAVITY

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from com_identification.planning.bound import (
+from com_identification.planning.planner import (
     parameters_objective,
     plan_efficiency,
     prediction_objective,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from identification_ranks import com_rank
 
-from com_identification.planning.stances import FlatStance
 from com_identification.regression.identifiability import examine, rank_of
 from com_identification.regression.priors import urdf_priors
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 
 pytestmark = pytest.mark.slow

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import IdentificationError, PostureError
-from com_identification.regression.identify import identify
+from com_identification.regression.identify import identify, issues_of
 from com_identification.regression.postures import make_posture
 from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
-from com_identification.report.comparison import issues_of
 from com_identification.settings import (
     FitSettings,
     IdentificationSettings,

@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_identification.feet.feet_reading import ModelCheck, Verdict
-from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import make_posture
+from com_identification.regression.stances import FlatStance
 from com_identification.settings import SensorNoise
 from com_identification.store.results import corrected_inertials
 from com_model import RobotConfig

@@ -11,11 +11,11 @@ import pytest
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.feasible import SelfCollision
 from com_identification.planning.planner import PosturePlanner
-from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import SensorPrediction
 from com_identification.regression.priors import urdf_priors
 from com_identification.regression.rows import whiten
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics, prediction_rows
 from com_identification.settings import (
     CRITERIA,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import IdentificationError
-from com_identification.planning.stances import FlatStance
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import Foot
 from com_model.dynamics.kinematics import link_pose

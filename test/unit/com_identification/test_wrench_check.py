@@ -8,9 +8,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_identification.feet.wrench_check import WrenchFault, diagnose
-from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import make_posture
+from com_identification.regression.stances import FlatStance
 from com_identification.settings import SensorNoise
 from com_model import RobotConfig
 

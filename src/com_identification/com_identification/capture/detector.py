@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from com_identification.capture.known_com import KnownCom
+from com_identification.capture.com_evidence import KnownCom
 from com_identification.capture.streams import (
     NS_PER_S,
     Band,

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from com_identification.capture.com_evidence import KnownCom
 from com_identification.capture.detector import (
     PostureBuilder,
     StationaryDetector,
     StationaryInterval,
     StationaryRun,
 )
-from com_identification.capture.known_com import KnownCom
 from com_identification.capture.slow_motion import SlowMotion
 from com_identification.capture.streams import (
     NS_PER_S,

@@ -32,10 +32,10 @@ from com_identification.commands.bag_results import (
     output_directory,
     result_text,
     topics_text,
+    two_postures_text,
     used_topics_text,
     write_results,
 )
-from com_identification.commands.two_postures import two_postures_text
 from com_identification.exceptions import (
     HealthError,
     IdentificationError,

@@ -28,11 +28,15 @@ from com_bags import (
     read_table,
 )
 from com_identification.capture.detector import StationaryInterval
-from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
+from com_identification.capture.from_bag import (
+    TipTests,
+    marks_of_topic,
+    read_marks,
+    record_postures,
+)
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.streams import NS_PER_S, DroppedReadings, Mark
-from com_identification.capture.tip_tests import TipTests
 from com_identification.report.report import Recording, TopicLine
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots

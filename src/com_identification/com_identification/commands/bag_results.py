@@ -15,11 +15,17 @@ import numpy as np
 from com_bags import Table, Topic
 from com_identification.commands.bag_inputs import RobotInputs
 from com_identification.exceptions import OutputError
+from com_identification.feet.feet_reading import find_tilted_shape
+from com_identification.health.changes import changes_of
 from com_identification.health.records import HealthDatabase, Record, hash_files
-from com_identification.report.comparison import body_labels, gain, issues_of, residual_rows
+from com_identification.regression.identify import issues_of
+from com_identification.regression.postures import Posture
+from com_identification.report.comparison import body_labels, gain, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
+from com_identification.settings import IdentificationSettings
 from com_identification.store.records import encode, posture_record, robot_record
 from com_identification.store.results import export_urdf, to_document, write_whole, write_yaml
+from com_model import Foot, RobotModel
 from com_model.files import sync
 from com_model.text import listing, quote
 
@@ -121,7 +127,7 @@ def append(where: str, record: Record) -> list[str]:
     database = HealthDatabase(where, create=True)
     if not database.append(record):
         return [f"this recording is in {database.name} already"]
-    return [f"added to {database.name}", *database.changes(record)]
+    return [f"added to {database.name}", *changes_of(record, database)]
 
 
 def _extra(contents: Contents) -> dict[str, Any]:
@@ -255,3 +261,27 @@ def _number(value: float, digits: int = 2) -> str:
 def _plain(text: str) -> str:
     """Replaces control characters, which move a terminal's cursor."""
     return "".join(c if c.isprintable() else "�" for c in text)
+
+
+def two_postures_text(
+    model: RobotModel,
+    feet: Sequence[Foot],
+    postures: Sequence[Posture],
+    settings: IdentificationSettings,
+) -> str:
+    """The total CoM by one shape at several tilts, lines of text; raises as find_tilted_shape."""
+    found = find_tilted_shape(model, feet, postures, settings)
+    total = found.total
+    pairs = zip(found.postures, 1e3 * found.com, strict=True)
+    rows = [(postures[i].label, *(f"{value:.2f}" for value in com)) for i, com in pairs]
+    parts = zip("xyz", 1e3 * total.offset, 1e3 * total.offset_std, strict=True)
+    offset = ", ".join(f"{axis} {value:.2f} +- {std:.2f}" for axis, value, std in parts)
+    return "\n".join(
+        (
+            columns(("posture: total CoM in the root's frame (mm)", "x", "y", "z"), rows),
+            f"less that of the URDF (mm): {offset}; the tilt is {np.degrees(found.tilt):.1f} deg",
+            f"mass by the feet {total.mass:.3f} +- {total.mass_std:.3f} kg, by the URDF "
+            f"{total.model_mass:.3f} kg",
+            *(f"warning: {reason}" for reason in total.reasons),
+        )
+    )

@@ -121,7 +121,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
     from com_identification.commands.bag_inputs import progress_bar
-    from com_identification.health.ingest import find_bags, ingest
+    from com_identification.commands.ingest import find_bags, ingest
 
     database, bags = HealthDatabase(arguments.record, create=True), find_bags(arguments.places)
     distributed = library("distributed")

@@ -15,8 +15,8 @@ from com_identification.human import (
     read_trial,
     trial_postures,
 )
-from com_identification.regression.identify import Identification, identify
-from com_identification.report.comparison import gain, issues_of
+from com_identification.regression.identify import Identification, identify, issues_of
+from com_identification.report.comparison import gain
 from com_identification.store.results import corrected_urdf
 from com_model import RobotModel
 from com_model.commands import command_parser

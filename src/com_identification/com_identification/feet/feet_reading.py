@@ -13,13 +13,20 @@ from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorPrediction
 from com_identification.regression.priors import BodyPriors
 from com_identification.settings import IdentificationSettings
-from com_model import Foot, RobotModel
+from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
 from com_model.geometry.rotations import angle_between, skew
 
 _MIN_INFORMATION = 1e-3  # of the largest; tilts of 2 deg give so much
 _MAX_CHECKED = 20  # postures; a fault of a sensor shows in many
 _MAX_LOST = 0.01  # unobservable fraction of a component
+_SAME_SHAPE = 0.02  # rad or m, of the joints above the ankles
+_LEAST_TILT = 0.087  # rad, least between two postures
+_ANKLE = 0.05  # m, between the two joints of one ankle, at most
+_SURE = 3.0  # standard deviations
+_TILT = 0.01  # rad, between IMU and soles, that is allowed
+_VECTORS = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
+_NUMBERS = ("model_std", "tilt", "force_tilt", "mass", "mass_std")
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,10 +225,55 @@ def _issues(observations: ObservationModel, postures: Sequence[Posture]) -> tupl
     return tuple(texts.values())
 
 
-_SURE = 3.0  # standard deviations
-_TILT = 0.01  # rad, between IMU and soles, that is allowed
-_VECTORS = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
-_NUMBERS = ("model_std", "tilt", "force_tilt", "mass", "mass_std")
+@dataclass(frozen=True, eq=False)
+class TiltedShape(FrozenArrays):
+    """The CoM of one shape that stood at several tilts."""
+
+    total: TotalCom  # of its postures; the offset has its height, too
+    postures: tuple[int, ...]  # indices of those, P
+    com: Array  # (P, 3) m, total CoM in each, root axes
+    tilt: float  # rad, largest between two of them
+
+
+def find_tilted_shape(
+    model: RobotModel,
+    feet: Sequence[Foot],
+    postures: Sequence[Posture],
+    settings: IdentificationSettings,
+) -> TiltedShape:
+    """Finds the total CoM by the largest group of postures of one shape.
+
+    All above the ankles keeps its shape; the direction of gravity in it differs by 5 degrees or
+    more. Then the vertical lines through the centres of pressure meet in its CoM, whose height no
+    single posture shows.
+
+    Raises:
+        PostureError: There is no such group.
+    """
+    ankles = set()
+    for foot in feet:
+        path = model.bodies.path_to(model.bodies.body_of_link[model.link_index(foot.frame)])
+        two = path and np.linalg.norm(model.bodies.d[path[-1]]) < _ANKLE
+        ankles |= {int(model.bodies.q_index[body]) for body in path[-1 - bool(two) :]}
+    shape = [i for i in range(model.n_joints) if i not in ankles]
+    Q = np.array([posture.q[shape] for posture in postures]).reshape(len(postures), len(shape))
+    same_shape = np.abs(Q[:, None] - Q[None]).max(axis=2, initial=0.0) < _SAME_SHAPE
+    observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
+    ups = np.array([observations.up_direction(posture) for posture in postures])
+    tilts = np.arccos(np.clip(ups @ ups.T, -1.0, 1.0))
+    spans = np.nanmax(np.where(same_shape, tilts, 0.0), axis=1, initial=0.0)
+    tilted = np.flatnonzero(spans >= _LEAST_TILT)
+    if not tilted.size:
+        raise PostureError(
+            f"none of {len(postures)} postures is another one tilted: stand still, then with both "
+            f"ankles turned by {np.degrees(_LEAST_TILT):.0f} degrees or more and all other joints "
+            f"as they are; the largest tilt of one shape is {np.degrees(spans.max()):.1f} degrees"
+        )
+    best = int(tilted[same_shape[tilted].sum(axis=1).argmax()])
+    own = np.flatnonzero(same_shape[best]).tolist()
+    total, sesc = identify_total(model, feet, [postures[i] for i in own], settings), Sesc(model)
+    com = sesc.com_batch(np.array([postures[i].q for i in own])) + total.offset
+    return TiltedShape(total, tuple(own), com, float(spans[best]))
 
 
 class Verdict(IntEnum):

@@ -15,9 +15,9 @@ from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 
 from com_identification.exceptions import IdentificationError
-from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, make_posture
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array, Flags

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import chdtrc, chdtri, ndtri  # scipy.stats takes 30 MB and half a second
 
-from com_identification.health.records import Record
+from com_identification.health.records import HealthDatabase, Record
 from com_identification.regression.priors import error_unit
 from com_model import RobotModel
 from com_model.arrays import Array, Flags
@@ -98,6 +98,12 @@ def history(records: Sequence[Record], false_alarms: float = FALSE_ALARMS) -> li
             moved = any(change.what != "sensor" for change in found.changes)
             reference = record if moved or found.problem else reference
     return steps
+
+
+def changes_of(record: Record, database: HealthDatabase) -> list[str]:
+    """What changed in an identification of a database, in sentences; empty: nothing known."""
+    steps = history(database.records(record.robot, record.serial))
+    return [line for step in steps if step.new.key == record.key for line in step.lines()]
 
 
 def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Comparison:

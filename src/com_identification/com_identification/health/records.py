@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from com_identification.exceptions import HealthError
-from com_identification.regression.identify import Identification, by_body
+from com_identification.regression.identify import Identification, by_body, issues_of
 from com_identification.regression.priors import BodyPriors
-from com_identification.report.comparison import issues_of
 from com_identification.store.results import corrected_inertials, plain
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
@@ -287,13 +286,6 @@ class HealthDatabase:
         waiting = [r for r in self._waiting().values() if r.key not in {f.key for f in found}]
         found += [r for r in waiting if robot in ("", r.robot) and serial in ("", r.serial)]
         return sorted(found, key=lambda record: (record.taken, record.key))
-
-    def changes(self, record: Record) -> list[str]:
-        """What changed in an identification that is in it, in sentences; empty: nothing known."""
-        from com_identification.health.changes import history  # it compares records
-
-        steps = history(self.records(record.robot, record.serial))
-        return [line for step in steps if step.new.key == record.key for line in step.lines()]
 
     def bags(self) -> list[BagRow]:
         """All bags that were read."""

@@ -10,6 +10,7 @@ import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from com_identification.feet.feet_reading import ModelCheck, Verdict
+from com_identification.health.changes import changes_of
 from com_identification.health.records import HealthDatabase, Record
 from com_identification.nodes.identification_session import Session
 from com_identification.regression.postures import Posture
@@ -111,7 +112,7 @@ class HealthWatch:
     def _add(self, record: Record) -> None:
         database = HealthDatabase(self._where, create=True)
         database.append(record)
-        self.changes = database.changes(record)
+        self.changes = changes_of(record, database)
         for line in self.changes:
             self._logger.warning(f"unlike its record: {line}")
 

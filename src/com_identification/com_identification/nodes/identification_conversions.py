@@ -12,12 +12,11 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 
-from com_identification.feet.feet_reading import ModelCheckResult, TotalCom, Verdict
-from com_identification.feet.tilted_shape import TiltedShape
+from com_identification.feet.feet_reading import ModelCheckResult, TiltedShape, TotalCom, Verdict
 from com_identification.planning.planner import PlannedPosture
-from com_identification.regression.identify import Identification
+from com_identification.regression.identify import Identification, issues_of
 from com_identification.regression.postures import Posture
-from com_identification.report.comparison import informed_errors, issues_of
+from com_identification.report.comparison import informed_errors
 from com_identification.store.results import trusted_bodies
 from com_model.arrays import Array
 from com_msgs.msg import (

@@ -21,8 +21,7 @@ from com_identification.background import (
     propose_postures,
 )
 from com_identification.exceptions import IdentificationError
-from com_identification.feet.feet_reading import identify_total
-from com_identification.feet.tilted_shape import find_tilted_shape
+from com_identification.feet.feet_reading import find_tilted_shape, identify_total
 from com_identification.nodes.identification_conversions import (
     numpy_to_proposed_posture,
     numpy_to_tilted_shape,

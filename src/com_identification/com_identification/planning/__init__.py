@@ -1,1 +1,1 @@
-"""Planning of postures: stances, collisions, feasible postures and paths, choice."""
+"""Planning of postures: collisions, feasible postures and paths, choice."""

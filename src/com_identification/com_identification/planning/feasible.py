@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_identification.exceptions import IdentificationError
-from com_identification.planning.stances import Flags, FlatStance
 from com_identification.regression.postures import SensorPrediction
 from com_identification.regression.priors import solid_boxes
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_identification.settings import PlanOptions
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, as_array
+from com_model.arrays import Array, Flags, as_array
 from com_model.joint_path import JointPath
 from com_model.postures import time_path
 from com_model.shapes.hulls import Hull, Hulls, hull_of, read_shapes

@@ -1,1 +1,1 @@
-"""Regression: observations of static postures, priors, least squares, identifiability."""
+"""Regression: postures on flat ground, observations, priors, least squares, identifiability."""

@@ -362,3 +362,34 @@ def by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Array
         own = covariance[4 * k : 4 * k + 4, 4 * k : 4 * k + 4]
         com_std[k] = np.sqrt(np.maximum(np.diag(slope @ own @ slope.T), 0.0))
     return mass, com, np.sqrt(np.maximum(np.diag(covariance)[::4], 0.0)), com_std
+
+
+def issues_of(found: Identification) -> list[str]:
+    """Issues of a result, with how to fix them; without any, the status is OK."""
+    issues, good = [], found.without_outliers
+    if found.redundancy:
+        issues.append(found.redundancy)
+    if found.variance_factor > found.variance_limit:
+        issues.append(
+            f"The readings differ from what the URDF and the sensors may do by "
+            f"{np.sqrt(found.variance_factor):.1f} times what the priors allow; the standard "
+            f"deviations are too small. Likeliest: {found.cause}."
+        )
+    elif found.cause:
+        issues.append(f"An error is far larger than its prior. Likeliest: {found.cause}.")
+    if good.held_out.rms > good.prior_residual.rms:
+        issues.append(
+            f"Postures that were left out are predicted to {1e3 * good.held_out.rms:.2f} mm, "
+            f"worse than by the URDF ({1e3 * good.prior_residual.rms:.2f} mm): capture more."
+        )
+    if found.at_bound:
+        issues.append(
+            f"The centre of mass of {', '.join(found.at_bound)} would be outside of the link's "
+            "shape: check the sensors and the shapes, or set prior.bounded to false."
+        )
+    if 3 * len(found.outliers) > len(found.weights):
+        issues.append(
+            f"{len(found.outliers)} of {len(found.weights)} postures are inconsistent with the "
+            "others: see the problems in the answer of get_postures."
+        )
+    return issues

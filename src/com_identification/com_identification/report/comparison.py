@@ -115,37 +115,6 @@ _NO_BETTER = 1.0  # standard deviations that the CoM must have moved
 _SHOWN = 0.8  # of the prior's standard deviation: above, the readings say little of an error
 
 
-def issues_of(found: Identification) -> list[str]:
-    """Issues of a result, with how to fix them; without any, the status is OK."""
-    issues, good = [], found.without_outliers
-    if found.redundancy:
-        issues.append(found.redundancy)
-    if found.variance_factor > found.variance_limit:
-        issues.append(
-            f"The readings differ from what the URDF and the sensors may do by "
-            f"{np.sqrt(found.variance_factor):.1f} times what the priors allow; the standard "
-            f"deviations are too small. Likeliest: {found.cause}."
-        )
-    elif found.cause:
-        issues.append(f"An error is far larger than its prior. Likeliest: {found.cause}.")
-    if good.held_out.rms > good.prior_residual.rms:
-        issues.append(
-            f"Postures that were left out are predicted to {1e3 * good.held_out.rms:.2f} mm, "
-            f"worse than by the URDF ({1e3 * good.prior_residual.rms:.2f} mm): capture more."
-        )
-    if found.at_bound:
-        issues.append(
-            f"The centre of mass of {', '.join(found.at_bound)} would be outside of the link's "
-            "shape: check the sensors and the shapes, or set prior.bounded to false."
-        )
-    if 3 * len(found.outliers) > len(found.weights):
-        issues.append(
-            f"{len(found.outliers)} of {len(found.weights)} postures are inconsistent with the "
-            "others: see the problems in the answer of get_postures."
-        )
-    return issues
-
-
 def gain(found: Identification) -> str:
     """How much better than the URDF a result is, in a sentence."""
     std, shift = found.prediction_std, found.prediction_shift

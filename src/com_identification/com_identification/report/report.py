@@ -12,14 +12,13 @@ from matplotlib.patches import Patch
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import DroppedReadings
 from com_identification.feet.feet_reading import TotalCom
-from com_identification.regression.identify import Identification
+from com_identification.regression.identify import Identification, issues_of
 from com_identification.regression.priors import error_unit
 from com_identification.report.comparison import (
     PostureFit,
     body_labels,
     gain,
     informed_errors,
-    issues_of,
     residual_rows,
 )
 from com_model import Foot, RobotModel

@@ -10,7 +10,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from com_bags import Table
 from com_identification.capture.from_table import TableReader
-from com_identification.commands.two_postures import two_postures_text
+from com_identification.commands.bag_results import two_postures_text
 from com_identification.exceptions import PostureError
 from com_identification.regression.identify import identify
 from com_identification.regression.postures import make_posture

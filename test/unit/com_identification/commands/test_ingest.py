@@ -38,7 +38,7 @@ def folder(recording, tmp_path):
 
 
 def test_each_bag_once_and_failures_with_their_reason(folder, client, robot, tmp_path):
-    from com_identification.health.ingest import find_bags, ingest
+    from com_identification.commands.ingest import find_bags, ingest
 
     bags = find_bags([str(folder), f"file://{folder}"])
     names = sorted(bag.path.removeprefix(f"{folder}/") for bag in bags)
@@ -76,7 +76,7 @@ class Spy:
 
 
 def test_large_bags_come_first_and_a_task_stays_small(folder, client, robot, tmp_path):
-    from com_identification.health.ingest import find_bags, ingest
+    from com_identification.commands.ingest import find_bags, ingest
 
     for i in range(6):
         (folder / f"more{i}.mcap").write_bytes(bytes(100 * (i + 1)))
@@ -93,7 +93,7 @@ def test_large_bags_come_first_and_a_task_stays_small(folder, client, robot, tmp
 
 
 def test_copies_are_not_identified_again(folder, client, robot, tmp_path):
-    from com_identification.health.ingest import BagFile, find_bags, identify_one, ingest
+    from com_identification.commands.ingest import BagFile, find_bags, identify_one, ingest
 
     database = HealthDatabase(tmp_path / "robots.db", create=True)
     words = [*map(str, robot)]
@@ -109,7 +109,7 @@ def test_copies_are_not_identified_again(folder, client, robot, tmp_path):
 
 def test_bags_of_another_file_system_are_fetched(folder, client, robot, tmp_path):
     """One that is in this process stands for S3 and the like."""
-    from com_identification.health.ingest import find_bags, ingest
+    from com_identification.commands.ingest import find_bags, ingest
 
     memory = pytest.importorskip("fsspec").filesystem("memory")
     memory.put(f"{folder}/a", "/logs/", recursive=True)

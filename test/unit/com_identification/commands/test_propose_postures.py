@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from com_identification.commands.propose_postures import main
-from com_identification.planning.stances import FlatStance
+from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import RobotConfig, RobotModel
 from com_model.postures import read_postures
