@@ -125,18 +125,25 @@ class PinocchioRobot:
         rest = moment - sum(
             np.cross(p, fraction * weight) for fraction, (_, p) in zip(load, frames, strict=True)
         )
+        local = [
+            f * np.concatenate((R.T @ weight, R.T @ rest))
+            for f, (R, _) in zip(load, frames, strict=True)
+        ]
+        signs = np.array([[foot.wrench_sign] for foot in self.feet])
+        return signs * np.array(local), self.efforts(q, up, np.array(local))
+
+    def efforts(self, q: Array, up: Array, wrenches: Array) -> Array:
+        """Efforts (n,) that hold a posture on wrenches (f, 6) of the ground, sensor axes."""
         self.pin.gravity.linear = -GRAVITY * up
         full = self.full(q)
         torque = np.array(pinocchio.computeGeneralizedGravity(self.pin, self.data, full))
-        wrenches = []
-        for foot, fraction, (R, _) in zip(self.feet, load, frames, strict=True):
-            local = fraction * np.concatenate((R.T @ weight, R.T @ rest))
-            J = pinocchio.computeFrameJacobian(
-                self.pin, self.data, full, self.pin.getFrameId(foot.wrench_frame)
-            )
-            torque = torque - J.T @ local
-            wrenches.append(foot.wrench_sign * local)
-        return np.array(wrenches), torque[self.v_index]
+        for foot, (force, moment) in zip(self.feet, wrenches.reshape(-1, 2, 3), strict=True):
+            R, p = self.frame(q, foot.wrench_frame)
+            body = self.model.bodies.body_of_link[self.model.link_index(foot.wrench_frame)]
+            frame = self.pin.getFrameId(self.model.bodies.names[body])
+            J = pinocchio.computeFrameJacobian(self.pin, self.data, full, frame, pinocchio.WORLD)
+            torque -= J.T @ np.concatenate((R @ force, R @ moment + np.cross(p, R @ force)))
+        return np.asarray(torque[self.v_index])
 
     def posture(
         self, q: Array, rng: np.random.Generator, stand: Sequence[int] = (), effort: bool = False

@@ -31,6 +31,7 @@ ALL = (
     "trot_figures",
     "trot_accuracy",
     "trot_honesty",
+    "trot_alarms",
     "trot_robots",
     "trot_feedback",
     "identification_accuracy",

@@ -76,8 +76,9 @@ class SensorPriors(_Options):
       effort   true = (1 + gain) reading - offset, within friction; [Muscolo] eq. 4: M = K I
       joint    true = reading + offset - compliance times effort, within its repeatability
       tilt     the IMU's direction against gravity, rotated by (x, y, z) rad in root axes
-      floor    against gravity: the mean normal of the loaded soles, plus the slope in the axes of
-               the first one, the same in all postures, within the unevenness
+      floor    against gravity: the mean normal of the floor under the loaded soles, plus the slope
+               in the axes of the first one, the same in all postures, within the unevenness; an
+               elastic sole tilts on it by compliance times the moment about its middle
 
     Values of angles (rad) are those of revolute joints; a prismatic joint has as many dm.
     """
@@ -100,6 +101,9 @@ class SensorPriors(_Options):
     )
     compliance: float = parameter(
         radians(0.1), "rad, each joint, its deflection under the torque W L", _ANGLE
+    )
+    sole_compliance: float = parameter(
+        radians(0.2), "rad, each sole about each axis, its tilt under the moment W L", _ANGLE
     )
     slope: float = parameter(radians(1.0), "rad, of the floor, about each axis", _ANGLE)
     unevenness: float = parameter(radians(0.1), "rad, of the floor, new in each posture", _ANGLE)

@@ -89,7 +89,7 @@ def test_slopes_by_the_sensors_errors_are_finite_differences(case, where):
     posture = robot.posture(q, load, effort=True, up=up)
     rng = np.random.default_rng(2)
     start = builder.errors.stds * rng.normal(size=builder.errors.count)
-    for kind in ("effort_gain", "effort_offset", "compliance"):
+    for kind in ("effort_gain", "effort_offset", "compliance", "sole_compliance"):
         start[builder.errors.kinds[kind]] = 0.0
     feet = [0, 1] if where == "on one foot" else [1]
     posture = with_expected_wrenches(builder, posture, theta, start, feet)
@@ -109,6 +109,33 @@ def test_slopes_by_the_sensors_errors_are_finite_differences(case, where):
         slope = (there[0] - there[1]) / 2.0 / 1e-4  # in prior standard deviations
         expected = -rows.errors[:, i] * builder.errors.stds[i]
         np.testing.assert_allclose(expected, slope, atol=2e-4, err_msg=str(name))
+
+
+def test_an_elastic_sole_sinks_where_its_load_is(case):
+    """It leans towards the load by compliance times weight times distance from its middle."""
+    _, robot, theta, q = case
+    builder = ObservationModel(robot.model, robot.feet, sensors=SensorPriors())
+    q = 0.05 * q
+    q[robot.model.joint_index("LLEG_JOINT4")] = 1.0
+    kind, errors = builder.errors.kinds["sole_compliance"], np.zeros(builder.errors.count)
+    errors[kind] = [0.0, 0.0, *(3.0 * builder.errors.stds[kind][2:])]
+    R, p = robot.frame(q, "r_sole")
+    middle = np.append(robot.feet[1].corners.mean(axis=0), 0.0)
+    up = np.array([0.0, 0.0, 1.0])  # in the sole's axes
+    for _ in range(10):
+        place = R.T @ (robot.com(q) - p)
+        place = place - place[2] / up[2] * up - middle
+        weight = builder.gravity * theta[::4].sum() * up[2] / np.linalg.norm(up)
+        lean = errors[kind][[3, 2]] * weight * place[:2]  # along x by that about y
+        up = np.append(-lean, 1.0)
+    assert np.abs(lean).max() > 0.003
+    assert lean @ place[:2] > 0.0
+    read = robot.posture(q, [0.0, 1.0], up=R @ up / np.linalg.norm(up))
+    for posture in (read, replace(read, up=np.full(3, np.nan))):
+        rows = builder.linearize(posture, theta, errors)
+        np.testing.assert_allclose(rows.residual, 0.0, atol=1e-6)
+        stiff = builder.linearize(posture, theta, 0.0 * errors)
+        assert np.abs(stiff.residual).max() > 0.01
 
 
 def test_covariance_is_the_scatter_of_the_residuals(case):

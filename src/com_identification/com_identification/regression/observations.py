@@ -62,6 +62,8 @@ class _Reading(NamedTuple):
     wrenches: Array  # (f, 6) of the ground on the robot, sensor axes
     effort: Array  # (n,)
     imu: Array  # (N, 3) against gravity, by the IMU
+    normals: Array  # (N, f, 3) of the floor under each sole
+    moments: Array  # (2 f,) N m about x, y of each sole, about its middle
 
 
 class MeasuredCom(NamedTuple):
@@ -92,6 +94,10 @@ class ObservationModel:
         self.errors = SensorErrors(model, feet, self.priors, gravity)
         self._sensors = [model.link_index(foot.wrench_frame) for foot in feet]
         self._soles = [model.link_index(foot.frame) for foot in feet]
+        self._middles = np.zeros((len(feet), 3))  # m, of the soles, in their axes
+        for middle, foot in zip(self._middles, feet, strict=True):
+            middle[:2] = foot.corners.mean(axis=0) if len(foot.corners) else 0.0
+        self._still = np.zeros((1, model.n_joints + 8 + 2 * len(feet)))  # no moves; see _read
         self._signs = wrench_signs(feet)
         self.contacts = Contacts(self.statics, self.feet, self.errors)
         self._carried = self.statics.carried_feet(self._sensors)
@@ -104,11 +110,11 @@ class ObservationModel:
         self.check(posture)
         n = self.model.n_joints
         keep, kinds = self._usable(posture)
-        steps = _STEP * np.eye(n + 8)
-        moves = np.concatenate((np.zeros((1, n + 8)), steps, -steps))
+        steps = _STEP * np.eye(self._still.size)
+        moves = np.concatenate((self._still, steps, -steps))
         bent = errors.copy()
         bent[self.errors.kinds["compliance"]] = 0.0
-        straight = self._read(posture, bent, moves[:1])
+        straight = self._read(posture, bent, self._still)
         torque = straight.effort
         if self.priors.compliance and not np.isfinite(posture.effort).all():
             modelled = self._residuals(posture, straight, theta)[0, 6 : 6 + n]
@@ -119,7 +125,7 @@ class ObservationModel:
         # a reading times its gain: taken at what the model expects, which has less noise.
         expected = (reading.effort - values[0, 6 : 6 + n]) / (1.0 + gains)
         root, values = values[0, :6], values[:, keep]
-        slope = (values[1 : n + 9] - values[n + 9 :]).T / (2.0 * _STEP)  # (R, n + 8)
+        slope = np.subtract(*np.split(values[1:], 2)).T / (2.0 * _STEP)  # (R, n + 8 + 2 f)
         poses = Poses(reading.poses.R[:1], reading.poses.p[:1], reading.poses.z[:1])
         here = reading._replace(poses=poses, up=reading.up[:1])
         maps = self._wrench_maps(posture, here.poses)[keep]
@@ -130,7 +136,7 @@ class ObservationModel:
         read = self.errors.unbiased(posture.wrenches, errors)
         if "force" in kinds:
             read = self._expected_readings(posture, here, root, errors)
-        by_error = self._error_columns(read, maps, sensors, slope, torque)
+        by_error = self._error_columns(read, maps, sensors, slope, torque, reading.moments)
         by_error[:, self.errors.kinds["effort_gain"]] = -efforts * expected
         by_error[:, self.errors.kinds["effort_offset"]] = efforts
         drift = np.repeat([self.priors.force_drift, self.priors.moment_drift], 3)
@@ -164,7 +170,8 @@ class ObservationModel:
         if not np.isfinite(posture.up).all() and not self.contacts.flat(posture).any():
             return np.full(3, np.nan)
         poses = self.statics.poses(posture.q[None])
-        return np.asarray(self._up(posture, poses, np.zeros((1, 2)), posture.up[None])[0])
+        normals = self.statics.link_frames(poses, self._soles)[0][..., 2]
+        return np.asarray(self._up(posture, poses, normals, np.zeros((1, 2)), posture.up[None])[0])
 
     def com_error(self, posture: Posture, theta: Array, errors: Array) -> float:
         """Computes the error of a model's CoM against a posture's readings, m.
@@ -193,7 +200,7 @@ class ObservationModel:
         errors = np.zeros(self.errors.count) if errors is None else errors
         if not np.isfinite(self.up_direction(posture)).all():
             raise PostureError(_NO_GRAVITY)
-        here = self._read(posture, errors, np.zeros((1, self.model.n_joints + 8)))
+        here = self._read(posture, errors, self._still)
         wrench = np.einsum(
             "fij,fj->i", self.statics.contact_maps(here.poses, self._sensors)[0][0], here.wrenches
         )
@@ -214,7 +221,11 @@ class ObservationModel:
     def _read(
         self, posture: Posture, errors: Array, moves: Array, torque: Array | None = None
     ) -> _Reading:
-        """Takes the errors off; moves (N, n + 8): of q, slope (2), tilt (3), IMU (3)."""
+        """Takes the errors off; moves (N, n + 8 + 2 f): of q, slope (2), tilt (3), IMU (3), soles.
+
+        The first of them is none. A sole that gives way by t_x, t_y under moments about its x and
+        y sees the floor's normal at (t_y, -t_x, 1).
+        """
         n, kinds = self.model.n_joints, self.errors.kinds
         poses = self.statics.poses(self._true_q(posture, errors, torque) + moves[:, :n])
         read = self.errors.unbiased(posture.wrenches, errors)
@@ -222,20 +233,37 @@ class ObservationModel:
         wrenches = self._signs * np.einsum("fij,fj->fi", matrices, read)
         imu = np.zeros((len(moves), 3))
         if np.isfinite(posture.up).all():
-            imu = posture.up + moves[:, n + 5 :]
+            imu = posture.up + moves[:, n + 5 : n + 8]
             imu = imu + np.cross(errors[kinds["tilt"]] + moves[:, n + 2 : n + 5], imu)
         slope = errors[kinds["slope"]] + moves[:, n : n + 2]
-        up = self._up(posture, poses, slope, imu)
+        moments = self._sole_moments(poses, wrenches)
+        tilts = errors[kinds["sole_compliance"]] * moments + moves[:, n + 8 :]
+        tilts = tilts.reshape(len(moves), -1, 2)
+        R, _ = self.statics.link_frames(poses, self._soles)
+        normals = R[..., 2] + tilts[..., 1:] * R[..., 0] - tilts[..., :1] * R[..., 1]
+        up = self._up(posture, poses, normals, slope, imu)
         effort = np.nan_to_num(posture.effort)
         effort = (1.0 + errors[kinds["effort_gain"]]) * effort - errors[kinds["effort_offset"]]
-        return _Reading(poses, up, wrenches, effort, imu)
+        return _Reading(poses, up, wrenches, effort, imu, normals, moments)
 
-    def _up(self, posture: Posture, poses: Poses, slope: Array, imu: Array) -> Array:
+    def _sole_moments(self, poses: Poses, wrenches: Array) -> Array:
+        """Moments (2 f,) N m about x, y of each sole, about its middle, in the first pose."""
+        (R, p), (R_s, p_s) = (
+            (array[0] for array in self.statics.link_frames(poses, links))
+            for links in (self._soles, self._sensors)
+        )
+        force, moment = np.einsum("fij,fkj->kfi", R_s, wrenches.reshape(-1, 2, 3))
+        moment = moment + np.cross(p_s - p - np.einsum("fij,fj->fi", R, self._middles), force)
+        return np.einsum("fji,fj->fi", R[..., :2], moment).ravel()
+
+    def _up(
+        self, posture: Posture, poses: Poses, normals: Array, slope: Array, imu: Array
+    ) -> Array:
         """The direction against gravity (N, 3): the floor's under the soles, or the IMU's."""
         if self.contacts.on_floor(posture):
-            flat = np.flatnonzero(self.contacts.flat(posture))
-            R, _ = self.statics.link_frames(poses, [self._soles[i] for i in flat])
-            normal = R[..., 2].sum(axis=1)
+            flat = self.contacts.flat(posture)
+            R, _ = self.statics.link_frames(poses, [self._soles[int(np.argmax(flat))]])
+            normal = normals[:, flat].sum(axis=1)
             normal = normal / np.linalg.norm(normal, axis=1)[:, None]
             up = normal + np.einsum("nij,nj->ni", R[:, 0, :, :2], slope)
         elif np.isfinite(posture.up).all():
@@ -287,7 +315,8 @@ class ObservationModel:
             R, p = self.statics.link_frames(reading.poses, self._soles)
             first = int(np.argmax(self.contacts.flat(posture)))
             axes = R[:, first]  # of the first sole
-            soles[..., :2] = np.einsum("nji,nfj->nfi", axes[..., :2], R[..., 2])
+            tilts = reading.normals - reading.normals[:, first, None]
+            soles[..., :2] = np.einsum("nji,nfj->nfi", axes[..., :2], tilts)
             soles[..., 2] = np.einsum("nj,nfj->nf", axes[..., 2], p - p[:, first, None])
         return np.concatenate(
             (
@@ -352,7 +381,7 @@ class ObservationModel:
         return np.asarray(np.linalg.solve(matrices, expected[..., None])[..., 0])
 
     def _error_columns(
-        self, read: Array, maps: Array, sensors: Array, slope: Array, torque: Array
+        self, read: Array, maps: Array, sensors: Array, slope: Array, torque: Array, moments: Array
     ) -> Array:
         """A_e (R, S) by the errors, but those of efforts: less the residuals' derivatives."""
         n, columns = self.model.n_joints, np.zeros((len(slope), self.errors.count))
@@ -361,6 +390,7 @@ class ObservationModel:
             "compliance": slope[:, :n] * torque,
             "slope": -slope[:, n : n + 2],
             "tilt": -slope[:, n + 2 : n + 5],
+            "sole_compliance": -slope[:, n + 8 :] * moments,
         }
         for kind, block in blocks.items():
             columns[:, self.errors.kinds[kind]] = block.reshape(len(slope), -1)
@@ -395,7 +425,7 @@ class ObservationModel:
             )
         ) * noise.std_ratio(posture.samples)
         spread = np.hstack((sensors.reshape(len(slope), -1), efforts, slope[:, :n])) * stds
-        tilted = slope[:, n + 5 :] * noise.tilt
+        tilted = slope[:, n + 5 : n + 8] * noise.tilt
         covariance = spread @ spread.T + tilted @ tilted.T
         if posture.noise.size:
             own = np.hstack((sensors.reshape(len(slope), -1), slope[:, :n])) @ posture.noise

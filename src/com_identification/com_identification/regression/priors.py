@@ -247,6 +247,7 @@ ERRORS: Mapping[str, tuple[str, ...]] = {
     "sensor_rotation": ("orientations of the force sensors", "rad"),
     "joint_offset": ("zero offsets of the encoders", "rad", "m"),
     "compliance": ("elasticity of the joints", "rad/(N m)", "m/N"),
+    "sole_compliance": ("elasticity of the soles", "rad/(N m)"),
     "effort_gain": ("gains of the joint efforts", "1"),
     "effort_offset": ("biases of the joint efforts", "N m", "N"),
     "slope": ("the slope of the floor", "rad"),
@@ -300,6 +301,11 @@ class SensorErrors:
             "sensor_rotation": (axes, np.full(3 * f, priors.sensor_rotation)),
             "joint_offset": (joints, priors.joint_offset * self.joint_scale),
             "compliance": (joints, priors.compliance * self.joint_scale / (torque * lever)),
+            "sole_compliance": (
+                [f"{name} {axis}" for name in names for axis in "xy"],
+                np.repeat([len(foot.corners) > 0 for foot in feet], 2)
+                * (priors.sole_compliance / (weight * lever)),
+            ),
             "effort_gain": (joints, np.full(n, priors.effort_gain)),
             "effort_offset": (joints, priors.effort_offset * torque),
             "slope": (["x", "y"], np.full(2, priors.slope)),
