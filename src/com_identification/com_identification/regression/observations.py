@@ -94,9 +94,8 @@ class ObservationModel:
         self.errors = SensorErrors(model, feet, self.priors, gravity)
         self._sensors = [model.link_index(foot.wrench_frame) for foot in feet]
         self._soles = [model.link_index(foot.frame) for foot in feet]
-        self._middles = np.zeros((len(feet), 3))  # m, of the soles, in their axes
-        for middle, foot in zip(self._middles, feet, strict=True):
-            middle[:2] = foot.corners.mean(axis=0) if len(foot.corners) else 0.0
+        ends = [foot.corners if len(foot.corners) else np.zeros((1, 2)) for foot in feet]
+        self._middles = np.array([[*corners.mean(axis=0), 0.0] for corners in ends]).reshape(-1, 3)
         self._still = np.zeros((1, model.n_joints + 8 + 2 * len(feet)))  # no moves; see _read
         self._signs = wrench_signs(feet)
         self.contacts = Contacts(self.statics, self.feet, self.errors)
@@ -170,8 +169,8 @@ class ObservationModel:
         if not np.isfinite(posture.up).all() and not self.contacts.flat(posture).any():
             return np.full(3, np.nan)
         poses = self.statics.poses(posture.q[None])
-        normals = self.statics.link_frames(poses, self._soles)[0][..., 2]
-        return np.asarray(self._up(posture, poses, normals, np.zeros((1, 2)), posture.up[None])[0])
+        R, _ = self.statics.link_frames(poses, self._soles)
+        return np.asarray(self._up(posture, R, R[..., 2], np.zeros((1, 2)), posture.up[None])[0])
 
     def com_error(self, posture: Posture, theta: Array, errors: Array) -> float:
         """Computes the error of a model's CoM against a posture's readings, m.
@@ -241,7 +240,7 @@ class ObservationModel:
         tilts = tilts.reshape(len(moves), -1, 2)
         R, _ = self.statics.link_frames(poses, self._soles)
         normals = R[..., 2] + tilts[..., 1:] * R[..., 0] - tilts[..., :1] * R[..., 1]
-        up = self._up(posture, poses, normals, slope, imu)
+        up = self._up(posture, R, normals, slope, imu)
         effort = np.nan_to_num(posture.effort)
         effort = (1.0 + errors[kinds["effort_gain"]]) * effort - errors[kinds["effort_offset"]]
         return _Reading(poses, up, wrenches, effort, imu, normals, moments)
@@ -256,22 +255,19 @@ class ObservationModel:
         moment = moment + np.cross(p_s - p - np.einsum("fij,fj->fi", R, self._middles), force)
         return np.einsum("fji,fj->fi", R[..., :2], moment).ravel()
 
-    def _up(
-        self, posture: Posture, poses: Poses, normals: Array, slope: Array, imu: Array
-    ) -> Array:
-        """The direction against gravity (N, 3): the floor's under the soles, or the IMU's."""
+    def _up(self, posture: Posture, R: Array, normals: Array, slope: Array, imu: Array) -> Array:
+        """The direction against gravity (N, 3), by the soles' axes R (N, f, 3, 3) or the IMU."""
         if self.contacts.on_floor(posture):
             flat = self.contacts.flat(posture)
-            R, _ = self.statics.link_frames(poses, [self._soles[int(np.argmax(flat))]])
             normal = normals[:, flat].sum(axis=1)
             normal = normal / np.linalg.norm(normal, axis=1)[:, None]
-            up = normal + np.einsum("nij,nj->ni", R[:, 0, :, :2], slope)
+            up = normal + np.einsum("nij,nj->ni", R[:, int(np.argmax(flat)), :, :2], slope)
         elif np.isfinite(posture.up).all():
             up = imu
         elif self.contacts.carries(posture) or np.isfinite(posture.effort).any():
             raise PostureError(_NO_GRAVITY)
         else:
-            up = np.broadcast_to([0.0, 0.0, 1.0], (len(poses.p), 3))  # nothing depends on it
+            up = np.broadcast_to([0.0, 0.0, 1.0], (len(R), 3))  # nothing depends on it
         return np.asarray(up / np.linalg.norm(up, axis=1)[:, None])
 
     def _usable(self, posture: Posture) -> tuple[Flags, tuple[str, ...]]:
