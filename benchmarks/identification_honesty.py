@@ -220,7 +220,9 @@ class Sensors:
         self.mounting = Rotation.from_rotvec(errors.mounting * rng.normal(size=3)).as_matrix()
         unit = lever * truth.mass * GRAVITY
         self.joints = errors.joints / unit * np.abs(rng.normal(size=n)) if errors.joints else 0.0
-        self.soles = errors.soles / unit * np.abs(rng.normal(size=(f, 2))) if errors.soles else None
+        self.soles = np.zeros((f, 2))
+        if errors.soles:
+            self.soles = errors.soles / unit * np.abs(rng.normal(size=(f, 2)))
 
     def read(self, postures: Sequence[tuple[Array, tuple[int, ...]]], imu: bool) -> list[Posture]:
         """What the sensors read in true postures, means of SAMPLES readings."""
@@ -237,7 +239,7 @@ class Sensors:
         fractions = rng.uniform(0.3, 0.7, len(stand))
         fractions /= fractions.sum()
         up, wrenches = self._stand(q, stand, tilt, fractions)
-        for _ in range(2 if self.soles is not None else 0):
+        for _ in range(2 if self.soles.any() else 0):
             q, normal = self._give_way(q, stand, wrenches)
             up, wrenches = self._stand(q, stand, tilt + normal, fractions)
         bent = self.joints * truth.efforts(q, up, wrenches) if self.errors.joints else 0.0

@@ -1,5 +1,7 @@
 """The floating-base filter's update, payload test and error budget, against textbook and chance."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,15 @@ def test_a_payload_of_one_percent_at_a_corner_is_noticed(seed):
     assert any(found)
     first = next(i for i, alarm in enumerate(found) if alarm)
     assert first + 1 <= found[first] <= first + 4  # back to before the step, not much farther
+
+
+def test_a_payload_is_noticed_by_strides_whose_quarters_differ():
+    """Joints that rub lift one diagonal's feet later than the other's, in each stride alike."""
+    strides, quarters = Strides(), cycle((0.27, 0.20, 0.24, 0.30))
+    assert not any(strides.quarter(next(quarters)) for _ in range(40))
+    assert strides.test.learned
+    strides.value = strides.value + 3.0 * np.array([1.0, 0.55, 0.2])
+    assert any(strides.quarter(next(quarters)) for _ in range(8))
 
 
 def test_what_the_filter_learns_of_other_errors_is_no_payload():

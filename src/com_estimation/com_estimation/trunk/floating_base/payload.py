@@ -105,7 +105,8 @@ class PayloadTest:
         strides ago the last one ended that was before the change.
         """
         windows, self.surplus = self._windows, np.zeros(3)
-        usual = windows[-2][2] if len(windows) > 1 else duration  # in the half stride before
+        # a stride before: quarters of one stride differ where the diagonals' errors do
+        usual = windows[0][2] if len(windows) == STRIDE else duration
         if abs(duration - usual) > CHANGED * usual:
             self.restart()
             windows = self._windows
