@@ -39,6 +39,23 @@ def test_every_node_of_the_launch_files_has_its_enclave():
     assert all(enclave == tool.ENCLAVES + name for name, enclave in started)
 
 
+def test_every_launch_file_and_every_enclave_is_watched():
+    """By --check and test/system/test_security_policy.py; the others include what is watched."""
+    started = {}
+    for line in tool.LAUNCHES:
+        name, *words = line.split()
+        nodes = nodes_of(ROOT / "launch" / name, dict(word.split(":=", 1) for word in words))
+        started[name] = {node.name for node in nodes}
+    own = {"robot_state_publisher", "rviz2"}  # foreign() has what they may do
+    assert set().union(*started.values()) - own == set(tool.allowed()) - own
+    watched = {*started, "rviz.launch.xml", "simulation.launch.xml"}  # in robot.launch.xml
+    for path in LAUNCH_FILES:
+        included = set(re.findall(r"/launch/([\w.]+)\"", path.read_text()))
+        starts_others = "<node " not in path.read_text() and included and included <= watched
+        assert path.name in watched or starts_others, path
+        watched.add(path.name)
+
+
 def test_only_drivers_and_controllers_send_what_moves_the_robot():
     may = {
         topic: {n for n, uses in tool.allowed().items() if ("publish", topic) in uses}
