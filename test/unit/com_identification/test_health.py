@@ -9,6 +9,7 @@ import signal
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -306,6 +307,57 @@ class TestDatabase:
         there = {record.key for record in HealthDatabase(path).records()}
         assert len(done) >= 20
         assert done <= there
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    """URL of an empty database of a server: COM_TEST_DATABASE=postgresql+psycopg://host/empty."""
+    url = os.environ.get("COM_TEST_DATABASE") or pytest.skip("COM_TEST_DATABASE names no server")
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    monkeypatch.setenv("HOME", str(tmp_path))  # where identifications wait
+    engine = sqlalchemy.create_engine(url)
+    assert not sqlalchemy.inspect(engine).has_table("records"), f"{url} is not empty"
+    yield SimpleNamespace(url=url, engine=engine, text=sqlalchemy.text)
+    with engine.begin() as connection:
+        for table in ("records", "bags"):
+            connection.execute(sqlalchemy.text(f"DROP TABLE IF EXISTS {table}"))
+
+
+class TestServer:
+    def test_an_empty_database_says_so(self, server):
+        with pytest.raises(HealthError, match="it is not a record of robots"):
+            HealthDatabase(server.url)
+
+    def test_writers_that_make_the_tables_and_add_the_same(self, server):
+        writers = [FORK.Process(target=_write, args=(server.url, s, 15)) for s in (1, 1, 2)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        assert [writer.exitcode for writer in writers] == [0, 0, 0]
+        assert len(HealthDatabase(server.url).records()) == 30
+
+    def test_killed_while_writing(self, server):
+        keys, end = multiprocessing.Pipe(duplex=False)
+        writer = FORK.Process(target=_write, args=(server.url, 1, 10**6, end))
+        writer.start()
+        end.close()
+        done = {keys.recv() for _ in range(10)}
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.join()
+        assert done <= {record.key for record in HealthDatabase(server.url).records()}
+
+    def test_locked_it_waits_for_a_time_and_loses_nothing(self, server, robots):
+        first, second = (robots.record(robots.truth(), day) for day in (0, 1))
+        HealthDatabase(server.url, create=True).append(first)
+        database = HealthDatabase(server.url, create=True, wait=0.2)
+        with server.engine.connect() as other:
+            other.execute(server.text("LOCK TABLE records IN ACCESS EXCLUSIVE MODE"))
+            with pytest.raises(HealthError, match=r"another program writes to it.*is added with"):
+                database.append(second)
+        assert {r.key for r in database.records()} == {first.key, second.key}
+        assert not database.append(first)
+        assert len(HealthDatabase(server.url).records()) == 2
 
 
 class TestCommand:

@@ -81,23 +81,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _records(arguments: argparse.Namespace) -> dict[tuple[str, str], list[Record]]:
+def _records(arguments: argparse.Namespace, one: bool) -> dict[tuple[str, str], list[Record]]:
     database = HealthDatabase(arguments.record)
     robots: dict[tuple[str, str], list[Record]] = {}
     for record in database.records(arguments.name, arguments.serial):
         robots.setdefault((record.robot, record.serial), []).append(record)
     if not robots:
         raise HealthError(f"{database.name} has no identification of such a robot")
+    if one and len(robots) > 1:
+        names = ", ".join(f"{name} {serial}".strip() for name, serial in robots)
+        raise HealthError(f"only one robot at a time: choose by --name and --serial from {names}")
     return robots
 
 
 def _show(arguments: argparse.Namespace) -> int:
     from com_identification.health.history import history_figure, history_text
 
-    robots, changed = _records(arguments), False
-    if arguments.plot and len(robots) > 1:
-        names = ", ".join(f"{name} {serial}".strip() for name, serial in robots)
-        raise HealthError(f"--plot draws one robot: choose by --name and --serial from {names}")
+    robots, changed = _records(arguments, bool(arguments.plot)), False
     for own in robots.values():
         steps = history(own, arguments.false_alarms)
         changed |= bool(steps and steps[-1].changes)
@@ -111,9 +111,7 @@ def _show(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     from com_identification.health.history import export
 
-    robots = _records(arguments)
-    if arguments.output.suffix in (".urdf", ".xml") and len(robots) > 1:
-        raise HealthError(f"a model is of one robot: choose one of {sorted(robots)} by --serial")
+    robots = _records(arguments, arguments.output.suffix in (".urdf", ".xml"))
     export([record for records in robots.values() for record in records], arguments.output)
     print(f"wrote {arguments.output}")
     return 0
@@ -121,8 +119,10 @@ def _export(arguments: argparse.Namespace) -> int:
 
 def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
     from com_identification.commands.bag_inputs import progress_bar
+    from com_identification.commands.identify import parser as identify_parser
     from com_identification.commands.ingest import find_bags, ingest
 
+    identify_parser().parse_args(["BAG", *words])  # a wrong option would end every worker
     database, bags = HealthDatabase(arguments.record, create=True), find_bags(arguments.places)
     distributed = library("distributed")
     local = {
@@ -140,8 +140,8 @@ def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
             progress.advance(task)
             if done.reason:
                 print(f"{done.bag.path}: {done.reason}", file=sys.stderr)
-    known = len(bags) - count - failed
-    print(f"{len(bags)} bags: {known} known before, {count} identified, {failed} failed")
+    known = f"{len(bags) - count - failed} known before"
+    print(f"{len(bags)} bags: {known}, {count} identified, {failed} failed")
     return int(failed > 0)
 
 

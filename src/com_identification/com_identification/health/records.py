@@ -28,7 +28,6 @@ from com_model.urdf.editing import edit_inertials
 
 _PRIORS = ("prior_mass", "prior_com", "prior_mass_std", "prior_com_std")
 _ARRAYS = ("parameters", "covariance", *_PRIORS)
-_CHUNK = 1 << 20
 _LARGEST = 1 << 26  # bytes of the URDF, or of the arrays; more is cut, and refused as damaged
 
 
@@ -173,7 +172,7 @@ def hash_files(path: str | Path) -> str:
     for file in sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]:
         total.update(f"{file.relative_to(root)}\0{file.stat().st_size}\0".encode())
         with file.open("rb") as stream:
-            while block := stream.read(_CHUNK):
+            while block := stream.read(1 << 20):
                 total.update(block)
     return total.hexdigest()
 
@@ -328,9 +327,8 @@ class HealthDatabase:
         """A function that runs SQL within one transaction."""
         try:
             with self._transaction(write) as run:
-                if write:
-                    for table in _TABLES:
-                        run(table, {})
+                for table in _TABLES if write else ():
+                    run(table, {})
                 yield run
         except Exception as error:
             if isinstance(error, sqlite3.Error) or type(error).__module__.startswith("sqlalchemy"):
@@ -347,6 +345,10 @@ class HealthDatabase:
                     answer = connection.execute(text(sql), dict(values))
                     return list(answer) if answer.returns_rows else []
 
+                if self._engine.dialect.name == "postgresql":  # else it waits for ever
+                    run_text(f"SET LOCAL lock_timeout = {int(1e3 * self._wait)}", {})
+                    if write:  # two that make the tables, or add the same, at the same time
+                        run_text("SELECT pg_advisory_xact_lock(hashtext('com_health'))", {})
                 yield run_text
             return
         connection = sqlite3.connect(self._url, timeout=self._wait, isolation_level=None)
@@ -361,10 +363,10 @@ class HealthDatabase:
 
 
 def _advice(error: Exception) -> str:
-    text = str(getattr(error, "orig", None) or error)
-    if "locked" in text or "busy" in text:
+    text = str(getattr(error, "orig", None) or error).partition("\n")[0].rstrip(".")
+    if any(word in text for word in ("locked", "busy", "lock timeout")):
         return f"{text}: another program writes to it; try again when it has ended."
-    if "no such table" in text:
+    if "no such table" in text or "does not exist" in text:
         return f"{text}: it is not a record of robots."
     if any(word in text for word in ("malformed", "not a database", "disk image", "corrupt")):
         return f"{text}: it is damaged and stays as it is; move it away, or restore a copy."

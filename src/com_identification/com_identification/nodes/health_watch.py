@@ -68,11 +68,10 @@ class HealthWatch:
         """Adds a WalkResult from bags."""
         from com_identification.health.walks import walk_record  # loads for a second
 
-        def add() -> None:
-            self._add(walk_record(walk, bags, self._serial, "node"))
-
         if self._where:
-            self._pool.submit(self._guarded, add)
+            self._pool.submit(
+                self._guarded, lambda: self._add(walk_record(walk, bags, self._serial, "node"))
+            )
 
     def update(self, posture: Posture | None) -> None:
         """Compares the stationary robot with its record."""
@@ -105,8 +104,7 @@ class HealthWatch:
         std = float(np.sqrt(np.linalg.eigvalsh(slope @ last.covariance @ slope.T).max()))
         tolerance = max(com_tolerance, _SURE * std)
         mass_tolerance = max(mass_tolerance, _SURE * last.total_mass[1] / last.total_mass[0])
-        feet = session.config.feet
-        self._recorded = last.taken
+        self._recorded, feet = last.taken, session.config.feet
         self._check = ModelCheck(model, feet, session.settings, tolerance, mass_tolerance)
 
     def _add(self, record: Record) -> None:

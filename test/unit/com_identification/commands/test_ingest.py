@@ -167,3 +167,12 @@ def test_the_command(folder, client, robot, tmp_path, capsys):
     assert "broken.mcap: " in said.err
     assert main(["ingest", record, str(tmp_path / "nothing"), "--scheduler", address]) == 2
     assert "no such file or folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--bogus", "3"], ["--robot", "r.urdf", "--mass", "much"]])
+def test_a_wrong_option_ends_the_command_and_no_worker(folder, tmp_path, capsys, words):
+    with pytest.raises(SystemExit) as ended:
+        main(["ingest", str(tmp_path / "robots.db"), str(folder), "--scheduler", "x", "--", *words])
+    assert ended.value.code == 2
+    assert "error: " in capsys.readouterr().err
+    assert not (tmp_path / "robots.db").exists()
