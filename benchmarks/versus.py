@@ -354,7 +354,8 @@ def main() -> None:
         write_bags(options.write, chosen)
         return
     for estimate in options.estimate:
-        if not Path(estimate.partition("=")[2].partition(":")[0]).exists():
+        name, _, file = estimate.partition("=")
+        if not (name and file and Path(file.partition(":")[0]).exists()):
             parser.error(f"--estimate: expected NAME=FILE of a file that exists, got {estimate!r}")
     if options.estimate and len(chosen) != 1:
         parser.error(f"--estimate is for one scenario: choose it by --only, got {chosen}")

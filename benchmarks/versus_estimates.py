@@ -23,6 +23,7 @@ from com_model import RobotConfig, RobotModel
 from com_model.robots import find_robot
 
 Array = NDArray[np.float64]
+POINT = "geometry_msgs/msg/PointStamped"
 LONGEST_GAP = 0.5  # s between estimates that count; methods are judged at all times, or refused
 
 
@@ -122,12 +123,24 @@ def judge_all(estimates: Sequence[str], recorded: Callable[[], Recorded]) -> dic
 
 def read_table(path: str) -> Array:
     """Rows time, x, y, z[, std_x, std_y, std_z] of a table, or of BAG:/topic."""
-    rows = np.loadtxt(path, delimiter=",", ndmin=2) if path.endswith(".csv") else read_bag(path)
+    rows = read_csv(path) if path.endswith(".csv") else read_bag(path)
     if rows.shape[1] not in (4, 7):
         raise SystemExit(f"{path}: expected 4 or 7 columns, got {rows.shape[1]}")
     if not np.isfinite(rows).all():
         raise SystemExit(f"{path}: expected finite numbers; leave out what is not known yet")
     return rows
+
+
+def read_csv(path: str) -> Array:
+    """Rows of a table; the first line may name its columns."""
+    lines = Path(path).read_text().splitlines()
+    lines = lines[1:] if lines and "time" in lines[0] else lines
+    if not lines:
+        raise SystemExit(f"{path}: has no estimates")
+    try:
+        return np.loadtxt(lines, delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise SystemExit(f"{path}: expected time,x,y,z[,std_x,std_y,std_z]: {error}") from error
 
 
 def read_bag(text: str) -> Array:
@@ -139,6 +152,8 @@ def read_bag(text: str) -> Array:
         if not chosen:
             topics = ", ".join(sorted({c.topic for c in reader.connections}))
             raise SystemExit(f"{path}: no topic {topic!r}; there are {topics}")
+        if kinds := {c.msgtype for c in chosen} - {POINT}:
+            raise SystemExit(f"{path}: expected {POINT} on {topic}, got {kinds.pop()}")
         for connection, _, raw in reader.messages(connections=chosen):
             message: Any = reader.deserialize(raw, connection.msgtype)
             stamp, p = message.header.stamp, message.point

@@ -74,6 +74,9 @@ def test_messages_of_a_bag_are_judged_likewise(motion, tmp_path):
     assert score.error_mm == pytest.approx(3.0, abs=1e-6)
     with pytest.raises(SystemExit, match="no topic '/other'; there are /com"):
         motion.judge(f"{tmp_path}/bag:/other")
+    motion.write(tmp_path / "case")
+    with pytest.raises(SystemExit, match=r"expected geometry_msgs.*, got sensor_msgs/msg/Imu"):
+        motion.judge(f"{tmp_path}/case/readings:/imu")
 
 
 def test_a_urdf_is_judged_by_its_com(motion):
@@ -102,6 +105,18 @@ def test_tables_of_another_form_are_refused(motion, tmp_path, columns, value):
     np.savetxt(tmp_path / "com.csv", rows, delimiter=",")
     with pytest.raises(SystemExit, match=r"expected (4 or 7 columns|finite numbers)"):
         motion.judge(str(tmp_path / "com.csv"))
+
+
+def test_a_table_may_name_its_columns_and_must_have_numbers(motion, tmp_path):
+    path = tmp_path / "com.csv"
+    np.savetxt(path, table(motion), delimiter=",", header="time,x,y,z", comments="")
+    assert motion.judge(str(path)).error_mm == pytest.approx(3.0)
+    path.write_text("time,x,y,z\n0.0,a,b,c\n")
+    with pytest.raises(SystemExit, match=r"expected time,x,y,z\[,std_x,std_y,std_z\]: .*'a'"):
+        motion.judge(str(path))
+    path.write_text("time,x,y,z\n")
+    with pytest.raises(SystemExit, match="has no estimates"):
+        motion.judge(str(path))
 
 
 def test_the_bag_has_the_readings_and_not_the_truth(motion, tmp_path):
@@ -133,6 +148,18 @@ def test_a_method_without_estimates_in_all_held_out_postures_is_refused(tmp_path
     np.savetxt(tmp_path / "com.csv", [[0.1, 0.0, 0.0, 0.0], [2.6, 0.0, 0.0, 0.0]], delimiter=",")
     with pytest.raises(SystemExit, match="no estimate in 38 of 40 held-out postures"):
         versus.judge_file(str(tmp_path / "com.csv"), log)
+
+
+@pytest.mark.parametrize("estimate", ["a.urdf", "mine=", "=a.urdf", "mine=none.urdf"])
+def test_an_estimate_has_a_name_and_a_file(monkeypatch, capsys, tmp_path, estimate):
+    (tmp_path / "a.urdf").touch()
+    monkeypatch.chdir(tmp_path)
+    words = ["versus.py", "--only", "walk, clean", "--estimate", estimate]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit):
+        versus.main()
+    said = "expected NAME=FILE of a file that exists, got " + repr(estimate)
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("only", ["walk", "nothing"])
