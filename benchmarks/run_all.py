@@ -36,6 +36,7 @@ ALL = (
     "trot_feedback",
     "identification_accuracy",
     "identification_honesty",
+    "undetermined_bodies",
     "real_formats",
     "human",
     "bag_identification",
