@@ -25,10 +25,11 @@ PAGES = [
 ]
 RESULT = re.compile(
     r"(?<![\w.])-?\d[\d.]*(?:e-?\d+)?(?=(?:(?:,| /| to| or| and) ?-?\d[\d.]*)*"
-    r" (?:mm|um|us|ms|%|N|N m|MB|times)(?![\w/^]))"
+    r" (?:mm|um|us|ms|%|N|N m|MB|times|deg|degrees|of \d+)(?![\w/^]))"
 )
 SETTINGS_TABLE = re.compile(r"\b(?:default|prior)\b")  # in the header
 SETTINGS = {
+    "balance.md": ("by 5 deg/s to 10 deg",),
     "figures.md": (
         "3 % of the runs of an exact model",
         "99 % within",
@@ -36,7 +37,23 @@ SETTINGS = {
         "5 mm is detected",
         "to 1 mm",
     ),
-    "hoap2_lab.md": ("-97.3 mm", "offset (34 mm)", "-63.4 mm", "by 5 mm", "At 2 mm", "last 15 mm"),
+    "hoap2_lab.md": (
+        "-97.3 mm",
+        "offset (34 mm)",
+        "-63.4 mm",
+        "by 5 mm",
+        "At 2 mm",
+        "last 15 mm",
+        "joints' limit of 25 deg",
+        "by about 7 deg; a test checks",
+        "hips and ankles 2 deg off",
+        "with joint zeros of -2 deg",
+        "by 1 deg; half of that",  # of the thesis
+        "that of the thesis shows 2 deg",
+        "a backlash of 4 deg",
+        "leans by 2 and 2 deg (section 3.9)",
+        "any direction, 5 deg/s to 10 deg",
+    ),
     "human.md": (
         "3 mm above that of the parts",
         "feet, 228.3 mm",
@@ -52,6 +69,8 @@ SETTINGS = {
         "at most 7.5 % of the height",
         "0.86 m are 2.6 mm",
         "tiles of +-5 mm",
+        "a tilt of 30 degrees",
+        "a floor that tilts to 5 degrees",
     ),
     "tables.md": (
         "known to 0.5 mm",
@@ -60,8 +79,20 @@ SETTINGS = {
         "a delay of 5 ms",
         "by more than 30 mm",
         "off by 5 mm",
+        "angles read to 0.05 degrees",
+        "rotated by 5 degrees or more",
+        "0.5 degrees, put",
+        "encoder zeros 0.3 degrees off",
     ),
-    "tutorial_diagnosis.md": ("holds for 10 ms", "(0.45 % of mass times height)"),
+    "tutorial_diagnosis.md": (
+        "holds for 10 ms",
+        "(0.45 % of mass times height)",
+        "encoders by 0.06 degrees",
+        "by 0.5 degrees, at 3 degrees/s",
+        "tilted by 6 degrees within",
+        "had tilted by 10 degrees",
+        "has tilted by 2 degrees",
+    ),
     "tutorial_identification.md": (
         "off by 5 mm",
         "moves the CoM by 0.9 mm",
@@ -73,6 +104,10 @@ SETTINGS = {
         "The 95 % band",
         "6 ms late",
         "everything by 10 %",
+        "accurate to 0.1 degrees",
+        "a tilt of 0.1 degrees",
+        "leans by 10 degrees or more",
+        "leaning by 10 degrees",
     ),
     "tutorial_trunk.md": (
         "30 mm behind and 50 mm to the left",
@@ -124,6 +159,7 @@ def test_results_have_keys(page):
         "| case | 1.2, 1.3 mm |",
         "It is -3 mm off, or 5 to 6 % of it.",
         "It is 17 times as fast.",
+        "It leans by 2.5 deg, and falls in 3 of 5 runs.",
     ],
 )
 def test_a_result_without_key_is_found(line):
