@@ -23,6 +23,8 @@ def test_results_come_into_the_record_which_the_robot_is_compared_with(
     assert (record.robot, record.serial, record.source) == ("biped3", "7", "node")
     (result,) = [r for r in scenario.results if r.bodies]
     assert result.total_mass == pytest.approx(record.total_mass[0])
+    mass, std = record.mass_on_feet
+    assert abs(mass - scenario.robot.model.mass) < 5.0 * std < 0.5
 
     def text():
         return str(scenario.node.diagnose().values["record"])

@@ -3,13 +3,15 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
-from com_identification.feet.feet_reading import ModelCheck, Verdict
+from com_identification.exceptions import IdentificationError
+from com_identification.feet.feet_reading import ModelCheck, Verdict, identify_total
 from com_identification.health.changes import changes_of
 from com_identification.health.records import HealthDatabase, Record
 from com_identification.nodes.identification_session import Session
@@ -50,18 +52,16 @@ class HealthWatch:
         result = session.result
         if not self._where or result is None:
             return
-        data, stored = hashlib.sha256(), session.store.postures
-        for posture in (stored[identity] for identity in result.ids if identity in stored):
+        data, stored, mass = hashlib.sha256(), session.store.postures, None
+        postures = [stored[identity] for identity in result.ids if identity in stored]
+        for posture in postures:
             data.update(posture.q.tobytes() + posture.wrenches.tobytes())
-        record = Record.from_identification(
-            result.identification,
-            session.model,
-            data.hexdigest(),
-            max(map(session.stamp_ns, result.ids), default=0),
-            self._serial,
-            "node",
-            str(session.path or ""),
-        )
+        with suppress(IdentificationError):  # no posture has the wrenches of all feet
+            total = identify_total(session.model, session.config.feet, postures, session.settings)
+            mass = total.mass, total.mass_std
+        taken = max(map(session.stamp_ns, result.ids), default=0)
+        found, of = result.identification, (self._serial, "node", str(session.path or ""), mass)
+        record = Record.from_identification(found, session.model, data.hexdigest(), taken, *of)
         self._pool.submit(self._guarded, self._add, record)
 
     def add_walk(self, walk: Any, bags: Sequence[Path]) -> None:
