@@ -47,7 +47,7 @@ def follow(kind: str, begin: float) -> tuple[Desire, float]:
     """A demonstration from `begin` (s) on, and how long it takes."""
     model, config = load()
     feet = Soles(model, config.feet)
-    poses = feet.at(config.nominal_posture(model))
+    poses = feet.poses(config.nominal_posture(model))
     up = poses.R[:, :, 2].mean(axis=0)
     corners = balance_frame(poses, feet.points(poses), up / np.linalg.norm(up)).corners
     made: dict[str, Demonstration] = {}
@@ -66,7 +66,7 @@ def follow(kind: str, begin: float) -> tuple[Desire, float]:
             return None
         if kind not in made:
             made[kind] = make(session.desired.copy())
-        return made[kind].at(time - begin)
+        return made[kind].sample(time - begin)
 
     return desire, make(np.array([0.005, 0.0, 0.25])).duration
 

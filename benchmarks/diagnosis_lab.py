@@ -192,7 +192,7 @@ def simulate(
                 body = load_.body + 1
                 grown = loaded(read_trunk(mj, body), load_.mass, np.array(load_.position))
                 write_trunk(mj, grown, body)
-                sensors.weigh(mj)
+                sensors.read_masses(mj)
                 waiting.remove(load_)
         data.xfrc_applied[:] = 0.0
         for load_ in loads:

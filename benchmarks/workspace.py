@@ -106,12 +106,12 @@ def main() -> None:
     (one, cpu), (two, _) = best_times(model, 1), best_times(model, 2)
     points = sample_coms(model, COUNT, threads=2)
     start = time.perf_counter()
-    workspace = Workspace.of(points)
+    workspace = Workspace.from_points(points)
     hull = time.perf_counter() - start
     legs = [name for group in ("left_leg", "right_leg") for name in config.joint_groups[group]]
     volumes = {
         "all joints": workspace.volume,
-        "legs": Workspace.of(sample_coms(model, 100_000, legs, threads=2)).volume,
+        "legs": Workspace.from_points(sample_coms(model, 100_000, legs, threads=2)).volume,
     }
     com = Sesc(model).com(config.nominal_posture(model))
     print(f"{COUNT} CoMs: {one:.3f} s with one thread, {two:.3f} s with two; hull {hull:.2f} s")

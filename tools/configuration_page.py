@@ -59,7 +59,7 @@ MEANING = {
     "servo.joints.<name>": "of the joint; what is left out is that of `default`",
     "stiffness": "N m/rad or N/m",
     "damping": "N m s/rad or N s/m",
-    "armature": "kg m^2 or kg, inertia of rotor and gear as felt at the joint",
+    "armature": "kg m^2 or kg, inertia of rotor and gear, reflected to the joint",
     "effort": "N m or N, the most that it gives; default: the URDF's limit",
     "encoder": "of files that have joint positions in counts",
     "encoder.counts_per_degree": "counts of the encoders",

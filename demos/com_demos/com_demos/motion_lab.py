@@ -190,7 +190,7 @@ class Lab:
 
     def _targets(self, t: float, offset: Array) -> tuple[Array, Array]:
         position, velocity = self._first + offset, self._still.copy()
-        place, velocity[self._columns] = self._path.at(self._path.start + t)
+        place, velocity[self._columns] = self._path.sample(self._path.start + t)
         position[self._columns] = place + offset[self._columns]
         return position, velocity
 

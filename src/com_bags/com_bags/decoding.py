@@ -80,14 +80,14 @@ class Decoder:
             for _ in range(self._shapes):
                 first, left = self._one_by_one(payloads, left[:1]), left[1:]
                 if first and len(left):
-                    first[0], left = self._add_alike(payloads, first[0], left)
+                    first[0], left = self._add_same(payloads, first[0], left)
                 batches += first
                 if not len(left):
                     break
             batches += self._one_by_one(payloads, left)
         return batches
 
-    def _add_alike(
+    def _add_same(
         self, payloads: Sequence[bytes], first: Batch, indices: Indices
     ) -> tuple[Batch, Indices]:
         """A message with those that differ from it in stamp and numbers only; the other indices."""

@@ -9,8 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, FrozenArrays
+
+
+def quintic(s: ArrayLike) -> tuple[Array, Array, Array]:
+    """Quintic from 0 to 1, 10 s^3 - 15 s^4 + 6 s^5, at rest at both ends.
+
+    Returns:
+        Its value and its first and second derivative by s; s is clipped to 0 .. 1.
+    """
+    x = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
+    u = x * (1.0 - x)
+    return x**3 * (10.0 + x * (6.0 * x - 15.0)), 30.0 * u**2, 60.0 * u * (1.0 - 2.0 * x)
 
 
 @dataclass(frozen=True, eq=False)

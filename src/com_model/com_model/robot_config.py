@@ -52,7 +52,7 @@ class ServoGains:
 
     stiffness: float | None = None  # N m/rad or N/m
     damping: float | None = None  # N m s/rad or N s/m
-    armature: float | None = None  # kg m^2 or kg, inertia of rotor and gear as felt at the joint
+    armature: float | None = None  # kg m^2 or kg, inertia of rotor and gear, reflected to the joint
     effort: float | None = None  # N m or N, the most that it gives
 
 

@@ -58,7 +58,7 @@ class RateMeter:
         """One event, `latency_ns` after the data that caused it was stamped."""
         self._latencies_ns.append(latency_ns)
 
-    def take(self, now_ns: int) -> dict[str, float]:
+    def read(self, now_ns: int) -> dict[str, float]:
         """Rate (1/s) since the last call, mean and largest latency (ms; NaN without events)."""
         elapsed_ns = 0 if self._since_ns is None else now_ns - self._since_ns
         found, self._latencies_ns, self._since_ns = self._latencies_ns, [], now_ns

@@ -1,4 +1,4 @@
-"""Errors of com_ros: one root, and the message always tells how to fix it."""
+"""Errors of com_ros: one root, and the message always says how to fix it."""
 
 
 class ComRosError(Exception):

@@ -212,7 +212,7 @@ class ImuInput(Latest[Imu]):
 class ImuPairing(Generic[T]):
     """Pairs joint samples with the readings of the IMU of the same instant, within timeout_s.
 
-    A driver that reads both at once stamps both alike and sends joint_states first; and when a
+    A driver that reads both at once gives them one stamp and sends joint_states first; and when a
     node is busy, several messages of one topic come before those of the other. So each joint
     sample waits for a reading that is as new, until one wait_s newer comes.
     """
@@ -256,7 +256,7 @@ class ImuPairing(Generic[T]):
         if not self._readings or self._waiting[-1][0] - time_ns >= self._wait_ns:
             return False
         behind_ns = time_ns - self._readings[-1][0]
-        return 0 < behind_ns <= self._timeout_ns  # further behind: silent
+        return 0 < behind_ns <= self._timeout_ns  # further behind: stale
 
     def _pair(self, time_ns: int, joints: T) -> Paired[T]:
         found = self._nearest(time_ns)

@@ -82,9 +82,9 @@ class DeferredService:
         service = node.create_service(kind, name, lambda request, _: request)
         self._service = cast(Any, service)  # whose method is replaced
         self._send = self._service.send_response
-        self._service.send_response = self._take
+        self._service.send_response = self._begin_reply
 
-    def _take(self, request: Any, header: Any) -> None:
+    def _begin_reply(self, request: Any, header: Any) -> None:
         """In place of rclpy's sending: gets what the callback returned, which is the request."""
         self._begin(request, lambda response: self._reply(response, header))
 

@@ -45,8 +45,8 @@ class MarkerMaker:
         self._header = Header()
         self._made: dict[str, Marker] = {}
 
-    def at(self, frame: str, stamp: Time) -> None:
-        """Frame and stamp of the data that the next markers show."""
+    def set_header(self, frame: str, stamp: Time) -> None:
+        """Sets frame and stamp of the data that the next markers show."""
         self._header = Header(frame_id=frame, stamp=stamp)
 
     def sphere(self, name: str, center: ArrayLike, diameter: float, color: Color) -> Marker:
@@ -141,7 +141,7 @@ class FramePublisher:
 
     def send(self, stamp: Time, parent: str, children: Iterable[tuple[Any, ...]]) -> None:
         """Publish frames: name, origin (3,) m in the parent, R_parent_child (3, 3) if turned."""
-        if self._publisher.get_subscription_count():  # else nobody hears them
+        if self._publisher.get_subscription_count():  # else nobody receives them
             transforms = [self._transform(stamp, parent, *child) for child in children]
             self._publisher.publish(TFMessage(transforms=transforms))
 

@@ -92,10 +92,10 @@ class Reader:
                 pass
         msg = deserialize_message(data, self.kind)
         if self._read is not None:
-            self._learn(data, msg.header.frame_id, getattr(msg, "name", None))
+            self._store_text(data, msg.header.frame_id, getattr(msg, "name", None))
         return msg
 
-    def _learn(self, data: bytes, frame: str, names: list[str] | None) -> None:
+    def _store_text(self, data: bytes, frame: str, names: list[str] | None) -> None:
         """Remember the text of a message, if it is where it is expected."""
         texts = [text.encode(errors="replace") + b"\0" for text in (frame, *(names or []))]
         parts, at = [_COUNT.pack(len(text)) + text for text in texts], _TEXT_AT

@@ -362,12 +362,12 @@ class RobotNode(Node, Generic[P]):
     def _on_diagnostics(self) -> None:
         self._simulated_time = self.get_parameter("use_sim_time").value
         found, name = self.diagnose(), self.robot_name
-        values = {**self.meter.take(time.monotonic_ns()), **found.values, **self.faults.counts}
+        values = {**self.meter.read(time.monotonic_ns()), **found.values, **self.faults.counts}
         values["skipped"] = sum(backlog.skipped for backlog in self._backlogs)
         if name:
             values["model"] = name
         level, text = found.level, found.text
-        for fault in (self.too_slow, self.faults.take_recent()):
+        for fault in (self.too_slow, self.faults.pop_recent()):
             if fault and fault not in text:
                 level, text = max(level, diagnostics.WARN), f"{text}; {fault}"
         self._diagnostics.publish(level, text, values, name)

@@ -4,7 +4,7 @@
    waited for MAX_WAIT_S, all but the newest are skipped and counted, until the work on as many as
    came in CALM_S would have taken less than CALM_LOAD of that time. A pause that the node makes up
    for within BEHIND_S costs no message.
-2. A stamp that jumps holds the message back (com_ros.stream).
+2. A stamp that jumps holds the message back (StampGate).
 3. What is beyond what can be is dropped (com_ros.input_limits).
 
 The times of a topic's messages, and the one policy for a clock that jumps.
@@ -165,7 +165,7 @@ class Faults:
         self._recent[kind] = text
         self._log.warn(f"{kind} {topic}", text)
 
-    def take_recent(self) -> str:
+    def pop_recent(self) -> str:
         """The reasons since the last call."""
         text = "; ".join(self._recent.values())
         self._recent.clear()

@@ -35,7 +35,7 @@ def hoap2():
 @pytest.fixture(scope="module")
 def sphere():
     """The CoM of a rod on two joints that turn all the way round: a sphere of 0.5 m."""
-    return Workspace.of(sample_coms(RobotModel.from_urdf(BALL), 20_000))
+    return Workspace.from_points(sample_coms(RobotModel.from_urdf(BALL), 20_000))
 
 
 def test_a_rod_reaches_a_sphere(sphere):
@@ -82,9 +82,9 @@ def test_bad_arguments_are_refused(hoap2, sphere):
     with pytest.raises(UnknownNameError, match="no joint 'tail'"):
         sample_coms(hoap2, 5, ["tail"])
     with pytest.raises(GeometryError, match="5 points do not fill a volume"):
-        Workspace.of(np.zeros((5, 3)))
+        Workspace.from_points(np.zeros((5, 3)))
     with pytest.raises(GeometryError, match="not finite"):
-        Workspace.of(np.full((5, 3), np.nan))
+        Workspace.from_points(np.full((5, 3), np.nan))
     with pytest.raises(GeometryError, match="vectors other than zero"):
         sphere.reach([[0, 0, 0]])
 

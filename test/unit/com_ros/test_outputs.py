@@ -32,7 +32,7 @@ class Recorder:
 @pytest.fixture
 def maker():
     maker = MarkerMaker(lifetime_ns=1_500_000_000)
-    maker.at("base_link", STAMP)
+    maker.set_header("base_link", STAMP)
     return maker
 
 
@@ -75,7 +75,7 @@ def test_a_disc_lies_across_its_normal(maker, normal):
 
 def test_a_marker_is_filled_again(maker):
     first = maker.balls("x", np.eye(3), 0.1, RED)
-    maker.at("other", Time(sec=6))
+    maker.set_header("other", Time(sec=6))
     again = maker.balls("x", 2 * np.eye(3), 0.2, RED)
     assert again is first
     assert (again.header.frame_id, again.header.stamp.sec, again.scale.x) == ("other", 6, 0.2)
@@ -147,15 +147,15 @@ def test_diagnostics(make_node):
 
 def test_rate_and_latency():
     meter = RateMeter()
-    first = meter.take(0)
+    first = meter.read(0)
     assert all(math.isnan(value) for value in first.values())
     for latency_ms in (1, 2, 6):
         meter.add(latency_ms * 1_000_000)
-    assert meter.take(500_000_000) == {
+    assert meter.read(500_000_000) == {
         "rate_hz": 6.0,
         "latency_mean_ms": 3.0,
         "latency_max_ms": 6.0,
     }
-    silent = meter.take(1_000_000_000)
+    silent = meter.read(1_000_000_000)
     assert silent["rate_hz"] == 0.0
     assert math.isnan(silent["latency_mean_ms"])

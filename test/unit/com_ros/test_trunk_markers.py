@@ -13,7 +13,7 @@ RED = (1.0, 0.0, 0.0, 1.0)
 def test_ellipsoid():
     rng = np.random.default_rng(1)
     maker = MarkerMaker()
-    maker.at("base", Time())
+    maker.set_header("base", Time())
     for _ in range(20):
         A = rng.normal(size=(3, 3))
         covariance = A @ A.T

@@ -44,25 +44,25 @@ def times(sway):
 
 def test_it_starts_at_rest_in_the_nominal_posture_and_repeats(planned):
     robot, config, _, sway = planned
-    q, qd = sway.at(0.0)
+    q, qd = sway.sample(0.0)
     np.testing.assert_allclose(q, config.nominal_posture(robot), atol=1e-9)
     np.testing.assert_allclose(qd, 0.0, atol=1e-9)
     for t in (6.1, 8.0, 11.9):
-        np.testing.assert_allclose(sway.at(t)[0], sway.at(t + 6.0)[0], atol=1e-12)
-        np.testing.assert_allclose(sway.at(t)[1], sway.at(t + 6.0)[1], atol=1e-12)
+        np.testing.assert_allclose(sway.sample(t)[0], sway.sample(t + 6.0)[0], atol=1e-12)
+        np.testing.assert_allclose(sway.sample(t)[1], sway.sample(t + 6.0)[1], atol=1e-12)
 
 
 def test_velocities_are_derivatives_and_nothing_jumps(planned):
     *_, sway = planned
     h = 1e-5
     for t in [*times(sway)[1:], 6.0, 12.0]:
-        slope = (sway.at(t + h)[0] - sway.at(t - h)[0]) / (2 * h)
-        np.testing.assert_allclose(sway.at(t)[1], slope, atol=1e-3)
+        slope = (sway.sample(t + h)[0] - sway.sample(t - h)[0]) / (2 * h)
+        np.testing.assert_allclose(sway.sample(t)[1], slope, atol=1e-3)
 
 
 def test_limits_are_kept(planned):
     robot, *_, sway = planned
-    q, qd = map(np.array, zip(*(sway.at(t) for t in times(sway)), strict=True))
+    q, qd = map(np.array, zip(*(sway.sample(t) for t in times(sway)), strict=True))
     assert (q >= robot.lower - 1e-6).all()
     assert (q <= robot.upper + 1e-6).all()
     assert (np.abs(qd) <= 0.5 * robot.velocity_limits + 1e-6).all()
@@ -74,7 +74,7 @@ def test_feet_stay_where_they_are_to_each_other(planned):
     p0 = feet_at(robot, config, sway.posture)[1]
     expected = np.linalg.norm(p0[:, None] - p0, axis=2)
     for t in times(sway):
-        p = feet_at(robot, config, sway.at(t)[0])[1]
+        p = feet_at(robot, config, sway.sample(t)[0])[1]
         np.testing.assert_allclose(np.linalg.norm(p[:, None] - p, axis=2), expected, atol=3e-4)
 
 
@@ -91,7 +91,7 @@ def test_com_stays_inside_with_half_of_the_margin(planned):
         return SupportPolygon.from_points(contacts, normal * np.sign(normal[2])).margin(com)
 
     at_rest = margin(sway.posture)
-    margins = [margin(sway.at(t)[0]) for t in times(sway)]
+    margins = [margin(sway.sample(t)[0]) for t in times(sway)]
     assert min(margins) >= 0.5 * at_rest - 1e-4
     assert min(margins) == pytest.approx(sway.margin, abs=2e-3)
 
@@ -100,7 +100,7 @@ def test_it_stands_in_the_simulation(planned):
     robot, config, path, sway = planned
     simulation = Simulation(build_world(robot, config, urdf_path=path), 0.05)
     grid = np.arange(0.1, 18.0, 0.1)
-    q, qd = map(np.array, zip(*(sway.at(t) for t in grid), strict=True))
+    q, qd = map(np.array, zip(*(sway.sample(t) for t in grid), strict=True))
     simulation.follow(Trajectory(np.arange(robot.n_joints), grid, q, qd))
     for _ in range(360):
         reading = simulation.advance()
@@ -113,7 +113,7 @@ def test_it_stands_in_the_simulation(planned):
 
 def test_a_hanging_robot_moves_every_joint_within_its_limits(arm):
     sway = plan_sway(arm, None, False, 0.2, 4.0)
-    q = np.array([sway.at(t)[0] for t in np.linspace(0.0, 12.0, 200)])
+    q = np.array([sway.sample(t)[0] for t in np.linspace(0.0, 12.0, 200)])
     assert (q >= arm.lower - 1e-9).all()
     assert (q <= arm.upper + 1e-9).all()
     np.testing.assert_allclose(np.ptp(q[70:], axis=0), [0.4, 0.08], rtol=0.05)

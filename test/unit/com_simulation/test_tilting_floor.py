@@ -16,16 +16,16 @@ CONFIGS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions" / "
 
 def test_angle_over_time():
     tilt = Tilt(10.0, 5.0, start=1.0, hold=2.0)
-    assert tilt.at(1.0) == 0.0
-    assert tilt.at(1.0 + tilt.duration) == pytest.approx(np.radians(10.0))
+    assert tilt.angle(1.0) == 0.0
+    assert tilt.angle(1.0 + tilt.duration) == pytest.approx(np.radians(10.0))
     middle = 1.0 + 0.5 * tilt.duration
-    speed = (tilt.at(middle + 0.1) - tilt.at(middle - 0.1)) / 0.2
+    speed = (tilt.angle(middle + 0.1) - tilt.angle(middle - 0.1)) / 0.2
     assert speed == pytest.approx(np.radians(5.0))
     assert tilt.duration == pytest.approx(2.0 + ONSET)
-    assert tilt.at(100.0) == pytest.approx(0.0, abs=1e-15)
-    assert Tilt(6.0, 6.0, hold=STAYS).at(1e7) == pytest.approx(np.radians(6.0))
+    assert tilt.angle(100.0) == pytest.approx(0.0, abs=1e-15)
+    assert Tilt(6.0, 6.0, hold=STAYS).angle(1e7) == pytest.approx(np.radians(6.0))
     small = Tilt(0.06, 60.0, start=0.0)
-    assert small.at(small.duration) == pytest.approx(np.radians(0.06))
+    assert small.angle(small.duration) == pytest.approx(np.radians(0.06))
 
 
 @pytest.mark.parametrize(

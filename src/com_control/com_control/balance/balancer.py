@@ -246,7 +246,7 @@ class Balancer:
         last commands of the drives, by default q. BalanceError: the soles are not on one plane, or
         gravity does not point into it.
         """
-        poses = self.soles.at(q)
+        poses = self.soles.poses(q)
         check_plane(poses, self.names)
         frame = balance_frame(poses, self.soles.points(poses), up)
         self.position = np.array(q if commanded is None else commanded, dtype=float)
@@ -270,7 +270,7 @@ class Balancer:
         (3,) m, whose height of NaN is left free, and its velocity (3,) m/s are in the balance
         frame.
         """
-        poses = self.soles.at(q)
+        poses = self.soles.poses(q)
         com, J = self._sesc.com_and_jacobian(q)
         weights = self.soles.weights(poses, com, up)
         frame = balance_frame(poses, self.soles.points(poses), up, weights)
@@ -315,7 +315,7 @@ class Balancer:
 
     def resume(self, q: Array, up: Array) -> None:
         """Goes on after a pause from where the CoM is; BalanceError: see balance_frame."""
-        poses = self.soles.at(q)
+        poses = self.soles.poses(q)
         frame = balance_frame(poses, self.soles.points(poses), up)
         self._normal, self._turning = frame.normal, np.zeros(3)
         self._reset_reference(frame.place(self._sesc.com(q)))
@@ -392,7 +392,7 @@ class Balancer:
         count = len(self._between) - 1
         if not count:
             return np.zeros((0, self.model.n_joints)), np.zeros(0)
-        now, commanded = relative_poses(poses), relative_poses(self.soles.at(self.position))
+        now, commanded = relative_poses(poses), relative_poses(self.soles.poses(self.position))
         first, R0 = poses.jacobian[0], poses.R[0].T
         A, b = np.empty((count, 6, self.model.n_joints)), np.empty((count, 6))
         for i in range(count):

@@ -12,6 +12,7 @@ import numpy as np
 from com_control.balance.balancer import BalanceStep
 from com_control.balance.soles import hold_inside
 from com_model.arrays import Array, as_array
+from com_model.joint_path import quintic
 
 STEP_TIME = 2.0  # s, from one point to the next
 REACHED = 0.9  # of the way to the margin
@@ -29,13 +30,12 @@ class Demonstration:
         """From the first point to the last, s."""
         return (len(self.points) - 1) * STEP_TIME
 
-    def at(self, time: float) -> tuple[Array, Array]:
+    def sample(self, time: float) -> tuple[Array, Array]:
         """CoM (3,) m and its velocity (3,) m/s at a time, s from the beginning."""
         time = min(max(time, 0.0), self.duration)
         leg = min(int(time / STEP_TIME), len(self.points) - 2)
-        s = time / STEP_TIME - leg
         way = self.points[leg + 1] - self.points[leg]
-        shape, slope = s**3 * (10.0 - 15.0 * s + 6.0 * s * s), 30.0 * s**2 * (1.0 - s) ** 2
+        shape, slope, _ = quintic(time / STEP_TIME - leg)
         return self.points[leg] + shape * way, slope / STEP_TIME * way
 
 
@@ -115,4 +115,4 @@ class DemonstrationPlayer:
         if passed >= self._made.duration:
             self._begin += self._made.duration
             passed -= self._made.duration
-        return self._made.at(passed)
+        return self._made.sample(passed)

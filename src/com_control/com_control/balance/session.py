@@ -168,11 +168,11 @@ class BalanceSession:
         if problem:
             return problem
         try:
-            poses = self._all.at(reading.position)
+            poses = self._all.poses(reading.position)
             up = self._up(reading)
             balance_frame(poses, self._all.points(poses), up)
             standing = Soles(self.model, self._standing(reading))
-            check_plane(standing.at(reading.position), tuple(f.frame for f in standing.feet))
+            check_plane(standing.poses(reading.position), tuple(f.frame for f in standing.feet))
         except BalanceError as error:
             return str(error)
         return self._fall(reading)
@@ -186,7 +186,7 @@ class BalanceSession:
         if problem:
             raise BalanceError(problem)
         soles = self._all if self._balancer is None else self._balancer.soles
-        poses = soles.at(reading.position)
+        poses = soles.poses(reading.position)
         return balance_frame(poses, soles.points(poses), self._up(reading)).place(point)
 
     def restart_clock(self, jump: float) -> None:
@@ -338,5 +338,5 @@ class BalanceSession:
 
 def _mean_normal(soles: Soles, q: Array) -> Array:
     """Mean unit normal (3,) of soles at joint positions (n,), root link's axes."""
-    normal = soles.at(q).R[:, :, 2].sum(axis=0)
+    normal = soles.poses(q).R[:, :, 2].sum(axis=0)
     return np.asarray(normal / np.linalg.norm(normal))

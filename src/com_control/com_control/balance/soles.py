@@ -60,7 +60,7 @@ class Soles:
         )
         self._place = entry_point(kernels.soles, np.empty(0), *self._constant, self._make_poses())
 
-    def at(self, q: ArrayLike) -> SolePoses:
+    def poses(self, q: ArrayLike) -> SolePoses:
         """Poses and Jacobians at joint positions (n,), rad or m."""
         poses = self._make_poses()
         self._place(np.ascontiguousarray(q, dtype=np.float64), *self._constant, poses)

@@ -10,6 +10,7 @@ from com_control.exceptions import MotionError
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array, freeze
 from com_model.bodies import Indices
+from com_model.joint_path import quintic
 from com_model.strict_yaml import Section, read_yaml
 
 PERIOD, MODE = "period", "mode"
@@ -159,9 +160,8 @@ def approach(
     )
     rows = int(np.ceil(shortest.max(initial=0.0) / period))
     s = np.arange(rows + 1) / max(rows, 1)
-    shape = s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
     times = np.arange(rows + 1, dtype=np.float64) * period
-    return Motion(layout.joints, times, np.asarray(start + shape[:, None] * way))
+    return Motion(layout.joints, times, np.asarray(start + quintic(s)[0][:, None] * way))
 
 
 def clamped(layout: MotionLayout, motion: Motion) -> Motion:
@@ -214,7 +214,7 @@ class RowPath:
         """Number of the row, from 1, that is nearest before a time; at least 1."""
         return max(int(np.searchsorted(self.motion.times, t + 1e-9, side="right")), 1)
 
-    def at(self, t: float) -> tuple[Array, Array]:
+    def sample(self, t: float) -> tuple[Array, Array]:
         """Positions and velocities (k,) at a time, rad and rad/s; NaN where not driven."""
         times, x = self.motion.times, self.motion.positions
         if t <= self.start or t >= self.end or len(times) == 1:
@@ -256,13 +256,13 @@ class PlayedPath:
         self.approach_length = lead.end - lead.start
         self.length = self.approach_length + file.end - file.start
 
-    def at(self, place: float, rate: float) -> tuple[Array, Array]:
+    def sample(self, place: float, rate: float) -> tuple[Array, Array]:
         """Positions and velocities (k,) at a place (s from its start), passed at a rate."""
         beyond = place - self.approach_length
         if beyond < 0.0:
-            position, velocity = self._lead.at(self._lead.start + place)
+            position, velocity = self._lead.sample(self._lead.start + place)
         else:
-            position, velocity = self._file.at(self._file.start + beyond)
+            position, velocity = self._file.sample(self._file.start + beyond)
         return position, velocity * rate
 
     def file_time(self, place: float) -> float | None:

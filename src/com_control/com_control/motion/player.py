@@ -264,7 +264,7 @@ class Player:
             tail.change(due, 0.0)
         left = max(tail.settled - due, 0.0)
         times = due + np.linspace(0.0, left, TAIL_POINTS + 1 if left > 0.0 else 1)
-        points = [self._path.at(tail.place(t), tail.rate(t)) for t in times.tolist()]
+        points = [self._path.sample(tail.place(t), tail.rate(t)) for t in times.tolist()]
         drive = np.isfinite(self._file.motion.positions[0])
         positions, velocities = self.guard.limit(
             times, np.array([x for x, _ in points]), np.array([v for _, v in points]), drive

@@ -32,7 +32,7 @@ Services:
 It stops with both feet down, with a reason, when joint_states, wrenches or imu are stale, a joint
 does not follow or reports what cannot be, or the clock of joint_states jumps; it walks again when
 asked to. What it sends keeps the limits of position and speed. When the robot falls it comes to
-rest and sends no more. Parameters: see ccgd_parameters.Parameters.
+rest and sends no more. Parameters: see ccgd_output.Parameters.
 """
 
 from collections.abc import Callable

@@ -205,7 +205,7 @@ class WalkOutput:
         self._frames.send(stamp, root, [(self._walk_frame, -R @ view.p_walk_root, R)])
         if self._markers.get_subscription_count() == 0:
             return
-        self._maker.at(self.frame, stamp)
+        self._maker.set_header(self.frame, stamp)
         markers = [
             self._maker.sphere("com", view.com, 0.05, RED),
             *self._support(biped, view, session.planned_now()),

@@ -30,12 +30,11 @@ Parameters: see Parameters.
 """
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, Vector3Stamped, WrenchStamped
+from geometry_msgs.msg import PointStamped, Vector3Stamped
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory
@@ -99,13 +98,17 @@ MAX_DEFLECTION = 0.02  # rad or m; what seems to deflect more has other gains th
 
 
 class RobotInput:
-    """Inputs of one robot."""
+    """What the inputs say of one robot."""
 
-    def __init__(self, model: RobotModel, config: RobotConfig, settings: Parameters) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        imu: ImuInput | None,
+        wrenches: WrenchInputs | None,
+    ) -> None:
+        self._imu, self._wrenches = imu, wrenches
         self._imu_frame = LinkFrames(model, [config.imu_link or model.root_link])
-        self.imu = ImuInput(settings.imu_timeout)
-        self.wrenches = WrenchInputs(config.feet, settings.wrench_timeout)
         self._upwards = _sole_normals(model, config)
         gains = [config.servo.gains(name) for name in model.joint_names]
         self._stiffness = np.array(
@@ -116,14 +119,14 @@ class RobotInput:
         """What is known at the time of a sample of the joints."""
         up = loads = None
         missing = ""
-        if self._settings.use_imu:
-            imu = self.imu.reading(time_ns)
+        if self._imu is not None:
+            imu = self._imu.reading(time_ns)
             missing = imu.problem
             if imu.R_world_imu is not None:  # the joints between IMU and root give way, too
                 R_root_imu, _ = self._imu_frame.poses(sample.position)
                 up = R_root_imu[0] @ imu.R_world_imu[2]
-        if self._settings.use_wrench:
-            wrenches, problem = self.wrenches.wrenches(time_ns)
+        if self._wrenches is not None:
+            wrenches, problem = self._wrenches.wrenches(time_ns)
             missing = missing or (problem and f"{problem}, or set use_wrench false")
             if wrenches is not None:
                 loads = np.einsum("fi,fi->f", self._upwards, wrenches[:, :3])
@@ -198,7 +201,7 @@ class BalanceOutput:
         self._frames.send(stamp, root, [(self._settings.balance_frame, frame.origin, R)])
         if self._markers.get_subscription_count() == 0:
             return
-        self._maker.at(self.frame, stamp)
+        self._maker.set_header(self.frame, stamp)
         n = frame.normal
         heights = -(frame.corners @ n[:2]) / n[2]
         outline = np.column_stack((frame.corners, heights))
@@ -265,11 +268,12 @@ class ComBalancerNode(RobotNode[Parameters]):
         self._player = DemonstrationPlayer(p.demonstration, p.control.margin)
         self._robot: _ModelParts | None = None
         self._display_rate = RateLimit(p.display_rate_hz)
+        self._imu, feet = ImuInput(p.imu_timeout), self._config.feet
+        self._wrenches = WrenchInputs(feet, p.wrench_timeout)
         self.follow_robot_description()
         if p.use_imu:
-            self.subscribe(Imu, "imu", self._on_imu)
-        for index, foot in enumerate(self._config.feet if p.use_wrench else ()):
-            self.subscribe(WrenchStamped, foot.wrench_topic, partial(self._on_wrench, index))
+            self.subscribe(Imu, "imu", self._imu.update)
+        self.follow_wrenches(feet if p.use_wrench else (), self._wrenches)
         self.subscribe_with(PointStamped, "balance/com_desired", self._on_desired, qos.RESULT)
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
         self.serve_trigger("~/start", self._start, (ComRosError, ComControlError))
@@ -284,18 +288,18 @@ class ComBalancerNode(RobotNode[Parameters]):
             raise ComRosError(f"this robot cannot be balanced: {error}") from error
         if p.autostart and (self._robot is None or self._robot.session.active):
             session.start()
-        self._robot = _ModelParts(session, RobotInput(model, self._config, p))
+        sensors = self._imu if p.use_imu else None, self._wrenches if p.use_wrench else None
+        self._robot = _ModelParts(session, RobotInput(model, self._config, *sensors))
         self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:
         """Use changed gains, bounds, timeouts and rates."""
         self.set_sample_rate(new.rate_hz)
         self._display_rate.set(new.display_rate_hz)
+        self._imu.timeout_s, self._wrenches.timeout_s = new.imu_timeout, new.wrench_timeout
         if self._robot is not None:
             self._robot.session.set_options(new.control, new.check)
             self._robot.session.guard.options = new.guard
-            self._robot.input.imu.timeout_s = new.imu_timeout
-            self._robot.input.wrenches.timeout_s = new.wrench_timeout
 
     def on_restart(self, jump_s: float) -> None:
         """Hold until asked to go on, by another clock."""
@@ -303,14 +307,6 @@ class ComBalancerNode(RobotNode[Parameters]):
             self._robot.session.restart_clock(jump_s)
 
     # --- inputs --------------------------------------------------------------------------------
-    def _on_imu(self, msg: Imu, time_ns: int) -> None:
-        if self._robot is not None:
-            self._robot.input.imu.update(msg, time_ns)
-
-    def _on_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
-        if self._robot is not None:
-            self._robot.input.wrenches.update(foot, msg, time_ns)
-
     def _on_desired(self, msg: PointStamped) -> None:
         problem = self.waiting if self._robot is None else self._desire(msg)
         if problem:

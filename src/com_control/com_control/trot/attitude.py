@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from com_model.arrays import Array
 
 MAX_BIAS = 0.01  # rad: what is more is the ground's slope
-LEARNING = 0.2  # s of standing from which the bias counts
+AVERAGING = 0.2  # s of standing from which the bias counts
 
 
 class AttitudeFilter:
@@ -62,15 +62,15 @@ class AttitudeFilter:
             up = up + gain * (R[2] - up)
             self._known = True
             if parallel:
-                self._learn(dt, R[2, :2])
+                self._average(dt, R[2, :2])
         self._measured = up / np.linalg.norm(up)
         level = self._measured - np.append(self.bias, 0.0)
         self.up = level / np.linalg.norm(level)
 
-    def _learn(self, dt: float, tilt: Array) -> None:
-        """Mean of what is measured while parallel; from LEARNING s on it counts."""
+    def _average(self, dt: float, tilt: Array) -> None:
+        """Mean of what is measured while parallel; from AVERAGING s on it counts."""
         self._sum, self._time = self._sum + dt * tilt, self._time + dt
-        if self._time < LEARNING:
+        if self._time < AVERAGING:
             return
         mean = self._sum / self._time
         self.bias = mean * min(1.0, MAX_BIAS / max(float(np.linalg.norm(mean)), MAX_BIAS))

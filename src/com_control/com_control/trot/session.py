@@ -6,9 +6,9 @@ from enum import IntEnum
 import numpy as np
 
 from com_control.command_guard import CommandGuard, GuardOptions
-from com_control.trot.attitude import smooth_step
 from com_control.trot.trot import NO_FEEDBACK, Flags, GaitTarget, TrotFeedback, TrotGait
 from com_model.arrays import Array
+from com_model.joint_path import quintic
 
 
 class State(IntEnum):
@@ -199,8 +199,9 @@ class GaitSession:
         if fraction >= 1.0 - 1e-9:
             return self._still(self._standing)
         way = self._standing - self._from
-        speed = 30.0 * fraction**2 * (1.0 - fraction) ** 2 / self._approach_time
-        return Command(State.APPROACHING, self._from + smooth_step(fraction) * way, speed * way)
+        shape, slope, _ = quintic(fraction)
+        speed = slope / self._approach_time
+        return Command(State.APPROACHING, self._from + shape * way, speed * way)
 
     def _still(self, position: Array) -> Command:
         return Command(State.STANDING, position, np.zeros_like(position))

@@ -16,6 +16,7 @@ from com_control.walking.footsteps import SIDES, Footstep, check_footsteps, sort
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import Indices
 from com_model.dynamics import GRAVITY
+from com_model.joint_path import quintic
 from com_model.parameters import check_options, parameter
 
 
@@ -206,17 +207,6 @@ def _interpolate(times: Array, values: Array, t: Array) -> tuple[Array, Array, A
     span, change = (times[k + 1] - times[k]), values[k + 1] - values[k]
     value, slope, bend = quintic(s)
     return values[k] + change * value, change * slope / span, change * bend / span**2
-
-
-def quintic(s: ArrayLike) -> tuple[Array, Array, Array]:
-    """Quintic from 0 to 1, 10 s^3 - 15 s^4 + 6 s^5, at rest at both ends.
-
-    Returns:
-        Its value and its first and second derivative by s; s is clipped to 0 .. 1.
-    """
-    x = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
-    u = x * (1.0 - x)
-    return x**3 * (10.0 + x * (6.0 * x - 15.0)), 30.0 * u**2, 60.0 * u * (1.0 - 2.0 * x)
 
 
 @dataclass(frozen=True, eq=False)

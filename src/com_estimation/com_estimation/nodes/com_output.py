@@ -125,7 +125,7 @@ class ComDisplay:
         points = observer.sesc.chain(state.q)
         frame = self._prefix + root
         if wants_markers:
-            self._maker.at(frame, stamp)
+            self._maker.set_header(frame, stamp)
             self._markers.publish(MarkerArray(markers=_markers(self._maker, state, points)))
             self._shown = True
         links, parameters = observer.sesc.chain_links, observer.sesc.parameters_at(state.q)

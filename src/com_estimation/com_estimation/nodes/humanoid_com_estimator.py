@@ -243,7 +243,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         if event is not None and event is not self._shown and event.kind is EventKind.PUSH:
             external = np.append(event.impulse / event.duration, np.full(3, np.nan))
         self._shown = event
-        self._maker.at(self._frame, self._stamp)
+        self._maker.set_header(self._frame, self._stamp)
         markers = []
         for finding in found:
             culprit = estimator.layout.culprits[finding.culprit]

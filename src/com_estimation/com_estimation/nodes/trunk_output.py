@@ -138,7 +138,7 @@ class TrunkDisplay:
         if self._shown and not known:
             self._markers.publish(clear_markers())
         self._shown = known
-        self._maker.at(robot.frame, stamp)
+        self._maker.set_header(robot.frame, stamp)
         markers = self._trunk(estimate, robot) if known else []
         self._markers.publish(MarkerArray(markers=markers + self._forces(robot)))
 

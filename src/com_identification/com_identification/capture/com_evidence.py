@@ -58,7 +58,7 @@ class ComEvidence:
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def at(self, row: int) -> tuple[ComConstraint, ...]:
+    def constraints(self, row: int) -> tuple[ComConstraint, ...]:
         """What is known in a row."""
         return tuple(
             ComConstraint(link, normals[row], float(offsets[row]), std)

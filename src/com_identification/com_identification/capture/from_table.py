@@ -142,7 +142,7 @@ class TableReader:
                 f"row {row + first}",
             )
             interval = StationaryInterval(t0, t0 + NS_PER_S, None, (f"{label} has empty cells.",))
-            known, constraints = np.isfinite(wrenches).all(), self._evidence.at(row)
+            known, constraints = np.isfinite(wrenches).all(), self._evidence.constraints(row)
             if np.isfinite(q).all() and (known if self.has_forces else constraints):
                 posture = make_posture(self._model, q, wrenches, effort, up, constraints, n, label)
                 interval = StationaryInterval(t0, t0 + NS_PER_S, posture)

@@ -265,7 +265,7 @@ class PostureRecorder:
             number = stored if self._next is None else self._next
             if number >= end:
                 return
-            parts = [stream.take(number) for stream in self._streams]
+            parts = [stream.pop(number) for stream in self._streams]
             pairs = zip(self._streams, parts, strict=True)
             issues = [issue for stream, part in pairs for issue in stream.issues(part)]
             self._detector.add(number, parts, issues)

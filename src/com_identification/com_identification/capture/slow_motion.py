@@ -1,12 +1,12 @@
-"""Postures of slow motion: means over half a second, less the inertial wrench, with its doubt.
+"""Postures of slow motion: means over half a second, less the uncertain inertial wrench.
 
 The mean of the inertial wrench over a window T is the change of the momentum, which positions give:
 
   mean of (F, M) = (P(t1) - P(t0), H(t1) - H(t0)) / T,  P = sum m v,  H = sum m c x v,
 
 in the frame of the foot that carries most and does not move, by the URDF's masses; rotation of the
-bodies about their own CoMs is left out. It is taken off the reading. What stays in doubt is noise
-of the posture: a part of the inertial wrench, the acceleration that encoder noise feigns, and the
+bodies about their own CoMs is left out. It is taken off the reading. What stays uncertain is noise
+of the posture: a part of the inertial wrench, the acceleration that encoder noise causes, and the
 joints' speed times an uncertain delay between encoders and force sensors.
 """
 
@@ -25,12 +25,12 @@ from com_model.arrays import Array
 from com_model.geometry.rotations import skew
 
 _WINDOW = 0.5  # s
-_DOUBT = 0.3  # of the inertial wrench
+_UNCERTAIN = 0.3  # of the inertial wrench
 _DELAY = 0.005  # s, between the streams
 _TRAVEL = 0.15  # rad or m, of a joint within a window
 _EFFECT = 0.03  # m, of the inertial moment over the weight
 _MOST = 80  # postures of one recording
-_ALIKE = 0.02  # rad or m, least change of some joint between two postures
+_REDUNDANT = 0.02  # rad or m, least change of some joint between two postures
 
 
 class SlowMotion:
@@ -115,12 +115,12 @@ class SlowMotion:
         position = self._settings.noise.position / np.sqrt(min(counts))
         force = self._weight / self._settings.fit.gravity * 2.0 * np.sqrt(3.0) * height * position
         force /= self._slice**2 * self._count
-        feigned = np.vstack((np.eye(3), skew(np.array([0.0, 0.0, height]))))[:, :2]
+        apparent = np.vstack((np.eye(3), skew(np.array([0.0, 0.0, height]))))[:, :2]
         extra = np.zeros((wrenches.size + n, 4))
-        extra[rows, 0] = _DOUBT * (R @ inertial)
-        extra[rows, 1:3] = force * (R @ feigned)
+        extra[rows, 0] = _UNCERTAIN * (R @ inertial)
+        extra[rows, 1:3] = force * (R @ apparent)
         extra[wrenches.size :, 3] = _DELAY * (Q[-2] - Q[1]) / (self._slice * (self._count - 1))
-        # an accelerometer feels the motion
+        # an accelerometer measures the motion, too
         up = np.full(3, np.nan) if self._contacts.flat(posture).any() else posture.up
         noise, effort = np.hstack((posture.noise, extra)), np.full(n, np.nan)
         posture = replace(posture, wrenches=wrenches, noise=noise, up=up, effort=effort)
@@ -150,7 +150,7 @@ def _spread(found: Sequence[StationaryInterval], others: list[Array]) -> list[St
     chosen: list[int] = []
     for q in others:
         far = np.minimum(far, np.abs(Q - q).max(axis=1, initial=0.0))
-    while len(chosen) < _MOST and far.max(initial=0.0) >= _ALIKE:
+    while len(chosen) < _MOST and far.max(initial=0.0) >= _REDUNDANT:
         chosen.append(int(np.argmax(far)))
         far = np.minimum(far, np.abs(Q - Q[chosen[-1]]).max(axis=1))
     return [found[i] for i in sorted(chosen)]

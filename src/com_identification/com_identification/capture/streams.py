@@ -247,7 +247,7 @@ def frozen_sensor(name: str, time: float) -> Issue:
 
 
 class SensorStream:
-    """One stream of readings, stored as slices until take(); `dropped` counts what is left out.
+    """One stream of readings, stored as slices until pop(); `dropped` counts what is left out.
 
     Attributes:
         last_ns: Stamp of the newest reading; None before the first.
@@ -293,7 +293,7 @@ class SensorStream:
         self._dropped.late += int(np.sum(numbers < first_number))
         self._gather(numbers[usable], t_ns[usable], values[usable])
 
-    def take(self, number: int) -> SliceStats:
+    def pop(self, number: int) -> SliceStats:
         """Removes and returns a slice."""
         return self._slices.pop(number, None) or SliceStats.none(len(self.spec.channels))
 

@@ -257,20 +257,20 @@ def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
     for posture in postures:
         if not np.isfinite(posture.wrenches).any():
             continue
-        for finding in diagnose(observations, posture):
-            found.setdefault((finding.fault, finding.feet), []).append(finding)
-            if finding.other_force:
-                text = f"Something else carried or pulled the robot. {finding.text}"
+        for issue in diagnose(observations, posture):
+            found.setdefault((issue.fault, issue.feet), []).append(issue)
+            if issue.other_force:
+                text = f"Something else carried or pulled the robot. {issue.text}"
                 inconsistent[posture] = text
-            elif finding.off_sole:
-                off_sole[posture] = finding.text
+            elif issue.off_sole:
+                off_sole[posture] = issue.text
     judged = len(postures) - len(inconsistent)
     lines, fatal = [], []
-    for (fault, _), findings in sorted(found.items()):
-        text = f"{findings[0].text} (in {len(findings)} of {len(postures)} postures)"
+    for (fault, _), issues in sorted(found.items()):
+        text = f"{issues[0].text} (in {len(issues)} of {len(postures)} postures)"
         lines.append(text)
         fraction = _FRACTIONS.get(fault, 0.5)
-        if fault in _FATAL and len(findings) >= fraction * judged:
+        if fault in _FATAL and len(issues) >= fraction * judged:
             fatal.append(text)
     if 2 * len(off_sole) <= judged:  # else the soles are larger than the configuration says
         inconsistent = off_sole | inconsistent

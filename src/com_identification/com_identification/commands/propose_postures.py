@@ -1,4 +1,4 @@
-"""Command line: propose the postures that tell most of a robot's centres of mass."""
+"""Command line: propose informative postures for a robot's centres of mass."""
 
 import argparse
 import json

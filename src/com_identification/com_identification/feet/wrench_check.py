@@ -353,9 +353,9 @@ def check_readings(
     bad = list(_imu_issues(model, config, q, up, acceleration))
     if np.isfinite(acceleration).all() and not bad:
         good.append("imu: it reads gravity, upwards as the soles show")
-    silent = [foot.frame for foot, w in zip(feet, wrenches, strict=True) if not np.isfinite(w[0])]
-    bad += [f"feet.{name}.wrench: no readings: correct its topic" for name in silent]
-    if feet and not silent:
+    missing = [foot.frame for foot, w in zip(feet, wrenches, strict=True) if not np.isfinite(w[0])]
+    bad += [f"feet.{name}.wrench: no readings: correct its topic" for name in missing]
+    if feet and not missing:
         posture = make_posture(model, q, wrenches, up=up, samples=100)
         issues = [f"feet: {issue}" for issue in diagnose(ObservationModel(model, feet), posture)]
         R = np.array([link_pose(model, q, foot.wrench_frame)[0] for foot in feet])

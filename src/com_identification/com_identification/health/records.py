@@ -81,7 +81,7 @@ class Record(FrozenArrays):
             }
             for kind, values in found.sensor_errors.items()
         }
-        return cls.of_model(
+        return cls.from_model(
             model,
             taken_ns,
             serial=serial,
@@ -97,7 +97,7 @@ class Record(FrozenArrays):
         )
 
     @classmethod
-    def of_model(cls, model: RobotModel, taken_ns: int, **rest: Any) -> "Record":
+    def from_model(cls, model: RobotModel, taken_ns: int, **rest: Any) -> "Record":
         """Makes a record of the rest of its values, for the model of a URDF."""
         return cls(
             robot=model.name,

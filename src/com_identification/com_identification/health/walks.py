@@ -32,7 +32,7 @@ def walk_record(result: WalkResult, bags: Sequence[str | Path], serial: str, sou
     for kind, part in _OF_IMU.items():
         values = z[part], np.sqrt(np.diag(C)[part]), u.std[part]
         sensors[kind] = dict(zip("xyz", zip(*values, strict=True), strict=True))
-    return Record.of_model(
+    return Record.from_model(
         result.model,
         min(map(_begin_ns, bags)),
         serial=serial,

@@ -202,7 +202,7 @@ class ComIdentification(RobotNode[Parameters]):
         stamp = ns_to_stamp(session.buffer.newest_ns)
         self._checks.publish(numpy_to_model_check(self._check, stamp, session.frame))
         if self._markers.get_subscription_count():
-            self._maker.at(session.frame, stamp)
+            self._maker.set_header(session.frame, stamp)
             markers = session.markers(self._maker, self._check)
             self._markers.publish(MarkerArray(markers=markers))
 

@@ -116,13 +116,13 @@ class WalkServices:
         self._path, self._problem = path, ""
         self._begun_ns = self._chunk_ns = self._newest_ns = time.monotonic_ns()
         for name, kind in zip(self._types, (JointState, Imu), strict=True):
-            keep, profile = partial(self._keep, name), stream(EVERY_SAMPLE)
+            keep, profile = partial(self._store, name), stream(EVERY_SAMPLE)
             made = self._node.create_subscription(kind, name, keep, profile, raw=True)
             self._subscriptions.append(made)
         self._publish()
         return path
 
-    def _keep(self, name: str, message: bytes) -> None:
+    def _store(self, name: str, message: bytes) -> None:
         """Receives a message as it travels."""
         self._newest_ns = time.monotonic_ns()
         self._messages.append((name, self._node.get_clock().now().nanoseconds, message))

@@ -359,6 +359,6 @@ def _sagittal_plane(left: Array, right: Array) -> tuple[int, float, Array]:
 
 
 def _asymmetry(model: RobotModel, left: int, right: int, message: str) -> Issue:
-    fix = "Where the robot is built alike on both sides, mirror the better known of the two"
+    fix = "Where the robot is built symmetrically, mirror the better known of the two"
     element = f"links {model.link_names[left]!r} and {model.link_names[right]!r}"
     return Issue("warning", element, message, fix)

@@ -91,7 +91,7 @@ def _sample(model: RobotModel, arguments: argparse.Namespace) -> tuple[Workspace
     points = sample_coms(model, arguments.count, *options)
     seconds = time.perf_counter() - start
     print(f"{arguments.count} postures of {model.name} in {seconds:.2f} s")
-    return Workspace.of(points), seconds
+    return Workspace.from_points(points), seconds
 
 
 def _stand(

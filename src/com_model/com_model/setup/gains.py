@@ -61,9 +61,9 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
         moment[i] += ratio * max(own_moment, rest_moment)
     chains = [bodies.q_index[list(leg.bodies)] for leg in limbs.legs]
     if len({len(chain) for chain in chains}) == 1:  # joints at the same place of all legs
-        for alike in np.transpose(chains):
+        for same in np.transpose(chains):
             for values in (carried, moment):
-                values[alike] = values[alike].max()
+                values[same] = values[same].max()
     inertia = np.maximum(carried, LEAST_INERTIA)
     stiffness = np.maximum(BANDWIDTH**2 * inertia, SAG_RATIO * moment)
     damping = 2.0 * DAMPING_RATIO * np.sqrt(stiffness * inertia)

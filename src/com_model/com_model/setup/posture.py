@@ -218,7 +218,7 @@ class _Stance:
         return index, float(np.clip(sign * bend, lower, upper))
 
     def _same_way(self, knees: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-        """The same, with knees of a left and right leg bent alike: where both have more room."""
+        """The same, with knees of a left and right leg bent equally: where both have more room."""
         agreed, bodies = list(knees), self.model.bodies
         axes = np.einsum("bij,bj->bi", self.R0, bodies.axis)[:, 1]
         for i, k in combinations(range(len(knees)), 2):

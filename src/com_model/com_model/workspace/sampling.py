@@ -39,7 +39,7 @@ class Workspace(FrozenArrays):
     volume: float  # m^3
 
     @classmethod
-    def of(cls, points: ArrayLike) -> "Workspace":
+    def from_points(cls, points: ArrayLike) -> "Workspace":
         """Builds the hull of points (N, 3) m; GeometryError where they have no volume."""
         points = as_array("points", points, (None, 3))
         if not np.isfinite(points).all():

@@ -101,7 +101,7 @@ class SwayNode(RobotNode[Parameters]):
         if self._start_ns is None or now_ns < self._start_ns:  # a simulated clock may restart
             self._start_ns = now_ns
         time = (now_ns - self._start_ns) / NS_PER_S
-        self._publisher.publish(next_piece(self._names, self._sway.at, time))
+        self._publisher.publish(next_piece(self._names, self._sway.sample, time))
 
 
 def next_piece(

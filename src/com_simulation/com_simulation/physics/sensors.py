@@ -63,10 +63,10 @@ class Sensors:
         ]
         self._signs = wrench_signs(world.feet)
         self._foot_bodies = [body for body, _ in self._feet]
-        self.weigh(mj)
+        self.read_masses(mj)
 
-    def weigh(self, mj: mujoco.MjModel) -> None:
-        """Looks up masses, which a payload changes."""
+    def read_masses(self, mj: mujoco.MjModel) -> None:
+        """Reads the masses, which a payload changes."""
         self._mass = float(mj.body_subtreemass[ROOT])
         self._trunk: Trunk = read_trunk(mj)
 

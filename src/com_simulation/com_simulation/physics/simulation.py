@@ -176,14 +176,14 @@ class Simulation:
         body = self._payload_body
         carrier = loaded(read_trunk(self._mj, body), payload.mass, self._payload_position)
         write_trunk(self._mj, carrier, body)
-        self._sensors.weigh(self._mj)
+        self._sensors.read_masses(self._mj)
         self._load_at = None
 
     def _unload(self) -> None:
         self._mj = copy.copy(self.world.mj)
         if self._floor is not None:
             self._floor.act(self._mj, self._data.time)
-        self._sensors.weigh(self._mj)
+        self._sensors.read_masses(self._mj)
 
     def _advance_physics(self, steps: int) -> None:
         if not steps:

@@ -247,7 +247,7 @@ def lift_off_ground(spec: mujoco.MjSpec, body: int, meshes_only: bool = True) ->
 def add_servos(spec: mujoco.MjSpec, robot: RobotModel, servos: Servos, friction: Array) -> None:
     """Adds a position servo to each independent joint, in the model's order.
 
-    Coulomb friction (n,), N m or N, acts between servo, whose effort does not feel it, and joint.
+    Coulomb friction (n,), N m or N, acts between servo, whose effort is without it, and joint.
     """
     stopping = max(COULOMB_TIME, 2.0 * spec.option.timestep)
     for i, name in enumerate(robot.joint_names):

@@ -4,7 +4,7 @@ Soles that stand on the ground cannot get from one posture to another one with o
 feet. So the crane lifts the robot, moves its joints in the air and lowers it.
 
 The ground's plane turns about a horizontal line through the world's origin. MuJoCo takes what the
-world carries for at rest at each instant, so that a foot on the floor does not feel the floor's own
+world carries for at rest at each instant, so that a foot on the floor does not sense the floor's
 speed, 9 mm/s at 0.1 m and 5 deg/s; the contact gives way by 0.2 mm there instead.
 
 MuJoCo's search for contacts in two stages keeps the box about a geom that belongs to the world as
@@ -58,8 +58,8 @@ class Tilt:
         """Of the way to the angle, s."""
         return self.angle_deg / self.rate_deg_s + ONSET
 
-    def at(self, time: float) -> float:
-        """Angle at a time (s), rad."""
+    def angle(self, time: float) -> float:
+        """The angle at a time (s), rad."""
         back = (
             self._way(time - self.start - self.duration - self.hold) if self.hold < STAYS else 0.0
         )
@@ -96,7 +96,7 @@ class TiltingFloor:
 
     def act(self, mj: mujoco.MjModel, time: float) -> None:
         """Turns the ground to where it is at a time (s)."""
-        turn = Rotation.from_rotvec(self._tilt.at(time) * self._axis) * self._start
+        turn = Rotation.from_rotvec(self._tilt.angle(time) * self._axis) * self._start
         mj.geom_quat[self._ground] = quaternion_wxyz(turn.as_matrix())
         mj.geom_sameframe[self._ground] = 0
         mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # see above

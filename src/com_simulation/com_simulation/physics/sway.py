@@ -38,7 +38,7 @@ class Sway:
     _begin: CubicSpline
     _repeat: CubicSpline
 
-    def at(self, time: float) -> tuple[Array, Array]:
+    def sample(self, time: float) -> tuple[Array, Array]:
         """Joint positions (n,) and velocities (n,) at a time (s) from the start."""
         time = max(time, 0.0)
         if time < self.period:
@@ -193,7 +193,7 @@ def _allowed_speed(robot: RobotModel) -> Array:
 
 
 def _check_speed(robot: RobotModel, sway: Sway) -> None:
-    speeds = np.array([np.abs(sway.at(t)[1]) for t in np.linspace(0.0, 2.0 * sway.period, 200)])
+    speeds = np.array([np.abs(sway.sample(t)[1]) for t in np.linspace(0.0, 2.0 * sway.period, 200)])
     too_fast = speeds.max(axis=0) > _allowed_speed(robot)
     if too_fast.any():
         name = robot.joint_names[int(np.argmax(too_fast))]

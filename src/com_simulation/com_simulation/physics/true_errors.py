@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from com_model import RobotModel
 from com_model.arrays import Array
+from com_model.bodies import steiner
 from com_model.files import write_file
 from com_model.parameters import check_options, parameter
 from com_model.urdf.editing import Inertial, edit_inertials
@@ -25,7 +26,7 @@ ROOT = 1  # MuJoCo's number of the robot's root body
 
 @dataclass(frozen=True, eq=False)
 class Trunk:
-    """What a rigid body weighs and how."""
+    """Mass, CoM and inertia of a rigid body."""
 
     mass: float  # kg
     com: Array  # (3,) m, centre of mass in the root link's frame
@@ -63,7 +64,7 @@ def loaded(trunk: Trunk, mass: float, position: Array) -> Trunk:
     """
     total = trunk.mass + mass
     arm = position - trunk.com
-    spread = trunk.mass * mass / total * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    spread = trunk.mass * mass / total * steiner(arm)
     com = trunk.com + mass / total * arm
     return Trunk(total, com, trunk.inertia + spread)
 

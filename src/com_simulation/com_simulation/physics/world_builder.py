@@ -99,7 +99,7 @@ def build_world(
     if edit is not None:
         edit(written)
     builder = _Builder(robot, config, floating, written, ground, sole_balls)
-    builder.note_names("inertias enlarged to what a body can have", inertias.corrected)
+    builder.add_note("inertias enlarged to what a body can have", inertias.corrected)
     return builder.build(urdf_path, _friction(robot, joint_friction), contact)
 
 
@@ -234,7 +234,7 @@ class _Builder:
                 spec.add_shape(self.spec, self.robot, shape, f"{foot.frame}{i}")
         names = tuple(foot.frame for foot in bare)
         why = "" if self.sole_balls else ", for want of simple shapes"
-        self.note_names(f"feet carried by balls at their soles{why}", names)
+        self.add_note(f"feet carried by balls at their soles{why}", names)
         return bool(bare)
 
     def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:
@@ -243,7 +243,7 @@ class _Builder:
         servos = make_servos(self.robot, loads, mj.opt.timestep, gains)
         ignored = np.isinf(servos.effort) & np.isfinite(self.robot.effort_limits)
         names = tuple(self.robot.joint_names[i] for i in np.flatnonzero(ignored))
-        self.note_names("effort limits that cannot carry the posture, ignored", names)
+        self.add_note("effort limits that cannot carry the posture, ignored", names)
         return servos
 
     def _load_fractions(self) -> Array:
@@ -255,7 +255,7 @@ class _Builder:
             fraction[bodies.q_index[path]] = 1.0 / len(self.feet)
         return fraction
 
-    def note_names(self, what: str, names: tuple[str, ...]) -> None:
+    def add_note(self, what: str, names: tuple[str, ...]) -> None:
         """Adds a note on names, if there are any."""
         if names:
             self.notes.append(f"{what}: {listing(names)}")

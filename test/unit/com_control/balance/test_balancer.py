@@ -178,23 +178,23 @@ COM = np.array([0.01, 0.0, 0.25])
 def test_demonstrations_are_smooth_and_come_back(demonstration):
     step = 1e-5
     for time in np.linspace(0.0, demonstration.duration - 2 * step, 97):
-        before, after = demonstration.at(time)[0], demonstration.at(time + 2 * step)[0]
-        _, velocity = demonstration.at(time + step)
+        before, after = demonstration.sample(time)[0], demonstration.sample(time + 2 * step)[0]
+        _, velocity = demonstration.sample(time + step)
         np.testing.assert_allclose((after - before) / (2 * step), velocity, atol=1e-5)
     for time in (0.0, demonstration.duration, 1e3):
-        com, velocity = demonstration.at(time)
+        com, velocity = demonstration.sample(time)
         np.testing.assert_allclose(com, COM, atol=1e-9)
         np.testing.assert_allclose(velocity, 0.0, atol=1e-9)
 
 
 def test_how_far_they_go():
     times = np.linspace(0.0, 16.0, 401)
-    assert min(squat(COM, 0.03).at(t)[0][2] for t in times) == pytest.approx(0.22, abs=1e-4)
-    sides = [sway(COM, 0.03).at(t)[0][1] for t in times]
+    assert min(squat(COM, 0.03).sample(t)[0][2] for t in times) == pytest.approx(0.22, abs=1e-4)
+    sides = [sway(COM, 0.03).sample(t)[0][1] for t in times]
     assert min(sides) == pytest.approx(-0.03, abs=2e-3)
     assert max(sides) == pytest.approx(0.03, abs=2e-3)
     reaching = reach(COM, CORNERS, 0.01)
-    places = np.array([reaching.at(t)[0] for t in times])
+    places = np.array([reaching.sample(t)[0] for t in times])
     assert places[:, 0].max() == pytest.approx(0.01 + 0.9 * 0.03, abs=1e-3)
     assert places[:, 1].min() == pytest.approx(-0.9 * 0.06, abs=1e-3)
 

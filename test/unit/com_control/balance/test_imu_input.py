@@ -1,15 +1,14 @@
 """An IMU beyond a joint of the trunk: gravity in the root's axes, whatever the joint does."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu
 from shipped_robot import shipped_robot
 
-from com_control.nodes.com_balancer import Parameters, RobotInput
+from com_control.nodes.com_balancer import RobotInput
 from com_model import link_pose
+from com_ros.inputs import ImuInput
 from com_ros.joint_input import JointSample
 
 
@@ -23,8 +22,9 @@ def test_hoap3s_chest_may_bend_or_give_way(bent):
     msg = Imu()
     x, y, z, w = Rotation.from_matrix(R_world_imu).as_quat()
     msg.orientation.x, msg.orientation.y, msg.orientation.z, msg.orientation.w = x, y, z, w
-    inputs = RobotInput(model, robot.config, replace(Parameters(), use_wrench=False))
-    inputs.imu.update(msg, 10**9)
+    imu = ImuInput(timeout_s=0.1)
+    imu.update(msg, 10**9)
+    inputs = RobotInput(model, robot.config, imu, wrenches=None)
     nan = np.full(model.n_joints, np.nan)
     reading = inputs.reading(10**9, JointSample(q, nan, nan, time_ns=10**9))
     assert not reading.missing

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def test_soles_and_their_jacobians(model, config, posture):
     soles = Soles(model, config.feet)
     q = posture + np.random.default_rng(0).uniform(-0.1, 0.1, model.n_joints)
-    poses = soles.at(q)
+    poses = soles.poses(q)
     step = 1e-6
     for i, foot in enumerate(config.feet):
         R, p = link_pose(model, q, foot.frame)
@@ -37,7 +37,7 @@ def test_soles_and_their_jacobians(model, config, posture):
 
 def test_shares_go_to_the_sole_below_the_com(model, config, posture):
     soles = Soles(model, config.feet)
-    poses = soles.at(posture)
+    poses = soles.poses(posture)
     up = poses.R[0, :, 2]
     middle = poses.p.mean(axis=0) + 0.25 * up
     np.testing.assert_allclose(soles.weights(poses, middle, up), 0.5, atol=1e-9)

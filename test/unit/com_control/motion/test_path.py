@@ -11,7 +11,7 @@ from com_control.motion.motion import Motion, PathTiming, RowPath
 
 def sampled(path, count=20001):
     times = np.linspace(path.start - 0.01, path.end + 0.01, count)
-    values = [path.at(t) for t in times]
+    values = [path.sample(t) for t in times]
     return times, np.array([q for q, _ in values]), np.array([v for _, v in values])
 
 
@@ -37,18 +37,18 @@ def test_it_keeps_what_its_rows_keep(equal):
 def test_it_is_near_its_rows_and_rests_at_both_ends():
     times, wave = 0.002 * np.arange(500), np.sin(np.arange(500) / 50.0)
     path = RowPath(Motion(("a",), times, wave[:, None]))
-    on = np.array([path.at(t)[0][0] for t in times[1:-1]])
+    on = np.array([path.sample(t)[0][0] for t in times[1:-1]])
     corner = np.abs(np.diff(wave, 2)) / 8.0
     np.testing.assert_allclose(np.abs(on - wave[1:-1]), corner, atol=1e-12)
     for t, row in ((path.start, 0), (path.end, -1), (-9.0, 0), (9.0, -1)):
-        q, v = path.at(t)
+        q, v = path.sample(t)
         assert (q[0], v[0]) == (wave[row], 0.0)
     assert [path.row(t) for t in (-1.0, 0.0, 0.0021, 0.998, 5.0)] == [1, 1, 2, 500, 500]
 
 
 def test_one_row_and_none():
     path = RowPath(Motion(("a", "b"), np.zeros(1), np.array([[0.3, np.nan]])))
-    q, v = path.at(0.0)
+    q, v = path.sample(0.0)
     np.testing.assert_array_equal(q, [0.3, np.nan])
     np.testing.assert_array_equal(v, [0.0, np.nan])
     assert path.start == path.end == 0.0
