@@ -30,6 +30,7 @@ def small(write_bag, messages):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 @pytest.mark.parametrize("way", ["flip", "cut", "zero"])
 def test_damaged_files_are_refused_or_give_fewer_messages(small, storage, way):

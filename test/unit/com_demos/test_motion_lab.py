@@ -11,6 +11,8 @@ from com_control.motion.motion import Motion, MotionLayout
 from com_demos import motion_lab
 from com_model import load_robot
 
+pytestmark = pytest.mark.slow
+
 CONFIGS = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config"
 
 

@@ -12,6 +12,8 @@ from com_control.walking.walk_monitor import Reading
 from com_control.walking.walker import Walker
 from com_model.dynamics import GRAVITY
 
+pytestmark = pytest.mark.slow
+
 STIFFNESS, LAG, NOISE = np.array([120.0, 180.0]), 0.03, 2e-4  # N m/rad; s; rad
 
 
