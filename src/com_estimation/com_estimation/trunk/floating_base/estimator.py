@@ -34,7 +34,7 @@ from com_estimation.trunk.floating_base.options import (
     describe,
     variance_fractions,
 )
-from com_estimation.trunk.floating_base.payload import QUIET, PayloadTest, is_withdrawn
+from com_estimation.trunk.floating_base.payload import QUIET, UNLIKE, PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.step import EXCITED, step
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import imu_link
@@ -410,7 +410,7 @@ class FloatingBaseEstimator:
         if self._pending is not None or 0.0 <= time - self._alarm_at < AFTER_ALARM:
             return Status.ESTIMATING, "the payload seems to have changed: the next strides decide"
         jump = variance > JUMP * self._past[0].variance  # in two strides
-        if self._test.suspicious or jump:
+        if self._test.statistic > UNLIKE or jump:
             return Status.ESTIMATING, "this stride is unlike those before: a payload, or the ground"
         if worst > self.options.converged * self.hip_distance:
             detail = f"; {self._limited_by}" if self._limited_by else ""

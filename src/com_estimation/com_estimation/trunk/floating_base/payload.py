@@ -10,8 +10,9 @@ the gait they began. A step is tested by
 
 with d that difference, S_d its running scatter and S_0 a floor that counts for F quarter strides.
 What the filter learns of the other errors meanwhile moves h, too: an estimate with the covariance P
-that becomes one with P' moves by a step of covariance P - P'. So an alarm takes a T^2 with S (1 +
-2/n) + D, with D the positive part of the mean of P when the strides were learned, less P now.
+that becomes one with P' moves by a step of covariance P - P', and successive steps are independent.
+So the mean of strides with weights w_j is off by sum_jk w_j w_k P_max(j,k) - P', and an alarm takes
+a T^2 with S (1 + 2/n) + D, D the positive part of that.
 A stride is learned one stride later, once the last one is not suspicious: else the first ones with
 a little of a step in them would make S_d large enough to hide the step.
 """
@@ -35,6 +36,7 @@ FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4  # over the trunk's mass; over that times 
 # Threshold at REFERENCE false alarms an hour, and what a tenth of them costs: T^2 of trots on
 # rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
 REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
+UNLIKE = 14.2  # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.27 %
 WITHDRAWN = 16.0  # T^2 of what is left of a step one stride later, below which it was none
 
 
@@ -62,7 +64,7 @@ class PayloadTest:
         self._skip = skip
         self._windows: deque[tuple[Array, Array, float]] = deque(maxlen=STRIDE)
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
-        self._known = np.zeros((3, 3))  # mean of P, as that of the values
+        self._known = np.zeros((3, 3))  # sum_jk w_j w_k P_max(j,k) of the strides in the mean
         self._recent: list[float] = []  # T^2 with D of the suspicious strides so far
         self._waiting: deque[tuple[Array, Array]] = deque()  # values and P, not learned yet
         self.statistic, self.surplus = 0.0, np.zeros(3)
@@ -76,7 +78,7 @@ class PayloadTest:
 
     @property
     def suspicious(self) -> bool:
-        """The last stride is unlike those before."""
+        """The last stride is so unlike those before that it is none to learn from."""
         return self.statistic > 0.5 * self.level
 
     @property
@@ -151,7 +153,7 @@ class PayloadTest:
         weight = max(1.0 / self._count, 1.0 / MEMORY)
         self._mean = self._mean + weight * d
         self._scatter = self._scatter + weight * (np.outer(d, d) - self._scatter)
-        self._known = self._known + weight * (P - self._known)
+        self._known = self._known + weight * (2.0 - weight) * (P - self._known)
 
 
 def is_withdrawn(before: Array, after: Array, scatter: Array) -> bool:
