@@ -247,10 +247,8 @@ class ObservationModel:
 
     def _sole_moments(self, poses: Poses, wrenches: Array) -> Array:
         """Moments (2 f,) N m about x, y of each sole, about its middle, in the first pose."""
-        (R, p), (R_s, p_s) = (
-            (array[0] for array in self.statics.link_frames(poses, links))
-            for links in (self._soles, self._sensors)
-        )
+        R, p = (array[0] for array in self.statics.link_frames(poses, self._soles))
+        R_s, p_s = (array[0] for array in self.statics.link_frames(poses, self._sensors))
         force, moment = np.einsum("fij,fkj->kfi", R_s, wrenches.reshape(-1, 2, 3))
         moment = moment + np.cross(p_s - p - np.einsum("fij,fj->fi", R, self._middles), force)
         return np.einsum("fji,fj->fi", R[..., :2], moment).ravel()

@@ -29,7 +29,8 @@ FLOOR = 12.0  # quarter strides that the floor of the scatter counts for
 MEMORY = 32.0  # quarter strides, of the running mean and scatter
 EARLY = 8  # quarter strides of a gait that are not compared
 QUIET = 6  # likewise, after an alarm
-CHANGED = 0.25  # relative change of a quarter stride's duration that makes it another gait
+CHANGED = 0.25  # of a quarter's duration (its logarithm) against a stride before: another gait
+STARTED = 1.0  # likewise against the quarter before, while there is no stride: it starts, or stops
 SUSTAINED = 3  # successive strides, half a stride apart in all, that must be beyond the threshold
 STUBBORN = 16  # successive suspicious strides after which the new value is the usual one
 FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4  # over the trunk's mass; over that times the hips' distance
@@ -57,6 +58,7 @@ class PayloadTest:
         moment = FLOOR_MOMENT * mass * hip_distance
         self._floor = np.diag(np.square([FLOOR_MASS * mass, moment, moment]))
         self.level = LEVEL - DECADE * log10(per_hour / REFERENCE)
+        self._last = 1.0  # s, duration of the last quarter stride, or while it stands
         self.restart(EARLY)
 
     def restart(self, skip: int = EARLY) -> None:
@@ -106,17 +108,17 @@ class PayloadTest:
         Gives 0, or when strides for half a stride are beyond the threshold: how many quarter
         strides ago the last one ended that was before the change.
         """
-        windows, self.surplus = self._windows, np.zeros(3)
-        # a stride before: quarters of one stride differ where the diagonals' errors do
-        usual = windows[0][2] if len(windows) == STRIDE else duration
-        if abs(duration - usual) > CHANGED * usual:
+        whole = len(self._windows) == STRIDE  # whose quarters may differ among themselves
+        usual = self._windows[0][2] if whole else self._last
+        self._last, self.surplus = duration, np.zeros(3)
+        if abs(np.log(duration / usual)) > (CHANGED if whole else STARTED):
             self.restart()
-            windows = self._windows
-        windows.append((information, weighted, duration))
-        if len(windows) < STRIDE:
-            return 0
         if self._skip > 0:
             self._skip -= 1
+            return 0
+        windows = self._windows
+        windows.append((information, weighted, duration))
+        if len(windows) < STRIDE:
             return 0
         try:
             value = np.linalg.solve(sum(w[0] for w in windows), sum(w[1] for w in windows))
