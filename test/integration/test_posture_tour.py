@@ -206,6 +206,40 @@ def test_a_blocked_joint_ends_it(scenario):
     assert "off its target: is it blocked, or is there no subscriber" in scenario.finish()
 
 
+def test_a_joint_that_does_not_follow_is_noticed_on_the_way(scenario):
+    """It stops close to where the joint is, and does not go on to the posture, 0.25 rad away."""
+    scenario.start(automatic=True, count=1, speed=0.1, tracking_tolerance=0.05)
+    scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.01, "it moves")
+    scenario.blocked = True
+    assert "off its target: is it blocked, or is there no subscriber" in scenario.finish()
+    scenario.blocked = False
+    scenario.world.spin_for(1.0)
+    assert np.abs(scenario.q).max() < 0.15
+
+
+@pytest.mark.parametrize("jump_s", [20, -20])
+def test_a_clock_that_jumps_stops_a_motion(scenario, jump_s):
+    scenario.start(automatic=True, count=1, speed=0.1)
+    scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.02, "it moves")
+    begin_ns, *way = scenario.motion
+    scenario.time_ns += jump_s * 10**9
+    scenario.motion = begin_ns + jump_s * 10**9, *way
+    said = scenario.finish()
+    assert said.startswith("the tour ends: the stamps of joint_states jumped by ")
+    assert np.sign(float(said.split()[9])) == np.sign(jump_s)
+    assert np.abs(scenario.q).max() < 0.2
+
+
+@pytest.mark.parametrize("jump_s", [20, -20])
+def test_a_clock_that_jumps_does_not_prolong_a_wait(scenario, jump_s):
+    scenario.start(automatic=True, count=1, settle=2.0)
+    scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.24, "it is at the posture")
+    scenario.world.spin_for(0.5)
+    scenario.motion = None
+    scenario.time_ns += jump_s * 10**9
+    assert scenario.finish().startswith("1 postures captured")
+
+
 def test_it_stops_when_told(scenario):
     scenario.start(automatic=True, count=3, speed=0.1)
     scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.02, "it moves")

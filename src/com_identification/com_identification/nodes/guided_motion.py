@@ -26,8 +26,8 @@ from com_ros.robot_node import RobotNode
 
 TICK = 0.05  # s, in real time; in lockstep by the stamps of joint_states
 TICK_NS = round(TICK * NS_PER_S)
-ARRIVAL_TIMEOUT = 3.0  # s, after which a joint that is not at its target is blocked
 STOP_TIME = 0.3  # s, in which a robot stops
+LATE = 1.5  # s, by which a robot may be behind its way
 
 Script = Generator[None, None, None]  # what is done one after the other: it yields while it waits
 
@@ -72,7 +72,7 @@ class GuidedMotion(RobotNode[P]):
 
     Subscribes joint_states; publishes joint_trajectory and ~/status; services ~/next and ~/stop;
     with the parameter hoist it calls that. The script ends, and says why, when joint_states time
-    out or a joint misses its target.
+    out or a joint misses its target; a robot that moves then stops where it is on its way.
     """
 
     def __init__(self, name: str, parameters: type[P], **options: Any) -> None:
@@ -82,10 +82,11 @@ class GuidedMotion(RobotNode[P]):
         self._state: Tour | None = None
         self._q: Array | None = None
         self._time_ns = 0
+        self._way: JointPath | None = None  # on which the robot moves
+        self._since_ns = 0  # when it began
         self._tick = 0  # number of the present TICK
         self._begun = False
         self._confirmed = False
-        self._moving = False
         self.finished = False
         self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
         self._status = self.create_publisher(String, "~/status", qos.LATCHED)
@@ -107,7 +108,7 @@ class GuidedMotion(RobotNode[P]):
 
     def use_model(self, model: RobotModel) -> None:
         """Prepare the motions of a model; refused while the robot moves."""
-        if self._moving:
+        if self._way is not None:
             raise ComRosError("the robot moves: a new description has to wait")
         p = self.parameters
         feet, nominal = self._config.feet, self._config.nominal_posture(model)
@@ -116,6 +117,11 @@ class GuidedMotion(RobotNode[P]):
         self._state, self._q = tour, None
 
     # --- inputs ------------------------------------------------------------------------------
+    def on_restart(self, jump_s: float) -> None:
+        """Stop a robot that moves: the stamps that follow are those of another clock."""
+        if self._way is not None:
+            self._end(f"the stamps of joint_states jumped by {jump_s:.3g} s: check the clocks")
+
     def _on_joints(self, sample: JointSample) -> None:
         self._q, self._time_ns = sample.position, sample.time_ns
         # Between those of com_identification, so that an answer to one tick has come by the next.
@@ -146,14 +152,27 @@ class GuidedMotion(RobotNode[P]):
         if self.finished:
             return
         try:
-            if self._moving and self.joint_watch.stale:
-                age = self.joint_watch.age_s
-                raise TourError(f"no joint_states for {age:.2f} s: check its driver")
+            if self._way is not None:
+                self._check_motion(self._way)
             next(self._script)
         except StopIteration:
             self._end("", well=True)
         except TourError as stopped:
             self._end(str(stopped))
+
+    def _check_motion(self, way: JointPath) -> None:
+        if self.joint_watch.stale:
+            raise TourError(f"no joint_states for {self.joint_watch.age_s:.2f} s: check its driver")
+        q, most = self._position(), self.parameters.tracking_tolerance
+        if off := self._need().farthest(q, self._place_on(way, q), most):
+            fix = "is it blocked, or is there no subscriber of joint_trajectory?"
+            raise TourError(f"{off} its target: {fix}")
+
+    def _place_on(self, way: JointPath, q: Array) -> Array:
+        """The place nearest to q of those where the joints may be now."""
+        t = (self._time_ns - self._since_ns) / NS_PER_S
+        targets = [way.sample(t - late)[0] for late in np.linspace(0.0, LATE, 5)]
+        return np.clip(q, np.min(targets, axis=0), np.max(targets, axis=0))
 
     # --- for the script ------------------------------------------------------------------------
     def _begin(self) -> Generator[None, None, Tour]:
@@ -182,29 +201,21 @@ class GuidedMotion(RobotNode[P]):
         return ""
 
     def _move(self, ways: list[JointPath]) -> Script:
-        state = self._need()
+        state, most = self._need(), self.parameters.tracking_tolerance
         for way in ways:
             self._publish(way)
-            self._moving = True
             yield from self._wait(way.end)
-            self._moving = False
             state.target = way.q[-1]
-        yield from self._arrive(state)
+        while state.farthest(self._position(), state.target, most):
+            yield  # for LATE
+        self._way = None
 
-    def _arrive(self, state: Tour) -> Script:
-        """Wait until the joints are where they were sent; joint_states may be late."""
-        end_ns = self._time_ns + int(ARRIVAL_TIMEOUT * NS_PER_S)
-        most = self.parameters.tracking_tolerance
-        while off := state.farthest(self._position(), state.target, most):
-            if self._time_ns > end_ns:
-                fix = "is it blocked, or is there no subscriber of joint_trajectory?"
-                raise TourError(f"{off} its target: {fix}")
-            yield from self._wait(TICK)
-
-    def _lift(self, hoist: Client, up: bool) -> Script:
-        self._report("lifting the robot" if up else "putting the robot down")
-        check((yield from self._ask(hoist, SetBool.Request(data=up))))
-        yield from self._wait(self.parameters.hoist_time)
+    def _lift(self, up: bool) -> Script:
+        """By the hoist, if there is one."""
+        if self._hoist is not None:
+            self._report("lifting the robot" if up else "putting the robot down")
+            check((yield from self._ask(self._hoist, SetBool.Request(data=up))))
+            yield from self._wait(self.parameters.hoist_time)
 
     def _ask(self, client: Client, request: Any) -> Generator[None, None, Any]:
         future, timeout = client.call_async(request), self.parameters.answer_timeout
@@ -227,22 +238,24 @@ class GuidedMotion(RobotNode[P]):
             yield
 
     def _wait(self, seconds: float) -> Script:
-        end_ns = self._time_ns + int(seconds * NS_PER_S)
-        while self._time_ns < end_ns:
+        begin_ns = self._time_ns
+        while 0 <= self._time_ns - begin_ns < seconds * NS_PER_S:  # no longer when a clock jumps
             if self.joint_watch.age_s > self.parameters.answer_timeout:
                 raise TourError("joint_states have timed out: check its driver")
             yield
 
     # --- outputs -----------------------------------------------------------------------------
     def _publish(self, way: JointPath) -> None:
-        names = self._need().model.joint_names
+        names, q = self._need().model.joint_names, self._position()[None]
+        start = JointPath(np.zeros(1), q, np.zeros_like(q))
+        self._way, self._since_ns = start.followed_by(way), self._time_ns
         self._trajectory.publish(numpy_to_joint_trajectory(names, way.time, way.q, way.qd, Time()))
 
     def _end(self, reason: str, *, well: bool = False) -> None:
-        if self._moving and self._q is not None:
-            zero = np.zeros((1, len(self._q)))
-            self._publish(JointPath(np.array([STOP_TIME]), self._q[None], zero))
-        self._moving, self.finished = False, True
+        if self._way is not None:
+            stop = self._place_on(self._way, self._position())[None]
+            self._publish(JointPath(np.array([STOP_TIME]), stop, np.zeros_like(stop)))
+        self._way, self.finished = None, True
         if not well:
             self._report(f"the tour ends: {reason}")
             self.get_logger().error(f"the tour ends: {reason}")

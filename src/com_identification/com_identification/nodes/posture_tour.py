@@ -142,9 +142,9 @@ class PostureTour(GuidedMotion[Parameters]):
         state = self._need()
         if self._hoist is not None:
             yield from self._confirm(f"to be lifted and go to {what}")
-            yield from self._lift(self._hoist, True)
+            yield from self._lift(True)
             yield from self._move(state.in_air(state.target, q))
-            yield from self._lift(self._hoist, False)
+            yield from self._lift(False)
             return ""
         ways = state.standing(q)
         if not ways:

@@ -127,14 +127,11 @@ class TipRamp(GuidedMotion[Parameters]):
 
     def _place(self, state: Tour, case: Case) -> Script:
         """Puts the robot on its feet in the start posture."""
-        name, hoist = case.test.name, self._hoist
-        yield from self._confirm(f"to be lifted and go to the start of {name}")
-        if hoist is not None:
-            yield from self._lift(hoist, True)
+        yield from self._confirm(f"to be lifted and go to the start of {case.test.name}")
+        yield from self._lift(True)
         yield from self._move(state.in_air(state.target, case.start))
-        if hoist is not None:
-            yield from self._lift(hoist, False)
-        yield from self._confirm(f"to begin {name}, on its feet; be ready to catch it")
+        yield from self._lift(False)
+        yield from self._confirm(f"to begin {case.test.name}, on its feet; be ready to catch it")
         slow = np.minimum(state.speeds, APPROACH)
         for q, end in pairwise(case.way):
             if (q != end).any():
@@ -155,14 +152,13 @@ class TipRamp(GuidedMotion[Parameters]):
         path = JointPath(times, case.start + turns[0], turns[1])
         self._report(f"{case.test.name}: the joints turn")
         self._publish(path)
-        self._moving, near, margin = True, [], np.inf
+        near, margin = [], np.inf
         end_ns = self._time_ns + round(path.end * NS_PER_S)
         while self._time_ns < end_ns and margin >= self.parameters.fall_margin:
             yield
             reading = self._reading(case, maps)
             margin = reading[1]
             near += [reading] if margin < BAND and np.isfinite(margin) else []
-        self._moving = False
         yield from self._move([time_path(np.array([self._position(), case.start]), state.speeds)])
         if margin >= self.parameters.fall_margin:
             self._report(f"{case.test.name}: still stands at the joints' limit")
