@@ -16,6 +16,7 @@ from com_model import RobotModel
 from com_msgs.msg import (
     BalanceState,
     CentroidalDiagnosis,
+    GroundReaction,
     IdentificationResult,
     IdentifiedBody,
     TrunkCom,
@@ -91,6 +92,15 @@ def test_what_is_published_wins(world, viewer, walker):
 
     wait(world, viewer, lambda: "said by the node" in viewer.page._rows.get("CoM", ""), also=send)
     assert position(viewer, "com/point")[:2] == pytest.approx([0.02, 0.03])
+
+
+def test_a_message_that_contradicts_itself_is_dropped(world, viewer):
+    """A foot without a force; before, the node ended."""
+    world.send("ground_reaction", GroundReaction(feet=["l_foot"]))
+    world.spin_until(lambda: "ground_reaction" in viewer._received, "it is received")
+    wait(world, viewer, lambda: not viewer._received)
+    viewer.page._rows.clear()
+    wait(world, viewer, lambda: viewer.page._rows.get("CoM") == "OK")
 
 
 def test_joints_that_stop_are_no_longer_ok(world, walker, tmp_path):

@@ -198,7 +198,14 @@ class Viewer(RobotNode[Parameters]):
         seconds, self._drawn_at = now - self._drawn_at, now
         if self._scene is None or self._newest is None or not self.page.watched:
             return
-        q, qd, time_ns = self._newest
+        try:
+            self._draw(self._scene, *self._newest, seconds)
+        except Exception as error:  # a message of another node that makes no sense
+            for stored in (self._received, self._frames, self._footsteps):
+                stored.clear()
+            self.log.warn("drawing", f"cannot be shown: {type(error).__name__}: {error}")
+
+    def _draw(self, scene: RobotScene, q: Array, qd: Array, time_ns: int, seconds: float) -> None:
         rows, numbers = {}, {}
         msg, chain = self._recent("com"), self._recent("sesc")
         if msg is not None:
@@ -208,7 +215,7 @@ class Viewer(RobotNode[Parameters]):
             rows["source"] = "no topic com: computed here from the URDF, on horizontal ground"
         forces, _ = self._wrenches.forces(time_ns)
         links = None if chain is None else cv.points_to_numpy(chain.points)
-        snapshot = self._scene.place(q, state, self._frames.get("root"), links, forces)
+        snapshot = scene.place(q, state, self._frames.get("root"), links, forces)
         rows |= describe(state)
         numbers["support margin (mm)"] = 1e3 * state.margin
         R, p = snapshot.R[0], snapshot.p[0]
@@ -225,7 +232,7 @@ class Viewer(RobotNode[Parameters]):
             covariance = R @ np.reshape(diagnosis.covariance, (3, 3)) @ R.T
             marks["CoM, corrected"] = Mark(true, BLUE, covariance)
         reaction = self._recent("ground_reaction")
-        arrows = snapshot.forces if reaction is None else self._reaction(reaction, snapshot)
+        arrows = snapshot.forces if reaction is None else _reaction(reaction, scene, snapshot)
         footsteps = np.empty((0, 4, 3))
         if walk is not None:
             rows["walk"] = _state(walk)
@@ -251,26 +258,17 @@ class Viewer(RobotNode[Parameters]):
         self.page.set_status(rows)
         self.page.plot(numbers, time_ns / 1e9)
 
-    def _reaction(self, msg: msgs.GroundReaction, snapshot: Snapshot) -> Array:
-        """Feet and forces (f, 2, 3), world; forces are in root axes."""
-        assert self._scene is not None  # noqa: S101
-        rows = []
-        for foot, force in zip(msg.feet, msg.forces, strict=True):
-            _, p_foot = self._scene.pose(foot, snapshot.R, snapshot.p)
-            rows.append((p_foot, snapshot.R[0] @ cv.vector3_to_numpy(force)))
-        return np.array(rows).reshape(-1, 2, 3)
-
     # --- services ----------------------------------------------------------------------------
     def _find_services(self) -> None:
         """Buttons for what the nodes of this namespace offer."""
         space = self.get_namespace().rstrip("/") + "/"
-        found = {}
-        for name, kinds in self.get_service_names_and_types():
-            if kinds[0] in SERVICES and name.startswith(space):
-                found[name.removeprefix(space)] = SERVICES[kinds[0]]
-        for label, kind in found.items():
-            if label not in self._callers:
-                self._callers[label] = self.create_client(kind, label)
+        found = {
+            name.removeprefix(space): SERVICES[kinds[0]]
+            for name, kinds in self.get_service_names_and_types()
+            if kinds[0] in SERVICES and name.startswith(space)
+        }
+        for label in found.keys() - self._callers.keys():
+            self._callers[label] = self.create_client(found[label], label)
         walks = [WALK] if self._goal.get_subscription_count() else []
         self.page.set_actions([*walks, *sorted(found)], self._press)
 
@@ -298,6 +296,15 @@ def _state(msg: Any) -> str:
     number = msg.status if hasattr(msg, "status") else msg.state
     reasons = [msg.reason] if hasattr(msg, "reason") else msg.reasons
     return ": ".join([cv.constant_name(type(msg), number), *filter(None, reasons)])
+
+
+def _reaction(msg: msgs.GroundReaction, scene: RobotScene, snapshot: Snapshot) -> Array:
+    """Feet and forces (f, 2, 3), world; forces are in root axes."""
+    rows = []
+    for foot, force in zip(msg.feet, msg.forces, strict=True):
+        _, p_foot = scene.pose(foot, snapshot.R, snapshot.p)
+        rows.append((p_foot, snapshot.R[0] @ cv.vector3_to_numpy(force)))
+    return np.array(rows).reshape(-1, 2, 3)
 
 
 def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
