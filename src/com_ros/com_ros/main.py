@@ -83,8 +83,8 @@ def run(
     executor: Executor | EventsSpinner | None = None
     spinning = False
 
-    def on_interrupt(_: int, frame: FrameType | None) -> None:
-        if spinning:  # ROS, shut down by rclpy's handler, ends it
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
+        if spinning and number == signal.SIGINT:  # ROS, shut down by rclpy's handler, ends it
             return
         if _is_importing(frame):
             signal.setitimer(signal.ITIMER_REAL, LATER_S)

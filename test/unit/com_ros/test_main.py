@@ -59,8 +59,9 @@ def check_clean_end(process):
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGALRM])
 def test_a_signal_ends_it_with_code_0_and_no_trace(number, executor):
+    """The alarm is that of an interrupt which came during the last import before."""
     process = start(f"sys.exit(run(Quiet, make_executor={executor}))")
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
