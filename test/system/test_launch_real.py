@@ -38,6 +38,7 @@ json.dump([rest, parameters], open(path, "w"), indent=1, sort_keys=True)
 """
 CALLS = [
     ["hoap2.launch.xml"],
+    ["hoap2.launch.xml", "rviz:=auto"],
     ["hoap2.launch.xml", "sway:=true", "namespace:=lab", "publish_rate_hz:=200", "rviz:=0"],
     ["hoap2.launch.xml", "namespace:=/a/b", "frame_prefix:=b/", "use_imu:=1", "feet:=[l_sole]"],
     ["hoap2.launch.xml", "simulation:=false", "joint_states:=hoap2/joints", "imu:=imu/data"],

@@ -293,7 +293,9 @@ def test_malformed_substitutions(launch_file, text, reason):
     [
         ({}, False, {"robot_state_publisher", "simulator"}),
         ({}, True, {"robot_state_publisher", "simulator", "rviz2"}),
+        ({"rviz": "auto"}, True, {"robot_state_publisher", "simulator", "rviz2"}),
         ({"rviz": "false"}, True, {"robot_state_publisher", "simulator"}),
+        ({"rviz": "true"}, False, {"robot_state_publisher", "simulator", "rviz2"}),
         ({"simulation": "false"}, False, set()),
         ({"simulation": "false", "state_publisher": "true"}, False, {"robot_state_publisher"}),
     ],
