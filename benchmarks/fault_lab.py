@@ -174,23 +174,25 @@ class Lab:
 
     Args:
         robot: That moves, or plays a log.
-        command: Package and executable of the node.
+        command: Package and executable of the node, and its arguments.
         parameters: Of the node.
         outputs: Topic -> message type of what is looked at.
         folder: For its files.
 
     Attributes:
-        outputs: The last message of each topic.
+        outputs: The last message of each topic; the benchmark clears them.
+        parameters: Of the node at its next start.
         context: Of its own node.
         fault: Name of the one that is being tried.
         crashes: Of the node, each with the fault.
         diagnosed: Messages on /diagnostics.
+        commanded: Commands that came.
     """
 
     def __init__(
         self,
         robot: Robot,
-        command: tuple[str, str],
+        command: tuple[str, ...],
         parameters: dict[str, Any],
         outputs: dict[str, type],
         folder: Path,
@@ -218,13 +220,13 @@ class Lab:
         self.node.create_subscription(JointTrajectory, "joint_trajectory", self._on_command, 200)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
         self.node.create_subscription(Header, "lockstep", self._on_answer, qos.RESULT)
-        self.diagnosed = 0
+        self.diagnosed = self.commanded = 0
         self._answered_ns, self._unanswered = 0, 0
         self._base_ns = time.time_ns()
         self._begin = time.monotonic()
         self._ticks = 0
         self._folder = folder
-        self._parameters = parameters
+        self.parameters = parameters
         self._log = (folder / f"{command[1]}.log").open("w+")
         self.crashes: list[str] = []
         self.start_node()
@@ -232,14 +234,14 @@ class Lab:
     # --- the node under test -------------------------------------------------------------------
     def start_node(self) -> None:
         """Start the node's program."""
-        package, name = self.command
+        package, name, *words = self.command
         file = self._folder / f"{name}.yaml"
-        values = {"/**": {"ros__parameters": self._parameters}}
+        values = {"/**": {"ros__parameters": self.parameters}}
         file.write_text(yaml.safe_dump(values, width=1e9))
         program = Path(get_package_prefix(package)) / "lib" / package / name
         environment = os.environ | {"PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(
-            [str(program), "--ros-args", "--params-file", str(file)],
+            [str(program), *words, "--ros-args", "--params-file", str(file)],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -254,7 +256,8 @@ class Lab:
 
     def add_publisher(self, name: str, kind: type, topic: str) -> None:
         """A further topic on which faults are sent."""
-        self._publishers[name] = self.node.create_publisher(kind, topic, 200)
+        # latched, as some subscribers demand
+        self._publishers[name] = self.node.create_publisher(kind, topic, qos.LATCHED)
 
     def look_after_node(self) -> bool:
         """Whether the node lives; one that has ended is counted and started again."""
@@ -358,6 +361,7 @@ class Lab:
         self.diagnosed += 1
 
     def _on_command(self, msg: JointTrajectory) -> None:
+        self.commanded += 1
         stamp_ns = stamp_to_ns(msg.header.stamp)
         now_ns = self._base_ns + round(self.now_s * NS)
         age_s = (now_ns - stamp_ns) / NS if stamp_ns else 0.0

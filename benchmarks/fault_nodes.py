@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from fault_cases import Batch, Fault
+from fault_cases import Batch, Fault, faults
 from fault_lab import Lab, Robot, SimulatedRobot, load_robot
-from fault_robots import ArmSwinger, LogRobot
+from fault_robots import ArmSwinger, LogRobot, StillRobot
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from com_identification.nodes.posture_tour import SERVICES
 from com_model.robots import find_robot
 from com_msgs.msg import (
     BalanceState,
@@ -24,11 +25,13 @@ from com_msgs.msg import (
     GaitPhase,
     IdentificationState,
     MotionState,
+    ProposedPosture,
     TrunkCom,
     WalkGoal,
     WalkState,
 )
-from com_msgs.srv import CapturePosture
+from com_msgs.srv import CapturePosture, TipAngles
+from com_ros import qos
 from com_ros.conversions import stamp_to_ns
 
 SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
@@ -45,10 +48,14 @@ class Case:
         package, node: Of its program.
         outputs: Topics that are looked at.
         recovery_limit: s, until it works again.
+        can_idle: Whether it can be asked to do nothing.
+        words: Arguments of its program.
     """
 
     package = "com_control"
     node = ""
+    can_idle = False
+    words: tuple[str, ...] = ()
     outputs: ClassVar[dict[str, type]] = {}
     robot_name = "hoap2"
     recovery_limit = 5.0
@@ -66,6 +73,13 @@ class Case:
             **TIMEOUTS,
         }
 
+    def faults(self) -> list[Fault]:
+        """What its drivers do."""
+        return faults()
+
+    def prepare(self, lab: Lab) -> None:
+        """Make what else the node needs."""
+
     def works(self, lab: Lab) -> bool:
         """Whether the node does its work; here, whether it reports on /diagnostics."""
         lab.diagnosed = 0
@@ -76,6 +90,10 @@ class Case:
 
     def deactivate(self, lab: Lab) -> None:
         """Ask for none."""
+
+    def is_idle(self, lab: Lab) -> bool:
+        """Whether it does none."""
+        return not self.works(lab)
 
     def begin(self, lab: Lab, fault: Fault) -> None:
         """Called before a fault."""
@@ -157,6 +175,9 @@ class HumanoidComEstimator(Case):
 
 
 class ComIdentification(Case):
+    """Active: a posture is being captured."""
+
+    can_idle = True
     package, node = "com_identification", "com_identification"
     outputs: ClassVar[dict[str, type]] = {"identification/state": IdentificationState}
 
@@ -168,6 +189,9 @@ class ComIdentification(Case):
 
     def works(self, lab: Lab) -> bool:
         return "identification/state" in lab.outputs and self._capture(lab) is not None
+
+    def is_idle(self, lab: Lab) -> bool:
+        return True
 
     def _capture(self, lab: Lab) -> Any:
         request = CapturePosture.Request(timeout=2.0)
@@ -190,6 +214,7 @@ class ComIdentification(Case):
 
 
 class ComBalancer(Case):
+    can_idle = True
     node = "com_balancer"
     outputs: ClassVar[dict[str, type]] = {"balance/state": BalanceState}
 
@@ -211,6 +236,7 @@ class ComBalancer(Case):
 
 
 class TrotGait(Case):
+    can_idle = True
     node = "trot_gait"
     outputs: ClassVar[dict[str, type]] = {"gait/stance": GaitPhase}
     robot_name = "a1"
@@ -233,6 +259,7 @@ class TrotGait(Case):
 
 
 class CcgdGait(Case):
+    can_idle = True
     node = "ccgd_gait"
     recovery_limit = 15.0
     outputs: ClassVar[dict[str, type]] = {"gait/state": WalkState}
@@ -262,6 +289,7 @@ class CcgdGait(Case):
 
 
 class MotionPlayer(Case):
+    can_idle = True
     node = "motion_player"
     outputs: ClassVar[dict[str, type]] = {"motion/state": MotionState}
 
@@ -288,10 +316,123 @@ class MotionPlayer(Case):
         return still_moves(self, lab, fault)
 
 
-class PostureTour(Case):
-    """Waits for an identification that does not come."""
+class GuidedCase(Case):
+    """A script that moves the robot; when it has ended, it is started again."""
 
-    package, node = "com_identification", "posture_tour"
+    package = "com_identification"
+    can_idle = True
+    recovery_limit = 60.0
+    own: ClassVar[dict[str, Any]] = {}
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        return super().parameters(folder) | {"automatic": True, **self.own}
+
+    def prepare(self, lab: Lab) -> None:
+        self._said = ""
+        lab.node.create_subscription(String, f"{self.node}/status", self._on_status, qos.LATCHED)
+
+    def _on_status(self, msg: String) -> None:
+        self._said = msg.data
+
+    @property
+    def _ended(self) -> bool:
+        return self._said.startswith(("the tour ends", "(deg)"))
+
+    def works(self, lab: Lab) -> bool:
+        lab.diagnosed = 0
+        lab.run(2.0, lambda: lab.diagnosed > 0)
+        return bool(lab.diagnosed and self._said) and not (
+            self._ended or self._said.startswith("waits for")
+        )
+
+    def activate(self, lab: Lab) -> None:
+        if self._ended:
+            self._start(lab)
+
+    def deactivate(self, lab: Lab) -> None:
+        lab.parameters["automatic"] = False
+        self._start(lab)
+
+    def _start(self, lab: Lab) -> None:
+        lab.restart_robot()
+        lab.restart_node()
+        self._said = ""
+        lab.run(20.0, lambda: bool(self._said) and not self._ended)
+
+
+class PostureTour(GuidedCase):
+    """Moves the robot's arms, as a played identification asks."""
+
+    node = "posture_tour"
+    own: ClassVar[dict[str, Any]] = {"count": 1000, "settle": 0.2, "speed": 1.0}
+
+    def prepare(self, lab: Lab) -> None:
+        super().prepare(lab)
+        model, config = lab.robot.model, lab.robot.config
+        q, names = config.nominal_posture(model), list(model.joint_names)
+        arms = [names.index(f"{side}ARM_JOINT1") for side in "RL"]
+
+        def propose(request: Any, response: Any) -> Any:
+            for i in range(request.count):
+                place = q.copy()
+                place[arms] += 0.5 if i % 2 else -0.5
+                response.postures.append(
+                    ProposedPosture(joint_names=names, joint_positions=place.tolist())
+                )
+            response.success = True
+            return response
+
+        def agree(_: Any, response: Any) -> Any:
+            response.success = True
+            return response
+
+        for name, kind in SERVICES.items():
+            answer = propose if name == "propose_postures" else agree
+            lab.node.create_service(kind, f"com_identification/{name}", answer)
+
+
+class TipRamp(GuidedCase):
+    """Lets the robot lean until it would tip over."""
+
+    node = "tip_ramp"
+    own: ClassVar[dict[str, Any]] = {
+        "protocol": str(SHARE / "config" / "posture_protocol" / "hoap2.yaml"),
+        "tests": ["leg5 Back", "leg5 Front"],
+    }
+
+
+class PostureProtocol(Case):
+    """Answers, whatever the drivers do."""
+
+    package, node = "com_identification", "posture_protocol_server"
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        return super().parameters(folder) | {"protocol": TipRamp.own["protocol"]}
+
+    def works(self, lab: Lab) -> bool:
+        answer = lab.call(TipAngles, "posture_protocol/tip_angles", TipAngles.Request())
+        return answer is not None and answer.success
+
+
+class Sway(Case):
+    """Moves a simulated robot; it listens to nothing but the description."""
+
+    package, node = "com_simulation", "sway"
+
+    def works(self, lab: Lab) -> bool:
+        lab.commanded = 0
+        return lab.run(2.0, lambda: lab.commanded > 0)
+
+
+class Viewer(Case):
+    """Draws into a recording, as no browser looks."""
+
+    package, node = "com_viewer", "com_viewer"
+    words = ("live",)
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        record = {"record": str(folder / "page.html"), "rate_hz": 5.0}
+        return super().parameters(folder) | record
 
 
 class Simulator(Case):
@@ -299,6 +440,16 @@ class Simulator(Case):
 
     package, node = "com_simulation", "simulator"
     outputs: ClassVar[dict[str, type]] = {"joint_states": JointState}
+
+    def robot(self) -> Robot:
+        return StillRobot(self.robot_name, 0.005)
+
+    def faults(self) -> list[Fault]:
+        return command_faults()
+
+    def prepare(self, lab: Lab) -> None:
+        lab.add_publisher("trajectory", JointTrajectory, "joint_trajectory")
+        lab.add_publisher("targets", Float64MultiArray, "joint_commands")
 
     def parameters(self, folder: Path) -> dict[str, Any]:
         return super().parameters(folder) | {"publish_rate_hz": 200.0}
@@ -321,7 +472,11 @@ CASES = (
     CcgdGait,
     MotionPlayer,
     PostureTour,
+    TipRamp,
+    PostureProtocol,
+    Sway,
     Simulator,
+    Viewer,
 )
 
 

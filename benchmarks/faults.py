@@ -3,18 +3,21 @@
     tools/in_env python benchmarks/faults.py [--full] [--nodes NODE ...] [--only stamp]
 
 Each node runs as the installed program, on a robot in MuJoCo (trunk_estimator: on the log of a
-trot), and stands fifty faults of fault_cases.py while it is active; with --full all of them, and
-again while it is idle. After each fault the robot is healthy again and the node must recover.
+trot). While it is active it stands fifty faults of the drivers (fault_cases.py; with --full all of
+them) and all of the topics that only it listens to (fault_inputs.py); where it can be idle, that
+is asked to do nothing, all these again while it is. After each fault the robot is healthy again
+and the node must recover.
 
 The last line is one JSON object:
-    nodes, faults       how many nodes, and how many faults all of them had
+    nodes, faults       how many nodes, and how many faults all of them had, active and idle
     crashes             a node ended
     tracebacks          in a node's log
     bad_commands        faults with a command that is not finite, beyond limits, or jumps
     false_ok            faults under which the node claimed a good result that was wrong, or went on
                         moving a robot that does not follow
     unrecovered         the node did not work again within 5 s (where it must be asked to: asked;
-                        ccgd_gait 15 s: it stops its walk, is set up, asked, plans and approaches)
+                        ccgd_gait 15 s: it stops its walk, is set up, asked, plans and approaches;
+                        posture_tour and tip_ramp 60 s: they end, and are started again)
     recovery_s          median and largest time until it did
     by_node             the same for each node, with what happened
 """
@@ -32,13 +35,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fault_cases import Fault, faults
+from fault_cases import Fault
+from fault_inputs import TOPICS, input_faults
 from fault_lab import Lab, say
-from fault_nodes import CASES, Case, command_faults
-from fault_robots import StillRobot
+from fault_nodes import CASES, Case
 from processes import in_processes
-from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory
 
 from com_demos.background import free_domain_id
 
@@ -53,6 +54,7 @@ class Tally:
 
     node: str
     faults: int = 0
+    idle: int = 0
     crashes: list[str] = field(default_factory=list)
     tracebacks: int = 0
     bad_commands: list[str] = field(default_factory=list)
@@ -77,20 +79,19 @@ def try_node(job: tuple[str, bool, str]) -> Tally:
     os.environ["ROS_DOMAIN_ID"] = str(free_domain_id())
     case = next(kind for kind in CASES if kind.node == name)()
     tally, begin = Tally(name), time.monotonic()
-    chosen = [f for f in (command_faults() if name == "simulator" else faults()) if only in f.name]
+    chosen = [f for f in case.faults() if only in f.name]
     if not full and len(chosen) > FEW:
         chosen = [chosen[i * len(chosen) // FEW] for i in range(FEW)]
+    chosen += [f for f in input_faults(name) if only in f.name]
     with tempfile.TemporaryDirectory() as folder:
-        robot = StillRobot("hoap2", 0.005) if name == "simulator" else case.robot()
-        command = (case.package, case.node)
-        lab = Lab(robot, command, case.parameters(Path(folder)), case.outputs, Path(folder))
-        if name == "simulator":
-            lab.add_publisher("trajectory", JointTrajectory, "joint_trajectory")
-            lab.add_publisher("targets", Float64MultiArray, "joint_commands")
+        command = (case.package, case.node, *case.words)
+        lab = Lab(case.robot(), command, case.parameters(Path(folder)), case.outputs, Path(folder))
+        for topic, kind in TOPICS.get(name, {}).items():
+            lab.add_publisher(topic, kind, topic)
+        case.prepare(lab)
         try:
             wait_until_it_works(case, lab)
-            modes = (True, False) if full else (True,)
-            for active in modes:
+            for active in (True, False) if case.can_idle else (True,):
                 if not active:
                     case.deactivate(lab)
                 for index, fault in enumerate(chosen):
@@ -123,6 +124,7 @@ def wait_until_it_works(case: Case, lab: Lab) -> None:
 def try_fault(case: Case, lab: Lab, fault: Fault, index: int, active: bool, tally: Tally) -> None:
     """Try one fault and wait until the node works again."""
     tally.faults += 1
+    tally.idle += not active
     false: list[str] = []
 
     def on_output(topic: str, msg: Any) -> None:
@@ -131,7 +133,8 @@ def try_fault(case: Case, lab: Lab, fault: Fault, index: int, active: bool, tall
             false.append(claim)
 
     lab.on_output = on_output
-    case.begin(lab, fault)
+    if active:
+        case.begin(lab, fault)
     lab.inject(fault, index)
     claim = case.after(lab, fault) if active else ""
     lab.run(AFTER)
@@ -147,6 +150,10 @@ def try_fault(case: Case, lab: Lab, fault: Fault, index: int, active: bool, tall
         say(f"{tally.node}: not recovered from {fault.name}")
     elif not fault.parameters:
         tally.recovery.append(time.monotonic() - begin + AFTER)
+    if not active and not case.is_idle(lab):
+        tally.false_ok.append(f"{fault.name}: works although nobody asked")
+        say(f"{tally.node}: {tally.false_ok[-1]}")
+        case.deactivate(lab)
     lab.fault = "no fault"
 
 
@@ -176,7 +183,7 @@ def main() -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     names = [case.node for case in CASES]
-    parser.add_argument("--full", action="store_true", help="all faults, also while idle")
+    parser.add_argument("--full", action="store_true", help="all faults of the drivers")
     parser.add_argument("--nodes", nargs="+", default=names, choices=names, metavar="NODE")
     parser.add_argument("--only", default="", help="faults whose name has this in it")
     parser.add_argument("--processes", type=int, default=2, help="nodes at a time")

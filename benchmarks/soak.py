@@ -1,19 +1,20 @@
 """Whether nodes keep up for long: memory, lost messages, latency.
 
     tools/in_env python benchmarks/soak.py [--minutes 10] [--rate 1000] [--nodes sesc_publisher]
-    tools/in_env python benchmarks/soak.py --full    30 minutes of two nodes each
+    tools/in_env python benchmarks/soak.py --full    30 minutes each, an estimator and a commander
 
 A driver process sends a standing robot's messages at the rate, the installed node answers, this
-process listens. All nodes are run one after the other, each for its part of --minutes.
+process listens. The nodes are run one after the other, each for --minutes.
 
 The last line is one JSON object:
-    minutes, rate_hz    that each node ran, and of joint_states
-    lost                samples (trunk_estimator: answers, due at 200 Hz) without an answer that the
-                        node did not say it skipped
+    minutes, rate_hz    that each node ran, and the lowest rate of joint_states
+    lost                samples (trunk_estimator and humanoid_com_estimator: answers, due at 200 Hz)
+                        without an answer that the node did not say it skipped
     rss_slope_mb_h      growth of the node's memory, MB an hour, the largest of the nodes
     p99_ratio           99th percentile of the latency at the end over that at the beginning: the
                         medians of the last and the first three tenths of the time
-    by_node             the same for each node, with the latencies
+    by_node             the same for each node, with the latencies, and its memory at the beginning,
+                        at half of the time and at the end
 """
 
 from __future__ import annotations
@@ -90,6 +91,9 @@ KINDS = {
     "trunk_estimator": Kind(
         "com_estimation", "trunk_com", TrunkCom, answer_hz=200.0, robot="scalf2"
     ),
+    "humanoid_com_estimator": Kind(
+        "com_estimation", "com_corrected", CenterOfMass, answer_hz=200.0
+    ),
     "com_balancer": Kind(
         "com_control",
         "joint_trajectory",
@@ -101,19 +105,20 @@ KINDS = {
         "com_identification", "identification/state", IdentificationState, every_sample=False
     ),
 }
+LONG = ("sesc_publisher", "com_balancer")  # that --full runs
 
 
 def main() -> int:
     """Soak the nodes."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--minutes", type=float, default=9.0, help="for all nodes together")
+    parser.add_argument("--minutes", type=float, default=10.0, help="for each node")
     parser.add_argument("--rate", type=float, default=1000.0, help="joint_states a second")
-    parser.add_argument("--full", action="store_true", help="30 minutes a node, two nodes")
+    parser.add_argument("--full", action="store_true", help=f"30 minutes of {' and '.join(LONG)}")
     parser.add_argument("--nodes", nargs="+", default=list(KINDS), choices=list(KINDS))
     options = parser.parse_args()
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-    names = ["sesc_publisher", "com_balancer"] if options.full else options.nodes
-    minutes = 30.0 if options.full else options.minutes / len(names)
+    names = LONG if options.full else options.nodes
+    minutes = 30.0 if options.full else options.minutes
     by_node = {}
     for name in names:
         by_node[name] = soak(name, 60.0 * minutes, options.rate)
@@ -159,7 +164,10 @@ def soak(name: str, seconds: float, rate_hz: float) -> dict[str, Any]:
                 for process, what in ((node.poll(), name), (driver.exitcode, "the driver")):
                     if process is not None:
                         raise SystemExit(f"{what} ended with code {process}")
-            return listener.figures(seconds, kind) | {"rss_slope_mb_h": slope(memory)}
+            found = listener.figures(seconds, kind) | {"rss_slope_mb_h": slope(memory)}
+            moments = (0, len(memory) // 2, -1)
+            found["rss_mb"] = [round(memory[i][1], 2) for i in moments]
+            return {"minutes": round(seconds / 60.0, 2), **found}
         finally:
             driver.terminate()
             driver.join()
