@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def _added(topic: str, make: Make) -> Callable[[Batch, Progress], Batch]:
 def _points() -> Iterator[tuple[str, Make]]:
     """A CoM that is no place, or of no frame."""
     for value in (*NUMBERS, 10.0):
-        yield f"x {value:g}", lambda v=value: PointStamped(point=Point(x=v))
+        yield f"x {value:g}", partial(PointStamped, point=Point(x=value))
 
     def of_no_frame() -> PointStamped:
         msg = PointStamped()
@@ -78,13 +79,13 @@ def _points() -> Iterator[tuple[str, Make]]:
 
 def _velocities() -> Iterator[tuple[str, Make]]:
     for value in NUMBERS:
-        yield f"{value:g}", lambda v=value: Twist(linear=Vector3(x=v), angular=Vector3(z=v))
+        yield f"{value:g}", partial(Twist, linear=Vector3(x=value), angular=Vector3(z=value))
 
 
 def _goals() -> Iterator[tuple[str, Make]]:
     for value in NUMBERS:
-        yield f"step_length {value:g}", lambda v=value: msgs.WalkGoal(steps=[4], step_length=[v])
-        yield f"step_time {value:g}", lambda v=value: msgs.WalkGoal(steps=[4], step_time=[v])
+        yield f"step_length {value:g}", partial(msgs.WalkGoal, steps=[4], step_length=[value])
+        yield f"step_time {value:g}", partial(msgs.WalkGoal, steps=[4], step_time=[value])
     yield "2e9 steps", lambda: msgs.WalkGoal(steps=[2_000_000_000])
     yield "-1 steps", lambda: msgs.WalkGoal(steps=[-1])
     yield "unknown method", lambda: msgs.WalkGoal(steps=[4], method="x" * 100_000)
@@ -117,8 +118,8 @@ def _phases() -> Iterator[tuple[str, Make]]:
 
 def _coms() -> Iterator[tuple[str, Make]]:
     for value in NUMBERS:
-        point = Point(x=value)
-        yield f"position {value:g}", lambda p=point: msgs.CenterOfMass(status=1, position=p)
+        make = partial(msgs.CenterOfMass, status=1, position=Point(x=value))
+        yield f"position {value:g}", make
     yield "unknown contacts", lambda: msgs.CenterOfMass(status=1, contacts=["nobody"] * 1000)
     yield "unknown status", lambda: msgs.CenterOfMass(status=255)
 
@@ -137,10 +138,8 @@ def _reactions() -> Iterator[tuple[str, Make]]:
 
 def _diagnoses() -> Iterator[tuple[str, Make]]:
     for value in NUMBERS:
-        yield (
-            f"covariance {value:g}",
-            lambda v=value: msgs.CentroidalDiagnosis(covariance=np.full(9, v)),
-        )
+        make = partial(msgs.CentroidalDiagnosis, covariance=np.full(9, value))
+        yield f"covariance {value:g}", make
 
 
 def _walks() -> Iterator[tuple[str, Make]]:
@@ -152,7 +151,7 @@ def _markers() -> Iterator[tuple[str, Make]]:
     for count in (3, 8):
         points = [Point(x=math.nan)] * count
         marker = Marker(ns="footsteps_left", points=points)
-        yield f"{count} points nan", lambda marker=marker: MarkerArray(markers=[marker])
+        yield f"{count} points nan", partial(MarkerArray, markers=[marker])
 
 
 def _results() -> Iterator[tuple[str, Make]]:
@@ -164,7 +163,7 @@ def _frames() -> Iterator[tuple[str, Make]]:
     for value in (0.0, math.nan, 1e300):
         msg = TransformStamped(child_frame_id="BODY")
         msg.transform.rotation.w = value
-        yield f"rotation {value:g}", lambda msg=msg: TFMessage(transforms=[msg])
+        yield f"rotation {value:g}", partial(TFMessage, transforms=[msg])
 
 
 _MESSAGES: dict[str, Callable[[], Iterator[tuple[str, Make]]]] = {

@@ -397,7 +397,7 @@ class TipRamp(GuidedCase):
     node = "tip_ramp"
     own: ClassVar[dict[str, Any]] = {
         "protocol": str(SHARE / "config" / "posture_protocol" / "hoap2.yaml"),
-        "tests": ["leg5 Back", "leg5 Front"],
+        "tests": ["leg5 Back, arms_lowered", "leg5 Front, arms_lowered"],
     }
 
 

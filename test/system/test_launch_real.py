@@ -77,7 +77,7 @@ def calls(command, environment, folder):
         env={**environment, "PROBE_OUT": str(folder)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr

@@ -79,7 +79,9 @@ class Node:
         Raises:
             FileNotFoundError: the package or the executable is not installed.
         """
-        words = [str(self.program()), *self.arguments, "--ros-args", *self.ros_arguments]
+        words = [str(self.program()), *self.arguments]
+        words += ["--ros-args", *self.ros_arguments] if self.ros_arguments else []
+        words.append("--ros-args")
         if self.name is not None:
             words += ["-r", f"__node:={self.name}"]
         if self.namespace is not None:

@@ -44,10 +44,10 @@ def test_order_of_the_words(launch_file, package, tmp_path):
     node = only_node(path, f="two words")
     program, *words = node.command(tmp_path)
     assert program == str(tmp_path / "prefix/lib/tiny/talk")
-    first, second = words[10], words[14]
+    first, second = words[11], words[15]
     assert words == [
         *("-d", "two words", "--ros-args", "--enclave", "/lab/nina"),
-        *("-r", "__node:=nina", "-r", "__ns:=/lab"),
+        *("--ros-args", "-r", "__node:=nina", "-r", "__ns:=/lab"),
         *("--params-file", first, "--params-file", str(file), "--params-file", second),
         *("-r", "imu:=base/imu"),
     ]
