@@ -3,12 +3,14 @@
 SCALF-II with light legs in the simulator, its trunk's CoM off the URDF's by up to 5 cm in x and y,
 its sensors with the errors of TROT_NOISE. It stands for STANDING s, in which the floating-base
 estimator finds the offset to some millimetres, and then trots for 10 s: with feedback, the gait
-receives each estimate that is good to GOOD; without, it does not. ANYmal with offsets scaled to
-the distances of its hips is an extra. Roll and pitch are the true ones.
+receives each estimate by which the robot's CoM is known to GOOD, as trot_gait does; without, it
+does not. ANYmal with offsets scaled to the distances of its hips is an extra, and both trot with
+feedback under CONDITIONS, too. Roll and pitch are the true ones; on a slope, from the slope.
 
 The last line is one JSON object, in degrees: roll_rms_deg and pitch_rms_deg from SETTLED s after
 the first lift-off on and ..._all from lift-off on, per robot and offset (x,y in cm), with and
-without; and fell, the number of runs with feedback that tilted by FALLEN. Aim: 0.15 and 0.08.
+without; conditions: roll, pitch (RMS), largest tilt, and way, m and deg of yaw at the end, of each;
+and fell, the number of runs with feedback that tilted by FALLEN. Aim: 0.15 and 0.08.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from trot_lab import TrotRun, build, in_processes, run_trot
 
-from com_control.trot.parameters import FEEDBACK_FREQUENCY
+from com_control.trot.trot import TrotGait
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.interface import Sample, Status
 from com_model import RobotConfig, RobotModel, quadruped_legs
@@ -36,7 +38,24 @@ Array = NDArray[np.float64]
 OFFSETS = ((0.0, 0.0), (-0.03, 0.03), (0.05, -0.05), (0.0, 0.05), (-0.05, 0.0))  # m
 STANDING = 1.5  # s, of the gait's standing
 SETTLED = 2.0  # s after the first lift-off
-GOOD = 0.004  # std of x and y, over the distance of diagonal hips, from which it is used
+GOOD = 0.004  # std of the robot's CoM over the distance of diagonal hips, as in trot_gait
+CONDITIONS: dict[str, dict[str, Any]] = {
+    "friction 0.2": {"grip": 0.2},
+    "slope 8 deg": {"slope": np.radians(8.0)},
+    "uneven 2 cm": {"tiles": 0.02},
+    "push 0.3 m/s forwards": {"push": (0.3, 0.0, 6.0)},
+    "push 0.3 m/s left": {"push": (0.0, 0.3, 6.0)},
+    "0.5 m/s": {"way": ((2.0, (0.5, 0.0, 0.0)),)},
+    "cmd_vel": {
+        "way": (
+            (2.0, (0.3, 0.0, 0.0)),
+            (4.0, (0.2, 0.0, 0.4)),
+            (7.0, (0.0, 0.1, -0.4)),
+            (9.0, (0.0, 0.0, 0.0)),
+        )
+    },
+    "a minute": {"seconds": 60.0 + STANDING},
+}
 FALLEN = 30.0  # deg
 
 
@@ -51,10 +70,7 @@ class Feedback:
         """Takes in a sample; gives the offset from the geometric centre (3,), m, or None."""
         self._estimator.update(sample)
         latest = self._estimator.latest
-        if latest.status is Status.UNKNOWN:
-            return None
-        std = np.sqrt(np.diag(latest.covariance)[:2]).max()
-        good = latest.status is Status.CONVERGED or std < self._enough
+        good = latest.status is Status.CONVERGED or latest.robot_com_std < self._enough
         return latest.offset_from_center if good else None
 
 
@@ -64,6 +80,7 @@ class Case:
 
     run: TrotRun
     feedback: bool
+    condition: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +91,13 @@ class Rocking:
         time: (N,) s from the first lift-off on.
         tilt: (N, 2) rad, true roll and pitch.
         shift_error: (N,) m, length of the error in x and y of the gait's input; NaN: none.
+        way: m forwards, m to the left and deg to the left, at the end.
     """
 
     time: Array
     tilt: Array
     shift_error: Array
+    way: Array
 
     def rms(self, after: float) -> Array:
         """Of roll and pitch (2,), deg, from a time after the first lift-off on."""
@@ -93,26 +112,37 @@ def rock(case: Case) -> Rocking:
     error = (log.com_offset_used + center - log.trunk_com)[:, :2]
     standing = log.stance.all(axis=1)
     time = log.time - log.time[int(np.argmin(standing))]
-    return Rocking(time, np.column_stack([log.roll, log.pitch]), np.linalg.norm(error, axis=1))
+    tilt = np.column_stack([log.roll, log.pitch + case.run.slope])
+    moved, R = log.root_position[-1] - log.root_position[0], log.R_world_root[-1]
+    way = np.append(moved[:2], np.degrees(np.arctan2(R[1, 0], R[0, 0])))
+    return Rocking(time, tilt, np.linalg.norm(error, axis=1), way)
 
 
 def cases(
     robot: str, offsets: Sequence[tuple[float, float]], seconds: float, seed: int
 ) -> list[Case]:
-    """Runs with all offsets, each with feedback and without."""
+    """Runs with all offsets, each with feedback and without, in the gait that is for feedback."""
+    model, config, _ = build(TrotRun(robot))
+    p = TrotGait(model, config, feedback=True).parameters
+    gait = {"start_delay": STANDING, "frequency": p.frequency, "blend": p.blend}
     return [
         Case(
             TrotRun(
-                robot,
-                offset=(*offset, 0.0),
-                seconds=STANDING + seconds,
-                seed=seed + i,
-                gait={"start_delay": STANDING, "frequency": FEEDBACK_FREQUENCY},
+                robot, offset=(*offset, 0.0), seconds=STANDING + seconds, seed=seed + i, gait=gait
             ),
             feedback,
         )
         for i, offset in enumerate(offsets)
         for feedback in (True, False)
+    ]
+
+
+def conditions(robot: str, offset: tuple[float, float], seed: int) -> list[Case]:
+    """Runs with feedback under CONDITIONS."""
+    base = cases(robot, [offset], 10.0, seed)[0]
+    return [
+        Case(replace(base.run, seed=seed + i, **changes), True, name)
+        for i, (name, changes) in enumerate(CONDITIONS.items())
     ]
 
 
@@ -137,6 +167,16 @@ def figures(planned: Sequence[Case], done: Sequence[Rocking]) -> dict[str, Any]:
     """What the last line has of a robot."""
     result: dict[str, Any] = {}
     for case, rocking in zip(planned, done, strict=True):
+        if case.condition:
+            roll, pitch = rocking.rms(SETTLED).round(3).tolist()
+            tilt = np.degrees(np.abs(rocking.tilt[rocking.time >= 0.0]).max())
+            result.setdefault("conditions", {})[case.condition] = {
+                "roll": roll,
+                "pitch": pitch,
+                "tilt": round(float(tilt), 2),
+                "way": rocking.way.round(2).tolist(),
+            }
+            continue
         how = "with" if case.feedback else "without"
         for suffix, after in (("", SETTLED), ("_all", 0.0)):
             for name, value in zip(("roll", "pitch"), rocking.rms(after), strict=True):
@@ -164,7 +204,7 @@ def show(planned: Sequence[Case], done: Sequence[Rocking]) -> None:
         given = r.shift_error[(r.time >= SETTLED) & np.isfinite(r.shift_error)]
         table.add_row(
             case.run.robot,
-            name_of(case.run.offset),
+            f"{name_of(case.run.offset)} {case.condition}",
             "yes" if case.feedback else "no",
             " ".join(f"{v:.3f}" for v in r.rms(SETTLED)),
             " ".join(f"{v:.3f}" for v in r.rms(0.0)),
@@ -206,13 +246,17 @@ def main() -> int:
     seconds, first = (3.0 if args.quick else 10.0), 1000 * args.seed
     plan = {"scalf2": cases("scalf2", OFFSETS[1:2] if args.quick else OFFSETS, seconds, first)}
     if not args.quick:
-        plan["anymal"] = cases("anymal", scaled("anymal", OFFSETS[1:3]), seconds, first + 100)
+        aside = scaled("anymal", OFFSETS[1:3])
+        plan["anymal"] = cases("anymal", aside, seconds, first + 100)
+        plan["scalf2"] += conditions("scalf2", OFFSETS[1], first + 200)
+        plan["anymal"] += conditions("anymal", aside[0], first + 300)
     flat = [case for group in plan.values() for case in group]
     done = in_processes(rock, flat, "trots", args.processes)
     show(flat, done)
     count = len(plan["scalf2"])
     if args.out:
-        draw(flat[:count], done[:count], args.out / "trot_feedback.png")
+        usual = [i for i in range(count) if not flat[i].condition]
+        draw([flat[i] for i in usual], [done[i] for i in usual], args.out / "trot_feedback.png")
     result: dict[str, object] = dict(figures(flat[:count], done[:count]))
     if flat[count:]:
         result["anymal"] = figures(flat[count:], done[count:])

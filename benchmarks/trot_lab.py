@@ -19,6 +19,7 @@ import argparse
 import json
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -60,6 +61,7 @@ Flags = NDArray[np.bool_]
 
 STEP = 1e-4  # s, of the physics
 SETTLING = 1.5  # s, of standing before the trot
+PUSH_TIME = 0.1  # s
 POSING = 0.7  # s of it, from the nominal posture to where the gait begins
 CLEAN = NoiseLevels()
 # Without feedback it is the swing feet, coming down early, that right a trunk whose CoM is off.
@@ -84,6 +86,10 @@ class Gait(Protocol):
 
     def step(self, time: float, feedback: TrotFeedback = NO_FEEDBACK) -> GaitTarget:
         """Targets at a time; before time 0 the robot stands."""
+        ...
+
+    def set_velocity(self, velocity: Sequence[float]) -> None:
+        """Trots with (3,) m/s forwards, m/s and rad/s to the left from now on."""
         ...
 
 
@@ -115,10 +121,16 @@ def run_trot(
     simulation = Simulation(world, 1.0 / run.rate, run.noise, run.seed, payload)
     R_imu_root = model.bodies.R_body_link[model.link_index(world.imu_link)].T  # fixed to the trunk
     stand(simulation, gait)
+    mass = float(world.mj.body_subtreemass[1])
     recorder = Recorder(run, model, config, simulation.sample_period)
     stance = np.ones(4, dtype=bool)
-    offset = None
+    offset, way = None, deque(run.way)
     for k in range(recorder.count):
+        now = k * simulation.sample_period
+        pushed = run.push[2] <= now < run.push[2] + PUSH_TIME
+        simulation.push(mass / PUSH_TIME * pushed * np.array([*run.push[:2], 0.0]))
+        while way and now >= way[0][0]:
+            gait.set_velocity(way.popleft()[1])
         reading = simulation.advance()
         sample = recorder.record(k, reading, stance, offset)
         if feedback is not None:
@@ -157,9 +169,11 @@ def build(run: TrotRun) -> tuple[RobotModel, RobotConfig, World]:
         integrator="euler",
         trunk_com_offset=run.offset,
         joint_friction=run.friction,
+        ground_slope=run.slope,
         edit=partial(lay_tiles, drop=run.tiles, seed=run.seed) if run.tiles else None,
     )
     world.mj.geom_solref[:, 0] = run.contact_time
+    world.mj.geom_friction[:, 0] *= run.grip
     world.mj.dof_damping[world.joint_dof] += run.damping
     return model, config, world
 

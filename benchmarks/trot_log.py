@@ -43,6 +43,10 @@ class TrotRun:
         damping: N m s/rad, viscous friction of every joint, or of each, likewise.
         contact_time: s, time constant of the contacts: how soft they are.
         tiles: m, by which tiles of 0.2 m are lower than the highest one, at random; 0: flat ground.
+        slope: rad, by which the ground rises forwards.
+        grip: Friction coefficient of feet on the ground.
+        push: (m/s forwards, m/s to the left, time s): speed that the whole robot is given in 0.1 s.
+        way: Velocities of cmd_vel, (time s, (m/s forwards, m/s and rad/s to the left)).
         gait: Parameters of the gait (com_control's GaitParameters) other than the default ones.
     """
 
@@ -59,6 +63,10 @@ class TrotRun:
     damping: float | Sequence[float] = 0.0
     contact_time: float = CONTACTS["stiff"][0][0]
     tiles: float = 0.0
+    slope: float = 0.0
+    grip: float = 1.0
+    push: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    way: Sequence[tuple[float, Sequence[float]]] = ()
     gait: dict[str, Any] = field(default_factory=dict)
 
 

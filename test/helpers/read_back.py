@@ -81,6 +81,7 @@ def trunk_com_to_numpy(msg: TrunkCom) -> TrunkEstimate:
         payload_changed_at=changed_ns / NS_PER_S if changed_ns else math.nan,
         repeatability=vector3_to_numpy(msg.repeatability),
         limited_by=msg.limited_by,
+        robot_com_std=msg.robot_com_std,
     )
 
 

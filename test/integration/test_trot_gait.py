@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Quaternion
+from geometry_msgs.msg import Quaternion, Twist
 from sensor_msgs.msg import Imu, JointState
 from shipped_robot import shipped_robot
 from std_srvs.srv import Trigger
@@ -236,10 +236,12 @@ def test_a_clock_that_starts_over(bench):
         assert robot.last.reason == ""
 
 
-def test_feet_follow_a_converged_estimate_only(bench):
+@pytest.mark.parametrize("status", [TrunkCom.STATUS_CONVERGED, TrunkCom.STATUS_ESTIMATING])
+def test_feet_follow_a_good_estimate_only(bench, status):
+    """One that has converged, or by which the robot's CoM is known, whatever the legs' masses."""
     robot = bench(feedback=True, com_timeout=50.0, gait__start_delay=5.0)
     robot.trot()
-    msg = TrunkCom(status=TrunkCom.STATUS_ESTIMATING)
+    msg = TrunkCom(status=TrunkCom.STATUS_ESTIMATING, robot_com_std=0.02)
     msg.offset_from_center.y = 0.05
     msg.header.stamp = ns_to_stamp(robot.time_ns)
     robot.world.send("trunk_com", msg, qos.stream(100))
@@ -247,13 +249,34 @@ def test_feet_follow_a_converged_estimate_only(bench):
     for _ in range(10):
         robot.sample()
     np.testing.assert_array_equal(robot.last.com_shift, [0.0, 0.0])
-    msg.status = TrunkCom.STATUS_CONVERGED
+    msg.status, msg.robot_com_std = status, math.nan
+    if status == TrunkCom.STATUS_ESTIMATING:
+        robot.world.send("trunk_com", msg, qos.stream(100))
+        robot.world.spin_for(0.1)
+        assert not robot.node._later_coms  # not known
+        msg.robot_com_std = 0.001
     robot.world.send("trunk_com", msg, qos.stream(100))
     robot.world.spin_until(lambda: robot.node._later_coms, "trunk_com is received")
     for _ in range(100):
         robot.sample()
     assert robot.last.com_shift[1] == pytest.approx(0.05, abs=0.005)
     assert not robot.last.saturated
+
+
+def test_cmd_vel_is_obeyed_until_it_is_no_longer_sent(bench):
+    robot = bench(cmd_vel_timeout=0.5)
+    robot.trot()
+    gait, velocity = robot.node.session.gait, Twist()
+    velocity.linear.x, velocity.angular.z = 0.2, 0.1
+    robot.world.send("cmd_vel", velocity, qos.stream(1))
+    robot.world.spin_until(lambda: gait._wanted_velocity.any(), "cmd_vel is received")
+    np.testing.assert_allclose(gait._wanted_velocity, [0.2, 0.0, 0.1])
+    velocity.linear.x = 11.0
+    robot.world.send("cmd_vel", velocity, qos.stream(1))
+    robot.world.spin_until(lambda: robot.node.faults.counts["implausible"], "it is refused")
+    robot.world.spin_for(0.6)
+    robot.sample()
+    assert not gait._wanted_velocity.any()
 
 
 @pytest.mark.parametrize("absurd", [-2.0, 2 * math.pi])

@@ -34,11 +34,12 @@ def test_trunk_com(changed, over_the_wire):
         payload_changed_at=changed,
         repeatability=np.array([1e-3, 2e-3, math.nan]),
         limited_by="x is known to 3 mm",
+        robot_com_std=4e-4,
     )
     msg = over_the_wire(numpy_to_trunk_com(values, "ding", STAMP, "base"))
     assert (msg.header.stamp, msg.header.frame_id, msg.method) == (STAMP, "base", "ding")
     got = trunk_com_to_numpy(msg)
-    for name in ("status", "reason", "mass", "mass_std", "limited_by"):
+    for name in ("status", "reason", "mass", "mass_std", "limited_by", "robot_com_std"):
         assert getattr(got, name) == getattr(values, name)
     for name in (
         "com",

@@ -4,7 +4,10 @@ Subscribes:
     robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
     joint_states (sensor_msgs/JointState): where the joints are, and the time.
     imu (sensor_msgs/Imu): attitude and angular velocity, with gait.swing_compensation or feedback.
-    trunk_com (com_msgs/TrunkCom): only with feedback, only while CONVERGED.
+    trunk_com (com_msgs/TrunkCom): only with feedback, only while CONVERGED, or while the CoM of the
+        robot that follows from it is known (robot_com_std), whatever the legs' masses.
+    cmd_vel (geometry_msgs/Twist): velocity by linear.x, linear.y, angular.z, in place of that of
+        the parameters; none for cmd_vel_timeout: on the spot.
 
 Publishes, at most at rate_hz and with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): one point, `horizon` later, with velocities;
@@ -22,12 +25,14 @@ joints do not follow or report absurd positions, it ends the swing and holds on 
 Parameters: see Parameters.
 """
 
+import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory
 
@@ -37,7 +42,7 @@ from com_control.trot.session import Command, GaitSession
 from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
-from com_ros import diagnostics
+from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import HISTORY, ImuValues, Latest, imu_to_values
@@ -47,6 +52,8 @@ from com_ros.parameters import ImuTimeout, JointTimeout, RobotParameters, live_p
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
+GOOD = 0.004  # standard deviation of the robot's CoM over the distance of diagonal hips
+FASTEST = 10.0  # m/s and rad/s; what is beyond is no velocity
 COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
 
 
@@ -60,6 +67,9 @@ class Parameters(RobotParameters, JointTimeout, ImuTimeout):
     feedback: bool = parameter(False, "move the feet below the centre of mass of trunk_com")
     com_timeout: float = live_parameter(
         0.5, "s, age of trunk_com at which the feet are no longer shifted", (0.001, 60.0)
+    )
+    cmd_vel_timeout: float = live_parameter(
+        0.5, "s without cmd_vel, after which the robot trots on the spot", (0.01, 60.0)
     )
     max_tilt: float = live_parameter(
         0.6, "rad, tilt of the trunk at which the trot stops", (0.01, 1.5)
@@ -87,6 +97,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._phase = self.create_publisher(GaitPhase, "gait/stance", 10)
         self.follow_robot_description()
         self.subscribe(Imu, "imu", self._on_imu)
+        self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
+        self._velocity_at: float | None = None  # s, monotonic, of the last cmd_vel that is obeyed
         if p.feedback:
             self.subscribe(TrunkCom, "trunk_com", self._on_com)
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
@@ -122,8 +134,20 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     def _on_com(self, msg: TrunkCom, time_ns: int) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
-        if msg.status == TrunkCom.STATUS_CONVERGED and np.isfinite(offset[:2]).all():
+        good = msg.status == TrunkCom.STATUS_CONVERGED or (
+            self.session is not None and msg.robot_com_std < GOOD * self.session.gait.hip_distance
+        )
+        if good and np.isfinite(offset[:2]).all():
             self._later_coms.append((time_ns, offset))
+
+    def _on_velocity(self, msg: Twist) -> None:
+        velocity = np.array([msg.linear.x, msg.linear.y, msg.angular.z])
+        if not (np.abs(velocity) <= FASTEST).all():
+            fix = f"{velocity} m/s, m/s, rad/s: give at most {FASTEST:g}"
+            self.faults.add("implausible", "cmd_vel", fix)
+        elif self.session is not None:
+            self.session.gait.set_velocity(velocity)
+            self._velocity_at = time.monotonic()
 
     def _com_at(self, time_ns: int) -> np.ndarray | None:
         """The trunk's CoM to be used with a sample: that of COM_DELAY_NS before, if it is current.
@@ -138,6 +162,9 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     def _on_joints(self, sample: JointSample) -> None:
         session, p, time_ns = self._session, self.parameters, sample.time_ns
+        if self._velocity_at and time.monotonic() - self._velocity_at > p.cmd_vel_timeout:
+            session.gait.set_velocity(np.zeros(3))
+            self._velocity_at = None
         R, omega, problem = self._attitude(time_ns)
         com = self._com_at(time_ns) if p.feedback else None
         self._last_ns, trots = time_ns, session.trot

@@ -1,15 +1,20 @@
 """Parameters of a trot."""
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
 from com_control.exceptions import GaitError
+from com_model.dynamics import GRAVITY
 from com_model.legs import DIAGONALS
 from com_model.parameters import check_options, parameter
 from com_model.robot_config import TrotSizes
 
 STANDING = 0.93  # default height as a fraction of the nominal one, so that the legs reach
-# 1/s, defaults without and with CoM feedback, whose footholds must come soon
-FREQUENCY, FEEDBACK_FREQUENCY = 1.0, 2.0
+FREQUENCY = 1.0  # 1/s, default without CoM feedback
+# With it footholds must come soon: half a period over sqrt(height / g). Legs that give way need
+# it shorter than stiff ones: ANYmal's fall aside, slowly, at 0.92.
+FEEDBACK_PACE = 0.775
+BLEND, FEEDBACK_BLEND = 0.2, 0.6  # soft legs that right the trunk in a jerk throw it aside
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class GaitParameters:
 
     frequency: float = parameter(
         0.0,
-        "1/s, periods of the gait; each leg steps once; 0: 1/s, with CoM feedback 2/s",
+        "1/s, periods of the gait; each leg steps once; 0: 1/s, with CoM feedback by its height",
         (0.0, 10.0),
     )
     duty_factor: float = parameter(
@@ -51,14 +56,15 @@ class GaitParameters:
         0.06, "rad, tilt up to which the height of swing feet is kept", (0.0, 1.0)
     )
     blend: float = parameter(
-        0.2,
-        "fraction of half a period in which feet move from touch-down to their stance",
-        (0.05, 1.0),
+        0.0,
+        "fraction of half a period in which feet move from touch-down to their stance; 0: 0.2, "
+        "with CoM feedback 0.6",
+        (0.0, 1.0),
     )
     capture_time: float = parameter(
-        0.3,
-        "s, about sqrt(height / g): feet land where the trunk, as it tilts, comes to rest; with "
-        "CoM feedback and half periods up to this only; 0: never",
+        0.0,
+        "s: feet land where the trunk, as it tilts, comes to rest; with CoM feedback and half "
+        "periods up to this only; 0: sqrt(height / g)",
         (0.0, 10.0),
     )
     max_placement: float = parameter(0.0, "m, bound of it; 0: 15 % of the height", (0.0, 10.0))
@@ -92,11 +98,14 @@ class GaitParameters:
     def derived(self, height: float, sizes: TrotSizes, feedback: bool = False) -> "GaitParameters":
         """Fill in what is 0 by the height, m, of the hips in the nominal posture."""
         height = self.height or sizes.body_height or STANDING * height
-        default = FEEDBACK_FREQUENCY if feedback else FREQUENCY
+        capture = self.capture_time or sqrt(height / GRAVITY)
+        default = 0.5 / (FEEDBACK_PACE * capture) if feedback else FREQUENCY
         return replace(
             self,
             frequency=self.frequency or sizes.frequency or default,
             height=height,
+            capture_time=capture,
+            blend=self.blend or (FEEDBACK_BLEND if feedback else BLEND),
             step_height=self.step_height or sizes.step_height or height / 9.0,
             max_placement=self.max_placement or 0.15 * height,
             max_com_shift=self.max_com_shift or 0.2 * height,

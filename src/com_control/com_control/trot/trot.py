@@ -65,6 +65,8 @@ MAX_TILT = 0.5  # rad, that swing feet and placement make up for
 SHIFTED = 0.001  # of the height: nearer to its aim the shift has arrived
 PLACED = 0.9  # of a swing, up to which its foothold may change
 RATE_TIME = 0.02  # s, of the angular velocity's low-pass
+VELOCITY_RATE = 5.0  # times 1 / ramp_time: the velocity is then 4 % from its aim
+STRIDE = 0.3  # of the height, by which a foot may be before or behind the middle of its stance
 MAX_GAP = 0.05  # s between steps; after a longer gap filters go on as if it had been as long
 
 
@@ -116,7 +118,9 @@ class TrotGait:
         self.kinematics = [LegKinematics(model, x, self.posture[x.joints]) for x in self.legs]
         # (2,) 1 where feet may be shifted and placed: forwards; to the side by abduction
         self._free = 1.0 - np.any([k.normal != 0.0 for k in self.kinematics]) * np.eye(2)[1]
-        self.center = np.mean([leg.hip for leg in self.legs], axis=0)
+        hips = np.array([leg.hip for leg in self.legs])
+        self.center = hips.mean(axis=0)
+        self.hip_distance = float(np.linalg.norm(hips[0] - hips[3]))
         feet = np.array([k.position(k.nominal) for k in self.kinematics]) - self.center
         radii = np.array([leg.radius for leg in self.legs])
         self._radii = radii
@@ -132,6 +136,7 @@ class TrotGait:
         self._period = 1.0 / p.frequency
         self._swing_time = (1.0 - p.duty_factor) * self._period
         self._attitude = AttitudeFilter(p.attitude_filter, p.attitude_filter_alone)
+        self.set_velocity([p.velocity_x, p.velocity_y, p.yaw_rate])
         self.reset()
         problems = self._solve(np.zeros((4, 3)))
         self.posture = self._q.copy()
@@ -151,10 +156,24 @@ class TrotGait:
         self._swinging = np.zeros(4, dtype=bool)
         self._shift, self._wanted, self._shift_speed = np.zeros(2), np.zeros(2), np.zeros(2)
         self._placed = 0.0  # of the placement
+        self._velocity, self._acceleration = np.zeros(3), np.zeros(3)
         self._rate = np.zeros(2)  # rad/s, low-passed, of pitch and -roll
         self._places = np.zeros((4, 2))  # of each foot, beside the shift
         self._q = self.posture.copy()
         self._qd = np.zeros(len(self._q))
+
+    def set_velocity(self, velocity: ArrayLike) -> None:
+        """Trots with another velocity from now on, which it takes up within ramp_time.
+
+        (3,) m/s forwards, m/s and rad/s to the left; reduced to what the legs reach. Raises
+        GaitError where it is not finite.
+        """
+        wanted = np.asarray(velocity, dtype=float)
+        if wanted.shape != (3,) or not np.isfinite(wanted).all():
+            raise GaitError(f"velocity is {velocity!r}: give m/s, m/s and rad/s, three numbers")
+        way = 0.5 * (self._period - self._swing_time) * self._foot_velocities(wanted)
+        stride, most = float(np.linalg.norm(way, axis=1).max()), STRIDE * self.parameters.height
+        self._wanted_velocity = wanted * (most / max(stride, most))
 
     def step(self, time: float, feedback: TrotFeedback = NO_FEEDBACK) -> GaitTarget:
         """Goes on to a time (s, ascending; else GaitError); up to start_delay the robot stands."""
@@ -195,14 +214,10 @@ class TrotGait:
             if np.isfinite(offset).all():
                 G, k = self._shift_law
                 self._wanted, saturated = _bounded(self._free * (G @ offset + k), p.max_com_shift)
-        # critically damped, exactly integrated for a constant aim: a jerk throws the trunk
         rate = 1.0 / p.com_shift_time
-        away, decay = self._shift - self._wanted, np.exp(-rate * dt)
-        change = self._shift_speed + rate * away
-        speed, _ = _bounded((self._shift_speed - rate * change * dt) * decay, p.com_shift_rate)
-        moved = self._wanted + (away + change * dt) * decay - self._shift
-        self._shift_speed = speed
-        self._shift = self._shift + _bounded(moved, p.com_shift_rate * dt)[0]
+        shift, speed = _approach(self._shift, self._shift_speed, self._wanted, rate, dt)
+        self._shift_speed, _ = _bounded(speed, p.com_shift_rate)
+        self._shift = self._shift + _bounded(shift - self._shift, p.com_shift_rate * dt)[0]
         return saturated
 
     def _placement(
@@ -246,7 +261,7 @@ class TrotGait:
         p = self.parameters
         inside, moving = self._step_times(time)
         swing = inside < self._swing_time
-        velocity = self._velocities(time)
+        velocity = self._velocities(time, dt)
         stand_time = self._period - self._swing_time
         feet = np.empty((4, 3))
         for i in range(4):
@@ -301,14 +316,21 @@ class TrotGait:
             return self._time
         return self._time + max(self._swing_time - since % (0.5 * self._period), 0.0)
 
-    def _velocities(self, time: float) -> Array:
-        """Speed (4, 3), m/s, of the trunk over the ground at each foot."""
+    def _velocities(self, time: float, dt: float) -> Array:
+        """Speed (4, 3), m/s, of the trunk over the ground at each foot, taken up gradually."""
         p = self.parameters
-        grown = max(time - self._lift_off_at, 0.0) / p.ramp_time if p.ramp_time else 1.0
-        result = np.zeros((4, 3))
-        result[:, 0] = p.velocity_x - p.yaw_rate * self.home[:, 1]
-        result[:, 1] = p.velocity_y + p.yaw_rate * self.home[:, 0]
-        return result * smooth_step(grown)
+        if time >= self._lift_off_at:
+            rate = VELOCITY_RATE / max(p.ramp_time, 1e-6)
+            self._velocity, self._acceleration = _approach(
+                self._velocity, self._acceleration, self._wanted_velocity, rate, dt
+            )
+        return self._foot_velocities(self._velocity)
+
+    def _foot_velocities(self, velocity: Array) -> Array:
+        """The same (4, 3) for a velocity (3,)."""
+        x, y, turn = velocity
+        forwards, left = x - turn * self.home[:, 1], y + turn * self.home[:, 0]
+        return np.column_stack((forwards, left, np.zeros(4)))
 
     def _raise(self, feet: Array, swing: Flags, clearance: Array) -> None:
         """Gives the swing feet their height over the ground."""
@@ -358,6 +380,15 @@ class TrotGait:
                 qd[leg.joints] = speeds
         self._q, self._qd = q, qd
         return problems
+
+
+def _approach(
+    value: Array, speed: Array, aim: Array, rate: float, dt: float
+) -> tuple[Array, Array]:
+    """Goes on to an aim by dt, critically damped, exactly integrated: a jerk throws the trunk."""
+    away, decay = value - aim, np.exp(-rate * dt)
+    change = speed + rate * away
+    return aim + (away + change * dt) * decay, (speed - rate * change * dt) * decay
 
 
 def _bounded(vector: Array, most: float) -> tuple[Array, bool]:

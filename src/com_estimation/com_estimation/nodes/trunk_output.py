@@ -183,6 +183,7 @@ def numpy_to_trunk_com(
     msg.limited_by = estimate.limited_by
     msg.mass = float(estimate.mass)
     msg.mass_std = float(estimate.mass_std)
+    msg.robot_com_std = float(estimate.robot_com_std)
     msg.observable = estimate.observable.tolist()
     changed = estimate.payload_changed_at
     msg.payload_changed_at = ns_to_stamp(round(changed * NS_PER_S) if changed > 0.0 else 0)

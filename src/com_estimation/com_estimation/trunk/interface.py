@@ -69,6 +69,9 @@ class TrunkEstimate:
     # errors stay the same: those of a difference
     repeatability: Array = field(default_factory=_unknown)
     limited_by: str = ""  # what makes most of the covariance, and what would make it smaller
+    # m, standard deviation of the robot's CoM in x or y by this trunk and the URDF's legs, whose
+    # errors of mass cancel in it; NaN: not known, or a payload is suspected
+    robot_com_std: float = np.nan
 
 
 class TrunkEstimator(Protocol):

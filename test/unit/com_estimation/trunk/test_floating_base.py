@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
-from com_estimation.trunk.floating_base.options import Priors
+from com_estimation.trunk.floating_base.filter_types import STATE, STATES
+from com_estimation.trunk.floating_base.options import Priors, robot_com_std
 from com_estimation.trunk.interface import Status
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ConfigError
@@ -114,6 +115,42 @@ def test_heavy_legs_keep_a_small_robot_from_converging_and_it_says_why(small_log
     weighed = FloatingBaseOptions(priors=Priors(link_mass=0.03))
     better = Track(small_log, options=weighed).last
     assert (np.diag(better.covariance)[:2] < 0.3 * np.diag(last.covariance)[:2]).all()
+
+
+def test_the_robots_com_is_known_where_the_legs_masses_keep_it_from_converging(small_log):
+    """And only then: not from the start, nor while a payload is suspected."""
+    small = Track(small_log)
+    assert small.last.status is Status.ESTIMATING
+    assert 0.0 < small.last.robot_com_std < 0.5 * small.std[-1, :2].max()
+    assert np.isnan(small.estimates[0].robot_com_std)
+
+
+def test_an_error_of_a_link_that_the_trunk_takes_upon_itself_cancels_in_the_robots_com():
+    """Against differences of the robot's CoM, at many states drawn from a covariance."""
+    rng = np.random.default_rng(5)
+    masses, moments = rng.uniform(0.5, 2.0, 12), rng.normal(size=(12, 3))
+    x, P, mass = np.zeros(STATES), np.zeros((STATES, STATES)), 20.0
+    x[STATE.mass], x[STATE.moment] = mass, (0.4, -0.2, 1.0)
+    own = np.r_[STATE.mass, STATE.moment, STATE.link]
+    spread = 0.01 * rng.normal(size=(len(own), len(own)))
+    P[np.ix_(own, own)] = spread @ spread.T
+
+    def com(trunk, k):
+        total = trunk[1:3] + (1.0 + k) @ moments[:, :2]
+        return total / (trunk[0] + (1.0 + k) @ masses)
+
+    drawn = x[own] - rng.multivariate_normal(np.zeros(16), spread @ spread.T, 20000)
+    errors = [com(x[:4], np.zeros(12)) - com(true[:4], true[4:]) for true in drawn]
+    expected = np.sqrt(np.mean(np.square(errors), axis=0)).max()
+    assert robot_com_std(x, P, masses, moments) == pytest.approx(expected, rel=0.03)
+    # one link's error, which the trunk's first moment and mass make up for
+    P[:] = 0.0
+    taken = np.array([-masses[3], *-moments[3], 1.0])
+    column = [0, 1, 2, 3, STATE.link.start + 3]
+    P[np.ix_(column, column)] = 0.01 * np.outer(taken, taken)
+    assert robot_com_std(x, P, masses, moments) < 1e-9
+    P[:4, :4] = 0.0
+    assert robot_com_std(x, P, masses, moments) > 1e-3
 
 
 def test_the_covariance_stays_symmetric_and_positive(track):

@@ -32,6 +32,7 @@ from com_estimation.trunk.floating_base.filter_types import (
 from com_estimation.trunk.floating_base.options import (
     FloatingBaseOptions,
     describe,
+    robot_com_std,
     variance_fractions,
 )
 from com_estimation.trunk.floating_base.payload import QUIET, UNLIKE, PayloadTest, is_withdrawn
@@ -137,6 +138,10 @@ class FloatingBaseEstimator:
         self.hip_distance = float(np.linalg.norm(hips[0] - hips[3]))
         self.leg_length = leg_length(model, config, self.legs)
         self._urdf_com = bodies.first_moment[0] / bodies.mass[0]
+        R, p = body_poses(bodies, config.nominal_posture(model))
+        own = np.ravel([bodies.path_to(leg.body) for leg in self.legs])
+        moments = np.einsum("bij,bj->bi", R, bodies.first_moment) + bodies.mass[:, None] * p
+        self._links = bodies.mass[own], moments[own]  # kg, kg m, of the legs, as LINK has them
         self._settings = self.options.settings(model.mass, self.leg_length)
         trunk_mass = float(bodies.mass[0])
         self.prior_std = self.options.priors.state_std(
@@ -375,6 +380,7 @@ class FloatingBaseEstimator:
             payload_changed_at=self._changed_at,
             repeatability=self._repeatability,
             limited_by=self._limited_by,
+            robot_com_std=self._robot_std,
         )
 
     def _com_derivative(self) -> Array:
@@ -390,6 +396,7 @@ class FloatingBaseEstimator:
 
     def _judge(self, time: float, std: Array) -> tuple[Status, str]:
         monitors, worst = self._monitors, float(std[:2].max())
+        self._robot_std = np.nan
         if worst > VAGUE * self.hip_distance:
             return Status.UNKNOWN, f"x or y is only known to {worst:.2g} m: let the robot trot"
         unknown = [
@@ -412,6 +419,7 @@ class FloatingBaseEstimator:
         jump = variance > JUMP * self._past[0].variance  # in two strides
         if self._test.statistic > UNLIKE or jump:
             return Status.ESTIMATING, "this stride is unlike those before: a payload, or the ground"
+        self._robot_std = robot_com_std(self._memory.x, self._memory.P, *self._links)
         if worst > self.options.converged * self.hip_distance:
             detail = f"; {self._limited_by}" if self._limited_by else ""
             return Status.ESTIMATING, f"x or y is known to {worst:.2g} m so far{detail}"

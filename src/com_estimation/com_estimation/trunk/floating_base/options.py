@@ -208,6 +208,28 @@ def variance_fractions(P: Array, T: Array) -> dict[str, Array]:
     return result
 
 
+def robot_com_std(x: Array, P: Array, masses: Array, moments: Array) -> float:
+    """Standard deviation (m) of the robot's CoM C, made of the estimate and the URDF's legs.
+
+      dC = (d(m c) - C dm + sum_i (m_i r_i - C m_i) dk_i) / M
+
+    Of x and y the worse. An error k_i of the mass of a leg's link that the trunk's CoM c takes upon
+    itself cancels in it.
+
+    Args:
+        x, P: State (STATES,) and its covariance.
+        masses, moments: (links,) kg, m_i, and (links, 3) kg m, m_i r_i, of the legs' links, root
+            axes.
+    """
+    mass = x[0] + masses.sum()
+    com = (x[STATE.moment] + moments.sum(axis=0))[:2] / mass
+    links = (moments[:, :2] - np.outer(masses, com)).T
+    T = np.hstack((-com[:, None], np.eye(2, 3), links)) / mass
+    own = np.r_[STATE.mass, STATE.moment, STATE.link]
+    variance = np.einsum("ij,jk,ik->i", T, P[np.ix_(own, own)], T)
+    return float(np.sqrt(np.max(np.maximum(variance, 0.0) + (links @ x[STATE.link] / mass) ** 2)))
+
+
 def describe(fractions: dict[str, Array], std: Array, priors: Priors) -> str:
     """What limits the worse of x and y, in words; std (3,) m."""
     axis = int(std[1] > std[0])
