@@ -12,10 +12,11 @@ robot, J / m, in 0.1 s at the trunk, in the middle of a swing.
 
 The last line is one JSON object: cells (by cell and robot open and fed_back, "walked/of", mean_mm
 and max_mm with feedback); of all but the further robots: soft_walked, soft_total, tiles5_walked,
-tiles5_total (TALOS, iCub, HOAP-2), push_ms (largest forward push that all robots survive in all
-seeds), stiff_ratio (largest of the robots: mean error over what is allowed, 1.5 times open loop +
-5 mm), offset_mm (largest error of the offset that is found with the trunk's CoM off by 3 cm, or
-1.5); and tick_us (median).
+tiles5_total (TALOS, iCub, HOAP-2), end_mm (largest distance to the plan at the end on stiff
+ground), creep_mm (largest way of a foot in 10 s of standing after a walk), push_ms (largest forward
+push that all robots survive in all seeds), stiff_ratio (largest of the robots: mean error over what
+is allowed, 1.5 times open loop + 5 mm), offset_mm (largest error of the offset that is found with
+the trunk's CoM off by 3 cm, or 1.5); and tick_us (median).
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ FURTHER = ("g1", "alexander")
 TILED = ("talos", "icub", "hoap2")
 PAGE = RESULTS.parents[1] / "docs" / "walking_robustness.md"
 PERIOD = 0.005  # s
-PUSH_TIME = 0.1  # s
+PUSH_TIME, FORCE_TIME = 0.1, 0.2  # s
 REST = 1.0  # s, after the walk
 PUSHES = (0.10, 0.15, 0.20, 0.25)  # m/s
 
@@ -84,7 +85,10 @@ class Cell:
         trunk: m, by which the trunk's CoM is off, over the robot's CoM height.
         payload: Of the mass, 12 % of the height before the trunk's CoM.
         push: m/s forwards and to the left.
+        force: N forwards and to the left, for 0.2 s.
         delay: s.
+        rest: s, after the walk.
+        only: Robots; empty: all.
         random: More seeds tell more.
     """
 
@@ -97,7 +101,10 @@ class Cell:
     trunk: float = 0.0
     payload: float = 0.0
     push: tuple[float, float] = (0.0, 0.0)
+    force: tuple[float, float] = (0.0, 0.0)
     delay: float = PERIOD
+    rest: float = REST
+    only: tuple[str, ...] = ()
     random: bool = True
 
 
@@ -105,6 +112,7 @@ CELLS = (
     Cell("stiff"),
     Cell("soft", contact="soft"),
     Cell("tiles +-5 mm", tiles=0.005),
+    Cell("tiles +-10 mm", tiles=0.01),
     Cell("zeros 0.5 deg", zeros=np.radians(0.5)),
     Cell("floor 5 deg", slope=np.radians(5.0), random=False),
     Cell("friction 0.3", friction=0.3, random=False),
@@ -114,6 +122,16 @@ CELLS = (
     *(Cell(f"push {v:.2f} forwards", push=(v, 0.0), random=False) for v in PUSHES),
     Cell("push 0.15 left", push=(0.0, 0.15), random=False),
     Cell("push 0.15 right", push=(0.0, -0.15), random=False),
+    *(
+        Cell(f"100 N {way}", force=(100.0 * x, 100.0 * y), only=("talos",), random=False)
+        for way, x, y in (
+            ("forwards", 1, 0),
+            ("backwards", -1, 0),
+            ("inwards", 0, -1),  # in mid swing of the right foot
+            ("outwards", 0, 1),
+        )
+    ),
+    Cell("standing 10 s", rest=REST + 10.0, random=False),
 )
 
 
@@ -134,6 +152,7 @@ class Result:
     walked: bool
     errors: list[float] = field(default_factory=list)
     offset_error: float = float("nan")
+    creep: float = float("nan")
     tick: float = float("nan")
 
 
@@ -226,7 +245,8 @@ def follow(
     result, shift, ticks, turn = Result(True), np.zeros(2), [], np.eye(3)
     first: tuple[Array, Array] | None = None
     at = float(walk.plan.lift_offs[2] + 0.5 * walk.plan.timing.step_time)
-    for k in range(round((settling + walk.duration + REST) / PERIOD)):
+    soles, stood = LinkFrames(model, [leg.foot.frame for leg in biped.legs]), None
+    for k in range(round((settling + walk.duration + cell.rest) / PERIOD)):
         try:
             now = simulation.advance()
         except DivergedError:
@@ -262,7 +282,13 @@ def follow(
         speed = walk.path.sample(min(plan_time + PERIOD, walk.duration))[1] if t >= 0.0 else 0.0
         simulation.lead(q - off + lag * rate * speed)
         pushed = at <= t < at + PUSH_TIME
-        simulation.push(model.mass / PUSH_TIME * pushed * turn.T @ [*cell.push, 0.0])
+        force = pushed * model.mass / PUSH_TIME * np.array([*cell.push, 0.0])
+        force += (at <= t < at + FORCE_TIME) * np.array([*cell.force, 0.0])
+        simulation.push(turn.T @ force)
+        if t >= walk.duration + REST - PERIOD:
+            places = now.root_position + soles.poses(now.position)[1] @ R.T
+            stood = places if stood is None else stood
+            result.creep = float(np.linalg.norm(places - stood, axis=1).max())
         if t >= 0.0:
             planned = walk.instant(plan_time + (cell.delay if run.fed_back else 0.0)).com[:2]
             result.errors.append(float(np.linalg.norm(com[:2] - shift - planned)))
@@ -293,7 +319,10 @@ def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
         entry["fed_back" if fed_back else "open"] = f"{len(walked)}/{len(group)}"
         errors = [error for r in walked for error in r.errors]
         mean, most = (round(1e3 * f(errors), 1) if errors else None for f in (fmean, max))
+        ends = [result.errors[-1] for result in walked]
         entry |= {"mean_mm": mean, "max_mm": most} if fed_back else {"open_mean_mm": mean}
+        if fed_back and ends:
+            entry["end_mm"] = round(1e3 * max(ends), 1)
     robots = list(dict.fromkeys(run.robot for run in runs if run.robot not in FURTHER))
 
     def count_walked(cell: str, among: tuple[str, ...]) -> tuple[int, int]:
@@ -313,6 +342,8 @@ def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
     ]
     tests = [by.get(("trunk off", robot, True), []) for robot in robots]
     offsets = [result.offset_error for group in tests for result in group]
+    standing = [r for robot in robots for r in by.get(("standing 10 s", robot, True), [])]
+    ends = [e["end_mm"] for name, e in cells["stiff"].items() if name in robots and "end_mm" in e]
     soft, tiles = count_walked("soft", tuple(robots)), count_walked("tiles +-5 mm", TILED)
     return {
         "cells": cells,
@@ -320,6 +351,8 @@ def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
         "soft_total": soft[1],
         "tiles5_walked": tiles[0],
         "tiles5_total": tiles[1],
+        "end_mm": max(ends, default=None),
+        "creep_mm": round(1e3 * max(r.creep for r in standing), 2) if standing else None,
         "push_ms": max(survived, default=0.0),
         "stiff_ratio": round(float(np.max(ratios)), 2) if ratios else None,
         "offset_mm": round(1e3 * float(np.nanmax(offsets)), 1) if offsets else None,
@@ -360,11 +393,12 @@ def page(record: dict[str, Any]) -> str:
             errors = f": {e['mean_mm']} ({e['max_mm']}) mm" if walked else ""
             row.append(f"{e['open']} -> {e['fed_back']}{errors}")
         lines.append(f"| {cell} | {' | '.join(row)} |")
+    new = {"end_mm": "-", "creep_mm": "-"}  # not in every stored result
     return "\n".join(lines) + PAGE_FOOT.format(
         falls="; ".join(falls) or "none",
         date=record["date"][:10],
         options=" ".join(record["options"]) or "two seeds of each random cell",
-        **figures,
+        **new | figures,
     )
 
 
@@ -387,6 +421,8 @@ Falls with the stabiliser: {falls}.
 | tiles of 5 mm, TALOS, iCub and HOAP-2 | {tiles5_walked} of {tiles5_total} |
 | largest forward push that no robot falls of | {push_ms} m/s |
 | stiff ground, mean error over (1.5 times that of open loop + 5 mm), worst robot | {stiff_ratio} |
+| stiff ground, largest distance to the plan at the end | {end_mm} mm |
+| largest way of a foot in 10 s of standing after a walk | {creep_mm} mm |
 | trunk's CoM off by 3.5 % of the height: error of the CoM's offset, worst robot | {offset_mm} mm |
 | one tick, median, on a machine with other load | {tick_us} us |
 
@@ -414,6 +450,7 @@ def main() -> int:
         Run(robot, cell, fed_back, args.seed + seed)
         for robot in args.robots
         for cell in cells
+        if not cell.only or robot in cell.only
         for fed_back in (False, True)
         for seed in range((5 if args.full else 2) if cell.random else 1)
     ]

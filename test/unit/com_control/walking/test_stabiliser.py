@@ -178,6 +178,19 @@ def test_an_offset_at_its_bound(hoap2):
     assert robot.stabiliser.offset[0][0] == pytest.approx(0.075 * robot.stabiliser.body.height)
 
 
+def test_a_dcm_beyond_the_soles_is_reported_and_does_not_stop(hoap2):
+    """More than 1.2 half lengths of the sole ahead of the plan."""
+    robot = Follower(hoap2)
+    robot.run(0.2)
+    low, high = robot.stabiliser.body.soles[0, :2]
+    w = np.sqrt(GRAVITY / robot.stabiliser.body.height)
+    robot.stabiliser.memory.motion[1, 0] += 0.9 * w * (high - low)  # the velocity that does it
+    out = robot.run(PERIOD)
+    assert out.fault is Fault.BEYOND_REACH
+    assert not out.must_stop
+    assert robot.stabiliser.margin < 0.0
+
+
 def test_what_it_needs_of_a_robot(hoap2):
     biped, _, _ = hoap2
     with pytest.raises(BipedError, match="stiffness is"):
