@@ -40,11 +40,12 @@ def record(
     at: tuple[float, float, float] = (0.0, 0.0, 0.1),
     lean: float = 0.0,
     seed: int = 2,
+    since: float = 0.5,
 ) -> Recorded:
     """Feet without radius, so that the vertical does not matter; torques with friction.
 
-    Half-way kg are added to the trunk at a place (m); less than 0: they are taken away. The trunk
-    leans forwards by rad, against legs that stay as they are.
+    Since a fraction of the time kg are added to the trunk at a place (m); less than 0: they are
+    taken away. The trunk leans forwards by rad, against legs that stay as they are.
     """
     believed, config = load_robot("go2")
     config = replace(
@@ -82,7 +83,8 @@ def record(
     halves = [Dynamics(model, np.full(n, ARMATURE)) for model in (true, loaded)]
     joints, root = np.array((q, qd, qdd)), np.array((omega, omega_dot, force))
     pairs = [
-        halves[2 * i // count].inverse_dynamics(joints[:, i], root[:, i]) for i in range(count)
+        halves[int(i >= since * count)].inverse_dynamics(joints[:, i], root[:, i])
+        for i in range(count)
     ]
     wrench, tau = (np.array([pair[k] for pair in pairs]) for k in (0, 1))
     points, step = _feet(true, config, q), 1e-6

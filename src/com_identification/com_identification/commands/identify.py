@@ -26,8 +26,12 @@ more informative than duration. Use one bag or several, with the same payload. M
 friction and gains are identified, too. Bags with an IMU and no force sensor are taken as walking.
 With --use rest,walk the postures and the walking parts of all files give one result.
 
+No motion shows the common scale of masses and torques: weigh the robot (--mass), or record the
+same gaits with a known load on its trunk, too (--payload, --loaded).
+
 Example:
   identify forward sideways turning --robot go2 --mass 17.4 --output results
+  identify empty_1 empty_2 --loaded full_1 full_2 --payload 4.00 --robot go2 --output results
   identify walk_lab --robot hoap2 --output results
   identify postures walk --robot talos --use rest,walk --mass 93.2 --output results
   identify log.csv --robot hoap2 --guess > mapping.yaml
@@ -90,6 +94,10 @@ def parser() -> argparse.ArgumentParser:
     add("--method", choices=("links", "two-postures"), default="links", help=text)
     add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")
     add("--mass-std", type=_mass, default=0.05, metavar="KG", help="of the scales (0.05)")
+    text = "put on the trunk in the recordings of --loaded, known to --mass-std"
+    add("--payload", type=_mass, metavar="KG", help=text)
+    text = "recordings of the robot as it walks with the payload; FILE are those without it"
+    add("--loaded", metavar="FILE", nargs="+", default=[], help=text)
     add("--output", metavar="DIR", help="where the results go; made where it is missing")
     add("--force", action="store_true", help="replace the results of an earlier run in DIR")
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
@@ -159,6 +167,10 @@ def _check(arguments_parser: argparse.ArgumentParser, arguments: argparse.Namesp
         arguments_parser.error("--output is missing: give the directory for the results")
     if arguments.marks and arguments.marker_topic:
         arguments_parser.error("give --marks or --marker-topic, not both")
+    if bool(arguments.loaded) != (arguments.payload is not None):
+        arguments_parser.error("give --payload KG and --loaded FILE together")
+    if arguments.payload is not None and (arguments.mass is not None or arguments.use == "rest"):
+        arguments_parser.error("--payload is for walking, in place of --mass")
     if arguments.tip_over and len(arguments.files) > 1:
         arguments_parser.error("--tip-over: its times are of one recording, give one FILE")
     for wish in arguments.wrench:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from com_bags import Bag, SensorReader, is_table, read_walk
+from com_bags import Bag, SensorReader, WalkLog, is_table, read_walk
 from com_identification.commands.bag_inputs import RobotInputs, choose_topics
 from com_identification.commands.bag_results import append, columns, output_directory
 from com_identification.exceptions import WalkError
@@ -13,6 +13,7 @@ from com_identification.regression.postures import Posture
 from com_identification.walking.fusion import fuse
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.log import walking_parts
+from com_identification.walking.payload import with_payload
 from com_identification.walking.posterior import NAMES, result_files
 from com_identification.walking.report import sections
 from com_identification.walking.unknowns import Scale
@@ -38,24 +39,20 @@ def identify_walk(
     """
     if robot.config is None:
         raise ConfigError("feet and the IMU must be known", "--config is missing")
-    for path in filter(is_table, arguments.files):
+    for path in filter(is_table, [*arguments.files, *arguments.loaded]):
         raise WalkError(f"{path}: walking needs rosbag2 files, not tables")
     for name in _OF_POSTURES:
         if standing is None and getattr(arguments, name):
             option = name.replace("_", "-")
             raise WalkError(f"--{option} is for resting postures: leave it out, or give --use rest")
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
-        logs = []
-        for path in arguments.files:
-            with Bag(path) as bag:
-                topics = choose_topics(arguments, bag, robot)
-                received, link = arguments.time == "received", robot.imu_link
-                reader = SensorReader(bag, robot.model, (), topics, link, received)
-                log = read_walk(reader)
-                logs += [log] if standing is None else walking_parts(log)
-                print("\n".join(f"note: {note}" for note in reader.warnings()))
+        logs = _read(arguments, arguments.files, robot, standing is not None)
         scale = Scale(arguments.mass, arguments.mass_std)
         result = identify_walking(logs, robot.model, robot.config, scale)
+        if arguments.loaded:
+            logs = _read(arguments, arguments.loaded, robot, False)
+            loaded = identify_walking(logs, robot.model, robot.config)
+            result = with_payload(result, loaded, arguments.payload, arguments.mass_std)
         if standing is not None:
             result = fuse(result, standing.feet, postures, standing.settings)
         files = result_files(result)
@@ -64,10 +61,26 @@ def identify_walk(
     places = (f"wrote {Path(arguments.output) / name}" for name in files)
     print("\n".join([report_text(result), "", *places]))
     if arguments.record and result.accepted:
-        bags = list(dict.fromkeys([*rested, *arguments.files]))
+        bags = list(dict.fromkeys([*rested, *arguments.files, *arguments.loaded]))
         record = walk_record(result, bags, arguments.serial, "bag")
         print("\n".join(["", *append(arguments.record, record)]))
     return 0 if result.accepted else 1
+
+
+def _read(
+    arguments: argparse.Namespace, paths: Sequence[str], robot: RobotInputs, parts: bool
+) -> list[WalkLog]:
+    """The recordings in bags, or the parts of them that walk."""
+    logs = []
+    for path in paths:
+        with Bag(path) as bag:
+            topics = choose_topics(arguments, bag, robot)
+            received, link = arguments.time == "received", robot.imu_link
+            reader = SensorReader(bag, robot.model, (), topics, link, received)
+            log = read_walk(reader)
+            logs += walking_parts(log) if parts else [log]
+            print("\n".join(f"note: {note}" for note in reader.warnings()))
+    return logs
 
 
 def report_text(result: WalkResult) -> str:

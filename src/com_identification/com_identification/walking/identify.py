@@ -16,7 +16,7 @@ from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import Conditioned
 from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
-from com_model.arrays import Array
+from com_model.arrays import Array, Flags
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.geometry.rotations import rotations_about
 
@@ -39,6 +39,8 @@ class WalkResult:
     rho: float  # factor that the scale put on the estimate with mean gain 1
     rho_std: float
     fit: Fit
+    inflation: float  # of its covariance, for what its rows do not show
+    fixed: Flags  # (Z,) unknowns that have their prior: the recordings do not show them
     gates: tuple[Gate, ...]
     seconds: float  # of the recordings
     posture: Array  # (n,) mean of the walk
@@ -131,6 +133,8 @@ def identify_walking(
         rho=rho,
         rho_std=rho_std,
         fit=found,
+        inflation=UNSEEN * factor,
+        fixed=fixed,
         gates=gates,
         seconds=sum(float(log.time.max() - log.time.min()) for log in logs),
         posture=posture,
@@ -182,9 +186,7 @@ def _scaled(
     else:
         rho, std = scale.mass / estimated, scale.std / scale.mass
     z = unknowns.scaled(z, rho)
-    h = 1e-5
-    u = (unknowns.scaled(z, 1.0 + h) - unknowns.scaled(z, 1.0 - h)) / (2.0 * h)
-    g = unknowns.mass_direction(z)
+    u, g = unknowns.scale_direction(z), unknowns.mass_direction(z)
     T = np.eye(len(z)) - (0.0 if scale.mass is None else np.outer(u, g))
     C = T @ C @ T.T + np.outer(u, u) * std**2
     return z, (C + C.T) / 2.0, float(rho), float(std)

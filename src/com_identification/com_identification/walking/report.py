@@ -61,7 +61,10 @@ def _summary(result: WalkResult) -> Section:
     before = com_std(unknowns, unknowns.mean, np.diag(unknowns.std**2), posture)
     stds = np.sqrt(np.diag(result.covariance)[:PARAMETERS])
     how = f"by the weighed mass; torques alone had {100.0 * (1.0 / result.rho - 1.0):+.1f} %"
-    if result.scale.mass is None:
+    if result.scale.payload is not None:
+        how = f"by a payload of {result.scale.payload:g} kg and the torques' mean gain"
+        how += f" (known to {100.0 * result.rho_std:.1f} %)"
+    elif result.scale.mass is None:
         how = (
             f"by a mean gain of the torques of 1 (known to {100.0 * result.rho_std:.1f} %): no "
             "motion shows the common scale of masses and torques. Weigh the robot: --mass KG"
@@ -101,26 +104,31 @@ def _bodies(result: WalkResult) -> Section:
     for name, own, r in zip(names, result.theta[result.unknowns.bodies], ratios, strict=True):
         weak = min(r[0], r[7:].min()) > _WEAK
         verdict = "stays at the URDF" if stays_at_urdf(r) else "weak" if weak else "found"
-        text = " ".join(f"{v:.2f}" for v in r[7:])
-        numbers = f"{own[0]:.3f}", _mm(own[1:4] / own[0]), f"{r[0]:.2f}", text
-        rows.append((name, *numbers, f"{r[1:7].min():.2f}", verdict))
+        shape, place = (" ".join(f"{v:.2f}" for v in part) for part in (r[1:7], r[7:]))
+        numbers = f"{own[0]:.3f}", _mm(own[1:4] / own[0]), f"{r[0]:.2f}", place, shape
+        rows.append((name, *numbers, verdict))
     lines = [
         "ratio: standard deviation after over before the recording; 1: it says nothing. Mass moves "
-        "between a body and its parent unseen: single links may be wrong in a robot that is right"
+        "between a body and its parent unseen: single links may be wrong in a robot that is right",
+        "ratio inertia: of the radii along x, y, z, and the shears xy, xz, yz",
     ]
     head = ("body", "kg", "CoM mm", "ratio kg", "ratio x y z", "ratio inertia", "")
     return "Bodies", lines, head, rows
 
 
 def _joints(result: WalkResult) -> Section:
-    columns = []
+    columns, unknowns = [], result.unknowns
     for kind, (_, scale, digits) in _JOINTS.items():
-        values = scale * result.unknowns.joints(result.z, kind)
-        stds = scale * result.unknowns.joint_stds(result.covariance, kind)
-        pairs = zip(values, stds, strict=True)
-        columns.append([f"{v:.{digits}f} +- {s:.{digits}f}" for v, s in pairs])
+        values = scale * unknowns.joints(result.z, kind)
+        stds, before = (
+            scale * unknowns.joint_stds(C, kind)
+            for C in (result.covariance, np.diag(unknowns.std**2))
+        )
+        each = zip(values, stds, stds / before, strict=True)
+        columns.append([f"{v:.{digits}f} +- {s:.{digits}f} ({r:.2f})" for v, s, r in each])
     rows = list(zip(result.model.joint_names, *columns, strict=True))
-    return "Joints", (), ("joint", *(head for head, _, _ in _JOINTS.values())), rows
+    lines = ["in brackets: the ratio as above; near 1 the value is the one assumed before"]
+    return "Joints", lines, ("joint", *(head for head, _, _ in _JOINTS.values())), rows
 
 
 def _mm(values: Array) -> str:

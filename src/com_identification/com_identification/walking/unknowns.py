@@ -30,6 +30,7 @@ class Scale:
 
     mass: float | None = None  # kg, of the robot as it walked; None: the mean gain is 1
     std: float = 0.05  # kg, of the scales
+    payload: float | None = None  # kg, put on between recordings that were compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +118,11 @@ class Unknowns:
         for kind in ("armature", "coulomb", "viscous", "gain", "torque_bias"):
             result[self.joint_slice(kind)] *= rho
         return result
+
+    def scale_direction(self, z: Array) -> Array:
+        """Derivative of scaled(z, rho) by rho at 1, (Z,)."""
+        h = 1e-5
+        return np.asarray((self.scaled(z, 1.0 + h) - self.scaled(z, 1.0 - h)) / (2.0 * h))
 
     @property
     def gain_columns(self) -> slice:
