@@ -79,11 +79,8 @@ def parser() -> argparse.ArgumentParser:
     text = "directory of a recording, its .mcap or .db3 file, or a table"
     add("files", metavar="FILE", nargs="+", help=text)
     add_robot(result, required=False)
-    add(
-        "--settings",
-        metavar="YAML",
-        help="noise, priors, errors of sensors, when the robot counts as stationary",
-    )
+    text = "noise, priors, errors of sensors, when the robot counts as stationary"
+    add("--settings", metavar="YAML", help=text)
     add("--mapping", metavar="YAML", help="meaning of the columns of the tables")
     add("--guess", action="store_true", help="print a mapping for the first table and exit")
     text = "also use slow motion between the postures; inertial forces are treated as noise"
@@ -102,13 +99,8 @@ def parser() -> argparse.ArgumentParser:
     add("--force", action="store_true", help="replace the results of an earlier run in DIR")
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
     add("--imu", metavar="TOPIC", default="", help="topic of the IMU; sets use_imu")
-    add(
-        "--wrench",
-        metavar="FOOT=TOPIC",
-        action="append",
-        default=[],
-        help="topic of a foot's force sensor; FOOT is its frame. Once for each foot",
-    )
+    text = "topic of a foot's force sensor; FOOT is its frame. Once for each foot"
+    add("--wrench", metavar="FOOT=TOPIC", action="append", default=[], help=text)
     add("--effort", action="store_true", help="use joint efforts; sets use_effort")
     add("--marks", metavar="CSV", help="file with the times of the postures: start,end[,label]")
     add("--marker-topic", metavar="TOPIC", default="", help="topic that marks the postures")
@@ -116,17 +108,10 @@ def parser() -> argparse.ArgumentParser:
     add("--known-com", metavar="TOPIC", default="", help=text)
     text = "tip-over tests in the recording: times, edges of the sole and tilts; docs/tables.md"
     add("--tip-over", metavar="YAML", help=text)
-    add(
-        "--time",
-        choices=("stamps", "received"),
-        default="stamps",
-        help="times to use: those of the messages' headers, or of their recording",
-    )
-    add(
-        "--ignore-wrench-check",
-        action="store_true",
-        help="continue although sign, axes or unit of the wrenches seem wrong",
-    )
+    text = "times to use: those of the messages' headers, or of their recording"
+    add("--time", choices=("stamps", "received"), default="stamps", help=text)
+    text = "continue although sign, axes or unit of the wrenches seem wrong"
+    add("--ignore-wrench-check", action="store_true", help=text)
     add("--record", metavar="RECORD", default="", help="record of the robot, see com_health")
     add("--serial", default="", help="serial number of the robot, for --record")
     add("--list-topics", action="store_true", help="print topics or columns and exit")
@@ -167,10 +152,8 @@ def _check(arguments_parser: argparse.ArgumentParser, arguments: argparse.Namesp
         arguments_parser.error("--output is missing: give the directory for the results")
     if arguments.marks and arguments.marker_topic:
         arguments_parser.error("give --marks or --marker-topic, not both")
-    if bool(arguments.loaded) != (arguments.payload is not None):
-        arguments_parser.error("give --payload KG and --loaded FILE together")
-    if arguments.payload is not None and (arguments.mass is not None or arguments.use == "rest"):
-        arguments_parser.error("--payload is for walking, in place of --mass")
+    if bool(arguments.loaded) != bool(arguments.payload) or (arguments.loaded and arguments.mass):
+        arguments_parser.error("give --payload KG and --loaded FILE together, and no --mass")
     if arguments.tip_over and len(arguments.files) > 1:
         arguments_parser.error("--tip-over: its times are of one recording, give one FILE")
     for wish in arguments.wrench:

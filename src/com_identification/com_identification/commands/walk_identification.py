@@ -45,12 +45,24 @@ def identify_walk(
         if standing is None and getattr(arguments, name):
             option = name.replace("_", "-")
             raise WalkError(f"--{option} is for resting postures: leave it out, or give --use rest")
+
+    def read(path: str) -> WalkLog:
+        with Bag(path) as bag:
+            topics = choose_topics(arguments, bag, robot)
+            received, link = arguments.time == "received", robot.imu_link
+            reader = SensorReader(bag, robot.model, (), topics, link, received)
+            log = read_walk(reader)
+            print("\n".join(f"note: {note}" for note in reader.warnings()))
+            return log
+
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
-        logs = _read(arguments, arguments.files, robot, standing is not None)
+        logs = [read(path) for path in arguments.files]
+        if standing is not None:
+            logs = [part for log in logs for part in walking_parts(log)]
         scale = Scale(arguments.mass, arguments.mass_std)
         result = identify_walking(logs, robot.model, robot.config, scale)
         if arguments.loaded:
-            logs = _read(arguments, arguments.loaded, robot, False)
+            logs = [read(path) for path in arguments.loaded]
             loaded = identify_walking(logs, robot.model, robot.config)
             result = with_payload(result, loaded, arguments.payload, arguments.mass_std)
         if standing is not None:
@@ -65,22 +77,6 @@ def identify_walk(
         record = walk_record(result, bags, arguments.serial, "bag")
         print("\n".join(["", *append(arguments.record, record)]))
     return 0 if result.accepted else 1
-
-
-def _read(
-    arguments: argparse.Namespace, paths: Sequence[str], robot: RobotInputs, parts: bool
-) -> list[WalkLog]:
-    """The recordings in bags, or the parts of them that walk."""
-    logs = []
-    for path in paths:
-        with Bag(path) as bag:
-            topics = choose_topics(arguments, bag, robot)
-            received, link = arguments.time == "received", robot.imu_link
-            reader = SensorReader(bag, robot.model, (), topics, link, received)
-            log = read_walk(reader)
-            logs += walking_parts(log) if parts else [log]
-            print("\n".join(f"note: {note}" for note in reader.warnings()))
-    return logs
 
 
 def report_text(result: WalkResult) -> str:

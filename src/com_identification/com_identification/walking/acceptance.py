@@ -27,8 +27,8 @@ _PERCENT, _GAINED = 5.0, 0.5  # % of the torques; of the URDF's residual
 _WHITENED, _TEMPERING = (0.5, 0.67), 15.0  # joints: the median of noise as large as assumed
 _NUISANCE = 4.0  # prior standard deviations; of 75 normal values one is beyond in 0.5 % of robots
 _AGREEMENT, _BEST, _CHANGED = 3.0, 20, 0.04  # standard deviations; directions; of the mass
-_SCALE, _LIKELY = 0.03, 3.0  # of the mass; prior standard deviations of the mass
-MASS_OF_URDF = "mass of the URDF"
+_SCALE, _LIKELY = 0.03, 2.5  # of the mass; prior standard deviations of the mass
+MASS_OF_URDF = "URDF's mass"
 _LEAST_BLOCKS, _STEP = 2, 5.0  # on each side of a step of the load; over the spread
 _LOAD_CHANGE = np.array([0.02, 0.003, 0.003, 0.003])  # of the mass; m, first moment over it
 _SMALL = 1e-4  # spread that recordings without errors have at most
@@ -228,23 +228,17 @@ def accept(found: Fit, unknowns: Unknowns, held: Rows, scale: Scale) -> tuple[Ga
         _agreement(found, unknowns, order % 2 == 0, "odd and even blocks"),
         _agreement(found, unknowns, order < len(order) / 2, "first and second half"),
     ]
-    if scale.mass is None:
-        off = unknowns.total_mass(z) / unknowns.total_mass(unknowns.mean) - 1.0
-        spread = np.linalg.norm(unknowns.mass_direction(unknowns.mean) * unknowns.std)
-        text = (
-            f"by torques with a mean gain of 1 the robot is {100.0 * off:+.0f} % heavier, limit "
-            f"{100.0 * _LIKELY * spread:.0f} %: above, torques may be in another unit. Weigh the "
-            "robot: --mass KG"
-        )
-        gates.append(Gate(MASS_OF_URDF, text, bool(abs(off) < _LIKELY * spread)))
-    else:
-        rho = scale.mass / unknowns.total_mass(z)
-        text = (
-            f"the weighed mass is {100.0 * (rho - 1.0):+.1f} % off that of torques with a mean "
-            f"gain of 1, limit {100.0 * _SCALE:g} %: above, torques have a wrong scale, or the "
-            "robot was weighed with another load"
-        )
-        gates.append(Gate("weighed mass", text, abs(rho - 1.0) < _SCALE))
+    name, limit, mass = "weighed mass", _SCALE, scale.mass
+    if mass is None:
+        name, mass, own = MASS_OF_URDF, unknowns.model.mass, unknowns.mean
+        limit = _LIKELY * float(np.linalg.norm(unknowns.mass_direction(own) * unknowns.std))
+    rho = mass / unknowns.total_mass(z)
+    text = (
+        f"the {name} is {100.0 * (rho - 1.0):+.1f} % off that of torques with a mean gain of 1, "
+        f"limit {100.0 * limit:.0f} %: above, torques have a wrong scale or another unit, or the "
+        "robot has another load. Weigh it as it walks: --mass KG"
+    )
+    gates.append(Gate(name, text, bool(abs(np.log(rho)) < limit)))
     return tuple(gates)
 
 

@@ -16,14 +16,14 @@ from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import Conditioned
 from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
-from com_model.arrays import Array, Flags
+from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.geometry.rotations import rotations_about
 
 UNSEEN = 2.0  # of the covariance: what the scores of few gaits do not show
 _RIGID = 1.6  # % of the torques that rigid joints, hard ground and a punctual IMU leave unexplained
 _PASSES = 2
-_FIXED = 1e-3  # of the prior's standard deviation
+FIXED = 1e-3  # of the prior's standard deviation, of unknowns that the rows do not show
 _HELD_OUT = 0.15  # of the blocks, at the end
 
 
@@ -40,7 +40,6 @@ class WalkResult:
     rho_std: float
     fit: Fit
     inflation: float  # of its covariance, for what its rows do not show
-    fixed: Flags  # (Z,) unknowns that have their prior: the recordings do not show them
     gates: tuple[Gate, ...]
     seconds: float  # of the recordings
     posture: Array  # (n,) mean of the walk
@@ -104,7 +103,7 @@ def identify_walking(
         made = rows.make_rows(data, contacts, robot, limbs, noise, measured, x)
         if k == 0:
             fixed = undetermined(made, unknowns)
-            unknowns = replace(unknowns, std=np.where(fixed, _FIXED, 1.0) * prior.std)
+            unknowns = replace(unknowns, std=np.where(fixed, FIXED, 1.0) * prior.std)
         starts, number = np.unique(made.block, return_inverse=True)
         split = int(np.searchsorted(number, np.floor((1.0 - _HELD_OUT) * len(starts))))
         found = fit(_select(made, slice(split)), unknowns, z)
@@ -134,7 +133,6 @@ def identify_walking(
         rho_std=rho_std,
         fit=found,
         inflation=UNSEEN * factor,
-        fixed=fixed,
         gates=gates,
         seconds=sum(float(log.time.max() - log.time.min()) for log in logs),
         posture=posture,

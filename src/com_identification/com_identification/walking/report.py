@@ -62,8 +62,7 @@ def _summary(result: WalkResult) -> Section:
     stds = np.sqrt(np.diag(result.covariance)[:PARAMETERS])
     how = f"by the weighed mass; torques alone had {100.0 * (1.0 / result.rho - 1.0):+.1f} %"
     if result.scale.payload is not None:
-        how = f"by a payload of {result.scale.payload:g} kg and the torques' mean gain"
-        how += f" (known to {100.0 * result.rho_std:.1f} %)"
+        how = f"by a payload of {result.scale.payload:g} kg, known to {100 * result.rho_std:.1f} %"
     elif result.scale.mass is None:
         how = (
             f"by a mean gain of the torques of 1 (known to {100.0 * result.rho_std:.1f} %): no "

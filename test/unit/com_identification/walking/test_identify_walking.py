@@ -1,5 +1,6 @@
 """Identification from walking: finds what is wrong, and refuses what it cannot use."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -47,6 +48,17 @@ def test_without_weighing_the_mass_is_known_as_the_mean_gain_is(result: WalkResu
     g = result.unknowns.mass_direction(z)
     assert rho == 1.0
     assert 0.03 / np.sqrt(12) <= np.sqrt(g @ C @ g) < 0.02
+
+
+@pytest.mark.parametrize("factor", [0.63, 1.6])
+def test_torques_in_another_unit_are_refused_without_weighing(
+    recorded: Recorded, factor: float
+) -> None:
+    log = replace(recorded.log, effort=factor * recorded.log.effort)
+    result = identify.identify_walking([log], recorded.believed, recorded.config)
+    assert not result.accepted
+    (gate,) = [gate for gate in result.gates if not gate.passed and gate.required]
+    assert "another unit" in gate.text
 
 
 def test_the_report_names_what_stays_at_the_urdf(result: WalkResult) -> None:

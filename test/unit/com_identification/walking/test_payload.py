@@ -7,7 +7,6 @@ import pytest
 from walk_recording import Recorded, record
 
 from com_identification.commands.walk_identification import report_text
-from com_identification.exceptions import WalkError
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.payload import with_payload
 
@@ -55,11 +54,9 @@ def test_a_payload_known_badly_leaves_the_scale_as_it_is(
     assert result.total_mass[1] == pytest.approx(empty.total_mass[1], rel=0.1)
 
 
-def test_another_payload_is_refused_and_none_is_named(
-    empty: WalkResult, loaded: WalkResult
-) -> None:
-    result = with_payload(empty, loaded, 1.3 * PAYLOAD, 0.01)
-    assert not result.accepted
-    assert "known payload" in {gate.name for gate in result.gates if not gate.passed}
-    with pytest.raises(WalkError, match=r"kg heavier in .* expected a payload of 8 kg"):
-        with_payload(empty, empty, PAYLOAD, 0.01)
+def test_another_payload_and_none_are_refused(empty: WalkResult, loaded: WalkResult) -> None:
+    for with_it, payload in ((loaded, 1.3 * PAYLOAD), (empty, PAYLOAD)):
+        result = with_payload(empty, with_it, payload, 0.01)
+        assert not result.accepted
+        assert {gate.name for gate in result.gates if not gate.passed} >= {"known payload"}
+        assert np.isfinite(result.covariance).all()
