@@ -241,7 +241,7 @@ def find_tilted_shape(
     postures: Sequence[Posture],
     settings: IdentificationSettings,
 ) -> TiltedShape:
-    """Finds the total CoM by the largest group of postures of one shape.
+    """Finds the total CoM by the largest group of postures of one shape: [Muscolo] eqs 14 to 20.
 
     All above the ankles keeps its shape; the direction of gravity in it differs by 5 degrees or
     more. Then the vertical lines through the centres of pressure meet in its CoM, whose height no
