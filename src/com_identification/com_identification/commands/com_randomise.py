@@ -7,9 +7,8 @@ from pathlib import Path
 from com_identification.commands.bag_results import output_directory
 from com_identification.exceptions import IdentificationError
 from com_identification.walking.inertia import corrected_urdf
-from com_identification.walking.mjcf import mjcf
 from com_identification.walking.posterior import Posterior, to_csv, to_json, to_npz
-from com_identification.walking.usd import usd_layer
+from com_identification.walking.simulator_files import mjcf, usd_layer
 from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 
