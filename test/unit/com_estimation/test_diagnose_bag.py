@@ -19,6 +19,8 @@ from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import Payload
 from com_simulation.physics.world_builder import build_world
 
+pytestmark = pytest.mark.slow
+
 START_NS = 1_700_000_000_000_000_000
 LOADED_AT = 2.0  # s
 

@@ -16,6 +16,8 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose
 from com_model.geometry.support import SupportPolygon
 
+pytestmark = pytest.mark.slow
+
 PERIOD = 0.005
 
 
