@@ -24,10 +24,8 @@ states with effort (N m at the joint) and the IMU of the trunk, better at 500 th
 or more gaits of 5 to 10 s each: speeds, sideways, turning, the trunk lower or leaning. Variety is
 more informative than duration. Use one bag or several, with the same payload. Masses, inertias,
 friction and gains are identified, too. Bags with an IMU and no force sensor are taken as walking.
-With --use rest,walk the postures and the walking parts of all files give one result.
-
-No motion shows the common scale of masses and torques: weigh the robot (--mass), or record the
-same gaits with a known load on its trunk, too (--payload, --loaded).
+With --use rest,walk the postures and the walking parts of all files give one result. No motion
+shows the common scale of masses and torques: weigh the robot, or record it with a load, too.
 
 Example:
   identify forward sideways turning --robot go2 --mass 17.4 --output results
@@ -156,10 +154,8 @@ def _check(arguments_parser: argparse.ArgumentParser, arguments: argparse.Namesp
         arguments_parser.error("give --payload KG and --loaded FILE together, and no --mass")
     if arguments.tip_over and len(arguments.files) > 1:
         arguments_parser.error("--tip-over: its times are of one recording, give one FILE")
-    for wish in arguments.wrench:
-        foot, equals, topic = wish.partition("=")
-        if not (foot and equals and topic):
-            arguments_parser.error(f"--wrench: expected FOOT=TOPIC, got {wish!r}")
+    if wrong := [wish for wish in arguments.wrench if not all(wish.partition("="))]:
+        arguments_parser.error(f"--wrench: expected FOOT=TOPIC, got {wrong[0]!r}")
 
 
 if __name__ == "__main__":

@@ -82,6 +82,10 @@ class WalkServices:
             self._job.cancel()
         self._job = None
 
+    def _clock_ns(self) -> int:
+        """The node's time, which a simulation may give; times of a recording are by it."""
+        return int(self._node.get_clock().now().nanoseconds)
+
     # --- recording ---------------------------------------------------------------------------
     def _on_request(self, request: SetBool.Request, reply: Reply) -> None:
         try:
@@ -114,7 +118,7 @@ class WalkServices:
         while (path := folder / f"walk_{number:03d}").exists():
             number += 1
         self._path, self._problem = path, ""
-        self._begun_ns = self._chunk_ns = self._newest_ns = time.monotonic_ns()
+        self._begun_ns = self._chunk_ns = self._newest_ns = self._clock_ns()
         for name, kind in zip(self._types, (JointState, Imu), strict=True):
             keep, profile = partial(self._store, name), stream(EVERY_SAMPLE)
             made = self._node.create_subscription(kind, name, keep, profile, raw=True)
@@ -124,13 +128,13 @@ class WalkServices:
 
     def _store(self, name: str, message: bytes) -> None:
         """Receives a message as it travels."""
-        self._newest_ns = time.monotonic_ns()
-        self._messages.append((name, self._node.get_clock().now().nanoseconds, message))
+        self._newest_ns = self._clock_ns()
+        self._messages.append((name, self._newest_ns, message))
         full = len(self._messages) >= MAX_CHUNK
         if full and self._files.busy:
             self._end()
             self._problem = "the disk is too slow for the recording: it was ended"
-        elif full or self._newest_ns - self._chunk_ns >= CHUNK * NS_PER_S:
+        elif full or not 0.0 <= self._newest_ns - self._chunk_ns < CHUNK * NS_PER_S:
             self._flush()
 
     def _flush(self) -> None:
@@ -159,7 +163,7 @@ class WalkServices:
     # --- analysis ----------------------------------------------------------------------------
     def serve(self) -> None:
         """Ends what lasts too long, answers, and follows the analysis; called often."""
-        seconds = (time.monotonic_ns() - self._begun_ns) / NS_PER_S
+        seconds = (self._clock_ns() - self._begun_ns) / NS_PER_S
         if self._subscriptions and seconds >= self._node.parameters.walk_seconds:
             self._end()
             self._problem = f"ended after walk_seconds, {seconds:.0f} s"
@@ -195,7 +199,7 @@ class WalkServices:
     def _publish(self) -> None:
         self._published = time.monotonic()
         msg = numpy_to_walk_recording(self._found[1])
-        msg.header.stamp = ns_to_stamp(self._node.get_clock().now().nanoseconds)
+        msg.header.stamp = ns_to_stamp(self._clock_ns())
         msg.header.frame_id = self._frame
         msg.recording, msg.problem = bool(self._subscriptions), self._problem
         msg.seconds, msg.analysed = self._seconds, self._analysed

@@ -28,7 +28,7 @@ _WHITENED, _TEMPERING = (0.5, 0.67), 15.0  # joints: the median of noise as larg
 _NUISANCE = 4.0  # prior standard deviations; of 75 normal values one is beyond in 0.5 % of robots
 _AGREEMENT, _BEST, _CHANGED = 3.0, 20, 0.04  # standard deviations; directions; of the mass
 _SCALE, _LIKELY = 0.03, 2.5  # of the mass; prior standard deviations of the mass
-MASS_OF_URDF = "URDF's mass"
+URDF_MASS = "URDF's mass"
 _LEAST_BLOCKS, _STEP = 2, 5.0  # on each side of a step of the load; over the spread
 _LOAD_CHANGE = np.array([0.02, 0.003, 0.003, 0.003])  # of the mass; m, first moment over it
 _SMALL = 1e-4  # spread that recordings without errors have at most
@@ -230,7 +230,7 @@ def accept(found: Fit, unknowns: Unknowns, held: Rows, scale: Scale) -> tuple[Ga
     ]
     name, limit, mass = "weighed mass", _SCALE, scale.mass
     if mass is None:
-        name, mass, own = MASS_OF_URDF, unknowns.model.mass, unknowns.mean
+        name, mass, own = URDF_MASS, unknowns.model.mass, unknowns.mean
         limit = _LIKELY * float(np.linalg.norm(unknowns.mass_direction(own) * unknowns.std))
     rho = mass / unknowns.total_mass(z)
     text = (

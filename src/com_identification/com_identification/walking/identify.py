@@ -109,7 +109,8 @@ def identify_walking(
         found = fit(_select(made, slice(split)), unknowns, z)
         z = found.z
         if k + 1 < _PASSES:
-            step = _linearised_errors(unknowns, z)
+            step, zeros = np.zeros_like(z), unknowns.joint_slice(KINDS[-1])
+            step[zeros], step[-IMU:] = z[zeros], z[-IMU:]  # rows are linearised about them
             data = [_corrected(each, unknowns, z) for each in data]
             shift, z = shift + step, z - step
             unknowns = replace(unknowns, mean=prior.mean - shift)
@@ -123,22 +124,9 @@ def identify_walking(
     newest, H = replace(ready, data=data, unknowns=unknowns), found.information.sum(axis=0)
     advice = advise(newest, found.z, H, found.tempering * UNSEEN * factor, contacts[-1])
     z, covariance, rho, rho_std = _scaled(unknowns, found, scale, UNSEEN * factor)
-    result = WalkResult(
-        model=model,
-        unknowns=prior,
-        z=z + shift,
-        covariance=covariance + np.diag(np.where(fixed, prior.std**2, 0.0)),
-        scale=scale,
-        rho=rho,
-        rho_std=rho_std,
-        fit=found,
-        inflation=UNSEEN * factor,
-        gates=gates,
-        seconds=sum(float(log.time.max() - log.time.min()) for log in logs),
-        posture=posture,
-        advice=advice,
-    )
-    std, limit = np.sqrt(np.diag(result.com(posture)[1])).max(), 0.007 * ready.leg_length
+    z, covariance = z + shift, covariance + np.diag(np.where(fixed, prior.std**2, 0.0))
+    J = prior.com(z, posture)[1]
+    std, limit = np.sqrt(np.diag(J @ covariance @ J.T)).max(), 0.007 * ready.leg_length
     vague = Gate(
         "whole-body CoM",
         f"standard deviation {1e3 * std:.1f} mm in the mean posture, limit {1e3 * limit:.1f} mm. "
@@ -146,19 +134,25 @@ def identify_walking(
         bool(std < limit),
         required=False,
     )
-    return replace(result, gates=(*gates, vague))
+    return WalkResult(
+        model=model,
+        unknowns=prior,
+        z=z,
+        covariance=covariance,
+        scale=scale,
+        rho=rho,
+        rho_std=rho_std,
+        fit=found,
+        inflation=UNSEEN * factor,
+        gates=(*gates, vague),
+        seconds=sum(float(log.time.max() - log.time.min()) for log in logs),
+        posture=posture,
+        advice=advice,
+    )
 
 
 def _select(made: rows.Rows, kept: slice) -> rows.Rows:
     return rows.Rows(made.X[kept], made.joint[kept], made.block[kept])
-
-
-def _linearised_errors(unknowns: Unknowns, z: Array) -> Array:
-    """The part of z (Z,) about which rows are linearised."""
-    result = np.zeros_like(z)
-    zeros = unknowns.joint_slice(KINDS[-1])
-    result[zeros], result[-IMU:] = z[zeros], z[-IMU:]
-    return result
 
 
 def _corrected(data: Conditioned, unknowns: Unknowns, z: Array) -> Conditioned:

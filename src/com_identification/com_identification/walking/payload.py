@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from com_identification.walking.acceptance import MASS_OF_URDF, Gate
+from com_identification.walking.acceptance import URDF_MASS, Gate
 from com_identification.walking.identify import FIXED, WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
@@ -39,8 +39,8 @@ def with_payload(empty: WalkResult, loaded: WalkResult, payload: float, std: flo
         f"{payload:g} kg are {shown:.2f} +- {spread:.2f} kg by torques of a mean gain of 1, limit "
         f"+- {limit:.2f} kg: beyond, torques have a wrong scale, or it is another payload"
     )
+    gate = Gate("known payload", text, bool(abs(shown - payload) < limit))
     failed = [replace(g, name=f"{g.name}, with payload") for g in loaded.gates if not g.passed]
-    gates = [g for g in (*empty.gates, *failed) if not g.name.startswith(MASS_OF_URDF)]
     return replace(
         empty,
         z=unknowns.scaled(x[:size], rho),
@@ -48,7 +48,7 @@ def with_payload(empty: WalkResult, loaded: WalkResult, payload: float, std: flo
         scale=replace(empty.scale, payload=payload),
         rho=rho,
         rho_std=float(s * np.sqrt(1.0 - w)),
-        gates=(*gates, Gate("known payload", text, bool(abs(shown - payload) < limit))),
+        gates=tuple(g for g in (*empty.gates, *failed, gate) if not g.name.startswith(URDF_MASS)),
         seconds=empty.seconds + loaded.seconds,
     )
 

@@ -117,12 +117,10 @@ def _bodies(result: WalkResult) -> Section:
 
 def _joints(result: WalkResult) -> Section:
     columns, unknowns = [], result.unknowns
+    covariances = result.covariance, np.diag(unknowns.std**2)
     for kind, (_, scale, digits) in _JOINTS.items():
         values = scale * unknowns.joints(result.z, kind)
-        stds, before = (
-            scale * unknowns.joint_stds(C, kind)
-            for C in (result.covariance, np.diag(unknowns.std**2))
-        )
+        stds, before = (scale * unknowns.joint_stds(C, kind) for C in covariances)
         each = zip(values, stds, stds / before, strict=True)
         columns.append([f"{v:.{digits}f} +- {s:.{digits}f} ({r:.2f})" for v, s, r in each])
     rows = list(zip(result.model.joint_names, *columns, strict=True))
