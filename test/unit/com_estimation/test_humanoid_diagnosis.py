@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
+from com_estimation.humanoid import fall
 from com_estimation.humanoid.diagnosis import Diagnosis, EventKind
 from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
 from com_estimation.humanoid.layout import Kind, Layout, make_layout
@@ -259,6 +260,43 @@ def test_positions_that_stay_the_same_while_the_wrenches_change_are_stale() -> N
     assert stand.run(2.0).mode is not Mode.FROZEN
 
 
+def test_one_silent_sensor_freezes() -> None:
+    stand = Standing()
+    stand.run(1.0)
+    silent = stand.w.copy()
+    silent[1] = np.nan
+    out = stand.run(0.5, w=silent)
+    assert out.mode is Mode.FROZEN
+    assert "a foot's wrench is missing" in out.reason
+
+
+def test_wrenches_of_the_wrong_foot_are_implausible_and_change_nothing() -> None:
+    stand = Standing()
+    before = stand.run(2.0)
+    wrong = np.array([2.0 * stand.w[0], np.zeros(6)])  # all the weight, far from under the CoM
+    q, rng = stand.q, np.random.default_rng(5)
+    for _ in range(600):
+        stand.q = q + 1e-5 * rng.standard_normal(len(q))
+        out = stand.run(PERIOD, w=wrong)
+    assert out.mode is Mode.FROZEN
+    assert "order of the feet" in out.reason
+    assert not stand.estimator.diagnosis.events
+    assert not named(stand.estimator.diagnosis)
+    np.testing.assert_allclose(out.correction, before.correction, atol=2e-4)  # m
+
+
+def test_a_clock_that_jumps_ends_the_open_windows_and_invents_nothing() -> None:
+    stand = Standing()
+    stand.run(2.0)
+    count = stand.estimator.diagnosis.sums.count
+    stand.k += 20_000
+    assert not stand.run(0.2).fall_warning  # less than a window
+    assert stand.estimator.diagnosis.sums.count == count
+    assert stand.run(2.0).mode is Mode.STANDING
+    assert stand.estimator.diagnosis.sums.count > count
+    assert not stand.estimator.diagnosis.events
+
+
 def test_dcm_leads_the_com_by_its_velocity() -> None:
     stand = Standing()
     stand.run(1.0)
@@ -285,6 +323,24 @@ def test_tipping_over_is_warned_of_before_the_soles_have_tilted_by_ten_degrees()
     assert warned is not None
     assert warned < np.radians(4.0)
     assert stand.run(PERIOD).mode is Mode.FALLING
+
+
+@pytest.mark.parametrize(
+    ("below", "rate", "bend", "expected"),
+    [
+        (-1.0, 0.5, 0.0, 2.0),
+        (-1.0, 0.0, 2.0, 1.0),
+        (-1.5, -0.5, 4.0, 1.0),  # it comes back
+        (-1.0, 2.0, -2.0, 1.0),  # at its highest point
+        (-1.0, 1.0, -2.0, np.inf),
+        (-1.0, -1.0, 0.0, np.inf),
+        (0.5, 1.0, 1.0, 0.0),  # it is there
+    ],
+)
+def test_time_until_a_sole_has_tilted_or_landed(
+    below: float, rate: float, bend: float, expected: float
+) -> None:
+    assert fall._time_until.py_func(below, rate, bend) == pytest.approx(expected)
 
 
 def test_a_warning_while_the_soles_stay_flat_freezes_nothing() -> None:

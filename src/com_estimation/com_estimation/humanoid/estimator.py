@@ -86,7 +86,8 @@ class HumanoidEstimator:
         points = [foot.points for foot in config.feet]
         owner = np.repeat(np.arange(len(points), dtype=np.int64), [len(p) for p in points])
         flat = np.array([len(p) > 2 for p in points], dtype=np.float64)
-        self._corners = fall.Soles(np.concatenate(points), owner, flat)
+        corners = np.concatenate(points)
+        self._corners = fall.Soles(corners, owner, flat, self.layout.weight)
         plant = self.layout.plant
         self._memory = step.make_memory(plant)
         self._fall = np.zeros(fall.FEET + fall.ROW * len(points))

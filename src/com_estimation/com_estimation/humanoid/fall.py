@@ -5,10 +5,19 @@ poles follows the DCM xi = c + c' / omega and what drives it beside the feet, a 
 
     xi' = omega (xi - z) + d;    xi(T) = z + (xi - z) e^(omega T) + d / omega (e^(omega T) - 1)
 
-It warns when xi(0.2 / omega) is outside the hull of all soles, those in the air projected to the
-ground where they will be by then; when xi(0.35 / omega) is and the sole with the highest load tips;
-or when that sole will be tilted by 6 degrees within 0.1 s. Tilts are those beyond what soles that
-carried had in the last seconds: slopes, and an IMU that is tilted, are no fall.
+It warns when one of these lasts for 10 ms:
+
+- xi(0.2 / omega) is outside the hull of all soles, those in the air projected to the ground where
+  they will be by then;
+- the sole with the highest load tips, xi is outside the hull of the soles that carry, and
+  xi(0.5 / omega) will be outside that of all soles. The CoP stays where it is until the next sole
+  can land, and does no harm from then on: the push alone drives xi;
+- it tips so that it will be tilted by 10 degrees within 0.25 s, before another sole can land; or by
+  6 degrees within 0.1 s, by its rate, wherever xi is.
+
+A touch-down shows for a moment a push and a CoP that are none, and suspends all three. Tilts are
+those beyond what soles that carried had in the last seconds: slopes, and an IMU that is tilted, are
+no fall.
 
 Beside it: which encoders repeat their last reading. One that moved or jittered at most samples and
 is then the same to the last bit for 50 ms is stuck, until it changes. An encoder with coarse steps
@@ -31,15 +40,18 @@ from com_model.geometry.vector_kernels import dot
 PATIENCE = 0.01  # s
 OBSERVER = 45.0  # rad/s, both poles
 CUTOFF = 10.0  # Hz, of the soles' rates, one pole
-AHEAD, TIPPING_AHEAD = 0.2, 0.35  # omega T
-TIPS, TIP_RATE = 0.5 * pi / 180.0, 3.0 * pi / 180.0  # rad and rad/s of a sole: more is tipping
-TILT, TILT_AHEAD = 6.0 * pi / 180.0, 0.1  # rad within s
-TILTED = 1.0 * pi / 180.0  # rad, at least, by then
+AHEAD, TIPPING_AHEAD = 0.2, 0.5  # omega T
+TIPS, TIP_RATE = 0.2 * pi / 180.0, 6.0 * pi / 180.0  # rad and rad/s of a sole: more is tipping
+TILT, TILT_AHEAD = 10.0 * pi / 180.0, 0.25  # rad within s
+TILTED, STEEP, STEEP_AHEAD = pi / 180.0, 6.0 * pi / 180.0, 0.1  # rad; rad within s
+CARRIES = 0.05  # of the weight: a sole that is not in the air
+SINKING = 2.5  # m/s^2 at which a sole in the air can be put down
+IMPACT, SETTLING = 1.5, 0.02  # of the weight, and s for which its effects last
 LEAST_HEIGHT = 0.1  # m, of the CoM, for its frequency
 LEAST_FORCE = 1.0  # N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
 SLOPE_TIME = 4.0  # s
-XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, SLOPE, FEET = 0, 2, 3, 4, 6, 8, 10
-PLACE, VELOCITY, ANGLE, RATE, ROW = 0, 2, 4, 5, 6
+XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, SLOPE, COP, FEET = 0, 2, 3, 4, 6, 8, 10, 12
+PLACE, VELOCITY, ANGLE, RATE, BEND, HEIGHT, CLIMB, ROW = 0, 2, 4, 5, 6, 7, 8, 9
 
 
 class Soles(NamedTuple):
@@ -48,6 +60,7 @@ class Soles(NamedTuple):
     corners: Array  # (k, 3) m
     foot: Indices  # (k,)
     flat: Array  # (f,) 1 with three corners or more: its tilt counts
+    weight: float  # N, of the robot
 
 
 @compiled()
@@ -56,9 +69,10 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
 
     Args:
         offset: (3,) m, correction of the CoM, axes of W.
-        state: (10 + 6 f,) DCM (2) m; its distance to the hull, m, positive inside; s in danger;
-            DCM of the model's CoM (2) m, NaN begins, and push (2) m/s; usual normal of a sole (2);
-            by foot: its sole in W (2) m and velocity (2) m/s, tilt rad, rad/s.
+        state: (12 + 9 f,) DCM (2) m; its distance to the hull, m, positive inside; s in danger,
+            less than 0 after a touch-down; DCM of the model's CoM (2) m, NaN begins, and push (2)
+            m/s; usual normal of a sole (2); CoP (2) m; by foot: its sole in W (2) m and velocity
+            (2) m/s, tilt rad, rad/s and rad/s^2, height of its lowest corner m, m/s.
     """
     m, first, total, ground = memory, np.isnan(state[MODEL_XI]), 0.0, 0.0
     force, moment, loaded = np.zeros(3), np.zeros(2), 0
@@ -77,34 +91,60 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
         state[SLOPE + i] += change * (1.0 if first else dt / SLOPE_TIME)
     for f in range(len(m.load)):
         row = state[FEET + ROW * f : FEET + ROW * (f + 1)]
-        _follow_sole(m, f, first, dt, state[SLOPE : SLOPE + 2], row)
+        _follow_sole(soles, m, f, first, dt, state[SLOPE : SLOPE + 2], row)
     if force[2] < LEAST_FORCE:
         state[ENDANGERED], state[MODEL_XI], state[MARGIN] = 0.0, np.nan, np.nan
         return False
     ground = ground / total if total > 0.0 else m.total[1, 2] - LEAST_HEIGHT
     omega = np.sqrt(GRAVITY / max(m.total[1, 2] + offset[2] - ground, LEAST_HEIGHT))
-    cop = (ground * force[0] - moment[1]) / force[2], (ground * force[1] + moment[0]) / force[2]
+    state[COP] = (ground * force[0] - moment[1]) / force[2]
+    state[COP + 1] = (ground * force[1] + moment[0]) / force[2]
     gain = 1.0 - np.exp(-2.0 * OBSERVER * dt)
     for i in range(2):
         c, xi, push = m.total[1, i], state[MODEL_XI + i], state[PUSH + i]
         measured = c + (c - m.total[0, i]) / (omega * dt)
-        xi = measured if first else xi + dt * (omega * (xi - cop[i]) + push)
+        xi = measured if first else xi + dt * (omega * (xi - state[COP + i]) + push)
         state[MODEL_XI + i] = xi + gain * (measured - xi)
         state[PUSH + i] = push + OBSERVER**2 * dt * (measured - xi)
         state[XI + i] = state[MODEL_XI + i] + offset[i]
-    state[MARGIN] = _margin_ahead(soles, m, cop, omega, 0.0, state)
-    tilt, rate = state[FEET + ROW * loaded + ANGLE], state[FEET + ROW * loaded + RATE]
+    state[MARGIN] = _margin_ahead(soles, m, state, omega, 0.0, 0.0, -np.inf)
+    row, landing = state[FEET + ROW * loaded : FEET + ROW * (loaded + 1)], np.inf
+    least = CARRIES * soles.weight
+    for f in range(len(m.load)):
+        if m.load[f] < least:
+            other = state[FEET + ROW * f : FEET + ROW * (f + 1)]
+            above, climb = row[HEIGHT] - other[HEIGHT], row[CLIMB] - other[CLIMB]
+            landing = min(landing, _time_until(above, climb, SINKING))
+    danger = _margin_ahead(soles, m, state, omega, AHEAD, AHEAD, -np.inf) < 0.0
     flat = soles.flat[loaded] > 0.0
-    tips = flat and tilt > TIPS and rate > TIP_RATE
-    danger = flat and tilt > TILTED and tilt + TILT_AHEAD * rate > TILT
-    danger |= _margin_ahead(soles, m, cop, omega, TIPPING_AHEAD if tips else AHEAD, state) < 0.0
-    state[ENDANGERED] = state[ENDANGERED] + dt if danger else 0.0
+    danger |= flat and row[ANGLE] > TILTED and row[ANGLE] + STEEP_AHEAD * row[RATE] > STEEP
+    tips = flat and row[ANGLE] > TIPS and row[RATE] > TIP_RATE
+    if tips and _margin_ahead(soles, m, state, omega, 0.0, 0.0, least) < 0.0:
+        held = min(omega * landing, TIPPING_AHEAD)
+        danger |= _margin_ahead(soles, m, state, omega, TIPPING_AHEAD, held, -np.inf) < 0.0
+        tilted = _time_until(row[ANGLE] - TILT, row[RATE], row[BEND])
+        danger |= tilted < min(TILT_AHEAD, landing)
+    if force[2] > IMPACT * soles.weight:
+        state[ENDANGERED] = -SETTLING
+    else:
+        counts = danger or state[ENDANGERED] < 0.0
+        state[ENDANGERED] = state[ENDANGERED] + dt if counts else 0.0
     return state[ENDANGERED] >= PATIENCE
 
 
 @njit
-def _follow_sole(m: Memory, f: int, first: bool, dt: float, slope: Array, row: Array) -> None:
-    """Low-passed velocity and tilting of a sole beyond the usual normal."""
+def _time_until(below: float, rate: float, bend: float) -> float:
+    """T at which below + rate T + bend T^2 / 2 reaches 0 from below; infinite: never."""
+    square = rate * rate - 2.0 * bend * min(below, 0.0)
+    speed = rate + np.sqrt(max(square, 0.0))
+    return -2.0 * min(below, 0.0) / speed if square >= 0.0 and speed > 0.0 else np.inf
+
+
+@njit
+def _follow_sole(
+    soles: Soles, m: Memory, f: int, first: bool, dt: float, slope: Array, row: Array
+) -> None:
+    """Low-passed velocity of a sole, its tilting beyond the usual normal, and its height."""
     gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * CUTOFF * dt))
     for i in range(2):
         place = m.root[i] + m.sole[1, f, i]
@@ -112,26 +152,45 @@ def _follow_sole(m: Memory, f: int, first: bool, dt: float, slope: Array, row: A
         row[PLACE + i] = place
     away = np.hypot(m.R_sole[f, 0, 2] - slope[0], m.R_sole[f, 1, 2] - slope[1])
     tilt = np.arcsin(min(away, 1.0)) if m.R_sole[f, 2, 2] > 0.0 else 0.5 * pi
-    row[RATE] += gain * ((tilt - row[ANGLE]) / dt - row[RATE])
+    change = gain * ((tilt - row[ANGLE]) / dt - row[RATE])
+    row[BEND] += gain * (change / dt - row[BEND])
+    row[RATE] += change
     row[ANGLE] = tilt
+    height = np.inf
+    for n in range(len(soles.foot)):
+        if soles.foot[n] == f:
+            height = min(height, dot(m.R_sole[f, 2], soles.corners[n]))
+    height += m.root[2] + m.sole[1, f, 2]
+    row[CLIMB] += gain * ((height - row[HEIGHT]) / dt - row[CLIMB])
+    row[HEIGHT] = height
 
 
 @njit
 def _margin_ahead(
-    soles: Soles, m: Memory, cop: tuple[float, float], omega: float, ahead: float, state: Array
+    soles: Soles, m: Memory, state: Array, omega: float, ahead: float, held: float, least: float
 ) -> float:
-    """Distance of the DCM at ahead / omega to the hull of the soles where they are then, m."""
-    k, grown, time = len(soles.foot), np.exp(ahead), ahead / omega
+    """Distance of the DCM at ahead / omega to the hull of the soles where they are then, m.
+
+    The CoP drives it away until held / omega, the push all the time. Soles with less than `least` N
+    do not count.
+    """
+    k, time, count = len(soles.foot), ahead / omega, 0
     points, hull, xi = np.empty((k, 2)), np.empty((2 * k + 1, 2)), np.empty(2)
+    for n in range(k):
+        f = soles.foot[n]
+        if m.load[f] < least:
+            continue
+        moves = time if m.load[f] < CARRIES * soles.weight else 0.0
+        row = state[FEET + ROW * f : FEET + ROW * (f + 1)]
+        for i in range(2):
+            place = row[PLACE + i] + moves * row[VELOCITY + i]
+            points[count, i] = place + dot(m.R_sole[f, i], soles.corners[n])
+        count += 1
     for i in range(2):
-        for n in range(k):
-            f = soles.foot[n]
-            row = state[FEET + ROW * f : FEET + ROW * (f + 1)]
-            place = row[PLACE + i] + time * row[VELOCITY + i]
-            points[n, i] = place + dot(m.R_sole[f, i], soles.corners[n])
-        away = state[XI + i] - cop[i] + state[PUSH + i] / omega
-        xi[i] = state[XI + i] + (grown - 1.0) * away
-    return signed_distance(hull, set_hull(points, hull), xi[0], xi[1])
+        driven = (np.exp(held) - 1.0) * (state[XI + i] - state[COP + i])
+        pushed = (np.exp(ahead) - 1.0) * state[PUSH + i] / omega
+        xi[i] = state[XI + i] + driven + pushed
+    return signed_distance(hull, set_hull(points[:count], hull), xi[0], xi[1])
 
 
 STUCK_TIME = 0.05  # s
