@@ -355,3 +355,46 @@ def test_the_same_seed_gives_the_same_messages(simulator_bench):
     assert len(common) > 10
     assert all(runs[0][stamp] == runs[1][stamp] for stamp in common)
     assert len({runs[0][stamp] for stamp in common}) > 10
+
+
+def test_a_world_by_name_and_a_push_on_demand(simulator_bench):
+    """Sensors are late, keep their stamps, and one of them shows the push."""
+    bench = simulator_bench(
+        **HOAP2,
+        world="soft+friction_0.8+delay_20ms",
+        push="forwards_0.15",
+        publish_clock=True,
+        publish_rate_hz=100.0,
+        real_time_factor=2.0,
+    )
+    bench.wait_for("imu", 200)  # it has settled
+    stamps = [stamp_to_ns(msg.header.stamp) for msg in bench.received["imu"]]
+    assert np.diff(stamps).tolist() == [10_000_000] * (len(stamps) - 1)
+
+    def pitch():
+        return imu_to_rotation(bench.received["imu"][-1])[2, 0]
+
+    before = pitch()
+    client = bench.node.create_client(Trigger, "/simulator/push")
+    bench.until(client.service_is_ready, "the service")
+    answer = client.call_async(Trigger.Request())
+    bench.until(answer.done, "answer")
+    assert answer.result().success
+    bench.until(lambda: abs(pitch() - before) > 0.01, "it sways")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"), [({"world": "mud"}, "world 'mud': give"), ({"push": "up"}, "push 'up'")]
+)
+def test_a_world_or_push_of_no_such_name(simulator_bench, options, text):
+    with pytest.raises(ComRosError, match=text):
+        simulator_bench(**HOAP2, **options)
+
+
+def test_without_a_push_the_service_says_so(simulator_bench):
+    bench = simulator_bench(**HOAP2, publish_rate_hz=100.0)
+    client = bench.node.create_client(Trigger, "/simulator/push")
+    bench.until(client.service_is_ready, "the service")
+    answer = client.call_async(Trigger.Request())
+    bench.until(answer.done, "answer")
+    assert answer.result().message == "there is no push: give push"

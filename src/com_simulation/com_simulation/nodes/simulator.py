@@ -19,6 +19,7 @@ Services
     ~/hoist (std_srvs/SetBool): lift the robot off the ground by its root, or put it on its soles
     ~/payload (std_srvs/SetBool): put the payload on the trunk, or take it off
     ~/tilt (std_srvs/Trigger): let the floor tilt now, not at tilt.start
+    ~/push (std_srvs/Trigger): push the robot now, not at the time that push gives
 Parameters: see simulator_parameters.Parameters.
 """
 
@@ -27,11 +28,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
+from mujoco import MjSpec
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
@@ -41,6 +44,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from com_model import RobotModel
+from com_model.dynamics import GRAVITY
 from com_msgs.msg import CenterOfMass
 from com_ros import conversions as cv
 from com_ros import diagnostics, lockstep, qos
@@ -60,8 +64,11 @@ from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.suspension_rig import LIFT_TIME
 from com_simulation.physics.true_errors import true_robot, write_urdf
 from com_simulation.physics.world_builder import World, build_world
+from com_simulation.physics.worlds import find_push, find_world, lay_ground, walking_noise
 
 ODOM = "odom"
+NO_PUSH = "forwards_0"
+POINT_SOLE = 0.1  # m, that tiles and steps are made for where feet have no soles
 
 
 class SensorOutput:
@@ -170,7 +177,9 @@ class Simulator(RobotNode[Parameters]):
             raise ComRosError("a robot is being simulated: start another simulator for this one")
         options = self.parameters
         try:
+            self._around = find_world(options.world)
             robot = true_robot(model, options.true_errors, options.true_urdf_file)
+            self._push = find_push(options.push or NO_PUSH, robot.mass)
             if options.true_urdf_output:
                 write_urdf(robot, options.true_urdf_output)
             world, self._drive = self._build(robot), None
@@ -179,6 +188,9 @@ class Simulator(RobotNode[Parameters]):
         except (ComSimulationError, OSError) as error:
             raise ComRosError(str(error)) from error
         noise = options.noise.levels()
+        if self._around.noise:
+            noise = walking_noise(robot.mass * GRAVITY)
+        noise = replace(noise, position_bias=self._around.zeros or noise.position_bias)
         errors = options.seed, options.payload, options.tilt
         self._simulation = Simulation(
             world, 1.0 / options.publish_rate_hz, noise, *errors, drive=self._drive
@@ -213,6 +225,10 @@ class Simulator(RobotNode[Parameters]):
         tilt = self._simulation.tilt
         self._offer(Trigger, "~/tilt", even, lambda _: tilt(), f"tilts to {angle:g} deg", "")
         self._start_ns = 0 if options.publish_clock else self.get_clock().now().nanoseconds
+        unpushed = "" if options.push else "there is no push: give push"
+        self._offer(Trigger, "~/push", unpushed, self._push_now, "pushes", "")
+        late = round(self._around.delay / self._simulation.sample_period)
+        self._past: deque[tuple[Reading, Time]] = deque(maxlen=late + 1)
         self._pacer = Pacer(options.real_time_factor)
         self._lockstep = Lockstep(options.lockstep.nodes)
         if options.lockstep.nodes:
@@ -221,20 +237,31 @@ class Simulator(RobotNode[Parameters]):
         self._thread.start()
 
     def _build(self, robot: RobotModel) -> World:
-        options = self.parameters
-        return build_world(
+        options, around = self.parameters, self._around
+        corners = self.config.feet[0].corners if self.config and self.config.feet else ()
+        sole = float(np.ptp(np.array(corners)[:, 0])) if len(corners) else POINT_SOLE
+        ground, width = lay_ground(around, sole, options.seed), around.backlash or options.backlash
+        play = backlash(robot, width)
+
+        def edit(spec: MjSpec) -> None:
+            ground(spec)
+            play(spec)
+
+        world = build_world(
             robot,
             self.config,
             base=options.base,
-            ground_slope=float(np.deg2rad(options.ground_slope_deg)),
+            ground_slope=around.slope or float(np.deg2rad(options.ground_slope_deg)),
             step=options.physics_step,
             urdf_path=options.urdf_file or None,
             integrator=options.integrator,
-            contact=options.contact,
+            contact="soft" if around.soft else options.contact,
             trunk_com_offset=options.trunk_com_offset,
             joint_friction=options.joint_friction,
-            edit=backlash(robot, options.backlash) if options.backlash else None,
+            edit=edit,
         )
+        world.mj.geom_friction[:, 0] *= around.friction
+        return world
 
     def _log_start(self, world: World) -> None:
         base = "standing" if world.floating else "with a fixed base"
@@ -265,16 +292,25 @@ class Simulator(RobotNode[Parameters]):
                 self._commands.popleft()()
             except CommandError as error:
                 self.log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
+        force, begin, duration = self._push
+        acts = begin <= self._simulation.time + self._simulation.sample_period < begin + duration
+        self._simulation.push(acts * force)
         reading = self._simulation.advance()
         self._pacer.wait(reading.time)
         stamp = ns_to_stamp(self._start_ns + round(reading.time * NS_PER_S))
         if self._clock_output is not None:
             self._clock_output.publish(Clock(clock=stamp))
-        self._sensors.publish(reading, stamp)
         if self._pose is not None:
             self._pose.publish(reading, stamp)
+        self._past.append((reading, stamp))  # sensors that are late keep their stamps
+        if len(self._past) < (self._past.maxlen or 0):
+            return
+        self._sensors.publish(*self._past[0])
         if self.parameters.lockstep.nodes:
-            self._wait_for_nodes(stamp_to_ns(stamp), self.parameters.lockstep.timeout)
+            self._wait_for_nodes(stamp_to_ns(self._past[0][1]), self.parameters.lockstep.timeout)
+
+    def _push_now(self, _: bool) -> None:
+        self._push = self._push[0], self._simulation.time, self._push[2]
 
     def _wait_for_nodes(self, stamp_ns: int, timeout: float) -> None:
         """Wait until lockstep.nodes have answered the sample of a stamp; 0: are ready."""

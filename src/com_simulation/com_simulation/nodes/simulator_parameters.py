@@ -81,6 +81,16 @@ class Parameters(SimulatedRobot, FramePrefix):
         "auto: stable; euler: readings obey Newton exactly, needs a physics_step of about 0.0001",
         choices=INTEGRATORS,
     )
+    world: str = parameter(
+        "",
+        "ground, sensors and drives by name, e.g. soft+noise, tiles_5mm, step_3cm, slope_5deg, "
+        "ramp_5deg, friction_0.3, zeros_0.5deg, delay_20ms, backlash_0.3deg; empty: as below",
+    )
+    push: str = parameter(
+        "",
+        "push at the root body, e.g. forwards_0.2 (m/s of the whole robot, in 0.1 s), left_100N@6 "
+        "(for 0.2 s, 6 s after the start); without @: by the service ~/push; empty: none",
+    )
     contact: str = parameter(
         "stiff", "foot contact: stiff, or soft as in [CCGD]", choices=tuple(CONTACTS)
     )

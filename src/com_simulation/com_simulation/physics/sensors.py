@@ -158,6 +158,11 @@ class NoiseLevels:
     orientation_bias: float = parameter(
         0.0, "IMU tilt about each of its axes, drawn once, rad", (0.0, 3.0)
     )
+    position_bias: float = parameter(
+        0.0, "largest error of each encoder's zero, and its servo's, drawn once, rad", (0.0, 1.0)
+    )
+    force_bias: float = parameter(0.0, "bias of foot forces, drawn once per axis, N", (0.0, 1e4))
+    torque_bias: float = parameter(0.0, "the same of foot torques, N m", (0.0, 1e4))
 
     def imu_covariances(self) -> dict[str, Array]:
         """Row-major (9,) covariances of an Imu message; not 0, which would mean "not known"."""
@@ -218,6 +223,9 @@ class Noise:
         self.gyro_bias = levels.gyro_bias * constant.standard_normal(3)
         self.accelerometer_bias = levels.accelerometer_bias * constant.standard_normal(3)
         self.orientation_bias = levels.orientation_bias * constant.standard_normal(3)
+        self.position_bias = levels.position_bias * constant.uniform(-1.0, 1.0, n_joints)
+        sizes = np.repeat([levels.force_bias, levels.torque_bias], 3)
+        self.wrench_bias = sizes * constant.standard_normal((n_feet, 6))
 
     def add(self, reading: Reading) -> Reading:
         """Returns the reading with errors of its sensors; the truth in it stays as it is."""
@@ -232,7 +240,10 @@ class Noise:
         orientation = _turned(reading.imu_orientation, self.orientation_bias)
         return replace(
             reading,
-            position=_rounded(reading.position + levels.position * position, levels.position_step),
+            position=_rounded(
+                reading.position + self.position_bias + levels.position * position,
+                levels.position_step,
+            ),
             velocity=reading.velocity + levels.velocity * velocity,
             effort=self.effort_gain * tau + effort_std * effort,
             wrenches=self._wrenches(reading.wrenches, wrenches.reshape(-1, 6)),
@@ -248,7 +259,7 @@ class Noise:
         levels = self.levels
         sizes = np.sqrt((true.reshape(-1, 2, 3) ** 2).sum(axis=2))
         stds = np.hypot([levels.force, levels.torque], levels.force_relative * sizes)
-        return np.asarray(true + np.repeat(stds, 3, axis=1) * drawn)
+        return np.asarray(true + self.wrench_bias + np.repeat(stds, 3, axis=1) * drawn)
 
 
 def _rounded(values: Array, step: float) -> Array:

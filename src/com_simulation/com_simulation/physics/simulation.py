@@ -213,7 +213,7 @@ class Simulation:
         times[0] = self._data.time
         targets = self.motion.targets(np.cumsum(times))  # adds up as MuJoCo does
         robot = self.world.robot
-        return np.asarray(np.clip(targets, robot.lower, robot.upper))
+        return np.asarray(np.clip(targets - self._noise.position_bias, robot.lower, robot.upper))
 
 
 def _ignore(text: str) -> None:

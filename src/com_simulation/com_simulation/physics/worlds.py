@@ -1,0 +1,124 @@
+"""Worlds to try a robot in, and pushes, by name, so that anyone can repeat a trial.
+
+- world: stiff, soft, noise, tiles_5mm, step_3cm, slope_5deg, ramp_5deg, friction_0.3, zeros_0.5deg,
+  delay_20ms, backlash_0.3deg, with any number; several joined by "+"
+- push: forwards_0.2 (m/s), backwards_100N, left_0.15@6 (6 s after the start)
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import mujoco
+import numpy as np
+
+from com_model.arrays import Array
+from com_model.geometry.rotations import rotation_from_rpy
+from com_simulation.exceptions import WorldError
+from com_simulation.physics.sensors import NoiseLevels
+from com_simulation.physics.spec import quaternion_wxyz
+
+LENGTH, ANGLE = {"mm": 1e-3, "cm": 1e-2}, {"deg": np.pi / 180.0}
+SIZES = {"tiles": LENGTH, "step": LENGTH, "delay": {"ms": 1e-3}, "friction": {"": 1.0}}
+SIZES |= dict.fromkeys(("ramp", "slope", "zeros", "backlash"), ANGLE)  # unit of each kind
+DIRECTIONS = {"forwards": (1, 0), "backwards": (-1, 0), "left": (0, 1), "right": (0, -1)}
+PLAIN = ("stiff", "soft", "noise")  # kinds without a number
+DEPTH = 0.05  # m, half thickness of tiles and plates
+AHEAD = 1.5  # sole lengths from the middle of the feet to a step or ramp
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is around a robot and in its sensors and drives; SI units."""
+
+    soft: float = 0.0  # 1: contacts give way as in [CCGD]
+    noise: float = 0.0  # 1: sensors err, see walking_noise
+    tiles: float = 0.0  # m, by which tiles of half a sole's length are higher or lower, at random
+    step: float = 0.0  # m, up, AHEAD of the robot
+    ramp: float = 0.0  # rad, of the ground from there on
+    slope: float = 0.0  # rad, of all the ground, which rises forwards
+    friction: float = 1.0  # coefficient of feet on the ground
+    zeros: float = 0.0  # rad, at most, by which a joint's encoder is off, and its servo with it
+    delay: float = 0.0  # s, of all sensors
+    backlash: float = 0.0  # rad, of each drive
+
+
+def find_world(name: str) -> Surroundings:
+    """Surroundings by name, see the module; WorldError: not one of these."""
+    found = {}
+    for part in filter(None, name.split("+")):
+        kind, _, size = part.partition("_")
+        number = re.fullmatch(r"([0-9]*\.?[0-9]+)([a-z]*)", size)
+        if part in PLAIN:
+            found |= {} if part == "stiff" else {part: 1.0}
+        elif number is not None and number[2] in SIZES.get(kind, {}):
+            found[kind] = float(number[1]) * SIZES[kind][number[2]]
+        else:
+            sized = ", ".join(f"{kind}_5{next(iter(units))}" for kind, units in SIZES.items())
+            raise WorldError(f"world {part!r}: give {', '.join(PLAIN)}, {sized}, or another number")
+    return Surroundings(**found)
+
+
+def find_push(name: str, mass: float) -> tuple[Array, float, float]:
+    """Force (3,) N at the root body, its time (inf: not given) and duration, s, by a push's name.
+
+    By a speed, of the whole robot's mass (kg), it takes 0.1 s, by a force 0.2 s. Axes are those of
+    the world, and of the robot at its start. WorldError: no such push.
+    """
+    found = re.fullmatch(r"([a-z]+)_([0-9]*\.?[0-9]+)(N|)(?:@([0-9.]+))?", name)
+    if found is None or found[1] not in DIRECTIONS:
+        kinds = ", ".join(DIRECTIONS)
+        raise WorldError(f"push {name!r}: give {kinds}, and m/s or N: left_0.15, left_100N@6")
+    direction, size, unit, time = found.groups()
+    duration, factor = (0.2, 1.0) if unit else (0.1, mass / 0.1)
+    force = factor * float(size) * np.array([*DIRECTIONS[direction], 0.0])
+    return force, float(time or np.inf), duration
+
+
+def walking_noise(weight: float) -> NoiseLevels:
+    """Errors of a walking humanoid's sensors by its weight, N."""
+    return NoiseLevels(
+        position=2e-4,
+        orientation=5e-4,
+        orientation_bias=3e-3,
+        force=2e-3 * weight,
+        torque=1e-4 * weight,
+        force_bias=3e-3 * weight,
+        torque_bias=1.5e-4 * weight,
+    )
+
+
+def lay_ground(
+    around: Surroundings, sole: float, seed: int, reach: float = 2.0, start: float = 0.0
+) -> Callable[[mujoco.MjSpec], None]:
+    """Tiles, a step or a ramp, for build_world's edit.
+
+    Args:
+        sole: m, length of a sole.
+        seed: Of the tiles' heights.
+        reach: m, from the robot, of the tiles.
+        start: m, half the width of the level square on which it begins; 0: two soles.
+    """
+    rng, size, half = np.random.default_rng(seed), 0.5 * sole, np.array([10.0, 10.0, DEPTH])
+
+    def edit(spec: mujoco.MjSpec) -> None:
+        ground = spec.geom("ground")
+
+        def lay(top: Array, half: Array, R: Array) -> None:
+            geom = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=half)
+            geom.pos, geom.quat = top - DEPTH * R[:, 2], quaternion_wxyz(R)
+            geom.contype, geom.conaffinity = ground.contype, ground.conaffinity
+            geom.friction, geom.condim = ground.friction, ground.condim
+
+        if around.tiles:
+            ground.pos = [0.0, 0.0, -3.0 * around.tiles]
+            for x, y in product(np.arange(-reach, reach + size, size), repeat=2):
+                level = max(abs(x), abs(y)) < (start or 2.0 * sole)
+                z = 0.0 if level else rng.uniform(-around.tiles, around.tiles)
+                lay(np.array([x, y, z]), np.array([0.5 * size, 0.5 * size, DEPTH]), np.eye(3))
+        if around.step or around.ramp:
+            R = rotation_from_rpy((0.0, -around.ramp, 0.0))
+            lay([AHEAD * sole, 0.0, around.step] + half[0] * R[:, 0], half, R)
+
+    return edit
