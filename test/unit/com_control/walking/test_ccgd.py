@@ -12,8 +12,6 @@ from scipy.spatial.transform import Rotation
 from com_control.exceptions import BipedError
 from com_control.walking.com_ik import ComIk
 
-pytestmark = pytest.mark.slow
-
 ALPHA = (pi / 2, pi / 2, 0.0, 0.0, -pi / 2, 0.0)
 FOOT = ((0.0, 0.0, -1.0), (0.0, -1.0, 0.0), (-1.0, 0.0, 0.0))
 """Axes of the foot's frame 6 by rows, in a sole frame with x forward and z up."""
