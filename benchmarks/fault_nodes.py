@@ -244,6 +244,9 @@ class TrotGait(Case):
     def robot(self) -> Robot:
         return SimulatedRobot(self.robot_name, 0.005)
 
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        return super().parameters(folder) | {"feedback": True}
+
     def works(self, lab: Lab) -> bool:
         msg = lab.outputs.get("gait/stance")
         return msg is not None and msg.state == GaitPhase.TROTTING
