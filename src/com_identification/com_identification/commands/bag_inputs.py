@@ -98,10 +98,8 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
 
 def is_walk(arguments: argparse.Namespace) -> bool:
     """Whether the files are of walking: said by --use, or bags with an IMU and no force sensor."""
-    if arguments.loaded:
-        return True
-    if arguments.use is not None or any(map(is_table, arguments.files)):
-        return arguments.use in ("walk", BOTH)
+    if arguments.loaded or arguments.use is not None or any(map(is_table, arguments.files)):
+        return bool(arguments.loaded) or arguments.use in ("walk", BOTH)
     if arguments.known_com or arguments.tip_over:
         return False
     types = set().union(*map(_types, arguments.files))

@@ -85,9 +85,8 @@ def to_npz(arrays: dict[str, Array]) -> bytes:
 
 def to_json(arrays: dict[str, Array]) -> bytes:
     """The same arrays as nested lists."""
-    return (
-        json.dumps({name: np.asarray(a).tolist() for name, a in arrays.items()}) + "\n"
-    ).encode()
+    text = json.dumps({name: np.asarray(a).tolist() for name, a in arrays.items()})
+    return f"{text}\n".encode()
 
 
 def to_csv(arrays: dict[str, Array]) -> bytes:

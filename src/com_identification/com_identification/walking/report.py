@@ -89,10 +89,7 @@ def _summary(result: WalkResult) -> Section:
 
 def _gates(result: WalkResult) -> Section:
     failed = {True: "FAILED", False: "warning"}
-    rows = [
-        (gate.name, "passed" if gate.passed else failed[gate.required], gate.text)
-        for gate in result.gates
-    ]
+    rows = [(g.name, "passed" if g.passed else failed[g.required], g.text) for g in result.gates]
     return "Tests", (), ("test", "", "found"), rows
 
 
