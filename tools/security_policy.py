@@ -45,8 +45,10 @@ LAUNCHES = (
     f"use_effort:=true lockstep:=true storage:=FOLDER {COMMON}",
     f"posture_protocol.launch.xml robot:=hoap2 simulation:=true {LOCKSTEP}",
 )
-FOUND_S, UNCHANGED_S = 300.0, 10.0
+FOUND_S, UNCHANGED_S = 300.0, 20.0
 """Within which a launch file's nodes are there, and how long nothing new must come, s."""
+EVERY = 11
+"""Uses that every node has, parameters and logs; one with no more is still being set up."""
 RULES = ("publish", "subscribe", "reply", "request", "execute", "call")
 ELEMENTS = {
     "publish": "topic", "subscribe": "topic", "reply": "service", "request": "service",
@@ -149,7 +151,9 @@ def watch(words: list[str], domain: int) -> dict[str, Uses]:
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         try:
             begin = changed = time.monotonic()
-            while time.monotonic() - changed < UNCHANGED_S or planned - found.keys():
+            while time.monotonic() - changed < UNCHANGED_S or not all(
+                len(found.get(name, ())) > EVERY for name in planned
+            ):
                 if time.monotonic() - begin > FOUND_S:
                     break
                 time.sleep(0.5)
