@@ -132,6 +132,11 @@ def foreign(namespace: str) -> dict[str, Uses]:
     return own
 
 
+def reads(uses: Uses) -> bool:
+    """Whether a node listens to joint states, which it does last where it is slow to start."""
+    return any(rule == "subscribe" and name.endswith("/joint_states") for rule, name in uses)
+
+
 def watch(words: list[str], domain: int) -> dict[str, Uses]:
     """Starts a launch file, and asks the graph until nothing new comes."""
     sys.path.insert(0, str(TOOLS))
@@ -148,11 +153,13 @@ def watch(words: list[str], domain: int) -> dict[str, Uses]:
     rclpy.init(args=[], context=context, domain_id=domain)
     observer = rclpy.create_node("_policy", context=context, enable_rosout=False)
     found: dict[str, Uses] = {}
+    readers = {name for name, uses in allowed().items() if reads(uses)}  # as far as is known
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         try:
             begin = changed = time.monotonic()
             while time.monotonic() - changed < UNCHANGED_S or not all(
-                len(found.get(name, ())) > EVERY for name in planned
+                len(found.get(name, ())) > EVERY and (name not in readers or reads(found[name]))
+                for name in planned
             ):
                 if time.monotonic() - begin > FOUND_S:
                     break
