@@ -17,6 +17,7 @@ FOREIGN_WORDS = """
     record play param set service call action send_goal list show info git clone cd mkdir opt ros
     jazzy setup http https localhost github io org com html png jpg csv md mcap sqlite3 db3 zip
     T_ab T_bc T_ac PKG CMD NAME hoap2_identification single_placed single_fixed
+    secondary_imu mode_pr
 """
 FOREIGN = frozenset(FOREIGN_WORDS.split())
 SOURCES = ("py", "xml", "yaml", "msg", "srv", "action", "sh", "toml", "urdf", "cfg", "rviz", "txt")
