@@ -46,7 +46,7 @@ class Surroundings:
 
 def find_world(name: str) -> Surroundings:
     """Surroundings by name, see the module; WorldError: not one of these."""
-    found = {}
+    found: dict[str, float] = {}
     for part in filter(None, name.split("+")):
         kind, _, size = part.partition("_")
         number = re.fullmatch(r"([0-9]*\.?[0-9]+)([a-z]*)", size)
