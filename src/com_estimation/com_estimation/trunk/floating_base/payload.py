@@ -37,7 +37,7 @@ FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4  # over the trunk's mass; over that times 
 # Threshold at REFERENCE false alarms an hour, and what a tenth of them costs: T^2 of trots on
 # rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
 REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
-UNLIKE = 14.2  # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.27 %
+UNLIKE = 16.3  # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
 WITHDRAWN = 16.0  # T^2 of what is left of a step one stride later, below which it was none
 
 
