@@ -7,8 +7,8 @@ poles follows the DCM xi = c + c' / omega and what drives it beside the feet, a 
 
 It warns when one of these lasts for 10 ms:
 
-- xi(0.2 / omega) is outside the hull of all soles, those in the air projected to the ground where
-  they will be by then;
+- xi(0.2 / omega), or xi(0.35 / omega) where the sole with the highest load rolls, is outside the
+  hull of all soles, those in the air projected to the ground where they will be by then;
 - the sole with the highest load tips, xi is outside the hull of the soles that carry, and
   xi(0.5 / omega) will be outside that of all soles. The CoP stays where it is until the next sole
   can land, and does no harm from then on: the push alone drives xi;
@@ -16,8 +16,7 @@ It warns when one of these lasts for 10 ms:
   6 degrees within 0.1 s, by its rate, wherever xi is.
 
 A touch-down shows for a moment a push and a CoP that are none, and suspends all three. Tilts are
-those beyond what soles that carried had in the last seconds: slopes, and an IMU that is tilted, are
-no fall.
+those beyond what soles that carried had in the last seconds, such as slopes.
 
 Beside it: which encoders repeat their last reading. One that moved or jittered at most samples and
 is then the same to the last bit for 50 ms is stuck, until it changes. An encoder with coarse steps
@@ -40,8 +39,9 @@ from com_model.geometry.vector_kernels import dot
 PATIENCE = 0.01  # s
 OBSERVER = 45.0  # rad/s, both poles
 CUTOFF = 10.0  # Hz, of the soles' rates, one pole
-AHEAD, TIPPING_AHEAD = 0.2, 0.5  # omega T
+AHEAD, ROLLING_AHEAD, TIPPING_AHEAD = 0.2, 0.35, 0.5  # omega T
 TIPS, TIP_RATE = 0.2 * pi / 180.0, 6.0 * pi / 180.0  # rad and rad/s of a sole: more is tipping
+ROLLS, ROLL_RATE = 0.5 * pi / 180.0, 3.0 * pi / 180.0  # likewise, for longer
 TILT, TILT_AHEAD = 10.0 * pi / 180.0, 0.25  # rad within s
 TILTED, STEEP, STEEP_AHEAD = pi / 180.0, 6.0 * pi / 180.0, 0.1  # rad; rad within s
 CARRIES = 0.05  # of the weight: a sole that is not in the air
@@ -115,8 +115,10 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
             other = state[FEET + ROW * f : FEET + ROW * (f + 1)]
             above, climb = row[HEIGHT] - other[HEIGHT], row[CLIMB] - other[CLIMB]
             landing = min(landing, _time_until(above, climb, SINKING))
-    danger = _margin_ahead(soles, m, state, omega, AHEAD, AHEAD, -np.inf) < 0.0
     flat = soles.flat[loaded] > 0.0
+    rolls = flat and row[ANGLE] > ROLLS and row[RATE] > ROLL_RATE
+    ahead = ROLLING_AHEAD if rolls else AHEAD
+    danger = _margin_ahead(soles, m, state, omega, ahead, ahead, -np.inf) < 0.0
     danger |= flat and row[ANGLE] > TILTED and row[ANGLE] + STEEP_AHEAD * row[RATE] > STEEP
     tips = flat and row[ANGLE] > TIPS and row[RATE] > TIP_RATE
     if tips and _margin_ahead(soles, m, state, omega, 0.0, 0.0, least) < 0.0:
@@ -171,8 +173,7 @@ def _margin_ahead(
 ) -> float:
     """Distance of the DCM at ahead / omega to the hull of the soles where they are then, m.
 
-    The CoP drives it away until held / omega, the push all the time. Soles with less than `least` N
-    do not count.
+    The CoP drives it until held / omega; soles with less than `least` N do not count.
     """
     k, time, count = len(soles.foot), ahead / omega, 0
     points, hull, xi = np.empty((k, 2)), np.empty((2 * k + 1, 2)), np.empty(2)
@@ -187,9 +188,8 @@ def _margin_ahead(
             points[count, i] = place + dot(m.R_sole[f, i], soles.corners[n])
         count += 1
     for i in range(2):
-        driven = (np.exp(held) - 1.0) * (state[XI + i] - state[COP + i])
-        pushed = (np.exp(ahead) - 1.0) * state[PUSH + i] / omega
-        xi[i] = state[XI + i] + driven + pushed
+        xi[i] = state[XI + i] + (np.exp(held) - 1.0) * (state[XI + i] - state[COP + i])
+        xi[i] += (np.exp(ahead) - 1.0) * state[PUSH + i] / omega
     return signed_distance(hull, set_hull(points[:count], hull), xi[0], xi[1])
 
 
