@@ -131,16 +131,11 @@ class TableReader:
 
     def intervals(self) -> list[StationaryInterval]:
         """Each row as a posture, or why it is none."""
-        found, first = [], self._table.first_row
+        found, first, n = [], self._table.first_row, self._samples
         for row, t0 in zip(self._rows.tolist(), self._times[self._rows].tolist(), strict=True):
             wrenches = np.array([wrench.values[row] for wrench in self._wrenches])
             up = None if self._up is None or np.isnan(self._up[row]).any() else self._up[row]
-            q, effort, n, label = (
-                self._Q[row],
-                self._effort[row],
-                self._samples,
-                f"row {row + first}",
-            )
+            q, effort, label = self._Q[row], self._effort[row], f"row {row + first}"
             interval = StationaryInterval(t0, t0 + NS_PER_S, None, (f"{label} has empty cells.",))
             known, constraints = np.isfinite(wrenches).all(), self._evidence.constraints(row)
             if np.isfinite(q).all() and (known if self.has_forces else constraints):

@@ -111,9 +111,8 @@ def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:
         for path in (path for path in arguments.files if not is_table(path)):
             with Bag(path) as bag:
                 lines = topic_lines(bag, robot, choose_topics(arguments, bag, robot), None)
-                print(
-                    "\n".join([used_topics_text(lines), *(f"note: {note}" for note in bag.notes)])
-                )
+                notes = (f"note: {note}" for note in bag.notes)
+                print("\n".join([used_topics_text(lines), *notes]))
         arguments.files = [path for path in arguments.files if is_table(path)]
         if arguments.files:
             print(used_topics_text(read_files(robot, arguments).topics))

@@ -357,10 +357,8 @@ class Session:
         """A stored posture with the CoM by its feet, as a message; computed once."""
         if identity not in self._described:
             feet = [foot.frame for foot in self.config.feet]
-            loaded, com = (
-                self.observations.contacts.loaded(posture.wrenches),
-                self.sesc.com(posture.q),
-            )
+            loaded = self.observations.contacts.loaded(posture.wrenches)
+            com = self.sesc.com(posture.q)
             check = self.check.update(posture)
             msg = numpy_to_captured_posture(posture, feet, loaded, check, com)
             msg.id, msg.joint_names = identity, list(self.model.joint_names)
