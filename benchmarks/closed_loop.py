@@ -6,10 +6,13 @@ resting postures recorded from the simulator, whose sensors err, and identified,
 that a user has; the same steps planned with the corrected URDF. SCALF-II whose trunk's CoM is off
 by 3 cm in x and y trots without the estimate and with it.
 
-The last line is one JSON object, by robot {"before": ..., "after": ...}: urdf_com_mm (horizontal,
-in the nominal posture), com_mm (of the walk's true CoM from the plan, mean and largest), steps
-walked of six; of the quadruped roll_rms_deg and pitch_rms_deg. make demo-loop is --robot hoap2
---output out: one robot, with a page; true URDF, recording and report stay in a folder beside it.
+The last line is one JSON object, by robot {"before": ..., "after": ...}. Of a humanoid urdf_com_mm
+(horizontal, in the nominal posture), com_mm (of the walk's true CoM from the plan, mean and
+largest), zmp_mm (likewise of the measured ZMP from the planned one), margin_mm (of the measured ZMP
+inside the planned soles: mean, and what 95 % of the time exceed), steps walked of six. Of the
+quadruped roll_rms_deg and pitch_rms_deg, and line_mm: RMS distance of its true CoM from the
+diagonal on which it stands. make demo-loop is --robot hoap2 --output out: one robot and the
+quadruped, with a page; true URDF, recording and report stay in a folder beside it.
 """
 
 from __future__ import annotations
@@ -25,20 +28,21 @@ from typing import Any
 
 import numpy as np
 from humanoid_walk import HUMANOIDS, Humanoid
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
-from trot_feedback import OFFSETS, SETTLED, cases, rock
-from trot_lab import in_processes
-from walk_playback import starting_at
-from walk_scenarios import Robot, com_error, fell_at_step, load_robot, simulate, walk_by
+from trot_feedback import OFFSETS, SETTLED, Case, Feedback, cases
+from trot_lab import build, in_processes, run_trot
+from walk_playback import measured_zmp, starting_at
+from walk_scenarios import Robot, Walk, com_error, fell_at_step, load_robot, simulate, walk_by
 
 from com_control.walking.biped import Biped, find_stance
 from com_control.walking.walker import make_plan
 from com_demos import demonstration, record_bag
 from com_demos.exceptions import RunError
-from com_demos.walk_record import WalkRecord
 from com_identification.commands import identify, propose_postures
-from com_model import RobotModel, Sesc, plotting
+from com_model import RobotModel, Sesc, SupportPolygon, plotting, quadruped_legs
+from com_model.dynamics.kinematics import link_pose_batch
 from com_model.files import write_file
 from com_model.plotting import save_png
 from com_model.urdf.editing import Inertial, edit_inertials
@@ -49,6 +53,11 @@ POSTURES = 10
 WALKING = {h.name: h for h in HUMANOIDS if h.name in ("talos", "hoap2")}
 MUST_SHRINK = 0.7  # error of the walk's CoM after over before
 WHEN = ("before", "after")
+COLORS = dict(zip(WHEN, (plotting.RED, plotting.GREEN), strict=True))
+CURVES = ("true CoM off the plan (mm)", "ZMP off the plan (mm)", "margin of the ZMP (mm)")
+TROT = ("roll (deg)", "pitch (deg)", "true CoM off the diagonal (mm)")
+
+Array = NDArray[np.float64]
 
 
 def loaded(model: RobotModel) -> RobotModel:
@@ -81,28 +90,50 @@ def identify_by_feet(name: str, truth: Path, folder: Path, postures: int) -> Pat
     return Path(result) / "corrected.urdf"
 
 
-Walked = tuple[dict[str, Any], WalkRecord, Any]
+Curves = tuple[dict[str, Any], Array, tuple[Array, ...]]
+"""Figures, times (N,) s, and a curve (N,) for each of CURVES, or of TROT."""
 
 
-def walk(humanoid: Humanoid, robot: Robot, believed: RobotModel, true: RobotModel) -> Walked:
-    """Plans with one model, and walks with the other; figures, record, error of the CoM, mm."""
+def zmp_margin(robot: Robot, found: Walk, time: Array, zmp: Array) -> Array:
+    """How far points (N, 3) m are inside the soles that stand by the plan, (N,) m."""
+    planned, margin = found.plan.sample(time), np.full(len(time), np.nan)
+    corners = [np.asarray(leg.foot.corners) for leg in robot.biped.legs]
+    changes = np.flatnonzero(np.diff(planned.stance, axis=0).any(axis=1)) + 1
+    for part in np.split(np.arange(len(time)), changes):
+        stand = np.flatnonzero(planned.stance[part[0]])
+        feet = planned.feet[part[0], stand]
+        soles = feet[..., :3], feet[..., 3], [corners[k] for k in stand]
+        margin[part] = SupportPolygon.from_soles(*soles).margin(zmp[part])
+    return margin
+
+
+def walk(humanoid: Humanoid, robot: Robot, believed: RobotModel, true: RobotModel) -> Curves:
+    """Plans with one model, and walks with the other."""
     planned = Robot(believed, robot.config, Biped.from_config(believed, robot.config), robot.path)
     stance = find_stance(planned.biped, planned.biped.posture)
     found = walk_by("refined", planned, make_plan(humanoid.request, planned.biped, stance))
     config = starting_at(robot.config, true, found.joints.q[0])
-    record = simulate(build_world(true, config, contact="stiff", urdf_path=robot.path), found)
+    world = build_world(true, config, contact="stiff", urdf_path=robot.path)
+    record = simulate(world, found)
     away, fell = 1e3 * com_error(found, record), fell_at_step(found, record)
+    count = len(away)
+    zmp, time = measured_zmp(world, record)[:count], record.time[:count]
+    off = 1e3 * np.linalg.norm((zmp - found.zmp[:count])[:, :2], axis=1)
+    margin = 1e3 * zmp_margin(robot, found, time, zmp)
     q = robot.config.nominal_posture(true)
     error = Sesc(believed).com(q) - Sesc(true).com(q)
-    figures = {
-        "urdf_com_mm": round(1e3 * float(np.linalg.norm(error[:2])), 2),
-        "com_mm": [round(float(away.mean()), 2), round(float(away.max()), 2)],
-        "steps": len(found.plan.steps) if fell is None else max(fell - 1, 0),
+    values = {
+        "urdf_com_mm": 1e3 * np.linalg.norm(error[:2]),
+        "com_mm": [away.mean(), away.max()],
+        "zmp_mm": [np.nanmean(off), np.nanmax(off)],
+        "margin_mm": [np.nanmean(margin), np.nanpercentile(margin, 5.0)],
     }
-    return figures, record, away
+    figures = {name: np.round(value, 2).tolist() for name, value in values.items()}
+    figures["steps"] = len(found.plan.steps) if fell is None else max(fell - 1, 0)
+    return figures, time, (away, off, margin)
 
 
-def close(name: str, postures: int, folder: Path) -> dict[str, Walked]:
+def close(name: str, postures: int, folder: Path) -> dict[str, Curves]:
     """A humanoid before and after; what is made of it goes to a folder."""
     humanoid = WALKING[name]
     robot = load_robot(humanoid.name, humanoid.urdf)
@@ -115,52 +146,98 @@ def close(name: str, postures: int, folder: Path) -> dict[str, Walked]:
     return {when: walk(humanoid, robot, m, true) for when, m in zip(WHEN, models, strict=True)}
 
 
-def trot() -> dict[str, Any]:
+def rock(case: Case) -> Curves:
+    """SCALF-II trots, with the estimate of its trunk or without."""
+    model, config, _ = build(case.run)
+    log = run_trot(case.run, Feedback(model, config) if case.feedback else None)
+    legs = quadruped_legs(model, config)
+    feet = np.stack([link_pose_batch(model, log.position, leg.foot.frame)[1] for leg in legs], 1)
+    mass = log.trunk_mass + model.mass - model.bodies.mass[0]
+    wrong = log.trunk_mass[:, None] * log.trunk_com - model.bodies.first_moment[0]
+    sesc = Sesc(model)
+    com = np.array([sesc.com(q) for q in log.position]) + wrong / mass[:, None]
+    com, feet = (
+        np.einsum("nij,n...j->n...i", log.R_world_root, points)[..., :2] for points in (com, feet)
+    )
+    standing, line = log.stance, np.full(len(log.time), np.nan)
+    for pair in ((0, 3), (1, 2)):
+        two = (standing.sum(axis=1) == 2) & standing[:, pair].all(axis=1)
+        along = feet[two, pair[1]] - feet[two, pair[0]]
+        off = com[two] - feet[two, pair[0]]
+        across = along[:, 0] * off[:, 1] - along[:, 1] * off[:, 0]
+        line[two] = 1e3 * np.abs(across) / np.linalg.norm(along, axis=1)
+    time = log.time - log.time[int(np.argmin(standing.all(axis=1)))]
+    late = time >= SETTLED
+    roll, pitch = np.degrees([log.roll, log.pitch])
+    names = ("roll_rms_deg", "pitch_rms_deg", "line_mm")
+    curves = (roll, pitch, line)
+    figures = {
+        name: round(float(np.sqrt(np.nanmean(curve[late] ** 2))), 3)
+        for name, curve in zip(names, curves, strict=True)
+    }
+    return figures, time, curves
+
+
+def trot() -> dict[str, Curves]:
     """SCALF-II before and after."""
-    found = {}
     planned = cases("scalf2", OFFSETS[1:2], 6.0, 917_000)
-    for case, rocking in zip(planned, in_processes(rock, planned, "trots", 2), strict=True):
-        roll, pitch = (round(float(value), 3) for value in rocking.rms(SETTLED))
-        figures = {"roll_rms_deg": roll, "pitch_rms_deg": pitch}
-        found["after" if case.feedback else "before"] = figures
-    return found
+    done = in_processes(rock, planned, "trots", 2)
+    return {
+        "after" if case.feedback else "before": found
+        for case, found in zip(planned, done, strict=True)
+    }
+
+
+def draw(title: str, runs: dict[str, Curves], names: tuple[str, ...], path: Path) -> str:
+    """Draws the curves of both runs, one below the other."""
+    figure = plotting.new_figure((9.6, 7.2), title)
+    panels = figure.subplots(len(names), 1, sharex=True)
+    for k, (axes, name) in enumerate(zip(panels, names, strict=True)):
+        plotting.style_axes(axes)
+        for when in WHEN:
+            _, time, curves = runs[when]
+            axes.plot(time, curves[k], color=COLORS[when], lw=1.2, label=when)
+        axes.set_ylabel(name, color=plotting.INK)
+    panels[-1].set_xlabel("time (s)", color=plotting.INK)
+    plotting.add_legend(panels[0], 2)
+    save_png(figure, path)
+    return str(path)
 
 
 def show(name: str, postures: int, output: Path) -> None:
-    """One robot, with a page; RunError where it does not walk better than before."""
+    """One robot and the quadruped, with a page; RunError where one is not better than before."""
     folder = output / f"{name}_loop"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    walks = close(name, postures, folder)
-    figure = plotting.new_figure((9.6, 3.6), f"{name}: a walk by a wrong URDF, and corrected")
-    axes = figure.subplots()
-    colors = {"before": plotting.RED, "after": plotting.GREEN}
-    for when, (_, record, away) in walks.items():
-        axes.plot(record.time[: len(away)], away, color=colors[when], lw=1.4, label=when)
-    plotting.style_axes(axes)
-    axes.set_ylim(0.0, None)
-    axes.set_ylabel("true CoM off the plan (mm)", color=plotting.INK)
-    axes.set_xlabel("time of the walk (s)", color=plotting.INK)
-    plotting.add_legend(axes, 2)
-    save_png(figure, output / f"{name}_loop.png")
+    walks, trots = close(name, postures, folder), trot()
     figures: dict[str, Any] = {"robot": name, "postures": postures}
-    for when, (found, *_) in walks.items():
-        figures |= {f"{key}_{when}": value for key, value in found.items()}
+    for prefix, runs in (("", walks), ("trot_", trots)):
+        for key in runs["before"][0]:
+            for when in WHEN:
+                figures[f"{prefix}{key}_{when}"] = runs[when][0][key]
     before, after = (figures[f"com_mm_{when}"][0] for when in WHEN)
-    figures["plot"] = str(output / f"{name}_loop.png")
+    title, path = f"{name}: a walk by a wrong URDF, and corrected", output / f"{name}_loop.png"
+    figures["plot"] = draw(title, walks, CURVES, path)
+    title, path = "SCALF-II: a trot by a wrong URDF, and corrected", output / "scalf2_loop.png"
+    figures["trot"] = draw(title, trots, TROT, path)
 
     def check() -> None:
         if figures["steps_after"] < figures["steps_before"] or after > MUST_SHRINK * before:
             raise RunError("the walk is not better than before")
+        if figures["trot_roll_rms_deg_after"] > MUST_SHRINK * figures["trot_roll_rms_deg_before"]:
+            raise RunError("the trot is not better than before")
 
     verdict = (
         f"With a URDF whose CoM is {{urdf_com_mm_before}} mm off the robot made {{steps_before}} "
         f"steps, {before} mm off the plan in the mean; after resting in {{postures}} postures on "
-        f"its own feet {{steps_after}} steps, {after} mm."
+        f"its own feet {{steps_after}} steps, {after} mm. A quadruped whose trunk's CoM is 3 cm "
+        "off in x and y rolls by {trot_roll_rms_deg_before} deg RMS as it trots by its URDF, and "
+        "by {trot_roll_rms_deg_after} deg with the CoM that it finds itself."
     )
     then = (
-        "docs/tutorial_identification.md does the same with your robot; the true URDF, the "
-        "recording and the report of its identification are in the folder beside this page."
+        "docs/tutorial_identification.md does the same with your robot, docs/tutorial_trunk.md "
+        "with your quadruped; the true URDF, the recording and the report of its identification "
+        "are in the folder beside this page."
     )
     demonstration.finish(figures, output / f"{name}_loop.json", check, verdict, then)
 
@@ -182,11 +259,12 @@ def main() -> int:
             return 1
         return 0
     results: dict[str, dict[str, Any]] = {}
+    trots = trot()
     for name in WALKING:
         with tempfile.TemporaryDirectory() as folder:
             walks = close(name, options.postures, Path(folder))
         results[name] = {when: found for when, (found, *_) in walks.items()}
-    results["scalf2"] = trot()
+    results["scalf2"] = {when: trots[when][0] for when in WHEN}
     table = Table("robot", "", "before", "after", title="the loop closed")
     for name, result in results.items():
         for key, before in result["before"].items():
