@@ -5,13 +5,16 @@ A body of 35 joints whose segments' masses are 10 % and CoMs 20 mm off the table
 a fit to four markers a segment, whose soft tissue moves each by 5 to 10 mm, new in each posture;
 `angles` has angles with 2 degrees of noise and the root exactly instead, `by_angles` with 0.5, 1
 and 2 degrees and 40 or 100 postures. The true CoM is Pinocchio's. The error is that of the CoM
-relative to the root, horizontal, in 40 other postures.
+relative to the root, horizontal, in 40 other postures. Nothing is averaged: each posture is read
+once, and its noise is new.
 
 table_mm       RMS error of the table, mean of the seeds
 identified_mm  of the identification from markers
 nees           squared error over its covariance, mean: 1 is honest, below 1 cautious
 angles         the same three of `angles`
-by_angles      {degrees of noise: {postures: identified_mm}}
+by_angles      {degrees of noise: {postures: identified_mm}}, one reading of each posture
+by_readings    {readings: [identified_mm, nees]}: 2 degrees, 40 postures, means of so many readings
+               of angles and plates, each with its own noise
 
 --full: 10 seeds instead of 3. The last line is one JSON object.
 """
@@ -47,8 +50,9 @@ from com_model.geometry.rotations import rotations_about
 from com_model.urdf.editing import edit_inertials
 
 POSTURES, HELD_OUT, G = 40, 40, 9.80665
-NOISE_DEG, MANY = (0.5, 1.0, 2.0), 100
+NOISE_DEG, MANY, READINGS = (0.5, 1.0, 2.0), 100, (1, 2, 10)
 FORCE, MOMENT = 2.0, 1.0
+TISSUE = 0.005, 0.010  # m
 
 
 class Person:
@@ -126,31 +130,30 @@ def judge(person: Person, parameters: Array, covariance: Array | None) -> tuple[
 
 
 def run(
-    seed: int, by_markers: bool, noise_deg: float = 2.0, count: int = POSTURES
+    seed: int, by_markers: bool, noise_deg: float = 2.0, count: int = POSTURES, readings: int = 1
 ) -> dict[str, Any]:
-    """One person, identified from markers, or from angles with such noise."""
+    """One person, identified from markers, or from angles with such noise of each reading."""
     person = Person(seed)
     fit, rng = MarkerFit(person.model, markers(person.model)), person.rng
+    noise = float(np.radians(noise_deg) / np.sqrt(readings))
+    plates = FORCE / readings**0.5, MOMENT / readings**0.5
     postures, angles = [], []
+    errors = noise * np.eye(person.model.n_joints + 6, person.model.n_joints)
     for _ in range(count):
         q, R, p = person.pose()
-        wrench = person.wrench(q, R, p)
+        wrench = np.mean([person.wrench(q, R, p) for _ in range(readings)], axis=0)
         if by_markers:
             seen = fit.place(q[None], R[None], p[None])[0]
             way = rng.normal(size=seen.shape)
-            way *= rng.uniform(0.005, 0.010, (len(seen), 1)) / np.linalg.norm(way, axis=1)[:, None]
-            q_read, R_read, p_read = fit.solve(seen + way)
+            way *= rng.uniform(*TISSUE, (len(seen), 1)) / np.linalg.norm(way, axis=1)[:, None]
+            q_read, R, p = fit.solve(seen + way)
+            errors = fit.errors(seen + way, q_read, R, p, float(np.mean(TISSUE)) / 3**0.5)
         else:
-            q_read = q + rng.normal(0.0, np.radians(noise_deg), q.shape)
-            R_read, p_read = R, p
+            q_read = q + rng.normal(0.0, noise, q.shape)
         angles.append(q_read - q)
-        postures.append(human_posture(person.model, q_read, R_read, p_read, wrench))
+        postures.append(human_posture(person.model, q_read, R, p, wrench, plates, errors))
     angle = float(np.sqrt(np.mean(np.square(angles))))
-    # what the root's position adds to the moment: its noise times the weight
-    base = (np.radians(1.0), 0.004) if by_markers else (1e-4, 0.0)
-    moment = float(np.hypot(MOMENT, base[1] * person.weight))
-    noise = np.radians(4.0 if by_markers else noise_deg)
-    settings = human_settings(noise, base[0], 0.002, FORCE, moment)
+    settings = human_settings(person.model, 0.0)
     found = identify(person.model, [plate_foot()], postures, settings)
     table, _ = judge(person, Statics(person.model).parameters, None)
     error, nees = judge(person, found.parameters, found.covariance)
@@ -175,7 +178,14 @@ def main() -> None:
         error = np.mean([run(seed, False, noise, count)["error"] for seed in seeds])
         by_angles.setdefault(f"{noise:g}", {})[str(count)] = round(float(error), 2)
     print("by_angles", by_angles, flush=True)
-    print(json.dumps({**own, "angles": angles, "by_angles": by_angles}))
+    by_readings = {}
+    for count in READINGS:
+        runs = [run(seed, False, readings=count) for seed in seeds]
+        means = (np.mean([each[key] for each in runs]) for key in ("error", "nees"))
+        by_readings[str(count)] = [round(float(mean), 2) for mean in means]
+    print("by_readings", by_readings, flush=True)
+    several = {"by_angles": by_angles, "by_readings": by_readings}
+    print(json.dumps({**own, "angles": angles, **several}))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ suprasternal notch, ankles a quarter of the foot before the heel, inertias of ro
 import importlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,11 @@ from com_bags import Table, TableError, read_table
 from com_bags.tables import LENGTHS
 from com_identification.regression.postures import Posture, make_posture, wrench_transform
 from com_identification.regression.statics import Statics
-from com_identification.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings, SensorPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.exceptions import ConfigError
+from com_model.geometry.rotations import skew
 from com_model.strict_yaml import Section
 from com_model.text import listing
 
@@ -47,13 +49,15 @@ _NECK = (228.0, 242.1)  # mm, cervicale above xiphion
 _SHOULDER, _HIP, _ANKLE = 0.129, 0.0955, 0.039  # of the stature: half widths, height
 _HEEL = 0.25  # of the foot, before the ankle
 _ROD = 0.3  # radius of gyration over the length
+_MASS_STD, _COM_STD = 0.1, 0.02 / 3**0.5  # of the table: fraction, and m along each axis
 _LIMIT = 2.6  # rad, of every joint: a person's own are not known
 _AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 ROOT = "lower_trunk"
 _Point = tuple[float, float, float]
 _WINDOW = 0.5  # s
 _TRAVEL, _VARY = 0.015, 0.05  # m of a marker, fraction of the force within a window
-_MOST, _ALIKE = 80, 0.03  # postures; rad, least change of some joint between two
+_MOST, _ALIKE = 200, 0.03  # postures; rad, least change of some joint between two
+_PLATES, _SWAY = (2.0, 1.0), 0.002  # N and N m of a reading; m, CoP less CoM of who stands still
 MAX_BYTES = 2**29
 
 
@@ -135,39 +139,59 @@ def plate_foot() -> Foot:
     return Foot(ROOT, "", np.zeros((0, 2)), 0.0, "", ROOT, 1)
 
 
-def human_settings(
-    angle: float, base_angle: float, base_position: float, force: float, moment: float
-) -> IdentificationSettings:
-    """Settings for a person by standard deviations of one posture's readings.
+def human_settings(model: RobotModel, registration: float = 0.002) -> IdentificationSettings:
+    """Settings for a person, whose masses are about 10 % and CoMs 20 mm away from the table.
 
-    Args:
-        angle: rad, of each joint, new in each posture.
-        base_angle: rad, of the root's attitude.
-        base_position: m, of the root in the plates' axes, constant.
-        force: N, of the sum of the plates.
-        moment: N m, of it about the root.
+    What is wrong in a segment's frame in the same way in all postures, such as the place of a
+    marker, is part of that segment's centre of mass, and no error of its own. The noise of a
+    posture's readings is that of human_posture(); registration is the constant error of the root's
+    position in the plates' axes, m along each axis.
     """
-    sensors = {"joint_repeatability": angle, "sensor_position": base_position, "compliance": 0.0}
-    sensors |= {"force_bias": 0.005, "moment_bias": 0.001, "wrench_gain": 0.01}
+    heavy = [name for name, mass in zip(model.link_names, model.link_masses, strict=True) if mass]
     sections = {
-        "noise": {"force": force, "moment": moment, "tilt": base_angle, "position": 1e-3},
-        "sensors": sensors,
-        "prior": {"com_std_fraction": 0.15, "mass_std_fraction": 0.1, "bounded": False},
+        "noise": dict.fromkeys(("force", "moment", "position", "tilt"), 0.0),
+        "sensors": asdict(SensorPriors.calibrated(sensor_position=registration)),
+        "prior": {"mass_std_fraction": _MASS_STD, "bounded": False},
+        "links": {name: {"com_std": _COM_STD} for name in heavy},
         "fit": {"use_imu": True},
     }
     return IdentificationSettings.from_dict(sections)
 
 
 def human_posture(
-    model: RobotModel, q: Array, R: Array, p: Array, wrench: Array, samples: int = 1
+    model: RobotModel,
+    q: Array,
+    R: Array,
+    p: Array,
+    wrench: Array,
+    plates: tuple[float, float],
+    errors: Array | None = None,
 ) -> Posture:
-    """Makes a posture of a person on force plates, a mean of `samples` readings.
+    """Makes a posture of a person on force plates.
 
-    q (n,) rad; R (3, 3) and p (3,) m are the root's pose in the plates' axes, z up; wrench (6,) N
-    and N m is that of the plates on the person, about their common origin.
+    About the root, whose pose has the errors dp and phi (R exp(phi)), the plates' wrench (F, M) is
+
+      F_r = R^T F,   M_r = R^T (M - p x F),   dM_r = -(R^T dp + phi x CoM) x F_r
+
+    so the noise of a horizontal force, known to be 0, is that of the moment over the root's height.
+
+    Args:
+        model: Of human_urdf().
+        q: (n,) rad.
+        R, p: (3, 3) and (3,) m, the root's pose in the plates' axes, z up.
+        wrench: (6,) N and N m, of the plates on the person about their common origin.
+        plates: N and N m, its standard deviations.
+        errors: (n + 6, k) of q, phi and p; see MarkerFit.errors.
     """
-    read = wrench_transform(R.T, -R.T @ p) @ wrench
-    return make_posture(model, q, read[None], up=R.T[:, 2] / np.linalg.norm(R[2]), samples=samples)
+    n, turn = model.n_joints, wrench_transform(R.T, -R.T @ p)
+    read, statics = turn @ wrench, Statics(model)
+    errors = np.zeros((n + 6, 0)) if errors is None else errors
+    com = statics.com(statics.poses(q[None]), statics.parameters)[0]
+    arm = R.T @ errors[n + 3 :] - skew(com) @ errors[n : n + 3]
+    noise = np.zeros((6 + n, 6 + errors.shape[1]))
+    noise[:6, :6] = turn * np.repeat(plates, 3)
+    noise[3:6, 6:], noise[6:, 6:] = skew(read[:3]) @ arm, errors[:n]
+    return make_posture(model, q, read[None], up=R.T[:, 2] / np.linalg.norm(R[2]), noise=noise)
 
 
 class MarkerFit:
@@ -194,30 +218,43 @@ class MarkerFit:
         points = origins + np.einsum("nmij,mj->nmi", frames, self._at)
         return np.asarray(np.einsum("nij,nmj->nmi", R, points) + p[:, None])
 
+    def _gaps(self, seen: Array, q: Array, R: Array, p: Array, X: Array) -> Array:
+        """What is minimised, (N, 3 M + n), at the steps X (N, n + 6) of q, root axes and p."""
+        n, visible = self._n, np.isfinite(seen).all(axis=1)
+        turn = R @ Rotation.from_rotvec(X[:, n : n + 3]).as_matrix()
+        gap = (self.place(q + X[:, :n], turn, p + X[:, n + 3 :]) - seen)[:, visible]
+        return np.hstack((gap.reshape(len(X), -1), self._w * (q + X[:, :n])))
+
+    def _slope(self, seen: Array, q: Array, R: Array, p: Array, x: Array) -> Array:
+        here, steps = self._gaps(seen, q, R, p, x[None]), x + 1e-6 * np.eye(len(x))
+        return np.asarray(1e6 * (self._gaps(seen, q, R, p, steps) - here).T)
+
     def solve(self, seen: Array, start: Array | None = None) -> tuple[Array, Array, Array]:
         """Fits one frame: (M, 3) m in the markers' order, NaN of those that are hidden.
 
         Returns q (n,), R (3, 3) and p (3,); starts at joint positions (n,).
         """
         n, visible = self._n, np.isfinite(seen).all(axis=1)
-
-        def gaps(X: Array) -> Array:
-            turn = Rotation.from_rotvec(X[:, n : n + 3]).as_matrix()
-            gap = (self.place(X[:, :n], turn, X[:, n + 3 :]) - seen)[:, visible]
-            return np.hstack((gap.reshape(len(X), -1), self._w * X[:, :n]))
-
-        def slope(x: Array) -> Array:
-            return np.asarray(1e6 * (gaps(x + 1e-6 * np.eye(n + 6)) - gaps(x[None])).T)
-
         q = np.zeros(n) if start is None else start
         placed = self.place(q[None], np.eye(3)[None], np.zeros((1, 3)))[0][visible]
         there, own = seen[visible].mean(axis=0), placed.mean(axis=0)
         turn, _ = Rotation.align_vectors(seen[visible] - there, placed - own)
-        x = np.concatenate((q, turn.as_rotvec(), there - turn.apply(own)))
+        first = seen, q, turn.as_matrix(), there - turn.apply(own)
         # x_scale: SciPy 1.16 changed what it is without.
         scaled = {"method": "lm", "x_scale": "jac", "xtol": 1e-6}
-        x = least_squares(lambda x: gaps(x[None])[0], x, slope, **scaled).x
-        return x[:n], Rotation.from_rotvec(x[n : n + 3]).as_matrix(), x[n + 3 :]
+        gaps, slope = partial(self._gaps, *first), partial(self._slope, *first)
+        x = least_squares(lambda x: gaps(x[None])[0], np.zeros(n + 6), slope, **scaled).x
+        R = (turn * Rotation.from_rotvec(x[n : n + 3])).as_matrix()
+        return q + x[:n], R, first[3] + x[n + 3 :]
+
+    def errors(self, seen: Array, q: Array, R: Array, p: Array, std: float) -> Array:
+        """Computes the errors of solve()'s result by those of the markers, std m of each axis.
+
+        (n + 6, n + 6) of q, of the root's attitude (R exp(phi), rad) and of p: their covariance is
+        this times its transpose, std^2 (J^T J)^-1 with the slope J of what is minimised.
+        """
+        J = self._slope(seen, q, R, p, np.zeros(self._n + 6))
+        return np.asarray(std * np.linalg.inv(np.linalg.qr(J, mode="r")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,23 +369,35 @@ def read_markers(section: Section) -> dict[str, tuple[str, Array]]:
     return found
 
 
-def trial_postures(
+def marker_fit(
     model: RobotModel, trial: Trial, markers: Mapping[str, tuple[str, Array]]
-) -> tuple[list[Posture], dict[str, float]]:
-    """Postures of the windows in which the person hardly moves, and seconds by what became of them.
+) -> tuple[MarkerFit, list[int]]:
+    """Prepares the fit to those markers that a trial has, and their places in it.
 
     Raises:
-        TableError: The trial has none of the markers.
+        TableError: It has fewer than three.
     """
     own = {name: where for name, where in markers.items() if name in trial.names}
     if len(own) < 3:
         text = f"has none of the markers {listing(markers, 5)}; it has {listing(trial.names, 10)}"
         raise TableError(text, "the trial")
-    fit, columns = MarkerFit(model, own), [trial.names.index(name) for name in own]
+    return MarkerFit(model, own), [trial.names.index(name) for name in own]
+
+
+def trial_postures(
+    model: RobotModel, trial: Trial, markers: Mapping[str, tuple[str, Array]], std: float
+) -> tuple[list[Posture], dict[str, float]]:
+    """Postures of the windows in which the person hardly moves, and seconds by what became of them.
+
+    Of each marker in a window an error with a standard deviation std, m along each axis, remains.
+
+    Raises:
+        TableError: The trial has none of the markers.
+    """
+    fit, columns = marker_fit(model, trial, markers)
     size = max(2, round(_WINDOW * trial.rate))
     seconds = {"used": 0.0, "moved": 0.0, "redundant": 0.0}
-    postures: list[Posture] = []
-    q = np.zeros(model.n_joints)
+    postures, q = list[Posture](), np.zeros(model.n_joints)
     for start in range(0, len(trial.markers) - size + 1, size):
         seen = trial.markers[start : start + size, columns]
         wrench = trial.wrench[start : start + size]
@@ -357,10 +406,13 @@ def trial_postures(
         if travel > _TRAVEL or visible.sum() < 3 or np.ptp(wrench[:, 2]) > _VARY * wrench[0, 2]:
             seconds["moved"] += _WINDOW
             continue
-        q, R, p = fit.solve(seen.mean(axis=0), q)
+        mean = seen.mean(axis=0)
+        q, R, p = fit.solve(mean, q)
         if any(np.abs(q - each.q).max() < _ALIKE for each in postures) or len(postures) >= _MOST:
             seconds["redundant"] += _WINDOW
             continue
         seconds["used"] += _WINDOW
-        postures.append(human_posture(model, q, R, p, wrench.mean(axis=0), size))
+        errors, force = fit.errors(mean, q, R, p, std), wrench.mean(axis=0)
+        plates = _PLATES[0] / size**0.5, float(np.hypot(_PLATES[1] / size**0.5, _SWAY * force[2]))
+        postures.append(human_posture(model, q, R, p, force, plates, errors))
     return postures, seconds
