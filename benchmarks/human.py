@@ -26,6 +26,7 @@ import com_identification.nodes  # noqa: F401  (one thread, before anything load
 # isort: split
 import json
 import sys
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -154,6 +155,7 @@ def run(
         postures.append(human_posture(person.model, q_read, R, p, wrench, plates, errors))
     angle = float(np.sqrt(np.mean(np.square(angles))))
     settings = human_settings(person.model, 0.0)
+    settings = replace(settings, fit=replace(settings.fit, folds=0))  # judged by other postures
     found = identify(person.model, [plate_foot()], postures, settings)
     table, _ = judge(person, Statics(person.model).parameters, None)
     error, nees = judge(person, found.parameters, found.covariance)
