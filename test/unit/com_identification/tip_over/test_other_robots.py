@@ -12,16 +12,20 @@ from com_model.robots import find_robot
 DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
 
 
-@pytest.fixture(scope="module")
-def talos():
-    files = find_robot("talos")
-    protocol = Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/talos.yaml")
+def load(robot):
+    files = find_robot(robot)
+    protocol = Protocol.from_file(DESCRIPTIONS / f"config/posture_protocol/{robot}.yaml")
     config = RobotConfig.from_file(files.config)
     return (
         files.urdf,
         config,
         QuasiStatic.from_protocol(RobotModel.from_file(files.urdf), config, protocol),
     )
+
+
+@pytest.fixture(scope="module")
+def talos():
+    return load("talos")
 
 
 def test_talos_tips_where_its_com_is_over_an_edge(talos):
@@ -55,3 +59,22 @@ def test_both_sides_of_talos_tip_at_like_angles(talos):
     for arms in ("arms_down", "forearms_forward"):
         assert tips[f"roll Left, {arms}"] == pytest.approx(-tips[f"roll Right, {arms}"], abs=0.005)
         assert tips[f"ankle Back, {arms}"] > 0.0 > tips[f"ankle Front, {arms}"]
+
+
+def test_the_protocol_of_hoap3_falls_to_the_sides_that_it_names():
+    """In arms_forward the CoM is further in front than in arms_lowered."""
+    tips = {tip.test: tip for tip in load("hoap3")[2].find_tips()}
+    assert {name for name, tip in tips.items() if not tip.falls} == {
+        "waist Front, arms_forward",  # it does not bend so far
+        "waist Front, arms_lowered",
+    }
+    for move in ("hip", "ankle"):
+        for side, sign in (("Back", 1.0), ("Front", -1.0)):
+            forward, lowered = (
+                tips[f"{move} {side}, arms_{arms}"].angle for arms in ("forward", "lowered")
+            )
+            assert min(sign * forward, sign * lowered) > 0.0
+            assert forward > lowered
+    for arms in ("arms_forward", "arms_lowered"):
+        roll = (tips[f"roll {side}, {arms}"].angle for side in ("Left", "Right"))
+        assert sum(roll) == pytest.approx(0.0, abs=0.01)
