@@ -56,13 +56,13 @@ def identify_walk(
             return log
 
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
-        logs = [read(path) for path in arguments.files]
-        if standing is not None:
-            logs = [part for log in logs for part in walking_parts(log)]
+        whole = [read(path) for path in arguments.files]
+        logs = [part for log in whole for part in walking_parts(log)]
+        logs = logs if logs or standing is not None else whole  # which says why they are no use
         scale = Scale(arguments.mass, arguments.mass_std)
         result = identify_walking(logs, robot.model, robot.config, scale)
         if arguments.loaded:
-            logs = [read(path) for path in arguments.loaded]
+            logs = [part for path in arguments.loaded for part in walking_parts(read(path))]
             loaded = identify_walking(logs, robot.model, robot.config)
             result = with_payload(result, loaded, arguments.payload, arguments.mass_std)
         if standing is not None:
