@@ -8,11 +8,11 @@ from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
 from com_estimation.humanoid import fall
-from com_estimation.humanoid.diagnosis import Diagnosis, EventKind
+from com_estimation.humanoid.diagnosis import Diagnosis, EventKind, Finding
 from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
 from com_estimation.humanoid.layout import Kind, Layout, make_layout
 from com_estimation.humanoid.windows import HOP, Window
-from com_model import Sesc
+from com_model import RobotModel, Sesc
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose
 from com_model.geometry.support import SupportPolygon
@@ -109,10 +109,12 @@ def test_changes_are_seen_named_and_followed_by_another(index: int) -> None:
     # what a payload that is not yet known looks like is named later
     assert when - begin < (3.0 if layout().culprits[index].constant else 1.0)
     assert named(diagnosis) == {index}
+    assert next(f for f in diagnosis.verdict.findings if f.named).lasting
     other = 7
     for _ in range(30):
         diagnosis.add(recording.window(guilty(index) + guilty(other)))
     assert named(diagnosis) == {index, other}
+    assert {f.culprit for f in diagnosis.verdict.findings if f.lasting} == {index}  # 2.4 s only
 
 
 def test_a_change_that_is_undone_is_withdrawn_and_another_may_follow() -> None:
@@ -295,6 +297,24 @@ def test_a_clock_that_jumps_ends_the_open_windows_and_invents_nothing() -> None:
     assert stand.run(2.0).mode is Mode.STANDING
     assert stand.estimator.diagnosis.sums.count > count
     assert not stand.estimator.diagnosis.events
+
+
+def test_the_corrected_urdf_carries_the_payload() -> None:
+    stand = Standing()
+    layout, bodies = stand.estimator.layout, stand.model.bodies
+    index = next(i for i, c in enumerate(layout.culprits) if c.name == "payload on the left hand")
+    values = np.array([0.3, 0.004, -0.002, 0.006])  # kg, kg m
+    finding = Finding(index, 1.0, True, True, 5.0, values, np.eye(4))
+    new = RobotModel.from_urdf(stand.estimator.corrected_urdf([finding]))
+    assert new.mass == pytest.approx(stand.model.mass + 0.3)
+    b = bodies.names.index(layout.culprits[index].parts[0])
+    R, p = link_pose(stand.model, stand.q, bodies.names[b])
+    own = bodies.first_moment[b] / bodies.mass[b]
+    at = p + R @ (own + layout.plant.triad[b] @ values[1:] / 0.3)
+    old = Sesc(stand.model).com(stand.q)
+    expected = (stand.model.mass * old + 0.3 * at) / new.mass
+    np.testing.assert_allclose(Sesc(new).com(stand.q), expected, atol=1e-7)
+    assert RobotModel.from_urdf(stand.estimator.corrected_urdf([])).mass == stand.model.mass
 
 
 def test_dcm_leads_the_com_by_its_velocity() -> None:

@@ -6,7 +6,7 @@ import pytest
 from read_back import root_body_inertial
 
 from com_model import RobotModel, UrdfError
-from com_model.urdf.editing import correct_root_body, edit_inertials
+from com_model.urdf.editing import correct_body, edit_inertials
 
 TRUNK = """<robot name="r">
   <link name="base"><inertial><origin xyz="0.1 0 0" rpy="0 0 0.3"/><mass value="1"/>
@@ -50,7 +50,7 @@ def test_sum_agrees_with_pinocchio(example_models):
 def test_the_corrected_urdf_has_the_new_trunk():
     model = RobotModel.from_urdf(TRUNK)
     mass, com = 31.0, np.array([-0.05, 0.3, 0.1])
-    change = correct_root_body(model, mass, com)
+    change = correct_body(model, mass, com)
     assert list(change) == ["trunk"]
     corrected = RobotModel.from_urdf(edit_inertials(TRUNK, change))
     got = root_body_inertial(corrected)
@@ -65,7 +65,7 @@ def test_the_corrected_urdf_has_the_new_trunk():
 def test_the_old_trunk_changes_nothing():
     model = RobotModel.from_urdf(TRUNK)
     old = root_body_inertial(model)
-    new = correct_root_body(model, old.mass, old.com)["trunk"]
+    new = correct_body(model, old.mass, old.com)["trunk"]
     assert new.mass == pytest.approx(10.0, rel=1e-14)
     np.testing.assert_allclose(new.com, [0, 0.2, 0], atol=1e-14)
     np.testing.assert_allclose(new.inertia, model.link_inertias[1], atol=1e-13)
@@ -76,6 +76,6 @@ def test_a_body_of_less_mass_than_its_other_links():
     with pytest.raises(
         UrdfError, match=r"'trunk': its mass would be -0.5 kg.*correct their masses"
     ):
-        correct_root_body(model, 0.5, np.zeros(3))
+        correct_body(model, 0.5, np.zeros(3))
     with pytest.raises(UrdfError, match="its mass would be nan kg"):
-        correct_root_body(model, np.nan, np.zeros(3))
+        correct_body(model, np.nan, np.zeros(3))

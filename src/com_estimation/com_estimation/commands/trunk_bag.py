@@ -20,7 +20,7 @@ from com_model.files import write_file
 from com_model.geometry.rotations import minimal_rotation
 from com_model.html import element, number, report, svg, table
 from com_model.plotting import BLUE, INK, new_figure, style_axes
-from com_model.urdf.editing import correct_root_body, edit_inertials
+from com_model.urdf.editing import correct_body, edit_inertials
 
 NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
 _EPILOG = """\
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             text = report(f"Trunk of {model.name}", notes[0], *words, *parts, then=[then])
             files = {"trunk.html": text}
             if last.status is Status.CONVERGED:
-                change = correct_root_body(model, last.mass, last.com)
+                change = correct_body(model, last.mass, last.com)
                 files["corrected.urdf"] = edit_inertials(model.xml, change)
             options.output.mkdir(parents=True, exist_ok=True)
             for name, text in files.items():

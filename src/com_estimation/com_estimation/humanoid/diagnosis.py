@@ -87,6 +87,7 @@ class Finding:
     culprit: int
     probability: float
     named: bool
+    lasting: bool  # named, from the start or part of the model by now
     onset: float  # s; -inf: from the start
     parameters: Array  # SI, see Kind
     covariance: Array
@@ -289,7 +290,9 @@ class Diagnosis:
             needed = 1 if i in settled or np.isfinite(onset) else 2
             rows = np.eye(self.layout.count)[culprits[i].columns]
             values, cov = inference.average(rows, None if i in settled else i)
-            found.append(Finding(i, p, self._likely[i] >= needed, onset, values, cov))
+            named = self._likely[i] >= needed
+            lasting = named and (i in settled or not np.isfinite(onset))
+            found.append(Finding(i, p, named, lasting, onset, values, cov))
         beyond = [
             culprits[f.culprit].name
             for f in found
@@ -298,7 +301,7 @@ class Diagnosis:
         ]
         self.unexplained = bool(beyond)
         if beyond:
-            found = [replace(f, named=False) for f in found]
+            found = [replace(f, named=False, lasting=False) for f in found]
         now = {f.culprit: self._named.get(f.culprit, self.time) for f in found if f.named}
         self._named = now
         open_ = [f for f in found if not f.named]

@@ -9,6 +9,7 @@ and when the robot falls, the estimates are frozen, with the mode and the reason
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from threading import Lock
@@ -17,13 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_estimation.humanoid import fall, step
-from com_estimation.humanoid.diagnosis import Diagnosis
+from com_estimation.humanoid.diagnosis import Diagnosis, Finding
 from com_estimation.humanoid.layout import Culprit, make_layout
 from com_estimation.humanoid.windows import SUPPORT, make_window
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.sesc import Sesc
+from com_model.urdf.editing import Inertial, correct_body, edit_inertials
 
 RATE = 200.0  # Hz, to which faster samples are averaged
 UNLOADED, OVERLOADED = 0.3, 2.5  # of the weight, on all feet
@@ -77,7 +79,7 @@ class HumanoidEstimator:
     """
 
     def __init__(self, model: RobotModel, config: RobotConfig, rate_hz: float = RATE) -> None:
-        self.layout = make_layout(model, config)
+        self.layout, self._model = make_layout(model, config), model
         self.lock = Lock()
         self.diagnosis = Diagnosis(self.layout)
         self._every = max(1, round(rate_hz / RATE))
@@ -264,6 +266,27 @@ class HumanoidEstimator:
         body = int(points[points[:, 1] == payload.columns[0], 0][0])
         memory = self._memory
         return np.asarray(memory.R[1, 0].T @ (memory.com[1, body] - memory.root))
+
+    def corrected_urdf(self, payloads: Iterable[Finding]) -> str:
+        """The URDF with the payloads found, each as a part of the body that carries it.
+
+        Raises UrdfError where a body would have no mass left.
+        """
+        bodies, plant = self._model.bodies, self.layout.plant
+        changes: dict[str, Inertial] = {}
+        for found in payloads:
+            b = bodies.names.index(self.layout.culprits[found.culprit].parts[0])
+            mass, moment = found.parameters[0], plant.triad[b] @ found.parameters[1:]
+            total = bodies.mass[b] + mass
+            center = (bodies.first_moment[b] + mass * plant.com[b] + moment) / total
+            changes |= correct_body(self._model, total, center, b)
+        return edit_inertials(self._model.xml, changes)
+
+    def axes(self, culprit: Culprit) -> Array:
+        """Axes (3, 3) of a culprit's parameters in its body; the identity where it has none."""
+        names = self._model.bodies.names
+        part = culprit.parts[0] if culprit.parts else ""
+        return self.layout.plant.triad[names.index(part)] if part in names else np.eye(3)
 
     def estimate(self, time: float) -> Estimate:
         """The estimate at a sample."""

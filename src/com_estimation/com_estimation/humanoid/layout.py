@@ -44,7 +44,7 @@ class Culprit(FrozenArrays):
     columns: Indices  # of the parameters
     slab: Array  # standard deviations of the guilty
     spike: Array  # of what is within tolerance; 0: only guilty
-    foot: int = -1  # whose sensor or ankle it is
+    parts: tuple[str, ...] = ()  # sole frame, joints, or the body that it is about
 
     @property
     def constant(self) -> bool:
@@ -115,7 +115,8 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     flat = [len(foot.corners) > 0 for foot in config.feet]
 
     mu = np.array([6e-4, 6e-4, 1.5e-3])
-    first = [parts.add(Kind.TRUNK_COM, "CoM of the trunk", parts.mh * mu, parts.mh * 4.5e-3)]
+    named = "CoM of the trunk", parts.mh * mu, parts.mh * 4.5e-3, bodies.names[trunk]
+    first = [parts.add(Kind.TRUNK_COM, *named)]
     unit = np.repeat([force, torque], 3)
     zeros = [
         parts.add(
@@ -123,11 +124,15 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
             f"zero of {foot.frame}'s force sensor",
             unit * ([0.7] * 3 + [0.07] * 3),
             unit * ([7.0] * 3 + [0.7] * 3),
-            i,
+            foot.frame,
         )
-        for i, foot in enumerate(config.feet)
+        for foot in config.feet
     ]
-    tilt = parts.add(Kind.IMU_TILT, "tilt of the IMU", np.full(2, 0.1 * DEG), 0.7 * DEG)
+    imu = int(bodies.body_of_link[model.link_index(config.imu_link)]) if config.imu_link else 0
+    wide = 0.7 * DEG
+    tilt = parts.add(
+        Kind.IMU_TILT, "tilt of the IMU", np.full(2, 0.1 * DEG), wide, bodies.names[imu]
+    )
     joint_body: list[int] = []
     joint_foot: list[int] = []
     joint_column: list[int] = []
@@ -136,8 +141,9 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
         moving = [b for b in chain if bodies.joint_type[b] == REVOLUTE]
         ankles = moving[-2:] if flat[i] else moving[-1:]
         rest += moving[: -len(ankles)]
-        name = f"encoder zeros of {', '.join(bodies.joint_names[b] for b in ankles)}"
-        at = parts.add(Kind.ENCODER_ZERO, name, np.full(len(ankles), 0.06 * DEG), 0.4 * DEG, i)
+        names = [bodies.joint_names[b] for b in ankles]
+        name, spike = f"encoder zeros of {', '.join(names)}", np.full(len(ankles), 0.06 * DEG)
+        at = parts.add(Kind.ENCODER_ZERO, name, spike, 0.4 * DEG, *names)
         joint_body += ankles
         joint_foot += [i] * len(ankles)
         joint_column += range(at, at + len(ankles))
@@ -145,7 +151,8 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     for name, body in where:
         moment = (6e-3 if body != trunk else 1.2e-2) * parts.mh
         slab = np.array([0.035 * model.mass, *[moment] * 3])
-        payload.append(parts.add(Kind.PAYLOAD, f"payload on {name}", np.zeros(4), slab))
+        what, none = f"payload on {name}", np.zeros(4)
+        payload.append(parts.add(Kind.PAYLOAD, what, none, slab, bodies.names[body]))
     weight = model.mass * GRAVITY
     slab = np.repeat([0.02 * weight, 0.01 * weight * height], 3)
     pull = parts.add(Kind.PULL, "steady pull or push", np.zeros(6), slab)
@@ -168,7 +175,6 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     for b in range(bodies.count):
         if group[b] >= 0:
             mass_columns[masses + group[b]] += bodies.mass[b]
-    imu = model.link_index(config.imu_link) if config.imu_link else 0
     triads = np.array([R[b].T @ heading for b in range(bodies.count)])
     dipoles = [(trunk, first[0]), *([(pelvis, first[1])] if len(first) > 1 else [])]
     dipoles += [(body, at + 1) for (_, body), at in zip(where, payload, strict=True)]
@@ -191,7 +197,7 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
         p_sole=np.array(bodies.p_body_link[soles]),
         joint=np.array([joint_body, joint_foot, joint_column], dtype=np.int64).T.copy(),
         blocks=Blocks(
-            n, trunk, int(bodies.body_of_link[imu]), zeros[0], tilt, pull, masses, gains, delay,
+            n, trunk, imu, zeros[0], tilt, pull, masses, gains, delay,
             flexibility, float(model.mass),
         ),
     )  # fmt: skip
@@ -215,12 +221,12 @@ class _Parts:
         self.tolerance += np.asarray(tolerance, dtype=float).tolist()
         return at
 
-    def add(self, kind: Kind, name: str, spike: Array, slab: object, foot: int = -1) -> int:
+    def add(self, kind: Kind, name: str, spike: Array, slab: object, *parts: str) -> int:
         """Adds a culprit; its first column."""
         at = self.nuisance(spike)
         columns = np.arange(at, at + len(spike))
         wide = np.broadcast_to(np.asarray(slab, dtype=float), columns.shape)
-        self.culprits.append(Culprit(kind, name, columns, wide, np.asarray(spike), foot))
+        self.culprits.append(Culprit(kind, name, columns, wide, np.asarray(spike), parts))
         return at
 
 

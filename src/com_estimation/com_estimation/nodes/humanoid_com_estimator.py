@@ -13,6 +13,8 @@ Publishes, with the stamp of the joint_states message:
     external_wrench (geometry_msgs/WrenchStamped): of a push, once; of a steady pull that is named.
     fall_warning (std_msgs/Bool, latched): at each change.
     diagnosis/markers (visualization_msgs/MarkerArray): with each verdict: push, payload, CoM.
+    robot_description_corrected (std_msgs/String, latched): with publish_corrected, the URDF with
+        the payloads that last, at each change of these.
 At 1 Hz: /diagnostics.
 
 Services:
@@ -31,7 +33,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 from visualization_msgs.msg import MarkerArray
 
 from com_estimation.humanoid.diagnosis import Event, EventKind, Finding
@@ -39,19 +41,25 @@ from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
 from com_estimation.humanoid.layout import Kind
 from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
 from com_estimation.whole_body.com_state import Status, unknown_state
-from com_model import RobotModel
+from com_model import RobotModel, UrdfError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_msgs.msg import CenterOfMass, CentroidalDiagnosis, Culprit
 from com_ros import diagnostics
-from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_vector3, numpy_to_wrench
+from com_ros.conversions import (
+    NS_PER_S,
+    ns_to_stamp,
+    numpy_to_vector3,
+    numpy_to_wrench,
+    rotation_to_quaternion,
+)
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import UNKNOWN_IMU, ImuPairing, Paired, ground_wrench, imu_to_values
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
 from com_ros.markers import GREEN, ORANGE, RED, MarkerMaker
-from com_ros.parameters import AssumedJoints, SensorParameters
+from com_ros.parameters import AssumedJoints, SensorParameters, parameter
 from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
@@ -67,6 +75,10 @@ UNEXPLAINED = 2.0  # mean chi2 over its degrees of freedom
 @dataclass(frozen=True)
 class Parameters(SensorParameters, AssumedJoints):
     """Parameters of humanoid_com_estimator; robot_config must give feet and IMU."""
+
+    publish_corrected: bool = parameter(
+        False, "publish robot_description_corrected, the URDF with payloads that last"
+    )
 
 
 class HumanoidComEstimator(RobotNode[Parameters]):
@@ -85,6 +97,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         self._warning = self.create_publisher(Bool, "fall_warning", LATCHED)
         self._markers = self.create_publisher(MarkerArray, "diagnosis/markers", RESULT)
         self._maker = MarkerMaker(LIFETIME_NS)
+        self._corrected = self.create_publisher(String, "robot_description_corrected", LATCHED)
         self._forget()
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
@@ -112,6 +125,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         self._slow = ""  # why these samples are too few
         self._waiting: deque[Paired[JointSample]] = deque()
         self._shown: Event | None = None
+        self._carried = [-1]  # payloads of the last corrected URDF; -1: there is none yet
         self._mode, self._warns = Mode.UNKNOWN, False
         self._warning.publish(Bool(data=False))
 
@@ -244,9 +258,9 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             external = np.append(event.impulse / event.duration, np.full(3, np.nan))
         self._shown = event
         self._maker.set_header(self._frame, self._stamp)
-        markers = []
+        markers, culprits = [], estimator.layout.culprits
         for finding in found:
-            culprit = estimator.layout.culprits[finding.culprit]
+            culprit = culprits[finding.culprit]
             if culprit.kind is Kind.PULL:
                 external = finding.parameters
             if culprit.kind is Kind.PAYLOAD:
@@ -264,6 +278,18 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             cloud = self._maker.ellipsoid("com", estimate.com, estimate.covariance, 3.0, GREEN)
             markers.append(cloud)
         self._markers.publish(MarkerArray(markers=markers))
+        loads = [f for f in found if f.lasting and culprits[f.culprit].kind is Kind.PAYLOAD]
+        self._correct(loads, estimator)
+
+    def _correct(self, loads: list[Finding], estimator: HumanoidEstimator) -> None:
+        """Publishes the URDF with the payloads that last, when these are others than before."""
+        carried = sorted(f.culprit for f in loads)
+        if self.parameters.publish_corrected and carried != self._carried:
+            self._carried = carried
+            try:
+                self._corrected.publish(String(data=estimator.corrected_urdf(loads)))
+            except UrdfError as error:
+                self.log.warn("corrected", f"no robot_description_corrected: {error}")
 
     def diagnose(self) -> Diagnosis:
         """Level and text by mode and verdict."""
@@ -301,6 +327,10 @@ def _culprit(finding: Finding, estimator: HumanoidEstimator) -> Culprit:
         name=culprit.name,
         probability=float(finding.probability),
         named=finding.named,
+        lasting=finding.lasting,
+        parts=list(culprit.parts),
+        axes=rotation_to_quaternion(estimator.axes(culprit)),
+        tolerance=culprit.spike.tolist(),
         onset=_stamp(finding.onset),
         parameters=finding.parameters.tolist(),
         std=np.sqrt(np.maximum(np.diag(finding.covariance), 0.0)).tolist(),

@@ -14,7 +14,7 @@ from com_estimation.trunk.ground_reaction import GroundReaction as Reaction
 from com_estimation.trunk.interface import Status, TrunkEstimate
 from com_model import RobotModel, UrdfError
 from com_model.dynamics import GRAVITY
-from com_model.urdf.editing import correct_root_body, edit_inertials
+from com_model.urdf.editing import correct_body, edit_inertials
 from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros.conversions import (
     NS_PER_S,
@@ -104,7 +104,7 @@ class CorrectedDescription:
             return
         self._time, self._mass, self._com = estimate.time, estimate.mass, estimate.com
         try:
-            change = correct_root_body(model, estimate.mass, estimate.com)
+            change = correct_body(model, estimate.mass, estimate.com)
             self._publisher.publish(String(data=edit_inertials(model.xml, change)))
         except UrdfError as error:
             self._log.warn("corrected", f"no robot_description_corrected: {error}")

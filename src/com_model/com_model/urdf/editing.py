@@ -172,25 +172,28 @@ def _number(value: float) -> str:
     return repr(float(value) + 0.0)
 
 
-def correct_root_body(model: "RobotModel", mass: float, com: ArrayLike) -> dict[str, Inertial]:
-    """Finds the new inertial of one link that gives the root body a mass, kg, and a CoM (3,) m.
+def correct_body(
+    model: "RobotModel", mass: float, com: ArrayLike, body: int = 0
+) -> dict[str, Inertial]:
+    """Finds the new inertial of one link that gives a body a mass, kg, and a CoM (3,) m.
 
-    The heaviest link of the root body takes the whole difference of mass and first moment, and
-    keeps its inertia about its own CoM. Raises UrdfError where its mass would not be positive.
+    By default it is the root body. Its heaviest link takes the whole difference of mass and first
+    moment, and keeps its inertia about its own CoM. Raises UrdfError where its mass would not be
+    positive.
     """
     bodies, center = model.bodies, as_array("com", com, (3,))
-    links = np.flatnonzero(bodies.body_of_link == 0)
+    links = np.flatnonzero(bodies.body_of_link == body)
     link = int(links[np.argmax(model.link_masses[links])])
     name, old = model.link_names[link], float(model.link_masses[link])
     R, p = bodies.R_body_link[link], bodies.p_body_link[link]
     r = p + R @ model.link_coms[link]
-    others = float(bodies.mass[0]) - old
+    others = float(bodies.mass[body]) - old
     m = mass - others
     if not m > 0.0:
         fix = (
-            f"The root body is to have {mass:.6g} kg and the links that are fixed to the link "
+            f"The body is to have {mass:.6g} kg and the links that are fixed to the link "
             f"{quote(name)} have {others:.6g} kg: correct their masses in the URDF first"
         )
         raise UrdfError(f"its mass would be {m:g} kg", f"link {quote(name)}", fix)
-    c = (old * r + mass * center - bodies.first_moment[0]) / m
+    c = (old * r + mass * center - bodies.first_moment[body]) / m
     return {name: Inertial(m, R.T @ (c - p), model.link_inertias[link])}
