@@ -4,12 +4,20 @@ import numpy as np
 import pytest
 from identification_bench import POSTURE, SAMPLES, Scenario
 from rclpy.action import ActionClient
+from scipy.spatial.transform import Rotation
 from std_srvs.srv import Trigger
 
 from com_identification.nodes.com_identification import ComIdentification
+from com_identification.nodes.identification_conversions import culprits_to_evidence
 from com_msgs import action, srv
-from com_msgs.msg import IdentificationResult
-from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, point_to_numpy, vector3_to_numpy
+from com_msgs.msg import CentroidalDiagnosis, Culprit, IdentificationResult
+from com_ros.conversions import (
+    ns_to_stamp,
+    numpy_to_joint_state,
+    point_to_numpy,
+    rotation_to_quaternion,
+    vector3_to_numpy,
+)
 
 
 @pytest.fixture
@@ -242,3 +250,52 @@ def test_a_foot_that_carries_all_is_tared_by_the_model(scenario):
     )
     cleared = scenario.call(srv.TareWrench, "tare_wrench", clear=True)
     assert cleared.feet == ["l_sole", "r_sole"]
+
+
+def test_a_zero_that_the_diagnosis_names_is_tared_with_both_feet_on_the_ground(scenario, world):
+    offset = np.array([np.zeros(6), [2.0, -1.0, 5.0, 0.1, 0.2, -0.1]])
+    q, both = POSTURE
+    world.publisher(CentroidalDiagnosis, "diagnosis")
+    scenario.play(q, both, offset=offset)
+    refused = scenario.call(srv.TareWrench, "tare_wrench", diagnosed=True, timeout=0.2)
+    assert "no zero of a force sensor is named" in refused.message
+    unheard = scenario.call(srv.IdentifyLinks, "identify_links", use_diagnosis=True)
+    assert not unheard.success
+
+    sign = scenario.robot.config.feet[1].wrench_sign
+    zero = Culprit(kind=Culprit.WRENCH_ZERO, named=True, lasting=True, parts=["r_sole"])
+    zero.parameters, zero.std = (sign * offset[1]).tolist(), [0.1] * 6
+    unsure = Culprit(kind=Culprit.WRENCH_ZERO, named=True, parts=["l_sole"], parameters=[1.0] * 6)
+    world.send("diagnosis", CentroidalDiagnosis(culprits=[zero, unsure]))
+    world.spin_until(lambda: scenario.node._current.culprits, "the diagnosis")
+    tared = scenario.call(srv.TareWrench, "tare_wrench", diagnosed=True, timeout=1.0)
+    assert tared.success, tared.message
+    assert tared.feet == ["r_sole"]
+    force, moment = tared.biases[0].force, tared.biases[0].torque
+    np.testing.assert_allclose((force.x, force.y, force.z), offset[1, :3])
+    np.testing.assert_allclose((moment.x, moment.y, moment.z), offset[1, 3:])
+    answer = scenario.capture(q, both, offset=offset)
+    assert answer.posture.mass == pytest.approx(scenario.robot.model.mass, abs=0.1)
+
+
+def test_what_a_diagnosis_knows_becomes_evidence(robot):
+    model, rest = robot.model, robot.config.nominal_posture(robot.model)
+    trunk, ankle = model.bodies.names[0], model.joint_names[0]
+    turn = Rotation.from_euler("xyz", [0.3, -0.2, 0.5])
+    axes = rotation_to_quaternion(turn.as_matrix())
+    encoder = Culprit(kind=Culprit.ENCODER_ZERO, parts=[ankle], parameters=[0.01], std=[1e-3])
+    tilt = Culprit(kind=Culprit.IMU_TILT, parts=[trunk], parameters=[0.01, -0.02], axes=axes)
+    tilt.std = [1e-3, 1e-3]
+    moment = np.array([0.03, -0.01, 0.02])  # kg m
+    com = Culprit(kind=Culprit.TRUNK_COM, parts=[trunk], parameters=moment.tolist(), axes=axes)
+    com.std = [0.001] * 3
+    found = culprits_to_evidence([encoder, tilt, com], model, rest)
+    assert found.errors["joint_offset", ankle] == (-0.01, 1e-3)
+    up = np.array([0.0, 0.0, 1.0])
+    e = turn.apply([0.01, -0.02, 0.0])
+    read = Rotation.from_rotvec(e).inv().apply(up)  # by an IMU that is turned by e
+    back = np.array([found.errors["tilt", axis][0] for axis in "xyz"])
+    np.testing.assert_allclose(read + np.cross(back, read), up, atol=1e-3)
+    shift, std = found.coms[trunk]
+    np.testing.assert_allclose(shift, turn.apply(moment) / model.bodies.mass[0], atol=1e-12)
+    np.testing.assert_allclose(std, 0.001 / model.bodies.mass[0])

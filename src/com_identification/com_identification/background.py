@@ -23,6 +23,7 @@ from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.regression.identify import Identification, Progress, identify
 from com_identification.regression.postures import Posture
+from com_identification.regression.priors import Evidence
 from com_identification.settings import IdentificationSettings
 from com_identification.store.results import write_whole
 from com_model import Foot, RobotConfig, RobotModel
@@ -187,10 +188,11 @@ def identify_links(
     rest: Array,
     settings: IdentificationSettings,
     postures: Sequence[Posture],
+    evidence: Evidence | None,
     progress: Progress,
 ) -> tuple[Identification, tuple[PlannedPosture, ...]]:
     """Identifies all links; with redundant postures also finds one that would help."""
-    found = identify(model, feet, postures, settings, progress=progress)
+    found = identify(model, feet, postures, settings, progress=progress, evidence=evidence)
     if not found.redundancy:
         return found, ()
 

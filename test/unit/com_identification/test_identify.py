@@ -9,7 +9,7 @@ import pytest
 from com_identification.exceptions import IdentificationError, PostureError
 from com_identification.regression.identify import identify, issues_of
 from com_identification.regression.postures import make_posture
-from com_identification.regression.priors import urdf_priors
+from com_identification.regression.priors import Evidence, urdf_priors
 from com_identification.regression.statics import Statics
 from com_identification.settings import (
     FitSettings,
@@ -347,3 +347,33 @@ def test_corrected_urdf_has_the_new_centres_of_mass_and_nothing_else(identified)
     assert same == {}
     with pytest.raises(IdentificationError, match=r"mass of -.*expected both above 0"):
         corrected_inertials(robot.model, -robot.model.bodies.mass, found.com)
+
+
+def test_evidence_of_encoders_and_of_a_com_counts_as_priors(hoap2, perturbed, random_q):
+    model, _ = hoap2
+    rng = np.random.default_rng(7)
+    robot, _, com = perturbed(rng, 0.001)
+    ankle, body = "RLEG_JOINT5", model.bodies.names[0]
+    zero = 0.03  # rad that the encoder reads too much
+    postures = []
+    for posture in free_postures(robot, rng, 12, random_q):
+        q = posture.q.copy()
+        q[model.joint_index(ankle)] += zero
+        postures.append(replace(posture, q=q))
+    before = model.bodies.first_moment[0] / model.bodies.mass[0]
+    known = Evidence(
+        errors={("joint_offset", ankle): (-zero, 1e-3)},
+        coms={body: (com[0] - before, np.full(3, 1e-4))},
+    )
+    sensors = replace(SensorPriors.calibrated(), joint_offset=1e-3)
+    arguments = *hoap2, postures, settings_of(sensors=sensors, folds=0), urdf_priors(model, 0.002)
+    plain, found = identify(*arguments), identify(*arguments, evidence=known)
+    offset = found.sensor_errors["joint_offset"][ankle]
+    assert offset == pytest.approx(-zero, abs=5e-3)
+    np.testing.assert_allclose(found.com[0], com[0], atol=5e-4)
+    assert (found.com_std[0] <= 1.01e-4).all()
+    np.testing.assert_allclose(found.prior_com[0], com[0])
+    error = [np.linalg.norm(each.com[0] - com[0]) for each in (plain, found)]
+    assert error[1] < 0.5 * error[0]
+    assert found.residual.rms < plain.residual.rms
+    assert found.prior_residual.rms < plain.prior_residual.rms

@@ -7,6 +7,8 @@ Subscribes:
     <foot>/wrench (geometry_msgs/WrenchStamped): the names are the configuration's.
     known_com (geometry_msgs/PointStamped): the whole robot's CoM by another source, in a link's
         frame; what comes while the robot stands is part of the posture captured then.
+    diagnosis (com_msgs/CentroidalDiagnosis): culprits that last, for ~/tare_wrench and
+        ~/identify_links where the request wants them.
 
 Publishes:
     identification/state (com_msgs/IdentificationState): at state_rate_hz.
@@ -45,7 +47,7 @@ from com_identification.nodes.job_services import JobServices
 from com_identification.nodes.posture_services import PostureServices
 from com_identification.nodes.walk_services import WalkServices
 from com_model import RobotModel
-from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
+from com_msgs.msg import CentroidalDiagnosis, IdentificationResult, IdentificationState, ModelCheck
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
@@ -94,6 +96,7 @@ class ComIdentification(RobotNode[Parameters]):
         if self._settings.fit.use_imu:
             self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
         self.subscribe(PointStamped, "known_com", self._on_known_com, EVERY_SAMPLE)
+        self.subscribe(CentroidalDiagnosis, "diagnosis", self._on_diagnosis, EVERY_SAMPLE)
         for index, foot in enumerate(self._config.feet):
             callback = partial(self._on_wrench, index)
             self.subscribe(WrenchStamped, foot.wrench_topic, callback, EVERY_SAMPLE)
@@ -161,6 +164,10 @@ class ComIdentification(RobotNode[Parameters]):
     def _on_known_com(self, msg: PointStamped, _: int) -> None:
         if self._current is not None and (problem := self._current.add_known_com(msg)):
             self.log.warn("known_com", f"a point of known_com is not used: {problem}")
+
+    def _on_diagnosis(self, msg: CentroidalDiagnosis, _: int) -> None:
+        if self._current is not None:
+            self._current.culprits = [culprit for culprit in msg.culprits if culprit.lasting]
 
     def on_joints_timeout(self, reason: str) -> None:
         """No fault where a recording has ended."""

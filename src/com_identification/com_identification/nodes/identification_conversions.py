@@ -5,7 +5,7 @@ known is NaN.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +16,15 @@ from com_identification.feet.feet_reading import ModelCheckResult, TiltedShape, 
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.identify import Identification, issues_of
 from com_identification.regression.postures import Posture
+from com_identification.regression.priors import Evidence
 from com_identification.report.comparison import informed_errors
 from com_identification.store.results import trusted_bodies
+from com_model import RobotModel
 from com_model.arrays import Array
+from com_model.dynamics.kinematics import link_pose
 from com_msgs.msg import (
     CapturedPosture,
+    Culprit,
     IdentificationResult,
     IdentifiedBody,
     ModelCheck,
@@ -29,7 +33,15 @@ from com_msgs.msg import (
     WalkRecording,
 )
 from com_msgs.srv import IdentifyTotalCom
-from com_ros.conversions import numpy_to_doubles, numpy_to_point, numpy_to_vector3, numpy_to_wrench
+from com_ros.conversions import (
+    numpy_to_doubles,
+    numpy_to_point,
+    numpy_to_vector3,
+    numpy_to_wrench,
+    quaternion_to_rotation,
+)
+
+ABOUT = 1e-6  # rad; less is the tilt about an axis that the IMU does not show
 
 if TYPE_CHECKING:  # they load for a second
     from com_identification.walking.advice import Advice
@@ -88,6 +100,30 @@ def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> M
         setattr(msg, name, float(getattr(values, name)))
     msg.sloped = bool(values.sloped)
     return msg
+
+
+def culprits_to_evidence(culprits: Iterable[Culprit], model: RobotModel, rest: Array) -> Evidence:
+    """What a diagnosis knows of encoders, of the IMU's tilt, and of the trunk's CoM.
+
+    An encoder reads too much by its parameter; its offset is to be added. An IMU that is turned by
+    e reads the direction against gravity turned by -e; root axes, where the robot is at rest (n,).
+    """
+    errors, coms = dict[tuple[str, str], tuple[float, float]](), dict[str, tuple[Array, Array]]()
+    for msg in culprits:
+        values, std = np.array(msg.parameters), np.array(msg.std)
+        if msg.kind == Culprit.ENCODER_ZERO:
+            known = zip(msg.parts, -values, std, strict=True)
+            errors |= {("joint_offset", joint): (mean, sigma) for joint, mean, sigma in known}
+            continue
+        axes = quaternion_to_rotation(msg.axes)[:, : len(values)]
+        if msg.kind == Culprit.IMU_TILT:
+            axes = link_pose(model, rest, msg.parts[0])[0] @ axes
+            known = zip("xyz", axes @ values, np.sqrt(axes**2 @ std**2), strict=True)
+            errors |= {("tilt", axis): (mean, s) for axis, mean, s in known if s > ABOUT}
+        if msg.kind == Culprit.TRUNK_COM:
+            mass = model.bodies.mass[model.bodies.names.index(msg.parts[0])]
+            coms[msg.parts[0]] = axes @ values / mass, np.sqrt(axes**2 @ std**2) / mass
+    return Evidence(errors, coms)
 
 
 def no_result(reason: str) -> IdentificationResult:

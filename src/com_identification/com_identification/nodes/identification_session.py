@@ -16,6 +16,7 @@ from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.feet_reading import ModelCheck, ModelCheckResult
 from com_identification.nodes.identification_conversions import (
+    culprits_to_evidence,
     no_result,
     numpy_to_captured_posture,
     numpy_to_identification_result,
@@ -24,13 +25,15 @@ from com_identification.nodes.identification_conversions import (
 from com_identification.regression.identify import Identification
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
+from com_identification.regression.priors import Evidence
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
 from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
+from com_model.robot_config import wrench_signs
 from com_model.text import listing
-from com_msgs.msg import CapturedPosture, IdentificationResult
+from com_msgs.msg import CapturedPosture, Culprit, IdentificationResult
 from com_ros.conversions import NS_PER_S, ns_to_stamp, point_to_numpy, stamp_to_ns, wrench_to_numpy
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.inputs import imu_to_values
@@ -223,6 +226,7 @@ class Session:
         walk: The latest one from walking; None: `result` is newer.
         problem: Why the postures cannot be stored; empty: they can.
         opened: The postures on disk.
+        culprits: Those that last, by the last message of a diagnosis; None: there was none.
 
     Raises ConfigError or ParameterError where something does not fit.
     """
@@ -247,6 +251,7 @@ class Session:
         self.result: Result | None = None
         self.walk: WalkResult | None = None
         self.problem, self.closed = "", False
+        self.culprits: list[Culprit] | None = None
         self.opened: PostureStore | None = None
         self._described: dict[int, CapturedPosture] = {}
         self.observations = ObservationModel(model, feet, noise, gravity)
@@ -261,6 +266,20 @@ class Session:
         time = np.array([stamp_to_ns(msg.header.stamp) or self.buffer.newest_ns])
         self.recorder.known_com.add(time, link, point_to_numpy(msg.point)[None])
         return ""
+
+    def evidence(self) -> Evidence:
+        """What the diagnosis knows; an IdentificationError says that there is none."""
+        if self.culprits is None:
+            fix = "start humanoid_com_estimator and let the robot walk"
+            raise IdentificationError(f"there is no message on the topic diagnosis: {fix}")
+        return culprits_to_evidence(self.culprits, self.model, self.rest)
+
+    def diagnosed_zeros(self) -> dict[int, Array]:
+        """Zeros (6,) of feet's force sensors that the diagnosis has named, as read."""
+        signs, frames = wrench_signs(self.config.feet), [foot.frame for foot in self.config.feet]
+        zeros = [c for c in self.culprits or () if c.kind == Culprit.WRENCH_ZERO]
+        found = {frames.index(c.parts[0]): np.array(c.parameters) for c in zeros}
+        return {foot: signs[foot, 0] * zero for foot, zero in found.items()}
 
     # --- storage -----------------------------------------------------------------------------
     @property

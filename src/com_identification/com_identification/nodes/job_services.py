@@ -177,6 +177,7 @@ class JobServices:
 
     def _identify(self, session: Session, request: Any) -> tuple[Task, Fill]:
         postures = session.select_postures(request.postures)
+        known = session.evidence() if request.use_diagnosis else None
 
         def fill(value: Any, answer: Any) -> None:
             found, helpful = value
@@ -187,7 +188,7 @@ class JobServices:
             answer.result = session.result_message()
             self._on_found()
 
-        return partial(identify_links, *_robot(session), tuple(postures.values())), fill
+        return partial(identify_links, *_robot(session), tuple(postures.values()), known), fill
 
     def _identify_total(
         self,

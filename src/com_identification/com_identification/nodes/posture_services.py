@@ -160,7 +160,15 @@ class PostureServices:
 
     def _tare(self, session: Session, request: Any, response: Any) -> None:
         store, feet = session.store, _feet(session, request.foot)
-        biases = [_measure_bias(session, foot, request) for foot in feet]
+        if request.diagnosed:
+            zeros = session.diagnosed_zeros()
+            feet = [foot for foot in feet if foot in zeros]
+            if not feet:
+                fix = "let the robot walk until the topic diagnosis names one"
+                raise IdentificationError(f"no zero of a force sensor is named: {fix}")
+            biases = [zeros[foot] for foot in feet]
+        else:
+            biases = [_measure_bias(session, foot, request) for foot in feet]
         for foot, bias in zip(feet, biases, strict=True):
             store.set_bias(foot, bias)
         session.recorder.set_bias(store.bias)

@@ -31,7 +31,7 @@ from com_identification.regression.posterior import (
     widen,
 )
 from com_identification.regression.postures import Posture
-from com_identification.regression.priors import ERRORS, BodyPriors, body_priors
+from com_identification.regression.priors import ERRORS, BodyPriors, Evidence, body_priors
 from com_identification.regression.rows import Rows
 from com_identification.regression.statics import prediction_rows
 from com_identification.settings import FitSettings, IdentificationSettings
@@ -72,7 +72,7 @@ class _Fit:
     ) -> None:
         self._observations, self._priors, self._postures = observations, priors, postures
         self._progress = progress
-        self.x, self.errors = np.zeros(priors.count), np.zeros(observations.errors.count)
+        self.x, self.errors = np.zeros(priors.count), observations.errors.means.copy()
         for done in range(_ROUNDS):
             step = f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}"
             progress(FITTED * done / (_ROUNDS + 2), step)
@@ -117,10 +117,10 @@ class _Fit:
     def _sensor_errors(self, found: Posterior) -> tuple[Array, Array]:
         """Constant errors of the sensors and their standard deviations, (S,) each."""
         errors = self._observations.errors
-        both = np.zeros((2, errors.count))
+        both = np.array([errors.means, np.zeros(errors.count)])
         for kind, values in found.errors.items():
             part = errors.kinds[kind]
-            both[:, part] = errors.stds[part] * [values, found.stds[kind]]
+            both[:, part] += errors.stds[part] * [values, found.stds[kind]]
         return both[0], both[1]
 
     def _cause(self, found: Posterior, alarm: bool) -> str:
@@ -166,7 +166,7 @@ class _Fit:
         covariance = factor @ self.covariance @ factor.T
         mass, com, mass_std, com_std = by_body(theta, covariance)
         total = observations.statics.mass()
-        before = self._com_errors(priors.parameters, np.zeros(errors.count), postures)
+        before = self._com_errors(priors.parameters, errors.means, postures)
         after = self._com_errors(theta, self.errors, postures)
         distances = np.array([before, after, held_out])
         weights = 1.0 / self.posterior.inflation
@@ -298,12 +298,13 @@ def identify(
     settings: IdentificationSettings | None = None,
     priors: BodyPriors | None = None,
     progress: Progress | None = None,
+    evidence: Evidence | None = None,
 ) -> Identification:
     """Identifies a robot's masses and centres of mass from the readings of P postures.
 
     Efforts and directions of gravity are used only where the settings say so; what is known of the
-    bodies before is by default what they say. `progress` is called before each step; what it raises
-    ends the work.
+    bodies before is by default what they say, with the evidence that there is of bodies or sensors.
+    `progress` is called before each step; what it raises ends the work.
 
     Raises:
         PostureError: Readings that cannot be used; names the posture.
@@ -316,6 +317,9 @@ def identify(
     observations = ObservationModel(
         model, feet, settings.noise, settings.fit.gravity, settings.sensors
     )
+    if evidence is not None:
+        priors = evidence.applied(priors, model.bodies.names)
+        observations.errors.learn(evidence)
     if not postures:
         raise IdentificationError("no postures: capture some first")
     if priors.count == 0:

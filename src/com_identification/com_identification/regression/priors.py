@@ -1,7 +1,7 @@
 """What is known before any posture: the URDF, within its errors, and errors of the sensors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -233,6 +233,28 @@ def _boxes(model: RobotModel) -> tuple[Array, Array]:
     return low, high
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What another method knows, such as the diagnosis of a walk: means and standard deviations.
+
+    Attributes:
+        errors: Of constant errors by kind and name, units and signs of SensorErrors.
+        coms: By body, of what its CoM is off the URDF's, (3,) and (3,) m, in its frame.
+    """
+
+    errors: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    coms: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+
+    def applied(self, priors: BodyPriors, names: Sequence[str]) -> BodyPriors:
+        """The priors of bodies of these names with what is known of their CoMs."""
+        com, std = priors.com.copy(), priors.com_std.copy()
+        for name, (shift, sigma) in self.coms.items():
+            com[names.index(name)] += shift
+            std[names.index(name)] = sigma
+        low, high = np.minimum(priors.com_low, com), np.maximum(priors.com_high, com)
+        return replace(priors, com=com, com_std=std, com_low=low, com_high=high)
+
+
 _POINT = 0.05  # m, half a sole where none is known
 _PRISMATIC_SCALE = 0.1  # m/rad
 _AXES = ("fx", "fy", "fz", "mx", "my", "mz")
@@ -268,7 +290,7 @@ def error_unit(model: RobotModel, kind: str, name: str) -> str:
 
 
 class SensorErrors:
-    """Which entry of a vector of S constant errors is which, and its prior standard deviation."""
+    """Which entry of a vector of S constant errors is which, and its prior mean and deviation."""
 
     def __init__(
         self, model: RobotModel, feet: Sequence[Foot], priors: SensorPriors, gravity: float
@@ -314,6 +336,7 @@ class SensorErrors:
         self.friction = priors.friction * torque
         self.stds = np.concatenate([stds for _, stds in kinds.values()])
         self.names = [(kind, name) for kind, (some, _) in kinds.items() for name in some]
+        self.means = np.zeros(len(self.names))
         ends = np.cumsum([len(some) for some, _ in kinds.values()])
         self.kinds = {
             kind: slice(int(end) - len(some), int(end))
@@ -324,6 +347,12 @@ class SensorErrors:
     def count(self) -> int:
         """S."""
         return len(self.names)
+
+    def learn(self, evidence: Evidence) -> None:
+        """Takes over what is known of some errors."""
+        for i, name in enumerate(self.names):
+            known = self.means[i], self.stds[i]
+            self.means[i], self.stds[i] = evidence.errors.get(name, known)
 
     def wrench_matrices(self, errors: Array) -> Array:
         """Returns 1 + E of each foot's sensor, (f, 6, 6)."""

@@ -51,7 +51,7 @@ class Rows:
             if any(each.noise[kind].any() for each in observations)
         }
         return cls(
-            z=residual + bodies @ x + columns @ e,
+            z=residual + bodies @ x + columns @ (e - errors.means),
             bodies=bodies,
             errors={kind: columns[:, s] * errors.stds[s] for kind, s in used.items()},
             drift=drift if drift.any() else drift[:, :0],
