@@ -78,7 +78,7 @@ class _Walk:
         for k in range(few, count):
             for topic, msg in spoil(self.messages(k)).items():
                 name = f"/{topic}"
-                walks._keep(name, serialize_message(msg)[: size[name]])
+                walks._store(name, serialize_message(msg)[: size[name]])
             if k % 500 == 0:
                 self.world.spin_for(0.01)
 
