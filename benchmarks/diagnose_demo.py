@@ -20,6 +20,7 @@ from com_demos import demonstration
 from com_demos.bag_writer import BagWriter
 from com_demos.exceptions import RunError
 from com_demos.record_bag import START_NS
+from com_demos.walk_record import TILTED
 from com_estimation.commands.diagnose_bag import diagnose
 from com_estimation.humanoid.layout import make_layout
 from com_estimation.humanoid.story import Story, story_page
@@ -28,7 +29,7 @@ from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.files import write_file
 from com_simulation.physics.sensors import NoiseLevels
-from com_simulation.physics.simulation import TILTED, Simulation
+from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import Payload
 from com_simulation.physics.world_builder import build_world
 

@@ -23,13 +23,13 @@ from com_control.walking.biped import Biped, find_stance, sole_poses
 from com_control.walking.com_ik import ComIk
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.walker import Walk, Walker, WalkRequest
+from com_demos.walk_record import has_fallen
 from com_estimation.humanoid.layout import Layout, make_layout
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose_batch
 from com_model.robots import find_robot
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.sensors import Sensors
-from com_simulation.physics.simulation import has_fallen
 from com_simulation.physics.true_errors import (
     TrueErrors,
     loaded,

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from com_demos.walk_record import WalkRecord
+from com_demos.walk_record import WalkRecord, has_fallen
 from com_model import RobotConfig, RobotModel, link_pose
 from com_model.arrays import FrozenArrays, as_array
 from com_model.robot_config import ground_wrenches
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.sensors import Reading
-from com_simulation.physics.simulation import Simulation, has_fallen
+from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import World
 
 Array = NDArray[np.float64]

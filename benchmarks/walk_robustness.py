@@ -44,13 +44,14 @@ from walk_playback import level, starting_at
 from com_control.walking.biped import Biped, find_stance
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.walker import Walk, Walker, WalkRequest
+from com_demos.walk_record import has_fallen
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.robots import find_robot
 from com_simulation.exceptions import DivergedError
 from com_simulation.physics.sensors import NoiseLevels
-from com_simulation.physics.simulation import Simulation, has_fallen
+from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.suspension_rig import STAYS, Tilt
 from com_simulation.physics.true_errors import Payload
 from com_simulation.physics.world_builder import build_world

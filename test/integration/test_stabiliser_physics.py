@@ -10,9 +10,10 @@ from shipped_robot import shipped_robot
 from com_control.walking.biped import Biped
 from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
 from com_control.walking.walker import Walker, WalkRequest
+from com_demos.walk_record import has_fallen
 from com_model.dynamics import GRAVITY
 from com_simulation.physics.sensors import NoiseLevels
-from com_simulation.physics.simulation import Simulation, has_fallen
+from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 
 PERIOD = 0.005

@@ -33,7 +33,7 @@ from com_demos.exceptions import RunError
 from com_demos.live import WAITING, Rows, millimetres, with_reason
 from com_demos.pictures import FilmRow, draw_film
 from com_demos.plots import center_text, corner_text
-from com_demos.walk_record import WalkRecord
+from com_demos.walk_record import WalkRecord, has_fallen
 from com_model import RobotFiles, RobotModel, plotting
 from com_model.arrays import Array
 from com_model.plotting import save_png
@@ -48,7 +48,6 @@ from com_ros.conversions import (
 )
 from com_ros.joint_input import JointInput
 from com_simulation.drawing.shapes import robot_shape
-from com_simulation.physics.simulation import has_fallen
 
 Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
 SAME_TIME_NS = 10_000_000  # poses that are further apart in time are not compared

@@ -23,3 +23,13 @@ class WalkRecord(FrozenArrays):
     def fell(self) -> bool:
         """Whether the robot fell."""
         return bool(np.isfinite(self.fell_at))
+
+
+TILTED = 0.8  # rad, of the root link against its start: the robot has fallen
+SUNK = 0.7  # fraction of its first height, under which the root link has fallen
+
+
+def has_fallen(R_start: Array, p_start: Array, R: Array, p: Array) -> bool:
+    """Whether a root link at R (3, 3), p (3,) m has fallen since its start; z is upwards."""
+    tilt = np.arccos(np.clip(R_start[2] @ R[2], -1.0, 1.0))
+    return bool(tilt > TILTED or p[2] < SUNK * p_start[2])

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from com_model import RobotConfig, RobotModel
+from com_model.urdf.editing import Inertial
 from com_simulation.exceptions import CommandError, WorldError
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.true_errors import Payload, Trunk, loaded, read_trunk, write_trunk
+from com_simulation.physics.true_errors import Payload, loaded, read_trunk, write_trunk
 from com_simulation.physics.world_builder import build_world
 
 GAINS = {"stiffness": 200.0, "damping": 5.0, "armature": 0.02, "effort": 100.0}
@@ -54,7 +55,7 @@ def test_it_comes_at_its_time_and_goes_with_a_reset(arm):
     world = arm_world(arm)
     simulation = Simulation(world, 0.01, payload=Payload(MASS, PLACE, 0.1))
     readings = run(simulation, 0.3)
-    before = loaded(Trunk(2.0, np.zeros(3), 0.01 * np.eye(3)), 1e-300, np.zeros(3))
+    before = loaded(Inertial(2.0, np.zeros(3), 0.01 * np.eye(3)), 1e-300, np.zeros(3))
     after = loaded(before, MASS, np.array(PLACE))
     for k, reading in enumerate(readings):
         expected = after if k >= 10 else before
@@ -84,7 +85,7 @@ def test_it_comes_and_goes_when_told(arm):
 
 def test_parallel_axes():
     """Two halves of a dumbbell: the same inertia as one body of two point masses."""
-    one = Trunk(2.0, np.array([0.5, 0.0, 0.0]), np.zeros((3, 3)))
+    one = Inertial(2.0, np.array([0.5, 0.0, 0.0]), np.zeros((3, 3)))
     both = loaded(one, 2.0, np.array([-0.5, 0.0, 0.0]))
     np.testing.assert_allclose(both.com, 0.0, atol=1e-15)
     np.testing.assert_allclose(both.inertia, np.diag([0.0, 1.0, 1.0]), atol=1e-15)
@@ -93,7 +94,7 @@ def test_parallel_axes():
 def test_a_trunk_is_read_as_it_was_written(arm):
     mj = arm_world(arm).mj
     spun = np.array([[2.0, 0.3, -0.1], [0.3, 1.8, 0.2], [-0.1, 0.2, 1.5]])
-    write_trunk(mj, Trunk(7.0, np.array([0.1, 0.2, 0.3]), spun))
+    write_trunk(mj, Inertial(7.0, np.array([0.1, 0.2, 0.3]), spun))
     trunk = read_trunk(mj)
     np.testing.assert_allclose(trunk.inertia, spun, atol=1e-12)
     np.testing.assert_allclose(trunk.com, [0.1, 0.2, 0.3])

@@ -54,6 +54,7 @@ from com_ros.exceptions import ComRosError
 from com_ros.main import run
 from com_ros.markers import FramePublisher
 from com_ros.robot_node import RobotNode
+from com_ros.stream import RateLimit
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_parameters import Parameters
 from com_simulation.physics.motion import read_targets, read_trajectory
@@ -113,25 +114,7 @@ class SensorOutput:
             publisher.publish(msg)
 
 
-class PoseOutput:
-    """Publishes the frame of the root link in odom, on /tf, at a rate of its own."""
-
-    def __init__(self, node: Node, root_link: str, rate_hz: float, prefix: str = "") -> None:
-        self._frames = FramePublisher(node, prefix)
-        self._root_link = root_link
-        self._period = 1.0 / rate_hz
-        self._next = 0.0
-
-    def publish(self, reading: Reading, stamp: Time) -> None:
-        """Publish the pose when it is time to."""
-        if reading.time < self._next:
-            return
-        self._next = reading.time + self._period * (1.0 - 1e-6)
-        R = cv.quaternion_to_rotation(cv.numpy_to_quaternion(reading.root_orientation))
-        self._frames.send(stamp, ODOM, [(self._root_link, reading.root_position, R)])
-
-
-POSE_RATE_HZ = 50.0
+POSE_RATE_HZ = 50.0  # of the root link in odom, on /tf
 FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock
 LATE = 0.1  # s behind the wall clock from which on the machine counts as too slow
 CONNECT = 0.5  # s, for the other side of the connections, when the nodes have theirs
@@ -200,9 +183,8 @@ class Simulator(RobotNode[Parameters]):
         self._clock_output = None
         if options.publish_clock:
             self._clock_output = self.create_publisher(Clock, "/clock", qos.RESULT)
-        self._pose: PoseOutput | None = None
-        if options.publish_odom_tf:
-            self._pose = PoseOutput(self, model.root_link, POSE_RATE_HZ, options.frame_prefix)
+        self._pose = FramePublisher(self, options.frame_prefix) if options.publish_odom_tf else None
+        self._pose_rate = RateLimit(POSE_RATE_HZ)
         if options.publish_robot_description:
             latched = self.create_publisher(String, "robot_description", qos.LATCHED)
             latched.publish(String(data=model.xml))
@@ -300,8 +282,10 @@ class Simulator(RobotNode[Parameters]):
         stamp = ns_to_stamp(self._start_ns + round(reading.time * NS_PER_S))
         if self._clock_output is not None:
             self._clock_output.publish(Clock(clock=stamp))
-        if self._pose is not None:
-            self._pose.publish(reading, stamp)
+        if self._pose is not None and self._pose_rate.due(stamp_to_ns(stamp)):
+            R = cv.quaternion_to_rotation(cv.numpy_to_quaternion(reading.root_orientation))
+            root = self._simulation.world.robot.root_link
+            self._pose.send(stamp, ODOM, [(root, reading.root_position, R)])
         self._past.append((reading, stamp))  # sensors that are late keep their stamps
         if len(self._past) < (self._past.maxlen or 0):
             return

@@ -14,7 +14,7 @@ from com_model.arrays import Array
 from com_model.parameters import parameter
 from com_model.robot_config import wrench_signs
 from com_simulation.physics.contacts import body_of_foot
-from com_simulation.physics.true_errors import ROOT, Trunk, read_trunk
+from com_simulation.physics.true_errors import ROOT, read_trunk
 from com_simulation.physics.world_builder import World
 
 _XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z
@@ -68,7 +68,7 @@ class Sensors:
     def read_masses(self, mj: mujoco.MjModel) -> None:
         """Reads the masses, which a payload changes."""
         self._mass = float(mj.body_subtreemass[ROOT])
-        self._trunk: Trunk = read_trunk(mj)
+        self._trunk = read_trunk(mj)
 
     def read(self, time: float, qpos: Array, qvel: Array) -> Reading:
         """Reads all sensors after a step that began at `time` with qpos and qvel."""

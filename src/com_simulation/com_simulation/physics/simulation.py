@@ -59,8 +59,8 @@ class Simulation:
         self._hoist = SuspensionRig(world) if world.floating else None
         self._tilt = tilt if tilt and tilt.angle_deg else None
         self._seed = seed
-        # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.
-        mujoco.set_mju_user_warning(_ignore)
+        # Otherwise MuJoCo writes a log into the working folder; warnings are looked up in its data.
+        mujoco.set_mju_user_warning(lambda text: None)
         self.reset()
 
     def reset(self) -> None:
@@ -214,17 +214,3 @@ class Simulation:
         targets = self.motion.targets(np.cumsum(times))  # adds up as MuJoCo does
         robot = self.world.robot
         return np.asarray(np.clip(targets - self._noise.position_bias, robot.lower, robot.upper))
-
-
-def _ignore(text: str) -> None:
-    """MuJoCo's warnings are looked up where they matter."""
-
-
-TILTED = 0.8  # rad, of the root link against its start: the robot has fallen
-SUNK = 0.7  # fraction of its first height, under which the root link has fallen
-
-
-def has_fallen(R_start: Array, p_start: Array, R: Array, p: Array) -> bool:
-    """Whether a root link at R (3, 3), p (3,) m has fallen since its start; z is upwards."""
-    tilt = np.arccos(np.clip(R_start[2] @ R[2], -1.0, 1.0))
-    return bool(tilt > TILTED or p[2] < SUNK * p_start[2])

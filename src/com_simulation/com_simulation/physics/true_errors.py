@@ -24,15 +24,6 @@ from com_simulation.physics.spec import quaternion_wxyz
 ROOT = 1  # MuJoCo's number of the robot's root body
 
 
-@dataclass(frozen=True, eq=False)
-class Trunk:
-    """Mass, CoM and inertia of a rigid body."""
-
-    mass: float  # kg
-    com: Array  # (3,) m, centre of mass in the root link's frame
-    inertia: Array  # (3, 3) kg m^2, about the centre of mass, root link's axes
-
-
 @dataclass(frozen=True)
 class Payload:
     """A point mass that a link carries from a time on; WorldError: out of its bounds."""
@@ -57,7 +48,7 @@ def offset(values: ArrayLike, what: str) -> Array:
     return result
 
 
-def loaded(trunk: Trunk, mass: float, position: Array) -> Trunk:
+def loaded(trunk: Inertial, mass: float, position: Array) -> Inertial:
     """Adds a point mass (kg) at a position (3,) m of the root link's frame.
 
     m' = m + p,  c' = (m c + p r) / m',  I' = I + m p / m' (|r - c|^2 1 - (r - c)(r - c)^T)
@@ -66,19 +57,19 @@ def loaded(trunk: Trunk, mass: float, position: Array) -> Trunk:
     arm = position - trunk.com
     spread = trunk.mass * mass / total * steiner(arm)
     com = trunk.com + mass / total * arm
-    return Trunk(total, com, trunk.inertia + spread)
+    return Inertial(total, com, trunk.inertia + spread)
 
 
-def read_trunk(mj: mujoco.MjModel, body: int = ROOT) -> Trunk:
+def read_trunk(mj: mujoco.MjModel, body: int = ROOT) -> Inertial:
     """Reads the trunk, or another body, out of a MuJoCo model."""
     R = np.empty(9)
     mujoco.mju_quat2Mat(R, mj.body_iquat[body])
     axes = R.reshape(3, 3)
     inertia = (axes * mj.body_inertia[body]) @ axes.T
-    return Trunk(float(mj.body_mass[body]), mj.body_ipos[body].copy(), inertia)
+    return Inertial(float(mj.body_mass[body]), mj.body_ipos[body].copy(), inertia)
 
 
-def write_trunk(mj: mujoco.MjModel, trunk: Trunk, body: int = ROOT) -> None:
+def write_trunk(mj: mujoco.MjModel, trunk: Inertial, body: int = ROOT) -> None:
     """Gives a MuJoCo model another trunk or body; the rest of the robot and its posture stay."""
     moments, axes = np.linalg.eigh(trunk.inertia)
     axes = axes * np.sign(np.linalg.det(axes))
