@@ -5,25 +5,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from com_model.arrays import Array, Flags, Indices
+from com_model.arrays import Array, Flags
 from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled
-from com_model.dynamics.tree_kernels import Tree, set_poses
-from com_model.geometry.vector_kernels import cross, set_point, set_product, sub, turned
+from com_model.dynamics.link_frames import Frames, set_link_poses
+from com_model.geometry.vector_kernels import cross, sub, turned
 
 FREE, AT_LOWER, AT_UPPER, FIXED = 0, -1, 1, 2
 _TRIES = 3  # block exchanges without progress before single ones, which always end
 _STILL = 1e-12  # width of bounds that leave nothing
-
-
-class SoleFrames(NamedTuple):
-    """f soles: their bodies, their poses in those, and the joints on the way to them."""
-
-    body: Indices  # (f,) indices of the bodies
-    R: Array  # (f, 3, 3) sole frames in their bodies
-    p: Array  # (f, 3) m, their origins
-    paths: Indices  # (f, m) bodies from the root's child to the sole's, -1 behind the last
-    bodies: Indices  # those of all paths, ascending
 
 
 class SolePoses(NamedTuple):
@@ -35,26 +25,21 @@ class SolePoses(NamedTuple):
 
 
 @compiled()
-def soles(q: Array, tree: Tree, frames: SoleFrames, poses: SolePoses) -> None:
+def soles(q: Array, frames: Frames, poses: SolePoses) -> None:
     """Sets poses and Jacobians of soles in the root link's frame at q (n,), the root at rest."""
-    jacobian = poses.jacobian
+    set_link_poses(q, frames, poses.R, poses.p)
+    tree, jacobian = frames.tree, poses.jacobian
     jacobian[:] = 0.0
-    R, p = np.empty((tree.parent.size, 3, 3)), np.zeros((tree.parent.size, 3))
-    R[0] = np.eye(3)
-    set_poses(q, tree, frames.bodies, R, p)
     for i in range(frames.body.size):
-        last = frames.body[i]
-        set_product(R[last], frames.R[i], poses.R[i])
-        set_point(R[last], p[last], frames.p[i], poses.p[i])
-        for b in frames.paths[i]:
-            if b < 0:
-                break
+        b = frames.body[i]
+        while b > 0:
             j, scale, slides = tree.q_index[b], tree.multiplier[b], tree.joint_type[b] == PRISMATIC
-            axis = turned(R[b], tree.axis[b])  # the joint turns about it, or slides along it
-            column = axis if slides else cross(axis, sub(poses.p[i], p[b]))
+            axis = turned(frames.R[b], tree.axis[b])  # the joint turns about it, or slides along it
+            column = axis if slides else cross(axis, sub(poses.p[i], frames.p[b]))
             for r in range(3):
                 jacobian[i, r, j] += scale * column[r]
                 jacobian[i, 3 + r, j] += 0.0 if slides else scale * axis[r]
+            b = tree.parent[b]
 
 
 @njit

@@ -13,7 +13,7 @@ from com_control.balance.balancer import (
     BalanceStep,
     StandingLimits,
 )
-from com_control.balance.soles import Soles, balance_frame, check_plane
+from com_control.balance.soles import Soles, balance_frame, check_plane, mean_normal
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import BalanceError
 from com_model import Foot, RobotConfig, RobotModel
@@ -97,7 +97,8 @@ class BalanceSession:
             )
         self._limits = limits or StandingLimits()
         self._all = Soles(model, [foot for _, foot in self._feet])
-        self._upright = _mean_normal(self._all, config.nominal_posture(model))
+        posture = config.nominal_posture(model)
+        self._upright = mean_normal(self._all.poses(posture))
         self._servo = config.servo
         self._balancer: Balancer | None = None
         self._time: float | None = None
@@ -108,7 +109,6 @@ class BalanceSession:
         self.desired: Array | None = None
         # A step that nobody sees: kernels that are compiled later would hold up a robot.
         balancer = Balancer(model, self._all.feet, self._upright, self.options, self._servo)
-        posture = config.nominal_posture(model)
         with suppress(BalanceError):
             balancer.start(posture, self._upright)
             balancer.step(0.01, posture, self._upright, balancer.reference.position)
@@ -118,6 +118,11 @@ class BalanceSession:
         self.options, self._limits = options, limits
         if self._balancer is not None:
             self._balancer.set_options(options)
+
+    @property
+    def _soles(self) -> Soles:
+        """Those that stand; before it begins, all."""
+        return self._all if self._balancer is None else self._balancer.soles
 
     @property
     def feet(self) -> tuple[str, ...]:
@@ -185,9 +190,8 @@ class BalanceSession:
         problem = self._unusable(reading) or self.guard.implausible
         if problem:
             raise BalanceError(problem)
-        soles = self._all if self._balancer is None else self._balancer.soles
-        poses = soles.poses(reading.position)
-        return balance_frame(poses, soles.points(poses), self._up(reading)).place(point)
+        poses = self._soles.poses(reading.position)
+        return balance_frame(poses, self._soles.points(poses), self._up(reading)).place(point)
 
     def restart_clock(self, jump: float) -> None:
         """The times that follow are those of another clock; see CommandGuard.change_clock."""
@@ -256,8 +260,7 @@ class BalanceSession:
         """Against gravity, root axes; without IMU the mean normal of the soles."""
         if reading.up is not None:
             return reading.up
-        soles = self._all if self._balancer is None else self._balancer.soles
-        return _mean_normal(soles, reading.position)
+        return mean_normal(self._soles.poses(reading.position))
 
     # --- what is done --------------------------------------------------------------------------
     def _begin(self, reading: BalanceReading) -> BalanceCommand | None:
@@ -334,9 +337,3 @@ class BalanceSession:
         due = np.array([self._time + self._horizon])
         positions, velocities = self.guard.limit(due, position[None], velocity[None])
         return BalanceCommand(positions[0], velocities[0], step)
-
-
-def _mean_normal(soles: Soles, q: Array) -> Array:
-    """Mean unit normal (3,) of soles at joint positions (n,), root link's axes."""
-    normal = soles.poses(q).R[:, :, 2].sum(axis=0)
-    return np.asarray(normal / np.linalg.norm(normal))

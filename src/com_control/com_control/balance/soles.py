@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.balance import kernels
-from com_control.balance.kernels import SoleFrames, SolePoses
+from com_control.balance.kernels import SolePoses
 from com_control.exceptions import BalanceError
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.compiled import entry_point
-from com_model.dynamics.tree_kernels import tree_of
+from com_model.dynamics.link_frames import LinkFrames
 from com_model.geometry.hull import convex_hull, signed_distance
 from com_model.geometry.rotations import rotation_vector, skew
 from com_model.geometry.support import sole_points
@@ -29,41 +29,24 @@ class Soles:
     def __init__(self, model: RobotModel, feet: Sequence[Foot]) -> None:
         if not feet:
             raise BalanceError("no feet: name them in the robot's configuration, feet.<frame>")
-        bodies = model.bodies
-        links = [model.link_index(foot.frame) for foot in feet]
-        paths = [bodies.path_to(bodies.body_of_link[link]) for link in links]
-        for foot, path in zip(feet, paths, strict=True):
-            if not path:
+        frames = LinkFrames(model, [foot.frame for foot in feet]).frames
+        for foot, body in zip(feet, frames.body, strict=True):
+            if body == 0:
                 raise BalanceError(
                     f"foot {foot.frame!r} is fixed to the root {model.root_link!r}: no joint can "
                     "move the robot over it"
                 )
-        self.feet = tuple(feet)
+        self.feet, self._n = tuple(feet), model.n_joints
         self._middles = np.array([foot.corners.mean(axis=0) for foot in feet if len(foot.corners)])
-        on_way = {int(bodies.q_index[body]) for path in paths for body in path}
-        self.joints = np.array(sorted(on_way), dtype=np.int64)
-        self._n = model.n_joints
-        to_soles = np.full((len(feet), max(map(len, paths))), -1, dtype=np.int64)
-        for row, path in zip(to_soles, paths, strict=True):
-            row[: len(path)] = path
-        R_link = np.ascontiguousarray(bodies.R_body_link[links])
-        centers = np.array([foot.center for foot in feet])
-        self._constant = (
-            tree_of(bodies),
-            SoleFrames(
-                body=np.array([path[-1] for path in paths], dtype=np.int64),
-                R=R_link,
-                p=bodies.p_body_link[links] + np.einsum("fij,fj->fi", R_link, centers),
-                paths=to_soles,
-                bodies=np.array(sorted({b for path in paths for b in path}), dtype=np.int64),
-            ),
-        )
-        self._place = entry_point(kernels.soles, np.empty(0), *self._constant, self._make_poses())
+        self.joints = np.unique(model.bodies.q_index[frames.path])
+        centers = np.einsum("fij,fj->fi", frames.R_body_link, [foot.center for foot in feet])
+        self._frames = frames._replace(p_body_link=frames.p_body_link + centers)
+        self._place = entry_point(kernels.soles, np.empty(0), self._frames, self._make_poses())
 
     def poses(self, q: ArrayLike) -> SolePoses:
         """Poses and Jacobians at joint positions (n,), rad or m."""
         poses = self._make_poses()
-        self._place(np.ascontiguousarray(q, dtype=np.float64), *self._constant, poses)
+        self._place(np.ascontiguousarray(q, dtype=np.float64), self._frames, poses)
         return poses
 
     def _make_poses(self) -> SolePoses:
@@ -103,6 +86,13 @@ def relative_poses(poses: SolePoses) -> Array:
     """Poses [R p] (f, 3, 4) of soles in the frame of the first one."""
     R0 = poses.R[0].T
     return np.concatenate((R0 @ poses.R, ((poses.p - poses.p[0]) @ R0.T)[:, :, None]), axis=2)
+
+
+def mean_normal(soles: SolePoses, weights: Array | None = None) -> Array:
+    """Mean unit normal (3,) of soles, weighted (f,) or not, root link's axes."""
+    up = soles.R[:, :, 2]
+    normal = up.sum(axis=0) if weights is None else weights @ up
+    return np.asarray(normal / np.linalg.norm(normal))
 
 
 def way_between(want: Array, now: Array) -> Array:
@@ -149,8 +139,7 @@ def balance_frame(
     The soles' corners, points (m, 3) m, are in the root link's frame, and up (3,), against gravity,
     in its axes; weights (f,) are of the soles in estimating the normal, equal by default.
     """
-    normal = soles.R[:, :, 2].sum(axis=0) if weights is None else weights @ soles.R[:, :, 2]
-    normal = normal / np.linalg.norm(normal)
+    normal = mean_normal(soles, weights)
     cosine = float(normal @ up)
     if not cosine > np.cos(STEEPEST):
         angle = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
@@ -170,8 +159,7 @@ def balance_frame(
 
 def check_plane(soles: SolePoses, names: tuple[str, ...]) -> None:
     """Checks that soles lie on one plane; a BalanceError names one that does not."""
-    normal = soles.R[:, :, 2].sum(axis=0)
-    normal = normal / np.linalg.norm(normal)
+    normal = mean_normal(soles)
     heights = (soles.p - soles.p.mean(axis=0)) @ normal
     tilts = np.arccos(np.clip(soles.R[:, :, 2] @ normal, -1.0, 1.0))
     for name, height, tilt in zip(names, heights.tolist(), tilts.tolist(), strict=True):

@@ -97,28 +97,34 @@ class Parameters(SensorParameters):
 MAX_DEFLECTION = 0.02  # rad or m; what seems to deflect more has other gains than configured
 
 
-class RobotInput:
-    """What the inputs say of one robot."""
+class BalancedRobot:
+    """The session of one robot, and what the inputs say of it."""
 
     def __init__(
         self,
-        model: RobotModel,
+        session: BalanceSession,
         config: RobotConfig,
         imu: ImuInput | None,
         wrenches: WrenchInputs | None,
     ) -> None:
-        self._imu, self._wrenches = imu, wrenches
+        self.session, self._imu, self._wrenches = session, imu, wrenches
+        self.reading: BalanceReading | None = None
+        model = session.model
         self._imu_frame = LinkFrames(model, [config.imu_link or model.root_link])
-        self._upwards = _sole_normals(model, config)
+        R, _ = link_poses(model, model.neutral)
+        normals = [
+            R[model.link_index(foot.wrench_frame)].T @ R[model.link_index(foot.frame)][:, 2]
+            for foot in config.feet
+        ]
+        self._upwards = np.array(normals, dtype=float).reshape(-1, 3)  # in the sensors' frames
         gains = [config.servo.gains(name) for name in model.joint_names]
         self._stiffness = np.array(
             [gain.stiffness if gain and gain.stiffness else np.nan for gain in gains]
         )
 
-    def reading(self, time_ns: int, sample: JointSample) -> BalanceReading:
+    def read(self, sample: JointSample) -> BalanceReading:
         """What is known at the time of a sample of the joints."""
-        up = loads = None
-        missing = ""
+        time_ns, up, loads, missing = sample.time_ns, None, None, ""
         if self._imu is not None:
             imu = self._imu.reading(time_ns)
             missing = imu.problem
@@ -131,7 +137,10 @@ class RobotInput:
             if wrenches is not None:
                 loads = np.einsum("fi,fi->f", self._upwards, wrenches[:, :3])
         commanded = self._commanded(sample)
-        return BalanceReading(time_ns / NS_PER_S, sample.position, up, loads, commanded, missing)
+        self.reading = BalanceReading(
+            time_ns / NS_PER_S, sample.position, up, loads, commanded, missing
+        )
+        return self.reading
 
     def _commanded(self, sample: JointSample) -> Array | None:
         """Commands of drives that deflect by effort / stiffness; None: not known."""
@@ -139,16 +148,6 @@ class RobotInput:
         if not np.abs(deflection).max(initial=0.0) <= MAX_DEFLECTION:  # or not finite
             return None
         return sample.position + deflection
-
-
-def _sole_normals(model: RobotModel, config: RobotConfig) -> Array:
-    """Normals (f, 3) of the soles in the frames of their sensors."""
-    R, _ = link_poses(model, model.neutral)
-    rows = [
-        R[model.link_index(foot.wrench_frame)].T @ R[model.link_index(foot.frame)][:, 2]
-        for foot in config.feet
-    ]
-    return np.array(rows, dtype=float).reshape(-1, 3)
 
 
 LIFETIME_NS = 2 * NS_PER_S
@@ -248,15 +247,6 @@ LEVELS = {
 }
 
 
-@dataclass
-class _ModelParts:
-    """What belongs to one model."""
-
-    session: BalanceSession
-    input: RobotInput
-    reading: BalanceReading | None = None
-
-
 class ComBalancerNode(RobotNode[Parameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
 
@@ -266,7 +256,7 @@ class ComBalancerNode(RobotNode[Parameters]):
         self._config = self.require_config("its feet with corners")
         self._output = BalanceOutput(self, p)
         self._player = DemonstrationPlayer(p.demonstration, p.control.margin)
-        self._robot: _ModelParts | None = None
+        self._robot: BalancedRobot | None = None
         self._display_rate = RateLimit(p.display_rate_hz)
         self._imu, feet = ImuInput(p.imu_timeout), self._config.feet
         self._wrenches = WrenchInputs(feet, p.wrench_timeout)
@@ -289,7 +279,7 @@ class ComBalancerNode(RobotNode[Parameters]):
         if p.autostart and (self._robot is None or self._robot.session.active):
             session.start()
         sensors = self._imu if p.use_imu else None, self._wrenches if p.use_wrench else None
-        self._robot = _ModelParts(session, RobotInput(model, self._config, *sensors))
+        self._robot = BalancedRobot(session, self._config, *sensors)
         self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:
@@ -308,20 +298,18 @@ class ComBalancerNode(RobotNode[Parameters]):
 
     # --- inputs --------------------------------------------------------------------------------
     def _on_desired(self, msg: PointStamped) -> None:
-        problem = self.waiting if self._robot is None else self._desire(msg)
+        problem = self.waiting if self._robot is None else self._desire(self._robot, msg)
         if problem:
             self.log.warn("com_desired", f"balance/com_desired refused: {problem}")
         else:
             self._player.stop()
 
-    def _desire(self, msg: PointStamped) -> str:
+    def _desire(self, robot: BalancedRobot, msg: PointStamped) -> str:
         """Set the desired CoM; returns why not, or nothing."""
-        robot, p = self._robot, self.parameters
-        assert robot is not None  # noqa: S101 - the caller has looked
         point, frame = point_to_numpy(msg.point), msg.header.frame_id
         if frame in ("", self._output.frame):
             return robot.session.desire(point)
-        link = frame.removeprefix(p.frame_prefix)
+        link = frame.removeprefix(self.parameters.frame_prefix)
         if link not in robot.session.model.link_names:
             return (
                 f"its frame is {frame!r}: give {self._output.frame!r}, a link of the robot, or "
@@ -339,15 +327,14 @@ class ComBalancerNode(RobotNode[Parameters]):
     def _on_joints(self, sample: JointSample) -> None:
         robot = self._robot
         assert robot is not None  # noqa: S101 - without a model no sample comes
-        robot.reading = robot.input.reading(sample.time_ns, sample)
-        stamp, before = ns_to_stamp(sample.time_ns), robot.session.state
-        command = robot.session.step(robot.reading)
+        reading, stamp = robot.read(sample), ns_to_stamp(sample.time_ns)
+        before, command = robot.session.state, robot.session.step(reading)
         if command is not None:
             self._output.send(robot.session.model.joint_names, command, stamp)
         step = None if command is None else command.step
         if step is None:
             self._player.pause()
-        elif desired := self._player.next(robot.reading.time, step):
+        elif desired := self._player.next(reading.time, step):
             robot.session.desire(*desired)  # what the demonstration has for the next step
         self._output.publish_state(robot.session, step, stamp)
         if step is not None and self._display_rate.due(sample.time_ns):

@@ -6,7 +6,8 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu
 from shipped_robot import shipped_robot
 
-from com_control.nodes.com_balancer import RobotInput
+from com_control.balance.session import BalanceSession
+from com_control.nodes.com_balancer import BalancedRobot
 from com_model import link_pose
 from com_ros.inputs import ImuInput
 from com_ros.joint_input import JointSample
@@ -24,8 +25,9 @@ def test_hoap3s_chest_may_bend_or_give_way(bent):
     msg.orientation.x, msg.orientation.y, msg.orientation.z, msg.orientation.w = x, y, z, w
     imu = ImuInput(timeout_s=0.1)
     imu.update(msg, 10**9)
-    inputs = RobotInput(model, robot.config, imu, wrenches=None)
+    session = BalanceSession(model, robot.config)
+    balanced = BalancedRobot(session, robot.config, imu, wrenches=None)
     nan = np.full(model.n_joints, np.nan)
-    reading = inputs.reading(10**9, JointSample(q, nan, nan, time_ns=10**9))
+    reading = balanced.read(JointSample(q, nan, nan, time_ns=10**9))
     assert not reading.missing
     np.testing.assert_allclose(reading.up, R_world_root[2], atol=1e-9)
