@@ -24,10 +24,11 @@ from com_control.walking.leg_ik import (
     LEG,
     Record,
     Rows,
+    column,
     combine,
     fill_jacobian,
-    forward,
     pack_leg,
+    pass_joint,
     pose_error,
     rows,
     sole_pose,
@@ -281,6 +282,17 @@ def close_form(leg: Record, R: Array, p: Array, near: Array, q: Array) -> int:
             for i, angle in enumerate((q1, q2, q3, q4, q5, q6)):
                 q[i] = wrap_angle(angle, near[i])
     return REACHED if best < np.inf else outcome
+
+
+@compiled()
+def forward(leg: Record, q: Array, R: Array, p: Array, lines: Array) -> None:
+    """Sets the sole's pose R (3, 3), p (3,) and the joints' lines (12, 3): axes, then points."""
+    M, t = np.eye(3), (0.0, 0.0, 0.0)
+    for i in range(6):
+        t = pass_joint(leg, i, q[i], M, t, lines)
+    for j in range(3):
+        R[0, j], R[1, j], R[2, j] = turned(M, column(leg.R_sole, j))
+    p[0], p[1], p[2] = add(turned(M, vector(leg.p_sole)), t)
 
 
 @compiled()

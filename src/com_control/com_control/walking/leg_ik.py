@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from scipy.spatial.transform import Rotation
 
 from com_control.walking.biped import BipedLeg
 from com_model.arrays import Array
-from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, row, sub, turned
 
 Rows = tuple[Vector, Vector, Vector]  # a matrix (3, 3) by its rows
@@ -134,8 +134,10 @@ def pack_leg(leg: BipedLeg) -> Any:
 
 def sole_pose(leg: BipedLeg, q: Array) -> tuple[Array, Array]:
     """Pose of the sole in the pelvis' frame, (3, 3) and (3,) m, at joint angles (6,) rad."""
-    R, p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
-    forward(pack_leg(leg)[0], q, R, p, lines)
+    R, p = leg.R_sole, leg.p_sole
+    for axis, point, angle in zip(leg.axes[::-1], leg.points[::-1], q[::-1], strict=True):
+        M = Rotation.from_rotvec(angle * axis).as_matrix()
+        R, p = M @ R, point + M @ (p - point)
     return R, p
 
 
@@ -152,23 +154,6 @@ def pass_joint(leg: Record, i: int, angle: float, M: Array, t: Vector, lines: Ar
     for j in range(3):
         M[0, j], M[1, j], M[2, j] = turn(line, angle, column(M, j))
     return sub(place, turned(M, point))
-
-
-@njit
-def set_sole(leg: Record, M: Array, t: Vector, R: Array, p: Array) -> None:
-    """Sets the sole's pose R (3, 3), p (3,), moved from the zero pose by M, t."""
-    for j in range(3):
-        R[0, j], R[1, j], R[2, j] = turned(M, column(leg.R_sole, j))
-    p[0], p[1], p[2] = add(turned(M, vector(leg.p_sole)), t)
-
-
-@compiled()
-def forward(leg: Record, q: Array, R: Array, p: Array, lines: Array) -> None:
-    """Sets the sole's pose R (3, 3), p (3,) and the joints' lines (12, 3): axes, then points."""
-    M, t = np.eye(3), (0.0, 0.0, 0.0)
-    for i in range(6):
-        t = pass_joint(leg, i, q[i], M, t, lines)
-    set_sole(leg, M, t, R, p)
 
 
 @njit

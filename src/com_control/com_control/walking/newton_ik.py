@@ -28,7 +28,6 @@ from com_control.walking.leg_ik import (
     pose_error,
     rows,
     scale,
-    set_sole,
     sole_pose,
     solve_damped,
     solve_three,
@@ -83,16 +82,19 @@ def make_linearization() -> Linearization:
 
 @njit
 def find_masses(leg: Record, q: Array, R: Array, p: Array, lines: Array, columns: Array) -> Vector:
-    """As leg_ik.forward; sets columns (3, 6), too, and returns the leg's moment, m.
+    """Sets pose and masses of a leg; returns its moment, m.
 
-    columns are the derivatives of the CoM by the joints.
+    The sole's pose R (3, 3), p (3,), the joints' lines (12, 3), axes, then points, and columns
+    (3, 6), the derivatives of the CoM by the joints.
     """
     M, t = np.eye(3), (0.0, 0.0, 0.0)
     for i in range(6):
         t = pass_joint(leg, i, q[i], M, t, lines)
         own = add(turned(M, row(leg.moments, i)), scale(leg.masses[i], t))
         columns[0, i], columns[1, i], columns[2, i] = own
-    set_sole(leg, M, t, R, p)
+    for j in range(3):
+        R[0, j], R[1, j], R[2, j] = turned(M, column(leg.R_sole, j))
+    p[0], p[1], p[2] = add(turned(M, vector(leg.p_sole)), t)
     moment, mass = (0.0, 0.0, 0.0), 0.0
     for i in range(5, -1, -1):  # what joint i carries, from the foot upwards
         moment, mass = add(moment, column(columns, i)), mass + leg.masses[i]
