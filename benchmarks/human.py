@@ -24,18 +24,18 @@ from __future__ import annotations
 import com_identification.nodes  # noqa: F401  (one thread, before anything loads numpy)
 
 # isort: split
+import csv
 import json
 import sys
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio
 
 from com_identification.human import (
-    ROOT,
-    SEGMENTS,
     MarkerFit,
     human_posture,
     human_settings,
@@ -51,6 +51,7 @@ from com_model.geometry.rotations import rotations_about
 from com_model.urdf.editing import edit_inertials
 
 POSTURES, HELD_OUT, G = 40, 40, 9.80665
+TABLE = Path(__file__).parents[1] / "src/robot_descriptions/data/human_segments.csv"
 NOISE_DEG, MANY, READINGS = (0.5, 1.0, 2.0), 100, (1, 2, 10)
 FORCE, MOMENT = 2.0, 1.0
 TISSUE = 0.005, 0.010  # m
@@ -101,10 +102,13 @@ def markers(model: RobotModel) -> dict[str, tuple[str, Array]]:
     """Four markers along each segment, 5 cm beside its middle line."""
     beside = np.array([[0.05, 0.0], [0.0, 0.05], [-0.05, 0.0], [0.0, -0.05]])
     found: dict[str, tuple[str, Array]] = {}
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        rows = csv.DictReader(file)
+        lengths = {row["segment"]: float(row["length_m_mm"]) / 1000.0 for row in rows}
     for link in model.link_names:
         name = link.removeprefix("l_").removeprefix("r_")
-        if name in SEGMENTS:
-            length = SEGMENTS[name][2][1] / 1000.0
+        if name in lengths:
+            length = lengths[name]
             down = 1.0 if name.endswith("trunk") or name == "head" else -1.0
             along = down * length * np.array([0.05, 0.95, 0.4, 0.7])
             places = np.column_stack((beside, along))
@@ -164,7 +168,6 @@ def run(
 
 def main() -> None:
     """Prints the table of figures."""
-    assert ROOT in SEGMENTS
     seeds, figures = range(10 if "--full" in sys.argv else 3), {}
     for name, by_markers in (("markers", True), ("angles", False)):
         runs = [run(seed, by_markers) for seed in seeds]

@@ -1,10 +1,7 @@
 """A person as a robot: a URDF by height, mass and sex; postures from markers and force plates.
 
 Segments: P. de Leva, Adjustments to Zatsiorsky-Seluyanov's segment inertia parameters, J.
-Biomechanics 29 (1996), Table 4: masses, centres of mass, lengths; compared with other copies of the
-table, except the length of women's feet (docs/human.md). Widths and height of the ankle: R. Drillis
-and R. Contini (1966), as D. Winter prints them. Assumed: shoulders at the height of the
-suprasternal notch, ankles a quarter of the foot before the heel, inertias of rods.
+Biomechanics 29 (1996), Table 4, and what is assumed: data/README.md of robot_descriptions.
 """
 
 import importlib
@@ -27,38 +24,20 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.exceptions import ConfigError
 from com_model.geometry.rotations import skew
+from com_model.robots import DESCRIPTIONS
+from com_model.shapes.resources import package_shares
 from com_model.strict_yaml import Section
 from com_model.text import listing
 
-SEXES = ("f", "m")
-STATURE = (1.735, 1.741)  # m, of the table's women and men
-# of women and men: mass in % of the body's, CoM in % of the length from the first end, length in mm
-SEGMENTS: Mapping[str, tuple[tuple[float, float], ...]] = {
-    "head": ((6.68, 6.94), (48.41, 50.02), (243.7, 242.9)),  # vertex to cervicale
-    "upper_trunk": ((15.45, 15.96), (20.77, 29.99), (142.5, 170.7)),  # suprasternale to xiphion
-    "middle_trunk": ((14.65, 16.33), (45.12, 45.02), (205.3, 215.5)),  # to omphalion
-    "lower_trunk": ((12.47, 11.17), (49.20, 61.15), (181.5, 145.7)),  # to the middle of the hips
-    "upper_arm": ((2.55, 2.71), (57.54, 57.72), (275.1, 281.7)),
-    "forearm": ((1.38, 1.62), (45.59, 45.74), (264.3, 268.9)),
-    "hand": ((0.56, 0.61), (74.74, 79.00), (78.0, 86.2)),  # wrist to third metacarpale
-    "thigh": ((14.78, 14.16), (36.12, 40.95), (368.5, 422.2)),
-    "shank": ((4.81, 4.33), (44.16, 44.59), (432.3, 434.0)),  # knee to lateral malleolus
-    "foot": ((1.29, 1.37), (40.14, 44.15), (228.3, 258.1)),  # heel to toe tip
-}
-_NECK = (228.0, 242.1)  # mm, cervicale above xiphion
-_SHOULDER, _HIP, _ANKLE = 0.129, 0.0955, 0.039  # of the stature: half widths, height
-_HEEL = 0.25  # of the foot, before the ankle
-_ROD = 0.3  # radius of gyration over the length
+PEOPLE = {"f": "woman", "m": "man"}  # files of robot_descriptions, by sex
 _MASS_STD, _COM_STD = 0.1, 0.02 / 3**0.5  # of the table: fraction, and m along each axis
-_LIMIT = 2.6  # rad, of every joint: a person's own are not known
-_AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 ROOT = "lower_trunk"
-_Point = tuple[float, float, float]
 _WINDOW = 0.5  # s
 _TRAVEL, _VARY = 0.015, 0.05  # m of a marker, fraction of the force within a window
 _MOST, _ALIKE = 200, 0.03  # postures; rad, least change of some joint between two
 _PLATES, _SWAY = (2.0, 1.0), 0.002  # N and N m of a reading; m, CoP less CoM of who stands still
 MAX_BYTES = 2**29
+_SCALED = re.compile(r'(origin xyz|mass value|i[xyz]{2})="([^"]*)"')
 
 
 def human_urdf(height: float, mass: float, sex: str) -> str:
@@ -70,68 +49,23 @@ def human_urdf(height: float, mass: float, sex: str) -> str:
         sex: "f" or "m": whose table.
 
     Raises:
-        ConfigError: A value is not a person's.
+        ConfigError: A value is not a person's, or robot_descriptions is not found.
     """
-    if sex not in SEXES or not (0.5 <= height <= 2.6 and 5.0 <= mass <= 400.0):
+    if sex not in PEOPLE or not (0.5 <= height <= 2.6 and 5.0 <= mass <= 400.0):
         text = f"expected 0.5 to 2.6 m, 5 to 400 kg and sex f or m; got {height}, {mass}, {sex}"
         raise ConfigError(text, "com_human")
-    which = SEXES.index(sex)
-    scale = height / STATURE[which] / 1000.0
-    length = {name: row[2][which] * scale for name, row in SEGMENTS.items()}
-    along = {name: row[1][which] / 100.0 * length[name] for name, row in SEGMENTS.items()}
-    joints = _joints(height, length, _NECK[which] * scale)
-    names = {link: link.removeprefix("l_").removeprefix("r_") for link in (ROOT, *joints)}
-    whole = sum(SEGMENTS[name][0][which] for name in names.values())
-    xml = []
-    for link, name in names.items():
-        com = (0.0, 0.0, -along[name])
-        if link == name:  # trunk and head are measured from above, their frames are below
-            com = (0.0, 0.0, length[name] - along[name])
-        elif name == "foot":
-            com = (along[name] - _HEEL * length[name], 0.0, -0.5 * _ANKLE * height)
-        kilos = mass * SEGMENTS[name][0][which] / whole
-        i = f"{kilos * (_ROD * length[name]) ** 2:.6f}"
-        xml.append(
-            f'<link name="{link}"><inertial>{_origin(com)}<mass value="{kilos:.6f}"/>'
-            f'<inertia ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-        )
-    for link, (parent, axes, place) in joints.items():
-        links = [parent, *(f"{link}_{axis}" for axis in axes[:-1]), link]
-        xml += [f'<link name="{between}"/>' for between in links[1:-1]]
-        for k, axis in enumerate(axes):
-            xml.append(
-                f'<joint name="{link}_{axis}" type="revolute"><parent link="{links[k]}"/>'
-                f'<child link="{links[k + 1]}"/>{_origin(place if k == 0 else (0.0, 0.0, 0.0))}'
-                f'<axis xyz="{_AXES[axis]}"/><limit lower="{-_LIMIT}" upper="{_LIMIT}" effort="0" '
-                'velocity="0"/></joint>'
-            )
-    return '<?xml version="1.0"?>\n<robot name="human">\n' + "\n".join(xml) + "\n</robot>\n"
+    file = f"urdf/people/{PEOPLE[sex]}.urdf"
+    share = next((s for s in package_shares(DESCRIPTIONS) if (s / file).is_file()), None)
+    if share is None:
+        text = f"{DESCRIPTIONS}/{file} is missing: source the workspace in which it is installed"
+        raise ConfigError(text, "com_human")
+    units = {"origin xyz": height, "mass value": mass}
 
+    def scaled(match: re.Match[str]) -> str:
+        unit = units.get(match[1], mass * height**2)  # that of an inertia
+        return f'{match[1]}="{" ".join(f"{unit * float(x):.9g}" for x in match[2].split())}"'
 
-def _origin(xyz: _Point) -> str:
-    return f'<origin xyz="{xyz[0]:.6f} {xyz[1]:.6f} {xyz[2]:.6f}"/>'
-
-
-def _joints(
-    height: float, length: Mapping[str, float], neck: float
-) -> dict[str, tuple[str, str, _Point]]:
-    """Of each link but the root its parent, the axes of its joints, their origin in m."""
-    found: dict[str, tuple[str, str, _Point]] = {
-        "middle_trunk": (ROOT, "xyz", (0.0, 0.0, length[ROOT])),
-        "upper_trunk": ("middle_trunk", "xyz", (0.0, 0.0, length["middle_trunk"])),
-        "head": ("upper_trunk", "xyz", (0.0, 0.0, neck)),
-    }
-    for s, sign in (("l_", height), ("r_", -height)):
-        shoulder = (0.0, sign * _SHOULDER, length["upper_trunk"])
-        found |= {
-            f"{s}upper_arm": ("upper_trunk", "yxz", shoulder),
-            f"{s}forearm": (f"{s}upper_arm", "yz", (0.0, 0.0, -length["upper_arm"])),
-            f"{s}hand": (f"{s}forearm", "xy", (0.0, 0.0, -length["forearm"])),
-            f"{s}thigh": (ROOT, "yxz", (0.0, sign * _HIP, 0.0)),
-            f"{s}shank": (f"{s}thigh", "y", (0.0, 0.0, -length["thigh"])),
-            f"{s}foot": (f"{s}shank", "yx", (0.0, 0.0, -length["shank"])),
-        }
-    return found
+    return _SCALED.sub(scaled, (share / file).read_text(encoding="utf-8"))
 
 
 def plate_foot() -> Foot:

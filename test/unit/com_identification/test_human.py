@@ -1,4 +1,4 @@
-"""A person's model: the table's sums, markers, force plates of C3D files, and the truth found."""
+"""A person's model: its size, markers, force plates of C3D files, and the truth found."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,6 @@ import yaml
 from com_bags import TableError
 from com_identification.commands.human import main
 from com_identification.human import (
-    SEGMENTS,
-    STATURE,
     MarkerFit,
     human_posture,
     human_urdf,
@@ -18,49 +16,18 @@ from com_identification.human import (
 )
 from com_identification.regression.postures import wrench_transform
 from com_identification.store.results import corrected_inertials
-from com_model import RobotModel, Sesc
+from com_model import RobotModel, Sesc, link_poses
 from com_model.arrays import Array
 from com_model.exceptions import ConfigError
 from com_model.geometry.rotations import rotations_about
 from com_model.urdf.editing import edit_inertials
 
-PAIRED = ("upper_arm", "forearm", "hand", "thigh", "shank", "foot")
 G = 9.80665
 
 
 @pytest.fixture(scope="module")
 def person() -> RobotModel:
     return RobotModel.from_urdf(human_urdf(1.75, 68.0, "f"))
-
-
-@pytest.mark.parametrize("sex", [0, 1])
-def test_the_masses_of_the_table_sum_to_the_body(sex):
-    whole = sum((2 if name in PAIRED else 1) * row[0][sex] for name, row in SEGMENTS.items())
-    assert whole == pytest.approx(100.0, abs=0.011)
-    heights = {name: row[2][sex] for name, row in SEGMENTS.items()}
-    down = heights["thigh"] + heights["shank"] + 39.0 * STATURE[sex]
-    trunk = heights["lower_trunk"] + heights["middle_trunk"] + (228.0, 242.1)[sex]
-    assert down + trunk + heights["head"] == pytest.approx(1000.0 * STATURE[sex], rel=0.03)
-
-
-# Of the table's other columns and rows, percent of the length: sagittal radii of gyration of the
-# trunk's three parts and of all of it, and the upper part's centre of mass from the cervicale.
-RADII = {0: (74.6, 43.3, 43.3, 35.7), 1: (71.6, 48.2, 61.5, 37.2)}
-FROM_CERVICALE = (50.50, 50.66)
-
-
-@pytest.mark.parametrize("sex", [0, 1])
-def test_the_parts_of_the_trunk_make_the_whole(sex):
-    """Lengths that were copied wrong would contradict numbers that the model does not use."""
-    rows = [SEGMENTS[f"{part}_trunk"] for part in ("upper", "middle", "lower")]
-    mass, com, length = (np.array([row[k][sex] for row in rows]) for k in range(3))
-    own, whole = np.array(RADII[sex][:3]) / 100.0 * length, RADII[sex][3] / 100.0 * length.sum()
-    center = np.cumsum(length) - length + com / 100.0 * length
-    spread = center - np.average(center, weights=mass)
-    radius = np.sqrt(np.average(own**2 + spread**2, weights=mass))
-    assert radius == pytest.approx(whole, abs=0.0005 * length.sum())
-    by_neck = (228.0, 242.1)[sex] * (1.0 - FROM_CERVICALE[sex] / 100.0)
-    assert length[0] * (1.0 - com[0] / 100.0) == pytest.approx(by_neck, abs=0.1)
 
 
 def test_the_person_is_symmetric_and_has_the_mass(person):
@@ -73,9 +40,29 @@ def test_the_person_is_symmetric_and_has_the_mass(person):
             human_urdf(height, mass, sex)
 
 
+def test_lengths_scale_by_the_height_and_masses_by_the_mass(person):
+    long, light = (RobotModel.from_urdf(human_urdf(*size, "f")) for size in ((2.1, 68), (1.75, 34)))
+    q = np.full(person.n_joints, 0.3)
+    np.testing.assert_allclose(link_poses(long, q)[1], 1.2 * link_poses(person, q)[1], atol=1e-8)
+    np.testing.assert_allclose(long.link_coms, 1.2 * person.link_coms, atol=1e-8)
+    np.testing.assert_allclose(long.link_inertias, 1.44 * person.link_inertias, atol=1e-8)
+    np.testing.assert_allclose(2.0 * light.link_masses, person.link_masses, atol=1e-7)
+    np.testing.assert_allclose(2.0 * light.link_inertias, person.link_inertias, atol=1e-8)
+    thigh, rod = person.link_index("l_thigh"), 0.3 * 1.75 * 368.5 / 1735.0  # of the table
+    assert person.link_masses[thigh] == pytest.approx(68.0 * 0.1478, rel=2e-4)
+    assert person.link_inertias[thigh][0, 0] == pytest.approx(68.0 * 0.1478 * rod**2, rel=2e-4)
+
+
+def test_a_missing_table_says_what_to_source(monkeypatch):
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "")
+    with pytest.raises(ConfigError, match=r"woman.urdf is missing: source the workspace"):
+        human_urdf(1.75, 68.0, "f")
+
+
 def markers_of(model) -> dict[str, tuple[str, Array]]:
     spread = np.array([[0.06, 0.04, 0.0], [-0.05, 0.05, -0.1], [0.03, -0.06, -0.2]])
-    links = [n for n in model.link_names if n.removeprefix("l_").removeprefix("r_") in SEGMENTS]
+    heavy = zip(model.link_names, model.link_masses, strict=True)
+    links = [name for name, mass in heavy if mass > 0.0]
     return {f"{link}{k}": (link, at) for link in links for k, at in enumerate(spread)}
 
 
