@@ -111,11 +111,7 @@ def standing_postures(
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 2 for wrong arguments."""
-    parser = command_parser(
-        "compare_urdfs",
-        __doc__,
-        "Example:\n  compare_urdfs truth.urdf robot.urdf corrected.urdf --config hoap2.yaml",
-    )
+    parser = command_parser("compare_urdfs", __doc__, __file__)
     for name, text in (("true", "true"), ("before", "original"), ("after", "identified")):
         parser.add_argument(name, type=Path, help=f"{text} URDF of the robot")
     parser.add_argument("--config", help="configuration; default: that of the original URDF")

@@ -31,18 +31,6 @@ from com_model.html import Raw, bullets, element, number, report, svg, table
 from com_model.plotting import BLUE, INK, RED, add_legend, new_figure, robot_figure, style_axes
 
 CURVES = ("com", "std", "table", "force")
-_EPILOG = """\
-Example:
-  human_motion --height 1.80 --mass 70 --sex f --trial still.c3d gait.c3d --markers markers.yaml \\
-      --output out
-
-com.csv has the number of the trial, the time (s), and along x, y, z (m) the CoM as identified, its
-standard deviation, the CoM by the table, and the one from the plates' force integrated twice;
-human_motion.html has a plot of each trial, the accuracy, and the segments before and after. Trials
-and markers are those of com_human.
-
-Exit status: 0 done, 1 the trials contain too little, 2 wrong arguments or files.
-"""
 _RATE = 25.0  # Hz, at most
 _SPAN = 4.0  # s, over which the force is integrated at a time
 
@@ -181,7 +169,7 @@ def segments(table_model: RobotModel, result: Identification) -> list[Raw]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     text = "A person's centre of mass over time, compared with the table's and with the plates'."
-    parser = person_parser("human_motion", text, _EPILOG)
+    parser = person_parser("human_motion", text, __file__)
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     arguments = parser.parse_args(argv)

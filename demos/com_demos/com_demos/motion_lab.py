@@ -57,24 +57,6 @@ HIDDEN = ("motion", "duration_s", "peak_torque_joint", "stands")  # in the table
 _LAG = 0.03  # s, damping over stiffness of a servo that the configuration does not know
 SAMPLES = ("hoap2_walk", "hoap2_squat_and_wave", "hoap2_rise")
 QUICK = ("published", "identified", "backlash", "world3", "world6")  # of the samples, but --full
-EPILOG = """\
-FILE is a motion file (csv2webots of the thesis: 27 columns are HOAP-2's, 29 HOAP-3's), or the name
-of a sample: hoap2_walk, hoap2_squat_and_wave, hoap2_rise; all samples where none is given. What the
-file asks for beyond the limits of the joints is listed first. It falls when anything but its feet
-touches the ground; a robot that starts on its back or belly is looked at in the end.
-
-Examples:
-  motion_lab hoap2_walk
-  motion_lab m01.csv --models world3 world5 identified --contacts stiff
-  motion_lab slow_walk.csv --motion m01        # beside what the thesis prints of m01
-  motion_lab stand_up_back.csv --start back
-  motion_lab forward_7cm.csv --urdf mine=corrected.urdf --backlash 2
-
-The last line is one JSON object: by motion and "model, contact" what became of it (forward_m,
-speed_m_s, heading_deg, fell_s, peak_torque_nm, too_fast and too_hard: joints that are asked for
-more than their limits, printed_m_s: the thesis' number). Exit status: 0 done, 2 a file or an
-argument cannot be used.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +255,7 @@ def play_file(name: str, options: Namespace) -> list[dict[str, Any]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
-    parser = command_parser("motion_lab", __doc__, EPILOG)
+    parser = command_parser("motion_lab", __doc__, __file__)
     parser.add_argument("files", nargs="*", metavar="FILE", help="a motion file, or a sample")
     parser.add_argument("--models", nargs="+", metavar="MODEL", help="default: all that are known")
     text = "one more mass model"

@@ -32,19 +32,6 @@ from com_simulation.physics.true_errors import TrueErrors, true_robot
 from com_simulation.physics.world_builder import DEFAULT_STEP, build_world
 
 START_NS = 1_700_000_000_000_000_000  # of every bag, so that the same input gives the same bytes
-EPILOG = """\
-Files in the folder:
-  bag/          rosbag2: /joint_states with effort, /imu, /<foot>/wrench, /ground_truth/com
-  robot.urdf    the URDF to correct
-  truth.urdf    the simulated robot
-  marks.csv     times at rest, for identify --marks
-
-Example:
-  propose_postures --robot hoap2 --count 60 --output postures.yaml
-  record_bag --robot hoap2 --postures postures.yaml --output hoap2_bag
-
-Exit status: 0 recorded, 1 some postures failed (they have no mark), 2 wrong arguments.
-"""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -67,7 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = command_parser("record_bag", __doc__, EPILOG)
+    parser = command_parser("record_bag", __doc__, __file__)
     add = parser.add_argument
     add_robot(parser)
     add("--postures", type=Path, required=True, help="file written by propose_postures")

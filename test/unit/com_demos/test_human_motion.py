@@ -8,7 +8,7 @@ import yaml
 
 from com_bags import read_table
 from com_demos.human_motion import com_trajectory, main
-from com_identification.human import SEGMENTS, MarkerFit, Trial, human_urdf
+from com_identification.human import MarkerFit, Trial, human_urdf
 from com_identification.regression.statics import Statics
 from com_model import RobotModel
 
@@ -23,7 +23,7 @@ def person() -> RobotModel:
 
 @pytest.fixture(scope="module")
 def where(person):
-    links = [n for n in person.link_names if n.removeprefix("l_").removeprefix("r_") in SEGMENTS]
+    links = [n for n, mass in zip(person.link_names, person.link_masses, strict=True) if mass > 0.0]
     return {f"{link}{k}": (link, at) for link in links for k, at in enumerate(SPREAD)}
 
 

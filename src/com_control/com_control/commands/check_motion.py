@@ -10,22 +10,11 @@ from com_control.motion.motion import MotionLayout
 from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 
-_EPILOG = """\
-It lists each joint that exceeds its position, velocity or acceleration limit: the worst row, by
-how much, and how many rows. A wrong sign is reported if a column would be within the joint's range
-with the opposite sign.
-
-Example:
-  check_motion walk.csv --robot hoap2 --layout config/motion/hoap2.yaml
-
-Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be used.
-"""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     parser = command_parser(
-        "check_motion", "Checks a motion file against the limits of a robot's joints.", _EPILOG
+        "check_motion", "Checks a motion file against the limits of a robot's joints.", __file__
     )
     parser.add_argument("file", help="the motion file (csv)")
     parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="unit of the positions")

@@ -13,18 +13,6 @@ from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
 from com_model.commands import command_parser
 
-_EPILOG = """\
-Files that end in .csv are motion files, all others rosbag2 recordings (folder, .mcap or .db3).
-From a recording, the only topic of trajectory_msgs/JointTrajectory is read, or else that of
-sensor_msgs/JointState; --topic selects another. Unusable messages are listed. A recording is
-interpolated linearly at rows that are --period apart.
-
-Examples:
-  convert_motion walk.csv walk_bag --robot hoap2 --layout config/motion/hoap2.yaml
-  convert_motion walk_bag walk.csv --robot ... --layout ... --to radians --period 0.002
-
-Exit status: 0 converted, 2 a file or an argument cannot be used.
-"""
 _SUFFIX = ".csv"
 
 
@@ -33,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = command_parser(
         "convert_motion",
         "Converts motion files between pulses, radians and rosbag2 recordings.",
-        _EPILOG,
+        __file__,
     )
     parser.add_argument("source", help="a motion file (.csv) or a recording")
     parser.add_argument("target", help="the file to write; must not exist")

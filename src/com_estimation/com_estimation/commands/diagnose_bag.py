@@ -25,23 +25,11 @@ NS_PER_S = 1_000_000_000
 WAIT = 0.02  # s, that a reading may be from a joint state
 SLOWEST = 95.0  # Hz
 UNIT = 1e-3  # largest error of a quaternion's norm
-EPILOG = """\
-The same as the node humanoid_com_estimator, without ROS. The bag needs joint_states at 100 Hz or
-more, imu with orientation, and the wrench of each foot that the robot's configuration lists.
-
-  diagnose_bag walk --robot talos --output walk.html
-  diagnose_bag walk --robot robot.urdf --config robot.yaml --wrench l_sole=/ft/left
-
-It prints the verdict and a timeline. The page shows the probability of each culprit over time, and
-the estimated centre of mass beside the URDF's.
-
-Exit status: 0 done, 2 wrong arguments, or the bag cannot be read.
-"""
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
-    parser = command_parser("diagnose_bag", __doc__, EPILOG)
+    parser = command_parser("diagnose_bag", __doc__, __file__)
     add = parser.add_argument
     add("bag", metavar="BAG", help="directory of a rosbag2 recording, or its .mcap or .db3 file")
     add_robot(parser)

@@ -23,13 +23,6 @@ from com_model.plotting import BLUE, INK, new_figure, style_axes
 from com_model.urdf.editing import correct_body, edit_inertials
 
 NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
-_EPILOG = """\
-With --output it writes trunk.html with plots and, if the estimate has converged at the end,
-corrected.urdf. Example:
-  trunk_bag trot_bag --robot scalf2 --output out
-
-Exit status: 0 converged at the end, 1 not, with the reason, 2 a file or an argument cannot be used.
-"""
 
 
 def estimates(path: str, model: RobotModel, config: RobotConfig) -> list[TrunkEstimate]:
@@ -82,7 +75,7 @@ def _figure(found: Sequence[TrunkEstimate], urdf: Array) -> Figure:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
-    parser = command_parser("trunk_bag", __doc__, _EPILOG)
+    parser = command_parser("trunk_bag", __doc__, __file__)
     parser.add_argument("bag", help="a rosbag2 recording with joint_states (effort) and imu")
     add_robot(parser)
     parser.add_argument("--output", type=Path, help="folder for page and URDF")

@@ -12,35 +12,10 @@ from com_identification.health.records import HealthDatabase, Record, library
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 
-_EPILOG = """\
-Identifications are added by `identify BAG ... --record RECORD` and by the node
-com_identification (parameters health_record and robot_serial). RECORD is an SQLite file, or a URL
-that SQLAlchemy supports, for example postgresql://host/health.
-
-  com_health show robots.db                           all robots, what changed since when
-  com_health show robots.db --serial 7 --plot history.png
-  com_health export robots.db history.csv             also .parquet, and .urdf or .xml (MJCF) of the
-                                                      last identification
-
-  com_health ingest robots.db logs s3://bucket/logs -- --robot robot.urdf --serial {folder}
-                                                      many bags; after -- options of identify
-
-ingest needs dask and fsspec (pip install "dask[distributed]" fsspec). It starts a process per core,
-or uses --scheduler tcp://host:8786, with workers started by dask-jobqueue, dask-kubernetes or by
-hand. No bag is read twice, so it can be stopped and started at any time.
-
-A change is reported if it is too large for an unchanged robot; --false-alarms is the fraction of
-comparisons of unchanged robots in which something may be reported. What the readings do not
-determine is listed, and counts neither as changed nor as unchanged.
-
-Exit status: 0 done, 1 something changed (show --check) or failed (ingest), 2 wrong arguments, or
-the record cannot be read.
-"""
-
 
 def parser() -> argparse.ArgumentParser:
     """The arguments."""
-    result = command_parser("com_health", __doc__.partition(": ")[2], _EPILOG)
+    result = command_parser("com_health", __doc__.partition(": ")[2], __file__)
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="what changed, and when")
     export = commands.add_parser("export", help="write a table or a corrected model")

@@ -13,34 +13,11 @@ from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 
 _TABLES = {"npz": to_npz, "csv": to_csv, "json": to_json}
-_EPILOG = """\
-Draws masses, centres of mass, inertias, armature and friction jointly from the posterior.npz that
-identify writes for walking. Every draw is physically possible, so simulators accept it.
-
-samples.npz contains bodies (K,), joints (n,), mass (S, K), com (S, K, 3), inertia about it
-(S, K, 3, 3), armature, coulomb, viscous (S, n). In MuJoCo, whose bodies have the URDF's names (MJX:
-the same fields of its model, batched):
-  t = numpy.load("samples.npz")
-  for name, m, c, I in zip(t["bodies"], t["mass"][s], t["com"][s], t["inertia"][s]):
-      b = model.body(name)
-      values, axes = numpy.linalg.eigh(I)
-      axes[:, 0] *= numpy.linalg.det(axes)
-      b.mass, b.ipos, b.inertia = m, c, values
-      mujoco.mju_mat2Quat(b.iquat, axes.ravel())
-  mujoco.mj_setConst(model, mujoco.MjData(model))
-
-With --robot it also writes sample_000.urdf, ..., with --mjcf robot.xml sample_000.xml, ...,
-this MuJoCo model with other inertials, armature and friction, with --usd robot.usd (pip install
-usd-core) sample_000.usda, ...: layers over this stage. The bodies and joints of model and stage
-have the names of the URDF's. --samples 0 writes the estimate itself: estimate.urdf and so on.
-
-Exit status: 0 written, 1 another robot or a file cannot be written, 2 wrong arguments.
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
-    parser = command_parser("com_randomise", __doc__.partition(": ")[2], _EPILOG)
+    parser = command_parser("com_randomise", __doc__.partition(": ")[2], __file__)
     add = parser.add_argument
     add("posterior", type=Path, metavar="NPZ", help="posterior.npz written by identify")
     add_robot(parser, required=False)

@@ -25,26 +25,10 @@ from com_model.exceptions import ComModelError, ConfigError
 from com_model.files import write_file
 from com_model.strict_yaml import Section, read_yaml
 
-_EPILOG = """\
-Examples:
-  com_human --height 1.80 --mass 70 --sex f --output table.urdf       by the table of de Leva
-  com_human --height 1.80 --mass 70 --sex f --output person.urdf \\
-      --trial standing.c3d --markers markers.yaml        corrected by force plates
-  com_human ... --trial a.trc b.trc --plates a.mot b.mot --markers markers.yaml
-
-Trials are C3D files, or tables (OpenSim's trc, csv, ...) with markers NAME.x, .y, .z in m, and
-plates in tables with ground_force_vx, _px and ground_torque_x, y and z likewise (OpenSim's mot).
-
-markers.yaml has lines like  RKNE: {link: r_thigh, at: [0.0, -0.06, -0.42]}  (m, in the link's
-frame: x forward, y left, z up when standing; links are those of the URDF).
-
-Exit status: 0 done, 1 the trial contains too little, 2 wrong arguments or files.
-"""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
-    parser = person_parser("com_human", "Writes a person's URDF, by a table and plates.", _EPILOG)
+    parser = person_parser("com_human", "Writes a person's URDF, by a table and plates.", __file__)
     parser.add_argument("--output", required=True, metavar="URDF")
     parser.add_argument("--force", action="store_true", help="replace the file")
     arguments = parser.parse_args(argv)
@@ -61,9 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def person_parser(name: str, text: str, epilog: str) -> ArgumentParser:
-    """Makes a parser of what identify_person() needs."""
-    parser = command_parser(name, text, epilog)
+def person_parser(name: str, text: str, file: str) -> ArgumentParser:
+    """Makes a parser of what identify_person() needs; see command_parser()."""
+    parser = command_parser(name, text, file)
     parser.add_argument("--height", type=float, required=True, metavar="M")
     parser.add_argument("--mass", type=float, required=True, metavar="KG")
     parser.add_argument("--sex", choices=list(PEOPLE), required=True, help="table to use")

@@ -7,63 +7,6 @@ from collections.abc import Sequence
 
 from com_model.commands import add_robot, command_parser
 
-_EPILOG = """\
-What must be in the files: joint states, and the force and torque of each foot, while the robot
-is stationary in 20 or more postures that differ in every joint, a second or two in each. An IMU
-helps where the ground is not level (settings: use_imu), joint efforts where they are good
-(settings: use_effort). Everything else is passed over.
-
-A table (csv, tsv, txt, parquet, npz, mat of version 5, mot, sto) needs a mapping of its columns.
---guess prints one to correct; docs/tables.md explains it. Feet may have full wrenches, vertical
-force and centre of pressure, or single pressure cells; one plate on the floor may stand for them,
-with its wrench or with the centre of pressure alone. Several files of one robot are identified
-together.
-
-Without force sensors in the feet, let the robot walk with any gait and controller. Bags need joint
-states with effort (N m at the joint) and the IMU of the trunk, better at 500 than at 200 Hz, in six
-or more gaits of 5 to 10 s each: speeds, sideways, turning, the trunk lower or leaning. Variety is
-more informative than duration. Use one bag or several, with the same payload. Masses, inertias,
-friction and gains are identified, too. Bags with an IMU and no force sensor are taken as walking.
-With --use rest,walk the postures and the walking parts of all files give one result. No motion
-shows the common scale of masses and torques: weigh the robot, or record it with a load, too.
-
-Example:
-  identify forward sideways turning --robot go2 --mass 17.4 --output results
-  identify empty_1 empty_2 --loaded full_1 full_2 --payload 4.00 --robot go2 --output results
-  identify walk_lab --robot hoap2 --output results
-  identify postures walk --robot talos --use rest,walk --mass 93.2 --output results
-  identify log.csv --robot hoap2 --guess > mapping.yaml
-  identify log.csv walk_lab --robot hoap2 --mapping mapping.yaml --slow-motion --output results
-  identify tilted.mcap --robot hoap2 --method two-postures
-  identify walk_lab --list-topics
-  identify run.mcap --robot robot.urdf --output results \\
-      --joint-states /robot/joint_states --wrench l_sole=/left/ft --wrench r_sole=/right/ft
-  identify walk_lab --robot robot.urdf --output results --marks marks.csv
-
-Files in the output directory:
-  report.html       what was found, with plots; open it in a browser
-  result.yaml       the same as numbers
-  corrected.urdf    the URDF with the identified centres of mass; the rest is unchanged
-  postures.jsonl    the postures, for the service `load` of the node com_identification
-From walking: report.html and, if the result passes its tests on held-out data, corrected.urdf and
-posterior.npz, the same with covariance, for com_randomise.
-
-Errors of the sensors and of the floor are estimated, too; --settings narrows their priors:
-  sensors: {force_bias: 0.005, moment_bias: 0.0005,  # of the weight; m, moment over the weight
-            wrench_gain: 0.01, crosstalk: 0.005,     # 1
-            joint_offset: 0.002, slope: 0.005}       # rad
-
-Other sections are noise, prior, links, fit, capture and plan; errors list the valid keys.
-Postures in which something else supports or pulls the robot are left out.
-
-marks.csv has lines of start,end,label in seconds from the first joint state (or stamps). A marker
-topic has the type std_msgs/String (a text starts a posture of that name, an empty one ends it) or
-std_msgs/Bool.
-
-Exit status: 0 done, 1 the files contain too little, their readings cannot be true, or a test of the
-result failed, 2 wrong arguments or a file that cannot be read, 3 the results cannot be written.
-"""
-
 
 def parser() -> argparse.ArgumentParser:
     """The arguments."""
@@ -71,7 +14,7 @@ def parser() -> argparse.ArgumentParser:
         "identify",
         "Identifies the centre of mass of every link of a robot from rosbag2 recordings "
         "(mcap or sqlite3; no ROS needed) and tables, and corrects the URDF.",
-        _EPILOG,
+        __file__,
     )
     add = result.add_argument
     text = "directory of a recording, its .mcap or .db3 file, or a table"

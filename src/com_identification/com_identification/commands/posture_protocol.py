@@ -28,21 +28,6 @@ from com_model import ComModelError, load_robot
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
 
-_EPILOG = """\
-Without --angles it prints the angles at which the URDF's robot tips over if it moves so slowly
-that it is always in equilibrium; --joint-errors adds the effect of errors of the joints. With
---angles, a table with a column `test` and columns `<name>_rad`, it compares them, fits possible
-explanations of the measured ones, and reports how well these predict held-out tests. With
---output it writes a report (html), a picture, the URDF with the fitted CoMs, and the identified
-errors of the joints to that folder.
-
-Example:
-  posture_protocol --robot hoap2 --protocol config/posture_protocol/hoap2.yaml \\
-    --angles data/hoap2_posture_protocol.csv --measured real --output out
-
-Exit status: 0 done, 2 a file or an argument cannot be used.
-"""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
@@ -68,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = command_parser(
         "posture_protocol",
         "Computes and explains the joint angles at which a robot tips over.",
-        _EPILOG,
+        __file__,
     )
     add_robot(parser)
     parser.add_argument("--protocol", required=True, help="balance tests of the robot (yaml)")

@@ -17,26 +17,6 @@ from com_model.commands import add_robot, command_parser
 from com_model.exceptions import ComModelError
 from com_model.postures import write_postures
 
-EPILOG = """\
-The robot stands with flat soles on horizontal ground, its CoM (by the URDF) a margin inside the
-support polygon, within joint limits, without self-collision; the most informative postures first.
-
-  --keep-feet   only postures with the feet where they are in the nominal posture, so that the robot
-                can move between them without a step. Without this option they are more informative,
-                but the robot has to be lifted between them.
-  --one-foot    by default 0.5 of the postures are on one foot, as far as there are any with the
-                margin, which makes the standard deviation of the CoM a fifth to a third lower; 0
-                for a robot that must not stand on one foot. With --keep-feet all feet stand.
-
-The printed line has the standard deviation of the predicted CoM after each posture
-(com_std_after_mm): where it no longer decreases, further postures do not help. efficiency is the
-standard deviation that the best plan possible could leave, by a bound that no choice from the
-candidates can exceed, over that of this one; with the default criterion the geometric mean of all
-parameters': 1 is the best.
-
-Exit status: 0 written, 1 no such postures, 2 wrong arguments.
-"""
-
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
@@ -73,7 +53,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("propose_postures", __doc__.partition(": ")[2], EPILOG)
+    parser = command_parser("propose_postures", __doc__.partition(": ")[2], __file__)
     add = parser.add_argument
     add_robot(parser)
     add("--settings", type=Path, help="identification settings (YAML): noise, priors, plan")

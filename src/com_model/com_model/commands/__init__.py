@@ -9,6 +9,7 @@ import sys
 import warnings
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import com_model.interrupt  # noqa: F401 (a name would be exported)
@@ -24,8 +25,11 @@ class _Pipe(io.FileIO):
         return len(data)
 
 
-def command_parser(name: str | None, description: str | None, epilog: str) -> ArgumentParser:
-    """Returns a parser whose help shows the epilog as it is; name None: that of the file."""
+def command_parser(name: str | None, description: str | None, file: str) -> ArgumentParser:
+    """Returns a parser whose help ends with the text beside the command's file, file.txt, as it is.
+
+    The name of the command is None where it is that of the program's file.
+    """
     if sys.stdout is sys.__stdout__ and sys.stdout is not None and not sys.stdout.isatty():
         sys.stdout.flush()
         pipe = io.BufferedWriter(_Pipe(sys.stdout.fileno(), "w", closefd=False))
@@ -34,7 +38,7 @@ def command_parser(name: str | None, description: str | None, epilog: str) -> Ar
     return ArgumentParser(
         prog=name,
         description=description,
-        epilog=epilog,
+        epilog=Path(file).with_suffix(".txt").read_text(encoding="utf-8"),
         formatter_class=RawDescriptionHelpFormatter,
     )
 

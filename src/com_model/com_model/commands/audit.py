@@ -10,30 +10,11 @@ from com_model.files import write_file
 from com_model.urdf.parsing import SCHEMA, correct_misspellings, find_misspellings
 from com_model.urdf.xml_reader import MAX_BYTES, read_bounded, read_xml
 
-_EPILOG = """\
-What it looks for:
-  error    prevents the URDF from loading, or makes the centre of mass or a simulation wrong:
-           broken structure, misspelt tags such as <intertial> (parsers skip them silently),
-           physically impossible inertias, a total mass more than 5 % off the scale's
-  warning  is probably wrong: moving links without mass, centres of mass far outside their link,
-           left and right sides that do not mirror each other, more than 1 % off the scale
-  info     may be worth checking
-
-Examples:
-  ros2 run com_model audit robot.urdf
-  ros2 run com_model audit robot.urdf --scale 7.2     robot on a scale: 7.2 kg, batteries in
-  ros2 run com_model audit robot.urdf --output fixed.urdf     with <intertial> as <inertial>
-  ros2 run com_model audit robot.urdf --report audit.html     the same as a page, with a picture
-  xacro robot.urdf.xacro | ros2 run com_model audit -
-
-Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
-"""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 no errors, 1 errors found, 2 wrong arguments."""
     parser = command_parser(
-        None, "Checks a robot's URDF for errors that make its centre of mass wrong.", _EPILOG
+        None, "Checks a robot's URDF for errors that make its centre of mass wrong.", __file__
     )
     parser.add_argument("urdf", help="path of the URDF; - reads standard input")
     text = "URDF to write, with corrected tags where links would have no mass"

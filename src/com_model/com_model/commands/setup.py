@@ -17,25 +17,6 @@ from com_model.setup.writing import lines_to_check, summary
 from com_model.strict_yaml import read_yaml
 from com_model.urdf.xml_reader import read_bounded
 
-_EPILOG = """\
-Finds legs, arms and trunk from the tree and its symmetry, soles from the collision shapes (else the
-visual ones), a standing posture, IMU and force sensors, servo gains, and step sizes. Prints what it
-found and what it is unsure about, with the line to edit. A .xacro file is expanded by the Python
-package xacro, which evaluates expressions in it: use only files that you trust.
-
-Examples:
-  com_setup robot.urdf                   writes robot.yaml beside it
-  com_setup robot.urdf --output config/robot.yaml --picture out/robot.png
-  com_setup robot.urdf --update          repeats the search, keeps edited values in robot.yaml
-  com_setup robot.urdf --interactive     asks about values that are unsure
-  com_setup robot.urdf --live            also writes robot.urdf from the running robot's
-                                         robot_description
-  com_setup robot.urdf --check           compares robot.yaml with what the running robot's sensors
-                                         read while it stands: gravity, weight, signs and frames
-
-Exit status: 0 written, or all agrees; 1 the robot cannot be configured (no legs), or disagrees;
-2 a file or an argument cannot be used, robot.yaml exists already, or nothing came from the robot.
-"""
 _XACRO = (
     "is a xacro file and the Python package xacro is not installed: install it (apt install "
     "ros-jazzy-xacro, or pip install xacro), or run: xacro {name} > {stem}.urdf"
@@ -73,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("com_setup", "Writes a robot's configuration from its URDF.", _EPILOG)
+    parser = command_parser("com_setup", "Writes a robot's configuration from its URDF.", __file__)
     add = parser.add_argument
     add("robot", type=Path, help="path of the URDF or .xacro file")
     add("--output", type=Path, help="configuration to write; default: robot.yaml beside robot.urdf")

@@ -22,21 +22,6 @@ from com_model.workspace.sampling import (
     sample_coms,
 )
 
-_EPILOG = """\
-Postures are random, each joint uniform within its limits; self-collisions are not checked. First
-the root link is fixed, and the hull of all centres of mass is printed. With --config the robot also
-stands: on both feet in its nominal posture, while the joints that move no foot vary, and on each
-foot alone, while all joints vary (postures with the root, the end of a limb or another foot below
-the ground are left out). Margins are those of the CoM's ground projection inside the support
-polygon; outside it, the robot cannot stay at rest.
-
-Examples:
-  ros2 run com_model workspace robot.urdf
-  ros2 run com_model workspace --robot robot.urdf --output out
-
-The last line is one JSON object (m, m^3). Exit status: 0 done, 2 a file or an argument cannot be
-used.
-"""
 _SIDES = {
     "front": (1, 0, 0),
     "back": (-1, 0, 0),
@@ -68,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(None, "Samples the region that a robot's CoM can reach.", _EPILOG)
+    parser = command_parser(None, "Samples the region that a robot's CoM can reach.", __file__)
     add = parser.add_argument
     add_robot(parser)
     add("--joints", nargs="+", help="joints that vary while the root link is fixed; default: all")

@@ -18,14 +18,6 @@ from com_viewer.bag_run import BagRun, read_run
 from com_viewer.page import HOST, PORT, Page
 from com_viewer.scene import RobotScene, describe
 
-_EPILOG = """\
-com-viewer hoap2                      from its URDF alone: sliders move the joints
-com-viewer robot.urdf --record r.html writes a file that opens without a server
-com-viewer bag walk_lab --robot hoap2 a recording: play, pause, scrub
-com-viewer live --ros-args ...        what running nodes publish; see the node's --help
-
-Exit status: 0 done, 1 the recording cannot be shown, 2 wrong arguments or files.
-"""
 RATE_HZ = 30.0
 
 
@@ -37,7 +29,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
         sys.argv[1:] = words[1:] if words[:1] == ["live"] else words
         return run_node()
-    parser = command_parser("com-viewer", "Shows a robot in the browser.", _EPILOG)
+    parser = command_parser("com-viewer", "Shows a robot in the browser.", __file__)
     if words[0] == "bag":
         parser.add_argument("bag", choices=["bag"], help=argparse.SUPPRESS)
         parser.add_argument("recording", metavar="BAG", help="directory, .mcap or .db3 file")
