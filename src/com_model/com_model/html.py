@@ -5,30 +5,14 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 from io import StringIO
+from pathlib import Path
 
 import matplotlib
 from matplotlib.figure import Figure
 
 UNKNOWN = "–"
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #212529; max-width: 62rem; margin: 2rem auto;
-  padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; font-size: 0.9rem; } caption { text-align: left; }
-th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #dee2e6; text-align: right; }
-th:first-child, td:first-child { text-align: left; } th { color: #495057; font-weight: 600; }
-td.words { text-align: left; } .faint { color: #868e96; }
-svg, img { max-width: 100%; height: auto; }
-p.warning, li.warning { color: #c92a2a; } .figures { display: flex; gap: 2rem; flex-wrap: wrap; }
-.figures div { min-width: 8rem; } .figures b { display: block; font-size: 1.5rem; }
-@media screen and (prefers-color-scheme: dark) {
-  body { color: #dee2e6; background: #16191d; } th { color: #adb5bd; } a { color: #74c0fc; }
-  th, td { border-color: #495057; } svg, img { background: #fff; }
-  p.warning, li.warning { color: #ff8787; }
-}
-@media print { body { max-width: none; margin: 0; } tr, svg, img { break-inside: avoid; } }
-""".strip()
+STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8").strip()
 
 
 class Raw(str):
