@@ -26,6 +26,7 @@ from com_control.exceptions import MotionError
 from com_control.motion.bag_file import read_bag, write_bag
 from com_control.motion.csv_file import read_motion
 from com_control.motion.motion import Motion, MotionLayout
+from com_demos.posture_files import read_postures
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, ProtocolError, StoreError
@@ -36,7 +37,7 @@ from com_identification.store.store import PostureStore
 from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
 from com_identification.tip_over.report import read_angles
 from com_model import ComModelError, RobotConfig, RobotModel
-from com_model.postures import read_postures, write_postures
+from com_model.postures import write_postures
 
 ROBOTS = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 START_NS = 1_700_000_000_000_000_000

@@ -20,11 +20,11 @@ from rich.progress import Progress
 
 from com_demos import posture_sequence
 from com_demos.bag_writer import STORAGES, BagWriter
+from com_demos.posture_files import read_postures
 from com_demos.posture_sequence import PostureSequence, RestPeriod
 from com_model import ComModelError, ConfigError, find_robot, load_robot
 from com_model.commands import add_robot, command_parser
 from com_model.files import whole_folder, write_file
-from com_model.postures import read_postures
 from com_simulation.exceptions import ComSimulationError
 from com_simulation.physics.sensors import PRESETS
 from com_simulation.physics.simulation import Simulation

@@ -17,17 +17,14 @@ import numpy as np
 import yaml
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, as_array
+from com_model.arrays import as_array
 from com_model.files import write_file
 from com_model.joint_path import JointPath
 from com_model.model import RobotModel
-from com_model.strict_yaml import Section, read_yaml
-from com_model.text import listing
 
 DIGITS = 6  # behind the point, rad or m
 SHORTEST = 0.3  # s, of a path
 _PEAK = 1.5  # largest speed of a cubic from rest to rest, over its mean
-_OVER = 1e-5  # rad or m, by which a rounded position may be over a limit
 
 
 def write_postures(
@@ -47,41 +44,6 @@ def write_postures(
     )
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_file(path, comment + text)
-
-
-def read_postures(path: str | os.PathLike[str], model: RobotModel) -> Array:
-    """Reads a file of postures (P, n) rad or m, P > 0, its joints in any order, within limits.
-
-    Raises ConfigError where it is no such file, of another robot, or a posture is beyond a limit.
-    """
-    file = Section(read_yaml(path), str(path))
-    file.text("robot", "")
-    names = file.names("joints")
-    if set(names) != set(model.joint_names):
-        lacking = sorted(set(model.joint_names) - set(names))
-        strange = sorted(set(names) - set(model.joint_names))
-        parts = [f"unknown: {listing(strange)}"] if strange else []
-        parts += [f"missing: {listing(lacking)}"] if lacking else []
-        message = f"expected the joints of robot {model.name!r}; {'; '.join(parts)}"
-        raise file.error(message, "joints")
-    rows = np.array(file.rows("postures", len(names)))
-    file.finish()
-    if not len(rows):
-        raise file.error("expected one row of joint positions or more", "postures")
-    rows = rows[:, [names.index(name) for name in model.joint_names]]
-    _check_limits(rows, model, file)
-    return np.clip(rows, model.lower, model.upper)
-
-
-def _check_limits(rows: Array, model: RobotModel, file: Section) -> None:
-    beyond = (rows < model.lower - _OVER) | (rows > model.upper + _OVER)
-    if beyond.any():
-        row, joint = (int(index[0]) for index in np.nonzero(beyond))
-        raise file.error(
-            f"posture {row + 1}: {model.joint_names[joint]} is {rows[row, joint]:g}, its limits "
-            f"are {model.lower[joint]:g} to {model.upper[joint]:g}",
-            "postures",
-        )
 
 
 def time_path(path: ArrayLike, speeds: ArrayLike) -> JointPath:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from com_identification.commands.propose_postures import main
 from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import RobotConfig, RobotModel
-from com_model.postures import read_postures
 
 CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/biped3.yaml"
 
@@ -37,7 +37,9 @@ def test_what_it_proposes_stands_with_the_feet_in_place(robot, settings, tmp_pat
     assert figures["postures"] == 3
     assert figures["least_margin_mm"] >= 30.0
     assert 0.5 < figures["efficiency"] <= 1.0
-    rows = read_postures(out, model)
+    written = yaml.safe_load(out.read_text())
+    assert written["joints"] == list(model.joint_names)
+    rows = np.array(written["postures"])
     assert rows.shape == (3, model.n_joints)
     stance = FlatStance(Statics(model), config.feet, config.nominal_posture(model))
     assert np.abs(stance.residuals(rows)[0]).max() < 1e-5

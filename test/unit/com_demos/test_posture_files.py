@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from com_demos.posture_files import read_postures
 from com_model import RobotModel
 from com_model.exceptions import ConfigError, ShapeError
-from com_model.postures import read_postures, write_postures
+from com_model.postures import write_postures
 
 ARM = """<robot name="arm's"><link name="base"/>
 <joint name="a" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
