@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from scipy.spatial.transform import Rotation
 from com_model.arrays import Array
 from com_model.setup.describe import FootSetup, RobotSetup
 from com_model.setup.gains import BANDWIDTH, DAMPING_RATIO, SAG_RATIO
+from com_model.strict_yaml import read_yaml
 from com_model.text import listing
 
 _WIDTH = 98
+_COMMENTS = read_yaml(Path(__file__).with_name("comments.yaml"))
 
 
 def to_data(setup: RobotSetup) -> dict[str, Any]:
@@ -72,27 +75,6 @@ def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
         lines += ["", "# CHECK imu: the URDF names no IMU on the trunk. The link whose frame is"]
         lines += ["# that of the IMU's data:", "# imu: {link: imu_link}"]
     return "\n".join(lines) + "\n"
-
-
-_COMMENTS = {
-    "kind": "humanoid (two legs), quadruped or other.",
-    "feet": """\
-Sole frames: origin on the sole, z out of the ground, x forwards; one that is no link of the URDF
-is at xyz (m), rpy (rad) in `link`. corners (m) are in its x and y; a point foot has the radius (m)
-of its ball, and its center in the frame. wrench: topic of the force sensor, the link in whose
-frame it is, and its sign: 1 for the force of the ground on the robot, -1 for the opposite.""",
-    "imu": "The link whose frame is that of the IMU's data.",
-    "joint_groups": "Joints from the trunk to the end of each limb.",
-    "posture": """\
-rad or m; joints that are not listed are at 0. Soles flat and parallel, knees bent by up to
-{bend} degrees, CoM {com} m above the ground and {margin} mm inside the support polygon.""",
-    "servo": """\
-Position servos for simulation, not the real drives': a bandwidth of {bandwidth} rad/s and a damping
-ratio of {ratio} with what the joint carries (in a leg the robot on one foot), at most {sag} rad of
-sag. Torque limits are the URDF's.""",
-    "walking": "m and s; of a walk.",
-    "trot": "1/s and m; body_height is that of the hips over the ground.",
-}
 
 
 def _heading(setup: RobotSetup) -> str:
