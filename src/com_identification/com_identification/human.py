@@ -70,7 +70,7 @@ def human_urdf(height: float, mass: float, sex: str) -> str:
 
 def plate_foot() -> Foot:
     """The plates' wrench as a sensor of the root: what identify() takes as feet."""
-    return Foot(ROOT, "", np.zeros((0, 2)), 0.0, "", ROOT, 1)
+    return Foot(ROOT, wrench_frame=ROOT)
 
 
 def human_settings(model: RobotModel, registration: float = 0.002) -> IdentificationSettings:

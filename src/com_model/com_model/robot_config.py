@@ -28,12 +28,13 @@ class Foot(FrozenArrays):
     # name of the sole frame: origin on the sole, z out of the ground, x forwards. Of a point
     # foot, a frame fixed to its ball. A link of the URDF, or mounted on one.
     frame: str
-    side: str  # left, right or center; "" where the file does not say
-    corners: Array  # (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point foot
-    radius: float  # m, of a point foot's ball; 0 where there is none
-    wrench_topic: str  # topic of its force and torque
-    wrench_frame: str  # the link whose frame those are in
-    wrench_sign: int  # 1 where it is the force of the ground on the robot, -1 of the robot on it
+    side: str = ""  # left, right or center; "" where the file does not say
+    # (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point foot
+    corners: Array = field(default_factory=lambda: np.zeros((0, 2)))
+    radius: float = 0.0  # m, of a point foot's ball; 0 where there is none
+    wrench_topic: str = ""  # topic of its force and torque
+    wrench_frame: str = ""  # the link whose frame those are in
+    wrench_sign: int = 1  # 1: the force of the ground on the robot, -1: of the robot on it
     end: str = ""  # front or hind, of a robot on four legs; "" where the file does not say
     # (3,) m, center of a point foot's ball in the frame
     center: Array = field(default_factory=lambda: np.zeros(3))

@@ -299,12 +299,4 @@ def choose_feet(names: Sequence[str], configured: Sequence[Foot]) -> tuple[Foot,
 
 def point_foot(frame: str) -> Foot:
     """A foot that touches the ground in the origin of its frame."""
-    return Foot(
-        frame=frame,
-        side="",
-        corners=np.zeros((0, 2)),
-        radius=0.0,
-        wrench_topic=f"{frame}/wrench",
-        wrench_frame=frame,
-        wrench_sign=1,
-    )
+    return Foot(frame, wrench_topic=f"{frame}/wrench", wrench_frame=frame)

@@ -286,7 +286,7 @@ def _bare_feet(requests: list[str], model: RobotModel) -> tuple[Foot, ...]:
     for request in requests:
         link, _, topic = request.partition("=")
         model.link_index(link)  # raises, and lists the links
-        feet.append(Foot(link, "", np.zeros((0, 2)), 0.0, topic, link, 1))
+        feet.append(Foot(link, wrench_topic=topic, wrench_frame=link))
     return tuple(feet)
 
 
