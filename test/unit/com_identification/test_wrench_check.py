@@ -12,7 +12,9 @@ from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import make_posture
 from com_identification.regression.stances import FlatStance
 from com_identification.settings import SensorNoise
-from com_model import RobotConfig
+from com_model import RobotConfig, RobotModel, find_robot
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.kinematics import link_pose
 
 pytestmark = pytest.mark.slow
 NOISE = SensorNoise()
@@ -214,3 +216,19 @@ def test_silent_and_dead_sensors(hoap2, read, stances):
     assert [f.fault for f in dead] == [WrenchFault.WEIGHT]
     assert check((model, feet), make_posture(model, posture.q)) == ()
     assert check((model, ()), make_posture(model, posture.q)) == ()
+
+
+def test_a_payload_on_feet_that_push_apart_is_no_exchange_of_sensors():
+    """Exchanged in pairs, the readings of its tilted legs add up to the URDF's weight, too."""
+    files = find_robot("go2")
+    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
+    q, up, apart = config.nominal_posture(model), [0.0, 0.0, 1.0], [0.3, 0.15, 0.0]
+    wrenches = []
+    for foot in config.feet:
+        R, p = link_pose(model, q, foot.wrench_frame)
+        force = 1.12 * model.mass * GRAVITY / 4.0 * (np.sign([*p[:2], 0.0]) * apart + up)
+        wrenches.append([*R.T @ force, 0.0, 0.0, 0.0])
+    posture = make_posture(model, q, wrenches, up=up, samples=100)
+    found = check((model, config.feet), posture)
+    assert [(f.fault, f.other_force) for f in found] == [(WrenchFault.WEIGHT, True)]
+    assert "176.7 N together, the robot weighs 157.8 N by its URDF" in str(found[0])

@@ -113,6 +113,7 @@ _SLIDE = 0.6  # rad, of one foot's force against gravity: friction 0.7
 _EDGE = 0.01  # m, of the centre of pressure beyond a sole
 _AS_GOOD = 0.3  # a simpler fault is preferred where its excess is larger by no more
 _PLAIN = ("weight", "lean", "push")  # rules that need the mass and gravity only
+_MODEL = {"weight", "com"}  # rules that readings of faultless sensors violate if the URDF is wrong
 _MASS_TOLERANCE = 0.1  # of the URDF's mass
 _SHOWN = 3  # violations in a text
 
@@ -241,7 +242,13 @@ def diagnose(
     if not read:
         return _in_air(rules, posture.wrenches)
     known = np.flatnonzero(np.isfinite(posture.wrenches).all(axis=1)).tolist()
-    tried = [(rules.violations(each.fix(posture.wrenches)), each) for each in hypotheses(known)]
+    # Sensors of tilted legs that are turned or exchanged add up to another weight by chance; a
+    # payload, or a URDF without the battery, is likelier. A wrong unit is not.
+    tried = [
+        (rules.violations(each.fix(posture.wrenches)), each)
+        for each in hypotheses(known)
+        if each.fault is WrenchFault.UNIT or not _is_wrong_model(read)
+    ]
     scores = [(max((v.excess for v in left), default=0.0), each) for left, each in tried]
     good = [(score, each) for score, each in scores if score <= 1.0]
     if not good and any(each.rule in _PLAIN for each in read):
@@ -254,6 +261,12 @@ def diagnose(
         return (_explained(rules, read, likely), *_in_air(rules, corrected))
     issues = _offsets(rules, posture.wrenches, read) or (_unexplained(rules, read),)
     return (*issues, *_in_air(rules, posture.wrenches))
+
+
+def _is_wrong_model(read: Sequence[Violation]) -> bool:
+    """Whether another mass and CoM of the robot explain all that was read."""
+    rules = {each.rule for each in read}
+    return "weight" in rules and rules <= _MODEL
 
 
 def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
@@ -312,7 +325,7 @@ def _explained(
 
 def _unexplained(rules: WrenchRules, read: Sequence[Violation]) -> WrenchIssue:
     names = tuple(foot.frame for foot in rules.feet)
-    if [each.rule for each in read] == ["weight"]:
+    if _is_wrong_model(read):
         text = (
             f"{_sentence(read)}: tare the sensors with the feet in the air, see that nothing else "
             "carries the robot, and weigh it."
