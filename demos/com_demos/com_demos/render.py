@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter, minimum_filter
 
 from com_demos.exceptions import RenderError
-from com_simulation.drawing.shapes import Part
+from com_demos.scene import Part
 
 _SUPERSAMPLE = 2
 _AMBIENT, _DIFFUSE = 0.45, 0.55

@@ -8,8 +8,12 @@ import numpy as np
 from com_model import Foot, RobotModel, link_pose
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
-from com_simulation.drawing.scene import body_meshes, root_pose, soles, support
-from com_simulation.drawing.shapes import Part, RobotShape
+from com_model.shapes.urdf_shapes import Color
+from com_model.text import listing
+from com_simulation.drawing.shapes import RobotShape, body_meshes, root_pose, soles, support
+
+Part = tuple[Array, Color]
+"""Corners (m, 3, 3) of triangles, world frame, m, and their colour."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +106,17 @@ def build_scene(
         margin=last.margin,
         trace=_trace(model, snapshots) @ R.T + p,
         has_ground=known and (last.on_feet or above),
-        note=shape.note,
+        note=shape_note(shape),
     )
+
+
+def shape_note(shape: RobotShape) -> str:
+    """Return one line on what is not drawn as the URDF has it, and why; empty when all is."""
+    bare = len(shape.bare_links)
+    if not shape.missing:
+        return "the URDF has no shapes: lines between joints are drawn" if bare else ""
+    lines = f", lines between joints for {bare} links" if bare else ""
+    return f"not drawn: {listing(shape.missing, 1)}; instead collision shapes{lines}"
 
 
 def _heading(model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: Array) -> float:

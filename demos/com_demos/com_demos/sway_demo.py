@@ -30,7 +30,7 @@ from com_demos.exceptions import RunError
 from com_demos.live import WAITING, Rows, millimetres
 from com_demos.pictures import draw_picture
 from com_demos.plots import center_text, corner_text
-from com_demos.scene import Snapshot, build_scene
+from com_demos.scene import Snapshot, build_scene, shape_note
 from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting
 from com_model.plotting import save_png
@@ -336,8 +336,8 @@ def write_images(
     if not monitor.snapshots:
         raise RunError("no chain arrived on sesc together with com and joint_states")
     shape = robot_shape(model, robot.urdf)
-    if shape.note:
-        print(f"{robot.name}: {shape.note}")
+    if note := shape_note(shape):
+        print(f"{robot.name}: {note}")
     picture, plot = out / f"{robot.name}.png", out / f"{robot.name}_com.png"
     feet = config.feet if config is not None else ()
     draw_picture(build_scene(model, shape, feet, monitor.snapshots, robot.name), picture)

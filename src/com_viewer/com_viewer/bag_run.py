@@ -9,7 +9,7 @@ from com_bags import Bag, SensorReader, SensorTopics, TopicError, TopicRequest, 
 from com_estimation.whole_body.com_state import LEVEL, Attitude, ComObserver
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
-from com_simulation.drawing.scene import upright
+from com_simulation.drawing.shapes import upright
 from com_viewer.scene import RobotScene, Snapshot
 
 

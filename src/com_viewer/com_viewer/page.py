@@ -25,8 +25,7 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.files import write_file
 from com_model.text import listing
-from com_simulation.drawing.scene import body_meshes
-from com_simulation.drawing.shapes import RobotShape
+from com_simulation.drawing.shapes import RobotShape, body_meshes
 from com_viewer import scene as scenes
 from com_viewer.scene import GREY, Color, Mark, RobotScene, Snapshot
 

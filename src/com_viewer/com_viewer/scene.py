@@ -12,7 +12,7 @@ from com_estimation.whole_body.com_state import ComState
 from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
-from com_simulation.drawing.scene import root_pose, soles, support
+from com_simulation.drawing.shapes import root_pose, soles, support
 
 Color = tuple[int, int, int]  # red, green, blue, 0 to 255
 

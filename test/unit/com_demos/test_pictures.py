@@ -20,8 +20,7 @@ from com_demos.scene import Snapshot, build_scene
 from com_model.model import RobotModel
 from com_model.plotting import plain_text
 from com_model.robot_config import Foot
-from com_simulation.drawing.scene import upright
-from com_simulation.drawing.shapes import robot_shape, rod_triangles
+from com_simulation.drawing.shapes import robot_shape, rod_triangles, upright
 
 pytestmark = pytest.mark.slow
 MASS = (

@@ -82,7 +82,7 @@ def test_visual_with_origin_and_named_color() -> None:
     assert piece.color == (1, 0.25, 0)
     np.testing.assert_allclose(np.ptp(piece.triangles, axis=(0, 1)), [4, 2, 6])
     np.testing.assert_allclose(piece.triangles.reshape(-1, 3).mean(axis=0), [10, 0, 0], atol=1e-12)
-    assert (shape.bare_links, shape.note) == ((), "")
+    assert (shape.bare_links, shape.missing) == ((), ())
 
 
 def test_color_defined_by_another_link_and_unknown_color() -> None:
@@ -140,22 +140,19 @@ def test_collision_stands_in_for_an_unreadable_visual_and_lines_for_the_rest() -
     )
     assert [piece.link for piece in shape.pieces] == ["l0", "l2"]
     assert shape.bare_links == ("l1",)
-    assert shape.note == (
-        "not drawn: lost.stl (file not found in the robot's package); "
-        "instead 1 links by collision shapes, 1 links by lines between joints"
-    )
+    assert shape.missing == ("lost.stl (file not found in the robot's package)",) * 2
+    assert shape.declared == 3
 
 
 def test_collision_shapes_of_a_robot_without_visuals() -> None:
     shape = robot_shape(robot(f"<collision>{BOX}</collision>", ""), None)
     assert [piece.link for piece in shape.pieces] == ["l0"]
-    assert shape.note == ""
+    assert not shape.missing
 
 
 def test_no_shapes_at_all() -> None:
     shape = robot_shape(robot("", ""), None)
     assert shape.bare_links == ("l0", "l1")
-    assert shape.note == "the URDF has no shapes: lines between joints are drawn"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +170,7 @@ def test_no_shapes_at_all() -> None:
 )
 def test_unreadable_visuals_are_reported(visual: str, reason: str) -> None:
     shape = robot_shape(robot(f"<visual>{visual}</visual>"), None)
-    assert reason in shape.note
+    assert reason in shape.missing[0]
     assert shape.bare_links == ("l0",)
 
 
@@ -183,4 +180,4 @@ def test_number_of_triangles_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     shape = robot_shape(robot(f"<visual>{BOX}</visual>", f"<visual>{BOX}</visual>"), None)
     assert [piece.link for piece in shape.pieces] == ["l0"]
     assert shape.bare_links == ("l1",)
-    assert "more than 20 triangles in all" in shape.note
+    assert "more than 20 triangles in all" in shape.missing[0]

@@ -8,8 +8,7 @@ from walker_urdf import walker_urdf
 from com_estimation.whole_body.com_state import ComObserver, unknown_state
 from com_model import Foot, RobotModel, Sesc
 from com_model.dynamics.kinematics import link_poses
-from com_simulation.drawing.scene import body_meshes
-from com_simulation.drawing.shapes import RobotShape, robot_shape
+from com_simulation.drawing.shapes import RobotShape, body_meshes, robot_shape
 from com_viewer.scene import (
     BLUE,
     GREY,
@@ -131,7 +130,7 @@ def test_meshes_are_in_the_frames_of_their_bodies():
 
 
 def test_links_without_shapes_are_rods(walker):
-    bare = RobotShape((), walker.link_names, "")
+    bare = RobotShape((), walker.link_names, 0, ())
     meshes = body_meshes(walker, bare)
     assert {body for body, _ in meshes} == {0, 1, 3}  # trunk to hips, legs to soles
     lowest = next(triangles for (body, _), triangles in meshes.items() if body == 1)

@@ -1,21 +1,19 @@
-"""What a robot looks like: triangles of its URDF's shapes, link by link."""
+"""What a robot looks like: triangles of its URDF's shapes; and how it stands, upright."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from com_model import Foot
 from com_model.arrays import Array
 from com_model.geometry.hull import solid_hull
 from com_model.geometry.rotations import minimal_rotation
+from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
 from com_model.shapes.hulls import hull_points
 from com_model.shapes.urdf_shapes import CYLINDER, MESH, Color, Shape, ShapeReader, fit_up_axis
-
-Part = tuple[Array, Color]
-"""Corners (m, 3, 3) of triangles, world frame, m, and their colour."""
-Problems = dict[str, str]  # shape: why it was left out
 
 MAX_TOTAL_TRIANGLES = 3_000_000
 _SIDES = 72  # of a circle
@@ -37,9 +35,8 @@ class RobotShape:
     pieces: tuple[LinkTriangles, ...]
     # links whose shapes could not be drawn; lines between joints stand for them
     bare_links: tuple[str, ...]
-    note: str  # one line on what was left out, empty when nothing was
-    declared: int = 0  # number of <visual> elements
-    missing: tuple[str, ...] = ()  # those that could not be read, each with the reason
+    declared: int  # number of <visual> elements
+    missing: tuple[str, ...]  # shapes that are not drawn, each with the reason
 
 
 def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
@@ -50,54 +47,33 @@ def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
     shape) it is listed in ``bare_links``.
     """
     reader = ShapeReader(model.xml, urdf_path)
-    problems: Problems = {}
     shapes: list[Shape] = []
-    bare: list[str] = []
-    replaced: list[str] = []
-    declared, missing = 0, list[str]()
-
-    def read(link: str, tag: str) -> list[Shape] | None:
-        nonlocal declared
-        found, failed = reader.read(link, tag)
-        if tag == "visual":
-            declared += len(found) + len(failed)
-            missing.extend(f"{name} ({reason})" for name, reason in failed)
-        for name, reason in failed:
-            problems.setdefault(name, reason)
-        return None if failed else found
-
+    bare, missing, declared = list[str](), list[str](), 0
     for link in reader.links:
-        visual = read(link, "visual")
-        if visual is None:
-            visual = read(link, "collision") or []
-            (replaced if visual else bare).append(link)
-        shapes += visual
+        found, failed = reader.read(link, "visual")
+        declared += len(found) + len(failed)
+        missing += [f"{name} ({reason})" for name, reason in failed]
+        if failed:
+            found, failed = reader.read(link, "collision")
+            found = [] if failed else found
+            bare += [] if found else [link]
+        shapes += found
     if not shapes and not bare:
-        shapes = [shape for link in reader.links for shape in read(link, "collision") or ()]
+        for found, failed in (reader.read(link, "collision") for link in reader.links):
+            shapes += [] if failed else found
     if not shapes:
         bare = list(reader.links)
-    pieces, too_large = _pieces(fit_up_axis(shapes, model), problems)
-    bare += [link for link in too_large if link not in bare]
-    note = _note(problems, replaced, bare)
-    return RobotShape(pieces, tuple(bare), note, declared, tuple(missing))
-
-
-def _pieces(
-    shapes: Iterable[Shape], problems: Problems
-) -> tuple[tuple[LinkTriangles, ...], list[str]]:
-    """Cut shapes into triangles until there are too many; return the links that are left out."""
     pieces: list[LinkTriangles] = []
-    left_out: list[str] = []
     left = MAX_TOTAL_TRIANGLES
-    for shape in shapes:
+    for shape in fit_up_axis(shapes, model):
         triangles = shape_triangles(shape)
         if len(triangles) > left:
-            problems.setdefault(shape.name, f"more than {MAX_TOTAL_TRIANGLES} triangles in all")
-            left_out.append(shape.link)
+            missing.append(f"{shape.name} (more than {MAX_TOTAL_TRIANGLES} triangles in all)")
+            bare.append(shape.link)
             continue
         left -= len(triangles)
         pieces.append(LinkTriangles(shape.link, triangles @ shape.R.T + shape.p, shape.color))
-    return tuple(pieces), left_out
+    return RobotShape(tuple(pieces), tuple(dict.fromkeys(bare)), declared, tuple(missing))
 
 
 def shape_triangles(shape: Shape) -> Array:
@@ -119,12 +95,67 @@ def rod_triangles(start: Array, end: Array, radius: float) -> Array:
     return shape_triangles(rod) @ rod.R.T + rod.p
 
 
-def _note(problems: Problems, replaced: list[str], bare: list[str]) -> str:
-    """Return one line on what is not drawn as the URDF has it, and why."""
-    if not problems:
-        return "the URDF has no shapes: lines between joints are drawn" if bare else ""
-    what, why = next(iter(problems.items()))
-    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
-    instead = [f"{len(replaced)} links by collision shapes"] if replaced else []
-    instead += [f"{len(bare)} links by lines between joints"] if bare else []
-    return f"not drawn: {what} ({why}){more}; instead {', '.join(instead)}"
+_ROD_COLOR = (0.55, 0.58, 0.62)
+
+
+def upright(gravity: Array) -> Array:
+    """Return R_world_root (3, 3): the smallest turn that takes -gravity (3,) to z.
+
+    Not known (NaN) or zero gravity leaves the root link's axes as they are.
+    """
+    length = np.linalg.norm(gravity)
+    if not np.isfinite(length) or length == 0:
+        return np.eye(3)
+    up = -np.asarray(gravity, dtype=float) / length
+    return minimal_rotation(up, np.array([0.0, 0.0, 1.0]))
+
+
+def root_pose(gravity: Array, projection: Array) -> tuple[Array, Array]:
+    """Return R (3, 3) and p (3,) of the root in the world: upright, its projection at z = 0."""
+    R = upright(gravity)
+    height = (R @ projection)[2]
+    return R, np.array([0.0, 0.0, -height if np.isfinite(projection).all() else 0.0])
+
+
+def soles(feet: Sequence[Foot], pose: Callable[[str], tuple[Array, Array]]) -> list[Array]:
+    """Return the outlines (j, 3) of soles, world frame; a ball's lowest point for a point foot.
+
+    `pose` gives R_world_link (3, 3) and the origin (3,) of a link.
+    """
+    down = np.array([0.0, 0.0, -1.0])
+    outlines = []
+    for foot in feet:
+        R, p = pose(foot.frame)
+        points = sole_points(R, p + R @ foot.center, foot.corners)
+        outlines.append(points + foot.radius * down)
+    return outlines
+
+
+def support(outlines: Sequence[Array]) -> Array:
+    """Return the support polygon (k, 3) of soles; k = 0 without."""
+    if not outlines:
+        return np.empty((0, 3))
+    return SupportPolygon.from_points(np.concatenate(outlines)).vertices
+
+
+def body_meshes(model: RobotModel, shape: RobotShape) -> dict[tuple[int, Color], Array]:
+    """Triangles (m, 3, 3) m of a robot by body and colour, in the body's frame.
+
+    Rods stand for links whose shapes cannot be drawn.
+    """
+    bodies, index = model.bodies, {name: i for i, name in enumerate(model.link_names)}
+    found: dict[tuple[int, Color], list[Array]] = {}
+    for piece in shape.pieces:
+        if piece.link in index:
+            i = index[piece.link]
+            triangles = piece.triangles @ bodies.R_body_link[i].T + bodies.p_body_link[i]
+            found.setdefault((int(bodies.body_of_link[i]), piece.color), []).append(triangles)
+    radius = 0.02 * max(float(np.linalg.norm(np.ptp(bodies.d, axis=0))), 1e-2)
+    for i, parent in enumerate(model.link_parents.tolist()):
+        if parent >= 0 and model.link_names[parent] in shape.bare_links:
+            own, b = bodies.body_of_link[i], int(bodies.body_of_link[parent])
+            end = bodies.p_body_link[i] if own == b else bodies.d[own]
+            rod = rod_triangles(bodies.p_body_link[parent], end, radius)
+            found.setdefault((b, _ROD_COLOR), []).append(rod)
+    joined = {key: np.concatenate(parts) for key, parts in found.items()}
+    return {key: triangles for key, triangles in joined.items() if len(triangles)}

@@ -45,11 +45,10 @@ class Simulation:
         self.step = float(world.mj.opt.timestep)
         self.steps_per_sample = max(1, round(sample_period / self.step))
         self.sample_period = self.steps_per_sample * self.step  # s, between readings
-        self._payload = payload if payload and payload.mass else None
-        bodies, link = world.robot.bodies, 0
-        if payload and payload.link:
-            link = world.robot.link_index(payload.link)
-        at = offset(payload.position if payload else np.zeros(3), "payload")
+        payload, bodies = payload or Payload(), world.robot.bodies
+        self._payload = payload if payload.mass else None
+        link = world.robot.link_index(payload.link) if payload.link else 0
+        at = offset(payload.position, "payload")
         self._payload_position = bodies.p_body_link[link] + bodies.R_body_link[link] @ at
         self._payload_body = ROOT + int(bodies.body_of_link[link])
         self._levels = noise or NoiseLevels()
@@ -69,9 +68,8 @@ class Simulation:
         if self._hoist is not None:
             self._hoist.reset()
         self._floor = None if self._tilt is None else TiltingFloor(self._tilt, self.world.mj)
-        self._load_at: float | None = (
-            self._payload.time if self._payload else np.inf
-        )  # s; None: it is there
+        # s; None: it is there
+        self._load_at: float | None = self._payload.time if self._payload else np.inf
         self._unload()
         mujoco.mj_resetData(self._mj, data)
         data.qpos[:] = self.world.qpos
