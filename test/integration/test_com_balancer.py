@@ -45,12 +45,12 @@ class Bench:
         self.time_ns += 10_000_000
         if orientation is not None:
             self.send("imu", Imu(orientation=orientation))
-            self._heard(lambda r: r.imu)
+            self._heard(lambda node: node._imu)
         for i, sole in enumerate(("l_sole", "r_sole") if load is not None else ()):
             msg = WrenchStamped()
             msg.wrench.force.z = load
             self.send(f"{sole}/wrench", msg)
-            self._heard(lambda r, i=i: r.wrenches._latest[i])
+            self._heard(lambda node, i=i: node._wrenches._latest[i])
         count = len(self.states)
         self.send("joint_states", numpy_to_joint_state(MODEL.joint_names, position))
         self.world.spin_until(lambda: len(self.states) > count, "balance/state")
@@ -62,7 +62,7 @@ class Bench:
         return self.states[-1]
 
     def _heard(self, of):
-        latest = of(self.node._robot.input)
+        latest = of(self.node)
         self.world.spin_until(lambda: latest.age_s(self.time_ns) == 0.0, "it is received")
 
     def desire(self, x, y, z=math.nan, frame=""):

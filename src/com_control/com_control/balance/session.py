@@ -207,13 +207,16 @@ class BalanceSession:
             return None
         fall = "" if problem or self.guard.implausible else self._fall(reading)
         problem = problem or stopped
-        if self._balancer is None:
+        balancer = self._balancer
+        if balancer is None:
             return self._begin(reading) if self._stand(reading, problem, fall) else None
         if fall:
             self.state, self.reason = State.FALLEN, f"{fall}; then call ~/start"
             self._release()
             return None
-        return self._hold(problem, dt) if problem else self._balance(reading, dt)
+        return (
+            self._hold(balancer, problem, dt) if problem else self._balance(balancer, reading, dt)
+        )
 
     # --- what may be done ----------------------------------------------------------------------
     def _pass_time(self, time: float) -> tuple[float, str]:
@@ -272,7 +275,7 @@ class BalanceSession:
             self.state, self.reason = State.WAITING, f"waits until the robot stands: {error}"
             return None
         self._balancer, self._paused = balancer, False
-        return self._balance(reading, 0.0)
+        return self._balance(balancer, reading, 0.0)
 
     def _stand(self, reading: BalanceReading, problem: str, fall: str) -> bool:
         """Before it balances: whether it may begin; state and reason say what is waited for."""
@@ -303,16 +306,13 @@ class BalanceSession:
         carrying = [foot for i, foot in self._feet if reading.loads[i] >= least]
         return carrying or feet
 
-    def _hold(self, problem: str, dt: float) -> BalanceCommand:
-        assert self._balancer is not None  # noqa: S101 - the caller has looked
+    def _hold(self, balancer: Balancer, problem: str, dt: float) -> BalanceCommand:
         self.state, self.reason, self._paused = State.HOLDING, f"holds: {problem}", True
         if self.guard.reason:
             self.reason += "; then call ~/start"
-        return self._guarded(*self._balancer.brake(dt))
+        return self._guarded(*balancer.brake(dt))
 
-    def _balance(self, reading: BalanceReading, dt: float) -> BalanceCommand:
-        balancer = self._balancer
-        assert balancer is not None  # noqa: S101 - the caller has looked
+    def _balance(self, balancer: Balancer, reading: BalanceReading, dt: float) -> BalanceCommand:
         up = self._up(reading)
         try:
             if self._paused:
@@ -322,10 +322,10 @@ class BalanceSession:
                 self.desired = balancer.reference.position.copy()
             step = balancer.step(dt, reading.position, up, self.desired, self._velocity)
         except BalanceError as error:
-            return self._hold(str(error), dt)
+            return self._hold(balancer, str(error), dt)
         command = self._guarded(step.position, step.velocity, step)
         if self.guard.held:
-            return self._hold(self.guard.reason, dt)
+            return self._hold(balancer, self.guard.reason, dt)
         self.state, self.reason = State.BALANCING, "; ".join(step.problems)
         return command
 

@@ -58,7 +58,8 @@ def write_motion(
     _check_unit(unit)
     if motion.joints != layout.joints:
         raise MotionError("the motion's joints are not those of the layout, in its order")
-    steps = motion.periods(layout.period) / layout.period
+    steps = np.diff(motion.times, prepend=0.0) / layout.period
+    steps[:1] = steps[1] if len(steps) > 1 else 1.0
     counts = np.rint(steps)
     if len(steps) and (np.abs(steps - counts).max() > 1e-3 or counts.min() < 1):
         raise MotionError(f"the times are not multiples of {layout.period:g} s: resample first")

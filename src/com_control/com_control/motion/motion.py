@@ -113,12 +113,6 @@ class Motion:
             joint for joint, x in zip(self.joints, self.positions[0], strict=True) if np.isfinite(x)
         )
 
-    def periods(self, alone: float) -> Array:
-        """Times (N,) from one row to the next, s; the first row's is the second's, or alone's."""
-        periods = np.diff(self.times, prepend=0.0)
-        periods[:1] = periods[1] if len(periods) > 1 else alone
-        return periods
-
     def rates(self) -> tuple[Array, Array]:
         """Speeds between the rows (N - 1, k) and accelerations at them (N, k); none of one row.
 

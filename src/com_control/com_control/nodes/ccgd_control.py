@@ -198,8 +198,8 @@ class WalkControl:
         """The clock of joint_states has jumped for good; a reading by it follows."""
         self._jumped = True
 
-    def update(self, robot: WalkingRobot, sample: JointSample) -> None:
-        """Go on, by what is measured."""
+    def update(self, robot: WalkingRobot, sample: JointSample) -> Reading:
+        """Go on, by what is measured; returns that."""
         jump, now = 0.0, time.monotonic()
         if self._jumped and robot.reading is not None:
             passed = sample.time_ns / NS_PER_S - robot.reading.time
@@ -211,8 +211,9 @@ class WalkControl:
             self.observe(reading, robot.session.commanded_posture(reading.position))
         self._begin_when_standing(robot)
         if self.settings.streams:
-            self._stream(robot, sample.time_ns)
+            self._stream(robot, reading.time, sample.time_ns)
         self._start_automatically(robot)
+        return reading
 
     def on_timeout(self) -> None:
         """Stop, as joint_states are stale: the rest of the motion is sent in one piece."""
@@ -313,10 +314,9 @@ class WalkControl:
         for notify in waiters:
             notify(outcome)
 
-    def _stream(self, robot: WalkingRobot, time_ns: int) -> None:
-        assert robot.reading is not None  # noqa: S101 - the caller has made it
+    def _stream(self, robot: WalkingRobot, now: float, time_ns: int) -> None:
         horizon = self.settings.lead
-        target = robot.session.target_at(robot.reading.time + horizon + self.settings.drive_delay)
+        target = robot.session.target_at(now + horizon + self.settings.drive_delay)
         if target is not None:
             self._output.send_point(robot.names, target, horizon, ns_to_stamp(time_ns))
 

@@ -143,10 +143,9 @@ class CcgdGaitNode(RobotNode[Parameters]):
         robot = self._control.robot
         if robot is None:
             return
-        self._control.update(robot, sample)
+        reading = self._control.update(robot, sample)
         self._follower.update(robot)
-        assert robot.reading is not None  # noqa: S101 - it has just been made
-        view = robot.estimator.estimate(robot.reading, robot.session.planned_now())
+        view = robot.estimator.estimate(reading, robot.session.planned_now())
         stamp = ns_to_stamp(sample.time_ns)
         self._state = self._output.publish(robot.session, view, stamp)
         if view is not None and self._display_rate.due(sample.time_ns):

@@ -115,7 +115,7 @@ class GaitSession:
             if problem:
                 self.check(problem)
                 return None
-            self._approach_from(time + self._horizon, np.array(measured, dtype=float))
+            self._from, self._since = np.array(measured, dtype=float), time + self._horizon
         if self.guard.reason:
             self.stop(self.guard.reason)
         act = self._land if self.guard.reason else self._go_on
@@ -134,7 +134,7 @@ class GaitSession:
         if self.guard.reason and self._last.state is not State.TROTTING:
             return [(time, self._still(self._last.position))]
         if self._from is None:
-            self._approach_from(time, self._last.position)
+            self._from, self._since = self._last.position, time
         left = max(self._since + self._approach_time - time, 0.0)
         times = time + left * np.arange(1, count + 1) / count
         way = [self._approach(at) for at in times.tolist()]
@@ -147,10 +147,9 @@ class GaitSession:
 
     def _go_on(self, due: float, feedback: TrotFeedback) -> Command:
         """Approaches, stands or trots."""
-        assert self._last is not None or self._from is not None  # noqa: S101 - step has seen to it
         trots, before = self.trot and not self._waits_for, self._last
         if before is not None and before.state is State.TROTTING and not self.trot:
-            self._approach_from(due, before.position)
+            self._from, self._since = before.position, due
         elif before is not None and before.state is State.STANDING and trots:
             self._trot_since, self._trot_time = due, 0.0
             self.gait.reset()
@@ -188,9 +187,6 @@ class GaitSession:
             self.stop(self.guard.reason)
             return self._still(position[0])
         return Command(command.state, position[0], velocity[0], command.gait)
-
-    def _approach_from(self, time: float, position: Array) -> None:
-        self._from, self._since = position, time
 
     def _approach(self, time: float) -> Command:
         """On the way to the standing posture."""

@@ -10,8 +10,7 @@ import numpy as np
 
 from com_control.walking import pelvis_search as kernels
 from com_control.walking.biped import Biped, BipedLeg, meeting_point
-from com_control.walking.ik_solver import Found, Solver
-from com_control.walking.newton_ik import NewtonSolver
+from com_control.walking.newton_ik import Found, NewtonSolver, Solver
 from com_control.walking.pelvis_map import LIMITED, ROBOT, STRETCHED
 from com_model.arrays import Array
 from com_model.compiled import entry_point
@@ -40,9 +39,8 @@ class ClosedFormSolver(Solver):
         robot["upper_fraction"] = 1.0 - masses / biped.model.mass
         R, p = biped.root_in_pelvis()
         robot["offset"] = p + R @ Sesc(biped.model).com(biped.posture)
-        robot["lower"] = np.concatenate([leg.lower for leg in biped.legs]) - _LIMIT
-        robot["upper"] = np.concatenate([leg.upper for leg in biped.legs]) + _LIMIT
-        robot["nominal"] = np.concatenate([leg.nominal for leg in biped.legs])
+        robot["lower"], robot["upper"] = self._lower - _LIMIT, self._upper + _LIMIT
+        robot["nominal"] = self._nominal
         point = np.empty(3), np.empty((3, 3)), np.empty((2, 3, 4))
         self._place = entry_point(kernels.place_pelvis, *point, robot, np.empty(3), np.empty(12))
         self._solve = entry_point(kernels.solve_one, *point, robot, 0.0, np.empty(16))
@@ -113,12 +111,8 @@ class ClosedFormSolver(Solver):
         return "; ".join(problems)
 
 
-def fits(biped: Biped) -> bool:
-    """Whether the closed form solves the robot's legs."""
-    return all(_leg_fits(leg) for leg in biped.legs)
-
-
-def _leg_fits(leg: BipedLeg) -> bool:
+def fits(leg: BipedLeg) -> bool:
+    """Whether the closed form solves a leg."""
     w = leg.axes
     hip, hip_gap = meeting_point(leg.points[:3], w[:3])
     ankle, ankle_gap = meeting_point(leg.points[4:], w[4:])

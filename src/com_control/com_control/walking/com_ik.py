@@ -23,8 +23,7 @@ from scipy.spatial.transform import Rotation
 from com_control.exceptions import BipedError
 from com_control.walking.biped import JOINTS, Biped
 from com_control.walking.closed_form_ik import ClosedFormSolver, fits
-from com_control.walking.ik_solver import Solver
-from com_control.walking.newton_ik import NewtonSolver
+from com_control.walking.newton_ik import NewtonSolver, Solver
 from com_control.walking.pelvis_map import STALLED
 from com_control.walking.pelvis_search import solve_in_steps
 from com_model.arrays import Array, as_array, as_rotation
@@ -92,7 +91,8 @@ class ComIk:
     """
 
     def __init__(self, biped: Biped) -> None:
-        self.biped, self.closed, self._coupled = biped, fits(biped), biped.coupled
+        self.biped, self._coupled = biped, biped.coupled
+        self.closed = all(fits(leg) for leg in biped.legs)
         self._q = biped.posture.copy()
         self._solver: Solver = ClosedFormSolver(biped) if self.closed else NewtonSolver(biped)
         self._robot = self._solver.robot

@@ -7,9 +7,11 @@ the CoM by its leg's joints, e_i the error of the sole's pose and c that of the 
   dq_i = J_i^-1 (e_i - [dt; 0])
   (1 - sum of K_i J_i^-1 [1; 0]) dt = c - sum of K_i J_i^-1 e_i
 
-so that two systems of six and one of three are solved, not one of fifteen.
+so that two systems of six and one of three are solved, not one of fifteen. Solver is what this way
+of finding them and that of com_control.walking.closed_form_ik have in common.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,7 +20,6 @@ from numba import njit
 from scipy.optimize import minimize
 
 from com_control.walking.biped import LIMIT_TOLERANCE, Biped
-from com_control.walking.ik_solver import Found, Solver
 from com_control.walking.leg_ik import (
     LEG,
     column,
@@ -36,8 +37,11 @@ from com_control.walking.leg_ik import (
 from com_control.walking.pelvis_map import CONVERGED, LIMITED, STALLED
 from com_model.arrays import Array
 from com_model.bodies import Indices
-from com_model.compiled import compiled
+from com_model.compiled import compiled, entry_point
+from com_model.dynamics.link_frames import LinkFrames
 from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned, turned_back
+from com_model.sesc import kernels
+from com_model.sesc.sesc import pack
 
 Record = Any  # an element of an array of ROBOT or LEG
 
@@ -244,6 +248,84 @@ def solve_path(
         outcomes[i] = solve_one(com[i], R[i], feet[i], robots, tolerance, values[i])
 
 
+class Found(NamedTuple):
+    """What a solver finds from scratch."""
+
+    legs: Array  # (12,) rad
+    pelvis: Array  # (3,) m
+    reason: str  # why this is no solution; "" when it is
+    nearest: Array  # (3,) m, the nearest CoM that can be reached; NaN where none is found
+
+
+class Solver(ABC):
+    """One way of finding pelvis and legs, with what is above the legs in the nominal posture.
+
+    Args:
+        robot: (1,) what its kernels read and write, among it upper_moment (3,) m: of all but the
+            legs in the pelvis' frame, over the robot's mass.
+
+    Attributes:
+        solve_one, solve_path: Kernels; see pelvis_search.
+    """
+
+    solve_one: Any
+    solve_path: Any
+
+    def __init__(self, biped: Biped, robot: Any) -> None:
+        self._biped, self.robot = biped, robot
+        model, self._moment = biped.model, robot["upper_moment"][0]
+        legs = biped.legs
+        joints = np.concatenate([leg.joints for leg in legs])
+        self._lower, self._upper, self._nominal = (  # (12,) rad
+            np.concatenate([getattr(leg, name) for leg in legs])
+            for name in ("lower", "upper", "nominal")
+        )
+        self._leg_moment = np.sum([leg.moments.sum(axis=0) for leg in legs], 0) / model.mass
+        self._arguments = pack(model.bodies), joints, self._leg_moment, self._moment
+        self._find_moment = entry_point(find_moment, np.empty(0), *self._arguments)
+        pelvis = [model.bodies.names[biped.pelvis]]
+        self._pelvis = LinkFrames(model, pelvis) if biped.pelvis else None
+        self.set_upper_body(biped.posture.copy())
+
+    def set_upper_body(self, q: Array) -> None:
+        """Moves the joints that are not of the legs to q (n,); microseconds, hence no checks."""
+        self._find_moment(q, *self._arguments)
+        if self._pelvis is not None:
+            (R,), (p,) = self._pelvis.poses(q)
+            com = self._moment + self._leg_moment
+            self._moment[:] = R.T @ (com - p) - self._leg_moment
+
+    @abstractmethod
+    def restart(self, pelvis: Array | None) -> None:
+        """Forgets the last point; the next search starts with the pelvis at (3,) m, if given."""
+
+    @abstractmethod
+    def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
+        """Solves a point from scratch; see com_ik.ComIk.solve."""
+
+
+@compiled()
+def find_moment(q: Array, robot: Array, legs: Indices, leg_moment: Array, moment: Array) -> None:
+    """Sets moment (3,) of all but the legs about the root's origin, over the robot's mass, m.
+
+    The CoM with the legs at their zero pose, by the statically equivalent serial chain, less what
+    the legs bring to it there.
+
+    Args:
+        q: (n,) rad or m.
+        robot: Packed by com_model.sesc.sesc; its last rows are overwritten.
+        legs: (12,) places of the legs' joints in q.
+        leg_moment: (3,) m.
+    """
+    zero = q.copy()
+    for i in legs:
+        zero[i] = 0.0
+    kernels.keep_root(robot)
+    kernels.find_com(zero, robot, moment)
+    for i in range(3):
+        moment[i] -= leg_moment[i]
+
+
 class NewtonSolver(Solver):
     """Finds pelvis and legs by Newton's steps."""
 
@@ -252,9 +334,6 @@ class NewtonSolver(Solver):
     def __init__(self, biped: Biped) -> None:
         robot = np.zeros(1, ROBOT)
         super().__init__(biped, robot)
-        self._lower = np.concatenate([leg.lower for leg in biped.legs])
-        self._upper = np.concatenate([leg.upper for leg in biped.legs])
-        self._nominal = np.concatenate([leg.nominal for leg in biped.legs])
         for i, leg in enumerate(biped.legs):
             packed = robot["legs"][0, i : i + 1]
             packed[:] = pack_leg(leg)
