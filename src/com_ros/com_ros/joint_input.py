@@ -78,6 +78,16 @@ def store(
 NEVER = -(2**62)
 RESTART_NS = NS_PER_S  # stamps that go back further are of another recording
 MAX_LAYOUTS = 64  # distinct lists of names that are remembered
+_NOT_KNOWN = "it counts as not known: check the joint's driver, or raise input_limits.factor"
+WRONG = (  # values that cannot be, by row, and how to fix them
+    (
+        "a position",
+        "check the joint's driver and its unit (rad, m) and the limits in the URDF, or raise "
+        "input_limits.position_margin",
+    ),
+    ("a velocity", _NOT_KNOWN),
+    ("an effort", _NOT_KNOWN),
+)
 
 
 class JointSample(NamedTuple):
@@ -165,8 +175,9 @@ class JointInput:
             wrong = (self._values < self._lowest) | (self._values > self._highest)
             if wrong.any():
                 self.implausible += 1
-                error = error or self._wrong_positions(wrong[0])
-                warnings += self._forget_wrong(wrong)
+                error = error or self._forget_wrong(0, wrong[0])
+                others = [self._forget_wrong(row, wrong[row]) for row in (1, 2)]
+                warnings += tuple(filter(None, others))
         if not layout.complete:
             error = error or self._missing(layout, time_ns)
         if error:
@@ -237,43 +248,19 @@ class JointInput:
         bad = listing(self._names[i] for i in broken)
         return f"joint_states has a position that is not finite: {bad}; check the joint's driver"
 
-    def _wrong_positions(self, wrong: Flags) -> str:
-        """Why positions (n,) are not believed; empty when all are. Their joints are not known."""
+    def _forget_wrong(self, row: int, wrong: Flags) -> str:
+        """Makes values of a row that are not believed (n,) NaN; which and why, "" for none."""
         joints = np.flatnonzero(wrong)
         if not joints.size:
             return ""
-        self._time_ns[joints] = NEVER
-        text = self._describe(0, joints)
-        self._values[0, joints] = np.nan
-        return (
-            f"joint_states has a position that cannot be: {text}; check the joint's driver and its "
-            "unit (rad, m) and the limits in the URDF, or raise input_limits.position_margin"
-        )
-
-    def _forget_wrong(self, wrong: Flags) -> tuple[str, ...]:
-        """Makes velocities and efforts (of wrong, (3, n)) that are not believed NaN."""
-        found = []
-        for row, name in ((1, "velocity"), (2, "effort")):
-            joints = np.flatnonzero(wrong[row])
-            if joints.size:
-                text = self._describe(row, joints)
-                self._values[row, joints] = np.nan
-                found.append(
-                    f"joint_states has a {name} that cannot be: {text}; it counts as not known: "
-                    "check the joint's driver, or raise input_limits.factor"
-                )
-        return tuple(found)
-
-    def _describe(self, row: int, joints: Indices) -> str:
-        """Values of joints and what is believed."""
-        return listing(
-            (
-                f"{self._names[i]} is {self._values[row, i]:.6g}, expected "
-                f"{self._lowest[row, i]:.4g} to {self._highest[row, i]:.4g}"
-                for i in joints
-            ),
-            3,
-        )
+        values, low, high = (table[row, joints] for table in self._stored[:3])
+        found = zip(joints.tolist(), values, low, high, strict=True)
+        text = [f"{self._names[i]} is {v:.6g}, expected {a:.4g} to {b:.4g}" for i, v, a, b in found]
+        self._values[row, joints] = np.nan
+        if row == 0:
+            self._time_ns[joints] = NEVER
+        name, fix = WRONG[row]
+        return f"joint_states has {name} that cannot be: {listing(text, 3)}; {fix}"
 
     def _missing(self, layout: _Layout, time_ns: int) -> str:
         """Which joints are not known at a time, in words; empty when all are."""
