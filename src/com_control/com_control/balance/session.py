@@ -214,9 +214,9 @@ class BalanceSession:
             self.state, self.reason = State.FALLEN, f"{fall}; then call ~/start"
             self._release()
             return None
-        return (
-            self._hold(balancer, problem, dt) if problem else self._balance(balancer, reading, dt)
-        )
+        if problem:
+            return self._hold(balancer, problem, dt)
+        return self._balance(balancer, reading, dt)
 
     # --- what may be done ----------------------------------------------------------------------
     def _pass_time(self, time: float) -> tuple[float, str]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from scipy.spatial.transform import Rotation
 
 from com_control.walking.biped import BipedLeg
 from com_model.arrays import Array
+from com_model.geometry.rotations import rotations_about
 from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, row, sub, turned
 
 Rows = tuple[Vector, Vector, Vector]  # a matrix (3, 3) by its rows
@@ -135,8 +135,7 @@ def pack_leg(leg: BipedLeg) -> Any:
 def sole_pose(leg: BipedLeg, q: Array) -> tuple[Array, Array]:
     """Pose of the sole in the pelvis' frame, (3, 3) and (3,) m, at joint angles (6,) rad."""
     R, p = leg.R_sole, leg.p_sole
-    for axis, point, angle in zip(leg.axes[::-1], leg.points[::-1], q[::-1], strict=True):
-        M = Rotation.from_rotvec(angle * axis).as_matrix()
+    for M, point in zip(rotations_about(leg.axes, q)[::-1], leg.points[::-1], strict=True):
         R, p = M @ R, point + M @ (p - point)
     return R, p
 
