@@ -12,7 +12,7 @@ that take the CoM for a fixed point of the pelvis need; nodes solve for the CoM 
 
 from __future__ import annotations
 
-from math import acos, atan2, sqrt
+from math import acos, atan2, cos, sin, sqrt
 
 import numpy as np
 from numba import njit
@@ -33,13 +33,12 @@ from com_control.walking.leg_ik import (
     rows,
     sole_pose,
     solve_damped,
-    turn,
     vector,
     wrap_angle,
 )
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned
+from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, row, sub, turned
 
 _MEET = 1e-9  # m, distance of axes that count as meeting
 _NEARLY = 0.02  # m, distance of axes that meet well enough for a first guess
@@ -166,6 +165,12 @@ class LegIk:
 
 def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     return np.ascontiguousarray(as_array(name, value, shape))
+
+
+@njit
+def turn(axis: Vector, angle: float, v: Vector) -> Vector:
+    """Rotates v about a unit axis by an angle, rad."""
+    return rotate(axis, cos(angle), sin(angle), v)
 
 
 @njit

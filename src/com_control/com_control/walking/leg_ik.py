@@ -62,12 +62,6 @@ def combine(a: float, u: Vector, b: float, v: Vector, c: float, w: Vector) -> Ve
     )
 
 
-@inner
-def turn(axis: Vector, angle: float, v: Vector) -> Vector:
-    """Rotates v about a unit axis by an angle, rad."""
-    return rotate(axis, cos(angle), sin(angle), v)
-
-
 @njit
 def solve_three(A: Array, c: Array, x: Array) -> None:
     """Sets x (3,) to A^-1 c by cross products; A (3, 3)."""
@@ -150,8 +144,9 @@ def pass_joint(leg: Record, i: int, angle: float, M: Array, t: Vector, lines: Ar
     place, line = add(turned(M, point), t), turned(M, row(leg.axes, i))
     for k in range(3):
         lines[i, k], lines[6 + i, k] = line[k], place[k]
+    c, s = cos(angle), sin(angle)
     for j in range(3):
-        M[0, j], M[1, j], M[2, j] = turn(line, angle, column(M, j))
+        M[0, j], M[1, j], M[2, j] = rotate(line, c, s, column(M, j))
     return sub(place, turned(M, point))
 
 
