@@ -102,7 +102,7 @@ def test_velocity_and_effort_that_cannot_be_are_not_known(joints, place, what, v
     values = getattr(sample, what)
     assert np.isnan(values[place])
     assert np.isfinite(np.delete(values, place)).all()
-    assert f"joint_states has a {what} that cannot be: j{place} is" in sample.warnings[0]
+    assert f"{what} that cannot be: j{place} is" in sample.warnings[0]
 
 
 def test_limits_of_zero_leave_room_by_the_robot_s_weight(joints):
