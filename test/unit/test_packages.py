@@ -180,3 +180,14 @@ def test_colcon_test_finds_the_unit_tests(package):
     settings = ConfigParser()
     settings.read(package / "setup.cfg")
     assert list((package / settings["tool:pytest"]["testpaths"]).rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("package", PYTHON, ids=lambda path: path.name)
+def test_files_beside_the_code_are_installed(package):
+    config = ConfigParser()
+    config.read(package / "setup.cfg")
+    patterns = config.get("options.package_data", "*", fallback="none").split(", ")
+    code = package / package.name
+    beside = [p for p in code.rglob("*") if p.is_file() and p.parent.name != "__pycache__"]
+    beside = [p.name for p in beside if p.suffix != ".py"]
+    assert [name for name in beside if not any(map(Path(name).match, patterns))] == []

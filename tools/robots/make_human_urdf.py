@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Write urdf/people/woman.urdf and man.urdf from the tables in data/: 1 m high, of 1 kg.
+"""Write person_f.urdf and person_m.urdf of com_identification: a woman and a man of 1 m and 1 kg.
 
     make_human_urdf.py            write both
     make_human_urdf.py --check    write nothing; exit 1 if one differs
 
-human_segments.csv has masses in percent of the body's, centres of mass in percent of the length
-from the first end and lengths; human_parameters.csv has the rest. data/README.md says what is from
-where and what is assumed. com_human scales lengths by a person's height and masses by their mass.
+From the tables in data/: human_segments.csv has masses in percent of the body's, centres of mass in
+percent of the length from the first end, and lengths; human_parameters.csv has the rest.
+data/README.md says what is from where and what is assumed. com_human scales lengths by a person's
+height, masses by their mass.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import urdf_writer as urdf
 
 PEOPLE = {"f": "woman", "m": "man"}
 ROOT = "lower_trunk"
+FOLDER = urdf.PACKAGE.parent / "com_identification" / "com_identification"
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 Joint = tuple[str, str, urdf.Vector]  # parent, axes, origin in m
 
@@ -88,8 +90,8 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     options, code = parser.parse_args(), 0
-    for sex, name in PEOPLE.items():
-        options.output = urdf.PACKAGE / "urdf" / "people" / f"{name}.urdf"
+    for sex in PEOPLE:
+        options.output = FOLDER / f"person_{sex}.urdf"
         code = max(code, urdf.write_or_check(__file__, options, partial(build, sex)))
     return code
 

@@ -24,12 +24,10 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.exceptions import ConfigError
 from com_model.geometry.rotations import skew
-from com_model.robots import DESCRIPTIONS
-from com_model.shapes.resources import package_shares
 from com_model.strict_yaml import Section
 from com_model.text import listing
 
-PEOPLE = {"f": "woman", "m": "man"}  # files of robot_descriptions, by sex
+SEXES = ("f", "m")
 _MASS_STD, _COM_STD = 0.1, 0.02 / 3**0.5  # of the table: fraction, and m along each axis
 ROOT = "lower_trunk"
 _WINDOW = 0.5  # s
@@ -49,15 +47,10 @@ def human_urdf(height: float, mass: float, sex: str) -> str:
         sex: "f" or "m": whose table.
 
     Raises:
-        ConfigError: A value is not a person's, or robot_descriptions is not found.
+        ConfigError: A value is not a person's.
     """
-    if sex not in PEOPLE or not (0.5 <= height <= 2.6 and 5.0 <= mass <= 400.0):
+    if sex not in SEXES or not (0.5 <= height <= 2.6 and 5.0 <= mass <= 400.0):
         text = f"expected 0.5 to 2.6 m, 5 to 400 kg and sex f or m; got {height}, {mass}, {sex}"
-        raise ConfigError(text, "com_human")
-    file = f"urdf/people/{PEOPLE[sex]}.urdf"
-    share = next((s for s in package_shares(DESCRIPTIONS) if (s / file).is_file()), None)
-    if share is None:
-        text = f"{DESCRIPTIONS}/{file} is missing: source the workspace in which it is installed"
         raise ConfigError(text, "com_human")
     units = {"origin xyz": height, "mass value": mass}
 
@@ -65,7 +58,8 @@ def human_urdf(height: float, mass: float, sex: str) -> str:
         unit = units.get(match[1], mass * height**2)  # that of an inertia
         return f'{match[1]}="{" ".join(f"{unit * float(x):.9g}" for x in match[2].split())}"'
 
-    return _SCALED.sub(scaled, (share / file).read_text(encoding="utf-8"))
+    file = Path(__file__).with_name(f"person_{sex}.urdf")
+    return _SCALED.sub(scaled, file.read_text(encoding="utf-8"))
 
 
 def plate_foot() -> Foot:

@@ -53,12 +53,6 @@ def test_lengths_scale_by_the_height_and_masses_by_the_mass(person):
     assert person.link_inertias[thigh][0, 0] == pytest.approx(68.0 * 0.1478 * rod**2, rel=2e-4)
 
 
-def test_a_missing_table_says_what_to_source(monkeypatch):
-    monkeypatch.setenv("AMENT_PREFIX_PATH", "")
-    with pytest.raises(ConfigError, match=r"woman.urdf is missing: source the workspace"):
-        human_urdf(1.75, 68.0, "f")
-
-
 def markers_of(model) -> dict[str, tuple[str, Array]]:
     spread = np.array([[0.06, 0.04, 0.0], [-0.05, 0.05, -0.1], [0.03, -0.06, -0.2]])
     heavy = zip(model.link_names, model.link_masses, strict=True)

@@ -12,7 +12,7 @@ from com_model import RobotModel, audit
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
 SCRIPT = PACKAGE.parents[1] / "tools" / "robots" / "make_human_urdf.py"
-PEOPLE = {"f": "woman", "m": "man"}
+PEOPLE = PACKAGE.with_name("com_identification") / "com_identification"
 PAIRED = ("upper_arm", "forearm", "hand", "thigh", "shank", "foot")
 TRUNK = ("upper_trunk", "middle_trunk", "lower_trunk")
 # Of the table's other columns and rows, percent of the length: sagittal radii of gyration of the
@@ -29,7 +29,7 @@ def read_table(name, sex, *columns):
     return {row[0]: [float(row[k]) for k in places] for row in rows[1:]}
 
 
-@pytest.fixture(params=list(PEOPLE))
+@pytest.fixture(params=["f", "m"])
 def tables(request):
     """Sex, parameters, and of each segment mass in %, CoM in % and length in mm."""
     sex = request.param
@@ -63,7 +63,7 @@ def test_the_parts_of_the_trunk_make_the_whole(tables):
 
 def test_the_urdf_has_the_segments_of_the_table(tables):
     sex, parameters, segments = tables
-    model = RobotModel.from_file(PACKAGE / "urdf" / "people" / f"{PEOPLE[sex]}.urdf")
+    model = RobotModel.from_file(PEOPLE / f"person_{sex}.urdf")
     assert model.mass == pytest.approx(1.0)
     assert model.n_joints == 35
     assert not [f for f in audit(model).issues if f.severity == "error"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from com_identification.exceptions import PostureError
 from com_identification.human import (
-    PEOPLE,
+    SEXES,
     Trial,
     human_settings,
     human_urdf,
@@ -50,7 +50,7 @@ def person_parser(name: str, text: str, file: str) -> ArgumentParser:
     parser = command_parser(name, text, file)
     parser.add_argument("--height", type=float, required=True, metavar="M")
     parser.add_argument("--mass", type=float, required=True, metavar="KG")
-    parser.add_argument("--sex", choices=list(PEOPLE), required=True, help="table to use")
+    parser.add_argument("--sex", choices=SEXES, required=True, help="table to use")
     text = "trials with markers and force plates, the person still for half a second at a time"
     parser.add_argument("--trial", nargs="+", default=[], metavar="FILE", help=text)
     text = "forces of each trial whose own file has none, in the same order (trc: OpenSim's mot)"
