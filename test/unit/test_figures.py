@@ -144,7 +144,6 @@ SETTINGS = {
         "at most 5 ms apart, up to 30 ms",
         "known to 3 mm: leg links' masses +-10 % make 96 % of the variance",
         "by 2 mm or 1 %",
-        "below 0.4 % of the distance",
         "(20 ms) are rejected",
     ),
     "tutorial_walking.md": ("98 %",),

@@ -179,12 +179,13 @@ class SescPublisher(RobotNode[Parameters]):
         self._output.publish(state, stamp_ns, model)
         self._state, self._stamp_ns = state, stamp_ns
         self._to_display = self.parameters.display_rate_hz > 0.0
-        if self._display_rate.due(time.monotonic_ns()):  # no timer: it would wake the node
-            self.watch()
+        self.watch()  # no timer at this rate: it would wake the node
 
     def watch(self) -> None:
-        """Show the last state, if it is not shown yet."""
-        if self._to_display and self._observer is not None:
+        """Show the last state, if it is not shown yet and the rate of the display allows it."""
+        if not self._to_display or self._observer is None:
+            return
+        if self._display_rate.due(time.monotonic_ns()):
             self._display.show(self._state, self._observer, ns_to_stamp(self._stamp_ns))
             self._to_display = False
 
