@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from com_control.balance.balancer import BalanceOptions
-from com_control.balance.session import BalanceReading, BalanceSession, State
+from com_control.balance.session import BalancePhase, BalanceReading, BalanceSession
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose, link_poses
 from com_simulation.physics.sensors import NoiseLevels, Reading
@@ -115,7 +115,7 @@ def run(
         begin = time.process_time()
         command = session.step(_seen(model, world.imu_link, reading, world.posture))
         spent = time.process_time() - begin
-        if command is None or session.state == State.FALLEN:
+        if command is None or session.state == BalancePhase.FALLEN:
             break
         if control:
             simulation.lead(command.position, command.velocity)
@@ -135,7 +135,7 @@ def run(
         slope=table[:, 7],
         tilt=table[:, 8],
         step_time=table[:, 9],
-        fell=session.state == State.FALLEN or bool(table[-1, 8] > 0.5),
+        fell=session.state == BalancePhase.FALLEN or bool(table[-1, 8] > 0.5),
         reasons=tuple(reasons),
     )
 

@@ -30,7 +30,7 @@ from trot_lab import TrotRun, build, in_processes, run_trot
 
 from com_control.trot.trot import TrotGait
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
-from com_estimation.trunk.interface import Sample, Status
+from com_estimation.trunk.interface import Sample, TrunkStatus
 from com_model import RobotConfig, RobotModel, quadruped_legs
 
 Array = NDArray[np.float64]
@@ -70,7 +70,7 @@ class Feedback:
         """Takes in a sample; gives the offset from the geometric centre (3,), m, or None."""
         self._estimator.update(sample)
         latest = self._estimator.latest
-        good = latest.status is Status.CONVERGED or latest.robot_com_std < self._enough
+        good = latest.status is TrunkStatus.CONVERGED or latest.robot_com_std < self._enough
         return latest.offset_from_center if good else None
 
 

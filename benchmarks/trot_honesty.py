@@ -54,7 +54,7 @@ from trot_tracks import LIFT_OFF, STANDS
 from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
 from com_estimation.trunk.floating_base.filter_types import STATE
 from com_estimation.trunk.floating_base.options import Priors
-from com_estimation.trunk.interface import Status
+from com_estimation.trunk.interface import TrunkStatus
 
 Array = NDArray[np.float64]
 
@@ -233,7 +233,7 @@ def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
             took.append(taken)
             e, C = estimate.com - log.trunk_com[k], estimate.covariance
             d2 = e[:2] @ np.linalg.solve(C[:2, :2], e[:2])
-            known = estimate.status is Status.CONVERGED
+            known = estimate.status is TrunkStatus.CONVERGED
             rows.append((read.time[k] - LIFT_OFF, *e, *np.sqrt(np.diag(C)), d2, known))
     found = np.array(rows)
     times, error, std = found[:, 0], found[:, 1:4], found[:, 4:7]

@@ -51,7 +51,7 @@ from trot_tracks import (
 
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.floating_base.filter_types import STATE
-from com_estimation.trunk.interface import Status
+from com_estimation.trunk.interface import TrunkStatus
 from com_model import quadruped_legs
 
 ROBOTS = ("anymal", "a1", "go2", "solo12", "hyq", "scalf2")
@@ -99,7 +99,7 @@ def ensemble(planned: Sequence[Case], seed: int) -> list[Task]:
 def honesty(results: Sequence[Followed], drawn: Sequence[Outcome]) -> dict[str, Any]:
     """The figures of a robot in `nees`; see the module's text."""
     tracks = [r.tracks[FLOATING] for r in results]
-    known = [t.status[-1] == Status.CONVERGED for t in tracks]
+    known = [t.status[-1] == TrunkStatus.CONVERGED for t in tracks]
     reasons = [t.reason for t, converged in zip(tracks, known, strict=True) if not converged]
     return {
         "quiet": rounded(mean_squares(tracks)[:3]),

@@ -19,7 +19,7 @@ from trot_lab import TrotLog, TrotRun, run_trot
 
 from com_estimation.trunk.ding import DingEstimator, DingOptions
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
-from com_estimation.trunk.interface import Sample, Status, TrunkEstimator
+from com_estimation.trunk.interface import Sample, TrunkEstimator, TrunkStatus
 from com_model import quadruped_legs
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ class Track:
         covariance: (N, 3, 3) m^2, of that.
         mass_error: (N,) kg, of the trunk's mass.
         mass_std: (N,) kg, its standard deviation.
-        status: (N,) Status.
+        status: (N,) TrunkStatus.
         reason: The last one.
         payload_changed_at: s since LIFT_OFF, as said at the end; NaN: never.
     """
@@ -217,5 +217,5 @@ def false_alarms(tracks: Sequence[Track]) -> int:
 
 def statuses(tracks: Sequence[Track]) -> dict[str, int]:
     """How often each status stood at the end."""
-    last = [Status(int(t.status[-1])).name for t in tracks]
+    last = [TrunkStatus(int(t.status[-1])).name for t in tracks]
     return {name: last.count(name) for name in sorted(set(last))}

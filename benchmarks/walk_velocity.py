@@ -30,7 +30,7 @@ from processes import in_processes
 from walk_robustness import PERIOD, ROBOTS, turned
 
 from com_control.walking.biped import Biped, find_stance
-from com_control.walking.session import State, WalkSession
+from com_control.walking.session import WalkPhase, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
@@ -112,13 +112,13 @@ def simulate(run: Run) -> Result:
         tilt = float(np.arccos(np.clip(R[2] @ up, -1.0, 1.0)))
         reading = Reading(old.time, old.position, old.wrenches + bias, tilt, R_world_root=R)
         session.update(reading)
-        if session.outcome is not None and session.state is not State.WALKING:
+        if session.outcome is not None and session.state is not WalkPhase.WALKING:
             break
-        if session.state is State.READY and now.time > 1.0:
+        if session.state is WalkPhase.READY and now.time > 1.0:
             session.start_planning()
             session.begin(planner.begin(np.array(WAYS[0]) * scale, biped.posture), reading)
         planned, walk = session.planned_now(), session.walk
-        if session.state is State.WALKING and planned is not None and walk is not None:
+        if session.state is WalkPhase.WALKING and planned is not None and walk is not None:
             made = max(planned.step, 0)
             part = min(made * len(WAYS) // run.steps, len(WAYS) - 1)
             velocity = np.array(WAYS[part]) * scale * (made < run.steps - 2)
@@ -149,7 +149,7 @@ def simulate(run: Run) -> Result:
     outcome = session.outcome
     return Result(
         outcome.steps,
-        session.state is State.FALLEN,
+        session.state is WalkPhase.FALLEN,
         outcome.reason,
         round(way, 2),
         round(float(np.degrees(turn))),

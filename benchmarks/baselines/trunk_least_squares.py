@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from com_estimation.trunk.contact_detection import ContactState
 from com_estimation.trunk.ground_reaction import ReactionSource
-from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
+from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkStatus, unknown_estimate
 from com_estimation.trunk.motion import Motion, MotionFilter
 from com_model import RobotConfig, RobotModel, quadruped_legs
 from com_model.dynamics import GRAVITY
@@ -196,7 +196,7 @@ class RecursiveLeastSquares:
         if problem and not np.isfinite(self.latest.mass):
             return unknown_estimate(time, problem)
         if problem:
-            return replace(self.latest, time=time, status=Status.DEGRADED, reason=problem)
+            return replace(self.latest, time=time, status=TrunkStatus.DEGRADED, reason=problem)
         mass = float(self._theta[0])
         if not mass > 0.0:
             reason = f"the trunk's mass comes out as {mass:.1f} kg: check efforts and imu"
@@ -209,7 +209,7 @@ class RecursiveLeastSquares:
         settled = wide < SETTLED
         return TrunkEstimate(
             time=time,
-            status=Status.CONVERGED if settled else Status.ESTIMATING,
+            status=TrunkStatus.CONVERGED if settled else TrunkStatus.ESTIMATING,
             reason="" if settled else f"x and y are known to {1e3 * wide:.0f} mm so far",
             mass=mass,
             mass_std=float(np.sqrt(scatter[0, 0])),
@@ -253,7 +253,7 @@ class BelievedUrdf:
         """The URDF's centre of mass at the time of the sample."""
         self.latest = TrunkEstimate(
             time=sample.time,
-            status=Status.DEGRADED,
+            status=TrunkStatus.DEGRADED,
             reason="the URDF is believed as it is: no sensor is used",
             mass=self._mass,
             mass_std=np.nan,

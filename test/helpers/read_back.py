@@ -8,7 +8,7 @@ from geometry_msgs.msg import Quaternion, Transform
 from numpy.typing import ArrayLike
 from trajectory_msgs.msg import JointTrajectory
 
-from com_estimation.trunk.interface import Status, TrunkEstimate
+from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus
 from com_model import RobotModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import steiner
@@ -69,7 +69,7 @@ def trunk_com_to_numpy(msg: TrunkCom) -> TrunkEstimate:
     changed_ns = stamp_to_ns(msg.payload_changed_at)
     return TrunkEstimate(
         time=stamp_to_ns(msg.header.stamp) / NS_PER_S,
-        status=Status(msg.status),
+        status=TrunkStatus(msg.status),
         reason=msg.reason,
         mass=msg.mass,
         mass_std=msg.mass_std,

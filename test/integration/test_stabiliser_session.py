@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
 from com_control.walking.biped import Biped, find_stance, sole_poses
-from com_control.walking.session import State, WalkSession
+from com_control.walking.session import WalkPhase, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walk_monitor import Reading, WalkChecks
@@ -73,7 +73,7 @@ class Bench:
         """
         for _ in range(100):
             self.tick()
-        assert self.session.state is State.READY, self.session.reason
+        assert self.session.state is WalkPhase.READY, self.session.reason
         self.session.start_planning()
         velocity = np.zeros(3) if ways is None else np.array(ways[0][1])
         by_velocity = VelocityWalker(
@@ -90,13 +90,13 @@ class Bench:
             if stop_at is not None and self.session.walk_time > stop_at:
                 self.session.stop("asked for")
                 stop_at = None
-            if ways is not None and state is State.WALKING:
+            if ways is not None and state is WalkPhase.WALKING:
                 made, at = self.session.planned_now().step, self.session.walk_time + 0.3
                 velocity = next((np.array(v) for until, v in ways if made < until), np.zeros(3))
                 if by_velocity.due(self.session.walk, at, velocity):
                     walk = by_velocity.go_on(self.session.walk, at, velocity)
                     assert self.session.go_on(walk, at, self.reading.time) is not None
-            if state in (State.READY, State.REFUSED, State.FALLEN):
+            if state in (WalkPhase.READY, WalkPhase.REFUSED, WalkPhase.FALLEN):
                 break
         return state
 
@@ -109,7 +109,7 @@ def test_it_balances_before_and_after_a_walk_and_its_feet_do_not_creep():
     places = np.array(bench.feet[round(2.0 / PERIOD) :])
     assert np.abs(places - places[0]).max() < 0.002
     before = len(bench.sent)
-    assert bench.walk() is State.READY
+    assert bench.walk() is WalkPhase.READY
     assert bench.session.outcome.completed
     for _ in range(200):
         bench.tick()
@@ -140,7 +140,7 @@ def test_without_wrenches_feedback_fades_while_it_stands():
     bench.lost, count = True, len(bench.sent)
     for _ in range(200):
         bench.tick()
-    assert bench.session.state is State.REFUSED
+    assert bench.session.state is WalkPhase.REFUSED
     assert bench.session.balance is None
     held = bench.session._commanded.q[-1]
     assert np.abs(bench.sent[-1] - held).max() < 1e-3
@@ -148,7 +148,7 @@ def test_without_wrenches_feedback_fades_while_it_stands():
     bench.lost = False
     for _ in range(200):
         bench.tick()
-    assert bench.session.state is State.READY
+    assert bench.session.state is WalkPhase.READY
     assert bench.session.balance is not None
     assert np.abs(np.diff(bench.sent, axis=0)).max() < 0.01
 
@@ -158,7 +158,7 @@ def test_it_may_be_told_to_stand_without():
     bench.session.balances = False
     for _ in range(200):
         bench.tick()
-    assert bench.session.state is State.READY
+    assert bench.session.state is WalkPhase.READY
     assert bench.sent == []
 
 
@@ -169,20 +169,20 @@ def test_a_robot_that_falls_as_it_stands_gets_no_more():
     push = np.array([60.0, 0.0, 0.0])
     for k in range(400):
         bench.simulation.push(push * (k < 100))
-        if bench.tick() is State.FALLEN:
+        if bench.tick() is WalkPhase.FALLEN:
             break
-    assert bench.session.state is State.FALLEN
+    assert bench.session.state is WalkPhase.FALLEN
     assert bench.session.target_at(bench.reading.time + PERIOD) is None
     count = len(bench.sent)
     for _ in range(100):
-        assert bench.tick() is State.FALLEN
+        assert bench.tick() is WalkPhase.FALLEN
     assert len(bench.sent) == count
 
 
 def test_it_walks_where_it_falls_without():
-    assert Bench(fed_back=False).walk() is State.FALLEN
+    assert Bench(fed_back=False).walk() is WalkPhase.FALLEN
     bench = Bench(fed_back=True)
-    assert bench.walk() is not State.FALLEN
+    assert bench.walk() is not WalkPhase.FALLEN
     assert bench.session.outcome.completed, bench.session.outcome
     steps = np.abs(np.diff(bench.sent, axis=0))
     model = bench.session.stabiliser.biped.model
@@ -192,7 +192,7 @@ def test_it_walks_where_it_falls_without():
 @pytest.mark.parametrize("stop_at", [2.6])
 def test_it_stops_after_a_step(stop_at):
     bench = Bench(fed_back=True)
-    assert bench.walk(stop_at=stop_at) is not State.FALLEN
+    assert bench.walk(stop_at=stop_at) is not WalkPhase.FALLEN
     assert bench.session.outcome.reason == "asked for"
     assert bench.session.outcome.steps < 4
     assert np.abs(np.diff(bench.sent, axis=0)).max() < 0.05  # rad in 5 ms: nothing jumps
@@ -201,7 +201,7 @@ def test_it_stops_after_a_step(stop_at):
 def test_it_walks_on_by_a_velocity_turns_and_stops():
     bench = Bench(fed_back=True)
     ways = [(5, (0.05, 0.0, 0.0)), (10, (0.03, 0.0, 0.2)), (13, (0.0, 0.02, 0.0))]
-    assert bench.walk(40.0, ways=ways) is State.READY, bench.session.reason
+    assert bench.walk(40.0, ways=ways) is WalkPhase.READY, bench.session.reason
     outcome, walk = bench.session.outcome, bench.session.walk
     assert outcome.completed, outcome
     assert 13 <= outcome.steps <= 16

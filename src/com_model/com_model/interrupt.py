@@ -9,14 +9,15 @@ import sys
 from types import TracebackType
 from typing import Any
 
-_report, _report_unraisable = sys.excepthook, sys.unraisablehook
+_report = sys.excepthook
 
 
-def _end_if_interrupted(error: BaseException | None) -> None:
+# Defaults keep what the hook below needs: when the interpreter ends, a module's names become None.
+def _end_if_interrupted(error: BaseException | None, end: Any = os._exit) -> None:
     """End with code 130 where an exception comes from Ctrl-C: rclpy makes an ImportError of it."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
-            os._exit(130)
+            end(130)
         error = error.__cause__ or error.__context__
 
 
@@ -27,9 +28,11 @@ def _excepthook(
     _report(kind, error, trace)
 
 
-def _unraisablehook(unraisable: Any) -> None:
-    _end_if_interrupted(unraisable.exc_value)
-    _report_unraisable(unraisable)
+def _unraisablehook(
+    unraisable: Any, check: Any = _end_if_interrupted, report: Any = sys.unraisablehook
+) -> None:
+    check(unraisable.exc_value)
+    report(unraisable)
 
 
 sys.excepthook, sys.unraisablehook = _excepthook, _unraisablehook

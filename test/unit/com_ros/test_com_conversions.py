@@ -15,7 +15,7 @@ from com_estimation.nodes.com_conversions import (
     numpy_to_sesc_chain,
     sesc_chain_to_numpy,
 )
-from com_estimation.whole_body.com_state import ComState, Ground, Status, unknown_state
+from com_estimation.whole_body.com_state import ComState, ComStatus, Ground, unknown_state
 from com_msgs.msg import CenterOfMass, ComJacobian
 from com_ros.exceptions import ConversionError
 
@@ -26,7 +26,7 @@ RNG = np.random.default_rng(2)
 def some_values():
     position, velocity, gravity, projection = RNG.normal(size=(4, 3))
     return ComState(
-        Status.DEGRADED, "why", 7.0, position, velocity, gravity,
+        ComStatus.DEGRADED, "why", 7.0, position, velocity, gravity,
         Ground.FEET, projection, -0.25, ("l_sole", "r_sole"),
     )  # fmt: skip
 

@@ -16,12 +16,12 @@ from com_msgs import msg
 @pytest.mark.parametrize(
     ("values", "message", "prefix"),
     [
-        (balance.State, msg.BalanceState, ""),
-        (player.State, msg.MotionState, ""),
-        (trot.State, msg.GaitPhase, ""),
-        (walking.State, msg.WalkState, ""),
-        (trunk.Status, msg.TrunkCom, "STATUS_"),
-        (com_state.Status, msg.CenterOfMass, "STATUS_"),
+        (balance.BalancePhase, msg.BalanceState, ""),
+        (player.MotionPhase, msg.MotionState, ""),
+        (trot.TrotPhase, msg.GaitPhase, ""),
+        (walking.WalkPhase, msg.WalkState, ""),
+        (trunk.TrunkStatus, msg.TrunkCom, "STATUS_"),
+        (com_state.ComStatus, msg.CenterOfMass, "STATUS_"),
         (com_state.Ground, msg.CenterOfMass, "GROUND_"),
         (CaptureStatus, msg.IdentificationState, ""),
         (Verdict, msg.ModelCheck, ""),

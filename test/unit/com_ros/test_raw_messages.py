@@ -18,7 +18,7 @@ from sensor_msgs.msg import Imu, JointState
 
 from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
 from com_estimation.nodes.com_output import MAX_TEMPLATES, ComOutput
-from com_estimation.whole_body.com_state import ComState, Ground, Status, unknown_state
+from com_estimation.whole_body.com_state import ComState, ComStatus, Ground, unknown_state
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
 from com_ros.conversions import ns_to_stamp
@@ -211,7 +211,7 @@ def test_joints_and_imu_are_the_same_from_both():
 VECTOR = st.lists(NUMBER, min_size=3, max_size=3).map(np.array)
 STATE = st.builds(
     ComState,
-    st.sampled_from(Status),
+    st.sampled_from(ComStatus),
     TEXT,
     NUMBER,
     *[VECTOR] * 3,

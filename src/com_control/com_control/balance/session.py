@@ -23,7 +23,7 @@ from com_model.dynamics import GRAVITY
 LONGEST_STEP = 0.1  # s; commands after a longer pause are those of such a step
 
 
-class State(IntEnum):
+class BalancePhase(IntEnum):
     """What a session does; the numbers are those of com_msgs/BalanceState."""
 
     UNKNOWN = 0
@@ -105,7 +105,7 @@ class BalanceSession:
         self._wanted = self._paused = False
         self._stance: tuple[tuple[str, ...], float] | None = None  # feet that stand, since when
         self._velocity = STILL
-        self.state, self.reason = State.UNKNOWN, "no readings yet"
+        self.state, self.reason = BalancePhase.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
         # A step that nobody sees: kernels that are compiled later would hold up a robot.
         balancer = Balancer(model, self._all.feet, self._upright, self.options, self._servo)
@@ -132,13 +132,13 @@ class BalanceSession:
     @property
     def active(self) -> bool:
         """Whether it balances, or will as soon as the robot allows it."""
-        return self._wanted and self.state != State.FALLEN
+        return self._wanted and self.state != BalancePhase.FALLEN
 
     def start(self) -> None:
         """Begins with the next reading that allows it, the CoM staying where it is."""
         self._wanted = True
-        if self.state == State.FALLEN:
-            self.state = State.STANDING
+        if self.state == BalancePhase.FALLEN:
+            self.state = BalancePhase.STANDING
         if self.guard.reason:
             self._release()
 
@@ -203,7 +203,7 @@ class BalanceSession:
         dt, problem = self._pass_time(reading.time)
         problem = problem or self._unusable(reading)
         stopped = problem or self.guard.measure(reading.time, reading.position)
-        if self.state == State.FALLEN and self._wanted:
+        if self.state == BalancePhase.FALLEN and self._wanted:
             return None
         fall = "" if problem or self.guard.implausible else self._fall(reading)
         problem = problem or stopped
@@ -211,7 +211,7 @@ class BalanceSession:
         if balancer is None:
             return self._begin(reading) if self._stand(reading, problem, fall) else None
         if fall:
-            self.state, self.reason = State.FALLEN, f"{fall}; then call ~/start"
+            self.state, self.reason = BalancePhase.FALLEN, f"{fall}; then call ~/start"
             self._release()
             return None
         if problem:
@@ -272,7 +272,7 @@ class BalanceSession:
         try:
             balancer.start(reading.position, self._up(reading), reading.commanded)
         except BalanceError as error:
-            self.state, self.reason = State.WAITING, f"waits until the robot stands: {error}"
+            self.state, self.reason = BalancePhase.WAITING, f"waits until the robot stands: {error}"
             return None
         self._balancer, self._paused = balancer, False
         return self._balance(balancer, reading, 0.0)
@@ -281,14 +281,17 @@ class BalanceSession:
         """Before it balances: whether it may begin; state and reason say what is waited for."""
         if problem or fall:
             self._stance = None
-            self.state, self.reason = State.UNKNOWN, problem
+            self.state, self.reason = BalancePhase.UNKNOWN, problem
             if not problem:
-                self.state, self.reason = State.WAITING, f"waits until the robot stands: {fall}"
+                self.state, self.reason = (
+                    BalancePhase.WAITING,
+                    f"waits until the robot stands: {fall}",
+                )
             return False
         feet = tuple(foot.frame for foot in self._standing(reading))
         if self._stance is None or self._stance[0] != feet:
             self._stance = feet, reading.time
-        self.state, self.reason = State.STANDING, ""
+        self.state, self.reason = BalancePhase.STANDING, ""
         if not self._wanted:
             return False
         settle = self._limits.settle_time
@@ -307,7 +310,7 @@ class BalanceSession:
         return carrying or feet
 
     def _hold(self, balancer: Balancer, problem: str, dt: float) -> BalanceCommand:
-        self.state, self.reason, self._paused = State.HOLDING, f"holds: {problem}", True
+        self.state, self.reason, self._paused = BalancePhase.HOLDING, f"holds: {problem}", True
         if self.guard.reason:
             self.reason += "; then call ~/start"
         return self._guarded(*balancer.brake(dt))
@@ -326,7 +329,7 @@ class BalanceSession:
         command = self._guarded(step.position, step.velocity, step)
         if self.guard.held:
             return self._hold(balancer, self.guard.reason, dt)
-        self.state, self.reason = State.BALANCING, "; ".join(step.problems)
+        self.state, self.reason = BalancePhase.BALANCING, "; ".join(step.problems)
         return command
 
     def _guarded(

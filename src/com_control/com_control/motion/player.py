@@ -26,7 +26,7 @@ from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.parameters import parameter
 
 
-class State(IntEnum):
+class MotionPhase(IntEnum):
     """What a player does; the numbers are those of com_msgs/MotionState."""
 
     UNKNOWN = 0
@@ -41,8 +41,8 @@ class State(IntEnum):
     FINISHED = 9
 
 
-MOVING = (State.APPROACHING, State.PLAYING, State.PAUSING, State.STOPPING)
-UNDER_WAY = (*MOVING, State.PAUSED)
+MOVING = (MotionPhase.APPROACHING, MotionPhase.PLAYING, MotionPhase.PAUSING, MotionPhase.STOPPING)
+UNDER_WAY = (*MOVING, MotionPhase.PAUSED)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Player:
 
     def __init__(self, layout: MotionLayout, options: PlayerOptions | None = None) -> None:
         self._layout, self._options = layout, options or PlayerOptions()
-        self.state, self.reason, self.name = State.EMPTY, "", ""
+        self.state, self.reason, self.name = MotionPhase.EMPTY, "", ""
         self.guard = CommandGuard(
             layout.joints,
             layout.lower,
@@ -102,13 +102,15 @@ class Player:
         """
         if motion.joints != self._layout.joints:
             raise MotionError("the motion's joints are not those of the layout, in its order")
-        self._change_file(name, RowPath(motion), State.READY, "")
+        self._change_file(name, RowPath(motion), MotionPhase.READY, "")
 
     def refuse(self, name: str, reason: str) -> None:
         """Says that a motion cannot be played: there is none. MotionError: one is under way."""
-        self._change_file(name, None, State.REFUSED, reason)
+        self._change_file(name, None, MotionPhase.REFUSED, reason)
 
-    def _change_file(self, name: str, file: RowPath | None, state: State, reason: str) -> None:
+    def _change_file(
+        self, name: str, file: RowPath | None, state: MotionPhase, reason: str
+    ) -> None:
         if self.state in UNDER_WAY:
             raise MotionError(f"{self.name} is being played: stop it first")
         self._file, self._timing, self.name = file, None, name
@@ -137,35 +139,35 @@ class Player:
         self._timing = PathTiming(time + options.horizon, options.stop_time)
         self._timing.change(time + options.horizon, 1.0)
         self._time, self._due = time, time + options.horizon
-        self.state, self.reason = State.APPROACHING, ""
+        self.state, self.reason = MotionPhase.APPROACHING, ""
         return way
 
     def pause(self) -> None:
         """Slows down along the motion until it stands; MotionError: nothing is being played."""
-        if self.state not in (State.APPROACHING, State.PLAYING, State.PAUSING):
+        if self.state not in (MotionPhase.APPROACHING, MotionPhase.PLAYING, MotionPhase.PAUSING):
             raise MotionError(f"nothing is being played: the player is {self.state.name}")
         self._change(self._due, 0.0)
-        self.state = State.PAUSING
+        self.state = MotionPhase.PAUSING
 
     def resume(self) -> None:
         """Goes on after a pause; MotionError: it is not paused."""
-        if self.state not in (State.PAUSING, State.PAUSED):
+        if self.state not in (MotionPhase.PAUSING, MotionPhase.PAUSED):
             raise MotionError(f"it is not paused: the player is {self.state.name}")
         self._change(self._due, 1.0)
         self._settle(self._due)
 
     def stop(self, reason: str) -> None:
         """Slows down along the motion until it stands; then only play() starts it again."""
-        if self.state not in UNDER_WAY or self.state is State.STOPPING:
+        if self.state not in UNDER_WAY or self.state is MotionPhase.STOPPING:
             return
         self._change(self._due, 0.0)
-        self.state, self.reason = State.STOPPING, reason
+        self.state, self.reason = MotionPhase.STOPPING, reason
         self._settle(self._due)
 
     def input_lost(self, time: float, reason: str) -> None:
         """Nothing was received up to a time, s: the robot comes to rest on the tail."""
         self.stop(reason)
-        if self.state is State.STOPPING:
+        if self.state is MotionPhase.STOPPING:
             self._settle(time)
 
     # --- what it does --------------------------------------------------------------------------
@@ -183,7 +185,7 @@ class Player:
             self._check_gap(time)
         self._catch_up(time)
         self._time, self._due = time, time + self._options.horizon
-        if not moving and self.state is not State.PAUSED:
+        if not moving and self.state is not MotionPhase.PAUSED:
             return None
         self._settle(self._due)
         return self._targets() if moving else None
@@ -192,7 +194,7 @@ class Player:
         gap = time - self._time
         if gap > self._options.joint_timeout:
             self.stop(f"joint_states timed out, none for {gap:.2f} s: check its driver")
-        elif self.guard.reason and self.state in (State.APPROACHING, State.PLAYING):
+        elif self.guard.reason and self.state in (MotionPhase.APPROACHING, MotionPhase.PLAYING):
             self.stop(self.guard.reason)
 
     def _catch_up(self, time: float) -> None:
@@ -213,14 +215,20 @@ class Player:
         assert self._timing is not None and self._path is not None  # noqa: S101, PT018
         place = self._timing.place(due)
         at_rest = self._timing.goal == 0.0 and due >= self._timing.settled
-        if place >= self._path.length and self.state is not State.STOPPING:
-            self.state = State.FINISHED
-        elif self.state is State.STOPPING:
-            self.state = State.READY if at_rest or place >= self._path.length else State.STOPPING
+        if place >= self._path.length and self.state is not MotionPhase.STOPPING:
+            self.state = MotionPhase.FINISHED
+        elif self.state is MotionPhase.STOPPING:
+            self.state = (
+                MotionPhase.READY if at_rest or place >= self._path.length else MotionPhase.STOPPING
+            )
         elif self._timing.goal == 0.0:
-            self.state = State.PAUSED if at_rest else State.PAUSING
+            self.state = MotionPhase.PAUSED if at_rest else MotionPhase.PAUSING
         else:
-            self.state = State.APPROACHING if place < self._path.approach_length else State.PLAYING
+            self.state = (
+                MotionPhase.APPROACHING
+                if place < self._path.approach_length
+                else MotionPhase.PLAYING
+            )
 
     # --- where it is ---------------------------------------------------------------------------
     @property

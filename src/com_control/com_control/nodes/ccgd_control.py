@@ -15,7 +15,7 @@ from com_control.exceptions import ComControlError
 from com_control.nodes.ccgd_output import Parameters, WalkOutput
 from com_control.walking.biped import Biped, find_stance
 from com_control.walking.com_ik import ComIk
-from com_control.walking.session import MOVING, Command, Outcome, State, WalkSession
+from com_control.walking.session import MOVING, Command, Outcome, WalkPhase, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
 from com_control.walking.walker import Walk, Walker, WalkRequest, make_stand
@@ -145,7 +145,7 @@ class WalkControl:
     @property
     def busy(self) -> bool:
         """Whether a walk is planned or under way."""
-        return self.robot is not None and self.robot.session.state in (*MOVING, State.PLANNING)
+        return self.robot is not None and self.robot.session.state in (*MOVING, WalkPhase.PLANNING)
 
     @property
     def stale(self) -> str:
@@ -189,7 +189,7 @@ class WalkControl:
         robot = self.robot
         if robot is None:
             return
-        if robot.session.state is State.PLANNING:
+        if robot.session.state is WalkPhase.PLANNING:
             robot.session.refuse(reason)
         self._handle(robot, robot.session.stop(reason, self.now(robot)))
 
@@ -207,7 +207,7 @@ class WalkControl:
         self._jumped, self._updated = False, now
         reading = robot.read(sample)
         self._handle(robot, robot.session.update(reading, jump))
-        if self.observe is not None and robot.session.state is State.WALKING:
+        if self.observe is not None and robot.session.state is WalkPhase.WALKING:
             self.observe(reading, robot.session.commanded_posture(reading.position))
         self._begin_when_standing(robot)
         if self.settings.streams:
@@ -237,7 +237,7 @@ class WalkControl:
     # --- inside --------------------------------------------------------------------------------
     def _planned(self, robot: WalkingRobot, walk: Walk | Exception) -> None:
         session = robot.session
-        if session.state is not State.PLANNING or robot.reading is None:
+        if session.state is not WalkPhase.PLANNING or robot.reading is None:
             return
         if isinstance(walk, Exception):
             if not isinstance(walk, ComControlError):
@@ -253,7 +253,7 @@ class WalkControl:
     def _begin_when_standing(self, robot: WalkingRobot) -> None:
         """Begin what is planned; a robot that still sways may take the approach time to stand."""
         session, walk, reading = robot.session, self._next, robot.reading
-        if walk is None or reading is None or session.state is not State.PLANNING:
+        if walk is None or reading is None or session.state is not WalkPhase.PLANNING:
             self._next = None
             return
         problem = self.stale or session.problem(reading)
@@ -274,7 +274,7 @@ class WalkControl:
         """Send what the session decided, plan the stop that it asks for, notify who waits."""
         state = robot.session.state
         streams = self.settings.streams and state in MOVING
-        fallen = self.settings.stabiliser and state is State.FALLEN  # nothing more is sent
+        fallen = self.settings.stabiliser and state is WalkPhase.FALLEN  # nothing more is sent
         if command is not None and not fallen and (not streams or self._watch.stale):
             self._output.send(robot.names, robot.session.limited(command))
         if robot.session.stop_due and not self._stopping:
@@ -324,7 +324,7 @@ class WalkControl:
         """Walk once, after it has stood for the approach time; later where it does not stand."""
         if not self._autostart or robot.reading is None:
             return
-        if robot.session.state is not State.READY:
+        if robot.session.state is not WalkPhase.READY:
             self._ready_since = None
             return
         now = robot.reading.time

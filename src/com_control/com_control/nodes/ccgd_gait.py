@@ -53,7 +53,7 @@ from com_control.nodes.ccgd_requests import (
 )
 from com_control.nodes.ccgd_velocity import VelocityFollower
 from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
-from com_control.walking.session import State
+from com_control.walking.session import WalkPhase
 from com_control.walking.walker import Walk
 from com_model import RobotModel
 from com_msgs.msg import WalkGoal, WalkState
@@ -72,10 +72,10 @@ from com_ros.stream import RateLimit
 T = TypeVar("T")
 
 LEVELS = {
-    State.UNKNOWN: diagnostics.ERROR,
-    State.REFUSED: diagnostics.WARN,
-    State.STOPPING: diagnostics.WARN,
-    State.FALLEN: diagnostics.ERROR,
+    WalkPhase.UNKNOWN: diagnostics.ERROR,
+    WalkPhase.REFUSED: diagnostics.WARN,
+    WalkPhase.STOPPING: diagnostics.WARN,
+    WalkPhase.FALLEN: diagnostics.ERROR,
 }
 
 

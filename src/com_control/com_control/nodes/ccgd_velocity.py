@@ -9,7 +9,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from com_control.exceptions import ComControlError
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.walking.biped import find_stance
-from com_control.walking.session import State
+from com_control.walking.session import WalkPhase
 from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walker import Walk
 from com_model.arrays import Array
@@ -46,14 +46,14 @@ class VelocityFollower:
         """Go on; after each reading."""
         session, age = robot.session, time.monotonic() - self._received
         velocity = self._velocity * (age <= self._control.settings.cmd_vel_timeout)
-        begins = self._released and bool(velocity.any()) and session.state is State.READY
+        begins = self._released and bool(velocity.any()) and session.state is WalkPhase.READY
         self._released = not velocity.any()
         if begins:
             self._lead = 0.0
             self._begin(robot, velocity)
             return
         walk, planner = session.walk, self._planner
-        if session.state is not State.WALKING or walk is None or walk is not self._walk:
+        if session.state is not WalkPhase.WALKING or walk is None or walk is not self._walk:
             return
         at = session.walk_time + max(self._lead, LEAD * self._control.settings.delay)
         if planner is not None and not self._planning and planner.due(walk, at, velocity):

@@ -42,7 +42,7 @@ from visualization_msgs.msg import MarkerArray
 
 from com_control.balance.balancer import BalanceOptions, BalanceStep, StandingLimits
 from com_control.balance.demonstrations import DEMONSTRATIONS, DemonstrationPlayer
-from com_control.balance.session import BalanceCommand, BalanceReading, BalanceSession, State
+from com_control.balance.session import BalanceCommand, BalancePhase, BalanceReading, BalanceSession
 from com_control.command_guard import GuardOptions
 from com_control.exceptions import BalanceError, ComControlError
 from com_model import RobotConfig, RobotModel, link_pose, link_poses
@@ -241,9 +241,9 @@ def set_step(msg: BalanceState, step: BalanceStep, friction: float) -> None:
 
 
 LEVELS = {
-    State.UNKNOWN: diagnostics.ERROR,
-    State.HOLDING: diagnostics.ERROR,
-    State.FALLEN: diagnostics.ERROR,
+    BalancePhase.UNKNOWN: diagnostics.ERROR,
+    BalancePhase.HOLDING: diagnostics.ERROR,
+    BalancePhase.FALLEN: diagnostics.ERROR,
 }
 
 

@@ -34,7 +34,7 @@ from com_control.exceptions import MotionError
 from com_control.motion.csv_file import UNITS
 from com_control.motion.limits import LimitError, LoadedMotion, find_motion_file, load_motion
 from com_control.motion.motion import MotionLayout
-from com_control.motion.player import UNDER_WAY, Player, PlayerOptions, State
+from com_control.motion.player import UNDER_WAY, MotionPhase, Player, PlayerOptions
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_msgs.msg import MotionState
@@ -49,7 +49,7 @@ from com_ros.main import run
 from com_ros.parameters import JointTimeout, RobotParameters, live_parameter, parameter
 from com_ros.robot_node import RobotNode
 
-LEVELS = {State.REFUSED: diagnostics.WARN, State.STOPPING: diagnostics.WARN}
+LEVELS = {MotionPhase.REFUSED: diagnostics.WARN, MotionPhase.STOPPING: diagnostics.WARN}
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         if targets is not None:
             path = targets.joints, targets.after, targets.positions, targets.velocities
             self._commands.publish(numpy_to_joint_trajectory(*path, ns_to_stamp(time_ns)))
-        ready = self._player.state is State.READY and not self._loading
+        ready = self._player.state is MotionPhase.READY and not self._loading
         self._publish_state(self._play_automatically() if self._autoplay and ready else "")
 
     def _seconds(self, time_ns: int) -> float:
@@ -245,7 +245,9 @@ class MotionPlayerNode(RobotNode[Parameters]):
     def _publish_state(self, waiting: str) -> None:
         player = self._player
         msg = MotionState(
-            state=int(State.UNKNOWN if waiting and player.state not in UNDER_WAY else player.state),
+            state=int(
+                MotionPhase.UNKNOWN if waiting and player.state not in UNDER_WAY else player.state
+            ),
             reason=player.reason or waiting,
             motion=player.name,
             row=player.row,

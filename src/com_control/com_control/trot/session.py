@@ -11,7 +11,7 @@ from com_model.arrays import Array
 from com_model.joint_path import quintic
 
 
-class State(IntEnum):
+class TrotPhase(IntEnum):
     """What a session does; the numbers are those of com_msgs/GaitPhase."""
 
     UNKNOWN = 0
@@ -24,7 +24,7 @@ class State(IntEnum):
 class Command:
     """Joint targets (n,) and where they come from; gait is None unless it trots."""
 
-    state: State
+    state: TrotPhase
     position: Array
     velocity: Array
     gait: GaitTarget | None = None
@@ -88,7 +88,7 @@ class GaitSession:
         A robot that trots stops, until start() is called; one that does not trot yet waits until
         there is no problem any more.
         """
-        trots = self._last is not None and self._last.state is State.TROTTING
+        trots = self._last is not None and self._last.state is TrotPhase.TROTTING
         if problem and self.trot and trots:
             self.stop(problem)
         self._waits_for = problem
@@ -131,7 +131,7 @@ class GaitSession:
         """
         if self._last is None:
             return []
-        if self.guard.reason and self._last.state is not State.TROTTING:
+        if self.guard.reason and self._last.state is not TrotPhase.TROTTING:
             return [(time, self._still(self._last.position))]
         if self._from is None:
             self._from, self._since = self._last.position, time
@@ -148,34 +148,34 @@ class GaitSession:
     def _go_on(self, due: float, feedback: TrotFeedback) -> Command:
         """Approaches, stands or trots."""
         trots, before = self.trot and not self._waits_for, self._last
-        if before is not None and before.state is State.TROTTING and not self.trot:
+        if before is not None and before.state is TrotPhase.TROTTING and not self.trot:
             self._from, self._since = before.position, due
-        elif before is not None and before.state is State.STANDING and trots:
+        elif before is not None and before.state is TrotPhase.STANDING and trots:
             self._trot_since, self._trot_time = due, 0.0
             self.gait.reset()
         if self._from is not None:
             command = self._approach(due)
-            if command.state is State.STANDING:
+            if command.state is TrotPhase.STANDING:
                 self._from = None
             return command
         if not trots:
             return self._still(self._standing)
         self._trot_time = max(due - self._trot_since, self._trot_time)  # rounding of a new clock
         target = self.gait.step(self._trot_time, feedback)
-        return Command(State.TROTTING, target.position, target.velocity, target)
+        return Command(TrotPhase.TROTTING, target.position, target.velocity, target)
 
     def _land(self, due: float, feedback: TrotFeedback) -> Command:
         """The guard has stopped: ends the swing, and stays as it then is."""
         assert self._last is not None  # noqa: S101 - it has sent a command
         self._from = None
-        if self._last.state is not State.TROTTING:
+        if self._last.state is not TrotPhase.TROTTING:
             return self._still(self._last.position)
         if self._landing is None:
             self._landing = self.gait.support_time()
         at = max(due - self._trot_since, self._trot_time)
         target = self.gait.step(min(at, self._landing), feedback)
         if at < self._landing:
-            return Command(State.TROTTING, target.position, target.velocity, target)
+            return Command(TrotPhase.TROTTING, target.position, target.velocity, target)
         return self._still(target.position)
 
     def _guarded(self, due: float, command: Command) -> Command:
@@ -197,7 +197,7 @@ class GaitSession:
         way = self._standing - self._from
         shape, slope, _ = quintic(fraction)
         speed = slope / self._approach_time
-        return Command(State.APPROACHING, self._from + shape * way, speed * way)
+        return Command(TrotPhase.APPROACHING, self._from + shape * way, speed * way)
 
     def _still(self, position: Array) -> Command:
-        return Command(State.STANDING, position, np.zeros_like(position))
+        return Command(TrotPhase.STANDING, position, np.zeros_like(position))

@@ -43,7 +43,7 @@ BLEND = 0.5  # s, in which feedback comes and goes
 SLIP = 0.01  # m and rad, by which soles may move to each other on that way
 
 
-class State(IntEnum):
+class WalkPhase(IntEnum):
     """What a session does; the numbers are those of com_msgs/WalkState."""
 
     UNKNOWN = 0
@@ -56,8 +56,8 @@ class State(IntEnum):
     FALLEN = 7
 
 
-MOVING = (State.APPROACHING, State.WALKING, State.STOPPING)
-STANDING = (State.READY, State.REFUSED, State.PLANNING)
+MOVING = (WalkPhase.APPROACHING, WalkPhase.WALKING, WalkPhase.STOPPING)
+STANDING = (WalkPhase.READY, WalkPhase.REFUSED, WalkPhase.PLANNING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,16 +118,16 @@ class WalkSession:
         self._feeds, self.balances = False, True
         # what feedback changed last, (n,) rad or m, and how much of it counts, 0 to 1
         self._change, self._gain = np.zeros(biped.model.n_joints), 0.0
-        self.state, self.reason = State.UNKNOWN, "no joint_states yet"
+        self.state, self.reason = WalkPhase.UNKNOWN, "no joint_states yet"
         self.walk: Walk | None = None
         self.outcome: Outcome | None = None
 
     # --- requests -------------------------------------------------------------------------------
     def refusal(self) -> str:
         """Why no walk may be planned now and how to fix it; "" when one may."""
-        if self.state in (State.READY, State.REFUSED, State.UNKNOWN):
+        if self.state in (WalkPhase.READY, WalkPhase.REFUSED, WalkPhase.UNKNOWN):
             return self.reason
-        if self.state is State.FALLEN:
+        if self.state is WalkPhase.FALLEN:
             return f"the robot has fallen: {self.reason}"
         return "a walk is under way: wait for its end, or stop it first"
 
@@ -139,11 +139,11 @@ class WalkSession:
 
     def start_planning(self) -> None:
         """A walk is being planned; only after refusal() is ""."""
-        self.state, self.reason, self.outcome = State.PLANNING, "", None
+        self.state, self.reason, self.outcome = WalkPhase.PLANNING, "", None
 
     def refuse(self, reason: str) -> None:
         """The walk that was expected cannot be; reason "": it is to be asked for again later."""
-        self.state, self.reason = State.READY, ""
+        self.state, self.reason = WalkPhase.READY, ""
         self.outcome = Outcome(False, reason, 0) if reason else None
 
     def problem(self, reading: Reading, sways: bool = False) -> str:
@@ -185,7 +185,7 @@ class WalkSession:
         self._followed, self._fed, self._feeds = None, None, False
         self.walk, self._begin = walk, start + way.end
         path = way.shifted(start).followed_by(walk.path.shifted(self._begin))
-        self.state, self.reason, self._stop_reason = State.APPROACHING, "", ""
+        self.state, self.reason, self._stop_reason = WalkPhase.APPROACHING, "", ""
         return self._command(path, reading.time)
 
     def stop(self, reason: str, now: float | None = None) -> Command | None:
@@ -195,17 +195,17 @@ class WalkSession:
             now: s, of the joints' readings; default: of the last one.
         """
         stands = self.walk is not None and not self.walk.plan.steps
-        if self.state is State.APPROACHING or (self.state is State.WALKING and stands):
-            return self._halt(reason, State.REFUSED, self._last if now is None else now)
-        if self.state is State.WALKING:
-            self.state, self.reason, self._stop_reason = State.STOPPING, reason, reason
+        if self.state is WalkPhase.APPROACHING or (self.state is WalkPhase.WALKING and stands):
+            return self._halt(reason, WalkPhase.REFUSED, self._last if now is None else now)
+        if self.state is WalkPhase.WALKING:
+            self.state, self.reason, self._stop_reason = WalkPhase.STOPPING, reason, reason
             self._awaited = True
         return None
 
     @property
     def stop_due(self) -> bool:
         """Whether a stop is to be planned, by Walker.plan_stop from walk_time on."""
-        return self._awaited and self.state is State.STOPPING
+        return self._awaited and self.state is WalkPhase.STOPPING
 
     def replace(self, walk: Walk, changes_at: float, now: float) -> Command | None:
         """Goes on with a walk that stops; None where it came too late and is to be planned again.
@@ -214,7 +214,7 @@ class WalkSession:
             changes_at: s of the walk, up to which it is the present one.
             now: s, of the joints' readings.
         """
-        if self.state is not State.STOPPING:
+        if self.state is not WalkPhase.STOPPING:
             return None
         if now + 0.5 * self._delay > self._begin + changes_at:
             return None
@@ -232,7 +232,7 @@ class WalkSession:
             now: s, of the joints' readings.
         """
         late = now + 0.5 * self._delay > self._begin + changes_at
-        if late or self.state is not State.WALKING:
+        if late or self.state is not WalkPhase.WALKING:
             return None
         self.walk, self._begin = walk, self._begin + walk.later
         return self._command(walk.path.shifted(self._begin), now)
@@ -257,19 +257,19 @@ class WalkSession:
         if self.state in MOVING:
             tilted = FIXES[self.fault] if self.fault is Fault.FALLEN else ""
             if fallen := self._checks.fallen(reading) or tilted:
-                return self._halt(fallen, State.FALLEN, reading.time)
+                return self._halt(fallen, WalkPhase.FALLEN, reading.time)
             problem = self._checks.missing(reading) or problem
             if self._fed is not None and self._fed.must_stop:
                 problem = problem or FIXES[self.fault]
-            order = self.stop(problem) if problem and self.state is not State.STOPPING else None
+            order = self.stop(problem) if problem and self.state is not WalkPhase.STOPPING else None
             if order is None:
                 self.advance(reading.time)
             return order
         if self._feeds and self.fault is Fault.FALLEN:
-            if self.state is State.PLANNING:
+            if self.state is WalkPhase.PLANNING:
                 self.refuse(FIXES[Fault.FALLEN])
             self._fall(FIXES[Fault.FALLEN])
-        if self.state is not State.PLANNING:
+        if self.state is not WalkPhase.PLANNING:
             self._set_standing(reading)
         return None
 
@@ -309,7 +309,7 @@ class WalkSession:
 
     def _to_follow(self, reading: Reading) -> Walk | None:
         """What the stabiliser is to follow now; None: nothing."""
-        if self.state in (State.WALKING, State.STOPPING):
+        if self.state in (WalkPhase.WALKING, WalkPhase.STOPPING):
             return self.walk if self.walk is not None and self.walk.fed_back else None
         upright = reading.R_world_root is not None and np.isfinite(reading.R_world_root).all()
         stands = self.state in STANDING and self.balances and upright
@@ -321,19 +321,19 @@ class WalkSession:
         return self._followed
 
     def _fall(self, reason: str) -> None:
-        self.state, self.reason, self._commanded = State.FALLEN, reason, None
+        self.state, self.reason, self._commanded = WalkPhase.FALLEN, reason, None
         self._followed, self._feeds, self._gain = None, False, 0.0
 
     def advance(self, now: float) -> None:
         """Updates the state to a time, s of the joints' readings; also while those are stale."""
         if self.walk is None or self.state not in MOVING:
             return
-        if self.state is State.APPROACHING and now >= self._begin:
-            self.state = State.WALKING
-        if self.state is not State.APPROACHING and now >= self._begin + self.walk.duration:
+        if self.state is WalkPhase.APPROACHING and now >= self._begin:
+            self.state = WalkPhase.WALKING
+        if self.state is not WalkPhase.APPROACHING and now >= self._begin + self.walk.duration:
             made = self.walk.steps_made(self.walk.duration)
             self.outcome = Outcome(not self._stop_reason, self._stop_reason, made)
-            self.state, self.reason, self._awaited = State.READY, "", False
+            self.state, self.reason, self._awaited = WalkPhase.READY, "", False
             self._stood = now
 
     def _set_standing(self, reading: Reading) -> None:
@@ -341,14 +341,14 @@ class WalkSession:
         problem = self.problem(reading)
         if problem and self._commanded is not None and not self._checks.problem(reading, None):
             self._commanded, self._followed, self._gain, problem = None, None, 0.0, ""
-        if self.state is State.FALLEN and problem:
+        if self.state is WalkPhase.FALLEN and problem:
             return
         if not problem:
             self._stood = reading.time
-        recently = abs(reading.time - self._stood) < SWAY_TIME and self.state is State.READY
+        recently = abs(reading.time - self._stood) < SWAY_TIME and self.state is WalkPhase.READY
         if problem and recently and not self.problem(reading, sways=True):
             return
-        self.state, self.reason = (State.REFUSED if problem else State.READY), problem
+        self.state, self.reason = (WalkPhase.REFUSED if problem else WalkPhase.READY), problem
         if problem or self.stabiliser is None or not self.balances:
             return
         if self._commanded is None or self.guard.reason:  # as begin() does
@@ -404,14 +404,14 @@ class WalkSession:
         sent, speeds = self.guard.limit(np.array([time]), q[None], qd[None])
         return sent[0], speeds[0]
 
-    def _halt(self, reason: str, state: State, now: float) -> Command:
+    def _halt(self, reason: str, state: WalkPhase, now: float) -> Command:
         assert self._commanded is not None  # noqa: S101 - it moves
         assert self.walk is not None  # noqa: S101
         path = self._commanded.halted(now + self._delay, HALT_TIME)
         order = self._command(path, now)
         self.outcome = Outcome(False, reason, self.walk.steps_made(now - self._begin))
         self.state, self.reason, self._awaited = state, reason, False
-        if state is State.FALLEN:  # whoever sets it up again brings it to the nominal posture
+        if state is WalkPhase.FALLEN:  # whoever sets it up again brings it to the nominal posture
             self._fall(reason)
         return order
 

@@ -9,7 +9,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import ArrayLike
 
-from com_estimation.whole_body.com_state import ComState, Ground, Status
+from com_estimation.whole_body.com_state import ComState, ComStatus, Ground
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import (
     Array,
@@ -27,7 +27,7 @@ from com_ros.exceptions import ConversionError
 def center_of_mass_to_numpy(msg: CenterOfMass) -> ComState:
     """State of a CenterOfMass message."""
     return ComState(
-        status=Status(msg.status),
+        status=ComStatus(msg.status),
         reason=msg.reason,
         mass=msg.mass,
         position=point_to_numpy(msg.position),

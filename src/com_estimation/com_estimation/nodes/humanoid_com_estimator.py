@@ -40,7 +40,7 @@ from com_estimation.humanoid.diagnosis import Event, EventKind, Finding
 from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
 from com_estimation.humanoid.layout import Kind
 from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
-from com_estimation.whole_body.com_state import Status, unknown_state
+from com_estimation.whole_body.com_state import ComStatus, unknown_state
 from com_model import RobotModel, UrdfError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
@@ -235,7 +235,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         state = unknown_state(estimate.reason or "no windows yet", mass)
         if estimate.mode is not Mode.UNKNOWN and np.isfinite(estimate.covariance).all():
             reason = "; ".join(filter(None, (estimate.reason, self.too_slow)))
-            status = Status.DEGRADED if reason else Status.OK
+            status = ComStatus.DEGRADED if reason else ComStatus.OK
             state = state._replace(
                 status=status, reason=reason, position=estimate.com, gravity=-R[2]
             )

@@ -35,7 +35,7 @@ from com_estimation.whole_body.com_state import (
     Attitude,
     ComObserver,
     ComState,
-    Status,
+    ComStatus,
     unknown_state,
 )
 from com_estimation.whole_body.stance import choose_feet
@@ -192,9 +192,9 @@ class SescPublisher(RobotNode[Parameters]):
     def diagnose(self) -> Diagnosis:
         """Level and text by the status of the last state."""
         state = self._state
-        level = diagnostics.WARN if state.status is Status.DEGRADED else diagnostics.ERROR
+        level = diagnostics.WARN if state.status is ComStatus.DEGRADED else diagnostics.ERROR
         text = state.reason or "no joint_states yet"
-        if state.status is Status.OK:
+        if state.status is ComStatus.OK:
             level, text = diagnostics.OK, "centre of mass is known"
             if self._model_facts.get("audit_errors"):
                 level, text = diagnostics.WARN, "the model has errors: audit it"

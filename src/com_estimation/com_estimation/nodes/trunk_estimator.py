@@ -40,7 +40,7 @@ from com_estimation.nodes.trunk_robot import (
     make_robot,
 )
 from com_estimation.trunk.input_checks import with_problems
-from com_estimation.trunk.interface import Status, TrunkEstimate, unknown_estimate
+from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus, unknown_estimate
 from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model import RobotModel
 from com_msgs.msg import GaitPhase
@@ -53,10 +53,10 @@ from com_ros.main import make_fast_executor, run
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 LEVELS = {
-    Status.UNKNOWN: diagnostics.ERROR,
-    Status.ESTIMATING: diagnostics.OK,
-    Status.CONVERGED: diagnostics.OK,
-    Status.DEGRADED: diagnostics.WARN,
+    TrunkStatus.UNKNOWN: diagnostics.ERROR,
+    TrunkStatus.ESTIMATING: diagnostics.OK,
+    TrunkStatus.CONVERGED: diagnostics.OK,
+    TrunkStatus.DEGRADED: diagnostics.WARN,
 }
 
 
@@ -148,7 +148,10 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             return
         self._output.publish(estimate, self._robot, stamp)
         self._estimate, self._stamp, self._to_display = estimate, stamp, True
-        if estimate.status in (Status.UNKNOWN, Status.DEGRADED) and self._robot is not None:
+        if (
+            estimate.status in (TrunkStatus.UNKNOWN, TrunkStatus.DEGRADED)
+            and self._robot is not None
+        ):
             name = estimate.status.name
             self.log.warn(name, f"trunk_com is {name}: {estimate.reason}")
 

@@ -9,8 +9,8 @@ from com_estimation.trunk.ding import DingOptions as DingOptions
 from com_estimation.trunk.floating_base import FloatingBaseEstimator as FloatingBaseEstimator
 from com_estimation.trunk.ground_reaction import GroundReaction as GroundReaction
 from com_estimation.trunk.interface import Sample as Sample
-from com_estimation.trunk.interface import Status as Status
 from com_estimation.trunk.interface import TrunkEstimate as TrunkEstimate
 from com_estimation.trunk.interface import TrunkEstimator as TrunkEstimator
+from com_estimation.trunk.interface import TrunkStatus as TrunkStatus
 from com_estimation.trunk.interface import unknown_estimate as unknown_estimate
 from com_estimation.trunk.pipeline import TrunkPipeline as TrunkPipeline

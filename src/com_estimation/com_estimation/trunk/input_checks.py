@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_estimation.trunk.contact_detection import GaitCheck
-from com_estimation.trunk.interface import Sample, Status, TrunkEstimate
+from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkStatus
 from com_estimation.trunk.sensor_checks import (
     EncoderCheck,
     ImuCheck,
@@ -220,7 +220,7 @@ def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
     """A trunk with another mass than the URDF's, kg."""
     difference = estimate.mass - urdf_mass
     allowed = max(MASS_SIGMAS * estimate.mass_std, MASS_FRACTION * urdf_mass)
-    if estimate.status is not Status.CONVERGED or not abs(difference) > allowed:
+    if estimate.status is not TrunkStatus.CONVERGED or not abs(difference) > allowed:
         return None
     more = "more" if difference > 0.0 else "less"
     return Problem(
@@ -241,9 +241,9 @@ def with_problems(estimate: TrunkEstimate, problems: Iterable[Problem]) -> Trunk
     if grave is None:
         return estimate
     held = grave is Severity.HOLD
-    missing = grave is Severity.DEGRADE and status is Status.CONVERGED
-    if status is not Status.UNKNOWN and (held or missing):
-        status = Status.DEGRADED
+    missing = grave is Severity.DEGRADE and status is TrunkStatus.CONVERGED
+    if status is not TrunkStatus.UNKNOWN and (held or missing):
+        status = TrunkStatus.DEGRADED
     if held:
         nothing = np.zeros(3, dtype=np.bool_)
         return replace(estimate, status=status, reason=text, observable=nothing)

@@ -15,7 +15,7 @@ import numpy as np
 from com_model.arrays import Array, Flags
 
 
-class Status(IntEnum):
+class TrunkStatus(IntEnum):
     """How good an estimate is; the values are those of com_msgs/TrunkCom."""
 
     UNKNOWN = 0
@@ -51,7 +51,7 @@ class TrunkEstimate:
     """What an estimator knows of the trunk; NaN where it does not."""
 
     time: float  # s, of the sample that it was computed from
-    status: Status  # how good it is
+    status: TrunkStatus  # how good it is
     reason: str  # why it is not better, and how to fix it; empty only when CONVERGED
     mass: float = np.nan  # kg, of the trunk
     mass_std: float = np.nan  # kg, its standard deviation
@@ -90,4 +90,4 @@ class TrunkEstimator(Protocol):
 
 def unknown_estimate(time: float, reason: str) -> TrunkEstimate:
     """An estimate of which nothing is known; the reason says why, and how to fix it."""
-    return TrunkEstimate(time, Status.UNKNOWN, reason)
+    return TrunkEstimate(time, TrunkStatus.UNKNOWN, reason)

@@ -33,7 +33,7 @@ NOWHERE = np.full(3, np.nan)
 NOWHERE.setflags(write=False)
 
 
-class Status(IntEnum):
+class ComStatus(IntEnum):
     """How far the numbers can be trusted; the values of com_msgs/CenterOfMass."""
 
     UNKNOWN = 0
@@ -52,7 +52,7 @@ class Ground(IntEnum):
 class ComState(NamedTuple):
     """Vectors are in the frame of the root link; what is not known is NaN."""
 
-    status: Status  # how far to trust it
+    status: ComStatus  # how far to trust it
     reason: str  # why the status is not OK
     mass: float  # kg, of the model
     position: Array  # (3,) m
@@ -90,7 +90,7 @@ LEVEL = Attitude(assume_level=True)
 def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
     """The state when there is no CoM: every number but the mass is NaN."""
     return ComState(
-        Status.UNKNOWN, reason, mass, NOWHERE, NOWHERE, NOWHERE, Ground.UNKNOWN, NOWHERE, np.nan
+        ComStatus.UNKNOWN, reason, mass, NOWHERE, NOWHERE, NOWHERE, Ground.UNKNOWN, NOWHERE, np.nan
     )
 
 
@@ -208,7 +208,7 @@ class ComObserver:
         if found == FEET:
             stance = Stance(results.contact, results.points[: int(count)], normal)
         return ComState(
-            Status.DEGRADED if why else Status.OK,
+            ComStatus.DEGRADED if why else ComStatus.OK,
             why,
             self.model.mass,
             com,

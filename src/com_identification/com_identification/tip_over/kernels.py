@@ -55,7 +55,7 @@ class TippingRobot(NamedTuple):
     joints: JointErrors
 
 
-class State(NamedTuple):
+class RockingState(NamedTuple):
     """Where a robot is; the kernels set it."""
 
     q: Array  # (n,) rad or m, actual joint positions
@@ -64,7 +64,7 @@ class State(NamedTuple):
 
 
 @njit
-def _compute_loads(robot: TippingRobot, state: State) -> None:
+def _compute_loads(robot: TippingRobot, state: RockingState) -> None:
     """Computes the CoM over the ground and the loads of the joints at state.q.
 
     With sole f flat on the ground and carrying everything, V_f = M g z_f . (CoM - p_f) is the
@@ -100,7 +100,7 @@ def _compute_loads(robot: TippingRobot, state: State) -> None:
 
 
 @compiled()
-def settle(encoders: Array, robot: TippingRobot, state: State) -> bool:
+def settle(encoders: Array, robot: TippingRobot, state: RockingState) -> bool:
     """Finds the equilibrium of joints that yield: q = encoders + offset - C load - b/2 side.
 
     The side of the backlash b is tanh(load / 0.1 N m), so that it changes smoothly. state.q is a
@@ -137,7 +137,7 @@ def edge_distance(com: Array, edges: Array) -> float:
 def find_tip_angle(start: Array, rate: Array, guess: float, robot: TippingRobot) -> float:
     """Finds the angle s, rad, at which the CoM is over an edge, encoders = start + s rate."""
     n, joints, edges = len(start), robot.joints, robot.soles.edges
-    state, encoders = State(np.empty(n), np.empty(3), np.empty(n)), np.empty(n)
+    state, encoders = RockingState(np.empty(n), np.empty(3), np.empty(n)), np.empty(n)
     q = state.q
     s, before, f_before = guess, guess - _FIRST_STEP, np.nan
     for j in range(n):

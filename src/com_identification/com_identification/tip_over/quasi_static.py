@@ -384,10 +384,10 @@ class QuasiStatic:
         return kernels.TippingRobot(self.tree, moment, case.soles, _check_errors(errors))
 
 
-def _settle(case: Case, angle: float, robot: kernels.TippingRobot) -> kernels.State | None:
+def _settle(case: Case, angle: float, robot: kernels.TippingRobot) -> kernels.RockingState | None:
     """The equilibrium with a test's joints at an angle, rad, if there is one."""
     encoders, n = case.start + angle * case.rate, len(case.start)
-    state = kernels.State(encoders + robot.joints.offset, np.empty(3), np.empty(n))
+    state = kernels.RockingState(encoders + robot.joints.offset, np.empty(3), np.empty(n))
     return state if kernels.settle(encoders, robot, state) else None
 
 

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from com_control.balance.balancer import BalanceOptions, Balancer
 from com_control.balance.demonstrations import reach, squat, sway
-from com_control.balance.session import BalanceReading, BalanceSession, StandingLimits, State
+from com_control.balance.session import BalancePhase, BalanceReading, BalanceSession, StandingLimits
 from com_control.exceptions import BalanceError
 from com_control.nodes.com_balancer import make_state, set_step
 from com_model import Sesc, link_pose
@@ -140,11 +140,11 @@ def test_steep_ground_is_said(robot, model, config):
     assert step.problems[0] == (
         "the ground's slope of 8.6 deg is beyond the friction cone of 5.7 deg: the soles may slide"
     )
-    msg = make_state(State.BALANCING, "held", Time(sec=3), "balance")
+    msg = make_state(BalancePhase.BALANCING, "held", Time(sec=3), "balance")
     unknown = [msg.com.x, msg.com_desired.z, msg.com_reference.y, msg.com_error, msg.slope]
     assert np.isnan([*unknown, msg.support_margin]).all()
     set_step(msg, step, 0.1)
-    assert (msg.state, msg.reason) == (State.BALANCING, "held")
+    assert (msg.state, msg.reason) == (BalancePhase.BALANCING, "held")
     assert (msg.header.stamp.sec, msg.header.frame_id) == (3, "balance")
     points = zip((msg.com_desired, msg.com_reference, msg.com), POINTS, strict=True)
     for point, name in points:
@@ -225,15 +225,15 @@ def test_a_robot_that_does_not_stand_yet_is_waited_for(model, config, posture, b
     session = started(model, config, settle_time=0.2)
     for time in np.arange(0.0, 30.0, 0.5):
         assert session.step(reading(time, posture, **before)) is None
-        assert session.state == State.WAITING
+        assert session.state == BalancePhase.WAITING
         assert session.reason.startswith(said)
         assert "~/start" not in session.reason
     for time in (30.0, 30.1, 30.19):
         assert session.step(reading(time, posture)) is None
-        assert session.state == State.STANDING
+        assert session.state == BalancePhase.STANDING
         assert session.reason == "begins when it has stood on the same feet for 0.2 s"
     command = session.step(reading(30.2, posture))
-    assert session.state == State.BALANCING
+    assert session.state == BalancePhase.BALANCING
     assert session.feet == ("l_sole", "r_sole")
     np.testing.assert_allclose(command.position, posture, atol=1e-12)
 
@@ -243,10 +243,10 @@ def test_bent_soles_are_waited_for(model, config, posture):
     crooked = posture.copy()
     crooked[model.joint_index("RLEG_JOINT6")] += 0.2
     assert session.step(reading(0.0, crooked)) is None
-    assert session.state == State.WAITING
+    assert session.state == BalancePhase.WAITING
     assert session.reason.startswith("waits until the robot stands: the soles are not on one plane")
     session.step(reading(0.1, posture))
-    assert session.state == State.BALANCING
+    assert session.state == BalancePhase.BALANCING
 
 
 def test_feet_that_touch_down_one_after_the_other(model, config, posture):
@@ -255,7 +255,7 @@ def test_feet_that_touch_down_one_after_the_other(model, config, posture):
     for time, loads in [(0.0, 0 * both), (0.1, left), (0.2, left), (0.25, both), (0.4, both)]:
         assert session.step(reading(time, posture, loads=loads)) is None
     assert session.step(reading(0.42, posture, missing="imu")) is None
-    assert (session.state, session.reason) == (State.UNKNOWN, "imu")
+    assert (session.state, session.reason) == (BalancePhase.UNKNOWN, "imu")
     for time in (0.45, 0.6):
         assert session.step(reading(time, posture)) is None
     assert session.step(reading(0.65, posture)) is not None
@@ -267,35 +267,35 @@ def test_a_robot_that_fell_waits_for_start(model, config, posture, fall):
     session = started(model, config, settle_time=0.2)
     for time in (0.0, 0.2):
         session.step(reading(time, posture))
-    assert session.state == State.BALANCING
+    assert session.state == BalancePhase.BALANCING
     assert session.active
     assert session.step(reading(0.3, posture, **fall)) is None
-    assert session.state == State.FALLEN
+    assert session.state == BalancePhase.FALLEN
     assert session.reason.endswith("; then call ~/start")
     for time in np.arange(0.4, 60.0, 0.4):
         assert session.step(reading(time, posture)) is None
         session.desire(np.array([0.01, 0.0, np.nan]))
-        assert session.state == State.FALLEN
+        assert session.state == BalancePhase.FALLEN
         assert not session.active
     session.start()
     for time in (60.1, 60.31):
         session.step(reading(time, posture))
-    assert session.state == State.BALANCING
+    assert session.state == BalancePhase.BALANCING
 
 
 def test_time_that_goes_back_or_leaps(model, config, posture):
     session = started(model, config)
     session.step(reading(10.0, posture))
-    assert session.state == State.BALANCING
+    assert session.state == BalancePhase.BALANCING
     session.desire(np.array([0.03, 0.0, np.nan]))
     last = session.step(reading(10.01, posture)).position
     held = session.step(reading(9.0, posture))
-    assert session.state == State.HOLDING
+    assert session.state == BalancePhase.HOLDING
     assert "the time of joint_states went back by 1.010 s" in session.reason
     np.testing.assert_array_equal(held.position, last)
     leapt = session.step(reading(500.0, posture))
     assert np.abs(leapt.position - last).max() <= 2.0 * 0.1 + 1e-12
-    assert session.state == State.BALANCING
+    assert session.state == BalancePhase.BALANCING
 
 
 def test_only_feet_that_carry_stand(model, config, posture):
@@ -325,7 +325,7 @@ def test_numbers_that_are_none_never_come_out(model, config, posture):
         command = session.step(replace(reading(0.01 * k, q), up=up))
         assert np.isfinite(command.position).all()
         assert np.isfinite(command.velocity).all()
-        assert (session.reason == "") == (session.state == State.BALANCING) or (
+        assert (session.reason == "") == (session.state == BalancePhase.BALANCING) or (
             "margin" in session.reason or "limit" in session.reason
         )
 
@@ -339,7 +339,7 @@ class Follower:
         self.frozen = np.zeros(model.n_joints, dtype=bool)
         self.sent = [posture]
         self.step()
-        assert self.session.state == State.BALANCING
+        assert self.session.state == BalancePhase.BALANCING
         self.session.desire(np.array([0.03, 0.0, np.nan]))
 
     def step(self, q=None):
@@ -358,7 +358,7 @@ class Follower:
         assert self.session.problem(reading(self.time, self.q)) == ""
         self.session.start()
         self.step()
-        assert self.session.state == State.BALANCING
+        assert self.session.state == BalancePhase.BALANCING
 
 
 @pytest.mark.parametrize("absurd", [1e300, -1e6, 2.0 * np.pi, -2.0 * np.pi])
@@ -369,7 +369,7 @@ def test_an_absurd_position_makes_it_hold_until_start(model, config, posture, ab
         robot.step()
     for k in range(60):
         robot.step(robot.q + absurd * (np.arange(model.n_joints) == joint) * (lasting or k == 0))
-        assert robot.session.state == State.HOLDING
+        assert robot.session.state == BalancePhase.HOLDING
         assert robot.session.reason.startswith("holds: LLEG_JOINT4 reports ")
         assert robot.session.reason.endswith("; then call ~/start")
     np.testing.assert_array_equal(robot.sent[-1], robot.sent[-30])
@@ -393,7 +393,7 @@ def test_a_clock_that_jumps_makes_it_hold_until_start(model, config, posture, ju
     robot.session.restart_clock(jump)
     for _ in range(60):
         robot.step()
-        assert robot.session.state == State.HOLDING
+        assert robot.session.state == BalancePhase.HOLDING
     assert robot.session.reason == (
         f"holds: the clock of joint_states jumped by {jump:.3g} s: check its driver; "
         "then call ~/start"
@@ -407,7 +407,7 @@ def test_joints_that_do_not_follow_make_it_hold(model, config, posture):
     robot.frozen[:] = True
     for _ in range(400):
         robot.step()
-    assert robot.session.state == State.HOLDING
+    assert robot.session.state == BalancePhase.HOLDING
     assert "is the drive off" in robot.session.reason
     np.testing.assert_array_equal(robot.sent[-1], robot.sent[-20])
     robot.frozen[:] = False
@@ -418,7 +418,7 @@ def test_an_absurd_position_before_it_begins_is_waited_for(model, config, postur
     session = started(model, config)
     for time in np.arange(0.0, 0.5, 0.1):
         assert session.step(reading(time, posture + 1e6)) is None
-        assert session.state == State.UNKNOWN
+        assert session.state == BalancePhase.UNKNOWN
         assert "reports 1e+06" in session.reason
     session.step(reading(2.0, posture))
-    assert session.state == State.BALANCING
+    assert session.state == BalancePhase.BALANCING

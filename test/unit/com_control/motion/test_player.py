@@ -5,7 +5,7 @@ import pytest
 
 from com_control.exceptions import MotionError
 from com_control.motion.motion import Motion
-from com_control.motion.player import Player, PlayerOptions, State
+from com_control.motion.player import MotionPhase, Player, PlayerOptions
 
 DT = 0.01
 
@@ -61,7 +61,7 @@ class Bench:
 
     def finishes_smoothly(self):
         self.run(4.0)
-        assert self.player.state is State.FINISHED
+        assert self.player.state is MotionPhase.FINISHED
         assert self.smooth()[1] < 25.0
 
     def smooth(self):
@@ -84,7 +84,11 @@ def test_it_leads_plays_and_holds_the_last_row(bench, swing, layout):
     way = robot.player.play(robot.time, robot.measured)
     np.testing.assert_allclose(way.positions[0], robot.q)
     robot.run(4.0)
-    assert order(robot.states) == [State.APPROACHING, State.PLAYING, State.FINISHED]
+    assert order(robot.states) == [
+        MotionPhase.APPROACHING,
+        MotionPhase.PLAYING,
+        MotionPhase.FINISHED,
+    ]
     np.testing.assert_allclose(robot.q, swing.positions[-1], atol=1e-12)
     assert (robot.player.row, robot.player.rows) == (500, 500)
     assert robot.targets[-1] is None
@@ -110,17 +114,17 @@ def test_a_pause_slows_down_and_goes_on_without_a_jump(bench, swing):
     robot = bench()
     robot.player.play(robot.time, robot.measured)
     robot.run(0.8)
-    assert robot.player.state is State.PLAYING
+    assert robot.player.state is MotionPhase.PLAYING
     robot.player.pause()
-    assert robot.run(0.2) is State.PAUSING
-    assert robot.run(0.5) is State.PAUSED
+    assert robot.run(0.2) is MotionPhase.PAUSING
+    assert robot.run(0.5) is MotionPhase.PAUSED
     row, here = robot.player.row, robot.q
     robot.run(1.0)
     assert robot.player.row == row
     np.testing.assert_array_equal(robot.q, here)
     robot.player.resume()
-    assert robot.run(0.3) is State.PLAYING
-    assert robot.run(3.0) is State.FINISHED
+    assert robot.run(0.3) is MotionPhase.PLAYING
+    assert robot.run(3.0) is MotionPhase.FINISHED
     np.testing.assert_allclose(robot.q, swing.positions[-1], atol=1e-12)
     assert robot.smooth()[1] < 25.0
 
@@ -132,10 +136,10 @@ def test_a_pause_that_is_taken_back_at_once(bench):
     robot.player.pause()
     robot.run(0.1)
     robot.player.resume()
-    assert robot.run(0.1) is State.APPROACHING
+    assert robot.run(0.1) is MotionPhase.APPROACHING
     robot.player.pause()
     robot.run(1.0)
-    assert robot.player.state is State.PAUSED
+    assert robot.player.state is MotionPhase.PAUSED
     assert robot.player.row == 0
     robot.player.resume()
     robot.finishes_smoothly()
@@ -147,7 +151,7 @@ def test_a_stop_ends_it_and_play_begins_again(bench, swing):
     robot.run(0.9)
     robot.player.stop("stopped by ~/stop")
     robot.run(0.7)
-    assert (robot.player.state, robot.player.reason) == (State.READY, "stopped by ~/stop")
+    assert (robot.player.state, robot.player.reason) == (MotionPhase.READY, "stopped by ~/stop")
     with pytest.raises(MotionError, match="not paused: the player is READY"):
         robot.player.resume()
     robot.player.play(robot.time, robot.measured)
@@ -162,7 +166,7 @@ def test_late_words_are_made_up_for_smoothly(bench, swing):
     robot.run(0.8)
     robot.run(0.3, step=False)
     robot.run(4.0)
-    assert robot.player.state is State.FINISHED
+    assert robot.player.state is MotionPhase.FINISHED
     np.testing.assert_allclose(robot.q, swing.positions[-1], atol=1e-12)
     assert robot.smooth()[1] < 40.0
 
@@ -173,16 +177,16 @@ def test_silence_stops_it(bench):
     robot.run(0.8)
     robot.run(0.25, step=False)
     robot.player.input_lost(robot.time, "joint_states timed out 0.25 s")
-    assert robot.player.state is State.STOPPING
+    assert robot.player.state is MotionPhase.STOPPING
     robot.run(0.6, step=False)
     robot.player.input_lost(robot.time, "another reason")
     assert (robot.player.state, robot.player.reason) == (
-        State.READY,
+        MotionPhase.READY,
         "joint_states timed out 0.25 s",
     )
     rest = robot.q
     robot.run(0.5)
-    assert robot.player.state is State.READY
+    assert robot.player.state is MotionPhase.READY
     np.testing.assert_array_equal(robot.q, rest)
     assert robot.smooth()[1] < 25.0
 
@@ -193,7 +197,7 @@ def test_a_gap_that_is_too_long_stops_it(bench):
     robot.run(0.8)
     robot.run(0.5, step=False)
     robot.run(0.6)
-    assert robot.player.state is State.READY
+    assert robot.player.state is MotionPhase.READY
     assert "joint_states timed out, none for 0.51 s" in robot.player.reason
     assert robot.smooth()[1] < 25.0
 
@@ -204,7 +208,7 @@ def test_a_joint_that_does_not_follow_stops_it(bench):
     robot.run(0.6)
     robot.blocked = True
     robot.run(1.2)
-    assert robot.player.state is State.READY
+    assert robot.player.state is MotionPhase.READY
     assert "LEG_JOINT4 is 0.1" in robot.player.reason
     assert "following_error is 0.10: is it blocked" in robot.player.reason
 
@@ -218,16 +222,16 @@ def test_an_absurd_position_stops_it_smoothly_and_play_is_refused_while_it_lasts
     robot.time += DT
     robot.move()
     robot.take(robot.player.step(robot.time, slipped))
-    assert robot.player.state is State.STOPPING
+    assert robot.player.state is MotionPhase.STOPPING
     robot.run(0.8)
-    assert robot.player.state is State.READY
+    assert robot.player.state is MotionPhase.READY
     assert f"{robot.layout.joints[3]} reports" in robot.player.reason
     assert robot.smooth()[1] < 25.0
     with pytest.raises(MotionError, match=f"{robot.layout.joints[3]} reports .* check its encoder"):
         robot.player.play(robot.time, slipped)
     robot.player.play(robot.time, robot.measured)
     robot.run(4.0)
-    assert robot.player.state is State.FINISHED
+    assert robot.player.state is MotionPhase.FINISHED
 
 
 def test_a_joint_that_does_not_move_at_all_stops_it(bench):
@@ -236,7 +240,7 @@ def test_a_joint_that_does_not_move_at_all_stops_it(bench):
     robot.run(0.5)
     robot.blocked = True
     robot.run(1.6)
-    assert robot.player.state is State.READY
+    assert robot.player.state is MotionPhase.READY
     assert "do not follow" in robot.player.reason or "from its target" in robot.player.reason
 
 
@@ -257,12 +261,12 @@ def test_a_clock_that_jumps_stops_it_smoothly_until_play(bench):
     robot.run(0.8)
     robot.player.guard.stop_by_clock(-20.0)
     robot.run(2.0)
-    assert robot.player.state is State.READY
+    assert robot.player.state is MotionPhase.READY
     assert "the clock of joint_states jumped by -20 s" in robot.player.reason
     assert robot.smooth()[1] < 25.0
     robot.player.play(robot.time, robot.measured)
     robot.run(5.0)
-    assert robot.player.state is State.FINISHED
+    assert robot.player.state is MotionPhase.FINISHED
 
 
 def test_it_begins_where_the_joints_are_held_rather_than_where_they_sag(bench, swing):
@@ -296,22 +300,22 @@ def test_a_single_row_is_a_posture_to_go_to(layout, swing):
     robot = Bench(layout, swing)
     robot.player.load("posture.csv", Motion(swing.joints, np.zeros(1), row))
     robot.player.play(robot.time, robot.measured)
-    assert robot.run(3.0) is State.FINISHED
+    assert robot.run(3.0) is MotionPhase.FINISHED
     np.testing.assert_allclose(robot.q, row[0])
 
 
 def test_what_cannot_be_done_is_said(layout, swing, bench):
     empty = Player(layout)
-    assert (empty.state, empty.row, empty.rows) == (State.EMPTY, 0, 0)
+    assert (empty.state, empty.row, empty.rows) == (MotionPhase.EMPTY, 0, 0)
     assert np.isnan([empty.motion_time, empty.duration]).all()
     with pytest.raises(MotionError, match="no motion is loaded: load one"):
         empty.play(0.0, swing.positions[0])
     with pytest.raises(MotionError, match="nothing is being played: the player is EMPTY"):
         empty.pause()
     empty.stop("nothing happens")
-    assert (empty.state, empty.reason) == (State.EMPTY, "")
+    assert (empty.state, empty.reason) == (MotionPhase.EMPTY, "")
     empty.refuse("bad.csv", "bad.csv breaks limits")
-    assert (empty.state, empty.name) == (State.REFUSED, "bad.csv")
+    assert (empty.state, empty.name) == (MotionPhase.REFUSED, "bad.csv")
     with pytest.raises(MotionError, match=r"bad.csv breaks limits"):
         empty.play(0.0, swing.positions[0])
     with pytest.raises(MotionError, match="joints are not those of the layout"):

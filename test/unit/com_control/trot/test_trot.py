@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from com_control.exceptions import GaitError
 from com_control.trot.attitude import lift, smooth_step, swing_height
 from com_control.trot.parameters import GaitParameters
-from com_control.trot.session import GaitSession, State
+from com_control.trot.session import GaitSession, TrotPhase
 from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
@@ -324,7 +324,7 @@ class Quadruped:
         """Trots to a phase."""
         for _ in range(2000):
             command = self.step()
-            if command.state is State.TROTTING and abs(command.gait.phase - until) < DT:
+            if command.state is TrotPhase.TROTTING and abs(command.gait.phase - until) < DT:
                 return command
         raise AssertionError(f"it does not trot: {self.session.reason}")
 
@@ -336,12 +336,12 @@ def test_session_leads_trots_and_stops_on_all_feet():
     robot = Quadruped()
     robot.q = start = robot.gait.posture + 0.1
     np.testing.assert_allclose(robot.step().position, start, atol=1e-4)
-    assert robot.step().state is State.APPROACHING
+    assert robot.step().state is TrotPhase.APPROACHING
     robot.trot(0.3)
     robot.session.stop("enough")
     for _ in range(100):
         command = robot.step()
-    assert command.state is State.STANDING
+    assert command.state is TrotPhase.STANDING
     assert command.stance.all()
     assert robot.session.reason == "enough"
     np.testing.assert_allclose(command.position, robot.gait.posture)
@@ -359,11 +359,11 @@ def test_an_absurd_position_ends_the_swing_and_then_it_holds(duty_factor, phase,
     commands = [robot.step(slipped), *(robot.step() for _ in range(150))]
     assert robot.session.reason.startswith(robot.gait.model.joint_names[4])
     assert not robot.session.trot
-    assert commands[-1].state is State.STANDING
+    assert commands[-1].state is TrotPhase.STANDING
     ground = robot.gait.home[:, 2]
     assert np.ptp(robot.heights(before) - ground) > 1e-3 or before.stance.all()
     np.testing.assert_allclose(robot.heights(commands[-1]), ground, atol=2e-3)
-    standing = [c.state is State.STANDING for c in commands]
+    standing = [c.state is TrotPhase.STANDING for c in commands]
     assert standing.index(True) <= (0.5 - phase % 0.5) / DT + 1
     assert all(standing[standing.index(True) :])
     held = commands[standing.index(True)]
@@ -384,7 +384,7 @@ def test_a_robot_whose_joints_do_not_follow_stops():
     for _ in range(400):
         command = robot.step()
     name = robot.gait.model.joint_names[2]
-    assert command.state is State.STANDING
+    assert command.state is TrotPhase.STANDING
     assert name in robot.session.reason
     assert "is the drive off" in robot.session.reason
     robot.session.start()
@@ -411,7 +411,7 @@ def test_a_clock_that_jumps_stops_the_trot_until_it_is_asked_for(jump):
     commands = [robot.step() for _ in range(1500)]
     moves = np.diff([c.position for c in (before, *commands)], axis=0)
     assert np.abs(moves).max() <= 0.05
-    assert commands[-1].state is not State.TROTTING
+    assert commands[-1].state is not TrotPhase.TROTTING
     assert (
         robot.session.reason
         == f"the clock of joint_states jumped by {jump:.3g} s: check its driver"
@@ -431,7 +431,7 @@ def test_a_clock_that_starts_while_it_trots_changes_nothing(by):
     commands = [robot.step() for _ in range(300)]
     moves = np.diff([c.position for c in (before, *commands)], axis=0)
     assert np.abs(moves).max() <= 0.05
-    assert all(c.state is State.TROTTING for c in commands)
+    assert all(c.state is TrotPhase.TROTTING for c in commands)
     assert abs(commands[0].gait.phase - before.gait.phase) < 2 * DT
 
 
@@ -441,4 +441,4 @@ def test_a_stamp_that_goes_back_a_little_is_survived():
     robot.time -= 0.4
     for _ in range(200):
         command = robot.step()
-    assert command.state is State.TROTTING
+    assert command.state is TrotPhase.TROTTING

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_control.command_guard import GuardOptions
-from com_control.walking.session import State, WalkSession
+from com_control.walking.session import WalkPhase, WalkSession
 from com_control.walking.walk_monitor import Reading, WalkChecks
 from com_control.walking.walker import Walker, WalkRequest
 
@@ -71,7 +71,7 @@ class Bench:
         raise AssertionError(f"{self.session.state.name}: {self.session.reason}, not {state.name}")
 
     def start(self, request=WALK):
-        self.until(State.READY, 1.0)
+        self.until(WalkPhase.READY, 1.0)
         assert self.session.refusal() == ""
         self.session.start_planning()
         walk = self.walker.plan(request, self.session.commanded_posture(self.q))
@@ -92,19 +92,19 @@ def bench(parts):
 def test_it_leads_walks_and_stands_and_walks_again(bench):
     assert bench.session.refusal() == "no joint_states yet"
     bench.start()
-    assert bench.session.state is State.APPROACHING
+    assert bench.session.state is WalkPhase.APPROACHING
     assert "under way" in bench.session.refusal()
-    bench.until(State.WALKING)
+    bench.until(WalkPhase.WALKING)
     middle = bench.session.planned_now()
     assert middle.step == 0
-    bench.until(State.READY)
+    bench.until(WalkPhase.READY)
     assert bench.session.outcome.completed
     assert bench.session.outcome.steps == 4
     assert len(bench.orders) == 1, "the whole walk at once"
     np.testing.assert_allclose(bench.q, bench.session.walk.path.q[-1])
     bench.start()
-    bench.until(State.WALKING)
-    bench.until(State.READY)
+    bench.until(WalkPhase.WALKING)
+    bench.until(WalkPhase.READY)
     assert bench.session.outcome.completed
 
 
@@ -127,13 +127,13 @@ def test_a_robot_that_does_not_stand_is_refused(bench, change, reason):
             value[3] += 0.3
         setattr(bench, name, value)
     bench.tick()
-    assert bench.session.state is State.REFUSED
+    assert bench.session.state is WalkPhase.REFUSED
     with pytest.raises(AssertionError, match=reason):
         raise AssertionError(bench.session.refusal())
 
 
 def test_what_changes_while_it_is_planned_is_obeyed(bench):
-    bench.until(State.READY)
+    bench.until(WalkPhase.READY)
     bench.session.start_planning()
     walk = bench.walker.plan(WALK, bench.q)
     bench.wrenches = np.zeros((2, 6))
@@ -142,7 +142,7 @@ def test_what_changes_while_it_is_planned_is_obeyed(bench):
 
 
 def test_a_way_on_which_soles_slip_is_refused(bench):
-    bench.until(State.READY)
+    bench.until(WalkPhase.READY)
     bench.session.start_planning()
     walk = bench.walker.plan(WALK, bench.q)
     bench.q = bench.q.copy()
@@ -154,11 +154,11 @@ def test_a_way_on_which_soles_slip_is_refused(bench):
 
 def test_a_foot_that_is_light_as_the_walk_ends_is_no_reason_to_refuse_the_next(bench):
     bench.start(WalkRequest(steps=2, step_length=0.1, com_height=0.43))
-    bench.until(State.WALKING)
-    bench.until(State.READY)
+    bench.until(WalkPhase.WALKING)
+    bench.until(WalkPhase.READY)
     bench.wrenches[0, 2] *= 0.1
     for _ in range(10):
-        assert bench.tick() is State.READY
+        assert bench.tick() is WalkPhase.READY
     for _ in range(10):
         bench.tick()
     assert "the left foot carries" in bench.session.refusal()
@@ -169,18 +169,18 @@ def test_a_stop_ends_with_both_feet_down(bench, after):
     walk_into(bench, after)
     bench.missing = "imu is stale, 0.30 s old"
     bench.tick()
-    assert bench.session.state is State.STOPPING
+    assert bench.session.state is WalkPhase.STOPPING
     assert bench.session.reason == "imu is stale, 0.30 s old"
     ended = bench.time
-    while bench.session.state is State.STOPPING:
+    while bench.session.state is WalkPhase.STOPPING:
         bench.tick()
         assert bench.time < ended + 10.0
     assert not bench.session.outcome.completed
     assert bench.session.outcome.steps <= 4
     assert bench.session.planned_now().stance.all()
-    assert bench.tick() is State.REFUSED
+    assert bench.tick() is WalkPhase.REFUSED
     bench.missing = ""
-    assert bench.tick() is State.READY
+    assert bench.tick() is WalkPhase.READY
 
 
 def test_a_stop_on_the_way_to_the_first_posture_is_a_halt(bench):
@@ -191,30 +191,30 @@ def test_a_stop_on_the_way_to_the_first_posture_is_a_halt(bench):
     assert bench.session.outcome.reason == "stopped"
     for _ in range(40):
         bench.tick()
-    assert bench.session.state is State.READY
+    assert bench.session.state is WalkPhase.READY
     first = bench.session.walk.path.q[0]
     assert np.abs(bench.q - first).max() > 0.01, "it stayed where it was"
 
 
 def test_a_robot_that_falls_gets_no_more(bench):
     bench.start()
-    bench.until(State.WALKING)
+    bench.until(WalkPhase.WALKING)
     bench.tilt = 1.0
-    assert bench.tick() is State.FALLEN
+    assert bench.tick() is WalkPhase.FALLEN
     assert len(bench.orders) == 2
     assert bench.orders[-1].path.end < bench.time + 1.0
     assert "tilted by 1.00 rad" in bench.session.outcome.reason
     for _ in range(50):
-        assert bench.tick() is State.FALLEN
+        assert bench.tick() is WalkPhase.FALLEN
     assert len(bench.orders) == 2
     assert bench.session.refusal().startswith("the robot has fallen")
     bench.tilt, bench.path, bench.q = 0.0, None, bench.biped.posture.copy()
-    assert bench.tick() is State.READY
+    assert bench.tick() is WalkPhase.READY
 
 
 def walk_into(bench, seconds):
     bench.start()
-    bench.until(State.WALKING)
+    bench.until(WalkPhase.WALKING)
     begun = bench.time
     while bench.time < begun + seconds:
         bench.tick()
@@ -222,27 +222,27 @@ def walk_into(bench, seconds):
 
 def stops_and_walks_again(bench, reason):
     """The walk ends with both feet down; only one that is asked for begins."""
-    assert bench.session.state is State.STOPPING
+    assert bench.session.state is WalkPhase.STOPPING
     assert reason in bench.session.reason
-    while bench.session.state is State.STOPPING:
+    while bench.session.state is WalkPhase.STOPPING:
         bench.tick()
     assert bench.session.planned_now().stance.all()
     assert bench.session.outcome.steps < 4
     assert reason in str(bench.session.outcome)
     bench.reported, count = None, len(bench.orders)
     for _ in range(20):
-        assert bench.tick() in (State.READY, State.REFUSED)
-    assert bench.session.state is State.READY
+        assert bench.tick() in (WalkPhase.READY, WalkPhase.REFUSED)
+    assert bench.session.state is WalkPhase.READY
     assert len(bench.orders) == count
     bench.start()
-    bench.until(State.WALKING)
+    bench.until(WalkPhase.WALKING)
 
 
 def test_joints_that_do_not_follow_stop_the_walk(parts):
     bench = Bench(*parts, following_error=0.2)
     walk_into(bench, 2.0)
     bench.reported = bench.q.copy()
-    while bench.session.state is State.WALKING:
+    while bench.session.state is WalkPhase.WALKING:
         bench.tick()
     stops_and_walks_again(bench, "its target, following_error is 0.20")
 
@@ -251,7 +251,7 @@ def test_frozen_joints_stop_the_walk(parts):
     bench = Bench(*parts, following_error=10.0)
     walk_into(bench, 2.0)
     bench.reported, begun = bench.q.copy(), bench.time
-    while bench.session.state is State.WALKING:
+    while bench.session.state is WalkPhase.WALKING:
         bench.tick()
     assert bench.time < begun + 2.5
     stops_and_walks_again(bench, "do not follow")
@@ -268,33 +268,33 @@ def test_absurd_positions_stop_the_walk(bench, absurd):
 
 def test_a_robot_that_somebody_brings_to_its_nominal_posture_may_walk(bench):
     bench.start(WalkRequest(steps=2, step_length=0.1, com_height=0.40))
-    bench.until(State.WALKING)
-    bench.until(State.READY)
+    bench.until(WalkPhase.WALKING)
+    bench.until(WalkPhase.READY)
     bench.path, bench.q = None, bench.biped.posture.copy()
     bench.q[3] += 0.25
-    assert bench.tick() is State.REFUSED
+    assert bench.tick() is WalkPhase.REFUSED
     assert "does not stand in its commanded posture" in bench.session.reason
     bench.q = bench.biped.posture.copy()
-    assert bench.tick() is State.READY
+    assert bench.tick() is WalkPhase.READY
     bench.start()
-    bench.until(State.WALKING)
+    bench.until(WalkPhase.WALKING)
 
 
 def test_time_goes_on_without_readings(bench):
     bench.start()
-    bench.until(State.WALKING)
+    bench.until(WalkPhase.WALKING)
     bench.session.stop("joint_states timed out")
     at = 0.5
     stopped = bench.walker.plan_stop(bench.session.walk, at)
     bench.obey(bench.session.replace(stopped, at, bench.time))
     bench.session.advance(bench.time + 60.0)
-    assert bench.session.state is State.READY
+    assert bench.session.state is WalkPhase.READY
     assert bench.session.outcome.reason == "joint_states timed out"
 
 
 def test_a_stop_that_was_planned_too_late_is_planned_again(bench):
     bench.start()
-    bench.until(State.WALKING)
+    bench.until(WalkPhase.WALKING)
     bench.session.stop("stop")
     stopped = bench.walker.plan_stop(bench.session.walk, 0.1)
     late = bench.time + 5.0
@@ -312,8 +312,8 @@ def test_a_clock_that_jumps_stops_the_walk(bench, jump):
 @pytest.mark.parametrize("jump", [-50.0, 50.0])
 def test_a_clock_that_jumps_while_it_stands_changes_nothing(bench, jump):
     bench.start(WalkRequest(steps=2, step_length=0.1, com_height=0.43))
-    bench.until(State.WALKING)
-    bench.until(State.READY)
-    assert bench.tick(jump) is State.READY
+    bench.until(WalkPhase.WALKING)
+    bench.until(WalkPhase.READY)
+    assert bench.tick(jump) is WalkPhase.READY
     bench.start()
-    bench.until(State.WALKING)
+    bench.until(WalkPhase.WALKING)

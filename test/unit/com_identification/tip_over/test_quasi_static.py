@@ -109,7 +109,7 @@ def test_compiled_kernels_do_what_they_say(simulation, model, monkeypatch):
     encoders = case.start - 0.3 * case.rate
     results = []
     for settle in (kernels.settle, getattr(kernels.settle, "py_func", kernels.settle)):
-        state = kernels.State(encoders + joints.offset, np.empty(3), np.empty(n))
+        state = kernels.RockingState(encoders + joints.offset, np.empty(3), np.empty(n))
         assert settle(encoders, robot, state)
         results.append(np.concatenate(state))
         for name in ("_compute_loads", "set_poses"):  # alone they take seconds to compile

@@ -37,7 +37,7 @@ from com_estimation.trunk.floating_base.options import (
 )
 from com_estimation.trunk.floating_base.payload import QUIET, UNLIKE, PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.step import EXCITED, step
-from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
+from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkStatus, unknown_estimate
 from com_estimation.trunk.motion import imu_link
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
@@ -255,8 +255,8 @@ class FloatingBaseEstimator:
         return self._latest
 
     def _stop(self, time: float, reason: str) -> None:
-        known = self._latest.status is not Status.UNKNOWN
-        status = Status.DEGRADED if known else Status.UNKNOWN
+        known = self._latest.status is not TrunkStatus.UNKNOWN
+        status = TrunkStatus.DEGRADED if known else TrunkStatus.UNKNOWN
         self._latest = replace(self._latest, time=time, status=status, reason=reason)
 
     def _state(self) -> _State:
@@ -365,7 +365,7 @@ class FloatingBaseEstimator:
         std = np.sqrt(np.diag(covariance))
         status, reason = self._judge(time, std)
         if 0.0 <= time - self._impossible < MISTRUST:
-            status, reason = Status.UNKNOWN, _IMPOSSIBLE
+            status, reason = TrunkStatus.UNKNOWN, _IMPOSSIBLE
         return TrunkEstimate(
             time=time,
             status=status,
@@ -394,11 +394,11 @@ class FloatingBaseEstimator:
         covariance[2, 2] += (self.options.height * self.leg_length) ** 2
         return np.asarray(covariance)
 
-    def _judge(self, time: float, std: Array) -> tuple[Status, str]:
+    def _judge(self, time: float, std: Array) -> tuple[TrunkStatus, str]:
         monitors, worst = self._monitors, float(std[:2].max())
         self._robot_std = np.nan
         if worst > VAGUE * self.hip_distance:
-            return Status.UNKNOWN, f"x or y is only known to {worst:.2g} m: let the robot trot"
+            return TrunkStatus.UNKNOWN, f"x or y is only known to {worst:.2g} m: let the robot trot"
         unknown = [
             leg.name
             for leg, force in zip(self.legs, self._memory.forces.force[:, 0].tolist(), strict=True)
@@ -406,24 +406,33 @@ class FloatingBaseEstimator:
         ]
         if unknown:
             fix = "check their effort in joint_states, and that the legs are not straight"
-            return Status.DEGRADED, f"torques do not show the force on {', '.join(unknown)}: {fix}"
+            return (
+                TrunkStatus.DEGRADED,
+                f"torques do not show the force on {', '.join(unknown)}: {fix}",
+            )
         variance = monitors["variance"]
         if variance > INCONSISTENT:
             how = f"{np.sqrt(variance):.0f} times the expected error"
             fix = "check signs and units of effort, the feet's radii, the legs' masses"
-            return Status.DEGRADED, f"forces and motion do not fit, {how}: {fix}"
+            return TrunkStatus.DEGRADED, f"forces and motion do not fit, {how}: {fix}"
         if monitors["without_accelerometer"] > 0.0:
-            return Status.DEGRADED, "no accelerometer: the standing feet give the acceleration"
+            return TrunkStatus.DEGRADED, "no accelerometer: the standing feet give the acceleration"
         if self._pending is not None or 0.0 <= time - self._alarm_at < AFTER_ALARM:
-            return Status.ESTIMATING, "the payload seems to have changed: the next strides decide"
+            return (
+                TrunkStatus.ESTIMATING,
+                "the payload seems to have changed: the next strides decide",
+            )
         jump = variance > JUMP * self._past[0].variance  # in two strides
         if self._test.statistic > UNLIKE or jump:
-            return Status.ESTIMATING, "this stride is unlike those before: a payload, or the ground"
+            return (
+                TrunkStatus.ESTIMATING,
+                "this stride is unlike those before: a payload, or the ground",
+            )
         self._robot_std = robot_com_std(self._memory.x, self._memory.P, *self._links)
         if worst > self.options.converged * self.hip_distance:
             detail = f"; {self._limited_by}" if self._limited_by else ""
-            return Status.ESTIMATING, f"x or y is known to {worst:.2g} m so far{detail}"
-        return Status.CONVERGED, ""
+            return TrunkStatus.ESTIMATING, f"x or y is known to {worst:.2g} m so far{detail}"
+        return TrunkStatus.CONVERGED, ""
 
     def _observable(self, std: Array) -> NDArray[np.bool_]:
         """Which components of the CoM the present motion shows, and are known by it."""
