@@ -48,6 +48,8 @@ TOGETHER = {
     "test/unit/com_identification/walking/": "walks",
     "test/unit/com_identification/commands/test_identify_bag": "bags",
 }
+# A file whose tests take long and share nothing: each runs where there is room.
+APART = "test/system/test_security_policy.py"
 ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 
 
@@ -93,6 +95,8 @@ def pytest_xdist_make_scheduler(config, log):
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid):
+            if nodeid.startswith(APART):
+                return nodeid
             names = (name for path, name in TOGETHER.items() if nodeid.startswith(path))
             return next(names, None) or super()._split_scope(nodeid)
 
