@@ -3,6 +3,8 @@
 For display, checks and one-off use; the centre of mass has faster ways (com_model.sesc.sesc).
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -60,20 +62,26 @@ def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, 
     """
     index, bodies = model.link_index(link), model.bodies
     Q = as_array("Q", Q, (None, model.n_joints), f"The joints are {', '.join(model.joint_names)}")
-    R = np.broadcast_to(bodies.R_body_link[index], (len(Q), 3, 3))
-    p = np.broadcast_to(bodies.p_body_link[index], (len(Q), 3))
-    body = int(bodies.body_of_link[index])
-    while body > 0:
-        position = Q[:, bodies.q_index[body]] * bodies.multiplier[body] + bodies.offset[body]
-        axis = np.broadcast_to(bodies.axis[body], (len(Q), 3))
-        if bodies.joint_type[body] == PRISMATIC:
-            p = p + position[:, None] * axis
-        else:
-            turn = rotations_about(axis, position)
-            R, p = turn @ R, np.einsum("nij,nj->ni", turn, p)
-        R, p = bodies.R[body] @ R, p @ bodies.R[body].T + bodies.d[body]
-        body = int(bodies.parent[body])
-    return np.array(R), np.array(p)
+    path = bodies.path_to(bodies.body_of_link[index])
+    turns, shifts = _poses_in_parents(bodies, path, Q)
+    R = np.tile(bodies.R_body_link[index], (len(Q), 1, 1))
+    p = np.tile(bodies.p_body_link[index], (len(Q), 1))
+    for k in reversed(range(len(path))):
+        turn = turns[:, k]
+        R, p = turn @ R, np.einsum("nij,nj->ni", turn, p) + shifts[:, k]
+    return R, p
+
+
+def _poses_in_parents(
+    bodies: Bodies, which: Sequence[int] | slice, q: Array
+) -> tuple[Array, Array]:
+    """R (..., K, 3, 3) and p (..., K, 3) m of K bodies in their parents, see link_poses."""
+    padded = np.concatenate((q, np.zeros((*q.shape[:-1], 1))), axis=-1)
+    position = padded[..., bodies.q_index[which]] * bodies.multiplier[which] + bodies.offset[which]
+    slides, axis, R = bodies.joint_type[which] == PRISMATIC, bodies.axis[which], bodies.R[which]
+    turn = R @ rotations_about(axis, np.where(slides, 0.0, position))
+    travel = np.where(slides, position, 0.0)[..., None] * axis
+    return turn, bodies.d[which] + np.einsum("kij,...kj->...ki", R, travel)
 
 
 def body_poses(
@@ -87,12 +95,7 @@ def body_poses(
     given = np.eye(3) if R_world_root is None else as_rotation("R_world_root", R_world_root)
     R[..., 0, :, :] = given
     p[..., 0, :] = 0.0 if p_world_root is None else as_array("p_world_root", p_world_root, (3,))
-    padded = np.concatenate((q, np.zeros((*q.shape[:-1], 1))), axis=-1)
-    position = padded[..., bodies.q_index] * bodies.multiplier + bodies.offset
-    slides = bodies.joint_type == PRISMATIC
-    turn = bodies.R @ rotations_about(bodies.axis, np.where(slides, 0.0, position))
-    travel = np.where(slides, position, 0.0)[..., None] * bodies.axis
-    shift = bodies.d + np.einsum("bij,...bj->...bi", bodies.R, travel)
+    turn, shift = _poses_in_parents(bodies, slice(None), q)
     depth = [0]
     for parent in bodies.parent.tolist()[1:]:
         depth.append(depth[parent] + 1)
