@@ -31,21 +31,22 @@ def solve_lower(L: Array, X: Array) -> None:
 
 
 @njit
+def factor(A: Array, least: float) -> None:
+    """Sets the lower half of A (n, n) to its Cholesky factor; squares on the diagonal >= least."""
+    for i in range(len(A)):
+        for j in range(i + 1):
+            total = A[i, j]
+            for k in range(j):
+                total -= A[i, k] * A[j, k]
+            A[i, j] = math.sqrt(max(total, least)) if i == j else total / A[j, j]
+
+
+@njit
 def whiten(rows: Rows) -> None:
     """Cholesky factor L of the noise, then L^-1 H and L^-1 residual, in place."""
-    residual, noise = rows.residual, rows.noise
-    size = len(noise)
-    for i in range(size):
-        for j in range(i + 1):
-            total = noise[i, j]
-            for k in range(j):
-                total -= noise[i, k] * noise[j, k]
-            noise[i, j] = math.sqrt(max(total, 1e-12)) if i == j else total / noise[j, j]
-    for i in range(size):
-        for k in range(i):
-            residual[i] -= noise[i, k] * residual[k]
-        residual[i] /= noise[i, i]
-    solve_lower(noise, rows.H)
+    factor(rows.noise, 1e-12)
+    solve_lower(rows.noise, rows.residual.reshape(-1, 1))
+    solve_lower(rows.noise, rows.H)
 
 
 @njit
@@ -93,19 +94,12 @@ def update_states(
 @njit
 def _whitened(S: Array, residual: Array, noise: float, L: Array, y: Array) -> float:
     """Sets L L^T = S + noise, of which S has the lower half, and y = L^-1 r; returns |y|^2."""
-    result = 0.0
+    L[:], y[:] = S, residual
     for i in range(len(y)):
-        y[i] = residual[i]
-        for j in range(i + 1):
-            total = S[i, j] + (noise if i == j else 0.0)
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = math.sqrt(max(total, 1e-300)) if i == j else total / L[j, j]
-        for k in range(i):
-            y[i] -= L[i, k] * y[k]
-        y[i] /= L[i, i]
-        result += y[i] ** 2
-    return result
+        L[i, i] += noise
+    factor(L, 1e-300)
+    solve_lower(L, y.reshape(-1, 1))
+    return np.sum(y**2)
 
 
 @njit
