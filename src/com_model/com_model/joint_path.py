@@ -25,6 +25,15 @@ def quintic(s: ArrayLike) -> tuple[Array, Array, Array]:
     return x**3 * (10.0 + x * (6.0 * x - 15.0)), 30.0 * u**2, 60.0 * u * (1.0 - 2.0 * x)
 
 
+def critically_damped(
+    value: Array, speed: Array, aim: Array, rate: float | Array, dt: float
+) -> tuple[Array, Array]:
+    """Value and speed after dt, s, of x'' = rate^2 (aim - x) - 2 rate x', exactly integrated."""
+    away, decay = value - aim, np.exp(-rate * dt)
+    change = speed + rate * away
+    return aim + (away + change * dt) * decay, (speed - rate * change * dt) * decay
+
+
 @dataclass(frozen=True, eq=False)
 class JointPath(FrozenArrays):
     """Targets of all joints; arrays are read-only."""

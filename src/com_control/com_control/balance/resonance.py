@@ -19,6 +19,7 @@ from com_model.arrays import Array, FrozenArrays
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.geometry.rotations import rotation_vector
+from com_model.joint_path import critically_damped
 from com_model.robot_config import Servo, ServoGains
 
 _STEP = 1e-5  # rad or m per N, of the numerical derivative of the bodies' poses
@@ -118,9 +119,7 @@ class ShapedReference:
         w = resonance.frequency
         self._v = self._v + bounded(velocity - self._v, change)
         aim = target + 2.0 * self._v / w
-        away, decay = self.position - aim, np.exp(-w * dt)
-        rate = self.velocity + w * away
-        self.position = aim + (away + rate * dt) * decay
-        self.velocity = (self.velocity - w * rate * dt) * decay
+        state = critically_damped(self.position, self.velocity, aim, w, dt)
+        self.position, self.velocity = state
         before, self._u = self._u, aim - 2.0 * (1.0 - resonance.damping) / w * self.velocity
         return (self._u - before) / dt if dt > 0.0 else np.zeros(2)

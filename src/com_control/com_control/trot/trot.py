@@ -28,6 +28,7 @@ from com_control.trot.leg_kinematics import LegKinematics
 from com_control.trot.parameters import GaitParameters
 from com_model import RobotConfig, RobotModel, Sesc
 from com_model.arrays import Array, Flags, FrozenArrays
+from com_model.joint_path import critically_damped
 from com_model.legs import DIAGONALS, Leg, quadruped_legs
 
 _STEP = 0.01  # m, of the difference quotient
@@ -215,7 +216,8 @@ class TrotGait:
                 G, k = self._shift_law
                 self._wanted, saturated = _bounded(self._free * (G @ offset + k), p.max_com_shift)
         rate = 1.0 / p.com_shift_time
-        shift, speed = _approach(self._shift, self._shift_speed, self._wanted, rate, dt)
+        # A jerk would throw the trunk.
+        shift, speed = critically_damped(self._shift, self._shift_speed, self._wanted, rate, dt)
         self._shift_speed, _ = _bounded(speed, p.com_shift_rate)
         self._shift = self._shift + _bounded(shift - self._shift, p.com_shift_rate * dt)[0]
         return saturated
@@ -321,7 +323,7 @@ class TrotGait:
         p = self.parameters
         if time >= self._lift_off_at:
             rate = VELOCITY_RATE / max(p.ramp_time, 1e-6)
-            self._velocity, self._acceleration = _approach(
+            self._velocity, self._acceleration = critically_damped(
                 self._velocity, self._acceleration, self._wanted_velocity, rate, dt
             )
         return self._foot_velocities(self._velocity)
@@ -380,15 +382,6 @@ class TrotGait:
                 qd[leg.joints] = speeds
         self._q, self._qd = q, qd
         return problems
-
-
-def _approach(
-    value: Array, speed: Array, aim: Array, rate: float, dt: float
-) -> tuple[Array, Array]:
-    """Goes on to an aim by dt, critically damped, exactly integrated: a jerk throws the trunk."""
-    away, decay = value - aim, np.exp(-rate * dt)
-    change = speed + rate * away
-    return aim + (away + change * dt) * decay, (speed - rate * change * dt) * decay
 
 
 def _bounded(vector: Array, most: float) -> tuple[Array, bool]:
