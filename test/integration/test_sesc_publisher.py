@@ -16,7 +16,7 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
-from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
+from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_model import RobotConfig, RobotModel, Sesc
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
@@ -24,6 +24,7 @@ from com_ros.conversions import (
     ns_to_stamp,
     numpy_to_joint_state,
     point_to_numpy,
+    points_to_numpy,
     rotation_to_quaternion,
     stamp_to_ns,
     vector3_to_numpy,
@@ -262,7 +263,8 @@ def test_display_carries_the_stamp_of_the_data(world, com, walker, walker_config
         "support_polygon",
     }
     assert all(m.header.stamp == ns_to_stamp(T0) for m in markers[-1].markers)
-    mass, links, parameters, points = sesc_chain_to_numpy(chains[-1])
+    mass, links = chains[-1].mass, chains[-1].links
+    parameters, points = map(points_to_numpy, (chains[-1].parameters, chains[-1].points))
     assert chains[-1].header.stamp == ns_to_stamp(T0)
     assert mass == pytest.approx(4.0)
     assert len(links) == len(parameters) == len(points) - 1

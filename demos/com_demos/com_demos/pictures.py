@@ -21,12 +21,13 @@ from matplotlib.patheffects import Normal, Stroke
 from scipy.ndimage import gaussian_filter
 
 from com_demos.exceptions import RenderError
+from com_demos.plots import minus
 from com_demos.render import Camera, render
 from com_demos.scene import Part, Scene, body_parts
 from com_demos.walk_record import WalkRecord
 from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.plotting import BLUE, FAINT, GREEN, GRID, INK, RULE, minus, plain_text, save_png
+from com_model.plotting import BLUE, FAINT, GREEN, GRID, INK, RULE, plain_text, save_png
 from com_simulation.drawing.shapes import RobotShape
 
 CHAIN = "#e8590c"

@@ -7,6 +7,11 @@ from matplotlib.axes import Axes
 from com_model.plotting import FAINT, INK
 
 
+def minus(text: str) -> str:
+    """Returns text with minus signs in place of hyphens, for numbers."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
 def corner_text(axes: Axes, text: str) -> None:
     """Writes a figure of the run into the upper right corner."""
     box = {"facecolor": "white", "edgecolor": "none", "pad": 2, "alpha": 0.8}

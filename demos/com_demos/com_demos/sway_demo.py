@@ -29,13 +29,13 @@ from com_demos.demonstration import DemoParser, Times, finish, launch_words, lis
 from com_demos.exceptions import RunError
 from com_demos.live import WAITING, Rows, millimetres
 from com_demos.pictures import draw_picture
-from com_demos.plots import center_text, corner_text
+from com_demos.plots import center_text, corner_text, minus
 from com_demos.scene import Snapshot, build_scene, shape_note
-from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
+from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
 from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting
 from com_model.plotting import save_png
 from com_msgs.msg import CenterOfMass, SescChain
-from com_ros.conversions import NS_PER_S, stamp_to_ns
+from com_ros.conversions import NS_PER_S, points_to_numpy, stamp_to_ns
 from com_ros.joint_input import JointInput
 from com_simulation.drawing.shapes import robot_shape
 
@@ -201,7 +201,7 @@ class SwayMonitor(ListeningNode):
                 com=values.position,
                 projection=values.projection,
                 gravity=values.gravity,
-                chain=sesc_chain_to_numpy(parts[SescChain])[3],
+                chain=points_to_numpy(parts[SescChain].points),
                 contacts=values.contacts,
                 margin=values.margin,
                 on_feet=values.ground == CenterOfMass.GROUND_FEET,
@@ -230,7 +230,7 @@ def _com_axes(axes: Axes, series: Series) -> None:
     """Plot x, y, z less their means, which are in the legend."""
     mean = 1000 * np.nanmean(series.com, axis=0)
     for k, name in enumerate("xyz"):
-        label = plotting.minus(f"{name}, mean {mean[k]:.1f} mm")
+        label = minus(f"{name}, mean {mean[k]:.1f} mm")
         com, truth = (1000 * values[:, k] - mean[k] for values in (series.com, series.truth))
         thick: dict[str, Any] = {"color": plotting.AXIS_COLORS[k], "lw": 2.6, "alpha": 0.55}
         axes.plot(series.time, com, label=label, **thick)

@@ -27,7 +27,7 @@ from com_demos.background import ListeningNode
 from com_demos.demonstration import Times
 from com_demos.exceptions import RunError
 from com_demos.live import Rows
-from com_demos.plots import center_text, corner_text
+from com_demos.plots import center_text, corner_text, minus
 from com_demos.trot_recording import CONVERGED, SIGMAS, TrunkRecording, TrunkSeries
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting, quadruped_legs
 from com_model.plotting import save_png
@@ -160,7 +160,7 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
     room = max(LEAST[k], 0.15 * (high - low))
     axes.set_ylim(low - room, high + room)
-    corner_text(axes, plotting.minus(f"error at the end {value[-1] - truth[matched][-1]:+.2g}"))
+    corner_text(axes, minus(f"error at the end {value[-1] - truth[matched][-1]:+.2g}"))
 
 
 def _tilt_axes(axes: Axes, series: TrunkSeries) -> None:

@@ -53,11 +53,6 @@ def add_legend(axes: Axes, columns: int, above: bool = False) -> None:
     axes.legend(ncols=columns, frameon=False, fontsize=9, labelcolor=INK, **place)
 
 
-def minus(text: str) -> str:
-    """Returns text with minus signs in place of hyphens, for numbers."""
-    return text.replace("-", "\N{MINUS SIGN}")
-
-
 def plain_text(text: str, longest: int = 40) -> str:
     """Returns text from a file fit for a picture: printable, not too long, no formula."""
     text = "".join(letter if letter.isprintable() else "?" for letter in text)

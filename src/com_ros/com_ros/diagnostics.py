@@ -14,14 +14,13 @@ from com_ros.qos import RESULT
 OK = DiagnosticStatus.OK
 WARN = DiagnosticStatus.WARN
 ERROR = DiagnosticStatus.ERROR
-STALE = DiagnosticStatus.STALE
 
 
 @dataclass(frozen=True)
 class Diagnosis:
     """One status on /diagnostics."""
 
-    level: bytes  # OK, WARN, ERROR or STALE of com_ros.diagnostics
+    level: bytes  # OK, WARN or ERROR of com_ros.diagnostics
     text: str
     values: dict[str, object] = field(default_factory=dict)
 

@@ -19,7 +19,6 @@ Color = tuple[int, int, int]  # red, green, blue, 0 to 255
 # Safe for colour-blind readers [Okabe and Ito 2008].
 ORANGE, SKY, GREEN, YELLOW = (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66)
 BLUE, VERMILLION, PURPLE, GREY = (0, 114, 178), (213, 94, 0), (204, 121, 167), (140, 146, 154)
-NOWHERE = np.full(3, np.nan)
 
 
 class Mark(NamedTuple):

@@ -13,10 +13,10 @@ from com_estimation.nodes.com_conversions import (
     numpy_to_center_of_mass,
     numpy_to_com_jacobian,
     numpy_to_sesc_chain,
-    sesc_chain_to_numpy,
 )
 from com_estimation.whole_body.com_state import ComState, ComStatus, Ground, unknown_state
 from com_msgs.msg import CenterOfMass, ComJacobian
+from com_ros.conversions import points_to_numpy
 from com_ros.exceptions import ConversionError
 
 STAMP = Time(sec=3, nanosec=4)
@@ -79,10 +79,9 @@ def test_com_jacobian_of_wrong_size():
 def test_sesc_chain_round_trip():
     links, parameters, points = ["a", "b"], RNG.normal(size=(2, 3)), RNG.normal(size=(3, 3))
     msg = numpy_to_sesc_chain(7.0, links, parameters, points, STAMP, "base_link")
-    mass, back_links, back_parameters, back_points = sesc_chain_to_numpy(msg)
-    assert (mass, back_links, msg.header.frame_id) == (7.0, ("a", "b"), "base_link")
-    np.testing.assert_array_equal(back_parameters, parameters)
-    np.testing.assert_array_equal(back_points, points)
+    assert (msg.mass, msg.links, msg.header.frame_id) == (7.0, ["a", "b"], "base_link")
+    np.testing.assert_array_equal(points_to_numpy(msg.parameters), parameters)
+    np.testing.assert_array_equal(points_to_numpy(msg.points), points)
 
 
 def test_sesc_chain_of_wrong_size():

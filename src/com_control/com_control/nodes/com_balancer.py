@@ -151,7 +151,6 @@ class BalancedRobot:
 
 
 LIFETIME_NS = 2 * NS_PER_S
-UP = np.array([0.0, 0.0, 1.0])
 
 
 class BalanceOutput:

@@ -16,7 +16,6 @@ from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.sesc.sesc import Sesc
 
-KNEE = 3  # its place among the joints of a leg
 _LIMIT = 1e-9  # rad, over a limit, that is within it
 _EXACT = 1e-9  # m, or cosine, by which a leg may miss the pattern
 _MARGIN = 1e-3  # fraction of the way from the middle to the nearest point that is left

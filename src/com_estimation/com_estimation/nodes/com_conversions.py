@@ -12,13 +12,11 @@ from numpy.typing import ArrayLike
 from com_estimation.whole_body.com_state import ComState, ComStatus, Ground
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import (
-    Array,
     numpy_to_doubles,
     numpy_to_point,
     numpy_to_points,
     numpy_to_vectors,
     point_to_numpy,
-    points_to_numpy,
     vector3_to_numpy,
 )
 from com_ros.exceptions import ConversionError
@@ -84,16 +82,6 @@ def numpy_to_com_jacobian(
     msg.matrix = numpy_to_doubles(matrix)
     numpy_to_point(position, msg.position)
     return msg
-
-
-def sesc_chain_to_numpy(msg: SescChain) -> tuple[float, tuple[str, ...], Array, Array]:
-    """Mass (kg), K link names, parameters (K, 3) m in link frames, points (K + 1, 3) m."""
-    return (
-        msg.mass,
-        tuple(msg.links),
-        points_to_numpy(msg.parameters),
-        points_to_numpy(msg.points),
-    )
 
 
 def numpy_to_sesc_chain(
