@@ -1,4 +1,4 @@
-"""Names in messages: quoted, shortened, listed, and the nearest valid one for a wrong one."""
+"""Names in messages: quoted, shortened, listed, the nearest valid one for a wrong one; tables."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -42,3 +42,22 @@ def closest(name: str, valid: Sequence[str], cutoff: float = 0.75) -> str | None
     candidates = [v for v in valid[:_MOST_CANDIDATES] if len(v) <= _LONGEST]
     found = get_close_matches(name, candidates, n=1, cutoff=cutoff)
     return found[0] if found else None
+
+
+def printable(text: str) -> str:
+    """Replaces control characters, which move a terminal's cursor."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
+def columns(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
+    """Aligns a table: the first `words` columns left, the others right."""
+    cells = [[printable(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    lines = []
+    for row in cells:
+        padded = [
+            cell.ljust(width) if i < words else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)

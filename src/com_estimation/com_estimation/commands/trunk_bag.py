@@ -20,6 +20,7 @@ from com_model.files import write_file
 from com_model.geometry.rotations import minimal_rotation
 from com_model.html import element, number, report, svg, table
 from com_model.plotting import BLUE, INK, new_figure, style_axes
+from com_model.text import columns
 from com_model.urdf.editing import correct_body, edit_inertials
 
 NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
@@ -89,8 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         rows = list(zip(NAMES, *(map(number, v) for v in (*_values(last), urdf)), strict=True))
         notes = [f"{last.status.name} after {last.time:.1f} s", last.reason, last.limited_by]
         notes, head = [n for n in notes if n], ("", "estimate", "std", "URDF")
-        lines = ("".join(f"{cell:>12}" for cell in row) for row in (head, *rows))
-        print("\n".join([*lines, *notes]))
+        print("\n".join([columns(head, rows), *notes]))
         if options.output is not None:
             words = [element("p", note) for note in notes[1:]]
             parts = table(head, rows), svg(_figure(found, urdf))

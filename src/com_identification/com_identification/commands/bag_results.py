@@ -3,7 +3,7 @@
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from itertools import takewhile
@@ -27,7 +27,7 @@ from com_identification.store.records import encode, posture_record, robot_recor
 from com_identification.store.results import export_urdf, to_document, write_whole, write_yaml
 from com_model import Foot, RobotModel
 from com_model.files import sync
-from com_model.text import listing, quote
+from com_model.text import columns, listing, printable, quote
 
 _STAGING = ".identify_bag."
 
@@ -165,20 +165,6 @@ _MM = 1000.0
 _LEFT_OUT = 5  # lines
 
 
-def columns(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """Aligns a table: the first `words` columns left, the others right."""
-    cells = [[_plain(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
-    lines = []
-    for row in cells:
-        padded = [
-            cell.ljust(width) if i < words else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines)
-
-
 def topics_text(topics: Sequence[Topic]) -> str:
     """The topics of a bag."""
     rows = [
@@ -207,14 +193,14 @@ def result_text(contents: Contents) -> str:
     refused = sum(1 for interval in contents.intervals if interval.posture is None)
     lines = [
         gain(found),
-        *(f"warning: {_plain(issue)}" for issue in issues_of(found)),
+        *(f"warning: {printable(issue)}" for issue in issues_of(found)),
         f"{len(contents.fits)} postures of {len(contents.intervals)} stationary "
         f"intervals ({refused} refused); {contents.used_seconds:.1f} of {contents.seconds:.1f} s "
         "are used",
     ]
-    lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.issues)]
+    lines += [f"note: {printable(note)}" for note in (*contents.notes, *contents.issues)]
     left_out = [i for i in contents.intervals if i.posture is None and i.label and i.reasons]
-    lines += [f"left out: {_plain(f'{i.label}: {i.reasons[0]}')}" for i in left_out[:_LEFT_OUT]]
+    lines += [f"left out: {printable(f'{i.label}: {i.reasons[0]}')}" for i in left_out[:_LEFT_OUT]]
     rows = [
         (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
         for name, m in residual_rows(found)
@@ -229,7 +215,7 @@ def result_text(contents: Contents) -> str:
     if found.outliers:
         names = ", ".join(contents.fits[i].label for i in found.outliers)
         lines.append(
-            f"outliers (inconsistent with the others, with little or no weight): {_plain(names)}"
+            f"outliers (inconsistent with the others, with little or no weight): {printable(names)}"
         )
     if contents.total is not None:
         total = contents.total
@@ -237,7 +223,7 @@ def result_text(contents: Contents) -> str:
             f"mass by the feet {total.mass:.3f} +- {total.mass_std:.3f} kg, by the URDF "
             f"{total.model_mass:.3f} kg"
         )
-    lines += [_plain(text) for text in contents.kept]
+    lines += [printable(text) for text in contents.kept]
     return "\n".join(lines)
 
 
@@ -256,11 +242,6 @@ def _links_text(contents: Contents) -> str:
 
 def _number(value: float, digits: int = 2) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else "-"
-
-
-def _plain(text: str) -> str:
-    """Replaces control characters, which move a terminal's cursor."""
-    return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def two_postures_text(

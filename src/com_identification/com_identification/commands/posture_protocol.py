@@ -18,6 +18,7 @@ from com_identification.tip_over.quasi_static import (
 )
 from com_identification.tip_over.report import (
     Comparison,
+    angles_text,
     errors_left_out,
     plot_angles,
     read_angles,
@@ -129,12 +130,8 @@ def _compare(
         _write(simulation, comparison, arguments.output, arguments.force)
 
 
-def _print_angles(simulation: QuasiStatic, columns: dict[str, Array]) -> None:
-    width = max(len(test.name) for test in simulation.tests)
-    print(" " * width, *(f"{name[:12]:>12}" for name in columns), "  (deg)")
-    for i, test in enumerate(simulation.tests):
-        cells = (f"{np.degrees(angles[i]):12.2f}" for angles in columns.values())
-        print(f"{test.name:{width}}", *cells)
+def _print_angles(simulation: QuasiStatic, angles: dict[str, Array]) -> None:
+    print(angles_text([test.name for test in simulation.tests], angles))
 
 
 def _standing(by_model: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from com_bags import Bag, SensorReader, WalkLog, is_table, read_walk
 from com_identification.commands.bag_inputs import RobotInputs, choose_topics
-from com_identification.commands.bag_results import append, columns, output_directory
+from com_identification.commands.bag_results import append, output_directory
 from com_identification.exceptions import WalkError
 from com_identification.health.walks import walk_record
 from com_identification.regression.postures import Posture
@@ -18,6 +18,7 @@ from com_identification.walking.posterior import NAMES, result_files
 from com_identification.walking.report import sections
 from com_identification.walking.unknowns import Scale
 from com_model.exceptions import ConfigError
+from com_model.text import columns
 
 _OF_POSTURES = ("settings", "mapping", "marks", "marker_topic")
 

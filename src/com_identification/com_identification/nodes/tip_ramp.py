@@ -39,7 +39,7 @@ from com_identification.regression.postures import sole_to_reading, wrench_trans
 from com_identification.store.results import write_whole
 from com_identification.tip_over import kernels
 from com_identification.tip_over.quasi_static import Case, Protocol, make_case
-from com_identification.tip_over.report import read_angles
+from com_identification.tip_over.report import angles_text, read_angles
 from com_model import RobotModel, Sesc, link_pose
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
@@ -203,11 +203,9 @@ class TipRamp(GuidedMotion[Parameters]):
             except OutputError as error:
                 raise TourError(str(error)) from error
         shown = {**columns, "difference": measured - model}
-        lines = [f"{'(deg)':28}" + "".join(f"{key:>11}" for key in shown)]
-        for name, *values in zip(names, *shown.values(), strict=True):
-            if name in found:
-                lines.append(f"{name:28}" + "".join(f"{np.degrees(v):11.2f}" for v in values))
-        return "\n".join(lines)
+        done = [name in found for name in names]
+        tests = np.array(names)[done].tolist()
+        return angles_text(tests, {name: own[done] for name, own in shown.items()})
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import degrees
 from pathlib import Path
@@ -19,6 +19,7 @@ from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.html import bullets, element, number, report, svg, table
 from com_model.plotting import BLUE, FAINT, INK, new_figure, plain_text, style_axes
+from com_model.text import columns
 from com_model.urdf.editing import edit_inertials
 
 _SUFFIX = "_rad"
@@ -55,6 +56,13 @@ def read_angles(path: str | os.PathLike[str], protocol: Protocol) -> dict[str, A
         for key in rows[0]
         if key and key.endswith(_SUFFIX)
     }
+
+
+def angles_text(tests: Sequence[str], angles: Mapping[str, Array]) -> str:
+    """A table of angles (T,) rad of tests, by name, in degrees."""
+    rows = zip(tests, np.degrees(list(angles.values())).T, strict=True)
+    lines = ((test, *(f"{value:.2f}" for value in own)) for test, own in rows)
+    return columns(("(deg)", *angles), lines)
 
 
 def mean_error(angles: Array, truth: Array) -> float:
