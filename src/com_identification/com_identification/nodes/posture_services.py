@@ -199,15 +199,12 @@ class PostureServices:
         path = self._path(session, request.name)
         response.path = str(session.store.save(path, request.overwrite))
         if (result := session.result) is not None:
-            path = path.with_suffix(".yaml")
-            if path.exists() and not request.overwrite:
-                fix = "give another name, or allow to overwrite it"
-                raise OutputError(f"{path} exists already: {fix}")
             stored = session.store.postures
             used = [stored[identity] for identity in result.ids if identity in stored]
             found = result.identification
             document = to_document(found, session.model, session.settings, used)
-            response.result_path = str(write_yaml(path, document))
+            result_path = write_yaml(path.with_suffix(".yaml"), document, request.overwrite)
+            response.result_path = str(result_path)
         count = len(session.store.postures)
         response.message = f"{count} postures in {response.path}" + (
             f", the result in {response.result_path}" if response.result_path else ""
