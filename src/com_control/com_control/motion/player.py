@@ -213,22 +213,17 @@ class Player:
     def _settle(self, due: float) -> None:
         """The state at a time."""
         assert self._timing is not None and self._path is not None  # noqa: S101, PT018
-        place = self._timing.place(due)
-        at_rest = self._timing.goal == 0.0 and due >= self._timing.settled
-        if place >= self._path.length and self.state is not MotionPhase.STOPPING:
+        place, still = self._timing.place(due), self._timing.goal == 0.0
+        over, at_rest = place >= self._path.length, still and due >= self._timing.settled
+        if self.state is MotionPhase.STOPPING:
+            self.state = MotionPhase.READY if over or at_rest else MotionPhase.STOPPING
+        elif over:
             self.state = MotionPhase.FINISHED
-        elif self.state is MotionPhase.STOPPING:
-            self.state = (
-                MotionPhase.READY if at_rest or place >= self._path.length else MotionPhase.STOPPING
-            )
-        elif self._timing.goal == 0.0:
+        elif still:
             self.state = MotionPhase.PAUSED if at_rest else MotionPhase.PAUSING
         else:
-            self.state = (
-                MotionPhase.APPROACHING
-                if place < self._path.approach_length
-                else MotionPhase.PLAYING
-            )
+            near = place < self._path.approach_length
+            self.state = MotionPhase.APPROACHING if near else MotionPhase.PLAYING
 
     # --- where it is ---------------------------------------------------------------------------
     @property
