@@ -223,9 +223,7 @@ def _metadata(folder: Path) -> tuple[list[str], str]:
         missing = [name for name in names if not (folder / name).is_file()]
     except FileNotFoundError:
         raise StorageError("metadata.yaml is missing") from None
-    except PermissionError:
-        raise
-    except StorageError:
+    except (PermissionError, StorageError):
         raise
     except Exception as error:  # damaged text becomes values of any type
         raise StorageError(f"metadata.yaml cannot be read: {_first_line(error)}") from error
