@@ -147,7 +147,7 @@ class SensorDriver:
     """Publishes imu and the wrenches of both feet, of a robot that stands."""
 
     def __init__(self, node: Node, config: RobotConfig, weight: float) -> None:
-        self._imu = Imu(linear_acceleration=Vector3(z=9.81))
+        self._imu = Imu(linear_acceleration=Vector3(z=GRAVITY))
         self._imu.header.frame_id = config.imu_link or "base_link"
         self._wrench = WrenchStamped()
         force = weight / len(config.feet)

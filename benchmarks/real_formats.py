@@ -45,6 +45,7 @@ from com_identification.commands.bag_identification import identify_recording
 from com_identification.commands.bag_inputs import load_robot, read_files
 from com_identification.commands.identify import parser
 from com_identification.regression.statics import Statics, prediction_rows
+from com_model.dynamics import GRAVITY
 from com_model.geometry.rotations import rotations_about
 
 RATE, HOLD, MOVE = 100.0, 1.6, 0.4
@@ -111,7 +112,7 @@ class World:
         full = [self._standing(q) for q in Q]
         V = [pinocchio.difference(pin, a, b) / dt for a, b in pairwise(full)]
         W = np.zeros((len(t), 2, 6))
-        pin.gravity.linear = np.array([0.0, 0.0, -9.81])
+        pin.gravity.linear = np.array([0.0, 0.0, -GRAVITY])
         for i in range(1, len(t) - 1):
             v, a = 0.5 * (V[i - 1] + V[i]), (V[i] - V[i - 1]) / dt
             root = pinocchio.Force(pinocchio.rnea(pin, data, full[i], v, a)[:6])

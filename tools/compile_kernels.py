@@ -129,12 +129,13 @@ def compile_walk_identification(folder: Path) -> None:
     from com_identification.walking.kernels import BODY, IMU, PER_JOINT, Motion
     from com_identification.walking.log import Conditioned
     from com_identification.walking.rows import find_contacts, find_limbs, make_rows, noise_of
+    from com_model.dynamics import GRAVITY
     from com_model.dynamics.tree_kernels import tree_of
 
     model, config = _load(folder, "scalf2")
     model = config.attach(model)
     n, robot, limbs = model.n_joints, tree_of(model.bodies), find_limbs(model, config)
-    motion = Motion(*np.zeros((5, 100, n)), *np.tile([0.0, 0.0, 9.81], (4, 100, 1)))
+    motion = Motion(*np.zeros((5, 100, n)), *np.tile([0.0, 0.0, GRAVITY], (4, 100, 1)))
     data = Conditioned(motion, 0.002, np.ones(100, dtype=np.bool_))
     contacts = [find_contacts(data, robot, limbs, model.mass)]
     x, noise = (
