@@ -182,3 +182,14 @@ def test_fall_warning(world, robot) -> None:
     robot.send_until(lambda: any(m.data for m in warnings), "fall_warning", tilt=0.18)
     modes = {CentroidalDiagnosis.MODE_FALLING, CentroidalDiagnosis.MODE_FROZEN}
     world.spin_until(lambda: diagnosis[-1].mode in modes, "estimates are frozen")
+    robot.send_until(lambda: not warnings[-1].data, "the warning is over", tilt=1.2)
+    found = world.collect(DiagnosticArray, "/diagnostics")
+
+    def told():
+        return [s.message for m in found for s in m.status if "fall warning: DCM" in s.message]
+
+    robot.send_until(told, "diagnostics say why", tilt=1.2)
+    robot.node._reset()
+    found.clear()
+    world.spin_until(lambda: found, "diagnostics")
+    assert not told()

@@ -345,6 +345,27 @@ def test_tipping_over_is_warned_of_before_the_soles_have_tilted_by_ten_degrees()
     assert stand.run(PERIOD).mode is Mode.FALLING
 
 
+def test_the_reason_of_a_warning_is_kept_until_the_robot_stands_again() -> None:
+    stand = Standing()
+    stand.run(1.0)
+    assert stand.estimator.warned_of == ""
+    for k in range(100):
+        angle = min(0.02 * np.cosh(6.0 * k * PERIOD) - 0.02, 0.5)
+        stand.run(PERIOD, Rotation.from_rotvec([0.0, angle, 0.0]).as_matrix() @ stand.R)
+    reason = stand.estimator.warned_of
+    assert reason.startswith("fall warning: DCM margin ")
+    assert 0.0 < float(reason.split()[-2]) < 4.0  # degrees
+    lying = Rotation.from_rotvec([0.0, 1.5, 0.0]).as_matrix() @ stand.R
+    for _ in range(5):  # its time is over, but the robot does not stand
+        out = stand.run(1.0, lying)
+        assert stand.estimator.warned_of == reason
+    assert not out.fall_warning
+    stand.run(1.5)
+    assert stand.estimator.warned_of == reason
+    stand.run(4.0)
+    assert stand.estimator.warned_of == ""
+
+
 @pytest.mark.parametrize(
     ("below", "rate", "bend", "expected"),
     [

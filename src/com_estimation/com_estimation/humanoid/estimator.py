@@ -76,6 +76,8 @@ class HumanoidEstimator:
         layout: The parameters.
         diagnosis: State of the windows; use it under `lock`.
         closed: Windows that `process` has not used yet.
+        warned_at: When the last warning of a fall began, s; NaN: none since the start.
+        warned_of: Why; kept until the robot has stood or moved for 2 s after it, else empty.
     """
 
     def __init__(self, model: RobotModel, config: RobotConfig, rate_hz: float = RATE) -> None:
@@ -115,7 +117,7 @@ class HumanoidEstimator:
             self._sigma = np.full((3, 3), np.nan), np.nan
         self.closed.clear()
         self._time, self._frozen_until = -np.inf, -np.inf
-        self._wrong_load, self._reason, self.warned_at = 0.0, "", np.nan
+        self._wrong_load, self._reason, self.warned_at, self.warned_of = 0.0, "", np.nan, ""
         self._repeated = ""  # why the positions are not those of now
         self._warning_until = -np.inf
         self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False  # positions that stay
@@ -152,9 +154,7 @@ class HumanoidEstimator:
         dt = time - self._time
         self._time = time
         if problem:
-            self._freeze(time, problem)
-            unknown = np.full((3, 3), np.nan)  # the posture of this sample is not used
-            return replace(self.estimate(time), com=unknown[0], covariance=unknown)
+            return self._refuse(time, problem)
         if not 0.5 * self._period < dt < 1.5 * self._period:
             self._memory.phase[:] = -1
         begins = self._memory.phase[0] < 0
@@ -168,9 +168,13 @@ class HumanoidEstimator:
             loaded = int(np.argmax(memory.load))
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
             if warns and (not self._reason or self._reason == self._repeated):
-                self.warned_at = time if time > self._warning_until else self.warned_at
+                tilt = self._fall[fall.FEET + fall.ANGLE :: fall.ROW][loaded]
+                if time > self._warning_until:
+                    self.warned_at = time
+                    self.warned_of = f"fall warning: DCM margin {self._fall[fall.MARGIN]:.3f} m, "
+                    self.warned_of += f"loaded sole tilted by {np.degrees(tilt):.1f} degrees"
                 self._warning_until = time + 0.5 * RECOVERY
-                if self._fall[fall.FEET + fall.ANGLE :: fall.ROW][loaded] > TIPPED:
+                if tilt > TIPPED:
                     self._frozen_until = time + RECOVERY
         joint, stopped = self._find_stuck(q, self._matters, self._period, self._encoders)
         if joint >= 0:
@@ -179,11 +183,11 @@ class HumanoidEstimator:
         elif not self._wrong_load and self._is_stale(time, q, wrenches):
             self._repeated, joint = STALE, 0
         if joint >= 0:
-            self._freeze(time, self._repeated)
-            unknown = np.full((3, 3), np.nan)
-            return replace(self.estimate(time), com=unknown[0], covariance=unknown)
+            return self._refuse(time, self._repeated)
         if time >= self._frozen_until:
             self._reason = ""
+            if time > self._warning_until + 0.5 * RECOVERY:
+                self.warned_of = ""
             if closed and not stopped:
                 copies = memory.closed.copy(), memory.closed_stats.copy()
                 self.closed.append((time, *copies))
@@ -229,6 +233,12 @@ class HumanoidEstimator:
         else:
             reason = "the feet carry more than 2.5 times the robot: check the sensors' units"
         self._freeze(time, reason)
+
+    def _refuse(self, time: float, reason: str) -> Estimate:
+        """Freezes, with a CoM that is not known: the posture of this sample is not used."""
+        self._freeze(time, reason)
+        unknown = np.full((3, 3), np.nan)
+        return replace(self.estimate(time), com=unknown[0], covariance=unknown)
 
     def _freeze(self, time: float, reason: str) -> None:
         self._reason, self._frozen_until = reason, time + RECOVERY

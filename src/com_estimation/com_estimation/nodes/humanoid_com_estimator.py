@@ -15,7 +15,7 @@ Publishes, with the stamp of the joint_states message:
     diagnosis/markers (visualization_msgs/MarkerArray): with each verdict: push, payload, CoM.
     robot_description_corrected (std_msgs/String, latched): with publish_corrected, the URDF with
         the payloads that last, at each change of these.
-At 1 Hz: /diagnostics.
+At 1 Hz: /diagnostics, which keep the reason of a fall_warning until the robot stands again.
 
 Services:
     ~/reset (std_srvs/Trigger): restart.
@@ -215,7 +215,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             self._warns = estimate.fall_warning
             self._warning.publish(Bool(data=self._warns))
             if self._warns:
-                self.get_logger().warning(f"fall warning: DCM margin {estimate.margin:.3f} m")
+                self.get_logger().warning(estimator.warned_of)
         if estimate.mode is not self._mode:
             self._mode = estimate.mode
             self._publish_diagnosis(True)
@@ -298,8 +298,9 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             why = self.waiting or self._slow or "no samples yet"
             return Diagnosis(diagnostics.ERROR, why)
         verdict = estimator.diagnosis.verdict
+        reasons = "; ".join(filter(None, (estimator.warned_of, estimate.reason)))
         level = diagnostics.OK
-        if estimate.reason or any(finding.named for finding in verdict.findings):
+        if reasons or any(finding.named for finding in verdict.findings):
             level = diagnostics.WARN
         values: dict[str, object] = {
             "mode": estimate.mode.name,
@@ -307,7 +308,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             "windows": estimator.diagnosis.sums.count,
             "last_fall_warning": estimator.warned_at,
         }
-        return Diagnosis(level, estimate.reason or verdict.text, values)
+        return Diagnosis(level, reasons or verdict.text, values)
 
     def destroy_node(self) -> None:
         """Ends the thread, too."""
