@@ -19,7 +19,8 @@ pairs), pairs, pairs_named (both), seen_s and named_s (latest, of single payload
 push_named_s, push_impulse (largest relative error), fall_lead_s (least, before a loaded sole tilts
 by 10 degrees), falls, warned, false_alarms, walks (recordings without a fall), step_us (99th
 percentile of CPU time of a sample without naming, which runs elsewhere; the least of three replays
-of each sample, so that other load does not count).
+of each sample, so that other load does not count), node_cpu_percent (of one core, that the node
+takes at 200 Hz while the first robot walks; see diagnosis_node.py).
 """
 
 from __future__ import annotations
@@ -357,8 +358,11 @@ def main() -> int:
                 ", ".join(c.wrong), f"{1e3 * c.com_error:.2f}", f"{c.nees:.2f}",
             )  # fmt: skip
     Console(width=150).print(table)
-    step = round(time_steps(args.robots[0], args.seed), 1)
-    print(json.dumps(summary(batches, results) | {"step_us": step}))
+    from diagnosis_node import node_figures  # here: it needs ROS, the motions do not
+
+    costs = {"step_us": round(time_steps(args.robots[0], args.seed), 1)}
+    costs["node_cpu_percent"] = node_figures(args.robots[0], args.seed)["node_cpu_percent"]
+    print(json.dumps(summary(batches, results) | costs))
     return 0
 
 

@@ -177,6 +177,11 @@ class RobotConfig:
             q[model.joint_index(joint)] = position
         return np.clip(q, model.lower, model.upper)
 
+    def hands(self, model: RobotModel) -> list[tuple[str, int]]:
+        """Sides and bodies at the ends of the joint groups left_arm and right_arm, if given."""
+        ends = ((side, self.joint_groups.get(f"{side}_arm")) for side in ("left", "right"))
+        return [(side, model.bodies.joint_names.index(arm[-1])) for side, arm in ends if arm]
+
     def _unknown(self, kind: str, name: str, valid: tuple[str, ...], key: str) -> ConfigError:
         return ConfigError(str(UnknownNameError(kind, name, valid)), self.source, key)
 

@@ -139,7 +139,7 @@ class Diagnosis:
     @property
     def excited(self) -> bool:
         """Whether the robot has moved enough in the last seconds."""
-        return len(self._motion) > 0 and float(np.mean(self._motion)) > EXCITED
+        return sum(self._motion) > EXCITED * len(self._motion)
 
     @property
     def flexible(self) -> bool:

@@ -96,7 +96,7 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     pelvis = shared[-1] if shared else 0
     legs = {b for chain in chains for b in range(chain[0], int(bodies.subtree_end[chain[0]]))}
     trunk = _trunk(model, legs)
-    hands = _hands(model, config)
+    hands = [(f"the {side} hand", body) for side, body in config.hands(model)]
     q = config.nominal_posture(model)
     R, p = body_poses(bodies, q)
     heading = _heading(R, bodies.body_of_link[soles], bodies.R_body_link[soles])
@@ -133,20 +133,16 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     tilt = parts.add(
         Kind.IMU_TILT, "tilt of the IMU", np.full(2, 0.1 * DEG), wide, bodies.names[imu]
     )
-    joint_body: list[int] = []
-    joint_foot: list[int] = []
-    joint_column: list[int] = []
-    rest: list[int] = []
+    joints: list[tuple[int, int, int]] = []  # body, foot, column
+    rest: list[tuple[int, int]] = []
     for i, chain in enumerate(chains):
         moving = [b for b in chain if bodies.joint_type[b] == REVOLUTE]
         ankles = moving[-2:] if flat[i] else moving[-1:]
-        rest += moving[: -len(ankles)]
+        rest += [(b, i) for b in moving[: -len(ankles)]]
         names = [bodies.joint_names[b] for b in ankles]
         name, spike = f"encoder zeros of {', '.join(names)}", np.full(len(ankles), 0.06 * DEG)
         at = parts.add(Kind.ENCODER_ZERO, name, spike, 0.4 * DEG, *names)
-        joint_body += ankles
-        joint_foot += [i] * len(ankles)
-        joint_column += range(at, at + len(ankles))
+        joints += [(b, i, at + k) for k, b in enumerate(ankles)]
     payload, where = [], [*hands, ("the trunk", trunk)]
     for name, body in where:
         moment = (6e-3 if body != trunk else 1.2e-2) * parts.mh
@@ -158,10 +154,7 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     pull = parts.add(Kind.PULL, "steady pull or push", np.zeros(6), slab)
     if pelvis != trunk:
         first.append(parts.nuisance(parts.mh * np.array([4e-4, 4e-4, 1e-3])))
-    for b in rest:
-        joint_body.append(b)
-        joint_foot.append(next(i for i, chain in enumerate(chains) if b in chain))
-        joint_column.append(parts.nuisance([0.04 * DEG]))
+    joints += [(b, i, parts.nuisance([0.04 * DEG])) for b, i in rest]
     group, groups = _mass_groups(model, chains, trunk, legs)
     masses = parts.nuisance(np.full(groups, 0.015))
     gains = parts.nuisance(np.full(len(chains), 5e-3))
@@ -195,7 +188,7 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
         p_sensor=np.array(bodies.p_body_link[sensors]),
         R_sole=np.array(bodies.R_body_link[soles]),
         p_sole=np.array(bodies.p_body_link[soles]),
-        joint=np.array([joint_body, joint_foot, joint_column], dtype=np.int64).T.copy(),
+        joint=np.array(joints, dtype=np.int64),
         blocks=Blocks(
             n, trunk, imu, zeros[0], tilt, pull, masses, gains, delay,
             flexibility, float(model.mass),
@@ -237,16 +230,6 @@ def _trunk(model: RobotModel, legs: set[int]) -> int:
     paths = [bodies.path_to(b) for b in ends]
     shared = [a for a, *b in zip(*paths, strict=False) if all(a == other for other in b)]
     return shared[-1] if len(ends) > 1 and shared else 0
-
-
-def _hands(model: RobotModel, config: RobotConfig) -> list[tuple[str, int]]:
-    found = []
-    for side in ("left", "right"):
-        joints = config.joint_groups.get(f"{side}_arm", ())
-        if joints:
-            body = list(model.bodies.joint_names).index(joints[-1])
-            found.append((f"the {side} hand", body))
-    return found
 
 
 def _heading(R: Array, feet: Indices, R_sole: Array) -> Array:

@@ -133,7 +133,7 @@ def infer(
             own, k = culprits[i].columns, len(culprits[i].columns)
             block, at = slice(at, at + k), at + k
             S = onset.since.L[np.ix_(own, own)] + np.diag(culprits[i].slab ** -2.0)
-            S = S - np.einsum("nk,snl->skl", V[:, block], solved[:, :, block])
+            S = S - V[:, block].T @ solved[:, :, block]
             r = onset.since.e[own] - theta @ V[:, block]
             gain = 0.5 * np.einsum("sk,sk->s", r, np.linalg.solve(S, r[:, :, None])[:, :, 0])
             gain -= 0.5 * np.linalg.slogdet(S)[1] + np.log(culprits[i].slab).sum()

@@ -63,7 +63,6 @@ class WindowSums:
         n = layout.count
         self.total = Sums(np.zeros((n, n)), np.zeros(n))
         self.count = 0
-        self._start = Sums(self.total.L.copy(), self.total.e.copy())
         self.grid: deque[tuple[float, int, Sums]] = deque(maxlen=HORIZON)
         self._last: Window | None = None
         self._factor = float(np.exp(-HOP / MEMORY))
