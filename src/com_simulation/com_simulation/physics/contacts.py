@@ -162,15 +162,14 @@ def lowest_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array, geom: 
     types, size = mujoco.mjtGeom, mj.geom_size[geom]
     center = float(normal @ data.geom_xpos[geom])
     along = normal @ data.geom_xmat[geom].reshape(3, 3)  # the normal in the shape's axes
-    kind = mj.geom_type[geom]
-    if kind == types.mjGEOM_SPHERE:
-        return center - float(size[0])
-    if kind == types.mjGEOM_CAPSULE:
-        return center - float(abs(along[2]) * size[1] + size[0])
-    if kind == types.mjGEOM_CYLINDER:
-        return center - float(abs(along[2]) * size[1] + np.hypot(along[0], along[1]) * size[0])
-    if kind == types.mjGEOM_BOX:
-        return center - float(np.abs(along) @ size)
+    reach = {
+        types.mjGEOM_SPHERE: size[0],
+        types.mjGEOM_CAPSULE: abs(along[2]) * size[1] + size[0],
+        types.mjGEOM_CYLINDER: abs(along[2]) * size[1] + np.hypot(along[0], along[1]) * size[0],
+        types.mjGEOM_BOX: np.abs(along) @ size,
+    }.get(mujoco.mjtGeom(mj.geom_type[geom]))
+    if reach is not None:
+        return center - float(reach)
     mesh = mj.geom_dataid[geom]
     first = mj.mesh_vertadr[mesh]
     vertices = mj.mesh_vert[first : first + mj.mesh_vertnum[mesh]]

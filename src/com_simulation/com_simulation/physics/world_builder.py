@@ -115,24 +115,23 @@ def _friction(robot: RobotModel, given: ArrayLike) -> Array:
     return np.array(np.broadcast_to(friction, robot.n_joints))
 
 
+@dataclass(eq=False)
 class _Builder:
     """Measures a specification in the nominal posture, and completes it."""
 
-    def __init__(
-        self,
-        robot: RobotModel,
-        config: RobotConfig | None,
-        floating: bool,
-        written: mujoco.MjSpec,
-        R_world_ground: Array,
-        sole_balls: float,
-    ) -> None:
-        self.robot, self.config, self.floating = robot, config, floating
-        self.spec, self.sole_balls = written, sole_balls
+    robot: RobotModel
+    config: RobotConfig | None
+    floating: bool
+    spec: mujoco.MjSpec
+    R_world_ground: Array
+    sole_balls: float
+
+    def __post_init__(self) -> None:
+        robot, config = self.robot, self.config
         self.posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
         self.feet = () if config is None else config.feet
         self.imu_link = (config.imu_link if config else None) or robot.root_link
-        self.R_world_ground, self.normal = R_world_ground, R_world_ground[:, 2]
+        self.normal = self.R_world_ground[:, 2]
         self.notes: list[str] = []
 
     def build(
