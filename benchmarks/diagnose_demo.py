@@ -28,16 +28,16 @@ from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.files import write_file
+from com_simulation.physics.events import find_events
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.true_errors import Payload
 from com_simulation.physics.world_builder import build_world
 
 PAYLOAD_AT, PUSH_AT, DRIFT_AT, END = 5.0, 10.0, 15.0, 20.0  # s
 STANDING = 0.5  # s, before the first step
-PUSH, PUSH_TIME = (0.06, 0.0, 0.0), 0.2  # fractions of the weight, world axes; s
+PUSH = 0.06  # of the weight, forwards
 STEP, STEP_TIME, DOUBLE_SUPPORT = 0.12, 0.8, 0.25  # of the CoM's height; s
-DRIFT, DRIFT_TIME = (0.006, 0.005, 0.012), 0.3  # of the weight, x, y, z; s
+DRIFT = {"x": 0.006, "y": 0.005, "z": 0.012}  # of the weight
 PERIOD = 0.005  # s, between readings
 NOISE = NoiseLevels(position=5e-5, force=1.0, torque=0.05, orientation=3e-5)
 
@@ -79,15 +79,15 @@ def record(urdf: str, model: RobotModel, config: RobotConfig, payload: float, ba
     length = STEP * make_layout(model, config).height
     request = WalkRequest((), steps, length, step_time=STEP_TIME, double_support=DOUBLE_SUPPORT)
     path = Walker(biped).plan(replace(request, method="refined"), biped.posture).path
-    hand = config.joint_groups["left_arm"][-1]
-    link = model.bodies.names[list(model.bodies.joint_names).index(hand)]
-    load = Payload(payload, (0.0, 0.0, 0.0), PAYLOAD_AT, link)
+    weight, sole = model.mass * GRAVITY, config.feet[0].frame
+    events = [f"payload_{payload}kg_left_hand@{PAYLOAD_AT}", f"forwards_{PUSH * weight}N@{PUSH_AT}"]
+    events += [f"f{axis}_{part * weight}N_{sole}@{DRIFT_AT}" for axis, part in DRIFT.items()]
     q0 = path.sample(0.0)[0]
     posture = dict(zip(model.joint_names, q0.tolist(), strict=True))
     world = build_world(model, replace(config, posture=posture), urdf_path=urdf)
-    simulation = Simulation(world, PERIOD, NOISE, payload=load)
+    found = find_events("+".join(events), world, config)
+    simulation = Simulation(world, PERIOD, NOISE, events=found)
     lag = world.servos.damping / world.servos.stiffness
-    weight = model.mass * GRAVITY
     with BagWriter(bag, world, NOISE, START_NS) as writer:
         while simulation.time < END:
             reading = simulation.advance()
@@ -95,12 +95,7 @@ def record(urdf: str, model: RobotModel, config: RobotConfig, payload: float, ba
             q, rate = path.sample(min(max(time + PERIOD, 0.0), path.end))
             moving = 0.0 < time < path.end
             simulation.lead(q + lag * rate * moving, rate * moving)
-            pushed = PUSH_AT <= reading.time < PUSH_AT + PUSH_TIME
-            simulation.push(pushed * weight * np.array(PUSH))
-            grown = np.clip((reading.time - DRIFT_AT) / DRIFT_TIME, 0.0, 1.0)
-            wrenches = reading.wrenches.copy()
-            wrenches[0, :3] += grown * weight * np.array(DRIFT)
-            writer.write(replace(reading, wrenches=wrenches))
+            writer.write(reading)
             if -reading.gravity[2] < np.cos(TILTED):
                 raise RunError(f"the robot fell at {reading.time:.1f} s")
     return reading.com

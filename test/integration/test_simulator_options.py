@@ -11,10 +11,12 @@ from std_msgs.msg import Float64MultiArray, Header, String
 from std_srvs.srv import SetBool, Trigger
 
 from com_model import ConfigError, RobotModel, Sesc, UrdfError
+from com_msgs.msg import Culprit
 from com_ros import qos
 from com_ros.conversions import imu_to_rotation, point_to_numpy, stamp_to_ns, vector3_to_numpy
 from com_ros.exceptions import ComRosError, ParameterError
 from com_simulation.exceptions import DivergedError
+from com_simulation.nodes.simulator import LATCHED_EVENTS
 
 
 def test_robot_from_the_topic_and_no_second_one(simulator_bench, warnings):
@@ -362,7 +364,7 @@ def test_a_world_by_name_and_a_push_on_demand(simulator_bench):
     bench = simulator_bench(
         **HOAP2,
         world="soft+friction_0.8+delay_20ms",
-        push="forwards_0.15",
+        event="forwards_0.15",
         publish_clock=True,
         publish_rate_hz=100.0,
         real_time_factor=2.0,
@@ -383,8 +385,32 @@ def test_a_world_by_name_and_a_push_on_demand(simulator_bench):
     bench.until(lambda: abs(pitch() - before) > 0.01, "it sways")
 
 
+def test_events_are_told_also_to_who_comes_later(simulator_bench):
+    event = "payload_0.3kg@0.2-0.4+fz_1N_r_sole@0.3-inf+left_0.1N"
+    bench = simulator_bench(**HOAP2, event=event, publish_clock=True, publish_rate_hz=100.0)
+    bench.until(lambda: stamp_to_ns(bench.wait_for("imu")[-1].header.stamp) > 5 * 10**8, "0.5 s")
+    told = []
+    bench.node.create_subscription(Culprit, "ground_truth/events", told.append, LATCHED_EVENTS)
+    bench.until(lambda: len(told) >= 3, "events")
+    found = [(msg.kind, msg.named, msg.lasting, stamp_to_ns(msg.onset)) for msg in told]
+    payload, zero = Culprit.PAYLOAD, Culprit.WRENCH_ZERO
+    begin, end = 2 * 10**8, 3 * 10**8
+    assert found == [
+        (payload, True, False, begin), (zero, True, True, end), (payload, False, False, begin)
+    ]  # fmt: skip
+    assert [list(msg.parts) for msg in told[:2]] == [["base_link"], ["r_sole"]]
+    assert told[0].parameters[0] == 0.3
+    assert list(told[1].parameters) == [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    client = bench.node.create_client(Trigger, "/simulator/push")
+    bench.until(client.service_is_ready, "the service")
+    client.call_async(Trigger.Request())
+    bench.until(lambda: len(told) >= 5, "the push")
+    assert [(msg.kind, msg.named) for msg in told[3:]] == [(0, True), (0, False)]
+    assert told[4].onset == told[3].onset
+
+
 @pytest.mark.parametrize(
-    ("options", "text"), [({"world": "mud"}, "world 'mud': give"), ({"push": "up"}, "push 'up'")]
+    ("options", "text"), [({"world": "mud"}, "world 'mud': give"), ({"event": "up"}, "event 'up'")]
 )
 def test_a_world_or_push_of_no_such_name(simulator_bench, options, text):
     with pytest.raises(ComRosError, match=text):
@@ -397,4 +423,4 @@ def test_without_a_push_the_service_says_so(simulator_bench):
     bench.until(client.service_is_ready, "the service")
     answer = client.call_async(Trigger.Request())
     bench.until(answer.done, "answer")
-    assert answer.result().message == "there is no push: give push"
+    assert answer.result().message == "no event is without a time: give event"

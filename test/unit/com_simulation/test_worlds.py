@@ -9,14 +9,7 @@ from com_simulation.exceptions import WorldError
 from com_simulation.physics.sensors import Noise, NoiseLevels
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
-from com_simulation.physics.worlds import (
-    AHEAD,
-    Surroundings,
-    find_push,
-    find_world,
-    lay_ground,
-    walking_noise,
-)
+from com_simulation.physics.worlds import AHEAD, Surroundings, find_world, lay_ground, walking_noise
 
 SOLE = 0.1
 CONFIG, MODEL, POSTURE, _ = shipped_robot("hoap2")
@@ -45,6 +38,7 @@ def test_names():
     assert found.zeros == pytest.approx(np.radians(0.5))
     assert find_world("step_3cm").step == pytest.approx(0.03)
     assert find_world("backlash_0.3deg").backlash == pytest.approx(np.radians(0.3))
+    assert find_world("flexible_0.05mrad").flexible == pytest.approx(5e-5)
 
 
 @pytest.mark.parametrize("name", ["tiles", "soft_3", "tiles_5deg", "slope_5", "mud", "step_-3cm"])
@@ -71,18 +65,6 @@ def test_a_step_and_a_ramp():
     found = heights(find_world("ramp_5deg"), [(x, 0.2) for x in x])
     rise = np.tan(np.radians(5.0)) * np.maximum(x - AHEAD * SOLE, 0.0)
     np.testing.assert_allclose(found, rise, atol=1e-9)
-
-
-def test_pushes():
-    force, time, duration = find_push("left_0.15@6", 40.0)
-    np.testing.assert_allclose(force * duration, [0.0, 0.15 * 40.0, 0.0])
-    assert (time, duration) == (6.0, 0.1)
-    force, time, duration = find_push("backwards_100N", 40.0)
-    np.testing.assert_allclose(force, [-100.0, 0.0, 0.0])
-    assert (time, duration) == (np.inf, 0.2)
-    for name in ("up_3", "left", "left_x", "left_3kN"):
-        with pytest.raises(WorldError, match="give forwards, backwards, left, right"):
-            find_push(name, 40.0)
 
 
 def test_zeros_and_biases_stay_for_a_run():

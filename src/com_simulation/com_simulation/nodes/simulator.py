@@ -6,6 +6,8 @@ Publishes
     <foot>/wrench (geometry_msgs/WrenchStamped): force of the ground on each foot of robot_config
     ground_truth/com (com_msgs/CenterOfMass): the true CoM in the root link's frame, without noise
     ground_truth/trunk_com (com_msgs/CenterOfMass): the same for the root body with its payload
+    ground_truth/events (com_msgs/Culprit, latched): each event that begins (named) or ends (not),
+        with what acts as physics.events.Event has it; kind UNKNOWN: a push
     /tf: odom -> root link; /clock and robot_description when asked for; /diagnostics
     All of one instant carry the same stamp: the time at the start plus the simulated time, or with
     publish_clock the simulated time alone.
@@ -19,7 +21,7 @@ Services
     ~/hoist (std_srvs/SetBool): lift the robot off the ground by its root, or put it on its soles
     ~/payload (std_srvs/SetBool): put the payload on the trunk, or take it off
     ~/tilt (std_srvs/Trigger): let the floor tilt now, not at tilt.start
-    ~/push (std_srvs/Trigger): push the robot now, not at the time that push gives
+    ~/push (std_srvs/Trigger): let pushes and events without a time begin now
 Parameters: see simulator_parameters.Parameters.
 """
 
@@ -37,6 +39,7 @@ from geometry_msgs.msg import WrenchStamped
 from mujoco import MjSpec
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, Header, String
@@ -45,7 +48,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from com_model import RobotModel
 from com_model.dynamics import GRAVITY
-from com_msgs.msg import CenterOfMass
+from com_msgs.msg import CenterOfMass, Culprit
 from com_ros import conversions as cv
 from com_ros import diagnostics, lockstep, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
@@ -57,6 +60,7 @@ from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_parameters import Parameters
+from com_simulation.physics.events import Event, find_events
 from com_simulation.physics.motion import read_targets, read_trajectory
 from com_simulation.physics.pacing import Lockstep, Pacer
 from com_simulation.physics.sensors import NoiseLevels, Reading
@@ -65,10 +69,11 @@ from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.suspension_rig import LIFT_TIME
 from com_simulation.physics.true_errors import true_robot, write_urdf
 from com_simulation.physics.world_builder import World, build_world
-from com_simulation.physics.worlds import find_push, find_world, lay_ground, walking_noise
+from com_simulation.physics.worlds import find_world, lay_ground, walking_noise
 
 ODOM = "odom"
-NO_PUSH = "forwards_0"
+# so many events are told to whoever comes later
+LATCHED_EVENTS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 POINT_SOLE = 0.1  # m, that tiles and steps are made for where feet have no soles
 
 
@@ -162,10 +167,10 @@ class Simulator(RobotNode[Parameters]):
         try:
             self._around = find_world(options.world)
             robot = true_robot(model, options.true_errors, options.true_urdf_file)
-            self._push = find_push(options.push or NO_PUSH, robot.mass)
             if options.true_urdf_output:
                 write_urdf(robot, options.true_urdf_output)
             world, self._drive = self._build(robot), None
+            events = find_events(options.event, world, self.config)
             if options.max_acceleration:
                 self._drive = Drive(robot, robot.velocity_limits, options.max_acceleration)
         except (ComSimulationError, OSError) as error:
@@ -173,13 +178,17 @@ class Simulator(RobotNode[Parameters]):
         noise = options.noise.levels()
         if self._around.noise:
             noise = walking_noise(robot.mass * GRAVITY)
-        noise = replace(noise, position_bias=self._around.zeros or noise.position_bias)
+        flexible = self._around.flexible or noise.flexibility
+        zeros = self._around.zeros or noise.position_bias
+        noise = replace(noise, position_bias=zeros, flexibility=flexible)
         errors = options.seed, options.payload, options.tilt
         self._simulation = Simulation(
-            world, 1.0 / options.publish_rate_hz, noise, *errors, drive=self._drive
+            world, 1.0 / options.publish_rate_hz, noise, *errors, self._drive, events
         )
         self._log_start(world)
         self._sensors = SensorOutput(self, world, noise)
+        self._events = self.create_publisher(Culprit, "ground_truth/events", LATCHED_EVENTS)
+        self._told = tuple[Event, ...]()
         self._clock_output = None
         if options.publish_clock:
             self._clock_output = self.create_publisher(Clock, "/clock", qos.RESULT)
@@ -207,8 +216,10 @@ class Simulator(RobotNode[Parameters]):
         tilt = self._simulation.tilt
         self._offer(Trigger, "~/tilt", even, lambda _: tilt(), f"tilts to {angle:g} deg", "")
         self._start_ns = 0 if options.publish_clock else self.get_clock().now().nanoseconds
-        unpushed = "" if options.push else "there is no push: give push"
-        self._offer(Trigger, "~/push", unpushed, self._push_now, "pushes", "")
+        timed = all(math.isfinite(event.begin) for event in events)
+        unpushed = "no event is without a time: give event" if timed else ""
+        begin = self._simulation.begin
+        self._offer(Trigger, "~/push", unpushed, lambda _: begin(), "begins", "")
         late = round(self._around.delay / self._simulation.sample_period)
         self._past: deque[tuple[Reading, Time]] = deque(maxlen=late + 1)
         self._pacer = Pacer(options.real_time_factor)
@@ -274,9 +285,6 @@ class Simulator(RobotNode[Parameters]):
                 self._commands.popleft()()
             except CommandError as error:
                 self.log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
-        force, begin, duration = self._push
-        acts = begin <= self._simulation.time + self._simulation.sample_period < begin + duration
-        self._simulation.push(acts * force)
         reading = self._simulation.advance()
         self._pacer.wait(reading.time)
         stamp = ns_to_stamp(self._start_ns + round(reading.time * NS_PER_S))
@@ -286,6 +294,7 @@ class Simulator(RobotNode[Parameters]):
             R = cv.quaternion_to_rotation(cv.numpy_to_quaternion(reading.root_orientation))
             root = self._simulation.world.robot.root_link
             self._pose.send(stamp, ODOM, [(root, reading.root_position, R)])
+        self._tell(self._simulation.acting)
         self._past.append((reading, stamp))  # sensors that are late keep their stamps
         if len(self._past) < (self._past.maxlen or 0):
             return
@@ -293,8 +302,16 @@ class Simulator(RobotNode[Parameters]):
         if self.parameters.lockstep.nodes:
             self._wait_for_nodes(stamp_to_ns(self._past[0][1]), self.parameters.lockstep.timeout)
 
-    def _push_now(self, _: bool) -> None:
-        self._push = self._push[0], self._simulation.time, self._push[2]
+    def _tell(self, acting: tuple[Event, ...]) -> None:
+        """Publishes each event that has begun or ended."""
+        for event in sorted({*acting} ^ {*self._told}, key=lambda e: e in acting):
+            msg = Culprit(kind=getattr(Culprit, event.kind), name=event.name, parts=[event.part])
+            msg.named, msg.lasting = event in acting, math.isinf(event.duration)
+            msg.probability = float(msg.named)
+            msg.onset = ns_to_stamp(self._start_ns + round(event.begin * NS_PER_S))
+            msg.parameters = event.vector.tolist()
+            self._events.publish(msg)
+        self._told = acting
 
     def _wait_for_nodes(self, stamp_ns: int, timeout: float) -> None:
         """Wait until lockstep.nodes have answered the sample of a stamp; 0: are ready."""

@@ -84,12 +84,15 @@ class Parameters(SimulatedRobot, FramePrefix):
     world: str = parameter(
         "",
         "ground, sensors and drives by name, e.g. soft+noise, tiles_5mm, step_3cm, slope_5deg, "
-        "ramp_5deg, friction_0.3, zeros_0.5deg, delay_20ms, backlash_0.3deg; empty: as below",
+        "ramp_5deg, friction_0.3, zeros_0.5deg, delay_20ms, backlash_0.3deg, flexible_0.05mrad "
+        "(by N m); empty: as below",
     )
-    push: str = parameter(
+    event: str = parameter(
         "",
-        "push at the root body, e.g. forwards_0.2 (m/s of the whole robot, in 0.1 s), left_100N@6 "
-        "(for 0.2 s, 6 s after the start); without @: by the service ~/push; empty: none",
+        "what happens, by name and time: left_0.2@6 (m/s of the whole robot, in 0.1 s, 6 s after "
+        "the start), left_20N@6-9, payload_4kg_left_hand@5-12, fx_10N_SOLE@8 and ty_1Nm_SOLE@8 "
+        "(zeros of a force sensor), tilt_x_0.7deg@8 (of the IMU), encoder_0.4deg_JOINT@8; several "
+        "joined by +; without @: by the service ~/push; empty: nothing",
     )
     contact: str = parameter(
         "stiff", "foot contact: stiff, or soft as in [CCGD]", choices=tuple(CONTACTS)

@@ -161,6 +161,11 @@ class NoiseLevels:
     position_bias: float = parameter(
         0.0, "largest error of each encoder's zero, and its servo's, drawn once, rad", (0.0, 1.0)
     )
+    flexibility: float = parameter(
+        0.0,
+        "by which joints give between the encoder, on the motor's side, and the link, rad/(N m)",
+        (0.0, 1.0),
+    )
     force_bias: float = parameter(0.0, "bias of foot forces, drawn once per axis, N", (0.0, 1e4))
     torque_bias: float = parameter(0.0, "the same of foot torques, N m", (0.0, 1e4))
 
@@ -214,7 +219,7 @@ class Noise:
         self.seed = seed
         self.levels = levels
         self._generator = np.random.default_rng(seed)
-        self._noiseless = levels == NoiseLevels()
+        self.exact = levels == NoiseLevels()  # readings stay as they are
         blocks = (n_joints, n_joints, n_joints, 6 * n_feet, 3, 3, 3)
         self._count = sum(blocks)
         self._ends = np.cumsum(blocks)[:-1]
@@ -226,10 +231,11 @@ class Noise:
         self.position_bias = levels.position_bias * constant.uniform(-1.0, 1.0, n_joints)
         sizes = np.repeat([levels.force_bias, levels.torque_bias], 3)
         self.wrench_bias = sizes * constant.standard_normal((n_feet, 6))
+        self._twist = -np.inf, np.zeros(n_joints)  # s, rad, of the joints that give
 
     def add(self, reading: Reading) -> Reading:
         """Returns the reading with errors of its sensors; the truth in it stays as it is."""
-        if self._noiseless:
+        if self.exact:
             return reading
         levels = self.levels
         position, velocity, effort, wrenches, gyro, accelerometer, turn = np.split(
@@ -238,13 +244,17 @@ class Noise:
         tau = reading.effort
         effort_std = np.hypot(levels.effort, levels.effort_relative * tau)
         orientation = _turned(reading.imu_orientation, self.orientation_bias)
+        (before, old), twist = self._twist, levels.flexibility * tau
+        self._twist = reading.time, twist
         return replace(
             reading,
             position=_rounded(
-                reading.position + self.position_bias + levels.position * position,
+                reading.position + self.position_bias + twist + levels.position * position,
                 levels.position_step,
             ),
-            velocity=reading.velocity + levels.velocity * velocity,
+            velocity=reading.velocity
+            + (twist - old) / (reading.time - before)
+            + levels.velocity * velocity,
             effort=self.effort_gain * tau + effort_std * effort,
             wrenches=self._wrenches(reading.wrenches, wrenches.reshape(-1, 6)),
             angular_velocity=reading.angular_velocity + self.gyro_bias + levels.gyro * gyro,

@@ -1,6 +1,8 @@
 """A robot in MuJoCo, moved from sample to sample."""
 
 import copy
+from collections.abc import Sequence
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -8,20 +10,15 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array
 from com_simulation.exceptions import CommandError, DivergedError
+from com_simulation.physics.events import Event, payload_event
 from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.sensors import Noise, NoiseLevels, Reading, Sensors
 from com_simulation.physics.servo import Drive
 from com_simulation.physics.suspension_rig import SuspensionRig, Tilt, TiltingFloor
-from com_simulation.physics.true_errors import (
-    ROOT,
-    Payload,
-    loaded,
-    offset,
-    read_trunk,
-    write_trunk,
-)
+from com_simulation.physics.true_errors import ROOT, Payload, loaded, read_trunk, write_trunk
 from com_simulation.physics.world_builder import World
 
+NEVER = 1e9  # s
 _DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)
 
 
@@ -29,6 +26,9 @@ class Simulation:
     """Steps the physics and reads the sensors; the same commands and seed give the same bits.
 
     sample_period is s between readings, rounded to whole steps of the physics, at least one.
+
+    Attributes:
+        acting: Events that act at the last reading, the payload among them.
     """
 
     def __init__(
@@ -40,17 +40,14 @@ class Simulation:
         payload: Payload | None = None,
         tilt: Tilt | None = None,
         drive: Drive | None = None,
+        events: Sequence[Event] = (),
     ) -> None:
         self.world, self._drive = world, drive
         self.step = float(world.mj.opt.timestep)
         self.steps_per_sample = max(1, round(sample_period / self.step))
         self.sample_period = self.steps_per_sample * self.step  # s, between readings
-        payload, bodies = payload or Payload(), world.robot.bodies
-        self._payload = payload if payload.mass else None
-        link = world.robot.link_index(payload.link) if payload.link else 0
-        at = offset(payload.position, "payload")
-        self._payload_position = bodies.p_body_link[link] + bodies.R_body_link[link] @ at
-        self._payload_body = ROOT + int(bodies.body_of_link[link])
+        self._payload = payload_event(payload, world) if payload and payload.mass else None
+        self._given = tuple(filter(None, (self._payload, *events)))
         self._levels = noise or NoiseLevels()
         self._mj = copy.copy(world.mj)
         self._data = mujoco.MjData(self._mj)
@@ -68,16 +65,21 @@ class Simulation:
         if self._hoist is not None:
             self._hoist.reset()
         self._floor = None if self._tilt is None else TiltingFloor(self._tilt, self.world.mj)
-        # s; None: it is there
-        self._load_at: float | None = self._payload.time if self._payload else np.inf
-        self._unload()
+        self._events, self.acting = self._given, tuple[Event, ...]()
+        self._pushed = np.zeros(3)  # N, beside events
+        self._carry([])
         mujoco.mj_resetData(self._mj, data)
         data.qpos[:] = self.world.qpos
         self.motion = JointMotion(self.world.posture)
         if self._drive is not None:
             self._drive.reset(np.clip(self.world.posture, robot.lower, robot.upper))
         self._standing = False  # true: the targets in data.ctrl stay as they are
-        self._noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
+        self._noise = noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
+        tilt = noise.orientation_bias[None]
+        zeros = noise.position_bias[:, None], noise.wrench_bias, tilt
+        kinds = "ENCODER_ZERO", "WRENCH_ZERO", "IMU_TILT"
+        self._zeros = {kind: (a, a.copy()) for kind, a in zip(kinds, zeros, strict=True)}
+        noise.exact &= not any(event.kind in kinds for event in self._events)
         self._count = 0
         self.time = 0.0  # s, of the last reading
         if self._floor is not None:
@@ -115,15 +117,18 @@ class Simulation:
         """
         if self._payload is None:
             raise CommandError("there is no payload: give payload.mass")
-        if not on:
-            self._unload()
-            self._load_at = np.inf
-        elif self._load_at is not None:
-            self._load_at = 0.0
+        timed = replace(self._payload, begin=0.0 if on else NEVER)
+        self._events = timed, *self._events[1:]
+
+    def begin(self) -> None:
+        """Lets the events without a time begin now."""
+        now = (replace(e, begin=self.time) if np.isinf(e.begin) else e for e in self._events)
+        self._events = tuple(now)
 
     def push(self, force: ArrayLike) -> None:
         """Pushes the root body at its CoM from now on with a force (3,) N, world axes."""
-        self._data.xfrc_applied[ROOT, :3] = force
+        self._data.xfrc_applied[ROOT, :3] += np.subtract(force, self._pushed)
+        self._pushed = np.array(force, dtype=float)
 
     def tilt(self) -> None:
         """Lets the floor tilt from now on, whatever its time; CommandError: it is not to tilt."""
@@ -155,8 +160,7 @@ class Simulation:
             self._advance_physics(self.steps_per_sample - 1)
         data = self._data
         time = self._count * self.steps_per_sample * self.step
-        if self._payload and self._load_at is not None and time >= self._load_at - 0.5 * self.step:
-            self._load(self._payload)
+        self._happen(time)
         qpos, qvel = data.qpos.copy(), data.qvel.copy()
         self.time = time
         self._advance_physics(1)
@@ -170,17 +174,35 @@ class Simulation:
         bodies = self._mj.geom_bodyid[self._data.contact.geom.reshape(-1, 2)]
         return set(bodies[(bodies == 0).any(axis=1)].ravel().tolist()) - {0}
 
-    def _load(self, payload: Payload) -> None:
-        body = self._payload_body
-        carrier = loaded(read_trunk(self._mj, body), payload.mass, self._payload_position)
-        write_trunk(self._mj, carrier, body)
-        self._sensors.read_masses(self._mj)
-        self._load_at = None
+    def _happen(self, time: float) -> None:
+        """Lets what acts at a time act on bodies, loads and sensors."""
+        if not self._events:
+            return
+        forces = self._data.xfrc_applied
+        forces[:, :3], forces[ROOT, :3] = 0.0, self._pushed
+        for zero, constant in self._zeros.values():
+            zero[:] = constant
+        strengths = [(event, event.strength(time)) for event in self._events]
+        for event, strength in strengths:
+            if event.kind in self._zeros:
+                self._zeros[event.kind][0][event.index] += strength * event.vector
+                self._standing &= event.kind != "ENCODER_ZERO"  # its servo follows
+            elif event.kind != "PAYLOAD":
+                forces[ROOT + event.index, :3] += strength * event.vector
+        before, self.acting = self.acting, tuple(event for event, strength in strengths if strength)
+        loads = [[e for e in acts if e.kind == "PAYLOAD"] for acts in (before, self.acting)]
+        if loads[0] != loads[1]:
+            self._carry(loads[1])
 
-    def _unload(self) -> None:
+    def _carry(self, loads: Sequence[Event]) -> None:
+        """Puts loads on the bodies as they are without any."""
         self._mj = copy.copy(self.world.mj)
         if self._floor is not None:
             self._floor.act(self._mj, self._data.time)
+        for load in loads:
+            body = ROOT + load.index
+            carrier = loaded(read_trunk(self._mj, body), load.vector[0], load.vector[1:])
+            write_trunk(self._mj, carrier, body)
         self._sensors.read_masses(self._mj)
 
     def _advance_physics(self, steps: int) -> None:

@@ -1,8 +1,7 @@
-"""Worlds to try a robot in, and pushes, by name, so that anyone can repeat a trial.
+"""Worlds to try a robot in, by name, so that anyone can repeat a trial.
 
-- world: stiff, soft, noise, tiles_5mm, step_3cm, slope_5deg, ramp_5deg, friction_0.3, zeros_0.5deg,
-  delay_20ms, backlash_0.3deg, with any number; several joined by "+"
-- push: forwards_0.2 (m/s), backwards_100N, left_0.15@6 (6 s after the start)
+stiff, soft, noise, tiles_5mm, step_3cm, slope_5deg, ramp_5deg, friction_0.3, zeros_0.5deg,
+delay_20ms, backlash_0.3deg, flexible_0.05mrad, with any number; several joined by "+".
 """
 
 import re
@@ -22,7 +21,7 @@ from com_simulation.physics.spec import quaternion_wxyz
 LENGTH, ANGLE = {"mm": 1e-3, "cm": 1e-2}, {"deg": np.pi / 180.0}
 SIZES = {"tiles": LENGTH, "step": LENGTH, "delay": {"ms": 1e-3}, "friction": {"": 1.0}}
 SIZES |= dict.fromkeys(("ramp", "slope", "zeros", "backlash"), ANGLE)  # unit of each kind
-DIRECTIONS = {"forwards": (1, 0), "backwards": (-1, 0), "left": (0, 1), "right": (0, -1)}
+SIZES["flexible"] = {"mrad": 1e-3}
 PLAIN = ("stiff", "soft", "noise")  # kinds without a number
 DEPTH = 0.05  # m, half thickness of tiles and plates
 AHEAD = 1.5  # sole lengths from the middle of the feet to a step or ramp
@@ -42,6 +41,7 @@ class Surroundings:
     zeros: float = 0.0  # rad, at most, by which a joint's encoder is off, and its servo with it
     delay: float = 0.0  # s, of all sensors
     backlash: float = 0.0  # rad, of each drive
+    flexible: float = 0.0  # rad/(N m), by which each joint gives between its encoder and its link
 
 
 def find_world(name: str) -> Surroundings:
@@ -58,22 +58,6 @@ def find_world(name: str) -> Surroundings:
             sized = ", ".join(f"{kind}_5{next(iter(units))}" for kind, units in SIZES.items())
             raise WorldError(f"world {part!r}: give {', '.join(PLAIN)}, {sized}, or another number")
     return Surroundings(**found)
-
-
-def find_push(name: str, mass: float) -> tuple[Array, float, float]:
-    """Force (3,) N at the root body, its time (inf: not given) and duration, s, by a push's name.
-
-    By a speed, of the whole robot's mass (kg), it takes 0.1 s, by a force 0.2 s. Axes are those of
-    the world, and of the robot at its start. WorldError: no such push.
-    """
-    found = re.fullmatch(r"([a-z]+)_([0-9]*\.?[0-9]+)(N|)(?:@([0-9.]+))?", name)
-    if found is None or found[1] not in DIRECTIONS:
-        kinds = ", ".join(DIRECTIONS)
-        raise WorldError(f"push {name!r}: give {kinds}, and m/s or N: left_0.15, left_100N@6")
-    direction, size, unit, time = found.groups()
-    duration, factor = (0.2, 1.0) if unit else (0.1, mass / 0.1)
-    force = factor * float(size) * np.array([*DIRECTIONS[direction], 0.0])
-    return force, float(time or np.inf), duration
 
 
 def walking_noise(weight: float) -> NoiseLevels:
