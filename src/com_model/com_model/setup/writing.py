@@ -1,5 +1,6 @@
 """The configuration file of a robot: YAML with comments, and its update that keeps edits."""
 
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,12 +11,15 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 from com_model.setup.describe import FootSetup, RobotSetup
 from com_model.setup.gains import BANDWIDTH, DAMPING_RATIO, SAG_RATIO
+from com_model.setup.limbs import QUADRUPED
 from com_model.strict_yaml import read_yaml
 from com_model.text import listing
 
 _WIDTH = 98
+_AMOUNT = re.compile(r"(?<=: )([\d.]+)(.*)\[(\w+)\]")  # 0.1  # of ... ([unit] mm)
 _COMMENTS = read_yaml(Path(__file__).with_name("comments.yaml"))
 
 
@@ -74,7 +78,26 @@ def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
     if "imu" not in data:
         lines += ["", "# CHECK imu: the URDF names no IMU on the trunk. The link whose frame is"]
         lines += ["# that of the IMU's data:", "# imu: {link: imu_link}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *_priors(setup)]) + "\n"
+
+
+def _priors(setup: RobotSetup) -> list[str]:
+    """What the estimators do not know of any robot, with the values of this one, as a comment."""
+    model, standing = setup.model, setup.standing
+    hips = np.array([standing.p[foot.leg.bodies[0]] for foot in setup.feet])
+    W, leg = GRAVITY * model.mass, hips[:, 2].mean() - standing.ground
+    heaviest = model.bodies.mass.max()
+    soles = [np.ptp(foot.sole.corners, axis=0).max() / 2 for foot in setup.feet if foot.sole.flat]
+    half = float(np.mean(soles)) if soles else 0.05  # as com_identification assumes of points
+    units = {"W": W, "T": W * leg, "I": model.mass * leg**2, "L": half, "K": 1.0 / (W * half)}
+    units |= {"deg": np.degrees(1.0), "kg": heaviest, "trunk": model.bodies.mass[0]}
+    size = np.clip(1e3 * np.cbrt(heaviest / 1e3), 50.0, 200.0)  # mm, of water; as are the limits
+    units |= {"D": np.linalg.norm(hips[0] - hips[-1]), "size": size}
+    text = _COMMENTS["priors"]
+    if setup.limbs.kind == QUADRUPED:
+        text += "\n" + _COMMENTS["trunk_priors"]
+    text = _AMOUNT.sub(lambda m: f"{m[1]}{m[2]}{float(m[1]) * units[m[3]]:.2g}", text)
+    return [f"# {line}".rstrip() for line in text.splitlines()]
 
 
 def _heading(setup: RobotSetup) -> str:
