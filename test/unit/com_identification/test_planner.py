@@ -13,7 +13,7 @@ from com_identification.planning.feasible import SelfCollision
 from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import SensorPrediction
-from com_identification.regression.priors import urdf_priors
+from com_identification.regression.priors import body_priors, urdf_priors
 from com_identification.regression.rows import whiten
 from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics, prediction_rows
@@ -230,6 +230,57 @@ def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
         IdentificationError, match="criterion is 'best': give parameters or prediction"
     ):
         PlanOptions(criterion="best")
+
+
+def test_zeros_read_in_the_air_help_where_both_feet_stand(hoap2, rest):
+    """As much as priors that are narrower by a reading whose error is ten steps of the drift."""
+    drift = {"force_drift": 0.002, "moment_drift": 1e-4}
+    wide = {"force_bias": 0.02, "moment_bias": 0.002}
+    narrow = {
+        kind: (value**-2 + 0.1 * drift[kind.replace("bias", "drift")] ** -2) ** -0.5
+        for kind, value in wide.items()
+    }
+    settings = settings_of(candidates=20, refinements=0)
+    settings = replace(settings, sensors=SensorPriors.calibrated(**wide, **drift))
+    planner = PosturePlanner(*hoap2, rest, settings)
+    gravity = settings.fit.gravity
+    planned, pool = planner.propose(6), planner.feasible.sample(20)
+    assert planned[0].zeroed_std == planned[-1].zeroed_std
+    priors, statics = body_priors(hoap2[0], settings), Statics(hoap2[0])
+    prediction = SensorPrediction(statics, hoap2[1], statics.parameters, gravity)
+
+    def up_of(q):
+        return FlatStance(statics, hoap2[1]).up_directions(q[None])[0]
+
+    def std(sensors):
+        sensors = SensorPriors.calibrated(**sensors, **drift)
+        builder = ObservationModel(*hoap2, NOISE, gravity, sensors)
+        used = builder.errors.stds > 0.0
+        information = np.eye(priors.count + used.sum())
+        for posture in planned:
+            q, feet = posture.q, tuple(range(len(posture.feet)))
+            read = prediction.posture(q, up_of(q), feet, efforts=False, samples=100)
+            rows = builder.linearize(read, statics.parameters, np.zeros(len(used)))
+            A = np.hstack(
+                (rows.bodies @ priors.factor, (rows.errors * builder.errors.stds)[:, used])
+            )
+            A = whiten(A, rows.total_noise + 10.0 * rows.drift @ rows.drift.T)
+            information += A.T @ A
+        P = np.linalg.inv(information)[: priors.count, : priors.count]
+        Q = np.array([entry[0] for entry in pool])
+        up = np.array([up_of(q) for q in Q])
+        C = prediction_rows(statics, statics.poses(Q), up, statics.parameters) @ priors.factor
+        return float(np.sqrt(np.trace(C @ P @ C.transpose(0, 2, 1), axis1=1, axis2=2).mean()))
+
+    before, after = std(wide), std(narrow)
+    assert planned[-1].prediction_std == pytest.approx(before, rel=1e-3)
+    assert planned[-1].zeroed_std == pytest.approx(after, rel=1e-3)
+    assert after < 0.9 * before
+
+
+def test_zeros_of_calibrated_sensors_are_not_worth_reading(small):
+    last = small.propose(3)[-1]
+    assert last.zeroed_std == pytest.approx(last.prediction_std, rel=1e-9)
 
 
 def test_impossible_requests_are_refused_with_the_reasons(hoap2, rest):

@@ -85,6 +85,7 @@ def _figures(planned: Sequence[PlannedPosture]) -> dict[str, float | list[float]
         "one_foot": sum(len(posture.feet) == 1 for posture in planned),
         "efficiency": round(planned[-1].efficiency, 3),
         "com_std_mm": round(1000.0 * planned[-1].prediction_std, 2),
+        "com_std_zeroed_mm": round(1000.0 * planned[-1].zeroed_std, 2),
         "com_std_after_mm": [round(1000.0 * posture.prediction_std, 2) for posture in planned],
     }
 

@@ -235,9 +235,12 @@ def _propose(session: Session, request: Any) -> tuple[Task, Fill]:
 
     def fill(value: Any, answer: Any) -> None:
         answer.success, answer.postures = True, _proposed(session, value)
+        last = value[-1]
         answer.message = (
             f"{len(value)} postures, the most informative first; the best plan possible would "
-            f"leave {100.0 * value[-1].efficiency:.0f} % of their standard deviation"
+            f"leave {100.0 * last.efficiency:.0f} % of their standard deviation. They leave "
+            f"{1e3 * last.prediction_std:.2f} mm of the CoM, {1e3 * last.zeroed_std:.2f} mm where "
+            "all feet are lifted before and tare_wrench reads the zeros in the air"
         )
 
     return partial(propose_postures, *_robot(session), stored, max(1, request.count)), fill

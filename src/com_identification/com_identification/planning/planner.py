@@ -50,6 +50,7 @@ _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
 _MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that it moves
 _ROUNDS = 2  # of exchange
 _DRIFTED = 10.0  # steps of the sensors' drift, as white noise
+_LEAST_STEP = 1e-3  # of a zero's prior
 _PASSES = 100
 _CLOSE = 0.005  # of a standard deviation: how exactly the best plan's is found
 _EFFORT = 10.0  # time that finding a candidate takes, over that of a change of a chosen posture
@@ -206,6 +207,9 @@ class PlannedPosture(FrozenArrays):
     # fractions of postures, over its own; "parameters": geometric mean of the bodies' parameters,
     # "prediction": of the predicted CoM. 1: no plan from these candidates is better
     efficiency: float = np.nan
+    # m, prediction_std after the whole plan if the force sensors' zeros are read before it, with
+    # all feet in the air
+    zeroed_std: float = np.nan
 
 
 class PosturePlanner:
@@ -285,8 +289,21 @@ class PosturePlanner:
             names = tuple(self.feet[foot].frame for foot in stand)
             left = float(np.sqrt(max(0.0, np.sum(scatter * target))))
             planned.append(PlannedPosture(q, names, margin, float(gain[0]), left, efficiency))
+        zeroed = update_covariance(scatter, self._zeros())
+        left = float(np.sqrt(max(0.0, np.sum(zeroed * target))))
         progress(1.0, "done")
-        return tuple(planned)
+        return tuple(replace(each, zeroed_std=left) for each in planned)
+
+    def _zeros(self) -> Array:
+        """Whitened rows (R, U) of the wrench sensors' zeros, read in the air before they drift."""
+        errors, precision = self._observations.errors, np.zeros(len(self._error_stds))
+        for kind in ("force", "moment"):
+            prior, step = (getattr(errors.priors, f"{kind}_{what}") for what in ("bias", "drift"))
+            most = np.sqrt(_DRIFTED) * max(step, _LEAST_STEP * prior)
+            precision[errors.kinds[f"{kind}_bias"]] = prior / most if prior else 0.0
+        rows = np.zeros((int(self._errors_used.sum()), self._count))
+        rows[:, self._priors.count :] = np.diag(precision[self._errors_used])
+        return rows
 
     def _candidates(
         self, count: int, samples: int, progress: Progress
