@@ -15,6 +15,9 @@ angles         the same three of `angles`
 by_angles      {degrees of noise: {postures: identified_mm}}, one reading of each posture
 by_readings    {readings: [identified_mm, nees]}: 2 degrees, 40 postures, means of so many readings
                of angles and plates, each with its own noise
+chosen         {readings: [identified_mm, nees]}: the same, but the 40 postures are those of 400
+               random ones that the planner's criterion finds most informative by the table; the
+               person takes each of them 5 degrees off in each joint
 
 --full: 10 seeds instead of 3. The last line is one JSON object.
 """
@@ -42,7 +45,16 @@ from com_identification.human import (
     human_urdf,
     plate_foot,
 )
+from com_identification.planning.planner import (
+    choose_greedily,
+    covariance_without,
+    prediction_score,
+)
 from com_identification.regression.identify import identify
+from com_identification.regression.observations import ObservationModel
+from com_identification.regression.postures import Posture
+from com_identification.regression.priors import body_priors
+from com_identification.regression.rows import whiten
 from com_identification.regression.statics import Statics, prediction_rows
 from com_identification.store.results import corrected_inertials
 from com_model import RobotModel
@@ -53,7 +65,9 @@ from com_model.urdf.editing import edit_inertials
 POSTURES, HELD_OUT, G = 40, 40, 9.80665
 TABLE = Path(__file__).parents[1] / "src/robot_descriptions/data/human_segments.csv"
 NOISE_DEG, MANY, READINGS = (0.5, 1.0, 2.0), 100, (1, 2, 10)
+CANDIDATES, TAKEN = 400, np.radians(5.0)  # to choose from; how far off each joint is taken
 FORCE, MOMENT = 2.0, 1.0
+Pose = tuple[Array, Array, Array]  # q, R and p of the root
 TISSUE = 0.005, 0.010  # m
 
 
@@ -84,8 +98,8 @@ class Person:
         full[self.places] = q
         return np.array(pinocchio.centerOfMass(self.pin, self.data, full))
 
-    def pose(self) -> tuple[Array, Array, Array]:
-        """A random posture: q, R, p of the root over the plates."""
+    def pose(self) -> Pose:
+        """A random posture over the plates."""
         q = self.rng.normal(0.0, 0.45, self.model.n_joints)
         axis = self.rng.normal(size=3)
         R = rotations_about(axis[None] / np.linalg.norm(axis), self.rng.normal(0.0, 0.2, 1))[0]
@@ -134,18 +148,60 @@ def judge(person: Person, parameters: Array, covariance: Array | None) -> tuple[
     return rms, float(np.mean(nees)) if nees else float("nan")
 
 
+def angle_errors(model: RobotModel, noise: float) -> Array:
+    """Of joint positions with such noise, rad, and of an exact root; see human_posture()."""
+    return noise * np.eye(model.n_joints + 6, model.n_joints)
+
+
+def choose(person: Person, count: int, noise: float, plates: tuple[float, float]) -> list[Pose]:
+    """Chooses postures by the table, as the planner does by its criterion `prediction`."""
+    model, poses = person.model, [person.pose() for _ in range(CANDIDATES)]
+    settings, statics = human_settings(model, 0.0), Statics(model)
+    priors, errors = body_priors(model, settings), angle_errors(model, noise)
+    foot, gravity = [plate_foot()], settings.fit.gravity
+    observations = ObservationModel(model, foot, settings.noise, gravity, settings.sensors)
+
+    def rows(pose: Pose) -> Array:
+        q, R, p = pose
+        force = np.array([0.0, 0.0, gravity * model.mass])
+        com = p + R @ statics.com(statics.poses(q[None]), statics.parameters)[0]
+        posture = human_posture(
+            model, *pose, np.hstack((force, np.cross(com, force))), plates, errors
+        )
+        found = observations.linearize(posture, priors.parameters, observations.errors.means)
+        return whiten(found.bodies @ priors.factor, found.total_noise)
+
+    matrices, Q = np.array([rows(pose) for pose in poses]), np.array([q for q, _, _ in poses])
+    up = np.array([R[2] for _, R, _ in poses])
+    columns = prediction_rows(statics, statics.poses(Q), up, priors.parameters)
+    columns = columns.reshape(-1, len(priors.parameters)) @ priors.factor
+    score, scatter = prediction_score(columns.T @ columns / len(poses)), np.eye(priors.count)
+    chosen = choose_greedily(matrices, count, scatter, score)
+    for place in range(count):  # exchange
+        values = score(covariance_without(scatter, matrices[chosen], place), matrices)
+        values[chosen[:place] + chosen[place + 1 :]] = -np.inf
+        chosen[place] = int(np.argmax(values))
+    return [poses[i] for i in chosen]
+
+
 def run(
-    seed: int, by_markers: bool, noise_deg: float = 2.0, count: int = POSTURES, readings: int = 1
+    seed: int,
+    by_markers: bool,
+    noise_deg: float = 2.0,
+    count: int = POSTURES,
+    readings: int = 1,
+    by_choice: bool = False,
 ) -> dict[str, Any]:
     """One person, identified from markers, or from angles with such noise of each reading."""
     person = Person(seed)
     fit, rng = MarkerFit(person.model, markers(person.model)), person.rng
     noise = float(np.radians(noise_deg) / np.sqrt(readings))
     plates = FORCE / readings**0.5, MOMENT / readings**0.5
-    postures, angles = [], []
-    errors = noise * np.eye(person.model.n_joints + 6, person.model.n_joints)
-    for _ in range(count):
-        q, R, p = person.pose()
+    postures, angles, errors = list[Posture](), [], angle_errors(person.model, noise)
+    planned = choose(person, count, noise, plates) if by_choice else []
+    for index in range(count):
+        q, R, p = planned[index] if planned else person.pose()
+        q = q + rng.normal(0.0, TAKEN, q.shape) if planned else q
         wrench = np.mean([person.wrench(q, R, p) for _ in range(readings)], axis=0)
         if by_markers:
             seen = fit.place(q[None], R[None], p[None])[0]
@@ -183,13 +239,14 @@ def main() -> None:
         error = np.mean([run(seed, False, noise, count)["error"] for seed in seeds])
         by_angles.setdefault(f"{noise:g}", {})[str(count)] = round(float(error), 2)
     print("by_angles", by_angles, flush=True)
-    by_readings = {}
-    for count in READINGS:
-        runs = [run(seed, False, readings=count) for seed in seeds]
-        means = (np.mean([each[key] for each in runs]) for key in ("error", "nees"))
-        by_readings[str(count)] = [round(float(mean), 2) for mean in means]
-    print("by_readings", by_readings, flush=True)
-    several = {"by_angles": by_angles, "by_readings": by_readings}
+    several: dict[str, Any] = {"by_angles": by_angles}
+    for name, by_choice in (("by_readings", False), ("chosen", True)):
+        several[name] = {}
+        for count in READINGS:
+            runs = [run(seed, False, readings=count, by_choice=by_choice) for seed in seeds]
+            means = (np.mean([each[key] for each in runs]) for key in ("error", "nees"))
+            several[name][str(count)] = [round(float(mean), 2) for mean in means]
+        print(name, several[name], flush=True)
     print(json.dumps({**own, "angles": angles, **several}))
 
 
