@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copyreg import __newobj__  # type: ignore[attr-defined]
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,14 @@ class ComModelError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return __newobj__, (type(self), *self.args), self.__dict__
+
+
+def import_optional(name: str, fix: str, kind: type[ComModelError] = ComModelError) -> Any:
+    """Imports a module that may be missing; then an error of a kind says so, and how to fix it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise kind(f"{error}: {fix}") from error
 
 
 class UrdfError(ComModelError):

@@ -68,9 +68,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _settings(options: argparse.Namespace) -> IdentificationSettings:
-    settings = IdentificationSettings()
-    if options.settings is not None:
-        settings = IdentificationSettings.from_file(options.settings)
+    file = options.settings
+    settings = IdentificationSettings.from_file(file) if file else IdentificationSettings()
     given = {"seed": options.seed, "margin": options.margin, "one_foot": options.one_foot}
     given["keep_feet"] = options.keep_feet or None
     given = {name: value for name, value in given.items() if value is not None}

@@ -161,11 +161,7 @@ def identify_total(
         )
     offset, std = _shift(readings)
     before = np.array([float(np.linalg.norm(each.gap)) for each in readings])
-    left = [each.gap - offset for each in readings]
-    after = [
-        np.linalg.norm(gap - (gap @ each.up) * each.up)
-        for gap, each in zip(left, readings, strict=True)
-    ]
+    after = [np.linalg.norm(np.cross(each.up, each.gap - offset)) for each in readings]
     masses = np.array([each.mass for each in readings])
     noise = np.sqrt(np.mean(np.square([each.mass_std for each in readings])))
     scatter = np.std(masses, ddof=1) if len(masses) > 1 else 0.0

@@ -23,6 +23,7 @@ from com_identification.regression.priors import BodyPriors
 from com_identification.store.results import corrected_inertials, plain
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
+from com_model.exceptions import import_optional
 from com_model.files import write_file
 from com_model.urdf.editing import edit_inertials
 
@@ -375,8 +376,4 @@ def _advice(error: Exception) -> str:
 
 def library(name: str) -> Any:
     """Imports what only an extra installs; a HealthError says how."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        raise HealthError(f"{package} is missing: pip install {package}") from error
+    return import_optional(name, f"pip install {name.partition('.')[0]}", HealthError)

@@ -50,7 +50,6 @@ _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
 _MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that it moves
 _ROUNDS = 2  # of exchange
 _DRIFTED = 10.0  # steps of the sensors' drift, as white noise
-_LEAST_STEP = 1e-3  # of a zero's prior
 _PASSES = 100
 _CLOSE = 0.005  # of a standard deviation: how exactly the best plan's is found
 _EFFORT = 10.0  # time that finding a candidate takes, over that of a change of a chosen posture
@@ -299,8 +298,8 @@ class PosturePlanner:
         errors, precision = self._observations.errors, np.zeros(len(self._error_stds))
         for kind in ("force", "moment"):
             prior, step = (getattr(errors.priors, f"{kind}_{what}") for what in ("bias", "drift"))
-            most = np.sqrt(_DRIFTED) * max(step, _LEAST_STEP * prior)
-            precision[errors.kinds[f"{kind}_bias"]] = prior / most if prior else 0.0
+            left = max(np.sqrt(_DRIFTED) * step, 1e-3 * prior)
+            precision[errors.kinds[f"{kind}_bias"]] = prior / left if prior else 0.0
         rows = np.zeros((int(self._errors_used.sum()), self._count))
         rows[:, self._priors.count :] = np.diag(precision[self._errors_used])
         return rows

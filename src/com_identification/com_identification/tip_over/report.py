@@ -172,6 +172,7 @@ def report_page(comparison: Comparison) -> str:
     found = comparison.found
     values = zip(found.candidate.labels, found.x.tolist(), found.std.tolist(), strict=True)
     parameters = [(label, number(value, 5), number(std, 5)) for label, value, std in values]
+    left_out = [(name, number(value)) for name, value in comparison.left_out.items()]
     then = "Judge by the tests left out. Joints that give way look like a raised CoM: read an IMU."
     return report(
         f"{comparison.robot}: tip angles",
@@ -180,14 +181,10 @@ def report_page(comparison: Comparison) -> str:
         element("h2", "What explains the measured angles"),
         table(("parameter", "found", "std"), parameters),
         element("h2", "Tests that the fit has not seen"),
-        table(("left out", "mean error (deg)"), _rows(comparison.left_out)),
+        table(("left out", "mean error (deg)"), left_out),
         bullets(comparison.notes),
         then=[then],
     )
-
-
-def _rows(values: Mapping[str, float]) -> list[tuple[str, str]]:
-    return [(name, number(value)) for name, value in values.items()]
 
 
 def corrected_urdf(model: RobotModel, fit: Fit) -> str:

@@ -1,7 +1,6 @@
 """A drawn robot for simulators: MJCF (needs MuJoCo), and USD for Isaac Sim (needs usd-core)."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from com_identification.exceptions import IdentificationError
 from com_model.arrays import Array
+from com_model.exceptions import import_optional
 from com_model.text import listing
 
 
@@ -20,10 +20,7 @@ def mjcf(path: Path, draws: Mapping[str, Array], s: int) -> str:
     Raises:
         IdentificationError: MuJoCo is not installed, or the file cannot be used.
     """
-    try:
-        mujoco: Any = import_module("mujoco")
-    except ImportError as error:
-        raise IdentificationError("--mjcf needs MuJoCo: pip install mujoco") from error
+    mujoco = import_optional("mujoco", "for --mjcf, pip install mujoco", IdentificationError)
     try:
         spec = mujoco.MjSpec.from_file(str(path))
         _change(spec, path, draws, s)
@@ -59,11 +56,9 @@ def usd_layer(stage: Path, draws: Mapping[str, Array], s: int) -> str:
     Raises:
         IdentificationError: usd-core is not installed, or the stage cannot be used.
     """
-    try:
-        names = "Gf", "Tf", "Usd", "UsdGeom", "UsdPhysics"
-        Gf, Tf, Usd, UsdGeom, UsdPhysics = (import_module(f"pxr.{name}") for name in names)
-    except ImportError as error:
-        raise IdentificationError("--usd needs usd-core: pip install usd-core") from error
+    names, fix = ("Gf", "Tf", "Usd", "UsdGeom", "UsdPhysics"), "for --usd, pip install usd-core"
+    modules = (import_optional(f"pxr.{name}", fix, IdentificationError) for name in names)
+    Gf, Tf, Usd, UsdGeom, UsdPhysics = modules
     try:
         base = Usd.Stage.Open(str(stage))
     except Tf.ErrorException as error:

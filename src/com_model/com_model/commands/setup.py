@@ -3,12 +3,11 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from com_model.commands import command_parser
-from com_model.exceptions import ComModelError
+from com_model.exceptions import ComModelError, import_optional
 from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robots import load_robot
@@ -18,8 +17,8 @@ from com_model.strict_yaml import read_yaml
 from com_model.urdf.xml_reader import read_bounded
 
 _XACRO = (
-    "is a xacro file and the Python package xacro is not installed: install it (apt install "
-    "ros-jazzy-xacro, or pip install xacro), or run: xacro {name} > {stem}.urdf"
+    "for {name}, install xacro (apt install ros-jazzy-xacro, or pip install xacro), or run: "
+    "xacro {name} > {stem}.urdf"
 )
 
 
@@ -76,11 +75,7 @@ def _expanded(robot: Path) -> Path:
         return robot
     urdf = robot.with_suffix("")
     urdf = urdf if urdf.suffix == ".urdf" else urdf.with_suffix(".urdf")
-    try:
-        xacro = import_module("xacro")  # optional
-    except ImportError as error:
-        problem = _XACRO.format(name=robot.name, stem=urdf.stem)
-        raise ComModelError(f"{robot.name} {problem}") from error
+    xacro = import_optional("xacro", _XACRO.format(name=robot.name, stem=urdf.stem))
     try:
         text = xacro.process_file(str(robot)).toprettyxml(indent="  ")
     except Exception as error:  # whatever its expressions raise
@@ -101,22 +96,16 @@ def _picture(setup: RobotSetup, urdf: Path, config: Path, file: Path) -> None:
 
         draw_setup(setup, file)
         return
-    try:
-        view = import_module("com_viewer.commands.view").main
-    except ImportError as error:
-        fix = "pip install ./src/com_viewer, or write robot.png"
-        raise ComModelError(f"{file.name} needs the viewer ({error}): {fix}") from error
+    fix = f"for {file.name}, pip install ./src/com_viewer, or write robot.png"
+    view = import_optional("com_viewer.commands.view", fix).main
     if view([str(urdf), "--config", str(config), "--record", str(file)]):
         raise ComModelError(f"the viewer cannot write {file}")
 
 
 def _live() -> Any:
     """What reads a running robot; ComModelError where there is no ROS."""
-    try:
-        return import_module("com_identification.nodes.live_robot")
-    except ImportError as error:
-        fix = "source ROS 2 and this suite's workspace, or run it with tools/in_env"
-        raise ComModelError(f"--live and --check need ROS ({error}): {fix}") from error
+    fix = "for --live and --check, source ROS 2 and this workspace, or run it with tools/in_env"
+    return import_optional("com_identification.nodes.live_robot", fix)
 
 
 def _check(urdf: Path, config: Path | None) -> int:

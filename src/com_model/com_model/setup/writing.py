@@ -55,9 +55,7 @@ def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
 
     Values `kept` of an older file stay where they differ; unknown keys of it come at the end.
     """
-    data = to_data(setup)
-    if kept is not None:
-        data = _merged(data, kept)
+    data = _merged(to_data(setup), kept or {})
     issues: dict[str, list[str]] = {}
     for key, issue in setup.issues:
         issues.setdefault(key.split(".")[0], []).append(f"{key}: {issue}")
@@ -85,17 +83,16 @@ def _priors(setup: RobotSetup) -> list[str]:
     """What the estimators do not know of any robot, with the values of this one, as a comment."""
     model, standing = setup.model, setup.standing
     hips = np.array([standing.p[foot.leg.bodies[0]] for foot in setup.feet])
-    W, leg = GRAVITY * model.mass, hips[:, 2].mean() - standing.ground
-    heaviest = model.bodies.mass.max()
+    parts = ["priors", "trunk_priors"][: 1 + (setup.limbs.kind == QUADRUPED)]
+    W, heaviest = GRAVITY * model.mass, model.bodies.mass.max()
+    leg = hips[:, 2].mean() - standing.ground
     soles = [np.ptp(foot.sole.corners, axis=0).max() / 2 for foot in setup.feet if foot.sole.flat]
     half = float(np.mean(soles)) if soles else 0.05  # as com_identification assumes of points
     units = {"W": W, "T": W * leg, "I": model.mass * leg**2, "L": half, "K": 1.0 / (W * half)}
     units |= {"deg": np.degrees(1.0), "kg": heaviest, "trunk": model.bodies.mass[0]}
     size = np.clip(1e3 * np.cbrt(heaviest / 1e3), 50.0, 200.0)  # mm, of water; as are the limits
     units |= {"D": np.linalg.norm(hips[0] - hips[-1]), "size": size}
-    text = _COMMENTS["priors"]
-    if setup.limbs.kind == QUADRUPED:
-        text += "\n" + _COMMENTS["trunk_priors"]
+    text = "\n".join(_COMMENTS[part] for part in parts)
     text = _AMOUNT.sub(lambda m: f"{m[1]}{m[2]}{float(m[1]) * units[m[3]]:.2g}", text)
     return [f"# {line}".rstrip() for line in text.splitlines()]
 
