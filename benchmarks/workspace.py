@@ -14,9 +14,7 @@ import json
 import time
 from pathlib import Path
 
-import numpy as np
-from baselines.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman, human_png
-
+from com_demos.two_joint_human import study
 from com_model import RobotConfig, RobotModel, Sesc
 from com_model.workspace.plot import workspace_png
 from com_model.workspace.sampling import (
@@ -76,19 +74,6 @@ def stand(model: RobotModel, config: RobotConfig) -> dict[str, dict[str, float]]
     return found
 
 
-def human(out: Path | None) -> dict[str, float]:
-    """Lengths of the legs, over the height, of the two-joint human's extreme workspaces."""
-    person = TwoJointHuman()
-    areas = person.areas(RATIOS)
-    least, most = float(RATIOS[np.argmin(areas)]), float(RATIOS[np.argmax(areas)])
-    print(
-        f"legs over height: Winter {WINTER_LEGS}, largest workspace {most:.2f}, least {least:.2f}"
-    )
-    if out is not None:
-        _write(out / "human_com_workspace.png", human_png(person, areas))
-    return {"largest": round(most, 2), "least": round(least, 2), "winter": WINTER_LEGS}
-
-
 def _write(path: Path, picture: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(picture)
@@ -121,7 +106,7 @@ def main() -> None:
     for name, reach in reaches.items():
         print(f"reach {name}: {1e3 * reach:.0f} mm from the waist")
     print(f"nominal posture: {1e3 * workspace.margin([com])[0]:.0f} mm inside the hull")
-    lengths = human(out)
+    lengths = study(out, overwrite=True)
     if out is not None:
         title = "Centre of mass of HOAP-2, waist held"
         _write(out / "com_workspace.png", workspace_png(workspace, title))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from baselines.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman, human_png
 
+from com_demos.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman, human_png
 from com_model import ComModelError, GeometryError, RobotModel, Sesc, UnknownNameError
 from com_model.workspace.sampling import Workspace, sample_coms, sample_postures
 

@@ -1,6 +1,7 @@
 """The command workspace."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,31 @@ def test_what_cannot_be_used(run, words, message):
     assert code == 2
     assert message in output.err
     assert "Traceback" not in output.err
+
+
+def test_the_human_of_two_links_is_studied_in_place_of_a_robot(run, tmp_path):
+    code, output = run("--human", "--output", tmp_path / "out")
+    assert code == 0, output.err
+    lengths = json.loads(output.out.splitlines()[-1])["human_legs"]
+    assert lengths["winter"] == 0.53
+    assert lengths["largest"] == pytest.approx(0.57, abs=0.015)  # [Cotton] finds the least at 0.53
+    assert lengths["least"] == pytest.approx(0.05)  # the end of the range: r_1 goes to 0
+    assert "Winter: legs 0.53 of the height" in output.out
+    picture = tmp_path / "out/human_com_workspace.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    code, output = run("--human", "--output", tmp_path / "out")
+    assert code == 2
+    assert "File exists" in output.err
+
+
+def test_the_study_needs_com_demos(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "com_demos.two_joint_human", None)
+    code, output = run("--human")
+    assert code == 2
+    assert "pip install ./demos/com_demos" in output.err
+
+
+def test_neither_robot_nor_human_is_refused(run):
+    code, output = run("--count", 10)
+    assert code == 2
+    assert "give --robot ROBOT, or --human" in output.err

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
-from com_model.exceptions import ComModelError
+from com_model.exceptions import ComModelError, import_optional
 from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
@@ -37,6 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
     arguments, lines = _parser().parse_args(argv), list[str]()
     try:
+        if arguments.human:
+            human = import_optional("com_demos.two_joint_human", "pip install ./demos/com_demos")
+            human.study(arguments.output, arguments.force)
+            return 0
+        if arguments.robot is None:
+            raise ComModelError("give --robot ROBOT, or --human")
         model, config = load_robot(arguments.robot, arguments.config)
         workspace, seconds = _sample(model, arguments)
         standing = _stand(model, config, arguments)
@@ -55,7 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser(None, "Samples the region that a robot's CoM can reach.", __file__)
     add = parser.add_argument
-    add_robot(parser)
+    add_robot(parser, required=False)
+    add("--human", action="store_true", help="in place of a robot, a human of two links, see below")
     add("--joints", nargs="+", help="joints that vary while the root link is fixed; default: all")
     add("--count", type=int, default=1_000_000, help="number of postures")
     add("--threads", type=int, default=2, help="number of threads")

@@ -7,17 +7,21 @@ with the centre of mass of link i at the fraction c_i of its length. Only postur
 is above the foot. [Cotton] minimises the area of that workspace and finds Winter's lengths, without
 printing angles or foot. As r_1 r_2 goes to 0 where one link vanishes, so does the area: its least
 value is always at an end. What lies near Winter's lengths is the greatest (docs/hoap2_lab.md).
+The command `workspace --human` runs it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 
 from com_model.arrays import Array
+from com_model.files import write_file
 from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
 
 WINTER_LEGS = 0.530  # fraction of the height below the hips [Winter, Biomechanics, 2005]
@@ -61,6 +65,28 @@ class TwoJointHuman:
     def areas(self, fractions: Sequence[float] | Array) -> Array:
         """Measures the workspace for several lengths of the legs over the height, (k,) m^2."""
         return CELL**2 * np.array([float(len(self.workspace(float(f)))) for f in fractions])
+
+
+def study(folder: Path | None, overwrite: bool = False) -> dict[str, float]:
+    """Prints which legs give the largest and the least workspace, and draws both into a folder.
+
+    Returns their lengths over the height, and Winter's; the last line that is printed has them as
+    one JSON object. Raises OSError where the picture cannot be written.
+    """
+    human = TwoJointHuman()
+    areas = human.areas(RATIOS)
+    found = {"largest": areas.argmax(), "least": areas.argmin()}
+    lengths = {name: round(float(RATIOS[i]), 2) for name, i in found.items()}
+    for name, i in found.items():
+        print(f"{name} workspace: {1e4 * areas[i]:.0f} cm^2, legs {RATIOS[i]:.2f} of the height")
+    print(f"Winter: legs {WINTER_LEGS} of the height, which [Cotton] VI.A finds for the least one")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "human_com_workspace.png"
+        print(f"wrote {write_file(path, human_png(human, areas), overwrite)}")
+    lengths["winter"] = WINTER_LEGS
+    print(json.dumps({"human_legs": lengths}))
+    return lengths
 
 
 def human_png(human: TwoJointHuman, areas: Array) -> bytes:
