@@ -1,12 +1,13 @@
-"""The protocol of another humanoid, TALOS, with Pinocchio's centre of mass and poses."""
+"""Protocols of other humanoids, with Pinocchio's centre of mass and poses."""
 
 from pathlib import Path
 
+import numpy as np
 import pinocchio
 import pytest
 
 from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
-from com_model import RobotConfig, RobotModel
+from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon, link_pose
 from com_model.robots import find_robot
 
 DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
@@ -28,8 +29,10 @@ def talos():
     return load("talos")
 
 
-def test_talos_tips_where_its_com_is_over_an_edge(talos):
-    urdf, config, simulation = talos
+# by robot, how many tests tip it before its joints' limits
+@pytest.mark.parametrize(("robot", "falling"), [("talos", 14), ("icub", 14), ("romeo", 10)])
+def test_it_tips_where_its_com_is_over_an_edge(robot, falling):
+    urdf, config, simulation = load(robot)
     free = pinocchio.JointModelFreeFlyer()  # a fixed base would leave out the root's mass
     model = pinocchio.buildModelFromUrdf(str(urdf), free)
     data = model.createData()
@@ -47,11 +50,50 @@ def test_talos_tips_where_its_com_is_over_an_edge(talos):
         pinocchio.framesForwardKinematics(model, data, q)
         sole = data.oMf[model.getFrameId(case.test.feet[0])]
         com = sole.actInv(pinocchio.centerOfMass(model, data, q))
+        frames = [data.oMf[model.getFrameId(name)] for name in case.test.feet]
+        points = [
+            sole.actInv(frame.act(np.append(corner, 0.0)))
+            for name, frame in zip(case.test.feet, frames, strict=True)
+            for corner in corners[name]
+        ]
+        margin = SupportPolygon.from_points(np.array(points)).margin(com)
+        assert margin == pytest.approx(0.0, abs=1e-6), tip.test
         axis, side = column[case.test.falls]
         edge = max(side * corners[case.test.feet[0]][:, axis])
-        assert side * com[axis] == pytest.approx(edge, abs=1e-6), tip.test
+        # on the side that it names; iCub's soles are not quite parallel
+        assert side * com[axis] == pytest.approx(edge, abs=1e-5), tip.test
         falls += 1
-    assert falls == 14  # its waist does not bend so far
+    assert falls == falling  # waists (of Romeo the hips, backwards) do not bend so far
+
+
+@pytest.mark.parametrize("robot", ["icub", "romeo"])
+def test_on_the_way_to_one_foot_it_does_not_fall(robot):
+    """CoM over both soles until it is over the one that stays, where the ramp begins."""
+    _, config, simulation = load(robot)
+    feet = {foot.frame: foot for foot in config.feet}
+    sesc, model = Sesc(simulation.model), simulation.model
+    for case in simulation.cases:
+        if len(case.test.feet) > 1:
+            continue
+        (standing,) = case.test.feet
+        (other,) = set(feet) - {standing}
+        lifted = False
+        for q in case.way:
+            R, p = link_pose(model, q, standing)
+            _, p_other = link_pose(model, q, other)
+            height = float((R.T @ (p_other - p))[2])
+            soles = [standing] if height > 0.005 or lifted else [standing, other]
+            lifted |= height > 0.005
+            poses = [link_pose(model, q, name) for name in soles]
+            corners = np.vstack(
+                [
+                    (R.T @ (R_s @ feet[name].points.T + (p_s - p)[:, None])).T
+                    for name, (R_s, p_s) in zip(soles, poses, strict=True)
+                ]
+            )
+            com = R.T @ (sesc.com(q) - p)
+            assert SupportPolygon.from_points(corners).margin(com) > 0.0, (case.test.name, q)
+        assert lifted, case.test.name
 
 
 def test_both_sides_of_talos_tip_at_like_angles(talos):
