@@ -248,15 +248,13 @@ class Balancer:
         """
         poses = self.soles.poses(q)
         check_plane(poses, self.names)
-        frame = balance_frame(poses, self.soles.points(poses), up)
+        frame = self.resume(q, up)
         self.position = np.array(q if commanded is None else commanded, dtype=float)
         self.velocity = np.zeros(self.model.n_joints)
         self.posture = np.array(q, dtype=float)
         self._between = relative_poses(poses)
         R = frame.R_balance_root  # as it is but for what is not upright
         self._trunk = minimal_rotation(R @ self._upright, np.array([0.0, 0.0, 1.0])) @ R
-        self._normal, self._turning = frame.normal, np.zeros(3)
-        self._reset_reference(frame.place(self._sesc.com(q)))
         self._of_drives = self._find_resonance(q, poses, frame)
         self.set_options(self.options)
         self.started = True
@@ -313,16 +311,15 @@ class Balancer:
         self.position = self.position + self.velocity * dt
         return self.position, self.velocity
 
-    def resume(self, q: Array, up: Array) -> None:
+    def resume(self, q: Array, up: Array) -> BalanceFrame:
         """Goes on after a pause from where the CoM is; BalanceError: see balance_frame."""
         poses = self.soles.poses(q)
         frame = balance_frame(poses, self.soles.points(poses), up)
         self._normal, self._turning = frame.normal, np.zeros(3)
-        self._reset_reference(frame.place(self._sesc.com(q)))
-
-    def _reset_reference(self, place: Array) -> None:
+        place = frame.place(self._sesc.com(q))
         self.reference.reset(place)
         self._shaped.reset(place[:2])
+        return frame
 
     def _shape(self, velocity: Array, dt: float) -> tuple[Array, Array]:
         """What the CoM follows (3,) m without rocking, and the velocity (3,) m/s to command."""
