@@ -141,7 +141,7 @@ def step(
     else:
         m.force[:], m.momentum[:], m.jacobian[:] = 0.0, 0.0, 0.0
         _masses(plant, dt, m)
-        _sensors(plant, wrenches, m)
+        _sensors(plant, m)
         _joints(plant, m)
     m.phase[0] += 1
     return _accumulate(dt, length, m)
@@ -264,7 +264,7 @@ def _dipole(plant: Plant, k: int, dt: float, m: Memory) -> None:
 
 
 @njit
-def _sensors(plant: Plant, wrenches: Array, m: Memory) -> None:
+def _sensors(plant: Plant, m: Memory) -> None:
     """Columns of F/T zeros and gains, delay, tilt of the IMU, pull; the measured wrenches."""
     blocks, last = plant.blocks, m.force.shape[1] - 1
     R, x, c, M = np.empty((3, 3)), np.empty(3), m.total[1], plant.blocks.mass

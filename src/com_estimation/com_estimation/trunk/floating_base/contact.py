@@ -55,11 +55,7 @@ def is_lifted(leg: int, up: Array, memory: FilterMemory, settings: Settings) -> 
 
 @njit
 def set_acceleration_from_feet(
-    model: FilterModel,
-    links: Links,
-    motion: FilteredMotion,
-    memory: FilterMemory,
-    settings: Settings,
+    model: FilterModel, links: Links, motion: FilteredMotion, memory: FilterMemory
 ) -> bool:
     """Specific force of the root from the feet that stand: g up - what the legs' motion adds.
 

@@ -198,7 +198,7 @@ class FloatingBaseEstimator:
     def _begin(self) -> None:
         """Sets the trunk to what the URDF says; the filters of the signals go on."""
         bodies, memory, monitors = self.model.bodies, self._memory, self._monitors
-        monitors["frozen_until"], monitors["variance"], monitors["updates"] = -np.inf, 1.0, 0.0
+        monitors["frozen_until"], monitors["variance"] = -np.inf, 1.0
         memory.x[:] = 0.0
         memory.x[STATE.mass] = bodies.mass[0]
         memory.x[STATE.moment] = bodies.first_moment[0]

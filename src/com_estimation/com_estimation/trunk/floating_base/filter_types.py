@@ -129,7 +129,6 @@ class Monitors:
     last_sample: float  # time of the last sample; NaN at the start
     last_update: float  # time of the last update that was due
     frozen_until: float  # until when only the trunk is estimated
-    updates: float  # number of updates
     variance: float  # factor on the noise, by which the innovations exceed it
     half_stride: float  # duration of the half stride so far
     usual: float  # duration of the one before; 0: not known

@@ -104,7 +104,7 @@ def step(
     _end_window(motion.up, memory, dt, settings)
     if outcome != Outcome.UPDATED:
         return outcome
-    return _update(time, dt, gap, motion, model, settings, memory, base)
+    return _update(time, dt, gap, motion, settings, memory, base)
 
 
 @njit
@@ -136,7 +136,7 @@ def _complete_motion(
         base.links,
         base.torque,
     )
-    if not set_acceleration_from_feet(model, base.links, motion, memory, settings):
+    if not set_acceleration_from_feet(model, base.links, motion, memory):
         return Outcome.NO_CONTACT
     return Outcome.UPDATED
 
@@ -184,7 +184,6 @@ def _update(
     dt: float,
     gap: float,
     motion: FilteredMotion,
-    model: FilterModel,
     settings: Settings,
     memory: FilterMemory,
     base: Rows,
@@ -217,7 +216,6 @@ def _update(
         swings = base.known[leg] and memory.forces.swings[leg] and not frozen
         if swings and is_lifted(leg, motion.up, memory, settings):
             _use_swing(leg, settings, base, held, x, P)
-    monitors.updates += 1.0
     return Outcome.UPDATED
 
 
