@@ -27,6 +27,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -188,14 +189,16 @@ class HumanoidComEstimator(RobotNode[Parameters]):
     def _wrenches_at(self, time_ns: int, period_ns: int) -> Array:
         """Means (f, 6) of the wrenches about a time, else the nearest; NaN where there is none."""
         found = np.full((len(self._feet), 6), np.nan)
+        reach = min(self.parameters.wrench_timeout * NS_PER_S, 4 * period_ns)
         for i, stored in enumerate(self._wrenches):
-            ages = [(abs(t - time_ns), w) for t, w in stored]
+            recent = takewhile(lambda entry: time_ns - entry[0] <= reach, reversed(stored))
+            ages = [(abs(t - time_ns), w) for t, w in recent]
             near = [w for age, w in ages if 2 * age <= period_ns]
             if near:
-                found[i] = np.mean(near, axis=0)
+                found[i] = sum(near) / len(near)
             elif ages:
                 age, wrench = min(ages, key=lambda pair: pair[0])
-                if age <= min(self.parameters.wrench_timeout * NS_PER_S, 4 * period_ns):
+                if age <= reach:
                     found[i] = wrench
         return found
 
