@@ -17,10 +17,11 @@ com_mm (mean horizontal error), nees (mean, 2 degrees of freedom, over 2), unexp
 fell), wrong_names, wrong_stressed, wrong_pairs (cases with a wrong name under stress, and of
 pairs), pairs, pairs_named (both), seen_s and named_s (latest, of single payloads and pulls),
 push_named_s, push_impulse (largest relative error), fall_lead_s (least, before a loaded sole tilts
-by 10 degrees), falls, warned, false_alarms, walks (recordings without a fall), step_us (99th
-percentile of CPU time of a sample without naming, which runs elsewhere; the least of three replays
-of each sample, so that other load does not count), node_cpu_percent (of one core, that the node
-takes at 200 Hz while the first robot walks; see diagnosis_node.py).
+by 10 degrees), fall_after_s (least, from the beginning of a push for a fall until then), falls,
+warned, false_alarms, walks (recordings without a fall), step_us (99th percentile of CPU time of a
+sample without naming, which runs elsewhere; the least of three replays of each sample, so that
+other load does not count), node_cpu_percent (of one core, that the node takes at 200 Hz while the
+first robot walks; see diagnosis_node.py).
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class Case:
     impulse: float = np.nan
     fell: bool = False
     lead: float = np.nan  # s
+    after: float = np.nan  # s, from the onset to the fall
     warned: bool = False
 
 
@@ -214,7 +216,7 @@ def judge(
     case.right = bool(right) and found == right
     case.wrong, case.warned = tuple(sorted(wrong)), bool(np.isfinite(warned))
     if case.fell:
-        case.lead = falls_at - warned
+        case.lead, case.after = falls_at - warned, falls_at - ONSET
         return case
     R = log.R[-1]
     error = (R @ (out.com - log.com[-1]))[:2]
@@ -289,6 +291,7 @@ def summary(batches: list[Batch], results: list[list[Case]]) -> dict[str, Any]:
 
     leads = [c.lead for c in falls if c.warned]
     least = round(min(leads), 2) if leads else None
+    after = [c.after for c in falls if c.culprit.startswith("fall")]
     when = [min(c.named.values()) - ONSET for c in lasting if c.right]
     return {
         "robots": robots,
@@ -304,6 +307,7 @@ def summary(batches: list[Batch], results: list[list[Case]]) -> dict[str, Any]:
         "falls": len(falls),
         "warned": sum(c.warned for c in falls),
         "fall_lead_s": least,
+        "fall_after_s": round(min(after), 2) if after else None,
         "false_alarms": sum(c.warned for _, c in nominal if not c.fell),
         "walks": sum(not c.fell for _, c in nominal),
     }
