@@ -89,10 +89,8 @@ class Parameters(SimulatedRobot, FramePrefix):
     )
     event: str = parameter(
         "",
-        "what happens, by name and time: left_0.2@6 (m/s of the whole robot, in 0.1 s, 6 s after "
-        "the start), left_20N@6-9, payload_4kg_left_hand@5-12, fx_10N_SOLE@8 and ty_1Nm_SOLE@8 "
-        "(zeros of a force sensor), tilt_x_0.7deg@8 (of the IMU), encoder_0.4deg_JOINT@8; several "
-        "joined by +; without @: by the service ~/push; empty: nothing",
+        "what happens, by name and time (without @: by the service ~/push), e.g. left_0.2@6+"
+        "left_20N@6-9+payload_4kg_left_hand@5-12+fx_10N_SOLE@8+tilt_x_0.7deg@8+encoder_1deg_JOINT",
     )
     contact: str = parameter(
         "stiff", "foot contact: stiff, or soft as in [CCGD]", choices=tuple(CONTACTS)

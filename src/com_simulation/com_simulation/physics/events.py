@@ -27,6 +27,7 @@ from com_simulation.exceptions import WorldError
 from com_simulation.physics.true_errors import Payload, offset
 from com_simulation.physics.world_builder import World
 
+SENSED = "ENCODER_ZERO", "WRENCH_ZERO", "IMU_TILT"  # kinds that only sensors feel
 GROWTH = 0.3  # s
 SAME_TIME = 1e-6  # s
 PUSHES = {"forwards": (1, 0), "backwards": (-1, 0), "left": (0, 1), "right": (0, -1)}
@@ -55,7 +56,7 @@ class Event:
     def strength(self, time: float) -> float:
         """How much of it acts at a time, s: 0 to 1."""
         since = time - self.begin + SAME_TIME
-        if self.kind in ("UNKNOWN", "PULL", "PAYLOAD"):
+        if self.kind not in SENSED:
             return float(0.0 <= since < self.duration)
         grown, faded = np.clip(np.array([since, since - self.duration]) / GROWTH, 0.0, 1.0)
         return float(grown - faded)

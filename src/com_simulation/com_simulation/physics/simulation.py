@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array
 from com_simulation.exceptions import CommandError, DivergedError
-from com_simulation.physics.events import Event, payload_event
+from com_simulation.physics.events import SENSED, Event, payload_event
 from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.sensors import Noise, NoiseLevels, Reading, Sensors
 from com_simulation.physics.servo import Drive
@@ -75,11 +75,9 @@ class Simulation:
             self._drive.reset(np.clip(self.world.posture, robot.lower, robot.upper))
         self._standing = False  # true: the targets in data.ctrl stay as they are
         self._noise = noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
-        tilt = noise.orientation_bias[None]
-        zeros = noise.position_bias[:, None], noise.wrench_bias, tilt
-        kinds = "ENCODER_ZERO", "WRENCH_ZERO", "IMU_TILT"
-        self._zeros = {kind: (a, a.copy()) for kind, a in zip(kinds, zeros, strict=True)}
-        noise.exact &= not any(event.kind in kinds for event in self._events)
+        zeros = noise.position_bias[:, None], noise.wrench_bias, noise.orientation_bias[None]
+        self._zeros = {kind: (a, a.copy()) for kind, a in zip(SENSED, zeros, strict=True)}
+        noise.exact &= not any(event.kind in SENSED for event in self._events)
         self._count = 0
         self.time = 0.0  # s, of the last reading
         if self._floor is not None:

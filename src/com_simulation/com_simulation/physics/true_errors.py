@@ -103,11 +103,6 @@ class TrueErrors:
     def __post_init__(self) -> None:
         check_options(self, WorldError, "true_errors.")
 
-    @property
-    def any(self) -> bool:
-        """Whether the two robots differ at all."""
-        return self.com > 0.0 or self.mass > 0.0
-
 
 def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
     """Makes the true robot out of the one that is believed.
@@ -117,7 +112,7 @@ def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
     with normal e_c (3,) and e_m of each link that has a mass. The text of the URDF is otherwise
     byte for byte the same.
     """
-    if not errors.any:
+    if not (errors.com or errors.mass):
         return robot
     rng = np.random.default_rng(errors.seed)
     drawn = rng.standard_normal((robot.n_links, 4))
@@ -141,7 +136,7 @@ def true_robot(
     """
     if not str(urdf):
         return with_true_errors(robot, errors)
-    if errors.any:
+    if errors.com or errors.mass:
         raise WorldError("both a true URDF and true_errors are given: give one of them")
     true = RobotModel.from_file(urdf).with_frames(robot.frames)
     if true.joint_names != robot.joint_names or true.link_names != robot.link_names:

@@ -74,15 +74,14 @@ def walking_noise(weight: float) -> NoiseLevels:
 
 
 def lay_ground(
-    around: Surroundings, sole: float, seed: int, reach: float = 2.0, start: float = 0.0
+    around: Surroundings, sole: float, seed: int, reach: float = 2.0
 ) -> Callable[[mujoco.MjSpec], None]:
-    """Tiles, a step or a ramp, for build_world's edit.
+    """Tiles, level within two soles, a step or a ramp, for build_world's edit.
 
     Args:
         sole: m, length of a sole.
         seed: Of the tiles' heights.
         reach: m, from the robot, of the tiles.
-        start: m, half the width of the level square on which it begins; 0: two soles.
     """
     rng, size, half = np.random.default_rng(seed), 0.5 * sole, np.array([10.0, 10.0, DEPTH])
 
@@ -98,7 +97,7 @@ def lay_ground(
         if around.tiles:
             ground.pos = [0.0, 0.0, -3.0 * around.tiles]
             for x, y in product(np.arange(-reach, reach + size, size), repeat=2):
-                level = max(abs(x), abs(y)) < (start or 2.0 * sole)
+                level = max(abs(x), abs(y)) < 2.0 * sole
                 z = 0.0 if level else rng.uniform(-around.tiles, around.tiles)
                 lay(np.array([x, y, z]), np.array([0.5 * size, 0.5 * size, DEPTH]), np.eye(3))
         if around.step or around.ramp:
