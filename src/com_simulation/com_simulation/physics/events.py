@@ -24,12 +24,12 @@ from com_model import RobotConfig
 from com_model.arrays import Array
 from com_model.text import listing
 from com_simulation.exceptions import WorldError
+from com_simulation.physics.sensors import SAME_TIME
 from com_simulation.physics.true_errors import Payload, offset
 from com_simulation.physics.world_builder import World
 
 SENSED = "ENCODER_ZERO", "WRENCH_ZERO", "IMU_TILT"  # kinds that only sensors feel
 GROWTH = 0.3  # s
-SAME_TIME = 1e-6  # s
 PUSHES = {"forwards": (1, 0), "backwards": (-1, 0), "left": (0, 1), "right": (0, -1)}
 WRENCH, TILTS = ("fx", "fy", "fz", "tx", "ty", "tz"), ("tilt_x", "tilt_y", "tilt_z")
 UNITS = dict.fromkeys(PUSHES, "N") | dict(

@@ -18,6 +18,7 @@ from com_simulation.physics.true_errors import ROOT, read_trunk
 from com_simulation.physics.world_builder import World
 
 _XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z
+SAME_TIME = 1e-6  # s
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +254,7 @@ class Noise:
                 levels.position_step,
             ),
             velocity=reading.velocity
-            + (twist - old) / (reading.time - before)
+            + (twist - old) / max(reading.time - before, SAME_TIME)
             + levels.velocity * velocity,
             effort=self.effort_gain * tau + effort_std * effort,
             wrenches=self._wrenches(reading.wrenches, wrenches.reshape(-1, 6)),
