@@ -36,7 +36,7 @@ from com_ros.conversions import (
 )
 
 SKIPPED = 3.0  # s
-STANDING = 80  # samples of the recording, before the first step
+STANDING = range(60, 100)  # samples of the recording, settled and before the first step
 READY = 120.0  # s, for the node to start
 
 
@@ -68,10 +68,10 @@ def node_figures(name: str, seed: int) -> dict[str, float]:
                     raise SystemExit("humanoid_com_estimator does not start: see above")
                 time.sleep(0.1)
             # it stands until the node has loaded its kernels
-            standing = takewhile(lambda _: not came, cycle(range(STANDING)))
+            standing = takewhile(lambda _: not came, cycle(STANDING))
             begin, cpu, first = time.monotonic(), 0.0, round(SKIPPED / PERIOD)
             start_ns = time.time_ns()
-            for sent, k in enumerate(chain(standing, range(len(log.q)))):
+            for sent, k in enumerate(chain(standing, range(STANDING.start, len(log.q)))):
                 q = log.q[k]
                 if time.monotonic() > end:
                     raise SystemExit("humanoid_com_estimator does not answer: see above")
