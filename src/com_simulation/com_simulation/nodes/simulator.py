@@ -153,6 +153,11 @@ class Simulator(RobotNode[Parameters]):
             self._thread.join()
         super().destroy_node()
 
+    @property
+    def robot_name(self) -> str:
+        """Name of the simulated robot; empty before the start."""
+        return "" if self._thread is None else self._simulation.world.robot.name
+
     # --- start ---------------------------------------------------------------------------------
     def use_model(self, model: RobotModel) -> None:
         """Build the world of the first robot, and start."""
