@@ -259,6 +259,16 @@ class Balancer:
         self.set_options(self.options)
         self.started = True
 
+    def resume(self, q: Array, up: Array) -> BalanceFrame:
+        """Goes on after a pause from where the CoM is; BalanceError: see balance_frame."""
+        poses = self.soles.poses(q)
+        frame = balance_frame(poses, self.soles.points(poses), up)
+        self._normal, self._turning = frame.normal, np.zeros(3)
+        place = frame.place(self._sesc.com(q))
+        self.reference.reset(place)
+        self._shaped.reset(place[:2])
+        return frame
+
     def step(
         self, dt: float, q: Array, up: Array, desired: Array, velocity: Array = STILL
     ) -> BalanceStep:
@@ -310,16 +320,6 @@ class Balancer:
         self.velocity = self.velocity - np.clip(self.velocity, -most, most)
         self.position = self.position + self.velocity * dt
         return self.position, self.velocity
-
-    def resume(self, q: Array, up: Array) -> BalanceFrame:
-        """Goes on after a pause from where the CoM is; BalanceError: see balance_frame."""
-        poses = self.soles.poses(q)
-        frame = balance_frame(poses, self.soles.points(poses), up)
-        self._normal, self._turning = frame.normal, np.zeros(3)
-        place = frame.place(self._sesc.com(q))
-        self.reference.reset(place)
-        self._shaped.reset(place[:2])
-        return frame
 
     def _shape(self, velocity: Array, dt: float) -> tuple[Array, Array]:
         """What the CoM follows (3,) m without rocking, and the velocity (3,) m/s to command."""
