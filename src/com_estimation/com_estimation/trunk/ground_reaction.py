@@ -11,6 +11,7 @@ The latter is [Ding] eq. 21, where the minus sign is in the convention for tau.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,14 +53,11 @@ class GroundReaction:
     problems: tuple[str, ...] = ()  # why forces are not known, and how to fix it
 
 
-@dataclass(frozen=True, eq=False)
-class Contacts:
+class Contacts(NamedTuple):
     """Where the feet touch the ground, root frame."""
 
     points: Array  # (4, 3) m, the lowest points of the balls
-    # (4, 3, 3) m/rad or m/m, of the points of the feet that are there now, by the joints of
-    # their own legs
-    jacobians: Array
+    jacobians: Array  # (4, 3, 3) m/rad or m/m, of the feet's points there, by their legs' joints
 
 
 class LegGeometry:

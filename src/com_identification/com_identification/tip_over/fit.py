@@ -17,6 +17,7 @@ from scipy.optimize import least_squares
 
 from com_identification.exceptions import ProtocolError
 from com_identification.regression.priors import urdf_priors
+from com_identification.tip_over.kernels import edge_distance
 from com_identification.tip_over.quasi_static import JointErrors, Protocol, QuasiStatic
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
@@ -279,7 +280,8 @@ class _Problem(NamedTuple):
         margins = np.full(len(angles), np.nan)  # without equilibrium: no slope
         for i, (test, angle) in enumerate(zip(self.used.tolist(), angles.tolist(), strict=True)):
             with suppress(ProtocolError):
-                margins[i] = self.simulation.find_equilibrium(test, angle, *errors).margin
+                com = self.simulation.find_equilibrium(test, angle, *errors).com
+                margins[i] = edge_distance(com, self.simulation.cases[test].soles.edges)
         return margins
 
     def search(self, x: Array) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -267,15 +267,6 @@ def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
     return np.ascontiguousarray(edges[out @ side > _FACING])
 
 
-class Equilibrium(NamedTuple):
-    """The robot in static equilibrium."""
-
-    com: Array  # (3,) m, on the ground: x, y, z of the frame of the first foot
-    margin: float  # m to the nearest edge on the side of the fall
-    q: Array  # (n,) rad, actual joint positions
-    load: Array  # (n,) N m, dV/dq of the potential energy V
-
-
 @dataclass(frozen=True)
 class TipAngle:
     """How a test ends."""
@@ -319,7 +310,7 @@ class QuasiStatic:
         angle: float,
         errors: JointErrors | None = None,
         moment: ArrayLike | None = None,
-    ) -> Equilibrium:
+    ) -> kernels.RockingState:
         """Computes where the robot is in equilibrium with a test's joints at `angle`, rad.
 
         Errors of the joints (none) and first moments of the bodies (B, 3) kg m (the URDF's) may be
@@ -329,8 +320,7 @@ class QuasiStatic:
         state = _settle(case, angle, self._robot(case, errors, moment))
         if state is None:
             raise ProtocolError(f"{case.test.name}: the robot collapses: its joints are too soft")
-        margin = float(kernels.edge_distance(state.com, case.soles.edges))
-        return Equilibrium(state.com, margin, state.q, state.load)
+        return state
 
     def find_tips(
         self, errors: JointErrors | None = None, moment: ArrayLike | None = None
