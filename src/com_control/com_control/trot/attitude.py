@@ -89,10 +89,10 @@ def smooth_step(s: float) -> float:
     return s * s * s * (10.0 + s * (6.0 * s - 15.0))
 
 
-def lift(s: float) -> float:
+def lift(s: ArrayLike) -> Array:
     """0 up to 1 and back to 0, speed and acceleration 0 at both ends: (4 s (1 - s))^3."""
-    s = min(max(s, 0.0), 1.0)
-    return (4.0 * s * (1.0 - s)) ** 3
+    s = np.clip(s, 0.0, 1.0)
+    return np.asarray((4.0 * s * (1.0 - s)) ** 3)
 
 
 def swing_height(up: Array, x: float, y: float, ground: float, clearance: float) -> float:

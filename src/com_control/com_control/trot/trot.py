@@ -288,12 +288,7 @@ class TrotGait:
             blend = smooth_step(after / (p.blend * 0.5 * self._period)) if moving[i] else 1.0
             feet[i] = stand + (1.0 - blend) * self._landing[i]
         self._swinging = swing
-        clearance = np.array(
-            [
-                p.step_height * lift(t / self._swing_time) if s else 0.0
-                for s, t in zip(swing, inside, strict=True)
-            ]
-        )
+        clearance = p.step_height * lift(inside / self._swing_time)
         self._raise(feet, swing, clearance)
         return feet, ~swing, clearance
 
