@@ -221,7 +221,6 @@ class Balancer:
         self.resonance: Resonance | None = None
         self._of_drives: Resonance | None = None
         self.set_options(self.options)
-        self.started = False
 
     def set_options(self, options: BalanceOptions) -> None:
         """Use other gains and bounds from the next step on."""
@@ -257,7 +256,6 @@ class Balancer:
         self._trunk = minimal_rotation(R @ self._upright, np.array([0.0, 0.0, 1.0])) @ R
         self._of_drives = self._find_resonance(q, poses, frame)
         self.set_options(self.options)
-        self.started = True
 
     def resume(self, q: Array, up: Array) -> BalanceFrame:
         """Goes on after a pause from where the CoM is; BalanceError: see balance_frame."""
