@@ -28,7 +28,7 @@ TOPICS: dict[str, dict[str, type]] = {
     "ccgd_gait": {"gait/footsteps": msgs.WalkGoal, "cmd_vel": Twist},
     "trot_gait": {"trunk_com": msgs.TrunkCom},
     "trunk_estimator": {"gait/stance": msgs.GaitPhase},
-    "com_identification": {"known_com": PointStamped},
+    "com_identification": {"known_com": PointStamped, "gait/state": msgs.WalkState},
     "com_viewer": {
         "com": msgs.CenterOfMass,
         "sesc": msgs.SescChain,
@@ -145,6 +145,9 @@ def _diagnoses() -> Iterator[tuple[str, Make]]:
 def _walks() -> Iterator[tuple[str, Make]]:
     yield "unknown state", lambda: msgs.WalkState(state=255, com_error=math.nan)
     yield "zmp nan", lambda: msgs.WalkState(zmp=Point(x=math.nan))
+    for value in NUMBERS:
+        make = partial(msgs.WalkState, com_offset=[value, 0.0], com_offset_std=[1e-3, 1e-3])
+        yield f"offset {value:g}", make
 
 
 def _markers() -> Iterator[tuple[str, Make]]:

@@ -1,5 +1,7 @@
 """com_identification over DDS: capture, refuse, identify, propose, tare, keep, write."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from identification_bench import POSTURE, SAMPLES, Scenario
@@ -9,8 +11,9 @@ from std_srvs.srv import Trigger
 
 from com_identification.nodes.com_identification import ComIdentification
 from com_identification.nodes.identification_conversions import culprits_to_evidence
+from com_model import Sesc
 from com_msgs import action, srv
-from com_msgs.msg import CentroidalDiagnosis, Culprit, IdentificationResult
+from com_msgs.msg import CentroidalDiagnosis, Culprit, IdentificationResult, WalkState
 from com_ros.conversions import (
     ns_to_stamp,
     numpy_to_joint_state,
@@ -276,6 +279,34 @@ def test_a_zero_that_the_diagnosis_names_is_tared_with_both_feet_on_the_ground(s
     np.testing.assert_allclose((moment.x, moment.y, moment.z), offset[1, 3:])
     answer = scenario.capture(q, both, offset=offset)
     assert answer.posture.mass == pytest.approx(scenario.robot.model.mass, abs=0.1)
+
+
+def test_the_stabilisers_offset_is_a_posture_where_there_is_no_diagnosis(scenario, world):
+    for topic, kind in (("gait/state", WalkState), ("diagnosis", CentroidalDiagnosis)):
+        world.publisher(kind, topic)
+    scenario.fill(3)
+    model, rest = scenario.robot.model, scenario.robot.config.nominal_posture(scenario.robot.model)
+    true = scenario.robot.com(rest) - Sesc(model).com(rest)
+    known = WalkState(com_offset=true[:2].tolist(), com_offset_std=[1e-4, 1e-4])
+    session = scenario.node._current
+    world.send("gait/state", known)
+    world.spin_until(lambda: session.walk_state is not None, "the walk's state")
+    later = WalkState(com_offset=[0.1, 0.1], com_offset_std=[np.inf, np.inf])
+    world.send("gait/state", later)  # as the robot has no feedback any more
+    world.spin_for(0.2)
+    ask = partial(scenario.call, srv.IdentifyLinks, "identify_links")
+    without, found = ask(), ask(use_diagnosis=True)
+    assert without.success, without.message
+    assert found.success, found.message
+    assert list(without.result.postures) == [1, 2, 3]
+    assert list(found.result.postures) == [1, 2, 3, 0]
+    assert list(found.result.outliers) == []
+    assert found.result.bodies[0].com_std.x < without.result.bodies[0].com_std.x
+    world.send("diagnosis", CentroidalDiagnosis())
+    world.spin_until(lambda: session.culprits is not None, "the diagnosis")
+    instead = ask(use_diagnosis=True)
+    assert instead.success, instead.message
+    assert list(instead.result.postures) == [1, 2, 3]
 
 
 def test_what_a_diagnosis_knows_becomes_evidence(robot):

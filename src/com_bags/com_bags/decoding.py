@@ -181,7 +181,9 @@ def foreign_store(connection: Connection) -> Typestore | None:
         if len(text) > _MAX_DEFINITION or _LARGE_ARRAY.search(text):
             raise ValueError("it is too long, or has an array of a million entries")
         types = _types(connection)
-        if all(types.get(name) == known.get(name) for name in types if name in known):
+        if connection.msgtype in known and all(
+            types[name] == known[name] for name in types if name in known
+        ):
             return None
         store = get_typestore(Stores.EMPTY)
         store.register(types)
@@ -189,7 +191,7 @@ def foreign_store(connection: Connection) -> Typestore | None:
     except Exception as error:  # the parser raises many types
         problem = f"its definition in the bag cannot be read: {str(error)[:160]}"
         raise DefinitionError(problem, connection.msgtype) from error
-    needed = {"header", *FIELDS[connection.msgtype]}
+    needed = {"header", *FIELDS.get(connection.msgtype, ())}
     needed |= {"name"} if connection.msgtype == JOINT_STATE else set()
     if not needed <= fields:
         raise DefinitionError(

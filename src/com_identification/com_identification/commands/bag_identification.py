@@ -23,6 +23,7 @@ from com_identification.commands.bag_inputs import (
     read_files,
     split_files,
     topic_lines,
+    walk_evidence,
     walk_inputs,
 )
 from com_identification.commands.bag_results import (
@@ -78,10 +79,13 @@ def run(arguments: argparse.Namespace) -> int:
         from com_identification.commands.walk_identification import identify_walk  # loads numba
 
         if arguments.use != BOTH:
-            return identify_walk(arguments, walker)
+            known = walk_evidence(robot, arguments)
+            return identify_walk(arguments, walker, robot if known else None, known)
         resting, walking = split_files(arguments)
-        recording = read_files(robot, argparse.Namespace(**{**vars(arguments), "files": resting}))
+        own = {**vars(arguments), "files": resting, "use_diagnosis": False}
+        recording = read_files(robot, argparse.Namespace(**own))
         postures = usable_postures(robot, recording, arguments.ignore_wrench_check)[1]
+        postures += walk_evidence(robot, arguments)
         arguments.files = walking
         return identify_walk(arguments, walker, robot, postures, resting)
     except (HealthError, OutputError, StoreError) as error:

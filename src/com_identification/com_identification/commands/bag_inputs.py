@@ -37,6 +37,8 @@ from com_identification.capture.from_bag import (
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.streams import NS_PER_S, DroppedReadings, Mark
+from com_identification.capture.walk_evidence import WalkEvidence
+from com_identification.regression.postures import Posture
 from com_identification.report.report import Recording, TopicLine
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots
@@ -164,9 +166,22 @@ def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
         tally.update(each.tally)
         notes += [name + note for note in each.notes]
         topics += [replace(line, role=name + line.role) for line in each.topics]
+    further = walk_evidence(robot, arguments)
+    intervals += [StationaryInterval(start, start, each, (), each.label) for each in further]
     dropped = np.sum([astuple(each.dropped) for each in recordings], axis=0).tolist()
     seconds, first = sum(each.seconds for each in recordings), recordings[0].first_ns
     return Recording(topics, seconds, first, notes, DroppedReadings(*dropped), tally, intervals)
+
+
+def walk_evidence(robot: RobotInputs, arguments: argparse.Namespace) -> list[Posture]:
+    """The posture that --use-diagnosis asks for; see WalkEvidence."""
+    if not arguments.use_diagnosis:
+        return []
+    if robot.config is None:
+        raise ConfigError("the posture at rest must be known", "--config is missing")
+    rest = robot.config.nominal_posture(robot.model)
+    known = WalkEvidence(robot.model, robot.feet, rest, robot.settings.sensors)
+    return [known.from_bags([path for path in arguments.files if not is_table(path)])]
 
 
 def _read_file(path: str, robot: RobotInputs, arguments: argparse.Namespace) -> Recording:

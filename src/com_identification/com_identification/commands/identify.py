@@ -49,6 +49,8 @@ def parser() -> argparse.ArgumentParser:
     add("--known-com", metavar="TOPIC", default="", help=text)
     text = "tip-over tests in the recording: times, edges of the sole and tilts; docs/tables.md"
     add("--tip-over", metavar="YAML", help=text)
+    text = "use the newest message of diagnosis in the recordings, or else the CoM offset that the "
+    add("--use-diagnosis", action="store_true", help=text + "stabiliser found (gait/state)")
     text = "times to use: those of the messages' headers, or of their recording"
     add("--time", choices=("stamps", "received"), default="stamps", help=text)
     text = "continue although sign, axes or unit of the wrenches seem wrong"

@@ -9,6 +9,8 @@ Subscribes:
         frame; what comes while the robot stands is part of the posture captured then.
     diagnosis (com_msgs/CentroidalDiagnosis): culprits that last, for ~/tare_wrench and
         ~/identify_links where the request wants them.
+    gait/state (com_msgs/WalkState): the CoM's offset by the stabiliser, for ~/identify_links where
+        the request wants it and there is no diagnosis.
 
 Publishes:
     identification/state (com_msgs/IdentificationState): at state_rate_hz.
@@ -31,6 +33,7 @@ requests are in real time.
 """
 
 from functools import partial
+from math import isfinite
 from typing import Any
 
 from geometry_msgs.msg import PointStamped, WrenchStamped
@@ -47,7 +50,13 @@ from com_identification.nodes.job_services import JobServices
 from com_identification.nodes.posture_services import PostureServices
 from com_identification.nodes.walk_services import WalkServices
 from com_model import RobotModel
-from com_msgs.msg import CentroidalDiagnosis, IdentificationResult, IdentificationState, ModelCheck
+from com_msgs.msg import (
+    CentroidalDiagnosis,
+    IdentificationResult,
+    IdentificationState,
+    ModelCheck,
+    WalkState,
+)
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
@@ -97,6 +106,7 @@ class ComIdentification(RobotNode[Parameters]):
             self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
         self.subscribe(PointStamped, "known_com", self._on_known_com, EVERY_SAMPLE)
         self.subscribe(CentroidalDiagnosis, "diagnosis", self._on_diagnosis, EVERY_SAMPLE)
+        self.subscribe(WalkState, "gait/state", self._on_walk_state)
         for index, foot in enumerate(self._config.feet):
             callback = partial(self._on_wrench, index)
             self.subscribe(WrenchStamped, foot.wrench_topic, callback, EVERY_SAMPLE)
@@ -168,6 +178,10 @@ class ComIdentification(RobotNode[Parameters]):
     def _on_diagnosis(self, msg: CentroidalDiagnosis, _: int) -> None:
         if self._current is not None:
             self._current.culprits = [culprit for culprit in msg.culprits if culprit.lasting]
+
+    def _on_walk_state(self, msg: WalkState, _: int) -> None:
+        if self._current is not None and isfinite(msg.com_offset_std[0]):
+            self._current.walk_state = msg
 
     def on_joints_timeout(self, reason: str) -> None:
         """No fault where a recording has ended."""

@@ -13,6 +13,7 @@ from sensor_msgs.msg import Imu
 from visualization_msgs.msg import Marker
 
 from com_identification.capture.recorder import PostureRecorder
+from com_identification.capture.walk_evidence import WalkEvidence
 from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.feet_reading import ModelCheck, ModelCheckResult
 from com_identification.nodes.identification_conversions import (
@@ -33,7 +34,7 @@ from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.robot_config import wrench_signs
 from com_model.text import listing
-from com_msgs.msg import CapturedPosture, Culprit, IdentificationResult
+from com_msgs.msg import CapturedPosture, Culprit, IdentificationResult, WalkState
 from com_ros.conversions import NS_PER_S, ns_to_stamp, point_to_numpy, stamp_to_ns, wrench_to_numpy
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.inputs import imu_to_values
@@ -227,6 +228,7 @@ class Session:
         problem: Why the postures cannot be stored; empty: they can.
         opened: The postures on disk.
         culprits: Those that last, by the last message of a diagnosis; None: there was none.
+        walk_state: The last message of gait/state; None: there was none.
 
     Raises ConfigError or ParameterError where something does not fit.
     """
@@ -252,6 +254,7 @@ class Session:
         self.walk: WalkResult | None = None
         self.problem, self.closed = "", False
         self.culprits: list[Culprit] | None = None
+        self.walk_state: WalkState | None = None
         self.opened: PostureStore | None = None
         self._described: dict[int, CapturedPosture] = {}
         self.observations = ObservationModel(model, feet, noise, gravity)
@@ -267,12 +270,21 @@ class Session:
         self.recorder.known_com.add(time, link, point_to_numpy(msg.point)[None])
         return ""
 
-    def evidence(self) -> Evidence:
-        """What the diagnosis knows; an IdentificationError says that there is none."""
-        if self.culprits is None:
-            fix = "start humanoid_com_estimator and let the robot walk"
-            raise IdentificationError(f"there is no message on the topic diagnosis: {fix}")
-        return culprits_to_evidence(self.culprits, self.model, self.rest)
+    def evidence(self) -> tuple[Evidence | None, dict[int, Posture]]:
+        """What the diagnosis knows, or else the stabiliser, as posture 0.
+
+        An IdentificationError says that there is neither.
+        """
+        if self.culprits is not None:
+            return culprits_to_evidence(self.culprits, self.model, self.rest), {}
+        known = WalkEvidence(self.model, self.config.feet, self.rest, self.settings.sensors)
+        posture = self.walk_state and known.from_walk_state(self.walk_state)
+        if posture is None:
+            raise IdentificationError(
+                "there is no message on the topic diagnosis, and no CoM offset on gait/state: let "
+                "the robot walk with humanoid_com_estimator, or ccgd_gait with stabiliser:=true"
+            )
+        return None, {0: posture}
 
     def diagnosed_zeros(self) -> dict[int, Array]:
         """Zeros (6,) of feet's force sensors that the diagnosis has named, as read."""

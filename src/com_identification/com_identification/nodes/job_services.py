@@ -177,7 +177,8 @@ class JobServices:
 
     def _identify(self, session: Session, request: Any) -> tuple[Task, Fill]:
         postures = session.select_postures(request.postures)
-        known = session.evidence() if request.use_diagnosis else None
+        known, further = session.evidence() if request.use_diagnosis else (None, {})
+        postures |= further
 
         def fill(value: Any, answer: Any) -> None:
             found, helpful = value
