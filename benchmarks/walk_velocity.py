@@ -15,18 +15,30 @@ The last line is one JSON object:
     fell           walks that ended in a fall
     completed      walks with all their steps; of: walks
     outside        targets beyond a joint's limits of position or speed
+
+Then HOAP-2 walks 20 steps twice, with the nodes of walk.launch.xml in lockstep:
+    node_percent   processor time of ccgd_gait in a walk with the stabiliser over what 200 samples a
+                   second leave it: of a core (the greater of both)
+    twice_steps    steps that are made, of both walks; twice_compared: states that were received of
+                   both, and twice_differ: those of them in which CoM, DCM or ZMP differ
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import tempfile
 import time
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import rclpy
+from cold_starts import RUN_LAUNCH
 from processes import in_processes
+from rclpy.executors import SingleThreadedExecutor
 from walk_robustness import PERIOD, ROBOTS, turned
 
 from com_control.walking.biped import Biped, find_stance
@@ -35,10 +47,14 @@ from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
 from com_control.walking.walker import Walker
+from com_demos.background import Background, free_domain_id
 from com_model import load_robot
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.robots import find_robot
+from com_msgs.msg import WalkState
+from com_ros import qos
+from com_ros.conversions import stamp_to_ns
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
@@ -47,6 +63,12 @@ LEAD = 0.3  # s, at least, within which a walk is planned again
 # Fractions of the step's length, and of it to the side, and rad, for each step; in equal parts.
 WAYS = ((1.0, 0.0, 0.0), (0.6, 0.0, 0.15), (0.5, 0.2, 0.0), (0.6, 0.0, -0.15), (-0.5, 0.0, 0.0))
 GROUNDS = ("stiff", "soft")
+NODE_STEPS, RATE, LIMIT = 20, 200.0, 400.0  # 1/s; s of real time
+NODE_WORDS = (
+    "robot:=hoap2 walk:=true step_length:=0.05 step_time:=0.6 double_support:=0.2 "
+    f"drive_delay:=0.027 steps:={NODE_STEPS} use_sim_time:=true lockstep:=true rviz:=false "
+    "sesc:=false real_time_factor:=0.0 input_timeout:=60.0"
+).split()
 
 
 @dataclass(frozen=True)
@@ -159,6 +181,71 @@ def simulate(run: Run) -> Result:
     )
 
 
+def cpu_of(name: str, domain: int | None) -> float:
+    """Processor time, s, of the process of a node in a domain; NaN: there is none."""
+    own = f"ROS_DOMAIN_ID={domain}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if not any(word.endswith(f"com_control/{name}".encode()) for word in words):
+                continue
+            if own in (folder / "environ").read_bytes().split(b"\0"):
+                times = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
+                return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            continue
+    return float("nan")
+
+
+def walk_by_nodes() -> tuple[dict[int, tuple[float, ...]], int, float]:
+    """States of a walk by their stamps, ns; steps; processor time of a sample, s."""
+    domain = free_domain_id()
+    context, states = rclpy.Context(), dict[int, tuple[float, ...]]()
+    rclpy.init(context=context, domain_id=domain)
+    node = rclpy.create_node("walk_velocity", context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    seen: list[WalkState] = []
+    used: list[tuple[float, float]] = []  # stamp, s, and processor time
+
+    def on_state(msg: WalkState) -> None:
+        seen[:] = [msg]
+        if msg.state != WalkState.WALKING:
+            return
+        points = msg.com, msg.dcm, msg.zmp
+        stamp_ns = stamp_to_ns(msg.header.stamp)
+        states[stamp_ns] = tuple(v for p in points for v in (p.x, p.y))
+        if not used or stamp_ns / 1e9 - used[-1][0] > 1.0:
+            used.append((stamp_ns / 1e9, cpu_of("ccgd_gait", domain)))
+
+    node.create_subscription(WalkState, "gait/state", on_state, qos.stream(1000))
+    env, end = os.environ | {"ROS_DOMAIN_ID": str(domain)}, time.monotonic() + LIMIT
+    with tempfile.TemporaryDirectory() as folder:
+        command = [RUN_LAUNCH, "com_bringup", "walk.launch.xml", *NODE_WORDS]
+        with Background(command, f"{folder}/nodes.log", env):
+            while time.monotonic() < end and not (states and seen[0].last_walk):
+                executor.spin_once(timeout_sec=0.1)
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+    (begin, before), (last, after) = used[0], used[-1]
+    steps = NODE_STEPS if seen[0].last_walk == "completed" else max(seen[0].step, 0)
+    return states, steps, (after - before) / (RATE * (last - begin))
+
+
+def walk_twice() -> dict[str, Any]:
+    """The figures of two walks by the nodes."""
+    (one, first, cost), (other, second, more) = walk_by_nodes(), walk_by_nodes()
+    both = sorted(set(one) & set(other))
+    differ = sum(not np.array_equal(one[t], other[t], equal_nan=True) for t in both)
+    return {
+        "node_percent": round(100.0 * RATE * max(cost, more), 1),
+        "twice_steps": [first, second],
+        "twice_compared": len(both),
+        "twice_differ": differ,
+    }
+
+
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(
@@ -193,6 +280,7 @@ def main() -> None:
         "completed": len(done),
         "of": len(runs),
         "outside": sum(result.outside for result in results),
+        **walk_twice(),
     }
     print(json.dumps(summary))
 

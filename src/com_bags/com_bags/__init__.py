@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         read_walk,
     )
     from com_bags.storage import Message
-    from com_bags.streams import DecodedBlock, JointReader, TopicReader, UpReader, last_message
+    from com_bags.streams import DecodedBlock, JointReader, TopicReader, UpReader
     from com_bags.tables import Table, is_table, read_table
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

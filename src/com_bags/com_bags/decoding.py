@@ -181,9 +181,8 @@ def foreign_store(connection: Connection) -> Typestore | None:
         if len(text) > _MAX_DEFINITION or _LARGE_ARRAY.search(text):
             raise ValueError("it is too long, or has an array of a million entries")
         types = _types(connection)
-        if connection.msgtype in known and all(
-            types[name] == known[name] for name in types if name in known
-        ):
+        same = all(types[name] == known[name] for name in types if name in known)
+        if same and connection.msgtype in known:
             return None
         store = get_typestore(Stores.EMPTY)
         store.register(types)

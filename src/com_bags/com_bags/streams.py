@@ -1,8 +1,7 @@
 """Topics of sensor messages block by block: times and arrays, in the order of a model's joints."""
 
-from collections import Counter, deque
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,6 @@ _HOLD_NS = 100_000_000  # how long a joint's value counts for messages that do n
 _UNIT = 1e-3  # largest error of a quaternion's norm
 _MAX_LATE = 0.02  # fraction of messages
 _MIN_VALUES = 20  # of a block whose values are looked at
-_NEWEST = 100_000  # messages, among which the newest of use is looked for
 _MAX_CLOCK_DIFFERENCE_NS = NS_PER_S  # between the delays from stamp to recording of two topics
 
 
@@ -197,23 +195,6 @@ class TopicReader:
             if frame is not None and other not in ("", frame)
         ]
         return texts
-
-
-def last_message(bag: Bag, type_name: str, use: Callable[[Any], Any]) -> Any:
-    """What `use` gives for the newest message of a type for which it is not None; else None.
-
-    Messages are as rosbags decodes them by the bag's definition.
-    """
-    topics = [topic.name for topic in bag.topics() if topic.type_name == type_name]
-    newest = deque(bag.messages(topics, {type_name}) if topics else (), _NEWEST)
-    stores: dict[str, Any] = {}
-    for connection, _, payload in reversed(newest):
-        if (key := connection.msgdef.data) not in stores:
-            stores[key] = foreign_store(connection)
-        with suppress(Exception):  # many types are raised for what is damaged
-            if (found := use(stores[key].deserialize_cdr(payload, type_name))) is not None:
-                return found
-    return None
 
 
 class JointReader:

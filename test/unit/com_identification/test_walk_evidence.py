@@ -8,7 +8,7 @@ import pytest
 
 from com_control.walking.biped import Biped
 from com_control.walking.joint_path import heading_to_pelvis
-from com_identification.capture.walk_evidence import WalkEvidence
+from com_identification.capture.walk_evidence import walk_posture
 from com_identification.regression.identify import identify
 from com_identification.settings import IdentificationSettings, SensorPriors
 from com_identification.store.results import corrected_urdf
@@ -36,8 +36,7 @@ def diagnosis(correction, covariance):
 def test_forwards_and_left_are_those_of_the_walk(name):
     """Of iCub the root's x axis points backwards."""
     config, model, rest = load(name)
-    evidence = WalkEvidence(model, config.feet, rest, SensorPriors.calibrated())
-    found = evidence.from_walk_state(state())
+    found = walk_posture(model, config.feet, rest, SensorPriors.calibrated(), state())
     biped = Biped.from_config(model, config)
     R_pelvis_root, _ = biped.root_in_pelvis(rest)
     heading = R_pelvis_root.T @ heading_to_pelvis(biped)  # as the stabiliser has it
@@ -52,7 +51,7 @@ def test_forwards_and_left_are_those_of_the_walk(name):
 def test_a_tilted_imu_and_zeros_of_moments_widen_it():
     config, model, rest = load("talos")
     priors = SensorPriors.calibrated(tilt=0.01, moment_bias=0.002)
-    found = WalkEvidence(model, config.feet, rest, priors).from_walk_state(state())
+    found = walk_posture(model, config.feet, rest, priors, state())
     height = 0.88  # m, of TALOS' CoM
     for limit, std in zip(found.constraints, STD, strict=True):
         expected = np.sqrt(std**2 + (0.01 * height) ** 2 + 0.002**2)
@@ -61,10 +60,10 @@ def test_a_tilted_imu_and_zeros_of_moments_widen_it():
 
 def test_what_is_not_known_is_no_posture():
     config, model, rest = load("hoap2")
-    evidence = WalkEvidence(model, config.feet, rest, SensorPriors())
-    assert evidence.from_walk_state(state(std=[np.inf, np.inf])) is None
-    assert evidence.from_walk_state(state(offset=[np.nan, 0.0])) is None
-    assert evidence.from_diagnosis(diagnosis([*OFFSET, 0.0], np.full(9, np.nan))) is None
+    known = model, config.feet, rest, SensorPriors()
+    assert walk_posture(*known, state(std=[np.inf, np.inf])) is None
+    assert walk_posture(*known, state(offset=[np.nan, 0.0])) is None
+    assert walk_posture(*known, diagnosis([*OFFSET, 0.0], np.full(9, np.nan))) is None
 
 
 def test_the_diagnosis_counts_along_the_axes_of_its_covariance():
@@ -72,8 +71,8 @@ def test_the_diagnosis_counts_along_the_axes_of_its_covariance():
     axes = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
     covariance = axes @ np.diag([1e-8, 1e-6, 1e-2]) @ axes.T  # its height is not known
     correction = np.array([0.003, -0.002, 0.1])
-    evidence = WalkEvidence(model, config.feet, rest, SensorPriors())
-    found = evidence.from_diagnosis(diagnosis(correction, covariance.ravel()))
+    known = model, config.feet, rest, SensorPriors()
+    found = walk_posture(*known, diagnosis(correction, covariance.ravel()))
     com = Sesc(model).com(rest)
     stds = sorted(limit.std for limit in found.constraints)
     np.testing.assert_allclose(stds, [1e-4, 1e-3, 0.1], rtol=1e-6)
@@ -85,7 +84,7 @@ def test_it_is_one_more_posture_of_the_identification():
     """Alone, it puts the whole robot's CoM right within its standard deviation, and no farther."""
     config, model, rest = load("hoap2")
     sensors = SensorPriors.calibrated()
-    known = WalkEvidence(model, config.feet, rest, sensors).from_walk_state(state(std=[1e-4, 1e-4]))
+    known = walk_posture(model, config.feet, rest, sensors, state(std=[1e-4, 1e-4]))
     settings = IdentificationSettings(sensors=sensors)
     settings = replace(settings, fit=replace(settings.fit, folds=0))
     found = identify(model, config.feet, [known], settings)

@@ -18,7 +18,7 @@ from com_control.walking.com_ik import ComSolution
 from com_control.walking.session import Outcome
 from com_control.walking.walk_monitor import Reading
 from com_control.walking.walker import Walk
-from com_model.exceptions import ComModelError, UnknownNameError
+from com_model.exceptions import ComModelError
 from com_model.text import listing
 from com_msgs.action import Walk as WalkAction
 from com_msgs.msg import WalkGoal, WalkState
@@ -104,8 +104,6 @@ def _posture(robot: WalkingRobot, request: SolveComIk.Request) -> np.ndarray:
     q = robot.biped.posture.copy()
     legs = [name for leg in robot.biped.legs for name in leg.joint_names]
     for name, position in zip(names, positions, strict=True):
-        if name not in robot.names:
-            raise UnknownNameError("moving joint", name, robot.names)
         if name in legs:
             raise ConversionError(
                 f"{name} is a joint of a leg, which is to be found: give only others, not "

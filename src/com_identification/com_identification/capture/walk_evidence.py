@@ -1,16 +1,17 @@
 """What is known of the whole robot's CoM because it walked on foot force sensors, as a posture.
 
 By the diagnosis of the moving robot where it runs, else by the walk's stabiliser: both come from
-the same wrenches, so that only one of them counts, once. Messages are com_msgs' own, or as they
-are read from a bag.
+the same wrenches, so that only one of them counts, once.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from com_bags import Bag, BagError, last_message
+from com_bags import Bag, BagError
+from com_bags.decoding import foreign_store
 from com_identification.regression.postures import ComConstraint, Posture, make_posture
 from com_identification.settings import SensorPriors
 from com_model import Foot, RobotModel, Sesc
@@ -18,69 +19,70 @@ from com_model.arrays import Array
 from com_model.dynamics.kinematics import link_pose
 
 DIAGNOSIS, WALK_STATE = "com_msgs/msg/CentroidalDiagnosis", "com_msgs/msg/WalkState"
+KINDS = {DIAGNOSIS: "covariance", WALK_STATE: "com_offset_std"}  # finite where the CoM is known
 FARTHEST = 0.5  # m; more is no offset
 
 
-class WalkEvidence:
-    """Makes postures of messages, for one robot that is about at rest (n,) as it walks.
+def walk_posture(
+    model: RobotModel, feet: Sequence[Foot], rest: Array, sensors: SensorPriors, msg: Any
+) -> Posture | None:
+    """The robot at rest (n,), about as it walks, with the CoM of a message; None: none is known.
 
-    With the offset b of a message from the model's CoM c, along unit vectors e_k in root axes,
+    With the offset b from the model's CoM c, along unit vectors e_k in root axes,
 
       e_k . CoM = e_k . c + b_k
 
-    b is the model's error where the robot walked; at rest it differs in second order.
+    they are the axes of the covariance of a diagnosis; of the stabiliser, by the soles, forwards
+    and to the left. Then std^2 = com_offset_std^2 + (h tilt)^2 + moment_bias^2, h being the CoM's
+    height over the soles: a tilted IMU and zeros of moments look like an offset. b is the model's
+    error where the robot walked; at rest it differs in second order.
+
+    Args:
+        msg: A CentroidalDiagnosis or a WalkState, of ROS or as read from a bag.
     """
-
-    def __init__(
-        self, model: RobotModel, feet: Sequence[Foot], rest: Array, sensors: SensorPriors
-    ) -> None:
-        self._model, self._feet, self._rest, self._sensors = model, feet, rest, sensors
-
-    def from_walk_state(self, state: Any) -> Posture | None:
-        """By the stabiliser, forwards and to the left by the soles; None: it is not known.
-
-          std^2 = com_offset_std^2 + (h tilt)^2 + moment_bias^2
-
-        h is the CoM's height over the soles: a tilted IMU and zeros of moments look like an offset.
-        """
-        poses = [link_pose(self._model, self._rest, foot.frame) for foot in self._feet]
+    com = Sesc(model).com(rest)
+    if hasattr(msg, "com_offset"):
+        poses = [link_pose(model, rest, foot.frame) for foot in feet]
         R, sole = (np.mean([pose[i] for pose in poses], axis=0) for i in range(2))
         up, left = R[:, 2] / np.linalg.norm(R[:, 2]), np.cross(R[:, 2], R[:, 0])
         left /= np.linalg.norm(left)
-        height = (Sesc(self._model).com(self._rest) - sole) @ up
-        own = np.hypot(height * self._sensors.tilt, self._sensors.moment_bias)
-        std = np.hypot(state.com_offset_std, own)
-        axes = np.array([np.cross(left, up), left])
-        return self._posture("stabiliser", axes, np.array(state.com_offset), std)
+        axes, offset = np.array([np.cross(left, up), left]), np.array(msg.com_offset)
+        own = np.hypot((com - sole) @ up * sensors.tilt, sensors.moment_bias)
+        std, source = np.hypot(msg.com_offset_std, own), "stabiliser"
+    else:
+        vector, source = msg.com_correction, "diagnosis"
+        variances, axes = np.linalg.eigh(np.nan_to_num(msg.covariance).reshape(3, 3))
+        axes, std = axes.T, np.sqrt(np.maximum(variances, 1e-12))
+        offset = axes @ [vector.x, vector.y, vector.z]
+    known = [getattr(msg, KINDS[DIAGNOSIS if source == "diagnosis" else WALK_STATE]), std]
+    if not ((np.abs(offset) < FARTHEST).all() and np.isfinite(np.concatenate(known)).all()):
+        return None
+    limits = map(ComConstraint, [model.root_link] * len(std), axes, axes @ com + offset, std)
+    label = f"CoM of the {source} while walking"
+    return make_posture(model, rest, constraints=tuple(limits), label=label)
 
-    def from_diagnosis(self, msg: Any) -> Posture | None:
-        """By the diagnosis, along the axes of its covariance; None: it is not known."""
-        covariance = np.array(msg.covariance).reshape(3, 3)
-        if not np.isfinite(covariance).all():
-            return None
-        variances, axes = np.linalg.eigh(covariance)
-        offset = np.array([getattr(msg.com_correction, name) for name in "xyz"])
-        return self._posture("diagnosis", axes.T, axes.T @ offset, np.sqrt(variances.clip(1e-12)))
 
-    def from_bags(self, bags: Sequence[str]) -> Posture:
-        """By the newest message of recordings; raises BagError where none is of use."""
-        for kind, make in ((DIAGNOSIS, self.from_diagnosis), (WALK_STATE, self.from_walk_state)):
-            for path in reversed(bags):
-                with Bag(path) as bag:
-                    posture = last_message(bag, kind, make)
-                if posture is not None:
-                    return posture
-        raise BagError(
-            f"no {DIAGNOSIS} with a CoM, and no {WALK_STATE} with its offset: record diagnosis, or "
-            "gait/state of ccgd_gait with stabiliser:=true, or leave out --use-diagnosis",
-            ", ".join(bags) or "--use-diagnosis",
-        )
+def newest_message(bags: Sequence[str]) -> Any:
+    """The newest message by which the CoM is known: of a diagnosis, else of a stabiliser.
 
-    def _posture(self, source: str, axes: Array, offset: Array, std: Array) -> Posture | None:
-        """The posture of offsets (k,) m along unit vectors (k, 3) with their std (k,)."""
-        if not (np.abs(offset) < FARTHEST).all() or not np.isfinite(std).all():
-            return None
-        places = axes @ Sesc(self._model).com(self._rest) + offset
-        limits = tuple(map(ComConstraint, [self._model.root_link] * len(std), axes, places, std))
-        label = f"CoM of the {source} while walking"
-        return make_posture(self._model, self._rest, constraints=limits, label=label)
+    Raises:
+        BagError: There is none.
+    """
+    newest: dict[str, Any] = {}
+    for path in bags:
+        with Bag(path) as bag:
+            own = {c.topic: foreign_store(c) for c in bag.connections if c.msgtype in KINDS}
+            for connection, _, payload in bag.messages(list(own)) if own else ():
+                kind, store = connection.msgtype, own[connection.topic]
+                with suppress(Exception):  # rosbags raises many types for what is damaged
+                    message = store.deserialize_cdr(payload, kind) if store else None
+                    if np.isfinite(getattr(message, KINDS[kind])).all():
+                        newest[kind] = message
+    for kind in KINDS:
+        if kind in newest:
+            return newest[kind]
+    raise BagError(
+        f"no {DIAGNOSIS} with a CoM, and no {WALK_STATE} with its offset: record diagnosis, or "
+        "gait/state of ccgd_gait with stabiliser:=true, or leave out --use-diagnosis",
+        ", ".join(bags) or "--use-diagnosis",
+    )

@@ -285,8 +285,6 @@ def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[s
     """Lines that list postures to record as well."""
     from com_identification.planning.planner import PosturePlanner  # loads compiled kernels
 
-    if robot.config is None:
-        return ["Give --config, and postures that would help are proposed"]
     settings, model = robot.settings, robot.model
     rest = robot.config.nominal_posture(model)
     try:

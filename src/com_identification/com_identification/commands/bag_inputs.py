@@ -37,7 +37,7 @@ from com_identification.capture.from_bag import (
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.streams import NS_PER_S, DroppedReadings, Mark
-from com_identification.capture.walk_evidence import WalkEvidence
+from com_identification.capture.walk_evidence import newest_message, walk_posture
 from com_identification.regression.postures import Posture
 from com_identification.report.report import Recording, TopicLine
 from com_identification.settings import IdentificationSettings
@@ -53,7 +53,7 @@ class RobotInputs:
     """The robot of a recording."""
 
     model: RobotModel  # as its URDF has it
-    config: RobotConfig | None  # its configuration, or None
+    config: RobotConfig  # without feet where there is no file
     feet: tuple[Foot, ...]
     settings: IdentificationSettings
     paths: dict[str, str]  # paths as the user wrote them, by name
@@ -63,16 +63,15 @@ class RobotInputs:
         """The link of the IMU, where one is used; ConfigError where it is not configured."""
         if not self.settings.fit.use_imu:
             return None
-        if self.config is not None and self.config.imu_link is not None:
+        if self.config.imu_link is not None:
             return self.config.imu_link
-        source = self.config.source if self.config is not None else "--config is missing"
         problem = "the IMU is to be used: say which link carries it, as imu: {link: NAME}"
-        raise ConfigError(problem, source, "imu.link")
+        raise ConfigError(problem, self.config.source, "imu.link")
 
     @property
     def name(self) -> str:
         """Name of the robot."""
-        return self.model.name if self.config is None else self.config.name
+        return self.config.name
 
 
 def load_robot(arguments: argparse.Namespace) -> RobotInputs:
@@ -174,14 +173,13 @@ def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
 
 
 def walk_evidence(robot: RobotInputs, arguments: argparse.Namespace) -> list[Posture]:
-    """The posture that --use-diagnosis asks for; see WalkEvidence."""
+    """The posture that --use-diagnosis asks for; see walk_posture."""
     if not arguments.use_diagnosis:
         return []
-    if robot.config is None:
-        raise ConfigError("the posture at rest must be known", "--config is missing")
-    rest = robot.config.nominal_posture(robot.model)
-    known = WalkEvidence(robot.model, robot.feet, rest, robot.settings.sensors)
-    return [known.from_bags([path for path in arguments.files if not is_table(path)])]
+    message = newest_message([path for path in arguments.files if not is_table(path)])
+    rest, sensors = robot.config.nominal_posture(robot.model), robot.settings.sensors
+    posture = walk_posture(robot.model, robot.feet, rest, sensors, message)
+    return [] if posture is None else [posture]
 
 
 def _read_file(path: str, robot: RobotInputs, arguments: argparse.Namespace) -> Recording:

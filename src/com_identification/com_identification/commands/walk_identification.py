@@ -17,7 +17,6 @@ from com_identification.walking.payload import with_payload
 from com_identification.walking.posterior import NAMES, result_files
 from com_identification.walking.report import sections
 from com_identification.walking.unknowns import Scale
-from com_model.exceptions import ConfigError
 from com_model.text import columns
 
 _OF_POSTURES = ("settings", "mapping", "marks", "marker_topic")
@@ -38,8 +37,6 @@ def identify_walk(
     Raises:
         WalkError: The recordings cannot be used.
     """
-    if robot.config is None:
-        raise ConfigError("feet and the IMU must be known", "--config is missing")
     for path in filter(is_table, [*arguments.files, *arguments.loaded]):
         raise WalkError(f"{path}: walking needs rosbag2 files, not tables")
     for name in _OF_POSTURES:

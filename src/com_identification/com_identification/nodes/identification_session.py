@@ -13,7 +13,7 @@ from sensor_msgs.msg import Imu
 from visualization_msgs.msg import Marker
 
 from com_identification.capture.recorder import PostureRecorder
-from com_identification.capture.walk_evidence import WalkEvidence
+from com_identification.capture.walk_evidence import walk_posture
 from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.feet_reading import ModelCheck, ModelCheckResult
 from com_identification.nodes.identification_conversions import (
@@ -277,9 +277,8 @@ class Session:
         """
         if self.culprits is not None:
             return culprits_to_evidence(self.culprits, self.model, self.rest), {}
-        known = WalkEvidence(self.model, self.config.feet, self.rest, self.settings.sensors)
-        posture = self.walk_state and known.from_walk_state(self.walk_state)
-        if posture is None:
+        known = self.model, self.config.feet, self.rest, self.settings.sensors, self.walk_state
+        if self.walk_state is None or (posture := walk_posture(*known)) is None:
             raise IdentificationError(
                 "there is no message on the topic diagnosis, and no CoM offset on gait/state: let "
                 "the robot walk with humanoid_com_estimator, or ccgd_gait with stabiliser:=true"
