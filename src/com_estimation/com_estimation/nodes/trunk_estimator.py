@@ -30,7 +30,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Imu
 
-from com_estimation.nodes.trunk_input import Pair, TrunkInput, feet_of_legs
+from com_estimation.nodes.trunk_input import Pair, TrunkInput
 from com_estimation.nodes.trunk_output import CorrectedDescription, TrunkDisplay, TrunkOutput
 from com_estimation.nodes.trunk_robot import (
     EstimatorFactory,
@@ -43,6 +43,7 @@ from com_estimation.trunk.input_checks import with_problems
 from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus, unknown_estimate
 from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model import RobotModel
+from com_model.legs import LEGS, find_foot
 from com_msgs.msg import GaitPhase
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
@@ -69,7 +70,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
         p.assumed()
         self._make_estimator = estimator
         self._config = self.require_config("side and end of its four feet")
-        feet = feet_of_legs(self._config)
+        feet = tuple(self._config.feet[find_foot(self._config, *leg)] for leg in LEGS)
         self._robot: TrunkRobot | None = None
         self._input = TrunkInput(p, feet)
         self._estimate, self._stamp = unknown_estimate(0.0, "no joint_states yet"), Time()

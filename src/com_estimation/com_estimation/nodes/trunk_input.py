@@ -7,10 +7,9 @@ from com_estimation.nodes.trunk_robot import Parameters, TrunkRobot
 from com_estimation.trunk.ground_reaction import LEG_NAMES, SENSOR
 from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.sensor_checks import Problem, Severity
-from com_model import Foot, RobotConfig
+from com_model import Foot
 from com_model.arrays import Flags
 from com_model.dynamics.link_frames import LinkFrames
-from com_model.legs import LEGS, find_foot
 from com_msgs.msg import GaitPhase
 from com_ros.conversions import NS_PER_S
 from com_ros.inputs import ImuPairing, Latest, Paired, WrenchInputs
@@ -25,11 +24,6 @@ _LATE = (
     "imu and joint_states are {:.1f} ms apart: stamp them with one clock, and let the imu come as "
     "often"
 )
-
-
-def feet_of_legs(config: RobotConfig) -> tuple[Foot, ...]:
-    """The four feet in the order of the legs; ConfigError where one is missing."""
-    return tuple(config.feet[find_foot(config, *leg)] for leg in LEGS)
 
 
 Pair = Paired[JointSample]

@@ -172,7 +172,8 @@ class SensorBuffer:
         values = imu_to_values(msg)
         up = values.R_world_imu[2]
         if not np.isfinite(up).all():
-            up = _direction(values.specific_force)
+            with np.errstate(invalid="ignore"):  # NaN where it is 0 or not known
+                up = values.specific_force / np.linalg.norm(values.specific_force)
         self._add(-1, time_ns, up)
 
     def hand_over(self) -> None:
@@ -196,14 +197,6 @@ class SensorBuffer:
         self._newest[index] = time_ns
         if len(self._streams[index]) < MAX_READINGS:
             self._streams[index].append((time_ns, values))
-
-
-def _direction(vector: Array) -> Array:
-    """Unit vector along another; NaN where that is 0 or not finite."""
-    largest = float(np.abs(vector).max())
-    if not 0.0 < largest < np.inf:
-        return np.full(3, np.nan)
-    return np.asarray(vector / largest / np.linalg.norm(vector / largest))
 
 
 @dataclass(frozen=True)
