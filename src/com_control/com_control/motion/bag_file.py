@@ -19,6 +19,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from com_bags import Bag, BagError
+from com_bags.streams import NS_PER_S
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import MOST_ROWS
 from com_control.motion.motion import Motion, MotionLayout
@@ -28,7 +29,6 @@ from com_model.text import listing
 
 LONGEST_GAP = 600.0  # s; beyond, a clock has jumped
 _SAME = 1e-9  # s
-NS_PER_S = 1_000_000_000
 TRAJECTORY, STATE = "trajectory_msgs/msg/JointTrajectory", "sensor_msgs/msg/JointState"
 STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
 TOPIC = "/joint_trajectory"

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from com_bags import Bag, DecodedBlock, SensorBlock, SensorReader, TopicRequest, find_topics
-from com_bags.streams import Times
+from com_bags.streams import NS_PER_S, Times
 from com_estimation.humanoid.estimator import HumanoidEstimator
 from com_estimation.humanoid.story import Sample, Story, follow, story_page
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot
@@ -21,7 +21,6 @@ from com_model.exceptions import ConfigError
 from com_model.files import write_file
 from com_model.robot_config import ground_wrenches
 
-NS_PER_S = 1_000_000_000
 WAIT = 0.02  # s, that a reading may be from a joint state
 SLOWEST = 95.0  # Hz
 UNIT = 1e-3  # largest error of a quaternion's norm

@@ -4,15 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from com_bags.streams import NS_PER_S, Times
 from com_identification.exceptions import IdentificationError
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
-from com_model.arrays import Array
+from com_model.arrays import Array, Flags
 
-NS_PER_S = 1_000_000_000
-Times = NDArray[np.int64]
 _LARGEST = 1e12  # of any sensor value, in any unit
 _NOISE = 10.0  # standard deviations: the range of a hundred readings is never that large
 Band = tuple[Array, Array, int]
@@ -125,7 +123,7 @@ class Timeline:
         inside = np.minimum(inside, after - 1)
         return np.where(mark < 0, 0, np.where(t_ns > self._end[at], after, inside))
 
-    def in_marks(self, numbers: Times) -> NDArray[np.bool_]:
+    def in_marks(self, numbers: Times) -> Flags:
         """Which slices are in a mark, (N,); all without marks."""
         return self._mark_of(numbers) >= 0 if self.marks else np.ones(len(numbers), dtype=np.bool_)
 
@@ -349,7 +347,7 @@ class SensorStream:
             self._slices[number] = _joined([known, part]) if known else part
 
 
-def usable_numbers(values: Array) -> NDArray[np.bool_]:
+def usable_numbers(values: Array) -> Flags:
     """Which values a sensor may have: finite, with finite sums; the same shape."""
     return np.asarray(np.abs(values) < _LARGEST)
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from com_identification.capture.detector import StationaryInterval
-from com_identification.capture.streams import DroppedReadings
+from com_identification.capture.streams import NS_PER_S, DroppedReadings
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification, issues_of
 from com_identification.regression.priors import error_unit
@@ -26,7 +26,6 @@ from com_model.html import UNKNOWN, Raw, bar, bullets, element, number, report, 
 from com_model.plotting import BLUE, INK, RED, RULE, new_figure, robot_figure, style_axes
 
 BEFORE, AFTER = RED, BLUE
-NS_PER_S = 1_000_000_000
 _MOST_BARS, _MOST_PLACES, _MOST_SPANS = 150, 500, 1000
 _MM = 1000.0
 
