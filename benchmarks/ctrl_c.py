@@ -78,7 +78,7 @@ COMMANDS = {
     "com_identification/propose_postures": f"{HOAP2} --output NEW/postures.yaml",
     "com_model/audit": URDF,
     "com_model/com_setup": f"{URDF} --output NEW/hoap2.yaml",
-    "com_model/workspace": f"{HOAP2} --count 5000000 --output NEW",
+    "com_demos/workspace": f"{HOAP2} --count 5000000 --output NEW",
     "com_demos/compare_urdfs": f"{URDF} {URDF} {URDF}",
     "com_simulation/find_urdf": "talos",
     "com_demos/record_bag": f"{HOAP2} --postures MADE/postures.yaml --output NEW/bag",

@@ -117,7 +117,7 @@ RUN = (
     r"ros2 run com_model com_setup robot.urdf$",
     r"ros2 run com_model com_setup robot.urdf --(picture robot.png|update)$",
     r"ros2 run com_model audit robot.urdf",
-    r"ros2 run com_model workspace --robot hoap2 --output out$",
+    r"ros2 run com_demos workspace --robot hoap2 --output out$",
     r"com-viewer hoap2 --record ",
     r"ros2 run com_control check_motion walk.csv ",
     r"ros2 run com_control convert_motion walk.csv walk_bag ",

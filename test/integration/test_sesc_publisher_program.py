@@ -65,7 +65,7 @@ def test_ctrl_c_while_it_starts(run_node, walker, after):
 
 def test_ctrl_c_in_a_command():
     """No traceback either."""
-    program = Path(get_package_prefix("com_model")) / "lib/com_model/workspace"
+    program = Path(get_package_prefix("com_demos")) / "lib/com_demos/workspace"
     hoap2 = ROOT / "src/robot_descriptions/urdf/hoap2.urdf"
     process = subprocess.Popen([program, "--robot", hoap2], stderr=subprocess.PIPE, text=True)
     maps = Path(f"/proc/{process.pid}/maps")

@@ -7,20 +7,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from com_demos.two_joint_human import study
+from com_demos.workspace_plot import workspace_png
+from com_model import html
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
-from com_model.exceptions import ComModelError, import_optional
+from com_model.exceptions import ComModelError
 from com_model.files import write_file
 from com_model.model import RobotModel
+from com_model.plotting import robot_figure
 from com_model.robot_config import RobotConfig
 from com_model.robots import load_robot
-from com_model.workspace.sampling import (
-    StandingReach,
-    Workspace,
-    reach_on_feet,
-    reach_on_foot,
-    sample_coms,
-)
+from com_model.workspace import StandingReach, Workspace, reach_on_feet, reach_on_foot, sample_coms
 
 _SIDES = {
     "front": (1, 0, 0),
@@ -38,8 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments, lines = _parser().parse_args(argv), list[str]()
     try:
         if arguments.human:
-            human = import_optional("com_demos.two_joint_human", "pip install ./demos/com_demos")
-            human.study(arguments.output, arguments.force)
+            study(arguments.output, arguments.force)
             return 0
         if arguments.robot is None:
             raise ComModelError("give --robot ROBOT, or --human")
@@ -135,10 +132,6 @@ def _write(
     lines: Sequence[str],
 ) -> None:
     """Writes the picture and the page; q (n,) is the posture in which the robot is drawn."""
-    from com_model import html  # needs matplotlib, only here
-    from com_model.plotting import robot_figure
-    from com_model.workspace.plot import workspace_png
-
     title = f"Workspace of the centre of mass of {model.name}"
     png, robot = workspace_png(workspace, title, standing), robot_figure(model, q, "The robot")
     fractions = [f"{100 * r.fraction:.1f} % on {' and '.join(r.feet)}" for r in standing]

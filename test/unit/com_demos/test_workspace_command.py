@@ -1,13 +1,12 @@
 """The command workspace."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from html_page import assert_report
 
-from com_model.commands.workspace import main
+from com_demos.workspace import main
 
 DESCRIPTIONS = Path(__file__).resolve().parents[3] / "src/robot_descriptions"
 
@@ -109,13 +108,6 @@ def test_the_human_of_two_links_is_studied_in_place_of_a_robot(run, tmp_path):
     code, output = run("--human", "--output", tmp_path / "out")
     assert code == 2
     assert "File exists" in output.err
-
-
-def test_the_study_needs_com_demos(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "com_demos.two_joint_human", None)
-    code, output = run("--human")
-    assert code == 2
-    assert "pip install ./demos/com_demos" in output.err
 
 
 def test_neither_robot_nor_human_is_refused(run):

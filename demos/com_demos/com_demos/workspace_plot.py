@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from com_model.arrays import Array
 from com_model.geometry.hull import convex_hull
 from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
-from com_model.workspace.sampling import StandingReach, Workspace
+from com_model.workspace import StandingReach, Workspace
 
 _DOTS = 2500  # samples that are drawn
 _LEGEND = (("CoM that can be held at rest", BLUE, "."), ("CoM that falls", RED, "x"))

@@ -1,1 +1,0 @@
-"""Where a robot can bring its centre of mass ([Cotton] VI.A)."""
