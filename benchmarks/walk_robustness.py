@@ -144,6 +144,7 @@ class Run:
     cell: Cell
     fed_back: bool
     seed: int
+    adjusts: bool = False  # footholds by the DCM
 
 
 @dataclass
@@ -239,7 +240,8 @@ def follow(
     model, cell = biped.model, run.cell
     imu_frame = LinkFrames(model, [world.imu_link])
     late = round(cell.delay / PERIOD)
-    stabiliser = Stabiliser(biped, ankle_stiffness(biped, config), PERIOD, cell.delay)
+    stiffness = ankle_stiffness(biped, config)
+    stabiliser = Stabiliser(biped, stiffness, PERIOD, cell.delay, run.adjusts)
     stabiliser.start(walk.plan, walk.samples, walk.path.q[0])
     lag = world.servos.damping / world.servos.stiffness
     past: deque[Any] = deque(maxlen=late + 1)
@@ -439,6 +441,7 @@ def main() -> int:
     parser.add_argument("--robots", nargs="+", choices=ROBOTS, default=list(ROBOTS))
     parser.add_argument("--cells", nargs="+", help="only cells whose names begin so")
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
+    parser.add_argument("--step-adjustment", action="store_true", help="footholds by the DCM")
     parser.add_argument("--page", action="store_true", help="only write the page of docs/")
     args = parser.parse_args()
     if args.page:
@@ -448,7 +451,7 @@ def main() -> int:
     if "stiff" not in [c.name for c in cells]:
         cells.insert(0, CELLS[0])
     runs = [
-        Run(robot, cell, fed_back, args.seed + seed)
+        Run(robot, cell, fed_back, args.seed + seed, args.step_adjustment)
         for robot in args.robots
         for cell in cells
         if not cell.only or robot in cell.only

@@ -55,7 +55,9 @@ class WalkingRobot:
             if settings.stabiliser and not free:
                 stiffness = settings.ankle_stiffness or ankle_stiffness(self.biped, config)
                 period = 1.0 / settings.rate_hz
-                stabiliser = Stabiliser(self.biped, stiffness, period, settings.lead)
+                stabiliser = Stabiliser(
+                    self.biped, stiffness, period, settings.lead, settings.step_adjustment
+                )
                 stand = make_stand(self.biped, self.biped.posture)  # compiles before a walk
                 stabiliser.start(stand.plan, stand.samples, self.biped.posture)
         except ComControlError as error:

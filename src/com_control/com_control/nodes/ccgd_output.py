@@ -77,6 +77,9 @@ class Parameters(SensorParameters):
         "feed wrenches and imu back to walks: streams points two samples ahead, at rate_hz; needs "
         "servo.stiffness in robot_config, or ankle_stiffness",
     )
+    step_adjustment: bool = parameter(
+        False, "set feet further forwards or backwards where the DCM asks for it; with `stabiliser`"
+    )
     balance: bool = live_parameter(
         True, "feed back also while the robot stands, and so command all joints; with `stabiliser`"
     )

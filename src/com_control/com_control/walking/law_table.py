@@ -9,22 +9,37 @@ depend on its tilt then, so that the ankle's feedback, whose gain is for soles t
 a second to lay it down; meanwhile the robot rolls over with it.
 """
 
-from math import floor, hypot
+from math import exp, floor, hypot
 from typing import NamedTuple
 
 from numba import njit
 
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 
 # Of the plan's time: rate per w tau, slowest and fastest; of a sole's half width: DCM errors that
 # the ankles correct by themselves, and of w h: speed of the planned DCM below which tau is small.
 PACE, SLOWEST, FASTEST = 1.0, 0.6, 1.6
 ANKLES_CORRECT, SLOW = 0.5, 0.05
+# Of a sole's half length: DCM errors that the ankles take back, given time; least s of adjust_step;
+# of h, how far a foothold is moved; of a swing, until it may be; s, its low-pass.
+ANKLES_REACH, LEAST_GROWTH, FARTHEST, LATEST, ADJUST_TIME = 0.84, 0.15, 0.15, 0.85, 0.025
 # Rocking soles: of a sole's half size, by which the ZMP moves where a sole lies flat; dead times,
 # for which it does not; rad/s of tilt, with what the feedback does; times the tilt that moves the
 # ZMP of a flat sole by half its size, in a dead time: more makes a stiff robot rock from edge to
 # edge; s, in which that speed is reached.
 STAYS, STAYS_TIMES, SETTLE_SPEED, SETTLE_TILTS, SETTLE_TIME = 0.1, 2.3, 0.5, 5.0, 0.02
+
+
+class Body(NamedTuple):
+    """What the law needs of a robot."""
+
+    mass: float  # kg
+    height: float  # m, h, of the CoM over the soles
+    kappa: Array  # (2,) of the ankles' servos about the soles' x and y axes
+    dead_time: float  # s, T_t: of sensors and bus, and 2.5 periods
+    soles: Array  # (2, 4) m, least and greatest x, then y, of each sole in its frame
+    adjusts: bool  # whether footholds follow the DCM
 
 
 class Table(NamedTuple):
@@ -103,6 +118,25 @@ def find_pace(w: float, h: float, half_width: float, error: float, speed: float)
     slow = SLOW * w * h
     rate = 1.0 + PACE * w * error * speed / (speed * speed + slow * slow)
     return min(max(rate, SLOWEST), FASTEST)
+
+
+@njit
+def adjust_step(body: Body, foot: int, left: float, error: float) -> float:
+    """How far before its place a foot is to land by the DCM error e, forwards, m.
+
+      D = sign(e) max(|e| - c (1 - exp(-w t)), 0) / s,   s = 0.6 exp(-w t)
+
+    The error that ankles, which take back c, leave until the touch-down t later grows so. s is at
+    least LEAST_GROWTH: early in a swing a doubtful error would be a long step.
+
+    Args:
+        left: s, t, until the touch-down.
+        error: m, e.
+    """
+    fade = exp(-left * (GRAVITY / body.height) ** 0.5)
+    half_length = 0.5 * (body.soles[foot, 1] - body.soles[foot, 0])
+    error -= clip(error, ANKLES_REACH * half_length * (1.0 - fade))
+    return clip(error / max(0.6 * fade, LEAST_GROWTH), FARTHEST * body.height)
 
 
 @njit

@@ -18,11 +18,10 @@ from com_control.exceptions import BipedError
 from com_control.walking.biped import JOINTS, Biped, BipedLeg
 from com_control.walking.com_ik import ComIk
 from com_control.walking.joint_path import heading_to_pelvis
-from com_control.walking.law_table import Table
+from com_control.walking.law_table import Body, Table
 from com_control.walking.stabiliser_law import (
     MAX_OFFSET,
     OFFSET_TIME,
-    Body,
     Sensed,
     make_memory,
     make_target,
@@ -147,6 +146,7 @@ class Stabiliser:
         stiffness: (2,) N m/rad, see ankle_stiffness.
         period: s, between two measurements.
         delay: s, of sensors and bus.
+        step_adjustment: Whether footholds follow the DCM forwards and backwards.
 
     Attributes:
         memory, target: State and last result of the law; see stabiliser_law.
@@ -156,7 +156,12 @@ class Stabiliser:
     """
 
     def __init__(
-        self, biped: Biped, stiffness: ArrayLike, period: float = 0.005, delay: float = 0.005
+        self,
+        biped: Biped,
+        stiffness: ArrayLike,
+        period: float = 0.005,
+        delay: float = 0.005,
+        step_adjustment: bool = False,
     ) -> None:
         corners = [leg.foot.corners for leg in biped.legs]
         if not all(len(sole) for sole in corners):
@@ -165,7 +170,7 @@ class Stabiliser:
             )
         self.biped = biped
         self.set_stiffness(stiffness)
-        self._dead_time = delay + 2.5 * period
+        self._dead_time, self._adjusts = delay + 2.5 * period, step_adjustment
         self._ik, self._to_pelvis = ComIk(biped), heading_to_pelvis(biped)
         self._up = biped.root_in_pelvis()[0].T @ self._to_pelvis[:, 2]  # in the root link's axes
         self._poses = LinkFrames(biped.model, [leg.foot.frame for leg in biped.legs])
@@ -196,7 +201,7 @@ class Stabiliser:
         self.memory, self.target = memory, make_target()
         self.target.feet[:] = samples.feet[0]
         kappa = self._stiffness / (mass * GRAVITY * h)
-        self.body = Body(mass, h, kappa, self._dead_time, self._soles)
+        self.body = Body(mass, h, kappa, self._dead_time, self._soles, self._adjusts)
         self.table = make_table(plan, samples)
         self._q, self._failures, self._implausible = q.copy(), 0, 0.0
         self._ik.restart()

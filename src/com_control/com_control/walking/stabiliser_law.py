@@ -23,6 +23,7 @@ xi_r = c_r + c_r'/w:
 - forces of both feet: z_1' = -z_2' = -(A_z / 2) ((a_d1 - a_d2) - (a_1 - a_2)), a: load fractions
 - a foot that is to carry and does not goes down, and the plan waits; one that lands early stays
 - the plan's time goes on faster or slower by the lateral DCM error: law_table.find_pace
+- a foot lands before or behind its place by the DCM error forwards, if asked for: adjust_step
 - ground: the loaded soles' gradient; soles are commanded parallel to it, the next foothold on it
 """
 
@@ -33,10 +34,14 @@ import numpy as np
 from numba import njit
 
 from com_control.walking.law_table import (
+    ADJUST_TIME,
+    LATEST,
     SETTLE_SPEED,
     SETTLE_TILTS,
+    Body,
     Place,
     Table,
+    adjust_step,
     blend,
     clip,
     find_pace,
@@ -50,16 +55,6 @@ from com_model.arrays import Array
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
 from com_model.geometry.vector_kernels import Vector, add, cross, set_product, turned
-
-
-class Body(NamedTuple):
-    """What the law needs of a robot."""
-
-    mass: float  # kg
-    height: float  # m, h, of the CoM over the soles
-    kappa: Array  # (2,) of the ankles' servos about the soles' x and y axes
-    dead_time: float  # s, T_t: of sensors and bus, and 2.5 periods
-    soles: Array  # (2, 4) m, least and greatest x, then y, of each sole in its frame
 
 
 class Sensed(NamedTuple):
@@ -92,6 +87,7 @@ class Memory(NamedTuple):
     feet: Array  # (2, 3) m, of the commanded soles from the plan
     held: Array  # (2, 4) m, where a foot stays that landed early; 1.0: it does
     unloaded: Array  # (2,) s, for which a foot has not carried
+    further: Array  # (2,) m, by which each foot is to land before its place
     slope: Array  # (2,) of the ground along x and y
 
 
@@ -109,7 +105,7 @@ class Target(NamedTuple):
 
 def make_memory() -> Memory:
     """Memory of a stabiliser before its first tick."""
-    shapes = (4, (2, 2), (2, 2), 2, 2, 2, (2, 2), (2, 2, 3), (2, 3), (2, 4), 2, 2)
+    shapes = (4, (2, 2), (2, 2), 2, 2, 2, (2, 2), (2, 2, 3), (2, 3), (2, 4), 2, 2, 2)
     return Memory(*(np.zeros(shape) for shape in shapes))
 
 
@@ -196,18 +192,19 @@ def total_wrench(sensed: Sensed, base: Array, feet: Array, normals: Array) -> tu
 
 @njit
 def move_feet(
-    body: Body, table: Table, ahead: Place, dt: float, memory: Memory, loads: Array, left: float
+    body: Body, table: Table, ahead: Place, dt: float, memory: Memory, target: Target, left: float
 ) -> bool:
     """Contact: early landing, search for the ground, the next foothold; True: the plan waits."""
-    waits = False
+    waits, loads, e = False, target.loads, target.estimate[5:7] - target.estimate[7:9]
     i, f = ahead
+    c, sine = heading_of(table, i)
     places = find_feet(table, i, f, memory)
     for k in range(2):
         s = table.swing[i, k]
         other = 1 - k
         memory.unloaded[k] = 0.0 if loads[k] > CARRIES else memory.unloaded[k] + dt
         if s < 0.0:
-            memory.held[k, 3] = 0.0
+            memory.held[k, 3] = memory.further[k] = 0.0
             low = memory.feet[other, 2] - memory.feet[k, 2] < SEARCH_DEPTH * body.height
             if memory.unloaded[k] > PATIENCE and low and (left, 1.0 - left)[k] > SHOULD_CARRY:
                 memory.feet[k, 2] -= SEARCH_SPEED * body.height * dt
@@ -221,13 +218,17 @@ def move_feet(
         if memory.held[k, 3] > 0.0:
             for j in range(3):
                 memory.feet[k, j] += memory.held[k, j] - places[k, j]
+            memory.further[k] = c * memory.feet[k, 0] + sine * memory.feet[k, 1]
             continue
         now = rise(s)
         part = (rise(s + dt / table.swing_time) - now) / max(1.0 - now, 1e-6)
+        if body.adjusts and s < LATEST:
+            goal = adjust_step(body, k, (1.0 - s) * table.swing_time, c * e[0] + sine * e[1])
+            memory.further[k] += min(dt / ADJUST_TIME, 1.0) * (goal - memory.further[k])
         height = memory.feet[other, 2]  # on the slope through the other foot
-        for j in range(2):
+        for j, way in enumerate((c, sine)):
             height += memory.slope[j] * (table.goals[i, k, j] - table.feet[i, other, j, 3])
-            memory.feet[k, j] -= min(part, 1.0) * memory.feet[k, j]
+            memory.feet[k, j] += min(part, 1.0) * (way * memory.further[k] - memory.feet[k, j])
         memory.feet[k, 2] += min(part, 1.0) * (height - memory.feet[k, 2])
     return waits
 
@@ -435,7 +436,7 @@ def tick(
         time = 2.0 if moves else 0.3
         find_slope(min(dt / time, 1.0), memory, loads, normals, feet)
         ahead = place_of(table, t + lead)
-        waits = move_feet(body, table, ahead, dt, memory, target.loads, planned)
+        waits = move_feet(body, table, ahead, dt, memory, target, planned)
         if not both:
             memory.phase[1] = 0.0
     command(table, t + lead, memory, target, leaning)

@@ -7,10 +7,14 @@ from shipped_robot import shipped_robot
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
 from com_control.walking.law_table import (
+    FARTHEST,
     FASTEST,
+    LEAST_GROWTH,
     SETTLE_SPEED,
     SLOWEST,
     STAYS_TIMES,
+    Body,
+    adjust_step,
     find_pace,
     settle_sole,
 )
@@ -31,9 +35,10 @@ def hoap2():
 class Follower:
     """Measures what was commanded: the soles where they are to be, the ZMP where it is planned."""
 
-    def __init__(self, robot):
+    def __init__(self, robot, **options):
         self.biped, config, self.walk = robot
-        self.stabiliser = Stabiliser(self.biped, ankle_stiffness(self.biped, config), PERIOD)
+        stiffness = ankle_stiffness(self.biped, config)
+        self.stabiliser = Stabiliser(self.biped, stiffness, PERIOD, **options)
         self.stabiliser.start(self.walk.plan, self.walk.samples, self.walk.path.q[0])
         self.q = self.walk.path.q[0]
 
@@ -87,6 +92,39 @@ def test_the_plans_time_follows_a_dcm_that_is_beyond_the_ankles():
         for small in (0.01, -0.01):
             assert find_pace(w, h, half_width, small, speed) == 1.0
     assert find_pace(w, h, half_width, 0.1, 0.0) == 1.0  # no time would put it right
+
+
+def test_a_foothold_follows_what_the_ankles_leave_of_the_dcm_error():
+    h, half, w = 0.25, 0.05, (GRAVITY / 0.25) ** 0.5
+    soles = np.array([[-half, half, -0.02, 0.02]] * 2)
+    body = Body(7.0, h, np.array([8.0, 8.0]), 0.0175, soles, True)
+    for left in (0.05, 0.2, 0.4):
+        fade = np.exp(-w * left)
+        own = 0.84 * half * (1.0 - fade)
+        assert adjust_step(body, 0, left, 0.99 * own) == 0.0
+        grown = (0.01 - 0.0) / max(0.6 * fade, LEAST_GROWTH)
+        assert adjust_step(body, 0, left, own + 0.01) == pytest.approx(min(grown, FARTHEST * h))
+        assert adjust_step(body, 1, left, -own - 0.01) == -adjust_step(body, 0, left, own + 0.01)
+        assert adjust_step(body, 0, left, 1.0) == FARTHEST * h
+
+
+@pytest.mark.parametrize(("adjusts", "speed"), [(False, 0.4), (True, 0.4), (True, -0.4), (True, 0)])
+def test_a_foot_lands_where_the_dcm_asks_for_it(hoap2, adjusts, speed):
+    """Forwards and backwards only, and only if asked for."""
+    robot = Follower(hoap2, step_adjustment=adjusts)
+    plan, stabiliser = robot.walk.plan, robot.stabiliser
+    robot.run(plan.lift_offs[0] + 0.3 * plan.timing.step_time)
+    swinging = int(np.argmax(stabiliser.table.swing[int(stabiliser.phase / stabiliser.table.dt)]))
+    while stabiliser.phase < plan.touch_downs[0]:
+        if speed:  # m/s, what a push leaves
+            stabiliser.memory.motion[1, 0] = speed
+        robot.run(PERIOD)
+    away = stabiliser.memory.feet[swinging]
+    assert np.sign(round(away[0], 4)) == np.sign(speed) * adjusts
+    assert abs(away[0]) <= FARTHEST * stabiliser.body.height + 1e-9
+    assert abs(away[1]) < 1e-6
+    if adjusts and speed:
+        assert abs(away[0]) > 0.005
 
 
 def test_a_sole_that_rocks_turns_until_its_moment_changes():
