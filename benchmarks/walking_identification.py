@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from processes import in_processes
 from rich.console import Console
 from rich.table import Table
-from walking_humanoid import HUMANOID, HUMANOID_GAITS, record_humanoid
-from walking_lab import GAITS, HELD_OUT, PERIOD, Robot, Walk, Wrong, record
+from walking_humanoid import HUMANOIDS, record_humanoid
+from walking_lab import PERIOD, Robot, Walk, by_size, imu_pose, record
 
 from com_bags import WalkLog
 from com_identification.exceptions import IdentificationError
@@ -41,7 +41,7 @@ from com_identification.walking.inertia import corrected_urdf
 from com_identification.walking.unknowns import Scale
 from com_model import RobotModel
 from com_model.dynamics.inverse_dynamics import Dynamics
-from com_model.dynamics.kinematics import body_poses
+from com_model.dynamics.kinematics import body_poses, link_pose
 
 Array = NDArray[np.float64]
 
@@ -65,6 +65,8 @@ UNMODELLED: dict[str, dict[str, Any]] = {
     "IMU 6 ms late": {"imu_late": 3},
     "flexible joints": {"stiffness": 1000.0},
 }
+VARIANTS = UNMODELLED | {"averaged": {"averaged": True}}
+OTHERS = ("a1", "a1 averaged", "anymal", "hyq", "g1", "five-joint legs")
 
 
 def true_com(model: RobotModel, q: Array) -> Array:
@@ -115,15 +117,15 @@ def predict_torques(
     """Torques (N, n) of a model in the motion of a walk with its forces on the feet."""
     clean, dynamics = walk.clean, Dynamics(model, armature)
     period = clean.time[1] - clean.time[0]
-    velocity, w = clean.velocity, clean.angular_velocity
+    R, p = imu_pose(robot)
+    velocity, w = clean.velocity, clean.angular_velocity @ R.T
     rise, turn = (np.gradient(v, period, axis=0) for v in (velocity, w))
-    p = model.bodies.p_body_link[model.link_index(robot.config.imu_link or model.root_link)]
-    force = clean.specific_force - np.cross(turn, p) - np.cross(w, np.cross(w, p))
+    force = clean.specific_force @ R.T - np.cross(turn, p) - np.cross(w, np.cross(w, p))
     chosen, torques = range(50, len(clean.time) - 50, every), []
     for k in chosen:
         q = clean.position[k]
         tau = dynamics.inverse_dynamics((q, velocity[k], rise[k]), (w[k], turn[k], force[k]))[1]
-        tau -= contact_torques(robot, model, q, walk.forces[k], clean.up[k])
+        tau -= contact_torques(robot, model, q, walk.wrenches[k])
         torques.append(tau + coulomb * np.tanh(velocity[k] / 0.02) + viscous * velocity[k])
     return np.array(torques)
 
@@ -134,33 +136,31 @@ def true_torques(robot: Robot, walk: Walk, every: int = 5) -> Array:
     return predict_torques(robot, true, walk, *joints, every=every)
 
 
-def contact_torques(robot: Robot, model: RobotModel, q: Array, forces: Array, up: Array) -> Array:
-    """J^T f (n,) of forces (f, 3) on the feet, root axes, below the centres of their balls."""
+def contact_torques(robot: Robot, model: RobotModel, q: Array, wrenches: Array) -> Array:
+    """J^T w (n,) of wrenches (f, 6) of the ground in the feet's wrench frames."""
     R, p = body_poses(model.bodies, q)
     torques = np.zeros(model.n_joints)
-    for foot, force in zip(robot.config.feet, forces, strict=True):
-        link = model.link_index(foot.frame)
-        b = int(model.bodies.body_of_link[link])
-        center = model.bodies.p_body_link[link] + model.bodies.R_body_link[link] @ foot.center
-        point = p[b] + R[b] @ center - foot.radius * up
+    for foot, wrench in zip(robot.config.feet, wrenches, strict=True):
+        R_foot, place = link_pose(model, q, foot.wrench_frame)
+        force, moment = R_foot @ wrench[:3], R_foot @ wrench[3:]
+        b = int(model.bodies.body_of_link[model.link_index(foot.wrench_frame)])
         while b > 0:
             axis = R[b] @ model.bodies.axis[b]
-            torques[model.bodies.q_index[b]] += axis @ np.cross(point - p[b], force)
+            torques[model.bodies.q_index[b]] += axis @ (moment + np.cross(place - p[b], force))
             b = int(model.bodies.parent[b])
     return torques
 
 
 def try_case(case: Case) -> dict[str, Any]:
     """Simulates and identifies a robot."""
-    if case.what == HUMANOID:
-        robot, walks = record_humanoid(case.seed, case.seconds)
-        count = len(HUMANOID_GAITS)
+    if case.what in HUMANOIDS:
+        robot, walks = record_humanoid(case.what, case.seed, case.seconds)
     else:
-        wrong = replace(Wrong(), **UNMODELLED.get(case.what.partition(" ")[2], {}))
-        gaits = (*GAITS, HELD_OUT)
-        robot, walks = record("go2", case.seed, case.seconds, wrong, gaits)
-        count = len(GAITS)
-    logs, scale = [walk.log for walk in walks[:count]], Scale(robot.true.mass)
+        name, _, unmodelled = case.what.partition(" ")
+        wrong, gaits = by_size(name)
+        wrong = replace(wrong, **VARIANTS.get(unmodelled, {}))
+        robot, walks = record(name, case.seed, case.seconds, wrong, gaits)
+    logs, scale = [walk.log for walk in walks[:-1]], Scale(robot.true.mass)
     result: dict[str, Any] = {"what": case.what, "seed": case.seed}
     try:
         begin = time.perf_counter()
@@ -169,7 +169,7 @@ def try_case(case: Case) -> dict[str, Any]:
         return result | {"refused": str(error)}
     seconds = time.perf_counter() - begin
     before, after, honest = com_errors(robot, found, case.seed)
-    percent = torque_percent(robot, found, walks[-1]) if case.what != HUMANOID else None
+    percent = torque_percent(robot, found, walks[-1])
     if case.timed:
         result["cpu"] = cpu_seconds(logs, robot, scale)
     return result | {
@@ -235,14 +235,18 @@ def main() -> int:
     parser.add_argument("--humanoids", type=int, help="of TALOS; default 1, --full: 4")
     parser.add_argument("--seed", type=int, default=411, help="the robots have it and the next")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each gait")
+    text = "of the further cases only these, likewise such as a1, anymal, g1"
+    parser.add_argument("--only", nargs="*", metavar="CASE", help=text)
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     args = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes
     count = args.robots if args.robots is not None else 8 if args.full else 2
     cases = [Case("go2", args.seed + i, args.seconds, i == 0) for i in range(count)]
     many = args.humanoids if args.humanoids is not None else 4 if args.full else 1
-    cases += [Case(HUMANOID, args.seed + i, args.seconds, i == 0) for i in range(many)]
-    cases += [Case(f"go2 {name}", args.seed, args.seconds) for name in UNMODELLED]
+    cases += [Case("talos", args.seed + i, args.seconds, i == 0) for i in range(many)]
+    others = OTHERS if args.full else ()
+    names = [*(f"go2 {name}" for name in UNMODELLED), *others] if args.only is None else args.only
+    cases += [Case(name, args.seed, args.seconds) for name in names]
     done = in_processes(try_case, cases, "robots", args.processes)
     table = Table("", "seed", "before", "after", "x y z [mm]", "torque %", "95 %", "NEES", "c", "")
     for r in done:

@@ -8,15 +8,17 @@ two steps, as drives have it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import convolve1d
 from scipy.spatial.transform import Rotation
 from trot_lab import OPEN_LOOP, stand, trot_gait
 
 from com_bags import WalkLog
 from com_model import RobotConfig, RobotModel
+from com_model.robot_config import ground_wrenches
 from com_model.robots import load_robot
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.sensors import Reading
@@ -25,6 +27,7 @@ from com_simulation.physics.world_builder import World, build_world
 
 Array = NDArray[np.float64]
 
+_AVERAGED = ("effort", "angular_velocity", "specific_force")
 PERIOD, STEP = 0.002, 2.5e-4  # s, of the samples, of the physics
 GAITS = (
     {"frequency": 2.0},
@@ -66,6 +69,7 @@ class Wrong:
     contact_time: float | None = None  # s; None: the suite's
     imu_late: int = 0  # samples by which the IMU is behind
     stiffness: float = np.inf  # N m/rad, of the joints: encoders are on the motors' side
+    averaged: bool = False  # torques and IMU, over a sample's time; else they are of one instant
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +91,17 @@ class Walk:
 
     log: WalkLog
     clean: WalkLog  # what sensors without errors read
-    forces: Array  # (N, f, 3) N, of the ground on the feet, root axes
+    wrenches: Array  # (N, f, 6) N and N m, of the ground on the feet, in the feet's wrench frames
     pose: Array  # (N, 7) m, of the root in the world, and its quaternion x, y, z, w
 
 
 def make_robot(name: str, seed: int, wrong: Wrong) -> Robot:
+    """Draws a robot that the suite knows."""
+    return draw_robot(*load_robot(name), seed, wrong)
+
+
+def draw_robot(model: RobotModel, config: RobotConfig, seed: int, wrong: Wrong) -> Robot:
     """Draws a robot."""
-    model, config = load_robot(name)
     rng, n = np.random.default_rng([seed, 1]), model.n_joints
     trunk = model.link_names[int(np.argmax(model.link_masses))]
     changed = {}
@@ -129,6 +137,40 @@ def make_robot(name: str, seed: int, wrong: Wrong) -> Robot:
     )
 
 
+def by_size(name: str) -> tuple[Wrong, tuple[dict[str, float], ...]]:
+    """Errors and gaits, the last held out, of a robot as large as it is; a Go2's are those above.
+
+    With its mass over a Go2's as M, lengths grow as M^(1/3), torques as the weight times a length,
+    and times and speeds as the root of a length.
+    """
+    usual, gaits = Wrong(), (*GAITS, HELD_OUT)
+    if name == "go2":
+        return usual, gaits
+    M = load_robot(name)[0].mass / load_robot("go2")[0].mass
+    length, torque, time = M ** (1 / 3), M ** (4 / 3), M ** (1 / 6)
+    factors = {
+        "frequency": 1.0 / time,
+        "velocity_x": time,
+        "velocity_y": time,
+        "yaw_rate": 1 / time,
+    }
+    x, y, z = usual.payload_box
+    wrong = replace(
+        usual,
+        com=length * usual.com,
+        trunk_com=length * usual.trunk_com,
+        payload=M * usual.payload,
+        payload_box=(length * x, length * y, length * z),
+        coulomb=(torque * usual.coulomb[0], torque * usual.coulomb[1]),
+        viscous=(torque * time * usual.viscous[0], torque * time * usual.viscous[1]),
+        armature=(torque * time**2 * usual.armature[0], usual.armature[1]),
+        bias=torque * usual.bias,
+        torque_noise=torque * usual.torque_noise,
+    )
+    scaled = [{k: factors[k] * v for k, v in gait.items() if k in factors} for gait in gaits]
+    return wrong, tuple(scaled)
+
+
 def robot_world(robot: Robot) -> World:
     """The simulated robot."""
     urdf = robot.believed.path
@@ -152,26 +194,51 @@ def robot_world(robot: Robot) -> World:
 
 
 def trot(robot: Robot, gait: dict[str, float], seconds: float) -> tuple[WalkLog, Array, Array]:
-    """Simulates a trot: what perfect sensors read, the forces on the feet, poses of the root."""
+    """Simulates a trot: what perfect sensors read, wrenches of the ground, poses of the root."""
     world = robot_world(robot)
     walker = trot_gait(robot.believed, robot.config, OPEN_LOOP | dict(gait))
-    simulation = Simulation(world, PERIOD)
+    every = round(PERIOD / STEP) if robot.wrong.averaged else 1
+    simulation = Simulation(world, PERIOD / every)
     stand(simulation, walker)
     readings = []
     for k in range(round(seconds / PERIOD)):
-        readings.append(simulation.advance())
-        target = walker.step((k + 1) * simulation.sample_period)
+        readings += [simulation.advance() for _ in range(every)]
+        target = walker.step((k + 1) * PERIOD)
         simulation.lead(target.position, target.velocity)
-    return as_log(robot, readings)
+    log, wrenches, pose = as_log(robot, readings)
+    return (log, wrenches, pose) if every == 1 else averaged(log, wrenches, pose, every)
+
+
+def averaged(
+    log: WalkLog, wrenches: Array, pose: Array, every: int
+) -> tuple[WalkLog, Array, Array]:
+    """One of `every` samples; torques, IMU and wrenches are means over the time between two."""
+    kernel = np.ones(every + 1) / every
+    kernel[[0, -1]] /= 2.0
+    kept = slice(every, -every, every)
+
+    def mean(values: Array) -> Array:
+        return convolve1d(values, kernel, axis=0, mode="nearest")[kept]
+
+    columns = {name: values[kept] for name, values in vars(log).items()}
+    means = {name: mean(getattr(log, name)) for name in _AVERAGED}
+    return WalkLog(**(columns | means)), mean(wrenches), pose[kept]
+
+
+def imu_pose(robot: Robot) -> tuple[Array, Array]:
+    """R (3, 3) and p (3,) of the IMU in the root link."""
+    bodies = robot.believed.bodies
+    link = robot.believed.link_index(robot.config.imu_link or robot.believed.root_link)
+    return bodies.R_body_link[link], bodies.p_body_link[link]
 
 
 def as_log(robot: Robot, readings: Sequence[Reading]) -> tuple[WalkLog, Array, Array]:
-    """Readings as a log, the forces on the feet, and the poses of the root."""
+    """Readings as a log, the wrenches of the ground, and the poses of the root."""
 
     def column(name: str) -> Array:
         return np.array([getattr(reading, name) for reading in readings])
 
-    up = Rotation.from_quat(column("imu_orientation")).as_matrix()[:, 2]
+    up = Rotation.from_quat(column("imu_orientation")).as_matrix()[:, 2] @ imu_pose(robot)[0].T
     log = WalkLog(
         column("time"),
         column("position"),
@@ -182,7 +249,7 @@ def as_log(robot: Robot, readings: Sequence[Reading]) -> tuple[WalkLog, Array, A
         up,
     )
     pose = np.hstack([column("root_position"), column("root_orientation")])
-    return log, column("foot_forces"), pose
+    return log, ground_wrenches(column("wrenches"), robot.config.feet), pose
 
 
 class Errors:
