@@ -32,12 +32,6 @@ _BOX = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], 
 Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
 
 
-def _stands(feet: Sequence[Foot], one_foot: bool) -> list[tuple[int, ...]]:
-    """All feet, and each that has a sole alone."""
-    alone = [(i,) for i, foot in enumerate(feet) if one_foot and len(foot.corners)]
-    return [tuple(range(len(feet))), *alone]
-
-
 class SelfCollision:
     """Hulls of the links that could touch each other; links keep a margin, m.
 
@@ -148,9 +142,10 @@ class FeasiblePostures:
         self.low, self.high = middle - half, middle + half
         kept = self._rest if plan.keep_feet else None
         limits = self.low, self.high
+        soles = [(i,) for i, foot in enumerate(feet) if plan.alone > 0.0 and len(foot.corners)]
         self.stances = {
             indices: FlatStance(statics, [feet[i] for i in indices], kept, limits)
-            for indices in plan.stands or _stands(feet, plan.alone > 0.0)
+            for indices in plan.stands or [tuple(range(len(feet))), *soles]
         }
         self._collision = SelfCollision(statics, self._rest, plan.clearance)
         self._clear_links: dict[tuple[int, ...], Flags] = {}

@@ -297,11 +297,14 @@ class _Problem(NamedTuple):
             return (last(x.tobytes()) - self.measured[self.used]) / self.noise
 
         def residuals(x: Array) -> Array:
-            return np.concatenate((_robust(errors(x)), weights @ x))
+            """sign(e) sqrt(2 (sqrt(1 + e^2) - 1)), without cancellation, and the prior's."""
+            e = errors(x)
+            return np.append(e * np.sqrt(2.0 / (np.sqrt(1.0 + e * e) + 1.0)), weights @ x)
 
         def jacobian(x: Array) -> Array:
+            root = np.sqrt(1.0 + errors(x) ** 2)
             slopes = self.slopes(x, last(x.tobytes())) / self.noise
-            return np.vstack((_robust_slope(errors(x))[:, None] * slopes, weights))
+            return np.vstack(((np.sqrt((root + 1.0) / 2.0) / root)[:, None] * slopes, weights))
 
         scale = np.where(known, candidate.std, np.maximum(np.abs(candidate.start), 1e-3))
         bounds = candidate.low, candidate.high
@@ -313,13 +316,3 @@ class _Problem(NamedTuple):
         except np.linalg.LinAlgError:
             variances = np.full(len(x), np.nan)
         return np.asarray(found.x), np.sqrt(variances)
-
-
-def _robust(e: Array) -> Array:
-    """sign(e) sqrt(2 (sqrt(1 + e^2) - 1)), without cancellation."""
-    return np.asarray(e * np.sqrt(2.0 / (np.sqrt(1.0 + e * e) + 1.0)))
-
-
-def _robust_slope(e: Array) -> Array:
-    root = np.sqrt(1.0 + e * e)
-    return np.asarray(np.sqrt((root + 1.0) / 2.0) / root)
