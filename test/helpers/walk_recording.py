@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from com_bags import WalkLog
 from com_identification.walking.identify import WalkResult, identify_walking
@@ -73,7 +74,7 @@ def record(
     # feet stay within a centimetre of the ground
     q, qd, qdd = waves(n, np.tile([0.015, 0.007, 0.007], 4), 1.5)
     q += config.nominal_posture(true)
-    omega, omega_dot, _ = waves(3, 0.1)
+    omega, omega_dot, _ = waves(3, 0.05, 2.0)
     vertical = np.array([-np.sin(lean), 0.0, np.cos(lean)])
     force = waves(3, 0.25)[0] + 9.81 * vertical
     total = trunk.mass + added
@@ -100,7 +101,9 @@ def record(
         slope = (_feet(true, config, moved) - points) / step
         tau[:, j] -= np.einsum("kfi,kfi->k", slope, forces)
     tau += COULOMB * np.tanh(qd / 0.02)
-    up = np.tile(vertical, (count, 1))
+    up = np.empty((count, 3))
+    for i, turn in enumerate(Rotation.from_rotvec(-omega / RATE).as_matrix()):
+        up[i] = vertical = turn @ vertical
     return Recorded(WalkLog(time, q, qd, tau, omega, force, up), believed, true, config)
 
 

@@ -160,7 +160,7 @@ def test_what_cannot_be_recorded_or_used_is_named(world, recorded, tmp_path, mon
     assert walk.call(SetBool, "record_walk", data=True).success
     walk.send(700, without_torques)
     assert walk.call(SetBool, "record_walk", data=False).success
-    said = "no joint reports a torque that changes"
+    said = "these joints of the legs report no torque"
     world.spin_until(lambda: said in walk.said[-1].problem, "the problem", PATIENCE)
     assert math.isnan(walk.said[-1].com_std.x)
     assert not walk.said[-1].motions

@@ -10,19 +10,23 @@ from com_identification.exceptions import WalkError
 from com_identification.walking import rows
 from com_identification.walking.fit import Fit
 from com_identification.walking.kernels import IMU, Limbs, Noise
-from com_identification.walking.log import Conditioned, condition
+from com_identification.walking.log import Conditioned, condition, moving, moving_mean
 from com_identification.walking.rows import Contacts, Rows
 from com_identification.walking.unknowns import KINDS, Scale, Unknowns, make_unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
+from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
+from com_model.geometry.rotations import angle_between
 from com_model.text import listing
 
-_SLOW, _WALKED = 0.2, 0.4  # rad/s, rms of the legs' joints; fraction of the time above it
+_WALKED = 0.4  # fraction of the time
 LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
 _LOAD = (0.55, 1.8)  # carried by the feet, over the weight by the URDF
 _LIFTED, _LIFTED_TIME = 0.35, 0.8  # of the weight; s
 _FALLEN = np.deg2rad(45.0)
+_STUCK, _ABSENT = 2.0, 0.1  # s without a change of the torque; fraction of samples without one
+_ASKEW, _SPUN, _TURNED = np.deg2rad(20.0), 3.0, 0.02  # of the vertical; rad/s, rms
 _PERCENT, _GAINED = 5.0, 0.5  # % of the torques; of the URDF's residual
 _WHITENED, _TEMPERING = (0.5, 0.67), 15.0  # joints: the median of noise as large as assumed
 _NUISANCE = 4.0  # prior standard deviations; of 75 normal values one is beyond in 0.5 % of robots
@@ -56,12 +60,18 @@ def prepare(
     limbs = rows.find_limbs(model, config)
     measured = measured_joints(model, limbs, logs)
     imu = config.imu_link or model.root_link
-    data = [condition(log, model, imu) for log in logs]
-    check_motion(data, limbs, least_time)
+    data = [condition(log, model, imu, measured) for log in logs]
     motions = [each.motion for each in data]
     effort = np.sqrt(np.concatenate([m.tau**2 for m in motions]).mean(axis=0))
     posture = np.concatenate([m.q for m in motions]).mean(axis=0)
     _, p = body_poses(model.bodies, posture)
+    for number, (log, each) in enumerate(zip(logs, data, strict=True), start=1):
+        if fault := imu_fault(each, p[limbs.body].mean(axis=0), log.up is not None):
+            raise WalkError(
+                f"recording {number}: {fault}. Expected rad/s, m/s^2 with gravity, and the "
+                f"orientation, all in the axes that link {imu!r} has in the URDF"
+            )
+    check_motion(data, limbs, least_time)
     length = float(np.linalg.norm(p[limbs.body] - p[limbs.path[:, 0]], axis=1).mean())
     load = rows.drive_sizes(model.effort_limits, effort)
     noise = rows.noise_of(model.mass, length, load)
@@ -70,37 +80,53 @@ def prepare(
 
 
 def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
-    """Joints (n,) with efforts that change.
-
-    Raises:
-        WalkError: There is none, or one of the legs is not among them.
-    """
-    known, legs = np.ones((2, model.n_joints), dtype=np.bool_)
+    """Joints (n,) with efforts that go on changing; a WalkError if one of the legs has none."""
+    known = np.ones(model.n_joints, dtype=np.bool_)
     for log in logs:
-        spread = np.nan_to_num(np.ptp(log.effort, axis=0), nan=0.0)
-        known &= (spread > 1e-6) & (np.isnan(log.effort).mean(axis=0) < 0.1)
-    legs[np.setdiff1d(np.arange(len(legs)), limbs.joints)] = False
-    if not known.any():
+        parts = np.array_split(np.nan_to_num(log.effort), int(np.ptp(log.time) / _STUCK) + 1)
+        spread = np.min([np.ptp(part, axis=0) for part in parts], axis=0)
+        known &= (spread > 1e-6) & (np.isnan(log.effort).mean(axis=0) < _ABSENT)
+    silent = np.setdiff1d(limbs.joints[limbs.joints >= 0], np.flatnonzero(known))
+    if len(silent):
+        names = listing([model.joint_names[j] for j in silent])
         raise WalkError(
-            "no joint reports a torque that changes: expected `effort` in N m in joint_states. "
-            "Let the driver publish torques (motor current, times torque constant and gear ratio)"
-        )
-    if (legs & ~known).any():
-        names = listing([model.joint_names[j] for j in np.flatnonzero(legs & ~known)])
-        raise WalkError(
-            f"these joints of the legs report no torque, or one that never changes: {names}. "
-            "Expected `effort` in N m of all of them"
+            f"these joints of the legs report no torque, or one that stays as it is for "
+            f"{_STUCK:g} s: {names}. Expected `effort` in N m in joint_states: let the driver "
+            "publish torques (motor current, times torque constant and gear ratio)"
         )
     return known
 
 
+def imu_fault(each: Conditioned, feet: Array, oriented: bool) -> str:
+    """What the IMU cannot be right about, in words; "" if nothing.
+
+    The vertical u turns as the gyroscope says, du/dt = -w x u, and on average is where the
+    accelerometer has it, which feels g; feet (3,) m, on average in the root link, are below it.
+    """
+    motion, squares = each.motion, each.motion.omega**2
+    force, up = motion.force.mean(axis=0), motion.up.mean(axis=0)
+    size, spin = float(np.linalg.norm(force)), float(np.sqrt(squares.sum(axis=1).mean()))
+    turn, rate = np.cross(motion.up, motion.omega), np.gradient(motion.up, each.period, axis=0)
+    known = oriented and bool((turn**2).sum() > _TURNED**2 * len(turn))
+    follows = float((turn * rate).sum() / (turn**2).sum()) if known else 1.0
+    if not 0.8 < size / GRAVITY < 1.25:
+        return f"the accelerometer reads {size:.1f} m/s^2 on average"
+    if (off := angle_between(force, up)) > _ASKEW:
+        return f"orientation and accelerometer differ by {np.degrees(off):.0f} degrees about up"
+    if up @ feet > 0.0:
+        return "by the IMU the feet are above the trunk"
+    if not 0.5 < follows < 2.0:
+        return f"the orientation turns {follows:.2f} times as fast as the gyroscope reads"
+    return f"the gyroscope reads {spin:.2f} rad/s, rms" if spin > _SPUN else ""
+
+
 def check_motion(data: Sequence[Conditioned], limbs: Limbs, least_time: float = LEAST_TIME) -> None:
     """Raises an WalkError, that says when, where the robot stands or falls."""
-    legs, moving = limbs.joints[limbs.joints >= 0], 0.0
+    legs, walked = limbs.joints[limbs.joints >= 0], 0.0
     seconds = sum(each.period * len(each.usable) for each in data)
     for number, each in enumerate(data, start=1):
-        speed = np.sqrt((each.motion.qd[:, legs] ** 2).mean(axis=1))
-        moving += each.period * float((_mean(speed, each.period, 1.0) > _SLOW).sum())
+        time = each.period * np.arange(len(each.usable), dtype=np.float64)
+        walked += each.period * float(moving(time, each.motion.q[:, legs]).sum())
         up, middle = each.motion.up, each.motion.up.mean(axis=0)
         tilt = np.arccos(np.clip(up @ middle / np.linalg.norm(middle), -1.0, 1.0))
         if (tilt > _FALLEN).any():
@@ -114,9 +140,9 @@ def check_motion(data: Sequence[Conditioned], limbs: Limbs, least_time: float = 
             f"the recordings have {seconds:.1f} s in all: expected {least_time:g} s or more, "
             "better 60 s of six gaits"
         )
-    if moving < _WALKED * seconds:
+    if walked < _WALKED * seconds:
         raise WalkError(
-            f"the robot walks in {moving:.1f} of {seconds:.1f} s: expected a recording of walking. "
+            f"the robot walks in {walked:.1f} of {seconds:.1f} s: expected a recording of walking. "
             "Standing postures are for identify with foot force sensors"
         )
 
@@ -136,7 +162,8 @@ def check_loads(data: Sequence[Conditioned], contacts: Sequence[Contacts], mass:
             "the joint: multiply motor currents by torque constant and gear ratio"
         )
     for number, (each, pair) in enumerate(zip(data, pairs, strict=True), start=1):
-        carried, weight = (_mean(values, each.period, _LIFTED_TIME) for values in pair)
+        width = round(_LIFTED_TIME / each.period)
+        carried, weight = (moving_mean(values, width) for values in pair)
         light = carried < _LIFTED * weight
         if light.any():
             raise WalkError(
@@ -177,12 +204,6 @@ def check_payload(found: Fit, unknowns: Unknowns, starts: Array) -> None:
             f"changes by {kg} kg, its first moment by {' '.join(moment)} kg m: {cause}. Identify "
             "the parts before and after that separately"
         )
-
-
-def _mean(values: Array, period: float, span: float) -> Array:
-    """Moving mean (N,) over a span, s."""
-    width = max(1, min(round(span / period), len(values)))
-    return np.asarray(np.convolve(values, np.full(width, 1.0 / width), mode="same"))
 
 
 @dataclass(frozen=True)

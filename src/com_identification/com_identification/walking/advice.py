@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from com_bags import WalkLog
 from com_identification.walking import rows
@@ -24,7 +25,6 @@ from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
-from com_model.geometry.rotations import rotations_about
 
 LONGER = 10.0  # s of a further motion
 TEMPERING = 12.0  # of recordings that nothing is identified from yet: a gait's 6, and UNSEEN
@@ -159,7 +159,7 @@ _QUICKER = 1.33
 
 def _leant(axis: int, angle: float) -> Callable[[Motion], Motion]:
     """The trunk leans by degrees about its own axis."""
-    R = rotations_about(np.eye(3)[axis][None, :], np.array([np.deg2rad(-angle)]))[0].T
+    R = Rotation.from_euler("xyz"[axis], angle, degrees=True).as_matrix()
     names = "omega", "omega_dot", "force", "up"
     return lambda motion: motion._replace(**{name: getattr(motion, name) @ R for name in names})
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
@@ -18,7 +19,6 @@ from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
-from com_model.geometry.rotations import rotations_about
 
 UNSEEN = 2.0  # of the covariance: what the scores of few gaits do not show
 _RIGID = 1.6  # % of the torques that rigid joints, hard ground and a punctual IMU leave unexplained
@@ -157,9 +157,7 @@ def _select(made: rows.Rows, kept: slice) -> rows.Rows:
 
 def _corrected(data: Conditioned, unknowns: Unknowns, z: Array) -> Conditioned:
     """The recording without the encoder and IMU errors of z."""
-    motion, turn = data.motion, z[-3:]
-    angle = float(np.linalg.norm(turn))
-    R = rotations_about(turn[None, :] / max(angle, 1e-12), np.array([angle]))[0]
+    motion, R = data.motion, Rotation.from_rotvec(z[-3:]).as_matrix()
     corrected = motion._replace(
         q=motion.q - unknowns.joints(z, "encoder_zero"),
         force=np.ascontiguousarray(motion.force @ R.T - z[-IMU:-3]),

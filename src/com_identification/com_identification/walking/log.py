@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import minimum_filter1d
 from scipy.signal import butter, sosfiltfilt
 
 from com_bags import WalkLog
@@ -16,9 +17,11 @@ _CUTOFF, _SIGN_CUTOFF = 80.0, 60.0  # Hz
 _UP_CUTOFF = 0.5  # Hz, of the specific force that gives the vertical where nothing else does
 _SIGN_SPEED = 0.02  # rad/s
 _GAP = 3.5  # periods without a sample after which there is a gap
+_HELD = 7  # samples that repeat the one before
 _MOST_LOST = 0.1  # fraction of the samples
 _LEAST_RATE = 150.0  # Hz
-_MOVING, _PART, _DIFFERENCE = 0.1, 3.0, 0.05  # rad/s, rms of all joints over 1 s; s; s
+# rad/s, rms over 1 s: a G1 that walks slowly has 0.09, one that stands and sways 0.03; s; s
+_MOVING, _PART, _DIFFERENCE = 0.05, 3.0, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +33,25 @@ class Conditioned:
     usable: Flags  # (N,) no gap near
 
 
-def condition(log: WalkLog, model: RobotModel, imu_link: str) -> Conditioned:
+def condition(log: WalkLog, model: RobotModel, imu_link: str, measured: Flags) -> Conditioned:
     """Resamples, filters and differentiates a recording.
 
-    a_0 = R f - wd x p - w x (w x p), p and R the pose of the IMU in the root link.
+    a_0 = R f - wd x p - w x (w x p), p and R the pose of the IMU in the root link. Samples that
+    lack a reading, or the torque of a joint (n,) that is measured, are as good as lost, as are
+    those in which all joints, or the IMU, repeat the same numbers again and again.
 
     Raises:
         WalkError: It is too slow, lacks too many samples, or the IMU is not on the trunk.
     """
-    time, first = np.unique(log.time, return_index=True)
+    effort = np.where(measured, log.effort, 0.0)
+    usable = np.ones(len(log.time), dtype=np.bool_)
+    for part in ((log.position, effort), (log.angular_velocity, log.specific_force)):
+        readings = np.hstack(part)
+        same = (np.diff(readings, axis=0, prepend=np.nan) == 0.0).all(axis=1)
+        held = minimum_filter1d(same.astype(np.uint8), _HELD).astype(np.bool_)
+        usable &= np.isfinite(readings).all(axis=1) & ~held
+    time, first = np.unique(log.time[usable], return_index=True)
+    first = np.flatnonzero(usable)[first]
     period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
     if 1.0 / period < _LEAST_RATE:
         raise WalkError(
@@ -62,7 +75,7 @@ def condition(log: WalkLog, model: RobotModel, imu_link: str) -> Conditioned:
         )
 
     def smooth(values: Array) -> Array:
-        columns = [_interpolate(grid, time, column) for column in values[first].T]
+        columns = [np.interp(grid, time, column) for column in values[first].T]
         return low_pass(np.column_stack(columns), _CUTOFF, period)
 
     def rate(values: Array) -> Array:
@@ -79,7 +92,7 @@ def condition(log: WalkLog, model: RobotModel, imu_link: str) -> Conditioned:
         q=q,
         qd=qd,
         qdd=rate(qd),
-        tau=smooth(np.nan_to_num(log.effort)),
+        tau=smooth(effort),
         sign=np.tanh(low_pass(qd, _SIGN_CUTOFF, period) / _SIGN_SPEED),
         omega=omega,
         omega_dot=omega_dot,
@@ -89,27 +102,30 @@ def condition(log: WalkLog, model: RobotModel, imu_link: str) -> Conditioned:
     return Conditioned(Motion(*(np.ascontiguousarray(v) for v in motion)), period, usable)
 
 
-def walking_parts(log: WalkLog) -> list[WalkLog]:
-    """The parts of a recording in which joints move, for _PART s or more."""
-    time, q = log.time, log.position
-    period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
+def moving(time: Array, q: Array) -> Flags:
+    """Samples (N,) about which joints q (N, k) move, rms over 1 s."""
+    period, k = float(np.median(np.diff(time))) if len(time) > 1 else np.inf, np.arange(len(time))
     step, width = (max(1, round(span / period)) for span in (_DIFFERENCE, 1.0))
-    k = np.arange(len(time))
     before, after = np.maximum(k - step, 0), np.minimum(k + step, len(k) - 1)
     change = np.sqrt(((q[after] - q[before]) ** 2).mean(axis=1))
     speed = change / np.maximum(time[after] - time[before], 1e-9)
-    moving = np.convolve(speed, np.full(width, 1.0 / width))[width // 2 :][: len(k)] > _MOVING
-    edges = np.flatnonzero(np.diff(moving, prepend=False, append=False)).reshape(-1, 2)
-    parts = [slice(a, b) for a, b in edges if (b - a) * period >= _PART]
+    return np.asarray(moving_mean(speed, width) > _MOVING)
+
+
+def walking_parts(log: WalkLog) -> list[WalkLog]:
+    """The parts of a recording in which joints move, for _PART s or more."""
+    moves = moving(log.time, log.position)
+    edges = np.flatnonzero(np.diff(moves, prepend=False, append=False)).reshape(-1, 2)
+    parts = [slice(a, b) for a, b in edges if log.time[b - 1] - log.time[a] >= _PART]
     return [
         WalkLog(*(None if v is None else v[part] for v in vars(log).values()))  # type: ignore[arg-type]
         for part in parts
     ]
 
 
-def _interpolate(grid: Array, time: Array, column: Array) -> Array:
-    known = np.isfinite(column)
-    return np.interp(grid, time[known], column[known]) if known.any() else np.zeros(len(grid))
+def moving_mean(values: Array, width: int) -> Array:
+    """Means (N,) of so many samples about each; of values before and after the recording 0."""
+    return np.convolve(values, np.full(width, 1.0 / width))[width // 2 :][: len(values)]
 
 
 def low_pass(values: Array, cutoff: float, period: float) -> Array:

@@ -27,7 +27,10 @@ Section = tuple[str, Sequence[str], Sequence[str], Sequence[Sequence[str]]]
 
 def sections(result: WalkResult) -> tuple[Section, ...]:
     """The whole report."""
-    return (_summary(result), _gates(result), _bodies(result), _joints(result))
+    failed = {True: "FAILED", False: "warning"}
+    rows = [(g.name, "passed" if g.passed else failed[g.required], g.text) for g in result.gates]
+    tests = "Tests", (), ("test", "", "found"), rows
+    return (_summary(result), tests, _bodies(result), _joints(result))
 
 
 def summary(result: WalkResult) -> str:
@@ -85,12 +88,6 @@ def _summary(result: WalkResult) -> Section:
         (),
         (),
     )
-
-
-def _gates(result: WalkResult) -> Section:
-    failed = {True: "FAILED", False: "warning"}
-    rows = [(g.name, "passed" if g.passed else failed[g.required], g.text) for g in result.gates]
-    return "Tests", (), ("test", "", "found"), rows
 
 
 def _bodies(result: WalkResult) -> Section:

@@ -56,7 +56,7 @@ def test_leaning_is_better_than_more_of_the_same_as_was_predicted(
 
 def test_the_rest_of_a_recording_that_is_no_use_is_named(recorded: Recorded) -> None:
     log = _part(recorded, 0.0, 10.0)
-    with pytest.raises(WalkError, match="no joint reports a torque"):
+    with pytest.raises(WalkError, match="joints of the legs report no torque"):
         analyse(replace(log, effort=0.0 * log.effort), recorded.believed, recorded.config, None)
     with pytest.raises(WalkError, match=r"5 s or more"):
         analyse(_part(recorded, 0.0, 3.0), recorded.believed, recorded.config, None)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from walk_recording import COULOMB, Recorded, record
 
+from com_bags import WalkLog
 from com_identification.commands.walk_identification import report_text
 from com_identification.exceptions import WalkError
 from com_identification.walking import identify
@@ -69,11 +70,44 @@ def test_the_report_names_what_stays_at_the_urdf(result: WalkResult) -> None:
     assert "<table>" in report_page(result)
 
 
+def _late(log: WalkLog, joints: np.ndarray) -> np.ndarray:
+    return (log.time > 14.0)[:, None] & joints
+
+
 BAD = {
-    "no joint reports a torque": lambda log: {"effort": np.full_like(log.effort, np.nan)},
-    "no joint reports a torque that": lambda log: {"effort": np.zeros_like(log.effort)},
-    "report no torque, or one that never changes: FL_calf_joint": lambda log: {
+    "these joints of the legs report no torque": lambda log: {
+        "effort": np.full_like(log.effort, np.nan)
+    },
+    "legs report no torque, or one that stays as it is for 2 s: FL_hip": lambda log: {
+        "effort": np.zeros_like(log.effort)
+    },
+    "or one that stays as it is for 2 s: FL_calf_joint. Expected": lambda log: {
         "effort": np.where(np.arange(12) == 2, 1.5, log.effort)
+    },
+    "stays as it is for 2 s: FL_calf_joint": lambda log: {
+        "effort": np.where(_late(log, np.arange(12) == 2), 0.0, log.effort)
+    },
+    "report no torque, or .* FL_calf_joint": lambda log: {
+        "effort": np.where(np.arange(12) == 2, np.nan, log.effort)
+    },
+    "the feet are above the trunk": lambda log: {
+        name: getattr(log, name) * [1.0, -1.0, -1.0]
+        for name in ("angular_velocity", "specific_force", "up")
+    },
+    "orientation and accelerometer differ by 180 degrees": lambda log: {"up": -log.up},
+    "the accelerometer reads 1.0 m/s": lambda log: {"specific_force": log.specific_force / 9.81},
+    "the accelerometer reads 0.0 m/s": lambda log: {
+        "specific_force": log.specific_force - [0.0, 0.0, 9.81]
+    },
+    "orientation turns 0.02 times as fast as the gyroscope reads": lambda log: {
+        "angular_velocity": np.degrees(log.angular_velocity)
+    },
+    "the gyroscope reads 6.99 rad/s, rms. Expected rad/s": lambda log: {
+        "angular_velocity": np.degrees(log.angular_velocity),
+        "up": None,
+    },
+    "orientation turns -?0.0[0-9] times as fast as the gyroscope": lambda log: {
+        "angular_velocity": log.angular_velocity * [1.0, -1.0, 1.0]
     },
     "are in another unit": lambda log: {"effort": 3.0 * log.effort},
     "have the opposite sign": lambda log: {"effort": -log.effort},
@@ -82,7 +116,7 @@ BAD = {
         "velocity": 1e-3 * log.velocity,
     },
     "the robot falls": lambda log: {
-        "up": np.where(log.time[:, None] > 26.0, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+        "up": np.where(log.time[:, None] > 26.0, [1.0, 0.0, 0.0], log.up)
     },
     "of the samples are missing": lambda log: {
         name: getattr(log, name)[(log.time % 1.0) < 0.7] for name in vars(log)
@@ -96,6 +130,27 @@ BAD = {
 def test_refuses_what_it_cannot_use(recorded: Recorded, message: str) -> None:
     with pytest.raises(WalkError, match=message):
         recorded.identify(**BAD[message](recorded.log))
+
+
+@pytest.mark.parametrize("lost", ["effort", "position", "held joints", "held IMU"])
+def test_a_moment_without_readings_says_nothing(
+    recorded: Recorded, result: WalkResult, lost: str
+) -> None:
+    log, gap = recorded.log, (recorded.log.time > 14.0) & (recorded.log.time < 15.5)
+    first = int(np.argmax(gap))
+    if lost in ("effort", "position"):  # of one joint
+        missing = gap[:, None] & (np.arange(12) == 2)
+        changes = {lost: np.where(missing, np.nan, getattr(log, lost))}
+    else:  # a driver repeats the last one
+        imu = ("angular_velocity", "specific_force", "up")
+        names = imu if lost == "held IMU" else ("position", "velocity", "effort")
+        values = {name: getattr(log, name) for name in names}
+        changes = {k: np.where(gap[:, None], v[first], v) for k, v in values.items()}
+    found = recorded.identify(**changes)
+    assert found.accepted
+    q = result.posture
+    off, std = found.com(q)[0] - _com(recorded.true, q), np.sqrt(np.diag(result.com(q)[1]))
+    assert (np.abs(off) < 0.3 * std).all()
 
 
 def test_a_robot_that_is_carried_is_named(recorded: Recorded) -> None:
