@@ -19,6 +19,7 @@ from com_identification.settings import (
 )
 from com_identification.walking.fusion import fuse
 from com_identification.walking.identify import WalkResult, identify_walking
+from com_identification.walking.inertia import to_eta
 from com_identification.walking.log import walking_parts
 from com_model.geometry.rotations import rotations_about
 
@@ -83,6 +84,25 @@ def test_both_together_are_better_than_each_alone_and_honest(
     print(f"NEES {squares / (3 * seeds):.2f} per dimension over {seeds} seeds")
     low, high = chi2.ppf([0.005, 0.995], 3 * seeds)
     assert low < squares < high
+
+
+def test_postures_set_the_scale_of_a_robot_that_nobody_has_weighed(recorded: Recorded) -> None:
+    log = replace(recorded.log, effort=1.02 * recorded.log.effort)  # all drives read too much
+    walk = identify_walking([log], recorded.believed, recorded.config)
+    inertial, z = to_eta(recorded.true.bodies).ravel(), walk.unknowns.mean.copy()
+    z[: len(inertial)] = inertial
+    postures = _postures(recorded, walk, z, np.random.default_rng(0), 8)
+    fused = fuse(walk, recorded.config.feet, postures, SETTINGS)
+    assert fused.accepted, fused.gates[-1]
+    mass, (before, before_std), (after, std) = recorded.true.mass, walk.total_mass, fused.total_mass
+    assert before / mass - 1.0 > 0.015
+    assert abs(after - mass) < 0.1 * abs(before - mass)
+    assert abs(after - mass) < 3.0 * std
+    assert std < 0.2 * before_std
+    q = walk.posture
+    truth = walk.unknowns.com(z, q)[0]
+    off = [np.linalg.norm(each.com(q)[0] - truth) for each in (walk, fused)]
+    assert off[1] < max(off[0], 1e-3)
 
 
 def test_a_load_that_only_the_postures_have_is_refused(
