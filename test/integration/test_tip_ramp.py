@@ -13,7 +13,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from com_identification.nodes.tip_ramp import TipRamp
+from com_identification.nodes.tip_ramp import APPROACH, TipRamp
 from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
 from com_identification.tip_over.report import read_angles
 from com_model import RobotModel
@@ -42,6 +42,7 @@ class Scenario:
         self.world, self.node, self.robot = world, world.node, robot
         self.names, self.q = list(robot.model.joint_names), np.zeros(robot.model.n_joints)
         self.motion, self.time_ns, self.lifts, self.load = None, 10**12, [], 1.0
+        self.standing_speeds = []  # rad/s, largest of each trajectory on the ground
         self.protocol, self.output = folder / "protocol.yaml", folder / "tips.csv"
         self.protocol.write_text(json.dumps(PROTOCOL))
         publisher = self.node.create_publisher
@@ -77,6 +78,9 @@ class Scenario:
         knots = np.vstack((self.q, [list(p.positions) for p in msg.points]))
         speeds = np.vstack((np.zeros(len(self.q)), [list(p.velocities) for p in msg.points]))
         spline = CubicHermiteSpline(np.append(0.0, times), knots, speeds)
+        if self.lifts and not self.lifts[-1]:
+            rates = spline(np.linspace(0.0, times[-1], 200), 1)
+            self.standing_speeds.append(np.abs(rates).max())
         self.motion = self.time_ns, times[-1], spline
 
     def step(self):
@@ -122,6 +126,8 @@ def test_the_feet_tell_the_tip_angles_of_the_true_robot(scenario):
     assert any("still stands at the joints' limit" in said.data for said in scenario.status)
     assert [line.split("  ")[0] for line in table.splitlines()[1:]] == ["ankle Front", "ankle Back"]
     np.testing.assert_allclose(scenario.q, 0.0, atol=0.01)  # it stands again
+    # slowly, also from the edge: moving the trunk forwards pushes the pressure backwards
+    assert 0.1 < max(scenario.standing_speeds) < 1.1 * APPROACH
 
 
 def test_an_operator_lifts_it_and_tests_are_chosen(scenario):

@@ -53,7 +53,7 @@ from com_ros.parameters import parameter
 
 BAND = 0.015  # m, of the distance from the edge, whose readings give the angle
 LEAST = 5  # readings of that
-APPROACH = 0.15  # rad/s, onto the feet that stand in the test
+APPROACH = 0.15  # rad/s, onto the feet that stand in the test, and back from the edge
 LOADED = 0.3  # of the weight: with less, the robot has fallen
 
 
@@ -159,7 +159,8 @@ class TipRamp(GuidedMotion[Parameters]):
             reading = self._reading(case, maps)
             margin = reading[1]
             near += [reading] if margin < BAND and np.isfinite(margin) else []
-        yield from self._move([time_path(np.array([self._position(), case.start]), state.speeds)])
+        back = np.array([self._position(), case.start])
+        yield from self._move([time_path(back, np.minimum(state.speeds, APPROACH))])
         if margin >= self.parameters.fall_margin:
             self._report(f"{case.test.name}: still stands at the joints' limit")
             return np.full(2, np.nan)
