@@ -300,9 +300,8 @@ class PosturePlanner:
             prior, step = (getattr(errors.priors, f"{kind}_{what}") for what in ("bias", "drift"))
             left = max(np.sqrt(_DRIFTED) * step, 1e-3 * prior)
             precision[errors.kinds[f"{kind}_bias"]] = prior / left if prior else 0.0
-        rows = np.zeros((int(self._errors_used.sum()), self._count))
-        rows[:, self._priors.count :] = np.diag(precision[self._errors_used])
-        return rows
+        own = np.diag(precision[self._errors_used])
+        return np.pad(own, ((0, 0), (self._priors.count, 0)))
 
     def _candidates(
         self, count: int, samples: int, progress: Progress
