@@ -86,6 +86,7 @@ SETTINGS = {
         "registered 2 mm wrong",
         "masses 10 %, centres of mass 20 mm (12 mm along each axis)",
         "read once with 2 degrees of noise",
+        "each joint is 5 degrees off",
     ),
     "stabiliser.md": (
         "within 3 % for HOAP-2",  # tests require these
