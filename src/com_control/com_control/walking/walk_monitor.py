@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.exceptions import BipedError, PlanError
-from com_control.walking.biped import Biped, find_stance, sole_poses
+from com_control.walking.biped import Biped, find_stance
 from com_control.walking.walker import WalkInstant
 from com_model import Sesc, link_pose
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
+from com_model.dynamics.link_frames import LinkFrames
 from com_model.geometry.rotations import skew
 from com_model.parameters import live_parameter
 
@@ -153,6 +154,7 @@ class WalkEstimator:
     def __init__(self, biped: Biped) -> None:
         self._biped = biped
         self._sesc = Sesc(biped.model)
+        self._frames = LinkFrames(biped.model, [leg.foot.frame for leg in biped.legs])
         self._zmp = SoleZmp(biped)
 
     def estimate(self, reading: Reading, planned: WalkInstant | None) -> WalkEstimate | None:
@@ -162,7 +164,8 @@ class WalkEstimator:
             planned: What the walk plans for that time; None before the first one: then the frame
                 is between the soles, and None comes back where they are not on one plane.
         """
-        own = sole_poses(self._biped, reading.position)
+        R, p = self._frames.poses(reading.position)
+        own = np.concatenate((R, p[:, :, None]), axis=2)
         if planned is not None:
             R, p = self._pose_on_foot(reading, own, planned)
         else:
