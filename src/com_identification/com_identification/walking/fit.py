@@ -26,7 +26,7 @@ _FLOOR = 0.3  # of the scales
 _STEPS, _REWEIGHTINGS = 20, 3
 _SETTLED = 1e-3  # prior standard deviations
 _LEAST = 0.01  # of the gains
-_VISIBLE = 0.05  # of the noise of the rows
+_VISIBLE = 0.02, 0.05  # of the noise of the base's rows, of a joint's own
 _DOMINATED = 10.0  # information over the prior's
 _BLOCKS = (1, 2, 4)  # blocks of rows that make one of the scores, 5, 10, 20 s
 _LEAST_BLOCKS = 4
@@ -78,8 +78,9 @@ def undetermined(rows: Rows, unknowns: Unknowns) -> Flags:
     count = np.maximum(np.bincount(rows.joint[~base], minlength=n), 1)
     for kind, at in (("armature", first), ("viscous", first + 2 * n)):
         squares, own = rows.X[:, at : at + n] ** 2, unknowns.joint_slice(kind)
-        seen = np.maximum(squares[base].mean(axis=0), squares[~base].sum(axis=0) / count)
-        result[own] = unknowns.std[own] * np.sqrt(seen) < _VISIBLE
+        parts = squares[base].mean(axis=0), squares[~base].sum(axis=0) / count
+        seen = [np.sqrt(part) / limit for part, limit in zip(parts, _VISIBLE, strict=True)]
+        result[own] = unknowns.std[own] * np.maximum(*seen) < 1.0
     return result
 
 

@@ -123,8 +123,13 @@ def identify_walking(
     acceptance.check_payload(found, unknowns, starts)
     newest, H = replace(ready, data=data, unknowns=unknowns), found.information.sum(axis=0)
     advice = advise(newest, found.z, H, found.tempering * UNSEEN * factor, contacts[-1])
-    z, covariance, rho, rho_std = _scaled(unknowns, found, scale, UNSEEN * factor)
-    z, covariance = z + shift, covariance + np.diag(np.where(fixed, prior.std**2, 0.0))
+    inflation, D = UNSEEN * factor, unknowns.jacobian(found.z)
+    K = np.eye(len(z))[:, fixed] - found.covariance @ (D.T @ (H @ D[:, fixed])) / found.tempering
+    known = found.covariance + K * prior.std[fixed] ** 2 / inflation @ K.T  # K = dz / d(fixed)
+    z, covariance, rho, rho_std = _scaled(
+        unknowns, replace(found, covariance=known), scale, inflation
+    )
+    z = z + shift
     J = prior.com(z, posture)[1]
     std, limit = np.sqrt(np.diag(J @ covariance @ J.T)).max(), 0.007 * ready.leg_length
     vague = Gate(
@@ -143,7 +148,7 @@ def identify_walking(
         rho=rho,
         rho_std=rho_std,
         fit=found,
-        inflation=UNSEEN * factor,
+        inflation=inflation,
         gates=(*gates, vague),
         seconds=sum(float(log.time.max() - log.time.min()) for log in logs),
         posture=posture,
