@@ -80,7 +80,8 @@ def identify_by_feet(name: str, truth: Path, folder: Path, postures: int) -> Pat
     simulated = ["--truth", str(truth), "--output", bag]
     marked = [f"{bag}/bag", "--marks", f"{bag}/marks.csv", "--output", result]
     for command, words, fine in (
-        (propose_postures, ["--count", str(postures), "--output", file], (0,)),
+        # On one foot an open loop robot whose load is not known may fall: 7 of 10 TALOS' postures.
+        (propose_postures, ["--one-foot", "0", "--count", str(postures), "--output", file], (0,)),
         (record_bag, ["--postures", file, *simulated], (0, 1)),  # 1: some postures are left out
         (identify, marked, (0,)),
     ):
