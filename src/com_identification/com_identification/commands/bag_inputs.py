@@ -179,7 +179,10 @@ def walk_evidence(robot: RobotInputs, arguments: argparse.Namespace) -> list[Pos
     message = newest_message([path for path in arguments.files if not is_table(path)])
     rest, sensors = robot.config.nominal_posture(robot.model), robot.settings.sensors
     posture = walk_posture(robot.model, robot.feet, rest, sensors, message)
-    return [] if posture is None else [posture]
+    if posture is None:
+        problem = "the CoM is half a metre or more off, by the newest message of walking: expected "
+        raise BagError(f"{problem}less; leave out --use-diagnosis", arguments.files[-1])
+    return [posture]
 
 
 def _read_file(path: str, robot: RobotInputs, arguments: argparse.Namespace) -> Recording:

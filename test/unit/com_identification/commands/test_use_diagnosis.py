@@ -9,6 +9,7 @@ from rosbags.interfaces import Nodetype
 from rosbags.rosbag2 import Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from com_bags import BagError
 from com_identification.commands.bag_inputs import load_robot, walk_evidence
 from com_identification.commands.identify import parser
 from com_model import Sesc
@@ -100,6 +101,12 @@ def test_a_recording_without_either_is_refused(tmp_path, recording, robot, run):
     assert "no com_msgs/msg/CentroidalDiagnosis with a CoM, and no com_msgs/msg/WalkState" in error
     assert "leave out --use-diagnosis" in error
     assert not (tmp_path / "out").exists()
+
+
+def test_an_absurd_offset_is_refused(tmp_path, store, robot):
+    rows = states(([0.9, 0.0], [1e-3, 2e-3]))
+    with pytest.raises(BagError, match="half a metre or more off"):
+        read(robot, known_bag(tmp_path / "walk", store, **{"gait/state": rows}))
 
 
 def test_it_is_a_posture_of_the_report(tmp_path, bags, biped, store, robot, run):
