@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from com_identification.regression.priors import body_priors
+from com_identification.regression.priors import BOUND_AXES, body_priors, urdf_priors
 from com_identification.settings import IdentificationSettings
 from com_model import RobotModel
 from com_model.shapes.urdf_shapes import ShapeReader
@@ -42,9 +42,24 @@ def bounds(tmp_path):
         urdf.parent.mkdir(exist_ok=True)
         urdf.write_text(URDF.format(i=2.0 * 2.0 * half**2 / 3.0, shapes=shapes))
         found = body_priors(RobotModel.from_file(urdf), IdentificationSettings())
-        return found.com_low[0], found.com_high[0]
+        return found.com_low[0, :3], found.com_high[0, :3]
 
     return of
+
+
+def test_a_turned_shape_bounds_by_its_hull_not_its_box(tmp_path):
+    shape = '<collision><origin rpy="0 0 0.7853981633974483"/><geometry>{}</geometry></collision>'
+    turned = URDF.format(i=0.01, shapes=shape.format('<box size="0.4 0.2 0.6"/>'))
+    priors = urdf_priors(RobotModel.from_urdf(turned), 0.01, shape_margin=0.0)
+    corners = np.array(list(product((-0.2, 0.2), (-0.1, 0.1), (-0.3, 0.3))))
+    c = np.sqrt(0.5)
+    along = corners @ np.array([[c, c, 0.0], [-c, c, 0.0], [0.0, 0.0, 1.0]]) @ BOUND_AXES.T
+    np.testing.assert_allclose(priors.com_low[0], along.min(axis=0), atol=1e-12)
+    np.testing.assert_allclose(priors.com_high[0], along.max(axis=0), atol=1e-12)
+    G, g, _ = priors.limits()
+    corner_of_box = 2.0 * np.array([1.0, 0.2, -0.2, 0.0])  # 2 kg
+    assert (np.abs([0.2, -0.2, 0.0]) < priors.com_high[0, :3]).all()
+    assert (G @ corner_of_box > g).sum() == 1, "inside the box, outside the hull"
 
 
 def assert_solid(found, half=HALF):

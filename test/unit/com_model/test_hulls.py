@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 from com_model import RobotModel
 from com_model.geometry import overlap_kernels
-from com_model.shapes.hulls import Hull, Hulls, hull_of, read_shapes
+from com_model.shapes.hulls import Hull, Hulls, hull_of, hull_points, read_shapes
 from com_model.shapes.urdf_shapes import ShapeReader
 
 BOX = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
@@ -101,7 +101,12 @@ def test_hulls_reach_as_far_as_their_shapes(shape, half):
     model = RobotModel.from_urdf(link_of(TAG.format("collision", 'xyz="1 2 3"', shape)))
     ((found,), problems) = read_shapes(model)
     assert problems == []
-    np.testing.assert_allclose(found.half, half)
+    np.testing.assert_allclose(found.reach(np.eye(3)), half)
+    points, axes = hull_points(found), np.random.default_rng(2).normal(size=(50, 3))
+    axes /= np.linalg.norm(axes, axis=1)[:, None]
+    inside = found.reach(axes) - (points @ axes.T).max(axis=0)
+    assert (inside > -1e-12).all()
+    assert (inside < 0.02 * max(half)).all(), "points of round shapes are on them"
     hulls = Hulls([hull_of(found, model)])
     for k, up in enumerate(np.eye(3)):
         ends = [

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,13 @@ _COM_STD = (0.005, 0.02)  # m
 _LARGE = 20.0  # radii of gyration that a link's shapes may span
 _LEAST_MASS_FRACTION = 0.05  # of the URDF's: the lower bound
 
+# (K, 3) unit axes of a body's frame: x, y, z, the diagonals of a cube's faces and its own. Hulls
+# are bounded by where they end along these; the first three alone make boxes.
+_DIAGONALS = np.array(
+    [a for a in product((-1, 0, 1), repeat=3) if a > (0, 0, 0) and np.dot(a, a) > 1]
+)
+BOUND_AXES = np.vstack((np.eye(3), _DIAGONALS / np.linalg.norm(_DIAGONALS, axis=1)[:, None]))
+
 
 @dataclass(frozen=True, eq=False)
 class BodyPriors:
@@ -32,8 +40,8 @@ class BodyPriors:
     com: Array  # (B, 3) m, in the body's frame; 0 of a body without mass
     mass_std: Array  # (B,) kg
     com_std: Array  # (B, 3) m
-    com_low: Array  # (B, 3) m, bounds of the centre of mass; -inf for none
-    com_high: Array  # (B, 3) m; inf for none
+    com_low: Array  # (B, K) m, least com along BOUND_AXES; -inf for no bound
+    com_high: Array  # (B, K) m, the most; inf for none
     covariance: Array | None = None  # (4 B, 4 B) of m and h, where errors are not independent
 
     def __post_init__(self) -> None:
@@ -41,7 +49,8 @@ class BodyPriors:
         for name in ("mass_std", "com_std"):
             if not (getattr(self, name) >= 0.0).all():
                 raise IdentificationError(f"{name}: expected standard deviations, 0 or more")
-        if not ((self.com_low <= self.com) & (self.com <= self.com_high)).all():
+        along = self.com @ BOUND_AXES.T
+        if not ((self.com_low <= along) & (along <= self.com_high)).all():
             raise IdentificationError("the prior centres of mass are not all within their bounds")
 
     @property
@@ -82,20 +91,20 @@ class BodyPriors:
         return np.asarray(self.parameters + self.factor @ x)
 
     def limits(self) -> tuple[Array, Array, Array]:
-        """Physical limits G theta <= g: masses positive, centres of mass within their boxes.
+        """Physical limits G theta <= g: masses positive, centres of mass within their hulls.
 
-        Linear in theta, since the box of c = h / m is low m <= h <= high m. Returns G (K, 4 B), g
-        (K,), and the body of each row (K,).
+        Linear in theta, since the bounds of c = h / m are low m <= axes h <= high m. Returns G
+        (R, 4 B), g (R,), and the body of each row (R,).
         """
-        rows, right, owner = [], [], []
+        K, rows, right, owner = len(BOUND_AXES), [], [], []
         for k in np.flatnonzero(self.mass > 0.0):
-            own = np.zeros((7, len(self.mass), 4))
-            own[:3, k, 0], own[3:6, k, 0] = self.com_low[k], -self.com_high[k]
-            own[:3, k, 1:], own[3:6, k, 1:] = -np.eye(3), np.eye(3)
-            own[6, k, 0] = -1.0
+            own = np.zeros((2 * K + 1, len(self.mass), 4))
+            own[:K, k, 0], own[K:-1, k, 0] = self.com_low[k], -self.com_high[k]
+            own[:K, k, 1:], own[K:-1, k, 1:] = -BOUND_AXES, BOUND_AXES
+            own[-1, k, 0] = -1.0
             bounded = np.isfinite(own).all(axis=(1, 2))
-            rows.append(own.reshape(7, -1)[bounded])
-            right.append(np.append(np.zeros(6), -_LEAST_MASS_FRACTION * self.mass[k])[bounded])
+            rows.append(own.reshape(len(own), -1)[bounded])
+            right.append(np.append(np.zeros(2 * K), -_LEAST_MASS_FRACTION * self.mass[k])[bounded])
             owner.append(np.full(int(bounded.sum()), k))
         return np.vstack(rows), np.concatenate(right), np.concatenate(owner)
 
@@ -109,8 +118,8 @@ def urdf_priors(
     """Makes priors with the URDF for the mean.
 
     com_std, m, is a number, (B,) or (B, 3), mass_std_fraction a number or (B,); 0: masses are
-    known. A body's centre of mass may be shape_margin, m, outside the box around its primitive
-    shapes; None, and bodies with meshes or without shapes: no bounds.
+    known. A body's centre of mass may be shape_margin, m, outside the hull of its primitive
+    shapes, as far as BOUND_AXES show it; None, and bodies with meshes or without shapes: no bounds.
     """
     bodies = model.bodies
     mass = bodies.mass
@@ -119,10 +128,12 @@ def urdf_priors(
     )
     std = np.asarray(com_std, dtype=float)
     std = std[:, None] if std.ndim == 1 else std
-    low, high = np.full((bodies.count, 3), -np.inf), np.full((bodies.count, 3), np.inf)
+    low = np.full((bodies.count, len(BOUND_AXES)), -np.inf)
+    high = -low
     if shape_margin is not None:
-        low, high = _boxes(model)
-        low, high = np.minimum(low - shape_margin, com), np.maximum(high + shape_margin, com)
+        along = com @ BOUND_AXES.T
+        low, high = _extents(model)
+        low, high = np.minimum(low - shape_margin, along), np.maximum(high + shape_margin, along)
     fraction = np.broadcast_to(mass_std_fraction, mass.shape)
     return BodyPriors(
         mass=mass,
@@ -165,36 +176,38 @@ def _bound_others(model: RobotModel, priors: BodyPriors, margin: float) -> BodyP
     reader, solids = ShapeReader(model.xml, model.path), solid_boxes(model)
     bodies, low, high = model.bodies, priors.com_low.copy(), priors.com_high.copy()
     unknown = ~np.isfinite(low).all(axis=1)
-    low[unknown], high[unknown] = priors.com[unknown], priors.com[unknown]
+    low[unknown] = high[unknown] = priors.com[unknown] @ BOUND_AXES.T
     for link, center, axes, half in solids:
         b = bodies.body_of_link[link]
         if unknown[b]:
-            mesh = _mesh_box(reader, model, link)
-            if mesh is not None:
-                center, axes, half = (mesh[0] + mesh[1]) / 2.0, np.eye(3), (mesh[1] - mesh[0]) / 2.0
-            R = bodies.R_body_link[link]
-            middle = bodies.p_body_link[link] + R @ center
-            reach = np.abs(R @ axes) @ half + margin
-            low[b] = np.minimum(low[b], middle - reach)
-            high[b] = np.maximum(high[b], middle + reach)
+            directions = BOUND_AXES @ bodies.R_body_link[link]
+            reach = np.abs(directions @ axes) @ half
+            ends = _mesh_extents(reader, model, link, directions)
+            least, most = ends or (directions @ center - reach, directions @ center + reach)
+            origin = BOUND_AXES @ bodies.p_body_link[link]
+            low[b] = np.minimum(low[b], origin + least - margin)
+            high[b] = np.maximum(high[b], origin + most + margin)
     free = unknown & (low == high).all(axis=1)  # no inertia either
     low[free], high[free] = -np.inf, np.inf
     return replace(priors, com_low=low, com_high=high)
 
 
-def _mesh_box(reader: ShapeReader, model: RobotModel, link: int) -> tuple[Array, Array] | None:
-    """The box around a link's shapes, low and high (3,) m, if its mass and inertia may be in it.
+def _mesh_extents(
+    reader: ShapeReader, model: RobotModel, link: int, axes: Array
+) -> tuple[Array, Array] | None:
+    """Where a link's shapes end along axes (K, 3), if its mass and inertia may be in them.
 
-    That is where the URDF's centre of mass is in the box, and the radius of gyration r about it,
-    r^2 = tr I / 2m, is at most half the box's diagonal, and at least a twentieth. A mesh in another
-    unit or frame is not so, nor is an inertia that was never filled in.
+    That is where the URDF's centre of mass is between all ends, and the radius of gyration r about
+    it, r^2 = tr I / 2m, is at most half the diagonal of the first three axes' box, and at least a
+    twentieth. A mesh in another unit or frame is not so, nor is an inertia never filled in.
     """
-    name, com = model.link_names[link], model.link_coms[link]
-    box = reader.bounds(name, meshes=True) if name in reader.links else None
-    if box is None or not ((box[0] <= com) & (com <= box[1])).all():
+    name, com = model.link_names[link], axes @ model.link_coms[link]
+    ends = reader.bounds(name, axes, meshes=True) if name in reader.links else None
+    if ends is None or not ((ends[0] <= com) & (com <= ends[1])).all():
         return None
     radius = np.sqrt(np.trace(model.link_inertias[link]) / (2.0 * model.link_masses[link]))
-    return box if 2.0 * radius <= np.linalg.norm(box[1] - box[0]) <= _LARGE * radius else None
+    diagonal = np.linalg.norm((ends[1] - ends[0])[:3])
+    return ends if 2.0 * radius <= diagonal <= _LARGE * radius else None
 
 
 def solid_boxes(model: RobotModel) -> list[tuple[int, Array, Array, Array]]:
@@ -214,18 +227,21 @@ def solid_boxes(model: RobotModel) -> list[tuple[int, Array, Array, Array]]:
     return found
 
 
-def _boxes(model: RobotModel) -> tuple[Array, Array]:
-    """Boxes around the shapes of the bodies, low and high (B, 3) m; infinite where not known."""
+def _extents(model: RobotModel) -> tuple[Array, Array]:
+    """Where the bodies' primitive shapes end along BOUND_AXES, (B, K) m; infinite: not known."""
     reader = ShapeReader(model.xml, model.path)
     bodies = model.bodies
-    low, high = np.full((bodies.count, 3), np.inf), np.full((bodies.count, 3), -np.inf)
-    known = np.ones(bodies.count, dtype=np.bool_)
+    low = np.full((bodies.count, len(BOUND_AXES)), np.inf)
+    high, known = -low, np.ones(bodies.count, dtype=np.bool_)
     for i, name in enumerate(model.link_names):
-        b, box = bodies.body_of_link[i], reader.bounds(name) if name in reader.links else None
-        if box is not None:
-            R, p = bodies.R_body_link[i], bodies.p_body_link[i]
-            center, half = p + R @ (box[0] + box[1]) / 2, np.abs(R) @ (box[1] - box[0]) / 2
-            low[b], high[b] = np.minimum(low[b], center - half), np.maximum(high[b], center + half)
+        b, directions = bodies.body_of_link[i], BOUND_AXES @ bodies.R_body_link[i]
+        ends = reader.bounds(name, directions) if name in reader.links else None
+        if ends is not None:
+            origin = BOUND_AXES @ bodies.p_body_link[i]
+            low[b], high[b] = (
+                np.minimum(low[b], origin + ends[0]),
+                np.maximum(high[b], origin + ends[1]),
+            )
         elif model.link_masses[i] > 0.0:
             known[b] = False
     known &= np.isfinite(low).all(axis=1)
@@ -251,7 +267,8 @@ class Evidence:
         for name, (shift, sigma) in self.coms.items():
             com[names.index(name)] += shift
             std[names.index(name)] = sigma
-        low, high = np.minimum(priors.com_low, com), np.maximum(priors.com_high, com)
+        along = com @ BOUND_AXES.T
+        low, high = np.minimum(priors.com_low, along), np.maximum(priors.com_high, along)
         return replace(priors, com=com, com_std=std, com_low=low, com_high=high)
 
 

@@ -134,8 +134,8 @@ def link_shifts(model: RobotModel) -> Candidate:
     heavy = np.flatnonzero(bodies.mass > 0.0)
     body, axis = np.repeat(heavy, 3), np.tile(np.arange(3), len(heavy))
     most = COM_LIMIT / np.sqrt(3.0)  # along each axis, so that all three keep the limit
-    low = np.maximum((priors.com_low - priors.com)[body, axis], -most)
-    high = np.minimum((priors.com_high - priors.com)[body, axis], most)
+    low = np.maximum((priors.com_low[:, :3] - priors.com)[body, axis], -most)
+    high = np.minimum((priors.com_high[:, :3] - priors.com)[body, axis], most)
     moment = np.zeros((bodies.count, 3, len(body)))
     moment[body, axis, np.arange(len(body))] = bodies.mass[body]
     labels = tuple(

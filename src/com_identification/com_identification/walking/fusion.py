@@ -17,7 +17,7 @@ import numpy as np
 
 from com_identification.regression.identify import by_body, identify
 from com_identification.regression.postures import Posture
-from com_identification.regression.priors import BodyPriors, body_priors
+from com_identification.regression.priors import BOUND_AXES, BodyPriors, body_priors
 from com_identification.settings import IdentificationSettings
 from com_identification.walking.acceptance import Gate
 from com_identification.walking.identify import WalkResult
@@ -44,7 +44,8 @@ def fuse(
     prior, bounds = T @ walk.covariance @ T.T, body_priors(walk.model, settings)
     mass, com, mass_std, com_std = by_body(t, prior)
     com = np.nan_to_num(com)
-    low, high = np.minimum(bounds.com_low, com), np.maximum(bounds.com_high, com)
+    along = com @ BOUND_AXES.T
+    low, high = np.minimum(bounds.com_low, along), np.maximum(bounds.com_high, along)
     priors = BodyPriors(mass, com, mass_std, np.nan_to_num(com_std), low, high, prior)
     found = identify(walk.model, feet, postures, settings, priors)
     C_t = found.covariance

@@ -31,6 +31,7 @@ LARGEST = 1e4  # m; larger things are mistakes
 NO_GEOMETRY = "no geometry"
 NO_MESH = Mesh(np.empty((0, 3, 3)))
 PLAIN_COLOR = (0.80, 0.81, 0.83)
+_XYZ = np.eye(3)  # axes
 
 _SHAPE: Schema = {
     "origin": {},
@@ -64,14 +65,13 @@ class Shape:
         """Corners (m, 3, 3) m of a mesh, scaled, in the shape's frame."""
         return self.mesh.triangles * self.size
 
-    @property
-    def half(self) -> Array:
-        """Half sizes (3,) m of the box around a primitive."""
+    def reach(self, axes: Array) -> Array:
+        """How far a primitive reaches from its centre along unit axes (K, 3) of its frame, m."""
         if self.kind == BOX:
-            return np.array(self.size)
+            return np.asarray(np.abs(axes) @ self.size)
         radius, *length = self.size
-        ends = {SPHERE: radius, CYLINDER: sum(length), CAPSULE: radius + sum(length)}
-        return np.array([radius, radius, ends[self.kind]])
+        across = np.hypot(axes[:, 0], axes[:, 1]) if self.kind == CYLINDER else 1.0
+        return np.asarray(radius * across + sum(length) * np.abs(axes[:, 2]))
 
     def turned(self) -> Shape:
         """The shape with the y axis of its mesh file turned to z."""
@@ -109,11 +109,14 @@ class ShapeReader:
                 problems.append((_name(link, shape), reason))
         return shapes, problems
 
-    def bounds(self, link: str, meshes: bool = False) -> tuple[Array, Array] | None:
-        """Finds the box around all shapes of a link: lowest and highest corner (3,) m in its frame.
+    def bounds(
+        self, link: str, axes: Array = _XYZ, meshes: bool = False
+    ) -> tuple[Array, Array] | None:
+        """Finds where all shapes of a link end along unit axes (K, 3) of its frame, (K,) m each.
 
-        None where it has no shape, a shape that cannot be read, or a mesh that is not asked for.
-        Mesh files are not kept; one whose y axis points up is taken in both of its readings.
+        By default the lowest and highest corner of the box around them. None where it has no shape,
+        a shape that cannot be read, or a mesh that is not asked for. Mesh files are not kept; one
+        whose y axis points up is taken in both of its readings.
         """
         found = [self.read(link, tag) for tag in ("visual", "collision")]
         shapes = [shape for read, _ in found for shape in read]
@@ -122,14 +125,15 @@ class ShapeReader:
         if any(shape.kind == MESH for shape in shapes) and not meshes:
             return None
         self._meshes.clear()
-        points = []
+        ends = []
         for shape in shapes + [shape.turned() for shape in shapes if shape.mesh.y_up]:
+            own = axes @ shape.R
             if shape.kind == MESH:
-                points.append(shape.triangles.reshape(-1, 3) @ shape.R.T + shape.p)
+                along = shape.triangles.reshape(-1, 3) @ own.T
             else:
-                half = np.abs(shape.R) @ shape.half
-                points.append(np.array([shape.p - half, shape.p + half]))
-        low, high = [p.min(axis=0) for p in points], [p.max(axis=0) for p in points]
+                along = shape.reach(own) * np.array([[-1.0], [1.0]])
+            ends.append(axes @ shape.p + along)
+        low, high = [end.min(axis=0) for end in ends], [end.max(axis=0) for end in ends]
         return np.min(low, axis=0), np.max(high, axis=0)
 
     def _shape(self, link: str, element: Node, shape: Node) -> Shape:
