@@ -78,6 +78,8 @@ class CommandGuard:
         self.options = options or GuardOptions()
         self._names = tuple(names)
         self._lower, self._upper, self._speed = lower, upper, speed
+        self._least = np.where(np.isfinite(lower), lower, -NO_LIMIT)
+        self._most = np.where(np.isfinite(upper), upper, NO_LIMIT)
         self.limited: tuple[str, ...] = ()
         self._last: tuple[float, Array] = (-np.inf, lower)  # command, its time s
         self.restart()
@@ -148,9 +150,7 @@ class CommandGuard:
 
     def _implausible(self, time: float, measured: Array) -> str:
         margin = self.options.position_margin
-        low = np.where(np.isfinite(self._lower), self._lower - margin, -NO_LIMIT)
-        high = np.where(np.isfinite(self._upper), self._upper + margin, NO_LIMIT)
-        wrong = ~((measured >= low) & (measured <= high))
+        wrong = ~((measured >= self._least - margin) & (measured <= self._most + margin))
         if wrong.any():
             i = int(np.argmax(wrong))
             return (
@@ -176,8 +176,8 @@ class CommandGuard:
         if expected is None:
             return ""
         error, most = np.abs(self._measured - expected), self.options.following_error
-        if not np.isnan(error).all():
-            farthest = int(np.nanargmax(error))
+        farthest = int(np.argmax(np.fmax(error, -1.0)))
+        if not np.isnan(error[farthest]):
             self.error, self.joint = float(error[farthest]), self._names[farthest]
         self._far_since = np.where(error > most, np.minimum(self._far_since, time), np.inf)
         late = time - self._far_since >= self.options.following_time - CLOSE
@@ -261,7 +261,8 @@ class CommandGuard:
             sent, speeds = np.tile(self._held, (len(due), 1)), np.zeros(positions.shape)
         else:
             changed = np.abs(sent - positions) > CHANGED
-            self.limited = tuple(np.array(self._names)[changed.any(axis=0)].tolist())
+            joints = np.flatnonzero(changed.any(axis=0)).tolist()
+            self.limited = tuple(self._names[j] for j in joints)
             fastest = self.options.speed_factor * self._speed
             speeds = np.clip(np.where(changed, slopes, velocities), -fastest, fastest)
         self._store(due.tolist(), sent)
@@ -272,24 +273,25 @@ class CommandGuard:
         if not self._dues:
             last_due, last = self._last
             if due[0] - last_due < RECENT and (np.abs(last - self._measured) <= JUMP).all():
-                return last, np.diff(due, prepend=min(last_due, due[0]))  # a clock may go back
-            return self._measured, np.diff(due, prepend=-np.inf)  # no limit of velocity
+                return last, _steps(min(last_due, due[0]), due)  # a clock may go back
+            return self._measured, _steps(-np.inf, due)  # no limit of velocity
         begin = max(self._last_due, float(due[0]) - CATCH_UP)
         sent = self._expected(begin)
         sent = self._targets[0] if sent is None else sent
         before = np.where(np.isnan(sent), self._measured, sent)
-        return before, np.diff(due, prepend=min(begin, float(due[0])))
+        return before, _steps(min(begin, float(due[0])), due)
 
     def _within_limits(self, before: Array, spans: Array, wanted: Array) -> tuple[Array, Array]:
         """Positions (m, n) that keep the limits, and their slopes (m, n)."""
         sent = np.clip(wanted, np.fmin(self._lower, before), np.fmax(self._upper, before))
         fastest = np.minimum(self.options.speed_factor * self._speed, 1e6)
         ways = fastest * spans[:, None] + CLOSE
-        if (np.abs(np.diff(sent, axis=0, prepend=before[None])) > ways).any():
+        steps = _steps(before, sent)
+        if (np.abs(steps) > ways).any():
             last = before
             for i, way in enumerate(ways):
                 sent[i] = last = np.clip(sent[i], last - way, last + way)
-        steps = np.diff(sent, axis=0, prepend=before[None])
+            steps = _steps(before, sent)
         return sent, steps / np.maximum(spans, CLOSE)[:, None]
 
     def _wrong(self, sent: Array, wanted: Array, driven: NDArray[np.bool_]) -> str:
@@ -318,3 +320,10 @@ class CommandGuard:
         self._dues[:] = self._dues[drop:keep] + dues
         self._targets[:] = self._targets[drop:keep] + list(sent)
         self._last_due, self._last = dues[0], (dues[-1], sent[-1])
+
+
+def _steps(before: Array | float, rows: Array) -> Array:
+    """From what was before to the first of m rows, and from each to the next; shaped as rows."""
+    steps = np.empty(rows.shape)
+    steps[0], steps[1:] = rows[0] - before, rows[1:] - rows[:-1]
+    return steps

@@ -13,7 +13,8 @@ Publishes, with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): whole walks, with velocities, each of which
         ends with both feet down; with `streamed` or `stabiliser` one point at each sample.
     gait/state (com_msgs/WalkState): what it does, and why not.
-    gait/com_reference, gait/zmp_reference (geometry_msgs/PointStamped): in the frame of the walk.
+    gait/com_reference, gait/zmp_reference (geometry_msgs/PointStamped): in the frame of the walk;
+        these and the next three while somebody listens, as gait/state has them, too.
     zmp (geometry_msgs/PointStamped): by the feet's force and torque, likewise.
     gait/dcm, gait/dcm_reference (geometry_msgs/PointStamped): with `stabiliser`, likewise.
     gait/markers (visualization_msgs/MarkerArray), /tf: root link -> walk; /diagnostics at 1 Hz.

@@ -248,6 +248,9 @@ class WalkOutput:
         return [self._maker.line("support", polygon.vertices, 0.008, GREEN, closed=True)]
 
     def _point(self, topic: str, place: Array, stamp: Time) -> None:
+        """Publish a point, which gait/state has, too, where somebody listens."""
+        if self._points[topic].get_subscription_count() == 0:
+            return
         msg = PointStamped()
         msg.header.stamp, msg.header.frame_id = stamp, self.frame
         numpy_to_point(place, msg.point)

@@ -186,7 +186,7 @@ class WalkEstimator:
         """The root's pose by the foot that stands; of two, the one that carries more."""
         wrenches = reading.wrenches
         loads = np.ones(2) if wrenches is None else self._zmp.vertical_forces(wrenches)
-        foot = int(np.argmax(np.where(planned.stance, np.nan_to_num(loads, nan=0.0), -np.inf)))
+        foot = int(np.argmax(np.where(planned.stance, np.fmax(loads, 0.0), -1.0)))
         aim = planned.soles[foot]
         R = aim[:, :3] @ own[foot, :, :3].T
         return R, aim[:, 3] - R @ own[foot, :, 3]
@@ -201,7 +201,8 @@ class SoleZmp:
 
     def __init__(self, biped: Biped) -> None:
         self._least = MIN_FORCE * biped.model.mass * GRAVITY
-        self._mounts = [_mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs]
+        mounts = [_mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs]
+        self._R, self._p_cross = (np.array(part) for part in zip(*mounts, strict=True))
 
     def wrenches_at_soles(self, wrenches: ArrayLike) -> Array:
         """Wrenches (2, 6) of the ground on the feet about the soles' origins, in the soles' axes.
@@ -210,12 +211,10 @@ class SoleZmp:
             wrenches: (2, 6) force (N) and torque (N m) of the ground on the left and right foot, in
                 the axes and about the origins of their sensors.
         """
-        measured = as_array("wrenches", wrenches, (2, 6))
-        result = np.empty((2, 6))
-        for row, wrench, (R, p_cross) in zip(result, measured, self._mounts, strict=True):
-            row[:3] = R @ wrench[:3]
-            row[3:] = R @ wrench[3:] + p_cross @ row[:3]
-        return result
+        measured = as_array("wrenches", wrenches, (2, 6)).reshape(2, 2, 3, 1)
+        force = self._R @ measured[:, 0]
+        moment = self._R @ measured[:, 1] + self._p_cross @ force
+        return np.concatenate((force, moment), axis=1)[:, :, 0]
 
     def robot_zmp(self, wrenches: ArrayLike, soles: ArrayLike) -> Array:
         """ZMP (3,) m of the robot in a frame with z upwards; NaN: the ground carries nothing.
@@ -227,15 +226,15 @@ class SoleZmp:
             soles: (2, 3, 4) poses [R p] of the soles in that frame.
         """
         poses = as_array("soles", soles, (2, 3, 4))
-        own = self.wrenches_at_soles(wrenches)
-        F = np.einsum("kij,kj->ki", poses[:, :, :3], own[:, :3])
-        M = np.einsum("kij,kj->ki", poses[:, :, :3], own[:, 3:]) + np.cross(poses[:, :, 3], F)
-        force, moment = F.sum(axis=0), M.sum(axis=0)
+        own = self.wrenches_at_soles(wrenches).reshape(2, 2, 3, 1)
+        F, M = ((poses[:, :, :3] @ own[:, k])[:, :, 0] for k in range(2))
+        (px, py, pz), (fx, fy, fz) = poses[:, :, 3].T, F.T
+        force, carried = F.sum(axis=0), np.maximum(fz, 0.0)
         if not force[2] > self._least:
             return np.full(3, np.nan)
-        carried = np.maximum(F[:, 2], 0.0)
-        height = float(carried @ poses[:, 2, 3] / carried.sum())
-        x, y = height * force[0] - moment[1], height * force[1] + moment[0]
+        height = float(carried @ pz / carried.sum())
+        x = height * force[0] - (M[:, 1] + pz * fx - px * fz).sum()
+        y = height * force[1] + (M[:, 0] + py * fz - pz * fy).sum()
         return np.array([x / force[2], y / force[2], height])
 
     def vertical_forces(self, wrenches: ArrayLike) -> Array:
