@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from trot_log import TrotLog
 from com_model import RobotModel
 from com_model.legs import Leg
 from com_model.urdf.editing import Inertial, edit_inertials
-from com_simulation.physics.sensors import TROT_NOISE, Noise, NoiseLevels
+from com_simulation.physics.sensors import TROT_NOISE, Noise, NoiseLevels, Reading
 
 Array = NDArray[np.float64]
 
@@ -82,10 +81,12 @@ def suite_noise(log: TrotLog, seed: int, factor: float = 1.0) -> TrotLog:
     )
     noise = Noise(levels, log.position.shape[1], 4, seed)
     quaternions = Rotation.from_matrix(log.R_world_imu).as_quat()
-    no_wrenches = np.zeros((4, 6))
+    point, no_forces = np.zeros(3), np.zeros((4, 3))
+    truth = (point,) * 4 + (np.zeros(4), no_forces, 0.0, 0.0, point, np.eye(3))  # is not used
     rows = [
-        noise.add(cast(Any, _Reading(p, v, e, no_wrenches, o, w, a)))
-        for p, v, e, o, w, a in zip(
+        noise.add(Reading(t, p, v, e, np.zeros((4, 6)), o, w, a, *truth))
+        for t, p, v, e, o, w, a in zip(
+            log.time,
             log.position,
             log.velocity,
             log.effort,
@@ -107,17 +108,6 @@ def suite_noise(log: TrotLog, seed: int, factor: float = 1.0) -> TrotLog:
         specific_force=read.specific_force,
         R_world_imu=Rotation.from_quat(read.imu_orientation).as_matrix(),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Reading:
-    position: Array
-    velocity: Array
-    effort: Array
-    wrenches: Array
-    imu_orientation: Array
-    angular_velocity: Array
-    specific_force: Array
 
 
 def independent_noise(log: TrotLog, seed: int, factor: float = 1.0) -> TrotLog:
