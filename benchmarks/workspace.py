@@ -14,10 +14,16 @@ import json
 import time
 from pathlib import Path
 
+from com_demos.com_workspace import (
+    StandingReach,
+    Workspace,
+    reach_on_feet,
+    reach_on_foot,
+    sample_coms,
+)
 from com_demos.two_joint_human import study
 from com_demos.workspace_plot import workspace_png
 from com_model import RobotConfig, RobotModel, Sesc
-from com_model.workspace import StandingReach, Workspace, reach_on_feet, reach_on_foot, sample_coms
 
 CONFIG = Path(__file__).resolve().parent.parent / "src/robot_descriptions/config/hoap2.yaml"
 COUNT, STANDING = 1_000_000, 100_000

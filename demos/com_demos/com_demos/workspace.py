@@ -7,6 +7,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from com_demos.com_workspace import (
+    StandingReach,
+    Workspace,
+    reach_on_feet,
+    reach_on_foot,
+    sample_coms,
+)
 from com_demos.two_joint_human import study
 from com_demos.workspace_plot import workspace_png
 from com_model import html
@@ -18,7 +25,6 @@ from com_model.model import RobotModel
 from com_model.plotting import robot_figure
 from com_model.robot_config import RobotConfig
 from com_model.robots import load_robot
-from com_model.workspace import StandingReach, Workspace, reach_on_feet, reach_on_foot, sample_coms
 
 _SIDES = {
     "front": (1, 0, 0),

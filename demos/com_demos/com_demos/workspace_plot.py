@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from com_demos.com_workspace import StandingReach, Workspace
 from com_model.arrays import Array
 from com_model.geometry.hull import convex_hull
 from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
-from com_model.workspace import StandingReach, Workspace
 
 _DOTS = 2500  # samples that are drawn
 _LEGEND = (("CoM that can be held at rest", BLUE, "."), ("CoM that falls", RED, "x"))

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from com_demos.com_workspace import Workspace, sample_coms, sample_postures
 from com_demos.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman, human_png
 from com_model import ComModelError, GeometryError, RobotModel, Sesc, UnknownNameError
-from com_model.workspace import Workspace, sample_coms, sample_postures
 
 HOAP2 = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/hoap2.urdf"
 JOINT = (

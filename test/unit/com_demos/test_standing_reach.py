@@ -5,9 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from com_demos.com_workspace import (
+    joints_off_the_feet,
+    reach_on_feet,
+    reach_on_foot,
+    sample_postures,
+)
 from com_model import GeometryError, RobotConfig, RobotModel, Sesc, link_pose
 from com_model.dynamics.kinematics import link_pose_batch
-from com_model.workspace import joints_off_the_feet, reach_on_feet, reach_on_foot, sample_postures
 
 CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
 ROD = """<robot name="rod"><link name="sole"/>
