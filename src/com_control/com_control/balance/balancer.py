@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_control.balance import kernels
-from com_control.balance.kernels import SolePoses
 from com_control.balance.resonance import Resonance, ShapedReference, standing_resonance
 from com_control.balance.soles import (
     BalanceFrame,
@@ -30,6 +29,7 @@ from com_control.balance.soles import (
 from com_control.exceptions import BalanceError
 from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
+from com_model.dynamics.link_frames import LinkMotions
 from com_model.geometry.rotations import minimal_rotation, rotation_vector, skew
 from com_model.parameters import live_parameter, parameter
 from com_model.robot_config import Servo
@@ -328,7 +328,9 @@ class Balancer:
             reference[at], lead[at] = self._shaped.position, v
         return reference, lead
 
-    def _find_resonance(self, q: Array, poses: SolePoses, frame: BalanceFrame) -> Resonance | None:
+    def _find_resonance(
+        self, q: Array, poses: LinkMotions, frame: BalanceFrame
+    ) -> Resonance | None:
         if self._servo is None:
             return None
         com, J = self._sesc.com_and_jacobian(q)
@@ -341,7 +343,7 @@ class Balancer:
     def _tasks(
         self,
         frame: BalanceFrame,
-        poses: SolePoses,
+        poses: LinkMotions,
         mass: tuple[Array, Array],
         ground: tuple[Array, Array],
         place: Array,
@@ -377,7 +379,7 @@ class Balancer:
         (com, J), (linear, angular) = mass, ground
         return frame.R_balance_root @ (J - linear + skew(com - frame.origin) @ angular)
 
-    def _feet_rows(self, poses: SolePoses) -> tuple[Array, Array]:
+    def _feet_rows(self, poses: LinkMotions) -> tuple[Array, Array]:
         """Of the other soles against the first one.
 
         What is measured keeps a sole flat that carries little, whose leg does not give like the one

@@ -1,45 +1,14 @@
-"""Compiled: soles with their Jacobians in the root's frame, and least squares within bounds."""
-
-from typing import NamedTuple
+"""Compiled: least squares within bounds."""
 
 import numpy as np
 from numba import njit
 
 from com_model.arrays import Array, Flags
-from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled
-from com_model.dynamics.link_frames import Frames, set_link_poses
-from com_model.geometry.vector_kernels import cross, sub, turned
 
 FREE, AT_LOWER, AT_UPPER, FIXED = 0, -1, 1, 2
 _TRIES = 3  # block exchanges without progress before single ones, which always end
 _STILL = 1e-12  # width of bounds that leave nothing
-
-
-class SolePoses(NamedTuple):
-    """Soles of f feet, in the root link's frame."""
-
-    R: Array  # (f, 3, 3) orientations
-    p: Array  # (f, 3) m, origins; of a point foot the centre of its ball
-    jacobian: Array  # (f, 6, n) velocity of the origin over angular velocity, the root at rest
-
-
-@compiled()
-def soles(q: Array, frames: Frames, poses: SolePoses) -> None:
-    """Sets poses and Jacobians of soles in the root link's frame at q (n,), the root at rest."""
-    set_link_poses(q, frames, poses.R, poses.p)
-    tree, jacobian = frames.tree, poses.jacobian
-    jacobian[:] = 0.0
-    for i in range(frames.body.size):
-        b = frames.body[i]
-        while b > 0:
-            j, scale, slides = tree.q_index[b], tree.multiplier[b], tree.joint_type[b] == PRISMATIC
-            axis = turned(frames.R[b], tree.axis[b])  # the joint turns about it, or slides along it
-            column = axis if slides else cross(axis, sub(poses.p[i], frames.p[b]))
-            for r in range(3):
-                jacobian[i, r, j] += scale * column[r]
-                jacobian[i, 3 + r, j] += 0.0 if slides else scale * axis[r]
-            b = tree.parent[b]
 
 
 @njit

@@ -12,17 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_control.balance.kernels import SolePoses
 from com_control.balance.soles import bounded
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.kinematics import body_poses
-from com_model.geometry.rotations import rotation_vector
+from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.dynamics.link_frames import LinkMotions
 from com_model.joint_path import critically_damped
 from com_model.robot_config import Servo, ServoGains
 
-_STEP = 1e-5  # rad or m per N, of the numerical derivative of the bodies' poses
 _RIGID = 1e6  # times the stiffest drive, N m/rad: what does not give way
 
 
@@ -44,7 +42,7 @@ class Resonance(FrozenArrays):
 
 
 def standing_resonance(
-    model: RobotModel, servo: Servo, q: Array, soles: SolePoses, com: tuple[float, Array]
+    model: RobotModel, servo: Servo, q: Array, soles: LinkMotions, com: tuple[float, Array]
 ) -> Resonance | None:
     """Resonance of a robot that stands at q (n,), rad or m, on its soles, which do not give way.
 
@@ -66,7 +64,8 @@ def standing_resonance(
     shapes = np.linalg.solve(H, J.T)  # (n, 2) per N
     compliance = np.einsum("in,ni->i", J, shapes)  # m/N
     shapes = shapes / compliance  # that move the CoM by 1 m
-    mass = np.array([_moved_mass(model, q, soles, shape) for shape in shapes.T])
+    dynamics, arm = Dynamics(model), soles.p[0]
+    mass = np.array([_moved_mass(dynamics, q, first, arm, shape) for shape in shapes.T])
     mass += servo.armature(model.joint_names) @ shapes**2
     squared = (1.0 / compliance - model.mass * GRAVITY / height) / mass
     if not (squared > 0.0).all():
@@ -76,19 +75,18 @@ def standing_resonance(
     return Resonance(w, np.minimum(damping, 1.0))
 
 
-def _moved_mass(model: RobotModel, q: Array, soles: SolePoses, shape: Array) -> float:
-    """Twice the kinetic energy at joint velocities `shape` (n,), the first sole at rest, kg."""
-    bodies, J = model.bodies, soles.jacobian[0]
-    poses = [body_poses(bodies, q + step * shape) for step in (-_STEP, 0.0, _STEP)]
-    (R_before, p_before), (R, p), (R_after, p_after) = poses
-    linear, angular = J[:3] @ shape, J[3:] @ shape  # of the first sole, the root at rest
-    v = (p_after - p_before) / (2.0 * _STEP) - linear - np.cross(angular, p - soles.p[0])
-    spin = [rotation_vector(b @ a.T) for a, b in zip(R_before, R_after, strict=True)]
-    omega = np.array(spin) / (2.0 * _STEP) - angular
-    moment = np.einsum("bij,bj->bi", R, bodies.first_moment)
-    own = np.einsum("bji,bj->bi", R, omega)  # in the bodies' axes
-    energy = bodies.mass @ (v**2).sum(axis=1) + 2.0 * (v * np.cross(omega, moment)).sum()
-    return float(energy + np.einsum("bi,bij,bj->", own, bodies.inertia, own))
+def _moved_mass(dynamics: Dynamics, q: Array, sole: Array, arm: Array, shape: Array) -> float:
+    """Twice the kinetic energy at joint velocities `shape` (n,), the first sole at rest, kg.
+
+    It is v^T M v, and M v what inverse dynamics give for the accelerations v from rest.
+
+    Args:
+        sole, arm: Jacobian (6, n) of the first sole, the root at rest, and its place (3,) m.
+    """
+    linear, turn = np.split(-sole @ shape, 2)  # of the root
+    linear = linear - np.cross(turn, arm)
+    wrench, tau = dynamics.inverse_dynamics([q, 0.0 * q, shape], [np.zeros(3), turn, linear])
+    return float(wrench @ np.concatenate((linear, turn)) + tau @ shape)
 
 
 class ShapedReference:

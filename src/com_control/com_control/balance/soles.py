@@ -6,13 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.balance import kernels
-from com_control.balance.kernels import SolePoses
 from com_control.exceptions import BalanceError
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
-from com_model.compiled import entry_point
-from com_model.dynamics.link_frames import LinkFrames
+from com_model.dynamics.link_frames import LinkFrames, LinkMotions
 from com_model.geometry.hull import convex_hull, signed_distance
 from com_model.geometry.rotations import rotation_vector, skew
 from com_model.geometry.support import sole_points
@@ -29,36 +26,29 @@ class Soles:
     def __init__(self, model: RobotModel, feet: Sequence[Foot]) -> None:
         if not feet:
             raise BalanceError("no feet: name them in the robot's configuration, feet.<frame>")
-        frames = LinkFrames(model, [foot.frame for foot in feet]).frames
+        names, centers = [foot.frame for foot in feet], [foot.center for foot in feet]
+        self._frames = LinkFrames(model, names, centers)
+        frames = self._frames.frames
         for foot, body in zip(feet, frames.body, strict=True):
             if body == 0:
                 raise BalanceError(
                     f"foot {foot.frame!r} is fixed to the root {model.root_link!r}: no joint can "
                     "move the robot over it"
                 )
-        self.feet, self._n = tuple(feet), model.n_joints
+        self.feet = tuple(feet)
         self._middles = np.array([foot.corners.mean(axis=0) for foot in feet if len(foot.corners)])
         self.joints = np.unique(model.bodies.q_index[frames.path])
-        centers = np.einsum("fij,fj->fi", frames.R_body_link, [foot.center for foot in feet])
-        self._frames = frames._replace(p_body_link=frames.p_body_link + centers)
-        self._place = entry_point(kernels.soles, np.empty(0), self._frames, self._make_poses())
 
-    def poses(self, q: ArrayLike) -> SolePoses:
-        """Poses and Jacobians at joint positions (n,), rad or m."""
-        poses = self._make_poses()
-        self._place(np.ascontiguousarray(q, dtype=np.float64), self._frames, poses)
-        return poses
+    def poses(self, q: ArrayLike) -> LinkMotions:
+        """Poses and Jacobians at joint positions (n,), rad or m; points are the balls' centres."""
+        return self._frames.motions(q)
 
-    def _make_poses(self) -> SolePoses:
-        f = len(self.feet)
-        return SolePoses(np.empty((f, 3, 3)), np.empty((f, 3)), np.empty((f, 6, self._n)))
-
-    def points(self, poses: SolePoses) -> Array:
+    def points(self, poses: LinkMotions) -> Array:
         """Corners of all soles (m, 3) m, in the root link's frame."""
         placed = zip(self.feet, poses.R, poses.p, strict=True)
         return np.concatenate([sole_points(R, p, foot.corners) for foot, R, p in placed])
 
-    def weights(self, poses: SolePoses, com: Array, up: Array) -> Array:
+    def weights(self, poses: LinkMotions, com: Array, up: Array) -> Array:
         """Weights (f,) of the feet in estimating the ground: most of the one below the CoM.
 
         A sole that carries next to nothing hangs on a leg that does not deflect, a little off the
@@ -73,7 +63,7 @@ class Soles:
         return np.asarray(weights / weights.sum())
 
 
-def ground_motion(poses: SolePoses, weights: Array, origin: Array) -> tuple[Array, Array]:
+def ground_motion(poses: LinkMotions, weights: Array, origin: Array) -> tuple[Array, Array]:
     """Jacobians (3, n) of the ground at a point, the root at rest: its velocity and its turning."""
     angular = np.einsum("f,fij->ij", weights, poses.jacobian[:, 3:])
     linear = np.einsum("f,fij->ij", weights, poses.jacobian[:, :3])
@@ -82,13 +72,13 @@ def ground_motion(poses: SolePoses, weights: Array, origin: Array) -> tuple[Arra
     return linear, angular
 
 
-def relative_poses(poses: SolePoses) -> Array:
+def relative_poses(poses: LinkMotions) -> Array:
     """Poses [R p] (f, 3, 4) of soles in the frame of the first one."""
     R0 = poses.R[0].T
     return np.concatenate((R0 @ poses.R, ((poses.p - poses.p[0]) @ R0.T)[:, :, None]), axis=2)
 
 
-def mean_normal(soles: SolePoses, weights: Array | None = None) -> Array:
+def mean_normal(soles: LinkMotions, weights: Array | None = None) -> Array:
     """Mean unit normal (3,) of soles, weighted (f,) or not, root link's axes."""
     up = soles.R[:, :, 2]
     normal = up.sum(axis=0) if weights is None else weights @ up
@@ -132,7 +122,7 @@ class BalanceFrame(FrozenArrays):
 
 
 def balance_frame(
-    soles: SolePoses, points: Array, up: Array, weights: Array | None = None
+    soles: LinkMotions, points: Array, up: Array, weights: Array | None = None
 ) -> BalanceFrame:
     """Finds the balance frame; BalanceError: gravity does not point into the ground.
 
@@ -157,7 +147,7 @@ def balance_frame(
     return BalanceFrame(R, origin, R @ normal, slope, convex_hull(flat))
 
 
-def check_plane(soles: SolePoses, names: tuple[str, ...]) -> None:
+def check_plane(soles: LinkMotions, names: tuple[str, ...]) -> None:
     """Checks that soles lie on one plane; a BalanceError names one that does not."""
     normal = mean_normal(soles)
     heights = (soles.p - soles.p.mean(axis=0)) @ normal

@@ -21,7 +21,6 @@ from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.motion import Motion, MotionFilter, cross
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
-from com_model.bodies import PRISMATIC
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.link_frames import LinkFrames
@@ -64,32 +63,25 @@ class LegGeometry:
     """Contact points of four legs and their Jacobians."""
 
     def __init__(self, model: RobotModel, legs: Sequence[Leg]) -> None:
-        bodies = model.bodies
-        # (4, 3), the moving bodies of each leg, from hip to foot
-        chain = np.array([bodies.path_to(leg.body)[-3:] for leg in legs])
         self.joints = np.array([leg.joints for leg in legs])
-        self._frames = LinkFrames(model, [bodies.names[b] for b in chain.ravel()])
-        self._axes = bodies.axis[chain]
-        self._slides = (bodies.joint_type[chain] == PRISMATIC)[..., None]
-        self._balls = np.array([leg.ball for leg in legs])
+        names, balls = [model.bodies.names[leg.body] for leg in legs], [leg.ball for leg in legs]
+        self._balls = LinkFrames(model, names, balls)
+        self._balls.motions(model.neutral)  # its kernel is loaded before the first sample
         self._radii = np.array([leg.radius for leg in legs])[:, None]
 
     def contacts(self, q: Array, up: Array) -> Contacts:
         """Contact points and Jacobians at q (n,) rad or m; up (3,) against gravity, root axes.
 
-          x = x_ball - r up,   column j of J = z_j x (x - o_j), or z_j for a prismatic joint
+          x = x_ball - r up,   column j of J = v_j - w_j x r up, with v_j, w_j those of the ball
 
         The contact point is the bottom of the ball, not its centre: the columns are those of the
         material point that touches the ground.
         """
-        R, p = self._frames.poses(q)
-        R, p = R.reshape(4, 3, 3, 3), p.reshape(4, 3, 3)
-        balls = p[:, 2] + np.einsum("lij,lj->li", R[:, 2], self._balls)
-        points = balls - self._radii * up
-        axes = np.einsum("lkij,lkj->lki", R, self._axes)
-        arms = points[:, None, :] - p
-        columns = np.where(self._slides, axes, cross(axes, arms))
-        return Contacts(points, columns.transpose(0, 2, 1))
+        _, balls, jacobian = self._balls.motions(q)
+        down, columns = -self._radii * up, jacobian.transpose(0, 2, 1)
+        own = columns[np.arange(len(balls))[:, None], self.joints]  # (4, 3, 6)
+        moves = own[..., :3] + cross(own[..., 3:], down[:, None])
+        return Contacts(balls + down, moves.transpose(0, 2, 1))
 
 
 def torque_forces(

@@ -28,7 +28,6 @@ SHRINK, SMALLEST = 0.65, 0.1
 GOLDEN_ANGLE = 2.4  # rad; keeps the phases of the joints apart
 TOLERANCE = 1e-6  # m and rad, of the feet's places
 ITERATIONS = 15
-TINY = 1e-6  # rad or m, of finite differences
 SINGULAR = 1e-6  # singular values over the largest one, below which nothing is moved
 LIMIT_MARGIN = 0.02  # fraction of a joint's range that stays free at either end below a root
 
@@ -43,10 +42,10 @@ class PlantedFeet:
 
     def __init__(self, robot: RobotModel, feet: Sequence[Foot], posture: Array) -> None:
         self.robot, self.posture = robot, posture
-        self._frames = LinkFrames(robot, [foot.frame for foot in feet])
-        self._centers = np.array([foot.center for foot in feet])
+        names, centers = [foot.frame for foot in feet], [foot.center for foot in feet]
+        self._frames = LinkFrames(robot, names, centers)
         self._flat = np.array([len(foot.corners) > 0 for foot in feet])
-        self._R, self._p = self._poses(posture)
+        self._R, self._p = self._frames.poses(posture)
         poses = zip(self._R, self._p, feet, strict=True)
         self.contacts = np.concatenate([sole_points(R, p, foot.corners) for R, p, foot in poses])
         self.joints = np.unique(robot.bodies.q_index[self._frames.frames.path])
@@ -58,26 +57,26 @@ class PlantedFeet:
         `start` (n,), where the joints that no foot hangs on stay. The root has orientation R_root
         (3, 3) and position p_root (3,) m to that in the posture. SwayError: the legs do not reach.
 
-        Newton's method with the shortest step; the derivatives are finite differences. Joints that
-        would leave their limits stay, where the others can do it without them.
+        Newton's method with the shortest step. Joints that would leave their limits stay, where the
+        others can do it without them.
         """
-
-        def errors(q: Array) -> Array:
-            R, p = self._poses(q)
-            turns = Rotation.from_matrix(R_root @ R @ self._R.transpose(0, 2, 1)).as_rotvec()
-            shifts = p_root + p @ R_root.T - self._p
-            return np.concatenate((shifts.ravel(), turns[self._flat].ravel()))
-
         robot, joints = self.robot, self.joints
         reach = LIMIT_MARGIN * np.nan_to_num(robot.upper - robot.lower, posinf=0.0)
         lower = np.minimum(robot.lower + reach, self.posture)
         upper = np.maximum(robot.upper - reach, self.posture)
-        q, units = start.copy(), TINY * np.eye(len(start))[joints]
+        q = start.copy()
         for _ in range(ITERATIONS):
-            error = errors(q)
+            R, p, jacobian = self._frames.motions(q)
+            turns = Rotation.from_matrix(R_root @ R @ self._R.transpose(0, 2, 1)).as_rotvec()
+            shifts = p_root + p @ R_root.T - self._p
+            error = np.concatenate((shifts, turns[self._flat])).ravel()
             if np.abs(error).max() < TOLERANCE:
                 return q
-            J = (np.array([errors(q + unit) for unit in units]) - error).T / TINY
+            moves, spins = (
+                R_root @ jacobian[:, :3, joints],
+                R_root @ jacobian[self._flat, 3:][..., joints],
+            )
+            J = np.concatenate((moves, spins)).reshape(-1, len(joints))
             at_lower, at_upper = q[joints] <= lower[joints], q[joints] >= upper[joints]
             free = np.ones(len(joints))
             held = np.ones(len(joints), dtype=bool)
@@ -88,11 +87,6 @@ class PlantedFeet:
             q[joints] += step
             np.clip(q, lower, upper, out=q)
         raise SwayError("the legs do not reach, or a joint is at its limit")
-
-    def _poses(self, q: Array) -> tuple[Array, Array]:
-        """Orientations (f, 3, 3) and positions (f, 3) of the feet in the root link's frame."""
-        R, p = self._frames.poses(q)
-        return R, p + np.einsum("fij,fj->fi", R, self._centers)
 
 
 @dataclass(frozen=True, eq=False)
