@@ -36,7 +36,7 @@ from processes import in_processes
 from rich.console import Console
 from rich.table import Table
 from trot_lab import TrotRun, run_trot
-from walk_scenarios import Robot, fell_at_step, simulate, walk_by, world_for
+from walk_scenarios import WalkingBiped, fell_at_step, simulate, walk_by, world_for
 
 from com_control.walking.biped import Biped
 from com_control.walking.walker import Walker, WalkRequest
@@ -163,7 +163,7 @@ def stand(model: RobotModel, config: RobotConfig, path: Path) -> tuple[float, st
 def walk(model: RobotModel, config: RobotConfig, path: Path) -> str:
     """Lets a robot walk by its configuration's sizes; why it did not, if so."""
     sizes = config.walking
-    robot = Robot(model, config, Biped.from_config(model, config), path)
+    robot = WalkingBiped(model, config, Biped.from_config(model, config), path)
     request = WalkRequest(
         steps=STEPS,
         step_length=sizes.step_length,

@@ -34,7 +34,15 @@ from rich.table import Table
 from trot_feedback import OFFSETS, SETTLED, Case, Feedback, cases
 from trot_lab import build, in_processes, run_trot
 from walk_playback import measured_zmp, starting_at
-from walk_scenarios import Robot, Walk, com_error, fell_at_step, load_robot, simulate, walk_by
+from walk_scenarios import (
+    Walk,
+    WalkingBiped,
+    com_error,
+    fell_at_step,
+    load_robot,
+    simulate,
+    walk_by,
+)
 
 from com_control.walking.biped import Biped, find_stance
 from com_control.walking.walker import make_plan
@@ -95,7 +103,7 @@ Curves = tuple[dict[str, Any], Array, tuple[Array, ...]]
 """Figures, times (N,) s, and a curve (N,) for each of CURVES, or of TROT."""
 
 
-def zmp_margin(robot: Robot, found: Walk, time: Array, zmp: Array) -> Array:
+def zmp_margin(robot: WalkingBiped, found: Walk, time: Array, zmp: Array) -> Array:
     """How far points (N, 3) m are inside the soles that stand by the plan, (N,) m."""
     planned, margin = found.plan.sample(time), np.full(len(time), np.nan)
     corners = [np.asarray(leg.foot.corners) for leg in robot.biped.legs]
@@ -108,9 +116,11 @@ def zmp_margin(robot: Robot, found: Walk, time: Array, zmp: Array) -> Array:
     return margin
 
 
-def walk(humanoid: Humanoid, robot: Robot, believed: RobotModel, true: RobotModel) -> Curves:
+def walk(humanoid: Humanoid, robot: WalkingBiped, believed: RobotModel, true: RobotModel) -> Curves:
     """Plans with one model, and walks with the other."""
-    planned = Robot(believed, robot.config, Biped.from_config(believed, robot.config), robot.path)
+    planned = WalkingBiped(
+        believed, robot.config, Biped.from_config(believed, robot.config), robot.path
+    )
     stance = find_stance(planned.biped, planned.biped.posture)
     found = walk_by("refined", planned, make_plan(humanoid.request, planned.biped, stance))
     config = starting_at(robot.config, true, found.joints.q[0])

@@ -53,7 +53,7 @@ ANSWER_LIMIT = 0.1  # s, that a healthy robot waits for the node
 UNANSWERED = 3  # times, after which it waits no longer until the node answers again
 
 
-class Robot(Protocol):
+class RobotUnderTest(Protocol):
     """What moves: its drivers' messages, and the truth beside them."""
 
     model: RobotModel
@@ -191,7 +191,7 @@ class Lab:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: RobotUnderTest,
         command: tuple[str, ...],
         parameters: dict[str, Any],
         outputs: dict[str, type],

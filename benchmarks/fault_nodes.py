@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from fault_cases import Batch, Fault, faults
-from fault_lab import Lab, Robot, SimulatedRobot, load_robot
+from fault_lab import Lab, RobotUnderTest, SimulatedRobot, load_robot
 from fault_robots import ArmSwinger, LogRobot, StillRobot
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -60,7 +60,7 @@ class Case:
     robot_name = "hoap2"
     recovery_limit = 5.0
 
-    def robot(self) -> Robot:
+    def robot(self) -> RobotUnderTest:
         """The robot that it works on."""
         return SimulatedRobot(self.robot_name, 0.005)
 
@@ -127,7 +127,7 @@ class TrunkEstimator(Case):
     outputs: ClassVar[dict[str, type]] = {"trunk_com": TrunkCom}
     robot_name = "scalf2"
 
-    def robot(self) -> Robot:
+    def robot(self) -> RobotUnderTest:
         return LogRobot(self.robot_name)
 
     def works(self, lab: Lab) -> bool:
@@ -156,7 +156,7 @@ class HumanoidComEstimator(Case):
         "diagnosis": CentroidalDiagnosis,
     }
 
-    def robot(self) -> Robot:
+    def robot(self) -> RobotUnderTest:
         self._robot = ArmSwinger(self.robot_name, 0.005)
         self._robot.reset()
         return self._robot
@@ -241,7 +241,7 @@ class TrotGait(Case):
     outputs: ClassVar[dict[str, type]] = {"gait/stance": GaitPhase}
     robot_name = "a1"
 
-    def robot(self) -> Robot:
+    def robot(self) -> RobotUnderTest:
         return SimulatedRobot(self.robot_name, 0.005)
 
     def parameters(self, folder: Path) -> dict[str, Any]:
@@ -444,7 +444,7 @@ class Simulator(Case):
     package, node = "com_simulation", "simulator"
     outputs: ClassVar[dict[str, type]] = {"joint_states": JointState}
 
-    def robot(self) -> Robot:
+    def robot(self) -> RobotUnderTest:
         return StillRobot(self.robot_name, 0.005)
 
     def faults(self) -> list[Fault]:

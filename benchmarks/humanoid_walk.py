@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from walk_scenarios import (
-    Robot,
     Walk,
+    WalkingBiped,
     com_error,
     fell_at_step,
     load_robot,
@@ -68,7 +68,7 @@ HUMANOIDS = (
 )
 
 
-def pinocchio_errors(robot: Robot, walk: Walk) -> tuple[float, float]:
+def pinocchio_errors(robot: WalkingBiped, walk: Walk) -> tuple[float, float]:
     """Largest distance of CoM and soles to where they are to be, m."""
     model = pinocchio.buildModelFromUrdf(str(robot.path), pinocchio.JointModelFreeFlyer())
     data = model.createData()

@@ -122,7 +122,7 @@ def _print(tally: Tally) -> None:
         print(problem)
 
 
-class Robot:
+class StandingBiped:
     """A biped with its readings; it stands on its feet as its URDF says."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class Robot:
 class Client:
     """The robot's drivers and the client of the services, in a ROS context of its own."""
 
-    def __init__(self, robot: Robot, domain: int) -> None:
+    def __init__(self, robot: StandingBiped, domain: int) -> None:
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=domain)
         self._node = Node(f"kill_{domain}", context=self._context)
@@ -225,7 +225,7 @@ class Lane:
         self, folder: Path, domain: int, context: Any, tally: Tally, rng: np.random.Generator
     ) -> None:
         self.folder, self.domain, self._context = folder, domain, context
-        self.tally, self._rng, self.robot = tally, rng, Robot()
+        self.tally, self._rng, self.robot = tally, rng, StandingBiped()
         self.store, self.export = folder / "store", folder / "export"
         self.store.mkdir(parents=True)
         self.export.mkdir()

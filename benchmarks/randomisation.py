@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from processes import in_processes
 from walking_identification import predict_torques, true_torques
-from walking_lab import GAITS, HELD_OUT, Robot, Wrong, record
+from walking_lab import GAITS, HELD_OUT, RobotWithErrors, Wrong, record
 
 from com_identification.walking.identify import identify_walking
 from com_identification.walking.inertia import corrected_urdf
@@ -33,7 +33,7 @@ from com_simulation.physics.world_builder import build_world
 Array = NDArray[np.float64]
 
 
-def uniform(robot: Robot, rng: np.random.Generator) -> RobotModel:
+def uniform(robot: RobotWithErrors, rng: np.random.Generator) -> RobotModel:
     """The URDF with masses, CoMs and inertias as usual domain randomisation has them."""
     model, changed = robot.believed, {}
     for i in np.flatnonzero(model.link_masses > 0.0):
@@ -52,7 +52,7 @@ def crps(predicted: Array, truth: Array) -> float:
     return float((np.abs(predicted - truth).mean(axis=0) - spread).mean())
 
 
-def loads(robot: Robot, xml: str) -> bool:
+def loads(robot: RobotWithErrors, xml: str) -> bool:
     """Whether MuJoCo takes a URDF and steps it without warnings."""
     try:
         world = build_world(

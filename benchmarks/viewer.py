@@ -68,7 +68,7 @@ CAMERA = {
 }
 
 
-class Robot(Node):
+class RobotPublisher(Node):
     """Publishes a robot that moves all joints."""
 
     def __init__(self, model: RobotModel, config: RobotConfig) -> None:
@@ -129,7 +129,7 @@ def processor_seconds(pid: int) -> float:
 
 
 @contextmanager
-def moving(robot: Robot) -> Iterator[None]:
+def moving(robot: RobotPublisher) -> Iterator[None]:
     """Let the robot move meanwhile, in a thread."""
     done = threading.Event()
 
@@ -161,7 +161,7 @@ def measure(name: str, model: RobotModel, config: RobotConfig, seconds: float) -
         options = [word for key, value in parameters.items() for word in ("-p", f"{key}:={value}")]
         command = [sys.executable, "-m", "com_viewer.commands.view", "live", "--ros-args"]
         rclpy.init(args=[])
-        robot = Robot(model, config)
+        robot = RobotPublisher(model, config)
         with Background([*command, "--params-file", str(urdf), *options], log) as node:
             while not (found := re.search(r"http://127.0.0.1:(\d+)", log.read_text())):
                 assert node.exit_code is None, node.tail()

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 from walking_humanoid import HUMANOIDS, SWAYS, crouched, record_humanoid
 from walking_identification import POSTURES, SPREAD, true_com
-from walking_lab import Robot, by_size, record
+from walking_lab import RobotWithErrors, by_size, record
 
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.postures import Posture, make_posture
@@ -60,7 +60,7 @@ class Case:
 class Feet:
     """The sensors of a robot at rest."""
 
-    def __init__(self, robot: Robot, rng: np.random.Generator) -> None:
+    def __init__(self, robot: RobotWithErrors, rng: np.random.Generator) -> None:
         self.robot, self.rng = robot, rng
         self.model = robot.config.attach(robot.true)
         e, feet, W = SETTINGS.sensors, len(robot.config.feet), robot.believed.mass * GRAVITY
@@ -112,7 +112,7 @@ class Feet:
         return wrenches
 
 
-def rest(case: Case, robot: Robot, posture: Array) -> list[Posture]:
+def rest(case: Case, robot: RobotWithErrors, posture: Array) -> list[Posture]:
     """Readings of postures about one (n,)."""
     rng, n = np.random.default_rng([case.seed, 5]), len(posture)
     feet, found = Feet(robot, rng), []
@@ -130,7 +130,7 @@ def rest(case: Case, robot: Robot, posture: Array) -> list[Posture]:
     return found
 
 
-def path_joints(robot: Robot, foot: Foot) -> list[int]:
+def path_joints(robot: RobotWithErrors, foot: Foot) -> list[int]:
     """Joints from the root to a foot."""
     model = robot.config.attach(robot.believed)
     bodies = model.bodies
@@ -138,7 +138,7 @@ def path_joints(robot: Robot, foot: Foot) -> list[int]:
     return [int(j) for j in bodies.q_index[path]]
 
 
-def judge(robot: Robot, result: WalkResult, seed: int) -> dict[str, Any]:
+def judge(robot: RobotWithErrors, result: WalkResult, seed: int) -> dict[str, Any]:
     """Errors of a result, and what it says of them."""
     rng = np.random.default_rng([seed, 3])
     mass, mass_std = result.total_mass

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from walk_playback import measured_zmp
 from walk_scenarios import (
     PAPER_SOLE,
-    Robot,
     Walk,
+    WalkingBiped,
     com_error,
     itu_biped,
     paper_plan,
@@ -71,7 +71,7 @@ def draw_walks(step_time: float, folder: Path) -> None:
     draw_film(robot.model, shape, strips, times.tolist(), folder / "walk_film.png")
 
 
-def _run(robot: Robot, method: str, step_time: float) -> Run:
+def _run(robot: WalkingBiped, method: str, step_time: float) -> Run:
     walk = walk_by(method, robot, paper_plan(step_time))
     world = world_for(robot, walk)
     record = simulate(world, walk)
@@ -147,7 +147,7 @@ def draw_zmp(runs: dict[str, Run], path: Path) -> None:
     plt.close(figure)
 
 
-def draw_joints(robot: Robot, run: Run, path: Path) -> None:
+def draw_joints(robot: WalkingBiped, run: Run, path: Path) -> None:
     """The legs' angles, asked for and simulated."""
     figure, panels = plt.subplots(2, 1, figsize=(9, 5.5), sharex=True, layout="constrained")
     for axis, leg in zip(panels, robot.biped.legs, strict=True):

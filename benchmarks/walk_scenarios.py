@@ -45,7 +45,7 @@ PAPER_SOLE = (0.12, 0.05)  # m, half length and half width between the balls
 
 
 @dataclass(frozen=True, eq=False)
-class Robot:
+class WalkingBiped:
     """A biped with what its walks need; path is that of its URDF."""
 
     model: RobotModel
@@ -77,7 +77,7 @@ class Walk:
 
 
 @cache
-def load_robot(name: str, urdf: str = "") -> Robot:
+def load_robot(name: str, urdf: str = "") -> WalkingBiped:
     """A robot by its configuration's name; urdf: its place among the example robots, if it has one.
 
     Raises:
@@ -86,10 +86,10 @@ def load_robot(name: str, urdf: str = "") -> Robot:
     config = RobotConfig.from_file(CONFIGS / f"{name}.yaml")
     path = example_urdfs()[urdf] if urdf else Path(str(config.urdf))
     model = RobotModel.from_file(path)
-    return Robot(model, config, Biped.from_config(model, config), path)
+    return WalkingBiped(model, config, Biped.from_config(model, config), path)
 
 
-def itu_biped() -> Robot:
+def itu_biped() -> WalkingBiped:
     """The biped like ITU's."""
     return load_robot("itu_biped")
 
@@ -100,7 +100,7 @@ def paper_plan(step_time: float) -> WalkPlan:
     return paper_walk(WalkParameters(), Timing(step_time=step_time, double_support=double_support))
 
 
-def walk_by(method: str, robot: Robot, plan: WalkPlan) -> Walk:
+def walk_by(method: str, robot: WalkingBiped, plan: WalkPlan) -> Walk:
     """Finds the joints' angles of a walk.
 
     Raises:
@@ -116,7 +116,7 @@ def walk_by(method: str, robot: Robot, plan: WalkPlan) -> Walk:
 
 
 def _walk(
-    robot: Robot,
+    robot: WalkingBiped,
     plan: WalkPlan,
     joints: WalkJoints,
     samples: Samples,
@@ -126,22 +126,22 @@ def _walk(
     return Walk(plan, joints, path.p_root[0], path.R_root[0], samples.com, samples.zmp, passes)
 
 
-def _exact(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:
+def _exact(robot: WalkingBiped, _plan: WalkPlan, samples: Samples) -> WalkJoints:
     return solve_joints(ComIk(robot.biped), samples)
 
 
-def _ccgd(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:
+def _ccgd(robot: WalkingBiped, _plan: WalkPlan, samples: Samples) -> WalkJoints:
     start = ComIk(robot.biped).solve(samples.com[0], samples.feet[0], samples.R_pelvis[0]).pelvis
     path = Ccgd(robot.biped).solve_path(samples.com, samples.feet, samples.R_pelvis, start)
     return _joints(samples, path.q, path.pelvis)
 
 
-def _constant_offset(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:
+def _constant_offset(robot: WalkingBiped, _plan: WalkPlan, samples: Samples) -> WalkJoints:
     first = ComIk(robot.biped).solve(samples.com[0], samples.feet[0], samples.R_pelvis[0])
     return _on_legs(robot, samples, samples.com + first.pelvis - samples.com[0])
 
 
-def _pelvis(robot: Robot, plan: WalkPlan, samples: Samples) -> WalkJoints:
+def _pelvis(robot: WalkingBiped, plan: WalkPlan, samples: Samples) -> WalkJoints:
     first = ComIk(robot.biped).solve(samples.com[0], samples.feet[0], samples.R_pelvis[0])
     planned, height = plan.pendulum, float(first.pelvis[2])
     pendulum = PendulumPath.from_zmp(planned.times, planned.zmp, sqrt(GRAVITY / height))
@@ -149,7 +149,7 @@ def _pelvis(robot: Robot, plan: WalkPlan, samples: Samples) -> WalkJoints:
     return _on_legs(robot, samples, np.column_stack((xy, np.full(len(xy), height))))
 
 
-def _on_legs(robot: Robot, samples: Samples, pelvis: Array) -> WalkJoints:
+def _on_legs(robot: WalkingBiped, samples: Samples, pelvis: Array) -> WalkJoints:
     """Joint angles with the pelvis' origin at (N, 3) m, wherever the CoM then is."""
     q = np.tile(robot.biped.posture, (len(pelvis), 1))
     for i, leg in enumerate(robot.biped.legs):
@@ -170,7 +170,7 @@ def _joints(samples: Samples, q: Array, pelvis: Array) -> WalkJoints:
     return WalkJoints(samples.time, q, qd, pelvis, samples.R_pelvis, unknown)
 
 
-SOLVERS: dict[str, Callable[[Robot, WalkPlan, Samples], WalkJoints]] = {
+SOLVERS: dict[str, Callable[[WalkingBiped, WalkPlan, Samples], WalkJoints]] = {
     "pelvis": _pelvis,
     "constant_offset": _constant_offset,
     "ccgd": _ccgd,
@@ -180,7 +180,10 @@ METHODS = (*SOLVERS, "refined")
 
 
 def world_for(
-    robot: Robot, walk: Walk, contact: str = "soft", sole: tuple[float, float] | None = PAPER_SOLE
+    robot: WalkingBiped,
+    walk: Walk,
+    contact: str = "soft",
+    sole: tuple[float, float] | None = PAPER_SOLE,
 ) -> World:
     """The robot in a walk's first posture; on soles of its own, or of half lengths and widths."""
     config = starting_at(robot.config, robot.model, walk.joints.q[0])

@@ -12,12 +12,19 @@ import any_robot
 import numpy as np
 from numpy.typing import NDArray
 from walk_playback import starting_at
-from walk_scenarios import Robot as Biped
-from walk_scenarios import load_robot, walk_by
-from walking_lab import PERIOD, Errors, Robot, Walk, Wrong, as_log, draw_robot, robot_world
+from walk_scenarios import WalkingBiped, load_robot, walk_by
+from walking_lab import (
+    PERIOD,
+    Errors,
+    RobotWithErrors,
+    Walk,
+    Wrong,
+    as_log,
+    draw_robot,
+    robot_world,
+)
 
-from com_control.walking.biped import Biped as Legs
-from com_control.walking.biped import find_stance
+from com_control.walking.biped import Biped, find_stance
 from com_control.walking.walker import WalkRequest, make_plan
 from com_model import RobotConfig, RobotModel
 from com_simulation.physics.sensors import Reading
@@ -92,7 +99,7 @@ HUMANOIDS = {
 }
 
 
-def _load(humanoid: Humanoid, folder: str) -> Biped:
+def _load(humanoid: Humanoid, folder: str) -> WalkingBiped:
     """The robot; its files are in a folder, where it has lost joints."""
     whole = load_robot(humanoid.config, humanoid.urdf)
     if not humanoid.fixed:
@@ -107,18 +114,18 @@ def _load(humanoid: Humanoid, folder: str) -> Biped:
     settings.write_text(any_robot.configure(file).text)
     config = RobotConfig.from_file(settings)
     model = config.attach(RobotModel.from_file(file))
-    return Biped(model, config, Legs.from_config(model, config), file)
+    return WalkingBiped(model, config, Biped.from_config(model, config), file)
 
 
-def record_humanoid(name: str, seed: int, seconds: float) -> tuple[Robot, list[Walk]]:
+def record_humanoid(name: str, seed: int, seconds: float) -> tuple[RobotWithErrors, list[Walk]]:
     """Logs of several walks and sways, each at most some seconds long; the last is held out."""
     with tempfile.TemporaryDirectory() as folder:
         return _record(HUMANOIDS[name], _load(HUMANOIDS[name], folder), seed, seconds)
 
 
 def _record(
-    humanoid: Humanoid, biped: Biped, seed: int, seconds: float
-) -> tuple[Robot, list[Walk]]:
+    humanoid: Humanoid, biped: WalkingBiped, seed: int, seconds: float
+) -> tuple[RobotWithErrors, list[Walk]]:
     robot = draw_robot(biped.model, biped.config, seed, humanoid.wrong)
     rng = np.random.default_rng([seed, 4])
     limits = humanoid.drives * robot.believed.effort_limits
@@ -133,7 +140,7 @@ def _record(
         wrong=replace(humanoid.wrong, bias=BIAS * limits, torque_noise=BIAS * limits),
     )
     # the walk is of a controller that knows how the robot is, so that it does not fall
-    biped = replace(biped, biped=Legs.from_config(robot.true, biped.config))
+    biped = replace(biped, biped=Biped.from_config(robot.true, biped.config))
     errors, walks = Errors(robot, seed), []
     start = biped.biped.posture
     for number, gait in enumerate((*humanoid.walks[:-1], *SWAYS, humanoid.walks[-1])):
@@ -179,7 +186,7 @@ def crouched(legs: Sequence[str], names: Sequence[str], by: Array) -> Array:
     return q
 
 
-def _play(robot: Robot, time: Array, q: Array, number: int) -> list[Reading]:
+def _play(robot: RobotWithErrors, time: Array, q: Array, number: int) -> list[Reading]:
     config = starting_at(robot.config, robot.believed, q[0])
     world = robot_world(replace(robot, config=config))
     world.mj.geom_conaffinity[:] &= ~ROBOT_BIT  # arms that touch the trunk: forces nobody measures

@@ -32,7 +32,7 @@ from processes import in_processes
 from rich.console import Console
 from rich.table import Table
 from walking_humanoid import HUMANOIDS, record_humanoid
-from walking_lab import PERIOD, Robot, Walk, by_size, imu_pose, record
+from walking_lab import PERIOD, RobotWithErrors, Walk, by_size, imu_pose, record
 
 from com_bags import WalkLog
 from com_identification.exceptions import IdentificationError
@@ -78,7 +78,7 @@ def true_com(model: RobotModel, q: Array) -> Array:
     )
 
 
-def com_errors(robot: Robot, result: WalkResult, seed: int) -> tuple[Array, Array, Array]:
+def com_errors(robot: RobotWithErrors, result: WalkResult, seed: int) -> tuple[Array, Array, Array]:
     """Errors (N, 3) m before and after, and whitened ones (N, 3) over their NEES."""
     rng = np.random.default_rng([seed, 3])
     before, after, relative, nees = [], [], [], []
@@ -93,7 +93,7 @@ def com_errors(robot: Robot, result: WalkResult, seed: int) -> tuple[Array, Arra
     return np.array(before), np.array(after), np.column_stack([relative, nees])
 
 
-def torque_percent(robot: Robot, result: WalkResult, walk: Walk) -> float:
+def torque_percent(robot: RobotWithErrors, result: WalkResult, walk: Walk) -> float:
     """Error of the torques on a gait with its true forces, over their rms, %."""
     u, z = result.unknowns, result.z
     model = robot.config.attach(RobotModel.from_urdf(corrected_urdf(result.model, u.eta(z))))
@@ -106,7 +106,7 @@ def torque_percent(robot: Robot, result: WalkResult, walk: Walk) -> float:
 
 
 def predict_torques(
-    robot: Robot,
+    robot: RobotWithErrors,
     model: RobotModel,
     walk: Walk,
     coulomb: Array,
@@ -130,13 +130,13 @@ def predict_torques(
     return np.array(torques)
 
 
-def true_torques(robot: Robot, walk: Walk, every: int = 5) -> Array:
+def true_torques(robot: RobotWithErrors, walk: Walk, every: int = 5) -> Array:
     """Those of the true robot."""
     true, joints = robot.config.attach(robot.true), (robot.coulomb, robot.viscous, robot.armature)
     return predict_torques(robot, true, walk, *joints, every=every)
 
 
-def contact_torques(robot: Robot, model: RobotModel, q: Array, wrenches: Array) -> Array:
+def contact_torques(robot: RobotWithErrors, model: RobotModel, q: Array, wrenches: Array) -> Array:
     """J^T w (n,) of wrenches (f, 6) of the ground in the feet's wrench frames."""
     R, p = body_poses(model.bodies, q)
     torques = np.zeros(model.n_joints)
@@ -185,7 +185,7 @@ def try_case(case: Case) -> dict[str, Any]:
     }
 
 
-def cpu_seconds(logs: list[WalkLog], robot: Robot, scale: Scale) -> float:
+def cpu_seconds(logs: list[WalkLog], robot: RobotWithErrors, scale: Scale) -> float:
     """CPU time of the identification of TIMED s, the logs as often as it takes; kernels are loaded.
 
     Of this process with all its threads: set OPENBLAS_NUM_THREADS to 1, as main does.

@@ -44,7 +44,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy import sparse
 from walking_identification import POSTURES, SPREAD, predict_torques, true_com, true_torques
-from walking_lab import GAITS, HELD_OUT, PERIOD, Robot, Walk, Wrong, record, robot_world
+from walking_lab import GAITS, HELD_OUT, PERIOD, RobotWithErrors, Walk, Wrong, record, robot_world
 
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.inertia import split, theta_jacobian, to_eta, to_pseudo, to_theta
@@ -68,14 +68,14 @@ class Found:
     viscous: Array
 
 
-def full_theta(robot: Robot, eta: Array) -> Array:
+def full_theta(robot: RobotWithErrors, eta: Array) -> Array:
     """Standard parameters (B, 10) of log-Cholesky ones (K, 10) of the bodies with mass."""
     theta = np.zeros((robot.believed.bodies.count, 10))
     theta[robot.believed.bodies.mass > 0.0] = to_theta(eta)
     return theta
 
 
-def least_squares(robot: Robot, result: WalkResult, nuisances: bool) -> Found:
+def least_squares(robot: RobotWithErrors, result: WalkResult, nuisances: bool) -> Found:
     """From the URDF: what the rows do not determine stays there."""
     H, n, B = result.fit.information.sum(axis=0), result.model.n_joints, result.theta.size
     used = np.r_[:B, B : B + 3 * n * nuisances, B + 4 * n : B + (4 + nuisances) * n]
@@ -85,7 +85,7 @@ def least_squares(robot: Robot, result: WalkResult, nuisances: bool) -> Found:
     return Found(x[:B].reshape(-1, 10), *x[B : B + 3 * n].reshape(3, n))
 
 
-def lmi(robot: Robot, result: WalkResult) -> Found:
+def lmi(robot: RobotWithErrors, result: WalkResult) -> Found:
     """Linear matrix inequalities: min 1/2 x^T H x + prior, J of each body positive semidefinite."""
     import clarabel
 
@@ -146,7 +146,7 @@ class Rollouts:
 
     sysid: Any  # the module
 
-    def __init__(self, robot: Robot, walks: list[Walk], result: WalkResult) -> None:
+    def __init__(self, robot: RobotWithErrors, walks: list[Walk], result: WalkResult) -> None:
         n, u = robot.believed.n_joints, result.unknowns
         nominal = {kind: u.mean[u.joint_slice(kind)] for kind in ("armature", "coulomb", "viscous")}
         believed = replace(robot, true=robot.believed, **nominal)
@@ -273,7 +273,7 @@ class Rollouts:
         return best, steps, len(windows)
 
 
-def score(robot: Robot, found: Found, posture: Array, walk: Walk) -> dict[str, float]:
+def score(robot: RobotWithErrors, found: Found, posture: Array, walk: Walk) -> dict[str, float]:
     """Errors of the CoM and of the torques; all masses times one factor have the weighed mass."""
     model = robot.config.attach(robot.believed)
     rho = robot.true.mass / found.theta[:, 0].sum()

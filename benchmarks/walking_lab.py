@@ -73,7 +73,7 @@ class Wrong:
 
 
 @dataclass(frozen=True, eq=False)
-class Robot:
+class RobotWithErrors:
     """A robot with its errors."""
 
     believed: RobotModel
@@ -95,12 +95,12 @@ class Walk:
     pose: Array  # (N, 7) m, of the root in the world, and its quaternion x, y, z, w
 
 
-def make_robot(name: str, seed: int, wrong: Wrong) -> Robot:
+def make_robot(name: str, seed: int, wrong: Wrong) -> RobotWithErrors:
     """Draws a robot that the suite knows."""
     return draw_robot(*load_robot(name), seed, wrong)
 
 
-def draw_robot(model: RobotModel, config: RobotConfig, seed: int, wrong: Wrong) -> Robot:
+def draw_robot(model: RobotModel, config: RobotConfig, seed: int, wrong: Wrong) -> RobotWithErrors:
     """Draws a robot."""
     rng, n = np.random.default_rng([seed, 1]), model.n_joints
     trunk = model.link_names[int(np.argmax(model.link_masses))]
@@ -126,7 +126,7 @@ def draw_robot(model: RobotModel, config: RobotConfig, seed: int, wrong: Wrong) 
             mass = total
         changed[link] = Inertial(mass, com, inertia)
     armature, spread = wrong.armature
-    return Robot(
+    return RobotWithErrors(
         believed=model,
         true=RobotModel.from_urdf(edit_inertials(model.xml, changed), model.frames),
         config=config,
@@ -171,7 +171,7 @@ def by_size(name: str) -> tuple[Wrong, tuple[dict[str, float], ...]]:
     return wrong, tuple(scaled)
 
 
-def robot_world(robot: Robot) -> World:
+def robot_world(robot: RobotWithErrors) -> World:
     """The simulated robot."""
     urdf = robot.believed.path
     world = build_world(
@@ -193,7 +193,9 @@ def robot_world(robot: Robot) -> World:
     return world
 
 
-def trot(robot: Robot, gait: dict[str, float], seconds: float) -> tuple[WalkLog, Array, Array]:
+def trot(
+    robot: RobotWithErrors, gait: dict[str, float], seconds: float
+) -> tuple[WalkLog, Array, Array]:
     """Simulates a trot: what perfect sensors read, wrenches of the ground, poses of the root."""
     world = robot_world(robot)
     walker = trot_gait(robot.believed, robot.config, OPEN_LOOP | dict(gait))
@@ -225,14 +227,14 @@ def averaged(
     return WalkLog(**(columns | means)), mean(wrenches), pose[kept]
 
 
-def imu_pose(robot: Robot) -> tuple[Array, Array]:
+def imu_pose(robot: RobotWithErrors) -> tuple[Array, Array]:
     """R (3, 3) and p (3,) of the IMU in the root link."""
     bodies = robot.believed.bodies
     link = robot.believed.link_index(robot.config.imu_link or robot.believed.root_link)
     return bodies.R_body_link[link], bodies.p_body_link[link]
 
 
-def as_log(robot: Robot, readings: Sequence[Reading]) -> tuple[WalkLog, Array, Array]:
+def as_log(robot: RobotWithErrors, readings: Sequence[Reading]) -> tuple[WalkLog, Array, Array]:
     """Readings as a log, the wrenches of the ground, and the poses of the root."""
 
     def column(name: str) -> Array:
@@ -255,7 +257,7 @@ def as_log(robot: Robot, readings: Sequence[Reading]) -> tuple[WalkLog, Array, A
 class Errors:
     """The errors of a robot's sensors, the same in all its logs."""
 
-    def __init__(self, robot: Robot, seed: int) -> None:
+    def __init__(self, robot: RobotWithErrors, seed: int) -> None:
         rng, n, wrong = np.random.default_rng([seed, 2]), robot.true.n_joints, robot.wrong
         self.wrong, self.rng = wrong, rng
         self.gain = 1.0 + wrong.gain * rng.standard_normal(n)
@@ -293,7 +295,7 @@ class Errors:
 
 def record(
     name: str, seed: int, seconds: float, wrong: Wrong, gaits: Sequence[dict[str, float]] = GAITS
-) -> tuple[Robot, list[Walk]]:
+) -> tuple[RobotWithErrors, list[Walk]]:
     """A robot's logs of several gaits."""
     robot = make_robot(name, seed, wrong)
     errors, walks = Errors(robot, seed), []
