@@ -387,7 +387,8 @@ class Diagnosis:
         kg; NaN where the windows are not explained, wider where they fit badly.
         """
         rows = np.vstack((jacobian, self.layout.mass_columns))
-        theta, _ = self.inference.average(np.eye(self.layout.count))
+        models = self.inference.models
+        theta = np.average([m.theta for m in models], axis=0, weights=[m.weight for m in models])
         _, cov = self.inference.average(rows)
         scale = self.layout.mass / (self.layout.mass + float(rows[3] @ theta))
         if self.unexplained:

@@ -109,39 +109,49 @@ def infer(
     subsets = [s for k in range(most + 1) for s in combinations(constant, k)]
     stds = np.tile(fixed, (len(subsets), 1))
     place = {int(column): i for i, column in enumerate(base)}
+    places = {i: [place[int(c)] for c in culprits[i].columns] for i in constant}
     for row, subset in zip(stds, subsets, strict=True):
         for i in subset:
-            row[[place[int(c)] for c in culprits[i].columns]] = culprits[i].slab
-    precision = L + np.einsum("sn,nm->snm", stds**-2.0, np.eye(len(e)))
-    inverse = np.linalg.inv(precision)
-    theta = inverse @ e
-    score = 0.5 * theta @ e - 0.5 * np.linalg.slogdet(precision)[1] - np.log(stds).sum(axis=1)
-    score += np.log(PRIOR) * np.array([len(s) for s in subsets])
+            row[places[i]] = culprits[i].slab
+    candidates = [(i, o) for i, c in enumerate(culprits) for o in onsets[int(c.constant) :]]
+    crosses = [_cross(maps, onset, culprits[i].columns) for i, onset in candidates]
 
-    candidates = [
-        (i, onset)
-        for i, c in enumerate(culprits)
-        for k, onset in enumerate(onsets)
-        if k > 0 or not c.constant
-    ]
-    scores = np.full((len(subsets), 1 + len(candidates)), -np.inf)
-    scores[:, 0] = score
-    if candidates:
-        V = np.hstack([_cross(maps, onset, culprits[i].columns) for i, onset in candidates])
-        solved, at = inverse @ V, 0  # (s, n, k)
-        for j, (i, onset) in enumerate(candidates):
-            own, k = culprits[i].columns, len(culprits[i].columns)
-            block, at = slice(at, at + k), at + k
-            S = onset.since.L[np.ix_(own, own)] + np.diag(culprits[i].slab ** -2.0)
-            S = S - V[:, block].T @ solved[:, :, block]
-            r = onset.since.e[own] - theta @ V[:, block]
-            gain = 0.5 * np.einsum("sk,sk->s", r, np.linalg.solve(S, r[:, :, None])[:, :, 0])
-            gain -= 0.5 * np.linalg.slogdet(S)[1] + np.log(culprits[i].slab).sum()
-            times = len(onsets) - int(culprits[i].constant)
-            scores[:, 1 + j] = score + gain + np.log(PRIOR / max(times, 1))
-        for s, subset in enumerate(subsets):  # a culprit that was there cannot begin, too
-            same = [1 + j for j, (i, _) in enumerate(candidates) if i in subset]
-            scores[s, same] = -np.inf
+    # Parameters with the same prior in all models are eliminated first, for all models at once.
+    own = np.array([at for i in constant for at in places[i]], dtype=np.int64)
+    rest, g, std = np.setdiff1d(np.arange(len(e)), own), len(own), stds[:, own]
+    X = np.hstack([L[:, own], e[:, None], *crosses])
+    low = np.linalg.solve(L[np.ix_(rest, rest)] + np.diag(fixed[rest] ** -2.0), X[rest])
+    high = X[own] - L[np.ix_(own, rest)] @ low
+    precision, high = high[:, :g] + std[:, :, None] ** -2.0 * np.eye(g), high[:, g:]
+    solved = np.linalg.inv(precision) @ high  # (s, g, 1 + columns of all candidates)
+    score = 0.5 * solved[:, :, 0] @ high[:, 0] - 0.5 * np.linalg.slogdet(precision)[1]
+    score += np.log(PRIOR) * np.array([len(s) for s in subsets]) - np.log(std).sum(axis=1)
+    shares = (X[rest, g:], low[None, :, g:]), (high, solved)
+    parts, at = [score[:, None]], 1
+    for i, culprit in enumerate(culprits):
+        begun, columns = [onset for j, onset in candidates if j == i], culprit.columns
+        m, k = len(begun), len(columns)
+        if not m:
+            continue
+        S = np.empty((len(subsets), m, k, k + 1))  # [S | r], gain 1/2 r^T S^-1 r - 1/2 ln|S|
+        S[..., k] = [onset.since.e[columns] for onset in begun]
+        S[..., :k] = [onset.since.L[columns[:, None], columns] for onset in begun]
+        S[..., :k] += np.diag(culprit.slab**-2.0)
+        for left, x in shares:
+            T = left[:, at : at + m * k].reshape(-1, m, k).transpose(1, 2, 0)
+            block = x[:, :, at : at + m * k].reshape(*x.shape[:2], m, k)
+            S[..., :k] -= T @ block.transpose(0, 2, 1, 3)
+            S[..., k:] -= T @ x[:, None, :, :1]
+        gain = np.full((len(subsets), m), np.log(PRIOR / m) - np.log(culprit.slab).sum())
+        for p in range(k):  # elimination by pivots, of all matrices at once
+            pivot = S[..., p, p]
+            gain += 0.5 * (S[..., p, k] ** 2 / pivot - np.log(pivot))
+            S[..., p + 1 :, p:] -= (S[..., p + 1 :, p, None] / pivot[..., None, None]) * S[
+                ..., p, None, p:
+            ]
+        gain[[i in subset for subset in subsets]] = -np.inf  # one that was there cannot begin
+        parts, at = [*parts, score[:, None] + gain], at + m * k
+    scores = np.hstack(parts)
     weights = np.exp(scores - scores.max())
     weights /= weights.sum()
 
@@ -178,7 +188,7 @@ def _cross(maps: Sequence[tuple[Indices, Onset]], onset: Onset, columns: Indices
     """Information between the blocks and columns that begin at an onset: since the later one."""
     later = [onset if onset.time >= other.time else other for _, other in maps]
     own = [block for block, _ in maps]
-    return np.vstack([o.since.L[np.ix_(b, columns)] for o, b in zip(later, own, strict=True)])
+    return np.vstack([o.since.L[b[:, None], columns] for o, b in zip(later, own, strict=True)])
 
 
 def _posterior(
@@ -196,9 +206,10 @@ def _posterior(
         guilty = (*guilty, new.culprit)
     L, e, columns = _assemble(maps)
     P = np.linalg.inv(L + np.diag(std**-2.0))
-    T = np.zeros((layout.count, len(columns)))
-    T[columns, np.arange(len(columns))] = 1.0
-    return Model(weight, guilty, new, T @ (P @ e), np.asarray(T @ P @ T.T, dtype=np.float64))
+    theta, full = np.zeros(layout.count), np.zeros((layout.count, layout.count))
+    np.add.at(theta, columns, P @ e)
+    np.add.at(full, (columns[:, None], columns), P)
+    return Model(weight, guilty, new, theta, full)
 
 
 def _free(layout: Layout, total: Sums) -> Model:
