@@ -17,7 +17,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu, JointState
 
 from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
-from com_estimation.nodes.com_output import MAX_TEMPLATES, ComOutput
+from com_estimation.nodes.com_output import MAX_TEMPLATES, ComWriter
 from com_estimation.whole_body.com_state import ComState, ComStatus, Ground, unknown_state
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
@@ -228,6 +228,9 @@ class Publisher:
     def __init__(self):
         self.published = []
 
+    def create_publisher(self, *_):
+        return self
+
     def publish(self, msg):
         self.published.append(msg)
 
@@ -239,32 +242,28 @@ NANOSECONDS = st.integers(-(2**31) * 10**9, 2**31 * 10**9 - 1)
 @given(STATE, st.lists(st.tuples(NANOSECONDS, VECTOR, NUMBER, st.booleans()), max_size=9), TEXT)
 def test_com_is_the_same_from_a_template(state, changes, frame):
     """A text has a template once it came twice in a row, also when it comes back."""
-    output = ComOutput.__new__(ComOutput)
-    output._com, output._com_msg = Publisher(), CenterOfMass()
-    output._text, output._template, output._templates = (), None, {}
+    output = ComWriter(Publisher(), "com")
     expected_raw, have_template, before, text = [], set(), None, state.reason
     for stamp_ns, vector, number, other_text in changes:
         reason = text + "!" * other_text
         state = state._replace(position=vector, margin=number, velocity=vector, reason=reason)
-        output._publish_com(state, stamp_ns, frame)
+        output.publish(state, stamp_ns, frame)
         expected = content(numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame))
-        last = output._com.published[-1]
+        last = output._publisher.published[-1]
         msg = deserialize_message(last, CenterOfMass) if isinstance(last, bytes) else last
         assert content(msg) == expected
         expected_raw.append(reason in have_template)
         if reason == before:
             have_template.add(reason)
         before = reason
-    assert [isinstance(msg, bytes) for msg in output._com.published] == expected_raw
+    assert [isinstance(msg, bytes) for msg in output._publisher.published] == expected_raw
 
 
 def test_templates_of_com_do_not_pile_up():
-    output = ComOutput.__new__(ComOutput)
-    output._com, output._com_msg = Publisher(), CenterOfMass()
-    output._text, output._template, output._templates = (), None, {}
+    output = ComWriter(Publisher(), "com")
     for i in range(3 * MAX_TEMPLATES):
         for _ in range(2):
-            output._publish_com(unknown_state(f"reason {i}"), i, "base")
+            output.publish(unknown_state(f"reason {i}"), i, "base")
     assert 0 < len(output._templates) <= MAX_TEMPLATES
 
 

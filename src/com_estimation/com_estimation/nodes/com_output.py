@@ -27,21 +27,46 @@ MAX_TEMPLATES = 32  # of com that are remembered
 COUNT_PERIOD_S = 0.05  # between two counts of subscriptions, which take microseconds
 
 
+class ComWriter:
+    """Publishes states of the CoM on a topic, as bytes; it fills its messages again."""
+
+    def __init__(self, node: Node, topic: str) -> None:
+        self._publisher = node.create_publisher(CenterOfMass, topic, RESULT)
+        self._msg = CenterOfMass()
+        self._text: tuple[object, ...] = ()  # what the last had beside its stamp and numbers
+        self._template: Template | None = None  # of this text, if it came twice in a row
+        self._templates: dict[tuple[object, ...], Template] = {}  # as feet leave and touch ground
+
+    def publish(self, state: ComState, stamp_ns: int, frame: str) -> None:
+        """Publish a state with the stamp of its joint_states, in a frame."""
+        text = frame, state.status, state.reason, state.ground, state.contacts
+        p, v, g = state.position.tolist(), state.velocity.tolist(), state.gravity.tolist()
+        runs = [state.mass, *p, *v, *g], [*state.projection.tolist(), state.margin]
+        again = text == self._text
+        if not again:
+            self._text, self._template = text, self._templates.get(text)
+        if self._template is not None:
+            self._publisher.publish(self._template.fill(stamp_ns, *runs))
+            return
+        com = numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame, self._msg)
+        self._publisher.publish(com)
+        if again:
+            if len(self._templates) >= MAX_TEMPLATES:
+                self._templates.clear()
+            self._template = self._templates[text] = Template(com, *runs)
+
+
 class ComOutput:
     """Publishes states of the CoM, com/jacobian if wanted; it fills its messages again."""
 
     def __init__(self, node: Node, frame_prefix: str = "", *, with_jacobian: bool) -> None:
         self._prefix = frame_prefix
-        self._com = node.create_publisher(CenterOfMass, "com", RESULT)
+        self._com = ComWriter(node, "com")
         self._point = node.create_publisher(PointStamped, "com/point", RESULT)
         self._jacobian = (
             node.create_publisher(ComJacobian, "com/jacobian", RESULT) if with_jacobian else None
         )
-        self._com_msg, self._point_msg = CenterOfMass(), PointStamped()
-        self._text: tuple[object, ...] = ()  # what com had last beside its stamp and numbers
-        self._template: Template | None = None  # com with this text, if it came twice in a row
-        self._templates: dict[tuple[object, ...], Template] = {}  # as feet leave and touch ground
-        self._jacobian_msg = ComJacobian()
+        self._point_msg, self._jacobian_msg = PointStamped(), ComJacobian()
         self._model: RobotModel | None = None
         self._frame, self._joint_names = "", list[str]()
         self._count_at, self._to_point, self._to_jacobian = 0.0, False, False
@@ -53,7 +78,7 @@ class ComOutput:
             self._frame = "" if model is None else self._prefix + model.root_link
             self._joint_names = [] if model is None else list(model.joint_names)
         frame = self._frame
-        self._publish_com(state, stamp_ns, frame)
+        self._com.publish(state, stamp_ns, frame)
         if state.jacobian is None:
             return
         now = monotonic()
@@ -73,23 +98,6 @@ class ComOutput:
             self._jacobian.publish(
                 numpy_to_com_jacobian(self._joint_names, matrix, position, stamp, frame, out)
             )
-
-    def _publish_com(self, state: ComState, stamp_ns: int, frame: str) -> None:
-        text = frame, state.status, state.reason, state.ground, state.contacts
-        p, v, g = state.position.tolist(), state.velocity.tolist(), state.gravity.tolist()
-        runs = [state.mass, *p, *v, *g], [*state.projection.tolist(), state.margin]
-        again = text == self._text
-        if not again:
-            self._text, self._template = text, self._templates.get(text)
-        if self._template is not None:
-            self._com.publish(self._template.fill(stamp_ns, *runs))
-            return
-        com = numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame, self._com_msg)
-        self._com.publish(com)
-        if again:
-            if len(self._templates) >= MAX_TEMPLATES:
-                self._templates.clear()
-            self._template = self._templates[text] = Template(com, *runs)
 
 
 class ComDisplay:

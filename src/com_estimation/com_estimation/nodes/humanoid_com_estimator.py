@@ -27,7 +27,6 @@ import math
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -40,12 +39,12 @@ from visualization_msgs.msg import MarkerArray
 from com_estimation.humanoid.diagnosis import Event, EventKind, Finding
 from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
 from com_estimation.humanoid.layout import Kind
-from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
+from com_estimation.nodes.com_output import ComWriter
 from com_estimation.whole_body.com_state import ComStatus, unknown_state
 from com_model import RobotModel, UrdfError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
-from com_msgs.msg import CenterOfMass, CentroidalDiagnosis, Culprit
+from com_msgs.msg import CentroidalDiagnosis, Culprit
 from com_ros import diagnostics
 from com_ros.conversions import (
     NS_PER_S,
@@ -92,7 +91,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         self._estimator: HumanoidEstimator | None = None
         self._model: RobotModel | None = None
         self._estimate: Estimate | None = None
-        self._com = self.create_publisher(CenterOfMass, "com_corrected", RESULT)
+        self._com = ComWriter(self, "com_corrected")
         self._diagnosis = self.create_publisher(CentroidalDiagnosis, "diagnosis", RESULT)
         self._wrench = self.create_publisher(WrenchStamped, "external_wrench", RESULT)
         self._warning = self.create_publisher(Bool, "fall_warning", LATCHED)
@@ -191,15 +190,17 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         found = np.full((len(self._feet), 6), np.nan)
         reach = min(self.parameters.wrench_timeout * NS_PER_S, 4 * period_ns)
         for i, stored in enumerate(self._wrenches):
-            recent = takewhile(lambda entry: time_ns - entry[0] <= reach, reversed(stored))
-            ages = [(abs(t - time_ns), w) for t, w in recent]
-            near = [w for age, w in ages if 2 * age <= period_ns]
+            near, nearest = list[Array](), reach + 1
+            for t, wrench in reversed(stored):
+                age = abs(t - time_ns)
+                if 2 * age <= period_ns:
+                    near.append(wrench)
+                elif t < time_ns and (near or age > reach):
+                    break
+                elif not near and age < nearest:
+                    found[i], nearest = wrench, age
             if near:
                 found[i] = sum(near) / len(near)
-            elif ages:
-                age, wrench = min(ages, key=lambda pair: pair[0])
-                if age <= reach:
-                    found[i] = wrench
         return found
 
     def _update(self, pair: Paired[JointSample], period_ns: int) -> None:
@@ -212,8 +213,8 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         estimate = estimator.update(pair.time_ns / NS_PER_S, joints.position, R, wrenches)
         if estimate is None:
             return
-        self._estimate, self._stamp = estimate, ns_to_stamp(joints.stamp_ns)
-        self._publish_com(estimate, self._stamp)
+        self._estimate, self._stamp_ns = estimate, joints.stamp_ns
+        self._publish_com(estimate)
         if estimate.fall_warning != self._warns:
             self._warns = estimate.fall_warning
             self._warning.publish(Bool(data=self._warns))
@@ -232,7 +233,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
     def _frame(self) -> str:
         return self.parameters.frame_prefix + (self._model.root_link if self._model else "")
 
-    def _publish_com(self, estimate: Estimate, stamp: Time) -> None:
+    def _publish_com(self, estimate: Estimate) -> None:
         model, R = self._model, self._estimator.orientation if self._estimator else np.eye(3)
         mass = (model.mass if model else math.nan) + estimate.mass_correction
         state = unknown_state(estimate.reason or "no windows yet", mass)
@@ -242,7 +243,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             state = state._replace(
                 status=status, reason=reason, position=estimate.com, gravity=-R[2]
             )
-        self._com.publish(numpy_to_center_of_mass(state, stamp, self._frame))
+        self._com.publish(state, self._stamp_ns, self._frame)
 
     def _publish_diagnosis(self, new: bool | Exception) -> None:
         """In the executor, after windows were processed or the mode has changed."""
@@ -251,8 +252,9 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             self.log.warn("process", f"a window was dropped: {type(new).__name__}: {new}")
         if new is not True or estimate is None or estimator is None:
             return
+        stamp = ns_to_stamp(self._stamp_ns)
         with estimator.lock:
-            msg = _diagnosis(estimate, estimator, self._stamp, self._frame)
+            msg = _diagnosis(estimate, estimator, stamp, self._frame)
             found = [f for f in estimator.diagnosis.verdict.findings if f.named]
             event = estimator.diagnosis.events[-1] if estimator.diagnosis.events else None
         self._diagnosis.publish(msg)
@@ -260,7 +262,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         if event is not None and event is not self._shown and event.kind is EventKind.PUSH:
             external = np.append(event.impulse / event.duration, np.full(3, np.nan))
         self._shown = event
-        self._maker.set_header(self._frame, self._stamp)
+        self._maker.set_header(self._frame, stamp)
         markers, culprits = [], estimator.layout.culprits
         for finding in found:
             culprit = culprits[finding.culprit]
