@@ -1,5 +1,6 @@
 """What com_estimation.humanoid makes of windows and of samples: names, events, modes, warnings."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -270,6 +271,24 @@ def test_one_silent_sensor_freezes() -> None:
     out = stand.run(0.5, w=silent)
     assert out.mode is Mode.FROZEN
     assert "a foot's wrench is missing" in out.reason
+
+
+@pytest.mark.parametrize(
+    "axes", [[[0, 0, 1], [0, 1, 0], [-1, 0, 0]], [[1, 0, 0], [0, 0, -1], [0, 1, 0]]]
+)
+def test_wrenches_in_a_wrong_frame_freeze_and_change_nothing(axes: list[list[int]]) -> None:
+    stand = Standing()
+    before = stand.run(2.0)
+    turned = np.hstack((stand.w[:, :3] @ np.array(axes).T, stand.w[:, 3:] @ np.array(axes).T))
+    for wrong in (turned, np.array([stand.w[0], turned[1]])):  # of both feet, and of one
+        q, rng = stand.q, np.random.default_rng(5)
+        for _ in range(600):
+            stand.q = q + 1e-5 * rng.standard_normal(len(q))
+            out = stand.run(PERIOD, w=wrong)
+        assert out.mode is Mode.FROZEN
+        assert re.search("do not carry|signs, frames", out.reason)
+        assert not named(stand.estimator.diagnosis)
+        np.testing.assert_allclose(out.correction, before.correction, atol=2e-4)  # m
 
 
 def test_wrenches_of_the_wrong_foot_are_implausible_and_change_nothing() -> None:
