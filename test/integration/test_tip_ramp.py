@@ -13,7 +13,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from com_identification.nodes.tip_ramp import APPROACH, TipRamp
+from com_identification.nodes.tip_ramp import TipRamp
 from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
 from com_identification.tip_over.report import read_angles
 from com_model import RobotModel
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow  # a robot that leans in real time
 LATCHED = QoSProfile(depth=50, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STEP_NS = 20_000_000  # of the stamps, which go as fast as time
 LOAD = np.array([0.5, 0.5])
+RAMP, FALL_MARGIN = 0.1, 0.006  # rad/s and m
 BOTH = {"joints": ["l_ankle", "r_ankle"], "feet": ["l_sole", "r_sole"]}
 PROTOCOL = {
     "robot": "biped3",
@@ -61,7 +62,8 @@ class Scenario:
             "protocol": str(self.protocol),
             "output": str(self.output),
             "speed": 2.0,
-            "ramp_speed": 0.05,
+            "ramp_speed": RAMP,
+            "fall_margin": FALL_MARGIN,
             "velocity_fraction": 1.0,
             "hoist_time": 0.2,
             "joint_timeout": 5.0,
@@ -69,7 +71,7 @@ class Scenario:
         self.ramp = self.world.start(TipRamp, **{**given, **parameters})
 
     def finish(self):
-        self.world.spin_until(lambda: self.ramp.finished, "the protocol ends", timeout=90.0)
+        self.world.spin_until(lambda: self.ramp.finished, "the protocol ends", timeout=180.0)
         self.world.spin_for(0.2)
         return self.status[-1].data
 
@@ -127,7 +129,11 @@ def test_the_feet_tell_the_tip_angles_of_the_true_robot(scenario):
     assert [line.split("  ")[0] for line in table.splitlines()[1:]] == ["ankle Front", "ankle Back"]
     np.testing.assert_allclose(scenario.q, 0.0, atol=0.01)  # it stands again
     # slowly, also from the edge: moving the trunk forwards pushes the pressure backwards
-    assert 0.1 < max(scenario.standing_speeds) < 1.1 * APPROACH
+    front, _, back, *_ = scenario.standing_speeds
+    assert max(scenario.standing_speeds) < 1.1 * RAMP
+    assert min(front, back) > 0.9 * RAMP  # far from the edge
+    # near it so slowly that a CoM 0.8 m high could be stopped within fall_margin
+    assert min(scenario.standing_speeds[3:]) * 0.8 * (0.8 / 9.8) ** 0.5 < FALL_MARGIN
 
 
 def test_an_operator_lifts_it_and_tests_are_chosen(scenario):

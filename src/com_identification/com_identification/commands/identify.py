@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     text = "also use slow motion between the postures; inertial forces are treated as noise"
     add("--slow-motion", action="store_true", help=text)
     text = "what the robot does: rest in postures on foot force sensors, walk without them, or both"
-    add("--use", choices=("rest", "walk", "rest,walk"), help=text)
+    add("--use", choices=("rest", "walk", "rest,walk"), metavar="rest|walk|rest,walk", help=text)
     text = "links: all (default); two-postures: the total CoM alone, printed, from a tilted shape"
     add("--method", choices=("links", "two-postures"), default="links", help=text)
     add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")

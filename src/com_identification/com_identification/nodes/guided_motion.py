@@ -168,6 +168,12 @@ class GuidedMotion(RobotNode[P]):
             fix = "is it blocked, or is there no subscriber of joint_trajectory?"
             raise TourError(f"{off} its target: {fix}")
 
+    def _target(self) -> Array:
+        """Where the robot that moves should be now."""
+        if self._way is None:
+            return self._position()
+        return self._way.sample((self._time_ns - self._since_ns) / NS_PER_S)[0]
+
     def _place_on(self, way: JointPath, q: Array) -> Array:
         """The place nearest to q of those where the joints may be now."""
         t = (self._time_ns - self._since_ns) / NS_PER_S

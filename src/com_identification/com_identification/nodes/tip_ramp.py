@@ -2,10 +2,11 @@
 
 Before each test the robot is lifted, by a hoist or by the operator, moved into the start posture
 and put on its feet; from both it goes onto one where the protocol says how (approach, begin). Then
-the test's joints turn at ramp_speed, and the feet's sensors give the
-distance of the centre of pressure from the edge that the robot would tip over. At fall_margin the
-joints go back; the tip angle is where a line through the last 15 mm of that distance is 0. The
-model's angle is that of the URDF's CoM over the same sole, with the joints where the encoders say.
+the test's joints turn at ramp_speed, and the feet's sensors give the distance of the centre of
+pressure from the edge that the robot would tip over; close to it they turn more slowly, the more so
+the taller the robot is. At fall_margin the joints go back as slowly as they came; the tip angle is
+where a line through the last 15 mm of that distance is 0. The model's angle is that of the URDF's
+CoM over the same sole, with the joints where the encoders say.
 
 Subscribes:
     robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
@@ -53,7 +54,7 @@ from com_ros.parameters import parameter
 
 BAND = 0.015  # m, of the distance from the edge, whose readings give the angle
 LEAST = 5  # readings of that
-APPROACH = 0.15  # rad/s, onto the feet that stand in the test, and back from the edge
+APPROACH = 0.15  # rad/s, onto the feet that stand in the test
 LOADED = 0.3  # of the weight: with less, the robot has fallen
 
 
@@ -143,24 +144,23 @@ class TipRamp(GuidedMotion[Parameters]):
 
         NaN where it does not tip before the joints' limit, or too fast.
         """
-        speed, limit = self.parameters.ramp_speed, case.limits[case.test.turn > 0]
-        begin, v = case.test.begin, np.copysign(speed, limit)
-        long = max((limit - begin) / v, 1.0)  # s; half a second to the speed, and from it
-        angles = np.array([begin + 0.25 * v, limit - 0.25 * v, limit])
-        rates, times = np.array([v, v, 0.0]), np.array([0.5, long, long + 0.5])
-        turns = [np.outer(values, case.rate) for values in (angles, rates)]
-        path = JointPath(times, case.start + turns[0], turns[1])
+        p, limit = self.parameters, case.limits[case.test.turn > 0]
+        lag = self._lag(case)
+        slow = min(p.ramp_speed, max(p.fall_margin, 1e-3) / 3.0 / lag)
+        end_ns = self._turn(case, case.test.begin, 0.0, np.copysign(p.ramp_speed, limit))
         self._report(f"{case.test.name}: the joints turn")
-        self._publish(path)
-        near, margin = [], np.inf
-        end_ns = self._time_ns + round(path.end * NS_PER_S)
-        while self._time_ns < end_ns and margin >= self.parameters.fall_margin:
+        near, margin, fast = [], np.inf, slow < p.ramp_speed
+        while self._time_ns < end_ns and margin >= p.fall_margin:
             yield
             reading = self._reading(case, maps)
             margin = reading[1]
             near += [reading] if margin < BAND and np.isfinite(margin) else []
+            if fast and p.fall_margin <= margin < BAND + 2.0 * lag * p.ramp_speed:
+                fast, angle = False, case.angle(self._target())
+                v = np.copysign([p.ramp_speed, slow], limit)
+                end_ns = self._turn(case, angle, *v)
         back = np.array([self._position(), case.start])
-        yield from self._move([time_path(back, np.minimum(state.speeds, APPROACH))])
+        yield from self._move([time_path(back, np.minimum(state.speeds, p.ramp_speed))])
         if margin >= self.parameters.fall_margin:
             self._report(f"{case.test.name}: still stands at the joints' limit")
             return np.full(2, np.nan)
@@ -172,6 +172,28 @@ class TipRamp(GuidedMotion[Parameters]):
         slopes, offsets = np.polyfit(x, np.array(margins).T, 1)
         return np.asarray(-offsets / slopes)
 
+    def _lag(self, case: Case) -> float:
+        """Metres by which a CoM that turns about the sole by 1 rad/s is farther when it is stopped.
+
+        h sqrt(h / g) with its height h: where its velocity v takes it, v sqrt(h / g), the ankles
+        cannot keep it from going.
+        """
+        q = case.start
+        R, p = link_pose(self._sesc.model, q, case.test.feet[0])
+        height = float((self._sesc.com(q) - p) @ R[:, 2])
+        return height * float(np.sqrt(height / GRAVITY))
+
+    def _turn(self, case: Case, begin: float, before: float, v: float) -> int:
+        """Turns the joints from an angle on, rad, by v, rad/s, to their limit; until when, ns."""
+        limit = case.limits[case.test.turn > 0]
+        long = max((limit - begin) / v, 1.0)  # s; half a second to the speed, and from it
+        angles = np.array([begin + 0.25 * (before + v), limit - 0.25 * v, limit])
+        rates, times = np.array([v, v, 0.0]), np.array([0.5, long, long + 0.5])
+        turns = [np.outer(values, case.rate) for values in (angles, rates)]
+        path = JointPath(times, case.start + turns[0], turns[1])
+        self._publish(path)
+        return self._time_ns + round(path.end * NS_PER_S)
+
     def _reading(self, case: Case, maps: Array) -> tuple[float, float, float]:
         """Angle by the encoders, rad; margins of the CoP and of the model's CoM, m."""
         wrenches, problem = self._wrenches.wrenches(self._time_ns)
@@ -179,7 +201,7 @@ class TipRamp(GuidedMotion[Parameters]):
             raise TourError(problem)
         total = np.einsum("fij,fj->i", maps, wrenches)
         q = self._position()
-        angle = float((q - case.start) @ case.rate / np.abs(case.rate).sum())
+        angle = case.angle(q)
         if total[2] < self._least_load:
             return angle, -np.inf, np.nan
         R, p = link_pose(self._sesc.model, q, case.test.feet[0])

@@ -190,6 +190,10 @@ class Case:
     soles: kernels.Soles  # the soles that stand, with the edges on the side of the fall
     way: Array  # (k, n) rad, from the start onto these soles, where the test begins
 
+    def angle(self, q: Array) -> float:
+        """By which angle, rad, the joints that turn are turned at joint positions (n,)."""
+        return float((q - self.start) @ self.rate / np.abs(self.rate).sum())
+
 
 def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
     """Prepares a test.

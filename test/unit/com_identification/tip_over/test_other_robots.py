@@ -66,7 +66,7 @@ def test_it_tips_where_its_com_is_over_an_edge(robot, falling):
     assert falls == falling  # waists (of Romeo the hips, backwards) do not bend so far
 
 
-@pytest.mark.parametrize("robot", ["icub", "romeo"])
+@pytest.mark.parametrize("robot", ["hoap2", "hoap3", "icub", "romeo", "talos"])
 def test_on_the_way_to_one_foot_it_does_not_fall(robot):
     """CoM over both soles until it is over the one that stays, where the ramp begins."""
     _, config, simulation = load(robot)
