@@ -7,7 +7,8 @@ all else of that joint too small, the more the less its torque is above its nois
 its readings, with g_j to the power of k_j, undoes just that: k_j is the sum of the squared
 residuals of its rows, and a part of that of the base's, by the squares of the torques in them.
 
-W are Huber's weights by the scale of the residuals of base and of joint rows. Rows of one gait
+W are Huber's weights by the scale of the residuals of the base's rows and of each joint's: drives
+differ, and what one's rows leave must not count as what is right of another's. Rows of one gait
 share its errors of the model: c, the tempering, is the largest ratio of the scores' variance over
 blocks to the information, in the directions that the data dominate; twice that where the recording
 has too few blocks for scores of 10 s.
@@ -20,6 +21,7 @@ import numpy as np
 from com_identification.walking.rows import Rows
 from com_identification.walking.unknowns import Unknowns
 from com_model.arrays import Array, Flags
+from com_model.bodies import Indices
 
 _HUBER = 2.5  # standard deviations
 _FLOOR = 0.3  # of the scales
@@ -49,7 +51,7 @@ def fit(rows: Rows, unknowns: Unknowns, start: Array | None = None) -> Fit:
     c, n, base = 1.0, unknowns.model.n_joints, rows.base
     for _ in range(_REWEIGHTINGS):
         residual = rows.X @ unknowns.coefficients(z)
-        weights = _huber(residual, base)
+        weights = _huber(residual, rows.joint)
         H, squares = _information(rows, weights), weights * residual**2
         torques = (weights * base) @ rows.X[:, unknowns.gain_columns] ** 2
         k = squares[base].sum() * torques / torques.sum()
@@ -84,12 +86,12 @@ def undetermined(rows: Rows, unknowns: Unknowns) -> Flags:
     return result
 
 
-def _huber(residual: Array, base: Flags) -> Array:
-    """Weights (R,), with a scale of base rows and one of joint rows."""
+def _huber(residual: Array, joint: Indices) -> Array:
+    """Weights (R,), with a scale of base rows and one of the rows of each joint (R,)."""
     weights = np.empty(len(residual))
-    for own in (base, ~base):
+    for own in (joint == j for j in np.unique(joint)):
         size = np.abs(residual[own])
-        scale = max(_FLOOR, 1.4826 * float(np.median(size))) if own.any() else 1.0
+        scale = max(_FLOOR, 1.4826 * float(np.median(size)))
         weights[own] = np.minimum(1.0, _HUBER * scale / np.maximum(size, 1e-12)) / scale**2
     return weights
 
