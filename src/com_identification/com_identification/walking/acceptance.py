@@ -1,7 +1,7 @@
 """Which recordings of walking cannot be used, and which results may: in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,15 +27,16 @@ _LIFTED, _LIFTED_TIME = 0.35, 0.8  # of the weight; s
 _FALLEN = np.deg2rad(45.0)
 _STUCK, _ABSENT = 2.0, 0.1  # s without a change of the torque; fraction of samples without one
 _ASKEW, _SPUN, _TURNED = np.deg2rad(20.0), 3.0, 0.02  # of the vertical; rad/s, rms
+_FROZEN = 1e-6  # rad by which the vertical of a driver without orientation turns at most
 _PERCENT, _GAINED = 5.0, 0.5  # % of the torques; of the URDF's residual
 _WHITENED, _TEMPERING = (0.5, 0.67), 15.0  # joints: the median of noise as large as assumed
 _NUISANCE = 4.0  # prior standard deviations; of 75 normal values one is beyond in 0.5 % of robots
 _AGREEMENT, _BEST, _CHANGED = 3.0, 20, 0.04  # standard deviations; directions; of the mass
 _SCALE, _LIKELY = 0.03, 2.5  # of the mass; prior standard deviations of the mass
 URDF_MASS = "URDF's mass"
-_LEAST_BLOCKS, _STEP = 2, 5.0  # on each side of a step of the load; over the spread
-_LOAD_CHANGE = np.array([0.02, 0.003, 0.003, 0.003])  # of the mass; m, first moment over it
-_SMALL = 1e-4  # spread that recordings without errors have at most
+_LEAST_BLOCKS, _STEP = 2, 6.0  # on each side of a step of the load; standard deviations
+_LOAD_CHANGE = np.array([0.01, 0.003, 0.003, 0.003])  # of the mass; m, first moment over it
+_UNSEEN = 2.0  # of a block's variance, as of the covariance of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,7 @@ class Prepared:
     unknowns: Unknowns
     posture: Array  # (n,) mean of the walk
     leg_length: float  # m, from the first joint to the foot's link, mean
+    notes: tuple[str, ...]  # in words, for the report
 
 
 def prepare(
@@ -60,6 +62,8 @@ def prepare(
     limbs = rows.find_limbs(model, config)
     measured = measured_joints(model, limbs, logs)
     imu = config.imu_link or model.root_link
+    frozen = [log.up is not None and np.ptp(log.up, axis=0).max() < _FROZEN for log in logs]
+    logs = [replace(log, up=None) if same else log for log, same in zip(logs, frozen, strict=True)]
     data = [condition(log, model, imu, measured) for log in logs]
     motions = [each.motion for each in data]
     effort = np.sqrt(np.concatenate([m.tau**2 for m in motions]).mean(axis=0))
@@ -76,7 +80,12 @@ def prepare(
     load = rows.drive_sizes(model.effort_limits, effort)
     noise = rows.noise_of(model.mass, length, load)
     unknowns = make_unknowns(model, config.servo.armature(model.joint_names), load, measured)
-    return Prepared(model, limbs, measured, data, noise, unknowns, posture, length)
+    note = (
+        f"the IMU's orientation never changes in {sum(frozen)} of {len(logs)} recordings: it "
+        "counts as unknown there, the accelerometer shows the vertical"
+    )
+    notes = (note,) if any(frozen) else ()
+    return Prepared(model, limbs, measured, data, noise, unknowns, posture, length, notes)
 
 
 def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
@@ -177,25 +186,38 @@ def check_loads(data: Sequence[Conditioned], contacts: Sequence[Contacts], mass:
 def check_payload(found: Fit, unknowns: Unknowns, starts: Array) -> None:
     """Raises a WalkError, that says when, where the trunk's mass or first moment makes a step.
 
-    Each block, of starts (K,) s, says by how much these four are off the fit of all; of the steps
-    between blocks that one counts which is largest over the spread that it leaves. The moment's
-    vertical component alone is no load: flexible joints make it step from gait to gait.
+    Each block i, of starts (K,) s, says by how much these four are off the fit of all, d_i, with a
+    variance s_i^2. For a step between blocks, by the means m of those before and after it,
+
+      T^2 = (m_2 - m_1)^2 / (v (1 / W_1 + 1 / W_2)),   W = sum 1 / s_i^2 of each side,
+      v = UNSEEN max(1, sum (d_i - m)^2 / s_i^2 / (K - 2))
+
+    The largest T of all steps and components is above _STEP in 0.2 % of recordings in which half of
+    the variance of a block's error is that of its gait, in 4 % where it is 90 %; the step must also
+    be large. The moment's vertical component alone is no load: flexible joints make it step.
     """
     H, mass, trunk = found.information, unknowns.total_mass(found.z), slice(0, 4)
     if len(H) < 2 * _LEAST_BLOCKS:
         return
-    x, inner = unknowns.coefficients(found.z), slice(_LEAST_BLOCKS - 1, -_LEAST_BLOCKS)
-    off = np.array([-np.linalg.solve(h[trunk, trunk], h[trunk] @ x) for h in H]) / mass
-    weight = H[:, :1, 0] / H[:, 0, 0].sum()
-    off -= (weight * off).sum(axis=0)
-    before = np.cumsum(weight, axis=0)[inner]
-    step = -np.cumsum(weight * off, axis=0)[inner] / (before * (1.0 - before))
-    spread = (weight * off**2).sum(axis=0) - before * (1.0 - before) * step**2
-    ratio = (np.abs(step) / np.sqrt(np.maximum(spread, 0.0) + _SMALL**2)).max(axis=1)
-    best = int(ratio.argmax())
-    changed = np.abs(step[best]) > _LOAD_CHANGE
-    if ratio[best] > _STEP and changed.any():
-        kg, *moment = (f"{value:+.2f}" for value in mass * step[best])
+    x, own = unknowns.coefficients(found.z), H[:, trunk, trunk]
+    off = -np.linalg.solve(own, (H[:, trunk] @ x)[..., None])[..., 0] / mass
+    weight = mass**2 / np.diagonal(np.linalg.inv(own), axis1=1, axis2=2)
+
+    def sums(values: Array) -> tuple[Array, Array]:
+        """Of the blocks before and after each of the steps."""
+        before = np.cumsum(values, axis=0)
+        inner = before[_LEAST_BLOCKS - 1 : -_LEAST_BLOCKS]
+        return inner, before[-1] - inner
+
+    weights, moments, squares = sums(weight), sums(weight * off), sums(weight * off**2)
+    left = [s - m**2 / w for w, m, s in zip(weights, moments, squares, strict=True)]
+    variance = _UNSEEN * np.maximum(1.0, (left[0] + left[1]) / (len(H) - 2))
+    steps = moments[1] / weights[1] - moments[0] / weights[0]
+    size = np.abs(steps) / np.sqrt(variance * (1.0 / weights[0] + 1.0 / weights[1]))
+    best = int(size.max(axis=1).argmax())
+    changed = (size[best] > _STEP) & (np.abs(steps[best]) > _LOAD_CHANGE)
+    if changed.any():
+        kg, *moment = (f"{value:+.2f}" for value in mass * steps[best])
         cause = "something was put on, taken off, or slipped"
         if not changed[:3].any():
             cause = "it does not look like a load; joints or feet give way, or the IMU is late"

@@ -58,10 +58,13 @@ def fuse(
         f"sensors' errors allow, limit {limit:.2f}. {found.cause or 'A load may have changed'}",
         bool(scatter < limit),
     )
+    known = [posture for posture in postures if posture.constraints]
+    note = f"a known CoM in {len(known)} postures ({known[-1].label})" if known else ""
     return replace(
         walk,
+        notes=(*walk.notes, *([f"{note} is part of the estimate"] if known else [])),
         z=walk.z + K @ (found.parameters - t),
         covariance=(covariance + covariance.T) / 2.0,
         gates=(*walk.gates, gate),
-        postures=len(postures),
+        postures=len(postures) - len(known),
     )

@@ -24,6 +24,7 @@ UNSEEN = 2.0  # of the covariance: what the scores of few gaits do not show
 _RIGID = 1.6  # % of the torques that rigid joints, hard ground and a punctual IMU leave unexplained
 _PASSES = 2
 FIXED = 1e-3  # of the prior's standard deviation, of unknowns that the rows do not show
+_NUMB = ". Required, as legs with too few joints do not feel all that acts on their feet"
 _HELD_OUT = 0.15  # of the blocks, at the end
 
 
@@ -44,6 +45,7 @@ class WalkResult:
     seconds: float  # of the recordings
     posture: Array  # (n,) mean of the walk
     advice: Advice  # what to record next
+    notes: tuple[str, ...]  # on the recordings, in words
     postures: int = 0  # resting ones on foot force sensors that were used, too
 
     @property
@@ -132,12 +134,13 @@ def identify_walking(
     z = z + shift
     J = prior.com(z, posture)[1]
     std, limit = np.sqrt(np.diag(J @ covariance @ J.T)).max(), 0.007 * ready.leg_length
+    numb = bool((limbs.joint_count < limbs.size).any())
     vague = Gate(
         "whole-body CoM",
         f"standard deviation {1e3 * std:.1f} mm in the mean posture, limit {1e3 * limit:.1f} mm. "
-        "Record more different gaits; the result says which",
+        "Record more different gaits; the result says which" + numb * _NUMB,
         bool(std < limit),
-        required=False,
+        required=numb,
     )
     return WalkResult(
         model=model,
@@ -153,6 +156,7 @@ def identify_walking(
         seconds=sum(float(log.time.max() - log.time.min()) for log in logs),
         posture=posture,
         advice=advice,
+        notes=ready.notes,
     )
 
 

@@ -83,6 +83,7 @@ def _summary(result: WalkResult) -> Section:
             f"in random postures near it +- {_mm(spread)} mm (before {_mm(before)})",
             f"{result.fit.dominated} of {len(result.z)} directions of the unknowns are found by "
             f"{result.seconds:.0f} s of walking; the others stay near the URDF and usual values",
+            *result.notes,
             *([fused] if result.postures else [f"next: {result.advice.text}"]),
         ],
         (),

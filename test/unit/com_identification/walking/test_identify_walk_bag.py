@@ -1,6 +1,7 @@
 """The command identify with bags of walking."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +14,11 @@ from walk_recording import COULOMB, Recorded, standing_wrenches
 
 from com_bags import WalkLog
 from com_demos.bag_writer import BagWriter
+from com_identification.commands import bag_inputs
 from com_identification.commands.identify import main
 from com_identification.health.changes import compare
 from com_identification.health.records import HealthDatabase
-from com_model import RobotModel
+from com_model import RobotModel, Sesc
 from com_model.robots import find_robot
 from com_simulation.physics.sensors import PRESETS
 
@@ -121,6 +123,34 @@ def test_a_bag_without_torques_is_refused(
     assert main([*arguments, "--output", str(tmp_path / "out")]) == 1
     assert "effort" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("off", [0.0, 0.03])
+def test_a_diagnosis_of_the_walk_counts_as_a_posture(
+    recorded: Recorded,
+    tmp_path: Path,
+    config: str,
+    off: float,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """--use walk --use-diagnosis: the CoM by wrenches of the same walk; one that is off fails."""
+    model, rest = recorded.believed, recorded.config.nominal_posture(recorded.believed)
+    shift = Sesc(recorded.true).com(rest) - Sesc(model).com(rest) + [off, 0.0, 0.0]
+    vector = SimpleNamespace(x=shift[0], y=shift[1], z=shift[2])
+    message = SimpleNamespace(com_correction=vector, covariance=25e-8 * np.eye(3).ravel())
+    monkeypatch.setattr(bag_inputs, "newest_message", lambda bags: message)
+    _write(recorded, tmp_path / "bag", recorded.log.effort, recorded.log, NO_FEET)
+    arguments = [str(tmp_path / "bag"), "--robot", "go2", "--config", config, "--use-diagnosis"]
+    arguments += ["--mass", str(recorded.true.mass), "--output", str(tmp_path / "out")]
+    status, out = main([*arguments, "--use", "walk"]), capsys.readouterr().out
+    assert status == int(off > 0.0), out
+    assert (tmp_path / "out" / "corrected.urdf").exists() == (off == 0.0)
+    assert "a known CoM in 1 postures (CoM of the diagnosis while walking)" in out
+    assert bool(re.search("agreement of walk and postures +FAILED", out)) == (off > 0.0)
+    if off == 0.0:
+        found = RobotModel.from_file(tmp_path / "out" / "corrected.urdf")
+        assert np.linalg.norm(Sesc(found).com(rest) - Sesc(recorded.true).com(rest)) < 5e-4
 
 
 def _rest(recorded: Recorded, count: int) -> tuple[WalkLog, np.ndarray]:

@@ -11,14 +11,17 @@ from walk_recording import COULOMB, Recorded, record
 from com_bags import WalkLog
 from com_identification.commands.walk_identification import report_text
 from com_identification.exceptions import WalkError
-from com_identification.walking import identify
+from com_identification.walking import acceptance, identify
 from com_identification.walking.acceptance import check_loads, check_payload
+from com_identification.walking.fit import undetermined
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import corrected_urdf
 from com_identification.walking.report import report_page
-from com_identification.walking.unknowns import Scale
+from com_identification.walking.rows import Rows
+from com_identification.walking.unknowns import Scale, Unknowns, make_unknowns
 from com_model import RobotModel
 from com_model.dynamics.kinematics import body_poses
+from com_model.robots import load_robot
 
 
 def _com(model, q: np.ndarray) -> np.ndarray:
@@ -60,6 +63,47 @@ def test_torques_in_another_unit_are_refused_without_weighing(
     assert not result.accepted
     (gate,) = [gate for gate in result.gates if not gate.passed and gate.required]
     assert "another unit" in gate.text
+
+
+def test_armatures_that_the_base_shows_are_found_and_others_are_not() -> None:
+    """The base's rows show together what a joint's own show one by one."""
+    model, _ = load_robot("go2")
+    n = model.n_joints
+    unknowns = make_unknowns(model, np.full(n, 0.01), np.full(n, 8.0), np.ones(n, dtype=np.bool_))
+    X = np.zeros((2 * n + 6, unknowns.gain_columns.stop + 2 * n + 6))
+    joint = np.concatenate([np.full(6, -1), np.arange(n), np.arange(n)])
+    made = Rows(X, joint, np.zeros(len(X)))
+    own = unknowns.joint_slice("armature")
+    at = unknowns.gain_columns.start - 3 * n
+    seen = {0: (0.03, 0.0), 1: (0.01, 0.0), 2: (0.0, 0.03), 3: (0.0, 0.07)}  # of the noise
+    for j, (base, alone) in seen.items():
+        X[:6, at + j] = base / unknowns.std[own][j]
+        X[6 + j, at + j] = X[6 + n + j, at + j] = alone / unknowns.std[own][j]
+    kept = undetermined(made, unknowns)[own]
+    assert kept.tolist() == [False, True, True, False] + [True] * (n - 4)
+
+
+def test_what_is_kept_is_part_of_the_covariance(
+    recorded: Recorded, result: WalkResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All else moves with a knee's friction that is kept, and is as uncertain as that makes it."""
+    at = result.unknowns.joint_slice("coulomb").start + 2
+    off, step = np.eye(len(result.z))[at], 0.2
+
+    def prior(*arguments: Any) -> Unknowns:
+        made = make_unknowns(*arguments)
+        return replace(made, mean=made.mean + step * made.std * off)
+
+    monkeypatch.setattr(identify, "undetermined", lambda rows, unknowns: off > 0.0)
+    kept = recorded.identify()
+    monkeypatch.setattr(acceptance, "make_unknowns", prior)
+    moved = (recorded.identify().z - kept.z) / step  # for one standard deviation
+    alone = kept.inflation * np.diag(kept.fit.covariance)
+    own = (moved**2 > alone) & (off == 0.0)
+    assert own.sum() > 3
+    # what is not known of it over how far the others move; half of that, as weights change, too
+    part = (np.diag(kept.covariance) - alone)[own] / moved[own] ** 2
+    assert 0.25 < np.median(part) < 1.5
 
 
 def test_the_report_names_what_stays_at_the_urdf(result: WalkResult) -> None:
@@ -132,6 +176,17 @@ def test_refuses_what_it_cannot_use(recorded: Recorded, message: str) -> None:
         recorded.identify(**BAD[message](recorded.log))
 
 
+def test_an_orientation_that_never_changes_is_none(recorded: Recorded, result: WalkResult) -> None:
+    """A driver without a filter publishes the identity."""
+    up = np.tile([0.0, 0.0, 1.0], (len(recorded.log.time), 1))
+    found, unknown = recorded.identify(up=up), recorded.identify(up=cast(Any, None))
+    assert found.accepted
+    np.testing.assert_array_equal(found.z, unknown.z)
+    assert "orientation never changes in 1 of 1 recordings" in report_text(found)
+    for each in (unknown, result):
+        assert "never changes" not in report_text(each)
+
+
 @pytest.mark.parametrize("lost", ["effort", "position", "held joints", "held IMU"])
 def test_a_moment_without_readings_says_nothing(
     recorded: Recorded, result: WalkResult, lost: str
@@ -169,24 +224,54 @@ def test_a_payload_that_changes_half_way_is_named(added: float, at: tuple, chang
         record(added, at).identify()
 
 
+def _check_payload(off: np.ndarray, stds: np.ndarray) -> None:
+    """Blocks (K, 4) off by parts of a robot of 10 kg, and what they are known to (K, 4)."""
+    unknowns = SimpleNamespace(total_mass=lambda z: 10.0, coefficients=lambda z: np.eye(5)[4])
+    information = np.zeros((len(off), 5, 5))
+    information[:, range(4), range(4)] = 1.0 / (10.0 * stds) ** 2
+    information[:, :4, 4] = -10.0 * off * information[:, range(4), range(4)]
+    found = SimpleNamespace(information=information, z=np.zeros(1))
+    check_payload(cast(Any, found), cast(Any, unknowns), 5.0 * np.arange(len(off)))
+
+
+STDS = np.tile([1e-3, 2e-4, 2e-4, 3e-4], (12, 1))
+
+
 @pytest.mark.parametrize(
     ("axis", "cause"),
     [(0, "something was put on"), (2, "put on"), (3, "does not look like a load")],
 )
 def test_a_step_of_the_vertical_moment_alone_is_no_load(axis: int, cause: str) -> None:
-    off = 1e-3 * np.random.default_rng(0).standard_normal((12, 4)) * [1.0, 0.2, 0.2, 0.2]
-    unknowns = SimpleNamespace(total_mass=lambda z: 10.0, coefficients=lambda z: np.eye(5)[4])
-
-    def check() -> None:
-        information = np.tile(np.eye(5), (12, 1, 1))
-        information[:, :4, 4] = -10.0 * off  # of a trunk that is 10 kg times this heavier
-        found = SimpleNamespace(information=information, z=np.zeros(1))
-        check_payload(cast(Any, found), cast(Any, unknowns), 5.0 * np.arange(12))
-
-    check()
-    off[7:, axis] += 0.03
+    off = STDS * np.random.default_rng(0).standard_normal((12, 4))
+    _check_payload(off, STDS)
+    off[7:, axis] += 0.012
     with pytest.raises(WalkError, match=f"about 35 s .*{cause}"):
-        check()
+        _check_payload(off, STDS)
+
+
+def test_blocks_that_tell_little_make_no_step() -> None:
+    """Treading in place shows the vertical moment ten times less than walks that follow."""
+    rng, stds = np.random.default_rng(0), STDS.copy()
+    stds[:2, 3] = 2e-3
+    off = stds * rng.standard_normal((12, 4))
+    off[:2, 3] = [3.8e-3, 4.4e-3]  # two standard deviations, over what is a step elsewhere
+    _check_payload(off, stds)
+    with pytest.raises(WalkError, match="about 10 s"):
+        _check_payload(off, STDS)
+
+
+def test_healthy_blocks_make_a_step_in_few_recordings() -> None:
+    """Blocks of 5 s of one gait share half of the variance of their errors."""
+    rng, alarms = np.random.default_rng(0), 0
+    for _ in range(2000):
+        gaits = np.repeat(rng.standard_normal((6, 4)), 2, axis=0)
+        off = 20.0 * STDS * (gaits + rng.standard_normal((12, 4)))  # all are large
+        try:
+            _check_payload(off, STDS)
+        except WalkError:
+            alarms += 1
+    print(f"{alarms} false alarms of 2000")
+    assert alarms <= 15  # 0.2 % are expected
 
 
 def test_an_instant_of_free_fall_is_no_robot_that_is_carried() -> None:
