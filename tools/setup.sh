@@ -145,25 +145,25 @@ workspace_key=$({ echo "$environment_key"
     -o -name '*.msg' -o -name '*.srv' -o -name '*.action' \) -print0 | sort -z | xargs -0 cat; } | sha256sum | cut -d' ' -f1)
 kernels_key=$({ echo "$environment_key"; grep -rlE 'njit|@compiled' --include='*.py' src | sort | xargs -r cat; } | sha256sum | cut -d' ' -f1)
 
-compile_kernels() { # so that no node's first start has to, for 20 s; failure costs only that
-  local begin pids=() part
+compile_kernels() { # STAMP PARTS...: so that no node's first start has to, for 20 s; failure costs only that
+  local begin pids=() part stamp=$1
   begin=$(now)
   trap 'kill "${pids[@]}" 2>/dev/null; exit 1' TERM
-  for part in com,balance,walking trot,trunk; do
+  for part in "${@:2}"; do
     PYTHONPATH=$(printf '%s:' "$root"/src/com_*)${PYTHONPATH:+$PYTHONPATH:}$root/tools/underlay/tf_transformations "$venv/bin/python" \
       tools/compile_kernels.py "$part" --robots src/robot_descriptions/config >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
   done
   for part in "${pids[@]}"; do
     wait "$part" || { say "kernels could not be compiled now, a node's first start will ($venv/kernels_*.log)"; return 0; }
   done
-  echo "$kernels_key" >"$venv/.kernels"
+  echo "$kernels_key" >"$venv/$stamp"
   say "kernels compiled (took $(seconds "$begin") s)"
 }
 kernels=
+trap '[ -z "$kernels" ] || kill "$kernels" 2>/dev/null || true' EXIT
 if [ "$(cat "$venv/.kernels" 2>/dev/null)" != "$kernels_key" ]; then
   say "compiling kernels"
-  compile_kernels & kernels=$!
-  trap 'kill "$kernels" 2>/dev/null || true' EXIT
+  compile_kernels .kernels com,balance,walking trot,trunk & kernels=$!
 fi
 
 if [ "$(cat install/.workspace 2>/dev/null)" != "$workspace_key" ]; then
@@ -192,6 +192,11 @@ fi
 [ -z "$kernels" ] || wait "$kernels"
 
 # --- tests and linting ---------------------------------------------------------------------------
+kernels=
+if [ "$what" = dev ] && [ "$(cat "$venv/.kernels_dev" 2>/dev/null)" != "$kernels_key" ]; then
+  # What only commands use: otherwise each process of the tests compiles it, all at the same time.
+  compile_kernels .kernels_dev tip_over,walk_identification collisions & kernels=$!
+fi
 if [ "$what" = dev ] && [ "$(cat "$venv/.dev" 2>/dev/null)" != "$dev_key" ]; then
   say "what tests and linting need"
   install -r tools/requirements/dev.txt -r tools/requirements/extras.txt -c "$venv/numpy.txt" || explain_pip
@@ -199,5 +204,6 @@ if [ "$what" = dev ] && [ "$(cat "$venv/.dev" 2>/dev/null)" != "$dev_key" ]; the
     say "pin and example-robot-data cannot be installed: tests that compare with them will be skipped ($log)"
   echo "$dev_key" >"$venv/.dev"
 fi
+[ -z "$kernels" ] || wait "$kernels"
 trap - EXIT
 seconds >"$venv/.setup_s"
