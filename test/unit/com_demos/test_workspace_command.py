@@ -8,6 +8,7 @@ from html_page import assert_report
 
 from com_demos.workspace import main
 
+pytestmark = pytest.mark.slow
 DESCRIPTIONS = Path(__file__).resolve().parents[3] / "src/robot_descriptions"
 
 

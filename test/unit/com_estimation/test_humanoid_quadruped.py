@@ -1,6 +1,7 @@
 """The diagnosis of a robot with four point feet: a weight on its back is named, nothing else."""
 
 import numpy as np
+import pytest
 from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
@@ -12,6 +13,7 @@ from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import Payload
 from com_simulation.physics.world_builder import build_world
 
+pytestmark = pytest.mark.slow
 PERIOD, LOADED_AT = 0.005, 2.0  # s
 NOISE = NoiseLevels(position=5e-5, force=1.0, orientation=3e-5)
 
