@@ -34,8 +34,7 @@ from com_identification.human import read_trial
 from com_identification.regression.postures import make_posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
-from com_identification.tip_over.report import read_angles
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, read_angles
 from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.postures import write_postures
 

@@ -38,8 +38,8 @@ from tip_worlds import SAGITTAL, find_torso, predictions, recompute, sagittal
 
 from com_identification.exceptions import RefusedFitError
 from com_identification.tip_over.fit import Fit, cross_validate, families, fit, known_candidates
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
-from com_identification.tip_over.report import mean_error, read_angles
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, read_angles
+from com_identification.tip_over.report import mean_error
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 

@@ -14,8 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from com_identification.nodes.tip_ramp import TipRamp
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
-from com_identification.tip_over.report import read_angles
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, read_angles
 from com_model import RobotModel
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, numpy_to_wrench
 from com_ros.exceptions import ParameterError

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from scipy.optimize import minimize
 
 from com_control.walking.biped import LIMIT_TOLERANCE, Biped
 from com_control.walking.leg_ik import (
@@ -394,6 +393,8 @@ class NewtonSolver(Solver):
 
     def find_nearest(self, target: Array, feet: Array, R: Array) -> Array:
         """The state (15,) with both soles in their poses whose CoM is nearest to the target."""
+        from scipy.optimize import minimize  # a fifth of a second, at each node's start
+
         errors = self._errors(target, feet, R)
 
         def cost(state: Array) -> float:

@@ -14,14 +14,14 @@ from com_identification.tip_over.quasi_static import (
     Protocol,
     QuasiStatic,
     TipAngle,
+    angles_text,
+    read_angles,
     read_joint_errors,
 )
 from com_identification.tip_over.report import (
     Comparison,
-    angles_text,
     errors_left_out,
     plot_angles,
-    read_angles,
     report_page,
     write_correction,
 )

@@ -38,9 +38,8 @@ from com_identification.nodes.guided_motion import GuidedMotion, GuidedParameter
 from com_identification.planning.feasible import Tour, time_path
 from com_identification.regression.postures import sole_to_reading, wrench_transform
 from com_identification.store.results import write_whole
-from com_identification.tip_over import kernels
-from com_identification.tip_over.quasi_static import Case, Protocol, make_case
-from com_identification.tip_over.report import angles_text, read_angles
+from com_identification.tip_over import kernels, quasi_static
+from com_identification.tip_over.quasi_static import Case, Protocol, make_case, read_angles
 from com_model import RobotModel, Sesc, link_pose
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
@@ -228,7 +227,7 @@ class TipRamp(GuidedMotion[Parameters]):
         shown = {**columns, "difference": measured - model}
         done = [name in found for name in names]
         tests = np.array(names)[done].tolist()
-        return angles_text(tests, {name: own[done] for name, own in shown.items()})
+        return quasi_static.angles_text(tests, {name: own[done] for name, own in shown.items()})
 
 
 def main() -> int:

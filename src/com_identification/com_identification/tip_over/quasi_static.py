@@ -21,9 +21,11 @@ with the arms forward and lowered: sixteen tests. Another robot has its own prot
     trunk: BODY1                     # the link whose CoM may be shifted
 """
 
+import csv
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -38,7 +40,7 @@ from com_model.arrays import Array, as_array
 from com_model.dynamics.kinematics import link_pose
 from com_model.dynamics.tree_kernels import Tree, tree_of
 from com_model.strict_yaml import Section, read_yaml
-from com_model.text import listing, quote
+from com_model.text import columns, listing, quote
 
 DIRECTIONS = ("front", "back", "left", "right")
 _KEYS = {
@@ -48,6 +50,7 @@ _KEYS = {
 }
 _FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
 _FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
+_SUFFIX = "_rad"
 _SLACK = 1e-6  # rad: rounded limits
 _SCAN = 64  # angles at which to look before searching
 
@@ -163,13 +166,13 @@ def read_joint_errors(path: str | os.PathLike[str], model: RobotModel) -> JointE
             "give the file of this robot"
         )
     top.number("mean_error_deg", 0.0, least=0.0)
-    columns = np.zeros((len(_KEYS), model.n_joints))
-    for column, key in zip(columns, _KEYS, strict=True):
+    errors = np.zeros((len(_KEYS), model.n_joints))
+    for column, key in zip(errors, _KEYS, strict=True):
         section = top.section(key)
         for joint in section.entries():
             column[model.joint_index(joint)] = section.number(joint, 0.0)
     top.finish()
-    return _check_errors(JointErrors(*columns))
+    return _check_errors(JointErrors(*errors))
 
 
 def _check_errors(errors: JointErrors) -> JointErrors:
@@ -387,3 +390,55 @@ def _settle(case: Case, angle: float, robot: kernels.TippingRobot) -> kernels.Ro
 
 def _tip_angle(case: Case, guess: float, robot: kernels.TippingRobot) -> float:
     return float(kernels.find_tip_angle(case.start, case.rate, guess, robot))
+
+
+def read_angles(path: str | os.PathLike[str], protocol: Protocol) -> dict[str, Array]:
+    """Reads a CSV file of tip angles: a column `test`, and columns `<name>_rad`.
+
+    Returns (T,) rad by name, in the order of the protocol's tests, NaN where a cell is empty.
+    Raises ProtocolError where a value is wrong, or a test is missing, unknown or there twice.
+    """
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ProtocolError(f"{path} cannot be read: {error}") from error
+    if not rows or "test" not in rows[0]:
+        raise ProtocolError(f"{path}: expected a column 'test' and rows below it")
+    names = [test.name for test in protocol.tests]
+    by_test = {row["test"]: row for row in rows}
+    missing, unknown = set(names) - set(by_test), set(by_test) - set(names)
+    if missing or unknown or len(by_test) < len(rows):
+        problem = "a test is there twice"
+        if unknown:
+            problem = f"unknown tests: {', '.join(sorted(map(str, unknown)))}"
+        elif missing:
+            problem = f"missing tests: {', '.join(sorted(missing))}"
+        raise ProtocolError(f"{path}: {problem}. The protocol has: {'; '.join(names)}")
+    return {
+        key.removesuffix(_SUFFIX): np.array(
+            [_angle(by_test[name][key], f"{path}, {name}, {key}") for name in names]
+        )
+        for key in rows[0]
+        if key and key.endswith(_SUFFIX)
+    }
+
+
+def angles_text(tests: Sequence[str], angles: Mapping[str, Array]) -> str:
+    """A table of angles (T,) rad of tests, by name, in degrees."""
+    rows = zip(tests, np.degrees(list(angles.values())).T, strict=True)
+    lines = ((test, *(f"{value:.2f}" for value in own)) for test, own in rows)
+    return columns(("(deg)", *angles), lines)
+
+
+def _angle(text: str | None, where: str) -> float:
+    """An angle; NaN for an empty cell."""
+    if not (text or "").strip():
+        return float("nan")
+    try:
+        value = float(text or "")
+    except ValueError as error:
+        raise ProtocolError(f"{where}: expected an angle in rad, got {text!r}") from error
+    if not abs(value) < 10.0:
+        raise ProtocolError(f"{where}: expected an angle in rad, got {value:g}. Are these degrees?")
+    return value

@@ -1,8 +1,7 @@
-"""Tip angles as tables, plots and one page of HTML; the corrected URDF of a fit."""
+"""Tip angles as plots and one page of HTML; the corrected URDF of a fit."""
 
-import csv
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import degrees
 from pathlib import Path
@@ -11,76 +10,22 @@ import numpy as np
 import yaml
 from matplotlib.figure import Figure
 
-from com_identification.exceptions import ProtocolError, RefusedFitError
+from com_identification.exceptions import RefusedFitError
 from com_identification.store.results import corrected_inertials, path_inside, write_whole
 from com_identification.tip_over.fit import COM_LIMIT, Fit, cross_validate, families
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, joint_errors_document
+from com_identification.tip_over.quasi_static import QuasiStatic, joint_errors_document
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.html import bullets, element, number, report, svg, table
 from com_model.plotting import BLUE, FAINT, INK, new_figure, plain_text, style_axes
-from com_model.text import columns
 from com_model.urdf.editing import edit_inertials
 
-_SUFFIX = "_rad"
 _WIDEST = 10.0  # degrees: errors that have the darkest colour
-
-
-def read_angles(path: str | os.PathLike[str], protocol: Protocol) -> dict[str, Array]:
-    """Reads a CSV file of tip angles: a column `test`, and columns `<name>_rad`.
-
-    Returns (T,) rad by name, in the order of the protocol's tests, NaN where a cell is empty.
-    Raises ProtocolError where a value is wrong, or a test is missing, unknown or there twice.
-    """
-    try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ProtocolError(f"{path} cannot be read: {error}") from error
-    if not rows or "test" not in rows[0]:
-        raise ProtocolError(f"{path}: expected a column 'test' and rows below it")
-    names = [test.name for test in protocol.tests]
-    by_test = {row["test"]: row for row in rows}
-    missing, unknown = set(names) - set(by_test), set(by_test) - set(names)
-    if missing or unknown or len(by_test) < len(rows):
-        problem = "a test is there twice"
-        if unknown:
-            problem = f"unknown tests: {', '.join(sorted(map(str, unknown)))}"
-        elif missing:
-            problem = f"missing tests: {', '.join(sorted(missing))}"
-        raise ProtocolError(f"{path}: {problem}. The protocol has: {'; '.join(names)}")
-    return {
-        key.removesuffix(_SUFFIX): np.array(
-            [_angle(by_test[name][key], f"{path}, {name}, {key}") for name in names]
-        )
-        for key in rows[0]
-        if key and key.endswith(_SUFFIX)
-    }
-
-
-def angles_text(tests: Sequence[str], angles: Mapping[str, Array]) -> str:
-    """A table of angles (T,) rad of tests, by name, in degrees."""
-    rows = zip(tests, np.degrees(list(angles.values())).T, strict=True)
-    lines = ((test, *(f"{value:.2f}" for value in own)) for test, own in rows)
-    return columns(("(deg)", *angles), lines)
 
 
 def mean_error(angles: Array, truth: Array) -> float:
     """Mean absolute difference of tip angles (T,) to others, rad: a row of [Cominoli] Table 7."""
     return float(np.abs(angles - truth).mean())
-
-
-def _angle(text: str | None, where: str) -> float:
-    """An angle; NaN for an empty cell."""
-    if not (text or "").strip():
-        return float("nan")
-    try:
-        value = float(text or "")
-    except ValueError as error:
-        raise ProtocolError(f"{where}: expected an angle in rad, got {text!r}") from error
-    if not abs(value) < 10.0:
-        raise ProtocolError(f"{where}: expected an angle in rad, got {value:g}. Are these degrees?")
-    return value
 
 
 @dataclass(frozen=True, eq=False)

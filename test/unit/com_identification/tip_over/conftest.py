@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
-from com_identification.tip_over.report import read_angles
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, read_angles
 from com_model import RobotConfig, RobotModel
 
 DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
