@@ -9,8 +9,7 @@ a foot does to base and leg joints:
 
 summed over test functions sin^2 of a window. A foot that is taken for touching and does not costs
 rows and causes no error; the reverse ruins the fit. A leg with fewer joints than its foot's wrench
-has components does not feel some of them; base rows along what those do get the variance of half
-the weight: if it were unbounded, two legs that press against each other could hide the weight.
+has components does not feel some of them; base rows along what those do get a large variance.
 """
 
 from typing import NamedTuple
@@ -53,7 +52,7 @@ def with_theta(robot: Tree, theta: Array) -> Tree:
 _ROW, _COLUMN = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # of the entries of I
 _STEP = 1e-6  # rad, of differences
 _SINGULAR = 1e-14  # squares of the leg's Jacobian below which a joint does not feel a force
-_UNFELT = 2500.0  # variance of wrenches that no joint of a leg feels, over that of base forces
+_UNFELT = 1e8  # variance of wrench components that no joint of a leg feels, N^2 or (N m)^2
 
 
 class Limbs(NamedTuple):
@@ -336,7 +335,7 @@ def _project(
                     base[i, p] -= a * D[own, p]
                 for m in range(6):
                     covariance[i, m] += a * A[c, m, j] * variances[own]
-        covariance += _UNFELT * variances[0] * (B[c] @ B[c].T)
+        covariance += _UNFELT * (B[c] @ B[c].T)
 
 
 @njit
