@@ -22,7 +22,7 @@ from com_identification.regression.posterior import (
     tempering,
     widen,
 )
-from com_identification.regression.priors import BodyPriors
+from com_identification.regression.priors import BOUND_AXES, BodyPriors
 from com_identification.regression.rows import Rows, select, whiten
 
 BODIES, CONSTANT, STEPS, ROWS = 4, 3, 2, 5
@@ -230,8 +230,8 @@ def test_leaving_postures_out_is_as_if_they_were_never_taken():
 
 
 def test_bounds_give_the_best_point_inside():
-    """Two bodies of unknown mass; one CoM in a box, both masses positive."""
-    inf = np.full((2, 3), np.inf)
+    """Two bodies of unknown mass; one CoM bounded along all axes, both masses positive."""
+    inf = np.full((2, len(BOUND_AXES)), np.inf)
     high = inf.copy()
     high[0] = 0.02
     priors = BodyPriors(

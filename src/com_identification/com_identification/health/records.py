@@ -19,7 +19,7 @@ import numpy as np
 
 from com_identification.exceptions import HealthError
 from com_identification.regression.identify import Identification, by_body, issues_of
-from com_identification.regression.priors import BodyPriors
+from com_identification.regression.priors import BOUND_AXES, BodyPriors
 from com_identification.store.results import corrected_inertials, plain
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
@@ -123,7 +123,8 @@ class Record(FrozenArrays):
     @property
     def priors(self) -> BodyPriors:
         """What was known of the bodies before."""
-        com, free = np.nan_to_num(self.prior_com), np.full(self.prior_com.shape, np.inf)
+        com = np.nan_to_num(self.prior_com)
+        free = np.full((len(com), len(BOUND_AXES)), np.inf)
         stds = self.prior_mass_std, self.prior_com_std
         return BodyPriors(self.prior_mass, com, *stds, -free, free)
 
