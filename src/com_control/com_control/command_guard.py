@@ -24,7 +24,7 @@ FASTEST = 30.0  # rad/s or m/s, of joints whose limit is not known
 JUMP = 0.5  # rad or m, within one sample, besides three times what the velocity limit allows
 MAX_GAP = 0.1  # s between samples, for which the velocity limit allows a way
 CATCH_UP = 0.015  # s, for which it allows a way to a command, however long ago the last one was
-LOOK_PERIOD = 0.05  # s
+LOOK_PERIOD, LOOK_GAP = 0.05, 0.5  # s; between two looks at most, or they begin again
 LOOKS, OLD_LOOKS = 21, 11  # compared: 1 s of measurements and the first half of the commands
 EXACT_LOOKS, EXACT_OLD = 11, 7  # where positions are repeated exactly
 FROZEN_MOTION = 0.05  # rad or m, of commands; a joint that makes less than a tenth of it is frozen
@@ -193,7 +193,7 @@ class CommandGuard:
         """That a joint does not move although it is to."""
         if time < self._next_look:
             return ""
-        if time > self._next_look + LOOK_PERIOD:
+        if time > self._next_look + LOOK_GAP:
             self._looks.clear()
         self._next_look = time + LOOK_PERIOD - 1e-6
         self._looks.append((self._measured, expected))

@@ -252,6 +252,15 @@ def test_a_clock_that_jumps_stops_what_was_commanded_until_restart(jump):
     assert guard.measure(2 * jump, HOME) == ""
 
 
+def test_repeated_positions_are_noticed_on_a_busy_machine_that_misses_samples():
+    guard = started()
+    for t in np.arange(DT, 3.0, DT):
+        if t % 0.4 > 0.2:  # every other 0.2 s
+            guard.measure(t, HOME)
+        send(guard, t + DT, away(min(0.3 * t, 0.4), 0.0, 0.0))
+    assert guard.reason.startswith("hip do not follow")
+
+
 def test_positions_that_are_repeated_are_noticed_within_half_a_second():
     guard = started()
     for t in np.arange(DT, 0.6, DT):
