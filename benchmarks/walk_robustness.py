@@ -37,9 +37,9 @@ from numpy.typing import NDArray
 from processes import in_processes
 from rich.console import Console
 from rich.table import Table
-from run_all import RESULTS
 from scipy.spatial.transform import Rotation
 from walk_playback import level, starting_at
+from walk_robustness_page import write_page
 
 from com_control.walking.biped import Biped, find_stance
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
@@ -68,7 +68,6 @@ ROBOTS = {
 }
 FURTHER = ("g1", "alexander")
 TILED = ("talos", "icub", "hoap2")
-PAGE = RESULTS.parents[1] / "docs" / "walking_robustness.md"
 PERIOD = 0.005  # s
 PUSH_TIME, FORCE_TIME = 0.1, 0.2  # s
 REST = 1.0  # s, after the walk
@@ -378,61 +377,6 @@ def show(cells: dict[str, dict[str, Any]]) -> None:
     Console(width=200).print(table)
 
 
-def page(record: dict[str, Any]) -> str:
-    """docs/walking_robustness.md, of a stored result (see run_all.py)."""
-    figures = record["figures"]
-    robots = list(dict.fromkeys(name for cell in figures["cells"].values() for name in cell))
-    lines = [PAGE_HEAD, f"| | {' | '.join(robots)} |", "|---" * (len(robots) + 1) + "|"]
-    falls = []
-    for cell, by_robot in figures["cells"].items():
-        row = []
-        for robot in robots:
-            e = by_robot.get(robot)
-            if e is None:
-                row.append("-")
-                continue
-            walked, of = (int(n) for n in e["fed_back"].split("/"))
-            falls += [f"{robot} in {of - walked} of {of} ({cell})"] if walked < of else []
-            errors = f": {e['mean_mm']} ({e['max_mm']}) mm" if walked else ""
-            row.append(f"{e['open']} -> {e['fed_back']}{errors}")
-        lines.append(f"| {cell} | {' | '.join(row)} |")
-    new = {"end_mm": "-", "creep_mm": "-"}  # not in every stored result
-    return "\n".join(lines) + PAGE_FOOT.format(
-        falls="; ".join(falls) or "none",
-        date=record["date"][:10],
-        options=" ".join(record["options"]) or "two seeds of each random cell",
-        **new | figures,
-    )
-
-
-PAGE_HEAD = """# How robust the walks are
-
-Written by `benchmarks/walk_robustness.py --page` from its stored result. Open loop -> with the
-[stabiliser](stabiliser.md): walks completed / tried; then mean (largest) distance of the true CoM
-to the plan with the stabiliser, of the walks that were completed. Six steps each, one set of gains.
-Physics step 1 ms, control at 200 Hz, sensors 5 ms late, with noise and constant errors; nothing of
-the simulator's truth is used. Pushes: speed of the whole robot, in 0.1 s at the trunk, in the
-middle of a swing.
-"""
-PAGE_FOOT = """
-
-Falls with the stabiliser: {falls}.
-
-| of all but g1 and alexander, for which nothing was chosen | |
-|---|---|
-| soft ground, walks completed | {soft_walked} of {soft_total} |
-| tiles of 5 mm, TALOS, iCub and HOAP-2 | {tiles5_walked} of {tiles5_total} |
-| largest forward push that no robot falls of | {push_ms} m/s |
-| stiff ground, mean error over (1.5 times that of open loop + 5 mm), worst robot | {stiff_ratio} |
-| stiff ground, largest distance to the plan at the end | {end_mm} mm |
-| largest way of a foot in 10 s of standing after a walk | {creep_mm} mm |
-| trunk's CoM off by 3.5 % of the height: error of the CoM's offset, worst robot | {offset_mm} mm |
-| one tick, median, on a machine with other load | {tick_us} us |
-
-{date}, {options}.
-"""
-
-
 def main() -> int:
     """Walks and prints."""
     parser = argparse.ArgumentParser(description="Walks with and without the stabiliser.")
@@ -445,7 +389,7 @@ def main() -> int:
     parser.add_argument("--page", action="store_true", help="only write the page of docs/")
     args = parser.parse_args()
     if args.page:
-        PAGE.write_text(page(json.loads((RESULTS / "walk_robustness.json").read_text())))
+        write_page()
         return 0
     cells = [c for c in CELLS if not args.cells or c.name.startswith(tuple(args.cells))]
     if "stiff" not in [c.name for c in cells]:

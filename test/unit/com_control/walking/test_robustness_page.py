@@ -2,7 +2,8 @@
 
 import json
 
-from walk_robustness import PAGE, RESULTS, page
+from run_all import RESULTS
+from walk_robustness_page import PAGE, page
 
 RECORD = json.loads((RESULTS / "walk_robustness.json").read_text())
 
