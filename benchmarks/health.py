@@ -31,22 +31,13 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from identification_honesty import (
-    ALL,
-    DEG,
-    NOISE,
-    Errors,
-    Sensors,
-    _mixed,
-    entries,
-    identify,
-    wrong_robot,
-)
 from identification_scenario import PinocchioRobot, scenario_of
+from identification_trials import ALL, DEG, NOISE, Errors, Sensors, entries, mixed, wrong_robot
 from numpy.random import Generator
 
 from com_identification.health.changes import Change, compare
 from com_identification.health.records import Record
+from com_identification.regression.identify import identify
 from com_identification.settings import FitSettings, IdentificationSettings
 from com_identification.store.results import corrected_inertials
 from com_model import RobotModel
@@ -83,7 +74,7 @@ def moved(truth: PinocchioRobot, step: np.ndarray) -> PinocchioRobot:
 def record(sensors: Sensors, number: int, rng: Generator) -> Record:
     """Identifies a robot by its sensors."""
     scenario = scenario_of(ROBOT)
-    readings = sensors.read(_mixed(entries(ROBOT)[0], COUNT, rng), True)
+    readings = sensors.read(mixed(entries(ROBOT)[0], COUNT, rng), True)
     settings = IdentificationSettings(noise=NOISE[ROBOT], fit=FitSettings(folds=0, use_imu=True))
     found = identify(scenario.model, scenario.feet, readings, settings)
     return Record.from_identification(found, scenario.model, str(number), number * 10**9)

@@ -23,8 +23,16 @@ import argparse
 import json
 
 import numpy as np
-from identification_honesty import ALL, NOISE, Sensors, _judge, _mixed, entries, wrong_robot
 from identification_scenario import scenario_of
+from identification_trials import (
+    ALL,
+    NOISE,
+    Sensors,
+    entries,
+    mixed,
+    prediction_scores,
+    wrong_robot,
+)
 
 from com_identification.regression.identify import by_body, identify
 from com_identification.settings import FitSettings, IdentificationSettings
@@ -39,10 +47,10 @@ def judge(robot: str, count: int, seed: int) -> list[float]:
     scenario, rng = scenario_of(robot), np.random.default_rng([seed, 3])
     truth = wrong_robot(robot, ALL, rng)
     postures, others = entries(robot)
-    readings = Sensors(truth, robot, ALL, rng).read(_mixed(postures, count, rng), imu=True)
+    readings = Sensors(truth, robot, ALL, rng).read(mixed(postures, count, rng), imu=True)
     settings = IdentificationSettings(noise=NOISE[robot], fit=FitSettings(folds=0))
     found = identify(scenario.model, scenario.feet, readings, settings)
-    before, after, *_ = _judge(robot, truth, found, others)
+    before, after, *_ = prediction_scores(robot, truth, found, others)
     _, com, _, std = by_body(found.parameters, found.covariance)
     used = (scenario.model.bodies.mass > 0.0) & (found.prior_com_std > 0.0).all(axis=1)
     determined = (std < KNOWN * found.prior_com_std)[used].sum(axis=1)

@@ -52,19 +52,17 @@ import numpy as np
 from baselines.unweighted_least_squares import UrdfRobot, least_squares, predict
 from baselines.whole_body import Motion, mujoco_identification, total_wrench
 from identification_bags import START_NS, BagWriter, Moving, Samples
-from identification_honesty import (
+from identification_scenario import Array, PinocchioRobot, com_error, rms_length, scenario_of
+from identification_trials import (
     DEG,
     NOISE,
-    Array,
     Errors,
     Sensors,
-    _judge,
-    _mixed,
     entries,
-    identify,
+    mixed,
+    prediction_scores,
     wrong_robot,
 )
-from identification_scenario import PinocchioRobot, com_error, rms_length, scenario_of
 from rich.console import Console
 from rich.table import Table
 from trot_errors import Errors as TrotErrors
@@ -74,6 +72,7 @@ from trot_tracks import FLOATING, LEAST_SQUARES, LIFT_OFF, SETTLED, STANDS, URDF
 from versus_estimates import Recorded, Score, judge_all, read_table, write_robot
 from versus_walks import walk_case, walk_scores
 
+from com_identification.regression.identify import identify
 from com_identification.regression.postures import Posture
 from com_identification.settings import FitSettings, IdentificationSettings
 from com_model import RobotModel, load_robot
@@ -114,7 +113,7 @@ def recorded(name: str, seed: int) -> Postures:
     truth = wrong_robot(ROBOT, errors, rng)
     postures, others = entries(ROBOT)
     # the first one is the robot as it stands, by which a constant offset is found
-    chosen = sorted(_mixed(postures, COUNT, rng), key=lambda item: -len(item[1]))
+    chosen = sorted(mixed(postures, COUNT, rng), key=lambda item: -len(item[1]))
     return Postures(truth, Sensors(truth, ROBOT, errors, rng).read(chosen, imu), others, imu)
 
 
@@ -175,7 +174,7 @@ def posture_scores(name: str, seed: int, estimates: Sequence[str] = ()) -> dict[
     settings = IdentificationSettings(noise=NOISE[ROBOT], fit=fit)
     found = identify(scenario.model, scenario.feet, log.readings, settings)
     seconds = time.process_time() - start
-    _, error, _, nees, _ = _judge(ROBOT, log.truth, found, log.others)
+    _, error, _, nees, _ = prediction_scores(ROBOT, log.truth, found, log.others)
     result["ours"] = Score(error, nees, seconds)
     start = time.process_time()
     corrected = mujoco_identification(urdf.robot, urdf.motion(log.readings))
