@@ -80,7 +80,8 @@ def prepare(
     length = float(np.linalg.norm(p[limbs.body] - p[limbs.path[:, 0]], axis=1).mean())
     load = rows.drive_sizes(model.effort_limits, effort)
     noise = rows.noise_of(model.mass, length, load)
-    unknowns = make_unknowns(model, config.servo.armature(model.joint_names), load, measured)
+    legs = np.isin(np.arange(model.n_joints), limbs.joints)
+    unknowns = make_unknowns(model, config.servo.armature(model.joint_names), load, legs)
     note = (
         f"the IMU's orientation never changes in {sum(frozen)} of {len(logs)} recordings: it "
         "counts as unknown there, the accelerometer shows the vertical"

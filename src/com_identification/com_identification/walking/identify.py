@@ -181,7 +181,7 @@ def _scaled(
     z, C = found.z, factor * found.covariance
     estimated = unknowns.total_mass(z)
     if scale.mass is None:
-        rho, std = 1.0, GAIN_STD / np.sqrt(int(unknowns.measured.sum()))
+        rho, std = 1.0, GAIN_STD / np.sqrt(int(unknowns.legs.sum()))
     else:
         rho, std = scale.mass / estimated, scale.std / scale.mass
     z = unknowns.scaled(z, rho)

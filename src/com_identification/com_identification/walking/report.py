@@ -68,8 +68,8 @@ def _summary(result: WalkResult) -> Section:
         how = f"by a payload of {result.scale.payload:g} kg, known to {100 * result.rho_std:.1f} %"
     elif result.scale.mass is None:
         how = (
-            f"by a mean gain of the torques of 1 (known to {100.0 * result.rho_std:.1f} %): no "
-            "motion shows the common scale of masses and torques. Weigh the robot: --mass KG"
+            f"by a mean gain of the legs' torques of 1 (known to {100.0 * result.rho_std:.1f} %): "
+            "no motion shows the common scale of masses and torques. Weigh the robot: --mass KG"
         )
     fused = f"{result.postures} resting postures on foot force sensors are part of the estimate"
     return (

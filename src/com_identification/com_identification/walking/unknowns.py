@@ -39,11 +39,12 @@ class Unknowns:
 
     z = (eta of the bodies with mass; armature, Coulomb, viscous (n each); gains about their mean
     (n - 1); torque bias, encoder zero (n each); accelerometer bias, mounting (3 each)).
-    The mean of the gains is 1: all coefficients times any number would fit as well.
+    The mean of the legs' gains is 1: all coefficients times any number would fit as well, and what
+    hardly shows (an arm that hangs) could make up for legs that are all too low.
     """
 
     model: RobotModel
-    measured: Flags  # (n,) joints with torques; the others' nuisances stay at the prior
+    legs: Flags  # (n,) their joints
     mean: Array  # (Z,)
     std: Array  # (Z,)
 
@@ -63,8 +64,8 @@ class Unknowns:
 
     @cached_property
     def _gains(self) -> Array:
-        """(n, n - 1) orthonormal, gains = 1 + this times their unknowns, the mean fixed."""
-        return np.asarray(null_space(self.measured[None, :].astype(float)))
+        """(n, n - 1) orthonormal, gains = 1 + this times their unknowns, the legs' mean fixed."""
+        return np.asarray(null_space(self.legs[None, :].astype(float)))
 
     def joint_slice(self, kind: str) -> slice:
         """Where the values of a kind are in z."""
@@ -154,13 +155,13 @@ class Unknowns:
         return result
 
 
-def make_unknowns(model: RobotModel, armature: Array, load: Array, measured: Flags) -> Unknowns:
+def make_unknowns(model: RobotModel, armature: Array, load: Array, legs: Flags) -> Unknowns:
     """Priors about the URDF.
 
     Args:
         armature: (n,) kg m^2, of the configuration; 0 where it does not have it.
         load: (n,) N m, sizes of the drives: larger ones have more friction.
-        measured: (n,) joints with torques.
+        legs: (n,) joints of legs.
     """
     n, eta = model.n_joints, to_eta(model.bodies)
     trunk = model.bodies.names[0] == np.array(model.bodies.names)[model.bodies.mass > 0.0]
@@ -183,4 +184,4 @@ def make_unknowns(model: RobotModel, armature: Array, load: Array, measured: Fla
         np.full(n, _ZERO),
         np.repeat([_ACCELEROMETER, _MOUNTING], 3),
     ]
-    return Unknowns(model, measured, np.concatenate(mean), np.concatenate(std))
+    return Unknowns(model, legs, np.concatenate(mean), np.concatenate(std))

@@ -18,7 +18,7 @@ from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import corrected_urdf
 from com_identification.walking.report import report_page
 from com_identification.walking.rows import Rows
-from com_identification.walking.unknowns import Scale, Unknowns, make_unknowns
+from com_identification.walking.unknowns import GAIN_STD, Scale, Unknowns, make_unknowns
 from com_model import RobotModel
 from com_model.dynamics.kinematics import body_poses
 from com_model.robots import load_robot
@@ -81,6 +81,21 @@ def test_armatures_that_the_base_shows_are_found_and_others_are_not() -> None:
         X[6 + j, at + j] = X[6 + n + j, at + j] = alone / unknowns.std[own][j]
     kept = undetermined(made, unknowns)[own]
     assert kept.tolist() == [False, True, True, False] + [True] * (n - 4)
+
+
+def test_the_legs_alone_hold_the_scale_of_torques() -> None:
+    """Arms that hang cannot make up for legs whose gains are all too low."""
+    model, _ = load_robot("talos")
+    n = model.n_joints
+    legs = np.array([name.startswith("leg") for name in model.joint_names])
+    unknowns = make_unknowns(model, np.full(n, 0.01), np.full(n, 8.0), legs)
+    z = unknowns.mean + unknowns.std * np.random.default_rng(3).standard_normal(len(unknowns.std))
+    gains = unknowns.joints(z, "gain")
+    assert 0 < legs.sum() < n
+    assert gains[legs].mean() == pytest.approx(1.0, abs=1e-12)
+    assert abs(gains[~legs].mean() - 1.0) > 1e-3
+    stds = unknowns.joint_stds(np.diag(unknowns.std**2), "gain")
+    np.testing.assert_allclose(stds[~legs], GAIN_STD)
 
 
 def test_what_is_kept_is_part_of_the_covariance(
