@@ -131,8 +131,14 @@ class Bench:
 
 
 def disturb(robot, seconds, change):
-    """Samples that the node may hold back, in real time: change(robot) before each."""
-    for _ in range(round(seconds / 0.05)):
+    """Samples that the node may hold back, in real time, with positions changed by change(q).
+
+    On a busy machine the node skips samples: they go on until it notices, for 8 s at most.
+    """
+    least, most = round(seconds / 0.05), round(8.0 / 0.05)
+    for k in range(most):
+        if k >= least and robot.state.state != WalkState.WALKING:
+            return
         robot.time_ns += EVERY_NS
         robot.take()
         robot.q = robot.path.sample(robot.time_ns / NS_PER_S)[0]
