@@ -20,14 +20,27 @@ from numba import njit
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Indices
 from com_model.compiled import compiled
-from com_model.dynamics.inverse_dynamics import Links, RootMotion, make_links, newton_euler
-from com_model.dynamics.tree_kernels import Tree
+from com_model.dynamics.inverse_dynamics import (
+    Links,
+    RootMotion,
+    joint_load,
+    make_links,
+    move_bodies,
+    newton_euler,
+    pass_on,
+)
+from com_model.dynamics.tree_kernels import Tree, set_poses
 from com_model.geometry.vector_kernels import (
     add,
     add_cross,
+    add_scaled,
     cross,
+    dot,
     row,
     set_point,
+    set_product,
+    set_rotation,
+    set_row,
     sub,
     turned,
     turned_back,
@@ -235,25 +248,66 @@ def _set_imu_columns(robot: Tree, force: Array, links: Links, D: Array) -> None:
 
 
 @njit
-def _loaded_torques(
-    robot: Tree, limbs: Limbs, q: Array, motion: Motion, k: int, wrenches: Array, result: Array
+def _support(links: Links, b: int, point: Array, wrench: Array) -> None:
+    """Takes a wrench (6,) of the ground at a point off what acts through the joint of body b."""
+    f, arm = (wrench[0], wrench[1], wrench[2]), sub((point[0], point[1], point[2]), row(links.p, b))
+    moment = add((wrench[3], wrench[4], wrench[5]), cross(arm, f))
+    set_row(links.force, b, sub(row(links.force, b), f))
+    set_row(links.torque, b, sub(row(links.torque, b), moment))
+
+
+@njit
+def _set_zero_columns(
+    robot: Tree, limbs: Limbs, motion: Motion, k: int, links: Links, wrenches: Array, D: Array
 ) -> None:
-    """ID - J^T f at positions q and the rest of sample k; wrenches (L, 6) on the feet."""
-    links, T = make_links(len(robot.mass)), np.empty((6, limbs.joints.shape[1]))
-    root = RootMotion(motion.omega[k], motion.omega_dot[k], motion.force[k])
-    point = np.empty(3)
-    newton_euler(robot, q, motion.qd[k], motion.qdd[k], root, links, result[6:])
-    result[:3], result[3:6] = links.force[0], links.torque[0]
+    """Columns of the encoder zeros at sample k: -d(ID - J^T f) / dq, by differences.
+
+    A joint is turned a little with all that it carries; what is not on it stays. The last ones
+    come first, so that parents are in their places. wrenches (L, 6) act on the feet.
+    """
+    n, at, point = motion.q.shape[1], BODY * len(robot.mass), np.empty(3)
     for c in range(len(limbs.body)):
-        if not wrenches[c].any():
-            continue
         _place_foot(limbs, c, links, motion.up[k], point)
-        _foot_jacobian(robot, limbs, c, links, point, T)
-        result[:6] -= wrenches[c]
-        add_cross(point, wrenches[c, :3], -1.0, result[3:6])
-        for j in range(limbs.joint_count[c]):
-            for i in range(6):
-                result[6 + limbs.joints[c, j]] -= T[i, j] * wrenches[c, i]
+        _support(links, 0, point, wrenches[c])
+        for b in limbs.path[c]:
+            if b >= 0:
+                _support(links, b, point, wrenches[c])
+    there, turn = make_links(len(robot.mass)), np.empty((3, 3))
+    there.R[:], there.p[:], there.omega[:] = links.R, links.p, links.omega
+    there.omega_dot[:], there.acceleration[:] = links.omega_dot, links.acceleration
+    for b in range(len(robot.mass) - 1, 0, -1):
+        end, slides = robot.subtree_end[b], robot.joint_type[b] == PRISMATIC
+        if slides:
+            set_row(there.p, b, add_scaled(row(links.p, b), _STEP, row(links.axis, b)))
+        else:
+            set_rotation(robot.axis[b], _STEP, turn)
+            set_product(links.R[b], turn, there.R[b])
+        set_poses(motion.q[k], robot, range(b + 1, end), there.R, there.p)
+        move_bodies(robot, b, end, motion.qd[k], motion.qdd[k], there)
+        for c in range(len(limbs.body)):
+            if b <= limbs.body[c] < end:
+                _place_foot(limbs, c, there, motion.up[k], point)
+                _support(there, limbs.body[c], point, wrenches[c])
+        own, per = at + 5 * n + robot.q_index[b], -robot.multiplier[b] / _STEP
+        pass_on(robot, b, end, there)
+        for c in range(b, end):
+            change = joint_load(robot, c, there) - joint_load(robot, c, links)
+            D[6 + robot.q_index[c], own] += per * change
+        force, old = row(there.force, b), row(links.force, b)
+        moment = add(row(there.torque, b), cross(row(there.p, b), force))
+        moment = sub(moment, add(row(links.torque, b), cross(row(links.p, b), old)))
+        force = sub(force, old)
+        for i in range(3):
+            D[i, own] += per * force[i]
+            D[3 + i, own] += per * moment[i]
+        c = robot.parent[b]
+        while c > 0:
+            about = force
+            if robot.joint_type[c] != PRISMATIC:
+                about = sub(moment, cross(row(links.p, c), force))
+            load = robot.multiplier[c] * dot(row(links.axis, c), about)
+            D[6 + robot.q_index[c], own] += per * load
+            c = robot.parent[c]
 
 
 @compiled(nogil=True)
@@ -305,14 +359,7 @@ def generalised_rows(
                     own = limbs.joints[c, j]
                     wrenches[c, i] += inverse[i, j] * (D[6 + own] @ x)
     _set_imu_columns(robot, motion.force[k], links, D)
-    q, here, there = motion.q[k].copy(), np.empty(6 + n), np.empty(6 + n)
-    _loaded_torques(robot, limbs, q, motion, k, wrenches, here)
-    for j in range(n):
-        q[j] += _STEP
-        _loaded_torques(robot, limbs, q, motion, k, wrenches, there)
-        q[j] = motion.q[k, j]
-        for i in range(6 + n):
-            D[i, at + 5 * n + j] = -(there[i] - here[i]) / _STEP
+    _set_zero_columns(robot, limbs, motion, k, links, wrenches, D)
 
 
 @njit

@@ -80,12 +80,22 @@ def newton_euler(
         links: Result; its first force and torque are the wrench on the root.
         tau: (n,) result, N m or N.
     """
-    R, p, axis, omega, omega_dot, acceleration, force, torque, moment, mass = links
+    R, p = links.R, links.p
     tau[:] = 0.0
     R[0], p[0] = np.eye(3), 0.0
-    omega[0], omega_dot[0], acceleration[0] = root
+    links.omega[0], links.omega_dot[0], links.acceleration[0] = root
     set_poses(q, robot, range(1, len(p)), R, p)
-    for b in range(len(p)):
+    move_bodies(robot, 0, len(p), qd, qdd, links)
+    pass_on(robot, 0, len(p), links)
+    for b in range(1, len(p)):
+        tau[robot.q_index[b]] += joint_load(robot, b, links)
+
+
+@njit
+def move_bodies(robot: Tree, first: int, end: int, qd: Array, qdd: Array, links: Links) -> None:
+    """Sets how the bodies of a subtree move and what that takes; poses and the parent are set."""
+    R, p, axis, omega, omega_dot, acceleration, force, torque, moment, mass = links
+    for b in range(first, end):
         up, driver, ratio = max(robot.parent[b], 0), robot.q_index[b], robot.multiplier[b]
         w, dw, a = row(omega, up), row(omega_dot, up), row(acceleration, up)
         if b > 0:
@@ -111,15 +121,26 @@ def newton_euler(
         set_row(torque, b, add(twist, cross(h, a)))
         set_row(moment, b, h)
         mass[b] = m
-    for b in range(len(p) - 1, 0, -1):
-        up = robot.parent[b]
-        r, f, n = sub(row(p, b), row(p, up)), row(force, b), row(torque, b)
-        load = f if robot.joint_type[b] == PRISMATIC else n
-        tau[robot.q_index[b]] += robot.multiplier[b] * dot(row(axis, b), load)
+
+
+@njit
+def pass_on(robot: Tree, first: int, end: int, links: Links) -> None:
+    """Adds what the bodies of a subtree take to what their parents take, but for the first one."""
+    p, force, torque, moment, mass = links.p, links.force, links.torque, links.moment, links.mass
+    for b in range(end - 1, first, -1):
+        up, f = robot.parent[b], row(force, b)
+        r = sub(row(p, b), row(p, up))
         set_row(force, up, add(row(force, up), f))
-        set_row(torque, up, add(add(row(torque, up), n), cross(r, f)))
+        set_row(torque, up, add(add(row(torque, up), row(torque, b)), cross(r, f)))
         set_row(moment, up, add(row(moment, up), add_scaled(row(moment, b), mass[b], r)))
         mass[up] += mass[b]
+
+
+@njit
+def joint_load(robot: Tree, b: int, links: Links) -> float:
+    """Torque or force of the joint above body b, N m or N, by what acts through it."""
+    load = links.force if robot.joint_type[b] == PRISMATIC else links.torque
+    return robot.multiplier[b] * dot(row(links.axis, b), row(load, b))
 
 
 @compiled(nogil=True)

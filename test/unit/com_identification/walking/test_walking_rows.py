@@ -11,6 +11,7 @@ from com_identification.walking import kernels
 from com_identification.walking.inertia import theta_jacobian, to_eta, to_theta
 from com_identification.walking.kernels import BODY, IMU, Motion, Noise, Windows, with_theta
 from com_identification.walking.rows import find_limbs
+from com_model import RobotModel
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.robots import load_robot
 
@@ -174,6 +175,46 @@ def test_columns_of_encoder_zeros_are_derivatives(exact: Exact) -> None:
         slope = (residuals[0] - residuals[1]) / (2.0 * step)
         found = -rows(exact.motion)[:, start + j]  # one-sided differences, of 1e-6 rad
         np.testing.assert_allclose(found, slope, rtol=1e-4, atol=2e-6 * np.abs(slope).max() + 1e-6)
+
+
+ARM = """
+<joint name="lift" type="prismatic"><parent link="{root}"/><child link="lift"/>
+  <origin xyz="0.1 0 0.1" rpy="0.3 0.2 0"/><axis xyz="0 0.6 0.8"/>
+  <limit lower="-1" upper="1" effort="9" velocity="9"/></joint>
+<joint name="turn" type="revolute"><parent link="lift"/><child link="turn"/>
+  <origin xyz="0 0.1 0.1"/><axis xyz="1 0 0"/>
+  <limit lower="-1" upper="1" effort="9" velocity="9"/></joint>
+<joint name="slide" type="prismatic"><parent link="turn"/><child link="slide"/>
+  <origin xyz="0.1 0.1 0"/><axis xyz="0 1 0"/><mimic joint="turn" multiplier="0.5" offset="0.1"/>
+  <limit lower="-1" upper="1" effort="9" velocity="9"/></joint>
+"""
+LINK = """<link name="{}"><inertial><origin xyz="0.05 0.02 0.1"/><mass value="1.5"/>
+  <inertia ixx="0.02" iyy="0.03" izz="0.02" ixy="0.001" ixz="0" iyz="0"/></inertial></link>"""
+
+
+def test_columns_of_encoder_zeros_of_sliders_and_followers_are_derivatives() -> None:
+    model, config = load_robot("go2")
+    parts = ARM.format(root=model.root_link) + "".join(map(LINK.format, ("lift", "turn", "slide")))
+    model = config.attach(RobotModel.from_urdf(model.xml.replace("</robot>", f"{parts}</robot>")))
+    limbs, robot, rng = find_limbs(model, config), tree_of(model.bodies), np.random.default_rng(5)
+    n, feet = model.n_joints, len(limbs.body)
+    joints = rng.normal(size=(5, 1, n))
+    motion = Motion(*joints, *rng.normal(size=(3, 1, 3)), np.array([[0.0, 0.0, 1.0]]))
+    x = rng.normal(size=BODY * len(robot.mass) + 6 * n + IMU)
+    x[: BODY * len(robot.mass)] = to_theta(to_eta(model.bodies)).ravel()
+    x[-n - IMU :] = 0.0
+
+    def rows(q: np.ndarray) -> np.ndarray:
+        D = np.empty((6 + n, len(x)))
+        A, B = np.empty((feet, 6, limbs.joints.shape[1])), np.empty((feet, 6, 6))
+        air = np.zeros(feet, dtype=bool)
+        kernels.generalised_rows(robot, limbs, motion._replace(q=q), 0, air, x, (D, A, B))
+        return D
+
+    found = -rows(motion.q)[:, -n - IMU : -IMU]
+    for j, moved in enumerate(1e-5 * np.eye(n)):
+        slope = (rows(motion.q + moved) - rows(motion.q - moved)) @ x / 2e-5
+        np.testing.assert_allclose(found[:, j], slope, rtol=1e-4, atol=1e-4)
 
 
 def test_columns_of_the_imu_are_derivatives(exact: Exact) -> None:
