@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Bodies
-from com_model.dynamics.kinematics import body_poses
+from com_model.dynamics.tree_kernels import set_pose_batch, tree_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,7 @@ class Statics:
     def __init__(self, model: RobotModel) -> None:
         self.model = model
         self.bodies: Bodies = model.bodies
+        self._tree = tree_of(model.bodies)
         count, n = self.bodies.count, model.n_joints
         index = np.arange(count)
         ends = self.bodies.subtree_end[:, None]
@@ -69,7 +70,9 @@ class Statics:
 
     def poses(self, Q: Array) -> Poses:
         """Computes the poses of the bodies at joint positions (N, n) rad or m."""
-        R, p = body_poses(self.bodies, Q)
+        R, p = (np.empty((len(Q), self.bodies.count, *shape)) for shape in ((3, 3), (3,)))
+        R[:, 0], p[:, 0] = np.eye(3), 0.0
+        set_pose_batch(np.ascontiguousarray(Q, dtype=np.float64), self._tree, R, p)
         return Poses(R, p, np.einsum("nbij,bj->nbi", R, self.bodies.axis))
 
     def first_moment(self, poses: Poses) -> Array:

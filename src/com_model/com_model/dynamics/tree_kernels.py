@@ -7,6 +7,7 @@ from numba import njit
 
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Bodies, Indices
+from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import set_point, set_product, set_rotation
 
 
@@ -63,3 +64,10 @@ def set_poses(q: Array, tree: Tree, path: Indices | range, R: Array, p: Array) -
             for i in range(3):
                 travel[i] = s * tree.axis[b, i]
             set_point(aligned, p[b], travel, p[b])
+
+
+@compiled()
+def set_pose_batch(Q: Array, tree: Tree, R: Array, p: Array) -> None:
+    """Sets the poses R (N, B, 3, 3), p (N, B, 3) m at Q (N, n); those of the root are set."""
+    for k in range(len(Q)):
+        set_poses(Q[k], tree, range(1, p.shape[1]), R[k], p[k])
