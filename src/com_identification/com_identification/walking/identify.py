@@ -15,7 +15,7 @@ from com_identification.walking.advice import Advice, advise
 from com_identification.walking.fit import Fit, fit, undetermined
 from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import Conditioned
-from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns
+from com_identification.walking.unknowns import COMMON_GAIN_STD, GAIN_STD, KINDS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
@@ -181,7 +181,7 @@ def _scaled(
     z, C = found.z, factor * found.covariance
     estimated = unknowns.total_mass(z)
     if scale.mass is None:
-        rho, std = 1.0, GAIN_STD / np.sqrt(int(unknowns.legs.sum()))
+        rho, std = 1.0, float(np.hypot(COMMON_GAIN_STD, GAIN_STD / np.sqrt(unknowns.legs.sum())))
     else:
         rho, std = scale.mass / estimated, scale.std / scale.mass
     z = unknowns.scaled(z, rho)

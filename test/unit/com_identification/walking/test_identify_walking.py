@@ -51,7 +51,7 @@ def test_without_weighing_the_mass_is_known_as_the_mean_gain_is(result: WalkResu
     z, C, rho, _ = identify._scaled(result.unknowns, result.fit, Scale(), 1.0)
     g = result.unknowns.mass_direction(z)
     assert rho == 1.0
-    assert 0.03 / np.sqrt(12) <= np.sqrt(g @ C @ g) < 0.02
+    assert np.hypot(0.02, 0.03 / np.sqrt(12)) <= np.sqrt(g @ C @ g) < 0.03  # alike, and each
 
 
 @pytest.mark.parametrize("factor", [0.63, 1.6])
