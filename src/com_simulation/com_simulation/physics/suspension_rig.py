@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation, Slerp
 
 from com_model.arrays import Array
 from com_model.geometry.rotations import minimal_rotation
@@ -83,8 +82,7 @@ class TiltingFloor:
     def __init__(self, tilt: Tilt, mj: mujoco.MjModel) -> None:
         self._tilt = tilt
         self._ground = mj.geom(_GROUND).id
-        w, x, y, z = mj.geom_quat[self._ground]
-        self._start = Rotation.from_quat([x, y, z, w])
+        self._start = mj.geom_quat[self._ground].copy()
         # rises to where the direction points: turns about the line to the right of it
         direction = np.radians(tilt.direction_deg)
         self._axis = np.array([np.sin(direction), -np.cos(direction), 0.0])
@@ -96,8 +94,9 @@ class TiltingFloor:
 
     def act(self, mj: mujoco.MjModel, time: float) -> None:
         """Turns the ground to where it is at a time (s)."""
-        turn = Rotation.from_rotvec(self._tilt.angle(time) * self._axis) * self._start
-        mj.geom_quat[self._ground] = quaternion_wxyz(turn.as_matrix())
+        turn = np.empty(4)
+        mujoco.mju_axisAngle2Quat(turn, self._axis, self._tilt.angle(time))
+        mujoco.mju_mulQuat(mj.geom_quat[self._ground], turn, self._start)
         mj.geom_sameframe[self._ground] = 0
         mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # see above
 
@@ -109,7 +108,6 @@ class TiltingFloor:
 
 
 LIFT_TIME = 1.5  # s, up or down
-_XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z
 _POSE = slice(3, 10)  # where position and quaternion stand in the data of a weld constraint
 
 
@@ -125,7 +123,8 @@ class SuspensionRig:
     def reset(self) -> None:
         """The robot stands, released."""
         self.lifted = False
-        self._way: tuple[float, Slerp, Array, Array] | None = None
+        # since when, s; quaternion and rotation vector of the turn; the ends of the shift
+        self._way: tuple[float, Array, Array, Array, Array] | None = None
 
     def moving(self, time: float) -> bool:
         """Whether the robot is on its way up or down at a time (s)."""
@@ -136,7 +135,7 @@ class SuspensionRig:
         self.lifted = True
         normal = self._world.normal
         position = data.qpos[:3] + (self._height - data.qpos[:3] @ normal) * normal
-        self._start(data, Rotation.from_quat(data.qpos[3:7][_XYZW]), position)
+        self._start(data, data.qpos[3:7], position)
 
     def lower(self, data: mujoco.MjData) -> None:
         """Begins to level the soles, then to lower until the lowest shape touches the ground."""
@@ -148,28 +147,29 @@ class SuspensionRig:
         scratch.qpos[3:7] = quaternion_wxyz(R)
         mujoco.mj_kinematics(world.mj, scratch)
         height = standing_height(world.mj, scratch, world.normal)
-        self._start(data, Rotation.from_matrix(R), data.qpos[:3] - height * world.normal)
+        self._start(data, scratch.qpos[3:7], data.qpos[:3] - height * world.normal)
 
     def act(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Holds the root at its place of this time, or releases it where the robot stands again."""
         if self._way is None:
             data.eq_active[self._equality] = 0
             return
-        begin, turn, start, end = self._way
+        begin, quaternion, turn, start, end = self._way
         s = min((data.time - begin) / LIFT_TIME, 1.0)
         if s >= 1.0 and not self.lifted:
             self._way = None
             data.eq_active[self._equality] = 0
             return
         shift = _smooth(s if self.lifted else 2.0 * s - 1.0)  # level first, then down
-        x, y, z, w = turn(_smooth(2.0 * s)).as_quat()
-        mj.eq_data[self._equality, _POSE] = [*(start + shift * (end - start)), w, x, y, z]
+        turned = quaternion.copy()
+        mujoco.mju_quatIntegrate(turned, turn, _smooth(2.0 * s))
+        mj.eq_data[self._equality, _POSE] = [*(start + shift * (end - start)), *turned]
         data.eq_active[self._equality] = 1
 
-    def _start(self, data: mujoco.MjData, R: Rotation, position: Array) -> None:
-        now = Rotation.from_quat(data.qpos[3:7][_XYZW])
-        turns = Slerp([0.0, 1.0], Rotation.concatenate([now, R]))
-        self._way = float(data.time), turns, data.qpos[:3].copy(), position
+    def _start(self, data: mujoco.MjData, quaternion: Array, position: Array) -> None:
+        now, turn = data.qpos[3:7].copy(), np.empty(3)
+        mujoco.mju_subQuat(turn, quaternion, now)
+        self._way = float(data.time), now, turn, data.qpos[:3].copy(), position
 
 
 def _smooth(s: float) -> float:
