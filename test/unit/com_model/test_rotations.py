@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from com_model.geometry import vector_kernels
-from com_model.geometry.rotations import minimal_rotation, rotation_vector, rotations_about, skew
+from com_model.geometry.rotations import (
+    minimal_rotation,
+    rotation_vector,
+    rotation_vectors,
+    rotations_about,
+    skew,
+)
 
 coordinate = st.floats(-10.0, 10.0)
 vector = st.tuples(coordinate, coordinate, coordinate).map(np.array)
@@ -34,6 +40,13 @@ def test_rotation_vector_is_the_inverse(axis, angle):
     again = Rotation.from_rotvec(back).as_matrix()
     np.testing.assert_allclose(again, R, atol=1e-8 if angle > 3.1 else 1e-14)
     assert np.linalg.norm(back) == pytest.approx(angle, abs=1e-7)
+
+
+@given(st.lists(vector, min_size=1, max_size=5))
+def test_rotation_vectors_are_scipys(vectors):
+    turns = [v for v in vectors if np.linalg.norm(v) < 3.0] + [np.zeros(3)]
+    found = rotation_vectors(Rotation.from_rotvec(turns).as_matrix())
+    np.testing.assert_allclose(found, turns, atol=1e-13)
 
 
 def test_rotation_vector_of_nan_is_nan():

@@ -7,11 +7,19 @@
 
 Footsteps and timing make a WalkPlan; the CoM follows the linear inverted pendulum, corrected until
 the ZMP of all bodies is the planned one (refine); ComIk gives the
-joints. WalkSession is the state machine of a robot that walks so.
+joints. WalkSession is the state machine of a robot that walks so. The names below are imported when
+they are used: a trot needs little of this.
 """
 
-from com_control.exceptions import BipedError, PlanError
-from com_control.walking.biped import Biped, find_stance
-from com_control.walking.com_ik import ComIk
-from com_control.walking.footsteps import Footstep
-from com_control.walking.walker import Walk, Walker, WalkRequest
+from typing import TYPE_CHECKING
+
+from com_model.public_names import import_when_used
+
+if TYPE_CHECKING:
+    from com_control.exceptions import BipedError, PlanError
+    from com_control.walking.biped import Biped, find_stance
+    from com_control.walking.com_ik import ComIk
+    from com_control.walking.footsteps import Footstep
+    from com_control.walking.walker import Walk, Walker, WalkRequest
+
+__getattr__, __all__ = import_when_used(__name__, __file__)

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import BipedError
 from com_control.walking.biped import JOINTS, Biped
@@ -29,6 +28,7 @@ from com_control.walking.pelvis_search import solve_in_steps
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.bodies import Indices
 from com_model.compiled import entry_point
+from com_model.geometry.rotations import UP, rotations_about
 
 TOLERANCE = 1e-9  # m; rad, between the angles that two legs ask of one drive
 _FIRST_YAW, _SECANTS, _SAME = 1e-3, 8, 1e-6  # rad; _SAME: where they count as one
@@ -256,7 +256,7 @@ def _turned(R: Array, yaw: Array) -> Array:
     """Orientations R (N, 3, 3) with a turn (N,) rad about the world's z axis."""
     if not yaw.any():
         return R
-    return np.ascontiguousarray(Rotation.from_euler("z", yaw[:, None]).as_matrix() @ R)
+    return np.ascontiguousarray(rotations_about(UP, yaw[:, None])[:, 0] @ R)
 
 
 def _find_root(function: Callable[[Array], Array], x: Array, y: Array) -> Array:

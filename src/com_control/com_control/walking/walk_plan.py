@@ -9,13 +9,13 @@ from math import isfinite, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import PlanError
 from com_control.walking.footsteps import SIDES, Footstep, check_footsteps, sort_feet, wrap_angle
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import Indices
 from com_model.dynamics import GRAVITY
+from com_model.geometry.rotations import UP, rotations_about
 from com_model.joint_path import quintic
 from com_model.parameters import check_options, parameter
 
@@ -118,12 +118,11 @@ class WalkPlan:
         places, stance = self._feet(t)
         feet = np.empty((len(t), 2, 3, 4))
         feet[..., 3] = places[..., :3]
-        yaws = places[..., 3].reshape(-1, 1)
-        feet[..., :3] = Rotation.from_euler("z", yaws).as_matrix().reshape(len(t), 2, 3, 3)
+        feet[..., :3] = rotations_about(UP, places[..., 3:])[:, :, 0]
         left, right = (foot.yaw for foot in self.start)
         turns = places[..., 3] - [left, right]
         yaw = left + 0.5 * wrap_angle(right - left) + 0.5 * turns.sum(axis=1)
-        heading = Rotation.from_euler("z", yaw[:, None])
+        heading = rotations_about(UP, yaw[:, None])[:, 0]
         between = places[:, 0, :2] - places[:, 1, :2]  # from the right foot to the left
         off = np.sum((xy - places[..., :2].mean(axis=1)) * between, axis=1)
         roll = -2.0 * timing.pelvis_roll * off / np.sum(between**2, axis=1)
@@ -134,7 +133,7 @@ class WalkPlan:
             com_acceleration=np.column_stack((acceleration, z_acceleration)),
             zmp=np.column_stack((zmp, z)),
             feet=feet,
-            R_pelvis=(heading * Rotation.from_euler("x", roll[:, None])).as_matrix(),
+            R_pelvis=heading @ rotations_about(np.eye(3)[:1], roll[:, None])[:, 0],
             stance=stance,
         )
 

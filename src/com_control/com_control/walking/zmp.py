@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_banded
-from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
@@ -36,6 +35,7 @@ from com_control.walking.walk_plan import Samples, WalkPlan
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.geometry.rotations import rotation_vectors
 
 PASSES = 6
 ZMP_TOLERANCE = 1e-4  # m, distance of the robot's ZMP to the planned one that counts as met
@@ -60,7 +60,7 @@ def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
     p = as_array("path.p_root", path.p_root, (count, 3))
     qd, qdd = differences(path.q, path.dt)
     turns = np.zeros((count + 1, 3))  # from sample to sample, in the rotating axes
-    turns[1:-1] = Rotation.from_matrix(R[:-1].transpose(0, 2, 1) @ R[1:]).as_rotvec()
+    turns[1:-1] = rotation_vectors(R[:-1].transpose(0, 2, 1) @ R[1:])
     omega, omega_dot = 0.5 * (turns[1:] + turns[:-1]) / path.dt, np.diff(turns, axis=0) / path.dt**2
     acceleration = differences(p, path.dt)[1] + [0.0, 0.0, GRAVITY]
     specific_force = np.einsum("nji,nj->ni", R, acceleration)

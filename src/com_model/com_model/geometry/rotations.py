@@ -11,6 +11,7 @@ import numpy as np
 
 from com_model.arrays import Array
 
+UP = np.array([[0.0, 0.0, 1.0]])  # the one axis of turns by yaws, for rotations_about
 _SMALL = 1e-9  # sine of an angle that equals its angle
 _PARALLEL = 1e-14  # sine of the angle between two directions that are one
 _NEARLY_HALF_TURN = -0.9  # cosine below which the axis is not taken from the sines
@@ -65,6 +66,14 @@ def rotation_vector(R: Array) -> Array:
     sine = 0.5 * sqrt(x * x + y * y + z * z)
     scale = 0.5 * (atan2(sine, cosine) / sine if sine > _SMALL else 1.0)
     return scale * np.array([x, y, z])
+
+
+def rotation_vectors(R: Array) -> Array:
+    """Axes times angles (N, 3) rad of rotations (N, 3, 3) by less than half a turn."""
+    sines = 0.5 * (R[:, [2, 0, 1], [1, 2, 0]] - R[:, [1, 2, 0], [2, 0, 1]])
+    sine, cosine = np.linalg.norm(sines, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
+    scale = np.divide(np.arctan2(sine, cosine), sine, np.ones(len(R)), where=sine > _SMALL)
+    return np.asarray(sines * scale[:, None])
 
 
 def minimal_rotation(start: Array, end: Array) -> Array:
