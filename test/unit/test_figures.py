@@ -128,7 +128,7 @@ SETTINGS = {
         "moves the CoM by 0.9 mm",
         "(25 mm) must be larger",
         "(5 to 20 mm)",
-        "to about 1 %",
+        "to about 2 %",
         "by 4 ms or more",
         "to 2 ms",
         "The 95 % band",
