@@ -64,6 +64,7 @@ UNMODELLED: dict[str, dict[str, Any]] = {
     "foot torsion": {"foot_friction": (1.0, 0.02, 0.0001)},
     "IMU 6 ms late": {"imu_late": 3},
     "flexible joints": {"stiffness": 1000.0},
+    "default friction": {"friction_time": 0.02},  # of MuJoCo: it reverses before the velocity
 }
 VARIANTS = UNMODELLED | {"averaged": {"averaged": True}}
 OTHERS = ("a1", "a1 averaged", "anymal", "hyq", "g1", "five-joint legs")

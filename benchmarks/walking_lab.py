@@ -67,6 +67,7 @@ class Wrong:
     attitude_deg: float = 0.3
     foot_friction: tuple[float, float, float] | None = None  # MuJoCo's; None: the suite's
     contact_time: float | None = None  # s; None: the suite's
+    friction_time: float | None = None  # s, of MuJoCo's joint friction; None: the suite's
     imu_late: int = 0  # samples by which the IMU is behind
     stiffness: float = np.inf  # N m/rad, of the joints: encoders are on the motors' side
     averaged: bool = False  # torques and IMU, over a sample's time; else they are of one instant
@@ -187,6 +188,8 @@ def robot_world(robot: RobotWithErrors) -> World:
     world.mj.dof_armature[world.joint_dof] = robot.armature
     if robot.wrong.contact_time is not None:
         world.mj.geom_solref[:, 0] = robot.wrong.contact_time
+    if robot.wrong.friction_time is not None:
+        world.mj.dof_solref[:, 0] = robot.wrong.friction_time
     if robot.wrong.foot_friction is not None:
         world.mj.geom_friction[:] = robot.wrong.foot_friction
         world.mj.geom_condim[:] = 4  # torsion of the feet, too
