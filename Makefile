@@ -36,7 +36,7 @@ help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
 setup:
-	@tools/setup.sh
+	@tools/setup.sh run $(KERNELS)
 
 setup-dev:
 	@tools/setup.sh dev
@@ -44,6 +44,8 @@ setup-dev:
 setup-robot: setup
 	@tools/in_env python -m com_model.commands.setup "$(URDF)" $(SETUP_ARGS)
 
+# The first look at the suite need not wait for the kernels of walking and of the trot.
+demo: KERNELS = com
 demo: setup
 	@tools/in_env python -m com_demos.sway_demo --robot "$(or $(ROBOT),hoap2)" $(DEMO) --seconds $(SECONDS)
 

@@ -2,6 +2,8 @@
 # Builds everything that the suite needs into this checkout: .venv/, build/, install/.
 #
 #   tools/setup.sh            what the nodes and demos need; quick when nothing changed
+#   tools/setup.sh run com    with these parts of tools/compile_kernels.py only; a node that needs
+#                             another one compiles it at its first start
 #   tools/setup.sh dev        also what tests, benchmarks and linting need
 #   PYTHON=python3.12 tools/setup.sh    with another Python (without ROS only)
 #
@@ -10,6 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 what=${1:-run}
+wanted=${2:-}   # parts of the kernels, with commas; none: all
 venv=$root/.venv
 log=$venv/setup.log
 
@@ -145,25 +148,37 @@ workspace_key=$({ echo "$environment_key"
     -o -name '*.msg' -o -name '*.srv' -o -name '*.action' \) -print0 | sort -z | xargs -0 cat; } | sha256sum | cut -d' ' -f1)
 kernels_key=$({ echo "$environment_key"; grep -rlE 'njit|@compiled' --include='*.py' src | sort | xargs -r cat; } | sha256sum | cut -d' ' -f1)
 
-compile_kernels() { # STAMP PARTS...: so that no node's first start has to, for 20 s; failure costs only that
-  local begin pids=() part stamp=$1
+due() { # GROUP...: of each the parts that are wanted and not compiled, if there are any
+  local group part left
+  for group in "$@"; do
+    left=
+    for part in ${group//,/ }; do
+      [[ ,${wanted:-$part}, != *,$part,* || $(cat "$venv/.kernels_$part" 2>/dev/null) = "$kernels_key" ]] || left+=,$part
+    done
+    [ -z "$left" ] || echo "${left#,}"
+  done
+}
+compile_kernels() { # GROUP...: so that no node's first start has to, for 20 s; failure costs only that
+  local begin pids=() part
   begin=$(now)
   trap 'kill "${pids[@]}" 2>/dev/null; exit 1' TERM
-  for part in "${@:2}"; do
+  for part in "$@"; do
     PYTHONPATH=$(printf '%s:' "$root"/src/com_*)${PYTHONPATH:+$PYTHONPATH:}$root/tools/underlay/tf_transformations "$venv/bin/python" \
       tools/compile_kernels.py "$part" --robots src/robot_descriptions/config >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
   done
   for part in "${pids[@]}"; do
     wait "$part" || { say "kernels could not be compiled now, a node's first start will ($venv/kernels_*.log)"; return 0; }
   done
-  echo "$kernels_key" >"$venv/$stamp"
+  for part in ${*//,/ }; do echo "$kernels_key" >"$venv/.kernels_$part"; done
   say "kernels compiled (took $(seconds "$begin") s)"
 }
 kernels=
 trap '[ -z "$kernels" ] || kill "$kernels" 2>/dev/null || true' EXIT
-if [ "$(cat "$venv/.kernels" 2>/dev/null)" != "$kernels_key" ]; then
+groups=$(due com,balance,walking trot,trunk)
+if [ -n "$groups" ]; then
   say "compiling kernels"
-  compile_kernels .kernels com,balance,walking trot,trunk & kernels=$!
+  # shellcheck disable=SC2086
+  compile_kernels $groups & kernels=$!
 fi
 
 if [ "$(cat install/.workspace 2>/dev/null)" != "$workspace_key" ]; then
@@ -193,9 +208,11 @@ fi
 
 # --- tests and linting ---------------------------------------------------------------------------
 kernels=
-if [ "$what" = dev ] && [ "$(cat "$venv/.kernels_dev" 2>/dev/null)" != "$kernels_key" ]; then
+groups=$(due tip_over,walk_identification collisions)
+if [ "$what" = dev ] && [ -n "$groups" ]; then
   # What only commands use: otherwise each process of the tests compiles it, all at the same time.
-  compile_kernels .kernels_dev tip_over,walk_identification collisions & kernels=$!
+  # shellcheck disable=SC2086
+  compile_kernels $groups & kernels=$!
 fi
 if [ "$what" = dev ] && [ "$(cat "$venv/.dev" 2>/dev/null)" != "$dev_key" ]; then
   say "what tests and linting need"
