@@ -1,10 +1,6 @@
 """The demo of the trot, as a user runs it, and what it says when something is wrong."""
 
 import json
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,29 +8,8 @@ DEMO = "com_demos.trot_demo"
 TROT = ("--seconds", 7, "--speed", 10, "--feedback")
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """Figures and folders of two runs of the demo at the same time, more than two cores can do."""
-    outs = [tmp_path_factory.mktemp(name) / "out" for name in ("first", "second")]
-    env = {key: value for key, value in os.environ.items() if key != "ROS_DOMAIN_ID"}
-    words = [sys.executable, "-m", DEMO, *map(str, TROT), "--output"]
-
-    def run(out):
-        return subprocess.run([*words, out], capture_output=True, text=True, timeout=280, env=env)
-
-    with ThreadPoolExecutor() as pool:
-        both = list(pool.map(run, outs))
-    assert [done.returncode for done in both] == [0, 0], [
-        done.stdout + done.stderr for done in both
-    ]
-    return [
-        (json.loads(done.stdout.splitlines()[-1]), out)
-        for done, out in zip(both, outs, strict=True)
-    ]
-
-
-def test_a_load_drops_on_scalf2(runs):
-    figures, out = runs[0]
+def test_a_load_drops_on_scalf2_and_a_busy_machine_changes_no_figure(run_twice):
+    figures, out = run_twice(*TROT)
     assert figures["robot"] == "scalf2"
     assert figures["feedback"] is True
     assert figures["payload_kg"] == pytest.approx(20.0)
@@ -46,12 +21,6 @@ def test_a_load_drops_on_scalf2(runs):
     written = {f"scalf2_trot_feedback.{kind}" for kind in ("png", "json", "html")}
     assert names == written | {"launch.log"}
     assert json.loads((out / "scalf2_trot_feedback.json").read_text()) == figures
-
-
-def test_a_busy_machine_changes_no_figure(runs):
-    """Both had to wait for each other, at other moments."""
-    files = {"plot": "", "report": ""}
-    assert runs[0][0] | files == runs[1][0] | files
 
 
 @pytest.mark.parametrize(
