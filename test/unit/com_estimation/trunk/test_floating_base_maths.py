@@ -37,7 +37,7 @@ def test_the_update_is_that_of_the_textbook(gate, hold):
     inflated = noise * max(d2 / gate, 1.0)
     expected_x, expected_P = textbook(H, residual, inflated, held, x, P)
 
-    got = update_states.py_func(H, residual, noise, gate, held, x, P)
+    got = update_states(H, residual, noise, gate, held, x, P)
 
     assert got == pytest.approx(d2)
     np.testing.assert_allclose(x, expected_x, atol=1e-9)
