@@ -9,10 +9,11 @@ from com_bags import WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.walking import rows
 from com_identification.walking.fit import Fit
-from com_identification.walking.kernels import IMU, Limbs, Noise
+from com_identification.walking.kernels import IMU, Limbs
 from com_identification.walking.log import Conditioned, condition, moving, moving_mean
 from com_identification.walking.rows import Contacts, Rows
 from com_identification.walking.unknowns import KINDS, Scale, Unknowns, make_unknowns
+from com_identification.walking.window_kernels import Noise
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
 from com_model.dynamics import GRAVITY

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.ndimage import minimum_filter1d
 
 from com_identification.exceptions import WalkError
-from com_identification.walking.kernels import Limbs, Noise, Windows, foot_loads, window_rows
+from com_identification.walking.kernels import Limbs, foot_loads
 from com_identification.walking.log import LOAD_CUTOFF, Conditioned, low_pass
+from com_identification.walking.window_kernels import Noise, Windows, window_rows
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices

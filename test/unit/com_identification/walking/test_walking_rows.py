@@ -9,8 +9,9 @@ from numba import typeof
 
 from com_identification.walking import kernels
 from com_identification.walking.inertia import theta_jacobian, to_eta, to_theta
-from com_identification.walking.kernels import BODY, IMU, Motion, Noise, Windows, with_theta
+from com_identification.walking.kernels import BODY, IMU, Motion, with_theta
 from com_identification.walking.rows import find_limbs
+from com_identification.walking.window_kernels import Noise, Windows, window_rows
 from com_model import RobotModel
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.robots import load_robot
@@ -129,7 +130,7 @@ def _window_rows(exact: Exact) -> np.ndarray:
     X = np.full((count * height, len(exact.coefficients)), np.nan)
     noise = Noise(1.0, 0.5, np.full(n, 0.2), np.full(n, 0.3))
     x = exact.coefficients
-    kernels.window_rows(exact.robot, exact.limbs, exact.motion, noise, windows, 2, x, X)
+    window_rows(exact.robot, exact.limbs, exact.motion, noise, windows, 2, x, X)
     return X
 
 

@@ -1,0 +1,152 @@
+"""Compiled rows of a walk's windows: the forces on the feet eliminated, summed and whitened.
+
+With D x, T_b and T_l of kernels:
+
+  base rows    [D_b - sum_c A_c D_l] x = 0,   A_c = T_b T_l^-1,   c the feet that may touch
+  joint rows   D_j x = 0                      joints of legs surely in the air, and of no leg
+
+summed over test functions sin^2 of a window. A foot that is taken for touching and does not costs
+rows and causes no error; the reverse ruins the fit. A leg with fewer joints than its foot's wrench
+has components does not feel some of them; base rows along what those do get a large variance.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from com_identification.walking.kernels import Limbs, Motion, generalised_rows
+from com_model.arrays import Array
+from com_model.bodies import Indices
+from com_model.compiled import compiled
+from com_model.dynamics.tree_kernels import Tree
+
+_UNFELT = 1e8  # variance of wrench components that no joint of a leg feels, N^2 or (N m)^2
+
+
+class Noise(NamedTuple):
+    """Standard deviations of the equations."""
+
+    force: float  # N, of the base's
+    moment: float  # N m
+    joint: Array  # (n,) N m, of each joint's
+    reversal: Array  # (n,) N m, added where its velocity changes sign
+
+
+class Windows(NamedTuple):
+    """Windows of 2 * half samples, each beginning `half` after the one before."""
+
+    start: Indices  # (W,) first sample; -1: not used
+    half: int  # samples
+    touching: Array  # (W, L) bool
+    used: Array  # (W, n) bool, joints with rows of their own
+    row: Indices  # (W,) first of its rows
+
+
+@njit
+def _project(
+    limbs: Limbs,
+    touching: Array,
+    rows: tuple[Array, Array, Array],
+    variances: Array,
+    projected: tuple[Array, Array],
+) -> None:
+    """Sets the base's rows (6, P) without the touching feet, and their covariance (6, 6)."""
+    (D, A, B), (base, covariance) = rows, projected
+    base[:], covariance[:] = D[:6], np.diag(variances[:6])
+    for c in np.flatnonzero(touching):
+        for j in range(limbs.joint_count[c]):
+            own = 6 + limbs.joints[c, j]
+            for i in range(6):
+                a = A[c, i, j]
+                for p in range(D.shape[1]):
+                    base[i, p] -= a * D[own, p]
+                for m in range(6):
+                    covariance[i, m] += a * A[c, m, j] * variances[own]
+        covariance += _UNFELT * (B[c] @ B[c].T)
+
+
+@njit
+def _add(
+    weight: float,
+    used: Array,
+    D: Array,
+    variances: Array,
+    projected: tuple[Array, Array],
+    sums: tuple[Array, Array],
+) -> None:
+    """Adds a sample's rows to a window's sum (6 + n, P) and covariance (6 + n, 6)."""
+    (base, own), (total, covariance) = projected, sums
+    covariance[:6] += weight * own
+    for i in range(6 + len(used)):
+        source = base[i] if i < 6 else D[i]
+        if i < 6 or used[i - 6]:
+            for p in range(D.shape[1]):
+                total[i, p] += weight * source[p]
+        if i >= 6:
+            covariance[i, 0] += weight * variances[i]
+
+
+@njit
+def _write(total: Array, covariance: Array, used: Array, X: Array) -> None:
+    """Whitens a window's rows into X (R, P): first those of the base."""
+    X[:6] = np.linalg.solve(np.linalg.cholesky(covariance[:6]), total[:6])
+    row = 6
+    for j in range(len(used)):
+        if used[j]:
+            X[row] = total[6 + j] / np.sqrt(covariance[6 + j, 0])
+            row += 1
+
+
+@compiled(nogil=True)
+def window_rows(
+    robot: Tree,
+    limbs: Limbs,
+    motion: Motion,
+    noise: Noise,
+    windows: Windows,
+    every: int,
+    x: Array,
+    X: Array,
+) -> None:
+    """Sets the whitened rows X (R, P) of all windows, from one of `every` samples.
+
+    x (P,) as in generalised_rows.
+    """
+    n, L, half = motion.q.shape[1], len(limbs.body), windows.half
+    width, count = 6 + n, len(windows.start)
+    sums = np.zeros((2, width, X.shape[1]))
+    D, projected = np.zeros((width, X.shape[1])), (np.empty((6, X.shape[1])), np.empty((6, 6)))
+    rows = D, np.zeros((L, 6, limbs.joints.shape[1])), np.zeros((L, 6, 6))
+    covariances, variances = np.zeros((2, width, 6)), np.empty(width)
+    variances[:3], variances[3:6] = noise.force**2, noise.moment**2
+    scale = every / half  # sin^2 sums to half the samples
+    for w in range(count):
+        if windows.start[w] < 0:
+            continue
+        old, new = w % 2, 1 - w % 2  # this window's sums and those of the next
+        follows = w + 1 < count and windows.start[w + 1] == windows.start[w] + half
+        preceded = w > 0 and windows.start[w - 1] == windows.start[w] - half
+        if not preceded:
+            sums[old], covariances[old] = 0.0, 0.0
+        sums[new], covariances[new] = 0.0, 0.0
+        touching = windows.touching[w]
+        both = touching | windows.touching[w + 1] if follows else touching
+        for i in range(half if preceded else 0, 2 * half, every):
+            k = windows.start[w] + i
+            generalised_rows(robot, limbs, motion, k, both, x, rows)
+            for j in range(n):
+                s = motion.sign[k, j]
+                variances[6 + j] = noise.joint[j] ** 2 + noise.reversal[j] ** 2 * (1.0 - s * s)
+            weight = scale * np.sin(np.pi * i / (2 * half)) ** 2
+            _project(limbs, touching, rows, variances, projected)
+            own = sums[old], covariances[old]
+            _add(weight, windows.used[w], D, variances, projected, own)
+            if follows and i >= half:
+                weight = scale * np.sin(np.pi * (i - half) / (2 * half)) ** 2
+                if (windows.touching[w + 1] != touching).any():
+                    _project(limbs, windows.touching[w + 1], rows, variances, projected)
+                own = sums[new], covariances[new]
+                _add(weight, windows.used[w + 1], D, variances, projected, own)
+        end = windows.row[w] + 6 + windows.used[w].sum()
+        _write(sums[old], covariances[old], windows.used[w], X[windows.row[w] : end])
