@@ -52,18 +52,17 @@ def _load(folder: Path, name: str) -> tuple[RobotModel, RobotConfig]:
 
 
 def compile_com(folder: Path) -> None:
-    """Joint states, CoM, Jacobian, stance, inverse dynamics."""
+    """Joint states, CoM, Jacobians, stance."""
     from com_estimation.whole_body.com_state import ComObserver
-    from com_model.dynamics.inverse_dynamics import Dynamics
+    from com_model.dynamics.link_frames import LinkFrames
     from com_ros.joint_input import store_kernel
 
     store_kernel()
     model, config = _load(folder, "hoap2")
     sesc = ComObserver(model, config.feet).sesc
-    sesc.com_batch(np.array([model.neutral]))
     sesc.com(model.neutral, np.eye(3), np.zeros(3))
     sesc.com_and_jacobian(model.neutral, np.eye(3), np.zeros(3))
-    Dynamics(model).root_wrenches(np.zeros((3, 1, model.n_joints)), np.zeros((3, 1, 3)))
+    LinkFrames(model, [model.root_link]).motions(model.neutral)
 
 
 def compile_balance(folder: Path) -> None:
@@ -78,15 +77,18 @@ def compile_balance(folder: Path) -> None:
 
 
 def compile_walking(folder: Path) -> None:
-    """The stabiliser, and the inverse kinematics of bipeds with legs of closed form and without."""
+    """The stabiliser, CoM and dynamics of paths, and inverse kinematics with closed form or not."""
     from com_control.walking import Walker, WalkRequest
     from com_control.walking.biped import Biped, sole_poses
     from com_control.walking.com_ik import ComIk
     from com_control.walking.newton_ik import NewtonSolver
     from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
     from com_model import Sesc
+    from com_model.dynamics.inverse_dynamics import Dynamics
 
     model, config = _load(folder, "itu_biped")
+    Sesc(model).com_batch(np.array([model.neutral]))
+    Dynamics(model).root_wrenches(np.zeros((3, 1, model.n_joints)), np.zeros((3, 1, 3)))
     biped = Biped.from_config(model, config)
     com, feet, R = Sesc(model).com(biped.posture), sole_poses(biped, biped.posture), np.eye(3)
     path = np.array([com]), np.array([feet]), R[None]

@@ -163,8 +163,8 @@ compile_kernels() { # GROUP...: so that no node's first start has to, for 20 s; 
   begin=$(now)
   trap 'kill "${pids[@]}" 2>/dev/null; exit 1' TERM
   for part in "$@"; do
-    PYTHONPATH=$(printf '%s:' "$root"/src/com_*)${PYTHONPATH:+$PYTHONPATH:}$root/tools/underlay/tf_transformations "$venv/bin/python" \
-      tools/compile_kernels.py "$part" --robots src/robot_descriptions/config >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
+    PYTHONPATH=$(printf '%s:' "$root"/src/com_*)${PYTHONPATH:+$PYTHONPATH:}$root/tools/underlay/tf_transformations nice -n 10 \
+      "$venv/bin/python" tools/compile_kernels.py "$part" --robots src/robot_descriptions/config >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
   done
   for part in "${pids[@]}"; do
     wait "$part" || { say "kernels could not be compiled now, a node's first start will ($venv/kernels_*.log)"; return 0; }
@@ -172,8 +172,8 @@ compile_kernels() { # GROUP...: so that no node's first start has to, for 20 s; 
   for part in ${*//,/ }; do echo "$kernels_key" >"$venv/.kernels_$part"; done
   say "kernels compiled (took $(seconds "$begin") s)"
 }
-kernels=
-trap '[ -z "$kernels" ] || kill "$kernels" 2>/dev/null || true' EXIT
+kernels= building=()
+trap 'kill $kernels "${building[@]}" 2>/dev/null || true' EXIT
 groups=$(due com,balance,walking trot,trunk)
 if [ -n "$groups" ]; then
   say "compiling kernels"
@@ -194,12 +194,29 @@ if [ "$(cat install/.workspace 2>/dev/null)" != "$workspace_key" ]; then
   [ "$kind" = wheels ] && . "$venv/local_setup.sh"
   set -u
   export MAKEFLAGS=${MAKEFLAGS:--j$(nproc)}
-  # colcon may come from the system; run by the environment's Python it builds for that one.
-  if ! python -c 'import sys; from colcon_core.command import main; sys.argv[0] = "colcon"; sys.exit(main())' \
-      --log-base log build --symlink-install --base-paths "${base_paths[@]}" \
-      --event-handlers console_direct- console_cohesion- --cmake-args "${cmake[@]}" >"$log" 2>&1; then
-    sed -n '/Failed/p;/[Ee]rror/p' "$log" | head -20 >&2
-    fail "colcon build failed, all of it is in $log"
+  # colcon may come from the system; run by the environment's Python it builds for that one. What
+  # the shell starts in the background would ignore Ctrl-C.
+  colcon='import signal, sys; from colcon_core.command import main
+signal.signal(signal.SIGINT, signal.default_int_handler); sys.argv[0] = "colcon"; sys.exit(main())'
+  build() { # NAME NICE OPTION...: the packages that the options choose; NAME: of the log
+    exec nice -n "$2" python -c "$colcon" --log-base "log/$1" build --symlink-install --base-paths "${base_paths[@]}" "${@:3}" \
+      --event-handlers console_direct- console_cohesion- --cmake-args "${cmake[@]}" >"$venv/$1.log" 2>&1
+  }
+  # The other packages need messages only when they run, but colcon would build them afterwards: it
+  # looks for this script, which building the messages replaces.
+  messages=(com_msgs)
+  [ "$kind" = wheels ] && messages+=(tf2_msgs)
+  for package in "${messages[@]}"; do
+    mkdir -p "install/$package/share/$package" && touch "install/$package/share/$package/package.sh"
+  done
+  build messages 0 --packages-select "${messages[@]}" & building=($!)   # the longest
+  build packages 10 --packages-skip "${messages[@]}" & building+=($!)
+  failed=0
+  for job in "${building[@]}"; do wait "$job" || failed=1; done
+  building=()
+  if [ $failed = 1 ]; then
+    sed -n '/Failed/p;/[Ee]rror/p' "$venv"/{messages,packages}.log | head -20 >&2
+    fail "colcon build failed, all of it is in $venv/messages.log and packages.log"
   fi
   echo "$workspace_key" >install/.workspace
   say "workspace built (took $(seconds "$begin") s)"
