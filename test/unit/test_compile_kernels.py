@@ -9,6 +9,8 @@ import pytest
 
 from com_model.sesc import kernels
 
+pytestmark = pytest.mark.slow
+
 TOOLS = Path(__file__).parents[2] / "tools"
 PLAN = """
 import sys

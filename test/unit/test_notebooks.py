@@ -7,6 +7,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "examples" / "notebooks"
 
 

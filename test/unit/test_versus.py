@@ -19,6 +19,8 @@ from com_estimation.humanoid.estimator import HumanoidEstimator
 from com_model import RobotConfig, load_robot
 from com_model.dynamics.link_frames import LinkFrames
 
+pytestmark = pytest.mark.slow
+
 COUNT, PERIOD, FIRST = 400, 0.01, 200
 STD = 0.004
 
@@ -172,7 +174,6 @@ def test_an_estimate_is_for_one_scenario(monkeypatch, capsys, tmp_path, only):
     assert "--estimate is for one scenario: choose it by --only, got [" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_trot_is_estimated_from_its_bag_by_another_program(tmp_path, capsys):
     recorded = versus.trot_recorded(versus.trot_log("trot, clean", 0, seconds=3.0))
     recorded.write(tmp_path / "trot")
@@ -184,7 +185,6 @@ def test_a_trot_is_estimated_from_its_bag_by_another_program(tmp_path, capsys):
     assert after < 0.02 * before
 
 
-@pytest.mark.slow
 def test_a_walk_is_estimated_from_its_bag_as_from_the_log(tmp_path):
     case = versus.walk_case(versus.WALKS["walk, clean"], 0)
     recorded = case.recorded()

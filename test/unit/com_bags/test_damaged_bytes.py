@@ -11,6 +11,8 @@ from com_bags.bag import Bag
 from com_bags.decoding import JOINT_STATE, Decoder
 from com_bags.exceptions import BagError, StorageError
 
+pytestmark = pytest.mark.slow
+
 START = 1_700_000_000_000_000_000
 
 
@@ -30,7 +32,6 @@ def small(write_bag, messages):
     return make
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 @pytest.mark.parametrize("way", ["flip", "cut", "zero"])
 def test_damaged_files_are_refused_or_give_fewer_messages(small, storage, way):

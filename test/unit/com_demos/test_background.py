@@ -12,6 +12,8 @@ import pytest
 
 from com_demos.background import DOMAIN_IDS, Background, free_domain_id, reserved
 
+pytestmark = pytest.mark.slow
+
 QUICK = ((signal.SIGINT, 0.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 3.0))
 SAYS = "import signal, sys, time\nprint('ready', flush=True)\n"
 

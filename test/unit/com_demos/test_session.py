@@ -13,6 +13,8 @@ from com_demos.demonstration import Times, record
 from com_demos.exceptions import RunError
 from com_demos.live import LiveView
 
+pytestmark = pytest.mark.slow
+
 QUICK = Times(record=0.4, settle=0.3, first_message=0.4, silence=0.3)
 
 

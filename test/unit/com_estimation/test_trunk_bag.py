@@ -13,6 +13,8 @@ from com_simulation.physics.sensors import TROT_NOISE
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 
+pytestmark = pytest.mark.slow
+
 OFFSET = np.array([-0.03, 0.04, 0.0])  # m
 RATE = 500.0
 

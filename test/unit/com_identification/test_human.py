@@ -22,6 +22,8 @@ from com_model.exceptions import ConfigError
 from com_model.geometry.rotations import rotations_about
 from com_model.urdf.editing import edit_inertials
 
+pytestmark = pytest.mark.slow
+
 G = 9.80665
 
 

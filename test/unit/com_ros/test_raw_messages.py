@@ -28,6 +28,8 @@ from com_ros.parameters import JointTimeout, RobotParameters
 from com_ros.raw_messages import MAX_TEXTS, RawImu, RawJoints, RawWrench, Reader, Template
 from com_ros.robot_node import RobotNode
 
+pytestmark = pytest.mark.slow
+
 URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="1"/>
   <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <joint name="lift" type="continuous"><parent link="base"/><child link="tip"/></joint></robot>"""

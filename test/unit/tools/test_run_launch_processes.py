@@ -10,6 +10,8 @@ import pytest
 from launcher.cli import main
 from launcher.supervisor import Supervisor
 
+pytestmark = pytest.mark.slow
+
 RUN_LAUNCH = Path(__file__).resolve().parents[3] / "tools" / "run_launch"
 PATIENCE = 20.0  # s, for anything to happen; nothing here takes that long
 

@@ -1,9 +1,12 @@
 """The page of a balance."""
 
 import numpy as np
+import pytest
 from balance_lab import Run
 from com_balance import balance_page
 from html_page import assert_report
+
+pytestmark = pytest.mark.slow
 
 
 def run(error, fell=False):

@@ -11,6 +11,8 @@ from com_control.balance.resonance import Resonance, ShapedReference
 from com_model import Foot, RobotModel, link_pose
 from com_model.robot_config import Servo, ServoGains
 
+pytestmark = pytest.mark.slow
+
 WITHIN, SETTLED, OVERSHOOT = 0.5e-3, 1.5, 0.2  # m, s, of the first error
 PLACE = np.array([0.01, 0.0, np.nan])
 
@@ -129,7 +131,6 @@ def test_the_resonance_of_hoap2_is_that_of_its_drives(model, config, posture):
     assert balancer.resonance.frequency[1] > 1.5 * balancer.resonance.frequency[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["hoap2", "hoap3"])
 def test_the_com_settles_and_hardly_overshoots(robot):
     done = run(2.5, lambda *_: (PLACE, np.zeros(3)), robot=robot)
@@ -140,7 +141,6 @@ def test_the_com_settles_and_hardly_overshoots(robot):
     assert done.error()[-1] < 0.05e-3  # also with HOAP-3's IMU on the chest
 
 
-@pytest.mark.slow
 def test_hoap3_rocks_where_its_resonance_is_not_heeded():
     options = BalanceOptions(com_gain=4.0, resonance=1000.0)
     done = run(2.5, lambda *_: (PLACE, np.zeros(3)), options=options, robot="hoap3")

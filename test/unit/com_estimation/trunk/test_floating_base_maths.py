@@ -11,6 +11,8 @@ from com_estimation.trunk.floating_base.options import GROUPS, Priors, describe,
 from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.update import update_states
 
+pytestmark = pytest.mark.slow
+
 MASS, DISTANCE = 300.0, 1.2
 
 

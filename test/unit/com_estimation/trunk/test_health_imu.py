@@ -21,6 +21,8 @@ from trot_samples import (
 from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.sensor_checks import Severity, reason
 
+pytestmark = pytest.mark.slow
+
 
 def test_no_imu_for_a_second():
     def change(time, sample):

@@ -8,6 +8,8 @@ from trot_samples import MODEL, assert_sound, between, run, spoiled, stuck, trot
 
 from com_estimation.trunk.sensor_checks import Severity, reason
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("value", [0.0, 40.0, None])
 @pytest.mark.parametrize("joint", [0, 4, 11])

@@ -20,6 +20,8 @@ from com_model import RobotModel, Sesc, link_pose
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section
 
+pytestmark = pytest.mark.slow
+
 EXACT = IdentificationSettings(
     sensors=SensorPriors.calibrated(), prior=PriorSettings(mass_std_fraction=0.0)
 )

@@ -13,6 +13,8 @@ from com_model import RobotModel, Sesc
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section
 
+pytestmark = pytest.mark.slow
+
 EXACT = IdentificationSettings(
     sensors=SensorPriors.calibrated(), prior=PriorSettings(mass_std_fraction=0.0)
 )
@@ -161,7 +163,6 @@ def test_a_column_that_is_missing_and_segments(rows, biped):
     assert reader.warnings() == ["16 of 24 rows are left out by the mapping"]
 
 
-@pytest.mark.slow
 def test_the_command_takes_tables_and_bags_together(recording, biped, bags, robot, run, tmp_path):
     tour = bags.Tour(rate=100.0, still=2.0, moving=0.5)
     blocks = list(bags.samples(biped, biped.postures(8, seed=5), tour))

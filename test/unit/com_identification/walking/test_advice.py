@@ -11,6 +11,8 @@ from com_identification.exceptions import WalkError
 from com_identification.walking.advice import Advice, analyse
 from com_identification.walking.identify import WalkResult
 
+pytestmark = pytest.mark.slow
+
 FORWARDS = "lean the trunk 10 degrees forwards"
 
 

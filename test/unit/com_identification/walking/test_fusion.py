@@ -23,6 +23,8 @@ from com_identification.walking.inertia import to_eta
 from com_identification.walking.log import walking_parts
 from com_model.geometry.rotations import rotations_about
 
+pytestmark = pytest.mark.slow
+
 NOISE = SensorNoise(force=0.5, moment=0.025, position=np.radians(0.05), tilt=np.radians(0.05))
 SETTINGS = IdentificationSettings(
     noise=NOISE, sensors=SensorPriors.calibrated(), fit=FitSettings(use_imu=True, folds=0)

@@ -22,6 +22,8 @@ from com_model import RobotModel, Sesc
 from com_model.robots import find_robot
 from com_simulation.physics.sensors import PRESETS
 
+pytestmark = pytest.mark.slow
+
 UPRIGHT = np.array([0.0, 0.0, 0.0, 1.0])
 NO_FEET = np.zeros((10000, 0, 6))
 

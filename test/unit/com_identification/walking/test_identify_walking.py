@@ -23,6 +23,8 @@ from com_model import RobotModel
 from com_model.dynamics.kinematics import body_poses
 from com_model.robots import load_robot
 
+pytestmark = pytest.mark.slow
+
 
 def _com(model, q: np.ndarray) -> np.ndarray:
     R, p = body_poses(model.bodies, q)

@@ -10,6 +10,8 @@ from com_identification.commands.walk_identification import report_text
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.payload import with_payload
 
+pytestmark = pytest.mark.slow
+
 PAYLOAD, GAIN = 8.0, 1.02  # kg; reading over torque
 
 
