@@ -9,7 +9,6 @@ import rclpy
 from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
@@ -21,6 +20,7 @@ from com_demos.background import free_domain_id
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
 from com_ros.conversions import stamp_to_ns
+from com_ros.main import make_fast_executor
 from com_simulation.nodes.simulator import Simulator
 
 DESCRIPTIONS = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
@@ -72,7 +72,7 @@ class Bench:
         except Exception:
             self.close()
             raise
-        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor = make_fast_executor(self.context)
         self.executor.add_node(self.node)
         self.executor.add_node(self.simulator)
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
 from walker_urdf import walker_urdf
+
+from com_ros.main import make_fast_executor
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -20,7 +21,7 @@ class World:
     """Starts nodes under test, sends them messages and collects what they publish."""
 
     def __init__(self, context):
-        self.executor = SingleThreadedExecutor(context=context)
+        self.executor = make_fast_executor(context)
         self.context = context
         self.node = Node("world", context=context)
         self.executor.add_node(self.node)

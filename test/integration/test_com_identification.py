@@ -224,8 +224,8 @@ def test_a_tare_is_taken_off_and_survives_a_restart(scenario, world):
     force = tared.biases[0].force
     np.testing.assert_allclose((force.x, force.y, force.z), offset[0, :3], atol=0.5)
 
-    scenario.node.destroy_node()
     world.executor.remove_node(scenario.node)
+    scenario.node.destroy_node()
     world.nodes.remove(scenario.node)
     scenario.node = world.start(ComIdentification, **scenario.parameters)
     answer = scenario.capture(q, both, offset=offset)

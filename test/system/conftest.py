@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from com_ros.main import make_fast_executor
 
 RUN_LAUNCH = Path(__file__).resolve().parents[2] / "tools" / "run_launch"
 PATIENCE = 240.0  # s; on a busy machine a first start compiles kernels for a while
@@ -106,7 +107,7 @@ class Ear:
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=domain)
         self.node = rclpy.create_node("ear", context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor = make_fast_executor(self.context)
         self.executor.add_node(self.node)
 
     def listen(self, kind, topic):

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 import rclpy
+from rclpy.context import Context
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
@@ -37,10 +38,10 @@ LATER_S = 0.05  # s, after which an interrupt is tried again that came during an
 class EventsSpinner:
     """rclpy's EventsExecutor, if any, in pieces: its endless spin() neither sleeps nor delivers."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: Context | None = None) -> None:
         from rclpy.experimental.events_executor import EventsExecutor
 
-        self._executor = EventsExecutor()
+        self._executor = EventsExecutor(context=context)
         self._nodes: list[Node] = []
 
     def add_node(self, node: Node) -> bool:
@@ -48,32 +49,41 @@ class EventsSpinner:
         self._nodes.append(node)
         return self._executor.add_node(node)
 
+    def remove_node(self, node: Node) -> None:
+        """Serve its callbacks no longer."""
+        self._nodes.remove(node)
+        self._executor.remove_node(node)
+
     def spin(self) -> None:
         """Serve callbacks until ROS is shut down, then raise ExternalShutdownException."""
         while all(node.context.ok() for node in self._nodes):
             self._executor.spin_until_future_complete(Future(), timeout_sec=SPIN_S)
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """Serve one callback, if there is one within the time."""
+        self._executor.spin_once(timeout_sec)
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
         """Stop serving."""
         return self._executor.shutdown(timeout_sec)
 
 
-def make_fast_executor() -> Executor | EventsSpinner:
+def make_fast_executor(context: Context | None = None) -> Executor | EventsSpinner:
     """The fastest executor that this rclpy has."""
     try:
-        return EventsSpinner()
+        return EventsSpinner(context)
     except ImportError:
-        return SingleThreadedExecutor()
+        return SingleThreadedExecutor(context=context)
 
 
 def run(
     make_node: Callable[[], Node],
     args: list[str] | None = None,
-    make_executor: Callable[[], Executor | EventsSpinner] = SingleThreadedExecutor,
+    make_executor: Callable[[], Executor | EventsSpinner] = make_fast_executor,
 ) -> int:
     """Start ROS, make the node, spin it until it is told to stop, and clean up; its exit code.
 
-    The command line is that of the process without args; make_fast_executor is for high rates.
+    The command line is that of the process without args.
     """
     if {"-h", "--help"} & set(sys.argv[1:] if args is None else args):
         usage = "ros2 run PACKAGE NODE [--ros-args -p PARAMETER:=VALUE ... -r TOPIC:=OTHER ...]"

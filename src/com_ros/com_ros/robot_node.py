@@ -28,7 +28,7 @@
         def diagnose(self) -> Diagnosis: ...       # once a second, for /diagnostics
 
     def main() -> int:
-        return run(MyNode, make_executor=make_fast_executor)
+        return run(MyNode)
 
 What the base does: the robot description from the parameter or the latched topic, a new one swaps
 the model; joint_states by name, each defect named, stale ones reported; one throttled warning for

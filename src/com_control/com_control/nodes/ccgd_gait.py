@@ -66,7 +66,7 @@ from com_ros.exceptions import ComRosError
 from com_ros.inputs import WrenchInputs
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointInput, JointSample
-from com_ros.main import make_fast_executor, run
+from com_ros.main import run
 from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
 
@@ -258,4 +258,4 @@ class CcgdGaitNode(RobotNode[Parameters]):
 
 def main() -> int:
     """Run the node."""
-    return run(CcgdGaitNode, make_executor=make_fast_executor)
+    return run(CcgdGaitNode)

@@ -62,7 +62,7 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
-from com_ros.main import make_fast_executor, run
+from com_ros.main import run
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker
 from com_ros.parameters import SensorParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
@@ -384,4 +384,4 @@ class ComBalancerNode(RobotNode[Parameters]):
 
 def main() -> int:
     """Run the node."""
-    return run(ComBalancerNode, make_executor=make_fast_executor)
+    return run(ComBalancerNode)

@@ -47,7 +47,7 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import HISTORY, ImuValues, Latest, imu_to_values
 from com_ros.joint_input import JointInput, JointSample
-from com_ros.main import make_fast_executor, run
+from com_ros.main import run
 from com_ros.parameters import ImuTimeout, JointTimeout, RobotParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
@@ -273,4 +273,4 @@ class TrotGaitNode(RobotNode[Parameters]):
 
 def main() -> int:
     """Run the node."""
-    return run(TrotGaitNode, make_executor=make_fast_executor)
+    return run(TrotGaitNode)

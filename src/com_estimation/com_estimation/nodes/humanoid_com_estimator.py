@@ -57,7 +57,7 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import UNKNOWN_IMU, ImuPairing, Paired, ground_wrench, imu_to_values
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointInput, JointSample
-from com_ros.main import make_fast_executor, run
+from com_ros.main import run
 from com_ros.markers import GREEN, ORANGE, RED, MarkerMaker
 from com_ros.parameters import AssumedJoints, SensorParameters, parameter
 from com_ros.qos import LATCHED, RESULT
@@ -378,4 +378,4 @@ def _diagnosis(
 
 def main() -> int:
     """Run the node."""
-    return run(HumanoidComEstimator, make_executor=make_fast_executor)
+    return run(HumanoidComEstimator)

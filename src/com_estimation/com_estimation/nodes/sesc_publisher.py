@@ -47,7 +47,7 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
-from com_ros.main import make_fast_executor, run
+from com_ros.main import run
 from com_ros.parameters import AssumedJoints, SensorParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 from com_ros.stream import RateLimit
@@ -209,4 +209,4 @@ class SescPublisher(RobotNode[Parameters]):
 
 def main() -> int:
     """Run the node."""
-    return run(SescPublisher, make_executor=make_fast_executor)
+    return run(SescPublisher)

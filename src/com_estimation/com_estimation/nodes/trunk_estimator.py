@@ -50,7 +50,7 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import imu_to_values
 from com_ros.joint_input import JointSample
-from com_ros.main import make_fast_executor, run
+from com_ros.main import run
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 LEVELS = {
@@ -186,4 +186,4 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
 
 def main() -> int:
     """Run the node."""
-    return run(TrunkEstimatorNode, make_executor=make_fast_executor)
+    return run(TrunkEstimatorNode)

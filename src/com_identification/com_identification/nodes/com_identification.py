@@ -63,7 +63,7 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import InputWatch
 from com_ros.joint_input import JointInput, JointSample
-from com_ros.main import make_fast_executor, run
+from com_ros.main import run
 from com_ros.markers import MarkerMaker
 from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
@@ -307,4 +307,4 @@ def _health(session: Session, check: ModelCheckResult) -> tuple[bytes, str]:
 
 def main() -> int:
     """Run the node."""
-    return run(ComIdentification, make_executor=make_fast_executor)
+    return run(ComIdentification)

@@ -40,7 +40,7 @@ from com_ros import qos
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
-from com_ros.main import make_fast_executor, run
+from com_ros.main import run
 from com_ros.parameters import FramePrefix, JointTimeout, RobotParameters, WrenchTimeout
 from com_ros.robot_node import RobotNode
 from com_simulation.drawing.shapes import robot_shape
@@ -319,4 +319,4 @@ def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
 
 def main() -> int:
     """Run the node until it is told to stop."""
-    return run(Viewer, make_executor=make_fast_executor)
+    return run(Viewer)
