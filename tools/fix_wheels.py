@@ -2,19 +2,23 @@
 
 Usage: fix_wheels.py (run by the environment's own Python, by tools/setup.sh).
 
-Two things are written below sys.prefix, both again and again with the same result:
+Three things are changed below sys.prefix, all again and again with the same result:
 
 * The message packages' CMake exports name the Python and numpy headers of the machine
   that built the wheels; they are replaced by the headers of this Python.
 * local_setup.* and setup.* put the environment on the paths that ament and colcon read,
   so that `colcon build` takes it for an underlay and sourcing install/setup.bash suffices.
+* coverage, which colcon's wheels bring for their own tests, is removed: numba imports it where
+  it is found, an eighth of a node's start.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import sysconfig
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 import numpy
@@ -68,8 +72,22 @@ def write_setup_files(prefix: Path) -> None:
         (prefix / name).write_text(text)
 
 
+def remove(distribution: str) -> None:
+    """Remove the modules and the metadata of a distribution, if it is installed."""
+    packages = Path(sysconfig.get_paths()["platlib"])
+    try:
+        names = {path.parts[0] for path in files(distribution) or ()} - {".."}
+    except PackageNotFoundError:
+        return
+    for path in (packages / name for name in sorted(names)):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
 def main() -> int:
-    """Apply both fixes to the environment of the running Python."""
+    """Apply the fixes to the environment of the running Python."""
     prefix = Path(sys.prefix)
     if prefix == Path(sys.base_prefix):
         print("fix_wheels: run me with the Python of a virtual environment", file=sys.stderr)
@@ -78,6 +96,8 @@ def main() -> int:
         print("fix_wheels: no ROS message packages found in this environment", file=sys.stderr)
         return 1
     write_setup_files(prefix)
+    for distribution in ("pytest-cov", "coverage"):
+        remove(distribution)
     return 0
 
 
