@@ -33,17 +33,19 @@ from identification_trials import (
     prediction_scores,
     wrong_robot,
 )
+from processes import in_processes
 
 from com_identification.regression.identify import by_body, identify
 from com_identification.settings import FitSettings, IdentificationSettings
 from com_model import RobotModel
 
 KNOWN, MM = 0.8, 1e3  # fraction of the prior's standard deviation, mm/m
-COUNTS = (30, 60)
+ROBOTS, COUNTS = ("hoap2", "talos"), (30, 60)
 
 
-def judge(robot: str, count: int, seed: int) -> list[float]:
-    """Identifies one robot; returns the numbers of summary() but the first."""
+def judge(job: tuple[str, int, int]) -> list[float]:
+    """Identifies a robot by a number of postures, with a seed; returns the figures in order."""
+    robot, count, seed = job
     scenario, rng = scenario_of(robot), np.random.default_rng([seed, 3])
     truth = wrong_robot(robot, ALL, rng)
     postures, others = entries(robot)
@@ -72,12 +74,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=4, help="runs of each robot")
-    seeds = range(parser.parse_args().seeds)
+    parser.add_argument("--seeds", type=int, help="runs of each robot; default 1, --full: 4")
+    parser.add_argument("--full", action="store_true", help="what docs show")
+    options = parser.parse_args()
+    seeds = range(options.seeds or (4 if options.full else 1))
+    jobs = [(robot, count, seed) for robot in ROBOTS for count in COUNTS for seed in seeds]
+    found = dict(zip(jobs, in_processes(judge, jobs, "runs"), strict=True))
     figures: dict[str, dict[str, object]] = {}
-    for robot in ("hoap2", "talos"):
+    for robot in ROBOTS:
         for count in COUNTS:
-            runs = [judge(robot, count, seed) for seed in seeds]
+            runs = [found[robot, count, seed] for seed in seeds]
             n, *axes, mm, found, whole, whole_found, nees = np.mean(runs, axis=0)
             figures.setdefault(robot, {})[str(count)] = {
                 "bodies": int(n),
