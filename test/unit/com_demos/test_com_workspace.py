@@ -9,6 +9,8 @@ from com_demos.com_workspace import Workspace, sample_coms, sample_postures
 from com_demos.two_joint_human import RATIOS, WINTER_LEGS, TwoJointHuman, human_png
 from com_model import ComModelError, GeometryError, RobotModel, Sesc, UnknownNameError
 
+pytestmark = pytest.mark.slow
+
 HOAP2 = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/hoap2.urdf"
 JOINT = (
     '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{2}"/>'

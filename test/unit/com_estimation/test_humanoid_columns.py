@@ -22,6 +22,8 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.kinematics import body_poses
 
+pytestmark = pytest.mark.slow
+
 DT, LENGTH = 0.002, 120
 
 

@@ -15,6 +15,8 @@ from com_identification.store.results import corrected_inertials
 from com_model import Foot, RobotModel
 from com_model.urdf.editing import edit_inertials
 
+pytestmark = pytest.mark.slow
+
 
 def test_each_stationary_interval_gives_one_posture(hoap2, record, postures):
     recording, read = record(postures)

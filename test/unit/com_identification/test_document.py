@@ -14,6 +14,8 @@ from com_identification.settings import IdentificationSettings, SensorNoise
 from com_identification.store.results import plain, to_document, write_yaml
 from com_model.strict_yaml import read_yaml
 
+pytestmark = pytest.mark.slow
+
 NOISE = SensorNoise()
 
 

@@ -21,6 +21,8 @@ from com_identification.health.records import HealthDatabase, Record, hash_files
 from com_identification.regression.priors import urdf_priors
 from com_model import RobotModel, Sesc
 
+pytestmark = pytest.mark.slow
+
 URDF = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/biped3.urdf"
 MODEL = RobotModel.from_file(URDF)
 FORK = multiprocessing.get_context("fork")

@@ -11,6 +11,8 @@ from com_model import ComModelError, RobotModel, audit
 from com_model.checks.audit import left_right_pairs
 from com_model.commands.audit import main
 
+pytestmark = pytest.mark.slow
+
 BOX = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
 
 

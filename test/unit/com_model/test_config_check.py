@@ -10,6 +10,8 @@ import yaml
 from com_model import ConfigError, RobotConfig, RobotModel
 from com_model.checks.config_check import check_config
 
+pytestmark = pytest.mark.slow
+
 CONFIGS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions" / "config"
 EXAMPLES = Path(
     str(distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data"))

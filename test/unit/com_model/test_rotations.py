@@ -13,6 +13,8 @@ from com_model.geometry.rotations import (
     skew,
 )
 
+pytestmark = pytest.mark.slow
+
 coordinate = st.floats(-10.0, 10.0)
 vector = st.tuples(coordinate, coordinate, coordinate).map(np.array)
 direction = vector.filter(lambda v: np.linalg.norm(v) > 1e-3).map(lambda v: v / np.linalg.norm(v))

@@ -11,6 +11,8 @@ from scipy.spatial.transform import Rotation
 from com_model import GeometryError, ShapeError, SupportPolygon, fit_plane
 from com_model.geometry.hull import convex_hull
 
+pytestmark = pytest.mark.slow
+
 SQUARE = np.array([[1, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, -1, 0]], dtype=float)
 GRID = st.integers(-8, 8).map(lambda i: i / 4)
 

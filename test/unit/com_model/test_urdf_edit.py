@@ -9,6 +9,8 @@ import pytest
 from com_model import RobotModel, ShapeError, UnknownNameError, UrdfError
 from com_model.urdf.editing import Inertial, edit_inertials
 
+pytestmark = pytest.mark.slow
+
 ODD = """<?xml version = '1.0' encoding="latin-1"?>
 <!-- ä <link name="body"><inertial> -->
 <robot name='r'>

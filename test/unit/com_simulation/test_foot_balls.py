@@ -10,6 +10,8 @@ from com_simulation.physics.contacts import lowest_height
 from com_simulation.physics.spec import GROUND_BIT
 from com_simulation.physics.world_builder import build_world
 
+pytestmark = pytest.mark.slow
+
 QUADRUPEDS = {
     "scalf2": None,
     "anymal": "anymal_b_simple_description/robots/anymal.urdf",

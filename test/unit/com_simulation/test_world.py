@@ -11,6 +11,8 @@ from com_simulation.exceptions import WorldError
 from com_simulation.physics.contacts import lowest_height, neighbours
 from com_simulation.physics.world_builder import build_world
 
+pytestmark = pytest.mark.slow
+
 EXACT = 1e-9  # of the robot's mass (kg) and size (m)
 
 

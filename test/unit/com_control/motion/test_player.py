@@ -7,6 +7,8 @@ from com_control.exceptions import MotionError
 from com_control.motion.motion import Motion
 from com_control.motion.player import MotionPhase, Player, PlayerOptions
 
+pytestmark = pytest.mark.slow
+
 DT = 0.01
 
 

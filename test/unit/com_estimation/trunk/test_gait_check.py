@@ -11,6 +11,8 @@ from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_pr
 from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus, unknown_estimate
 from com_estimation.trunk.sensor_checks import Problem, Severity, reason
 
+pytestmark = pytest.mark.slow
+
 
 # --- gait ------------------------------------------------------------------------------------
 def watch(pattern, duration=3.0, stance=None, known=(True,) * 4):

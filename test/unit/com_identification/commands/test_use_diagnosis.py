@@ -14,6 +14,8 @@ from com_identification.commands.bag_inputs import load_robot, walk_evidence
 from com_identification.commands.identify import parser
 from com_model import Sesc
 
+pytestmark = pytest.mark.slow
+
 MESSAGES = Path(__file__).parents[4] / "src/com_msgs/msg"
 KINDS = {"gait/state": "com_msgs/msg/WalkState", "diagnosis": "com_msgs/msg/CentroidalDiagnosis"}
 STABILISER, DIAGNOSIS = (f"CoM of the {name} while walking" for name in ("stabiliser", "diagnosis"))

@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from com_identification.report.comparison import compare_postures
 from com_model import RobotModel, Sesc
 from com_model.dynamics.link_frames import LinkFrames
+
+pytestmark = pytest.mark.slow
 
 
 def on_sole(scene, com, q):
