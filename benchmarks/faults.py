@@ -3,10 +3,10 @@
     tools/in_env python benchmarks/faults.py [--full] [--nodes NODE ...] [--only stamp]
 
 Each node runs as the installed program, on a robot in MuJoCo (trunk_estimator: on the log of a
-trot). It stands fifty faults of the drivers (fault_cases.py; with --full all of them) and all of
-the topics that only it listens to (fault_inputs.py). Where it can be idle, that is asked to do
-nothing, every other one comes while it is; with --full each comes twice, active and idle. After
-each fault the robot is healthy again and the node must recover.
+trot). It stands at least fifty faults: all of the topics that only it listens to (fault_inputs.py),
+and others of the drivers (fault_cases.py; with --full all of them). Where it can be idle, that is
+asked to do nothing, every other one comes while it is; with --full each comes twice, active and
+idle. After each fault the robot is healthy again and the node must recover.
 
 The last line is one JSON object:
     nodes, faults       how many nodes, and how many faults all of them had, active and idle
@@ -44,7 +44,7 @@ from processes import in_processes
 from com_demos.background import free_domain_id
 
 START_LIMIT = 300.0  # s, until a node works; kernels may be compiled
-FEW = 50  # faults of each node without --full, evenly chosen
+FEW = 50  # faults of each node without --full, those of the drivers evenly chosen
 AFTER = 0.5  # s that a false claim may still come after a fault
 
 
@@ -79,10 +79,11 @@ def try_node(job: tuple[str, bool, str]) -> Tally:
     os.environ["ROS_DOMAIN_ID"] = str(free_domain_id())
     case = next(kind for kind in CASES if kind.node == name)()
     tally, begin = Tally(name), time.monotonic()
-    chosen = [f for f in case.faults() if only in f.name]
-    if not full and len(chosen) > FEW:
-        chosen = [chosen[i * len(chosen) // FEW] for i in range(FEW)]
-    chosen += [f for f in input_faults(name) if only in f.name]
+    chosen, inputs = ([f for f in s if only in f.name] for s in (case.faults(), input_faults(name)))
+    few = max(FEW - len(inputs), FEW // 2)
+    if not full and len(chosen) > few:
+        chosen = [chosen[i * len(chosen) // few] for i in range(few)]
+    chosen += inputs
     with tempfile.TemporaryDirectory() as folder:
         command = (case.package, case.node, *case.words)
         lab = Lab(case.robot(), command, case.parameters(Path(folder)), case.outputs, Path(folder))
