@@ -344,8 +344,7 @@ def _rest() -> list[Fault]:
         ("cut off", '<robot name="r"><link name="a"'),
     )
     return [
-        # until commands have moved by 0.05 rad nobody can tell; a walk begins slowly
-        Fault("frozen joints", frozen, 2.5),
+        Fault("frozen joints", frozen, 1.5),
         Fault("frame unknown", edited("", frame), visible=False),
         *(
             Fault(f"description {name}", unchanged, description=text, visible=False)

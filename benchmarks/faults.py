@@ -92,13 +92,12 @@ def try_node(job: tuple[str, bool, str]) -> Tally:
         case.prepare(lab)
         try:
             wait_until_it_works(case, lab)
+            turns = 2 if case.can_idle and not full else 1
             for active in (True, False) if case.can_idle else (True,):
                 if not active:
                     case.deactivate(lab)
-                step = 2 if case.can_idle and not full else 1
-                first = 0 if active or full else 1
-                for index, fault in list(enumerate(chosen))[first::step]:
-                    try_fault(case, lab, fault, index, active, tally)
+                for index in range(0 if active else turns - 1, len(chosen), turns):
+                    try_fault(case, lab, chosen[index], index, active, tally)
         except NotWorkingError as error:
             tally.unrecovered.append(f"{lab.fault}: {error}")
         finally:

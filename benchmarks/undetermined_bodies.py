@@ -74,16 +74,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, help="runs of each robot; default 1, --full: 4")
-    parser.add_argument("--full", action="store_true", help="what docs show")
-    options = parser.parse_args()
-    seeds = range(options.seeds or (4 if options.full else 1))
+    parser.add_argument("--seeds", type=int, default=4, help="runs of each robot")
+    seeds = range(parser.parse_args().seeds)
     jobs = [(robot, count, seed) for robot in ROBOTS for count in COUNTS for seed in seeds]
-    found = dict(zip(jobs, in_processes(judge, jobs, "runs"), strict=True))
+    results = dict(zip(jobs, in_processes(judge, jobs, "runs"), strict=True))
     figures: dict[str, dict[str, object]] = {}
     for robot in ROBOTS:
         for count in COUNTS:
-            runs = [found[robot, count, seed] for seed in seeds]
+            runs = [results[robot, count, seed] for seed in seeds]
             n, *axes, mm, found, whole, whole_found, nees = np.mean(runs, axis=0)
             figures.setdefault(robot, {})[str(count)] = {
                 "bodies": int(n),
