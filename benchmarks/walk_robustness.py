@@ -11,12 +11,13 @@ late foot), seen from above, of the walks that were completed. A push is given a
 robot, J / m, in 0.1 s at the trunk, in the middle of a swing.
 
 The last line is one JSON object: cells (by cell and robot open and fed_back, "walked/of", mean_mm
-and max_mm with feedback); of all but the further robots: soft_walked, soft_total, tiles5_walked,
-tiles5_total (TALOS, iCub, HOAP-2), end_mm (largest distance to the plan at the end on stiff
-ground), creep_mm (largest way of a foot in 10 s of standing after a walk), push_ms (largest forward
-push that all robots survive in all seeds), stiff_ratio (largest of the robots: mean error over what
-is allowed, 1.5 times open loop + 5 mm), offset_mm (largest error of the offset that is found with
-the trunk's CoM off by 3 cm, or 1.5); and tick_us (median).
+and max_mm with feedback, turn_deg and open_turn_deg: largest turn from the plan's heading at the
+end); of all but the further robots: soft_walked, soft_total, tiles5_walked, tiles5_total (TALOS,
+iCub, HOAP-2), end_mm (largest distance to the plan at the end on stiff ground), creep_mm (largest
+way of a foot in 10 s of standing after a walk), push_ms (largest forward push that all robots
+survive in all seeds), stiff_ratio (largest of the robots: mean error over what is allowed, 1.5
+times open loop + 5 mm), offset_mm (largest error of the offset that is found with the trunk's CoM
+off by 3 cm, or 1.5); and tick_us (median).
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class Run:
     cell: Cell
     fed_back: bool
     seed: int
-    adjusts: bool = False  # footholds by the DCM
+    feeds: tuple[bool, bool] = (False, False)  # footholds by the DCM; heading by the IMU
 
 
 @dataclass
@@ -154,6 +155,7 @@ class Result:
     errors: list[float] = field(default_factory=list)
     offset_error: float = float("nan")
     creep: float = float("nan")
+    turn: float = float("nan")  # rad, of the root at the end, from the plan's heading
     tick: float = float("nan")
 
 
@@ -240,7 +242,7 @@ def follow(
     imu_frame = LinkFrames(model, [world.imu_link])
     late = round(cell.delay / PERIOD)
     stiffness = ankle_stiffness(biped, config)
-    stabiliser = Stabiliser(biped, stiffness, PERIOD, cell.delay, run.adjusts)
+    stabiliser = Stabiliser(biped, stiffness, PERIOD, cell.delay, *run.feeds)
     stabiliser.start(walk.plan, walk.samples, walk.path.q[0])
     lag = world.servos.damping / world.servos.stiffness
     past: deque[Any] = deque(maxlen=late + 1)
@@ -294,6 +296,8 @@ def follow(
         if t >= 0.0:
             planned = walk.instant(plan_time + (cell.delay if run.fed_back else 0.0)).com[:2]
             result.errors.append(float(np.linalg.norm(com[:2] - shift - planned)))
+            turns = R @ first[0].T
+            result.turn = float(np.arctan2(turns[1, 0], turns[0, 0]))
     if run.fed_back:
         result.tick = float(np.median(ticks))
         found = stabiliser.offset[0][0]
@@ -325,6 +329,9 @@ def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
         entry |= {"mean_mm": mean, "max_mm": most} if fed_back else {"open_mean_mm": mean}
         if fed_back and ends:
             entry["end_mm"] = round(1e3 * max(ends), 1)
+        if walked:
+            most = float(np.degrees(max(abs(r.turn) for r in walked)))
+            entry["turn_deg" if fed_back else "open_turn_deg"] = round(most, 2)
     robots = list(dict.fromkeys(run.robot for run in runs if run.robot not in FURTHER))
 
     def count_walked(cell: str, among: tuple[str, ...]) -> tuple[int, int]:
@@ -386,6 +393,7 @@ def main() -> int:
     parser.add_argument("--cells", nargs="+", help="only cells whose names begin so")
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     parser.add_argument("--step-adjustment", action="store_true", help="footholds by the DCM")
+    parser.add_argument("--heading-feedback", action="store_true", help="heading by the IMU")
     parser.add_argument("--page", action="store_true", help="only write the page of docs/")
     args = parser.parse_args()
     if args.page:
@@ -394,8 +402,9 @@ def main() -> int:
     cells = [c for c in CELLS if not args.cells or c.name.startswith(tuple(args.cells))]
     if "stiff" not in [c.name for c in cells]:
         cells.insert(0, CELLS[0])
+    feeds = args.step_adjustment, args.heading_feedback
     runs = [
-        Run(robot, cell, fed_back, args.seed + seed, args.step_adjustment)
+        Run(robot, cell, fed_back, args.seed + seed, feeds)
         for robot in args.robots
         for cell in cells
         if not cell.only or robot in cell.only

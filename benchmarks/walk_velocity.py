@@ -18,7 +18,8 @@ The last line is one JSON object:
 
 Then HOAP-2 walks 20 steps with the nodes of walk.launch.xml, in real time and twice in lockstep:
     node_percent   processor time of ccgd_gait over the time of the walk in real time, with the
-                   stabiliser at 200 Hz (on a quiet machine: other load makes it wait and miss)
+                   stabiliser at 200 Hz, by the computer's clock as on a robot (on a quiet
+                   machine: other load makes it wait and miss)
     node_hz        states that came of it in a second
     twice_steps    steps that are made, of both walks; twice_compared: states that were received of
                    both, and twice_differ: those of them in which CoM, DCM or ZMP differ
@@ -67,9 +68,9 @@ GROUNDS = ("stiff", "soft")
 NODE_STEPS, LIMIT = 20, 400.0  # s of real time
 NODE_WORDS = (
     "robot:=hoap2 walk:=true step_length:=0.05 step_time:=0.6 double_support:=0.2 "
-    f"drive_delay:=0.027 steps:={NODE_STEPS} use_sim_time:=true rviz:=false sesc:=false"
+    f"drive_delay:=0.027 steps:={NODE_STEPS} rviz:=false sesc:=false"
 ).split()
-LOCKSTEP = ("lockstep:=true", "real_time_factor:=0.0", "input_timeout:=60.0")
+LOCKSTEP = ["use_sim_time:=true", "lockstep:=true", "real_time_factor:=0.0", "input_timeout:=60.0"]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,7 @@ class CommandGuard:
         self.options = options or GuardOptions()
         self._names = tuple(names)
         self._lower, self._upper, self._speed = lower, upper, speed
+        self._all = np.ones(len(self._names), dtype=bool)
         self._least = np.where(np.isfinite(lower), lower, -NO_LIMIT)
         self._most = np.where(np.isfinite(upper), upper, NO_LIMIT)
         self.limited: tuple[str, ...] = ()
@@ -176,9 +178,12 @@ class CommandGuard:
         if expected is None:
             return ""
         error, most = np.abs(self._measured - expected), self.options.following_error
-        farthest = int(np.argmax(np.fmax(error, -1.0)))
-        if not np.isnan(error[farthest]):
+        farthest = int(np.fmax(error, -1.0).argmax())
+        if not isnan(error[farthest]):
             self.error, self.joint = float(error[farthest]), self._names[farthest]
+        if not self.error > most:
+            self._far_since[:] = np.inf
+            return self._frozen(time, expected)
         self._far_since = np.where(error > most, np.minimum(self._far_since, time), np.inf)
         late = time - self._far_since >= self.options.following_time - CLOSE
         if late.any():
@@ -247,10 +252,11 @@ class CommandGuard:
         and following_error, the guard stops. It then answers every call with the last position that
         was right, until restart().
         """
-        driven = np.ones(len(self._names), dtype=bool) if driven is None else driven
+        driven = self._all if driven is None else driven
         before, spans = self._sent_before(due)
         sent, slopes = self._within_limits(before, spans, positions)
-        if self._held is None:
+        kept = bool(self._dues) and bool((np.abs(sent - positions) <= CHANGED).all())
+        if self._held is None and not (kept and np.isfinite(velocities).all()):
             problem = self._wrong(sent, positions, driven)
             if not (problem or np.isfinite(velocities[:, driven]).all()):
                 problem = "a commanded velocity is not finite: report this error"
@@ -260,11 +266,14 @@ class CommandGuard:
         if self._held is not None:
             sent, speeds = np.tile(self._held, (len(due), 1)), np.zeros(positions.shape)
         else:
-            changed = np.abs(sent - positions) > CHANGED
-            joints = np.flatnonzero(changed.any(axis=0)).tolist()
-            self.limited = tuple(self._names[j] for j in joints)
+            speeds, self.limited = velocities, ()
+            if not kept:
+                changed = np.abs(sent - positions) > CHANGED
+                joints = np.flatnonzero(changed.any(axis=0)).tolist()
+                self.limited = tuple(self._names[j] for j in joints)
+                speeds = np.where(changed, slopes, velocities)
             fastest = self.options.speed_factor * self._speed
-            speeds = np.clip(np.where(changed, slopes, velocities), -fastest, fastest)
+            speeds = np.minimum(np.maximum(speeds, -fastest), fastest)
         self._store(due.tolist(), sent)
         return sent, speeds
 
@@ -283,7 +292,8 @@ class CommandGuard:
 
     def _within_limits(self, before: Array, spans: Array, wanted: Array) -> tuple[Array, Array]:
         """Positions (m, n) that keep the limits, and their slopes (m, n)."""
-        sent = np.clip(wanted, np.fmin(self._lower, before), np.fmax(self._upper, before))
+        lowest, highest = np.fmin(self._lower, before), np.fmax(self._upper, before)
+        sent = np.minimum(np.maximum(wanted, lowest), highest)
         fastest = np.minimum(self.options.speed_factor * self._speed, 1e6)
         ways = fastest * spans[:, None] + CLOSE
         steps = _steps(before, sent)

@@ -53,12 +53,13 @@ class JointPath(FrozenArrays):
             k = 0 if t <= self.time[0] else -1
             return self.q[k].copy(), np.zeros(self.q.shape[1])
         k = int(np.searchsorted(self.time, t, side="right")) - 1
-        h = self.time[k + 1] - self.time[k]
-        s = (t - self.time[k]) / h
+        begin, end = self.time[k : k + 2].tolist()
+        h, s = end - begin, (t - begin) / (end - begin)
+        r = 1.0 - s
         (a, b), (v, w) = self.q[k : k + 2], self.qd[k : k + 2]
-        c2, c3 = 3.0 * (b - a) - h * (2.0 * v + w), 2.0 * (a - b) + h * (v + w)
-        q = a + s * (h * v + s * (c2 + s * c3))
-        return q, v + s * (2.0 * c2 + s * 3.0 * c3) / h
+        way = b - a
+        q = a + s * s * (3.0 - 2.0 * s) * way + h * s * r * (r * v - s * w)
+        return q, (6.0 * s * r / h) * way + r * (1.0 - 3.0 * s) * v + s * (3.0 * s - 2.0) * w
 
     def after(self, t: float) -> JointPath:
         """The points after a time; at least the last one, then stationary at that time."""

@@ -2,21 +2,25 @@
 
 rclpy makes an object of each vector, header and name: longer work than what a node computes. Most
 bytes of a topic are those of the message before: frame and names. A Reader knows them again and
-takes the stamp before and the numbers behind them; a Template puts those into the bytes of a
+takes the stamp before and the numbers behind them; a Writer puts those into the bytes of a
 message with the same text. Through rclpy go: new frames or names, other encodings, broken bytes.
 """
 
 import struct
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu, JointState
+from trajectory_msgs.msg import JointTrajectory
 
-from com_ros.conversions import NS_PER_S
+from com_model.arrays import Array
+from com_ros import qos
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
 
 # With the fields of the messages that they stand for; arrays that cannot be written, the same list
 # of names in each message, and of a covariance its first element.
@@ -35,6 +39,7 @@ RawImu = namedtuple(
 
 NO_VALUES = np.empty(0)
 MAX_TEXTS = 256  # that a reader remembers; bytes between strings may differ, too
+MAX_TEMPLATES = 32  # that a writer remembers
 
 _ENCODING = b"\0\1\0\0"  # plain CDR, little-endian, without options
 _HEAD = len(_ENCODING)  # alignment counts from here
@@ -136,3 +141,54 @@ class Template:
         for (pack_into, at), run in zip(self._runs, runs, strict=True):
             pack_into(self._data, at, *run)
         return bytes(self._data)
+
+
+class Writer:
+    """Publishes the messages of a topic; those with a text that came before as bytes."""
+
+    def __init__(self, node: Node, kind: type, topic: str) -> None:
+        self._publisher = node.create_publisher(kind, topic, qos.RESULT)
+        self._text: Hashable = None  # what the last had beside its stamp and numbers
+        self._template: Template | None = None  # of this text, if it came twice in a row
+        self._templates: dict[Hashable, Template] = {}
+
+    def publish(
+        self,
+        text: Hashable,
+        stamp_ns: int,
+        runs: Sequence[Sequence[float]],
+        make: Callable[[], Any],
+    ) -> None:
+        """Publish a message with a text, a stamp and the runs of a Template, else what is made."""
+        again = text == self._text
+        if not again:
+            self._text, self._template = text, self._templates.get(text)
+        if self._template is not None:
+            self._publisher.publish(self._template.fill(stamp_ns, *runs))
+            return
+        msg = make()
+        self._publisher.publish(msg)
+        if again:
+            if len(self._templates) >= MAX_TEMPLATES:
+                self._templates.clear()
+            self._template = self._templates[text] = Template(msg, *runs)
+
+
+class TrajectoryWriter:
+    """Publishes joint targets on joint_trajectory."""
+
+    def __init__(self, node: Node) -> None:
+        self._writer = Writer(node, JointTrajectory, "joint_trajectory")
+
+    def publish(
+        self, names: Sequence[str], times: Sequence[float], q: Array, qd: Array, stamp_ns: int
+    ) -> None:
+        """Publish a trajectory as numpy_to_joint_trajectory has it; raises ConversionError."""
+
+        def make() -> JointTrajectory:
+            return numpy_to_joint_trajectory(names, times, q, qd, ns_to_stamp(stamp_ns))
+
+        finite = np.isfinite(q).all() and np.isfinite(qd).all()
+        runs = [row for both in zip(q.tolist(), qd.tolist(), strict=True) for row in both]
+        text = (tuple(names), *times) if finite else None
+        self._writer.publish(text, stamp_ns, runs, make)

@@ -15,17 +15,28 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu, JointState
+from trajectory_msgs.msg import JointTrajectory
 
 from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
-from com_estimation.nodes.com_output import MAX_TEMPLATES, ComWriter
+from com_estimation.nodes.com_output import ComWriter
 from com_estimation.whole_body.com_state import ComState, ComStatus, Ground, unknown_state
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
-from com_ros.conversions import ns_to_stamp
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_trajectory
+from com_ros.exceptions import ConversionError
 from com_ros.inputs import imu_to_values
 from com_ros.joint_input import JointInput
 from com_ros.parameters import JointTimeout, RobotParameters
-from com_ros.raw_messages import MAX_TEXTS, RawImu, RawJoints, RawWrench, Reader, Template
+from com_ros.raw_messages import (
+    MAX_TEMPLATES,
+    MAX_TEXTS,
+    RawImu,
+    RawJoints,
+    RawWrench,
+    Reader,
+    Template,
+    TrajectoryWriter,
+)
 from com_ros.robot_node import RobotNode
 
 pytestmark = pytest.mark.slow
@@ -251,14 +262,41 @@ def test_com_is_the_same_from_a_template(state, changes, frame):
         state = state._replace(position=vector, margin=number, velocity=vector, reason=reason)
         output.publish(state, stamp_ns, frame)
         expected = content(numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame))
-        last = output._publisher.published[-1]
+        last = output._writer._publisher.published[-1]
         msg = deserialize_message(last, CenterOfMass) if isinstance(last, bytes) else last
         assert content(msg) == expected
         expected_raw.append(reason in have_template)
         if reason == before:
             have_template.add(reason)
         before = reason
-    assert [isinstance(msg, bytes) for msg in output._publisher.published] == expected_raw
+    published = output._writer._publisher.published
+    assert [isinstance(msg, bytes) for msg in published] == expected_raw
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_joint_targets_are_the_same_from_a_template(data):
+    writer = TrajectoryWriter(Publisher())
+    finite = st.floats(-1e9, 1e9)
+    for _ in range(4):
+        q, qd = np.array(data.draw(st.lists(finite, min_size=8, max_size=8))).reshape(2, 2, 2)
+        times, stamp_ns = [0.01, data.draw(st.sampled_from([0.02, 3.0]))], data.draw(NANOSECONDS)
+        way = ("a", "b"), times, q, qd
+        writer.publish(*way, stamp_ns)
+        last = writer._writer._publisher.published[-1]
+        msg = deserialize_message(last, JointTrajectory) if isinstance(last, bytes) else last
+        assert msg == numpy_to_joint_trajectory(*way, ns_to_stamp(stamp_ns))
+
+
+def test_targets_that_are_not_finite_are_not_sent():
+    writer, q = TrajectoryWriter(Publisher()), np.zeros((1, 2))
+    for _ in range(3):
+        writer.publish(("a", "b"), [0.01], q, q, 1)
+    for wrong in (np.nan, np.inf):
+        for way in ((q, q + wrong), (q + wrong, q)):
+            with pytest.raises(ConversionError, match="not finite"):
+                writer.publish(("a", "b"), [0.01], *way, 1)
+    assert len(writer._writer._publisher.published) == 3
 
 
 def test_templates_of_com_do_not_pile_up():
@@ -266,7 +304,7 @@ def test_templates_of_com_do_not_pile_up():
     for i in range(3 * MAX_TEMPLATES):
         for _ in range(2):
             output.publish(unknown_state(f"reason {i}"), i, "base")
-    assert 0 < len(output._templates) <= MAX_TEMPLATES
+    assert 0 < len(output._writer._templates) <= MAX_TEMPLATES
 
 
 # --- a node -----------------------------------------------------------------------------------

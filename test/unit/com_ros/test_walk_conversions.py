@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from rclpy.serialization import deserialize_message
 from read_back import joint_trajectory_to_numpy
 
 from com_control import walking
@@ -13,13 +14,15 @@ from com_control.nodes.walk_conversions import (
     make_walk_state,
     msg_to_footstep,
     msg_to_request,
+    walk_numbers,
 )
 from com_control.walking.stabiliser import Fault
 from com_control.walking.walker import WalkRequest
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
-from com_ros.conversions import numpy_to_joint_trajectory, point_to_numpy
+from com_ros.conversions import numpy_to_joint_trajectory, point_to_numpy, stamp_to_ns
 from com_ros.exceptions import ConversionError
+from com_ros.raw_messages import Template
 
 STAMP = Time(sec=12, nanosec=34)
 
@@ -118,6 +121,11 @@ def test_walk_state(over_the_wire):
         np.testing.assert_array_equal(getattr(msg, name), value)
     feedback = over_the_wire(Walk.Feedback(state=msg))
     assert feedback.state == msg
+    template = Template(make_walk_state(STAMP, "walk", state=5), *walk_numbers({}))
+    known = {name: plain[name] for name in ("time", "duration", "margin")} | points | pairs
+    data = template.fill(stamp_to_ns(STAMP), *walk_numbers(known))
+    expected = make_walk_state(STAMP, "walk", state=5, **known)
+    assert deserialize_message(data, WalkState) == expected
 
 
 def test_an_unknown_state():

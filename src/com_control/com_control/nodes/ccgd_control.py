@@ -6,6 +6,7 @@ parameter `streamed`, WalkControl._stream (one point for each sample).
 
 import time
 from collections.abc import Callable
+from math import acos
 
 import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
@@ -22,9 +23,9 @@ from com_control.walking.walker import Walk, Walker, WalkRequest, make_stand
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
-from com_ros.conversions import NS_PER_S, ns_to_stamp
-from com_ros.exceptions import ComRosError
-from com_ros.inputs import InputWatch, Latest, WrenchInputs, imu_to_values
+from com_ros.conversions import NS_PER_S, imu_to_rotation
+from com_ros.exceptions import ComRosError, ConversionError
+from com_ros.inputs import UNKNOWN_IMU, InputWatch, Latest, WrenchInputs
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
 
@@ -55,9 +56,8 @@ class WalkingRobot:
             if settings.stabiliser and not free:
                 stiffness = settings.ankle_stiffness or ankle_stiffness(self.biped, config)
                 period = 1.0 / settings.rate_hz
-                stabiliser = Stabiliser(
-                    self.biped, stiffness, period, settings.lead, settings.step_adjustment
-                )
+                feeds = settings.step_adjustment, settings.heading_feedback
+                stabiliser = Stabiliser(self.biped, stiffness, period, settings.lead, *feeds)
                 stand = make_stand(self.biped, self.biped.posture)  # compiles before a walk
                 stabiliser.start(stand.plan, stand.samples, self.biped.posture)
         except ComControlError as error:
@@ -88,7 +88,10 @@ class WalkingRobot:
 
     def add_imu(self, msg: Imu, time_ns: int) -> None:
         """Add a message of the IMU."""
-        self._attitude.set(imu_to_values(msg).R_world_imu, time_ns)
+        try:
+            self._attitude.set(imu_to_rotation(msg), time_ns)
+        except ConversionError:
+            self._attitude.set(UNKNOWN_IMU.R_world_imu, time_ns)
 
     def read(self, sample: JointSample) -> Reading:
         """What is known at the time of a sample of the joints."""
@@ -100,7 +103,7 @@ class WalkingRobot:
         if R is not None:
             R_root_imu, _ = self._imu_frame.poses(sample.position)
             R = R @ R_root_imu[0].T
-            tilt = float(np.arccos(np.clip(R[2] @ self._up, -1.0, 1.0)))
+            tilt = acos(min(max(float(R[2] @ self._up), -1.0), 1.0))
         elif self._attitude.value is not None:
             missing = f"{self._attitude.describe('imu', time_ns)}: check its driver"
         if R is not None and not np.isfinite(R).all():
@@ -320,7 +323,7 @@ class WalkControl:
         horizon = self.settings.lead
         target = robot.session.target_at(now + horizon + self.settings.drive_delay)
         if target is not None:
-            self._output.send_point(robot.names, target, horizon, ns_to_stamp(time_ns))
+            self._output.send_point(robot.names, target, horizon, time_ns)
 
     def _start_automatically(self, robot: WalkingRobot) -> None:
         """Walk once, after it has stood for the approach time; later where it does not stand."""

@@ -57,7 +57,7 @@ from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
 from com_control.walking.session import WalkPhase
 from com_control.walking.walker import Walk
 from com_model import RobotModel
-from com_msgs.msg import WalkGoal, WalkState
+from com_msgs.msg import WalkGoal
 from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
@@ -95,7 +95,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
         log = self.get_logger()
         self._control = WalkControl(p, self._output, self._jobs, self.joint_watch, log)
         self._follower = VelocityFollower(self._control, self._jobs, log)
-        self._state = WalkState()
         self._display_rate = RateLimit(p.display_rate_hz)
         self.follow_robot_description()
         self.subscribe(Imu, "imu", self._on_imu)
@@ -105,7 +104,8 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
         self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
         period = 1.0 / p.display_rate_hz
-        self._actions = WalkActions(self, self._control, self._ask, lambda: self._state, period)
+        make_state = self._output.make_state
+        self._actions = WalkActions(self, self._control, self._ask, make_state, period)
         DeferredService(self, PlanWalk, "~/plan_walk", self._on_plan)
         DeferredService(self, SolveComIk, "~/solve_com_ik", self._on_solve)
         StiffnessCalibration(self, self._control, self._jobs, lambda: self.waiting)
@@ -146,11 +146,11 @@ class CcgdGaitNode(RobotNode[Parameters]):
             return
         reading = self._control.update(robot, sample)
         self._follower.update(robot)
-        view = robot.estimator.estimate(reading, robot.session.planned_now())
-        stamp = ns_to_stamp(sample.time_ns)
-        self._state = self._output.publish(robot.session, view, stamp)
+        planned = robot.session.planned_now()
+        view = robot.estimator.estimate(reading, planned)
+        self._output.publish(robot.session, planned, view, sample.time_ns)
         if view is not None and self._display_rate.due(sample.time_ns):
-            self._output.show(robot.biped, robot.session, view, stamp)
+            self._output.show(robot.biped, robot.session, view, ns_to_stamp(sample.time_ns))
 
     def on_joints_timeout(self, reason: str) -> None:
         """Stop with both feet down."""
@@ -164,7 +164,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
     def watch(self) -> None:
         """Publish that there is no robot yet; let a motion come to its end."""
         if self._control.robot is None:
-            self._output.waiting(self.waiting, self.get_clock().now().to_msg())
+            self._output.waiting(self.waiting, self.get_clock().now().nanoseconds)
         else:
             self._control.watch()
 
@@ -245,10 +245,11 @@ class CcgdGaitNode(RobotNode[Parameters]):
         level, reason = LEVELS.get(session.state, diagnostics.OK), session.reason
         if self._control.stale:
             level, reason = diagnostics.ERROR, self._control.stale
+        state = self._output.make_state()
         values = {
             "state": session.state.name,
-            "step": self._state.step,
-            "com_error_m": self._state.com_error,
+            "step": state.step,
+            "com_error_m": state.com_error,
             "last_walk": "" if outcome is None else str(outcome),
         }
         if session.stabiliser is not None:

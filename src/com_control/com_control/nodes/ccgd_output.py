@@ -1,5 +1,6 @@
 """What ccgd_gait publishes: joint targets, references, measured ZMP, state, markers, a frame."""
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,11 +8,10 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
 from rclpy.node import Node
-from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from com_control.command_guard import GuardOptions
-from com_control.nodes.walk_conversions import make_walk_state
+from com_control.nodes.walk_conversions import make_walk_state, walk_numbers
 from com_control.walking.biped import Biped
 from com_control.walking.footsteps import Footstep
 from com_control.walking.session import Command, WalkSession
@@ -21,9 +21,10 @@ from com_model import GeometryError, SupportPolygon
 from com_model.arrays import Array
 from com_msgs.msg import WalkState
 from com_ros import qos
-from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory, numpy_to_point
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker
 from com_ros.parameters import SensorParameters, live_parameter, parameter
+from com_ros.raw_messages import TrajectoryWriter, Writer
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,9 @@ class Parameters(SensorParameters):
     step_adjustment: bool = parameter(
         False, "set feet further forwards or backwards where the DCM asks for it; with `stabiliser`"
     )
+    heading_feedback: bool = parameter(
+        False, "turn back where a sole has turned on the ground by the imu; with `stabiliser`"
+    )
     balance: bool = live_parameter(
         True, "feed back also while the robot stands, and so command all joints; with `stabiliser`"
     )
@@ -125,7 +129,8 @@ class Parameters(SensorParameters):
 
 SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
 LIFETIME_NS = 2 * NS_PER_S
-PATH_POINTS = 200
+PATH_POINTS, COUNT_PERIOD = 200, 0.05  # s, between two counts of subscriptions
+WORDS = "state", "reason", "last_walk", "step", "steps", "swing", "fault"  # of gait/state
 POINT_TOPICS = (
     "zmp",
     *(f"gait/{k}" for k in ("com_reference", "zmp_reference", "dcm", "dcm_reference")),
@@ -138,44 +143,46 @@ class WalkOutput:
     def __init__(self, node: Node, settings: Parameters) -> None:
         self.frame = settings.frame_prefix + settings.walk_frame
         self._walk_frame, self.drive_delay = settings.walk_frame, settings.drive_delay
-        self._trajectory = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        self._trajectory = TrajectoryWriter(node)
         self._points = {
             topic: node.create_publisher(PointStamped, topic, qos.RESULT) for topic in POINT_TOPICS
         }
-        self._state = node.create_publisher(WalkState, "gait/state", qos.RESULT)
+        self._state = Writer(node, WalkState, "gait/state")
+        self._last: tuple[int, str, dict[str, Any]] = 0, "", {}  # time, ns, frame and values
         self._markers = node.create_publisher(MarkerArray, "gait/markers", qos.RESULT)
+        self._count_at, self._counts = 0.0, dict[str, int]()  # of those who listen to points
         self._frames = FramePublisher(node, settings.frame_prefix)
         self._maker = MarkerMaker(LIFETIME_NS)
 
     def send(self, names: tuple[str, ...], command: Command) -> None:
         """Send a whole path of joint targets."""
-        stamp_ns = round(command.start * NS_PER_S)
         path = command.path
         times = path.time - command.start - self.drive_delay
         ahead = times > 0.0
         ahead[-1], times[-1] = True, max(float(times[-1]), 1e-3)
-        self._trajectory.publish(
-            numpy_to_joint_trajectory(
-                names, times[ahead], path.q[ahead], path.qd[ahead], ns_to_stamp(stamp_ns)
-            )
-        )
+        q, qd, stamp_ns = path.q[ahead], path.qd[ahead], round(command.start * NS_PER_S)
+        self._trajectory.publish(names, times[ahead].tolist(), q, qd, stamp_ns)
 
     def send_point(
-        self, names: tuple[str, ...], target: tuple[Array, Array], after: float, stamp: Time
+        self, names: tuple[str, ...], target: tuple[Array, Array], after: float, stamp_ns: int
     ) -> None:
         """Send one target, due so many seconds after the stamp."""
         q, qd = target
-        self._trajectory.publish(
-            numpy_to_joint_trajectory(names, [after], q[None], qd[None], stamp)
-        )
+        self._trajectory.publish(names, [after], q[None], qd[None], stamp_ns)
 
-    def waiting(self, reason: str, stamp: Time) -> None:
+    def waiting(self, reason: str, stamp_ns: int) -> None:
         """Publish that there is no robot yet."""
-        self._state.publish(make_walk_state(stamp, "", state=WalkState.UNKNOWN, reason=reason))
+        self._publish_state(stamp_ns, "", {"state": WalkState.UNKNOWN, "reason": reason})
 
-    def publish(self, session: WalkSession, view: WalkEstimate | None, stamp: Time) -> WalkState:
-        """Publish state, references and the measured ZMP of one instant; returns the state."""
-        walk, planned, outcome = session.walk, session.planned_now(), session.outcome
+    def publish(
+        self,
+        session: WalkSession,
+        planned: WalkInstant | None,
+        view: WalkEstimate | None,
+        time_ns: int,
+    ) -> None:
+        """Publish state, references and the measured ZMP of one instant, with what is planned."""
+        walk, outcome, stamp = session.walk, session.outcome, ns_to_stamp(time_ns)
         known: dict[str, Any] = {"last_walk": "" if outcome is None else str(outcome)}
         if walk is not None:
             known |= {"steps": walk.steps, "duration": walk.duration}
@@ -196,10 +203,18 @@ class WalkOutput:
             if np.isfinite(view.zmp).all():
                 self._point("zmp", view.zmp, stamp)
         known |= {"state": int(session.state), "reason": session.reason}
-        known |= {"fault": int(session.fault)}
-        msg = make_walk_state(stamp, self.frame, time=session.walk_time, **known)
-        self._state.publish(msg)
-        return msg
+        known |= {"fault": int(session.fault), "time": session.walk_time}
+        self._publish_state(time_ns, self.frame, known)
+
+    def make_state(self) -> WalkState:
+        """The message of the last state."""
+        time_ns, frame, known = self._last
+        return make_walk_state(ns_to_stamp(time_ns), frame, **known)
+
+    def _publish_state(self, time_ns: int, frame: str, known: dict[str, Any]) -> None:
+        self._last = time_ns, frame, known
+        text = frame, *(known.get(name) for name in WORDS)
+        self._state.publish(text, time_ns, walk_numbers(known), self.make_state)
 
     def show(self, biped: Biped, session: WalkSession, view: WalkEstimate, stamp: Time) -> None:
         """Publish the walk's frame and, where somebody looks, markers."""
@@ -249,7 +264,10 @@ class WalkOutput:
 
     def _point(self, topic: str, place: Array, stamp: Time) -> None:
         """Publish a point, which gait/state has, too, where somebody listens."""
-        if self._points[topic].get_subscription_count() == 0:
+        if time.monotonic() >= self._count_at:
+            counts = {name: p.get_subscription_count() for name, p in self._points.items()}
+            self._count_at, self._counts = time.monotonic() + COUNT_PERIOD, counts
+        if not self._counts[topic]:
             return
         msg = PointStamped()
         msg.header.stamp, msg.header.frame_id = stamp, self.frame

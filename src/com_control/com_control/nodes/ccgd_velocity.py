@@ -16,6 +16,7 @@ from com_model.arrays import Array
 from com_ros.jobs import BackgroundJobs
 
 FASTEST = 10.0  # m/s and rad/s; what is beyond is no velocity
+NONE = np.zeros(3)
 LEAD = 3.0  # decisions' delays, at least, within which a walk is planned again
 
 
@@ -45,9 +46,11 @@ class VelocityFollower:
     def update(self, robot: WalkingRobot) -> None:
         """Go on; after each reading."""
         session, age = robot.session, time.monotonic() - self._received
-        velocity = self._velocity * (age <= self._control.settings.cmd_vel_timeout)
-        begins = self._released and bool(velocity.any()) and session.state is WalkPhase.READY
-        self._released = not velocity.any()
+        current = age <= self._control.settings.cmd_vel_timeout
+        velocity = self._velocity if current else NONE
+        moves = current and bool(velocity.any())
+        begins = self._released and moves and session.state is WalkPhase.READY
+        self._released = not moves
         if begins:
             self._lead = 0.0
             self._begin(robot, velocity)

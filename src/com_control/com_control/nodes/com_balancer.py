@@ -37,7 +37,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, Vector3Stamped
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
-from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from com_control.balance.balancer import BalanceOptions, BalanceStep, StandingLimits
@@ -53,10 +52,10 @@ from com_ros.conversions import (
     NS_PER_S,
     Array,
     ns_to_stamp,
-    numpy_to_joint_trajectory,
     numpy_to_point,
     numpy_to_vector3,
     point_to_numpy,
+    stamp_to_ns,
 )
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
@@ -65,6 +64,7 @@ from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker
 from com_ros.parameters import SensorParameters, live_parameter, parameter
+from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 from com_ros.stream import RateLimit
 
@@ -159,7 +159,7 @@ class BalanceOutput:
     def __init__(self, node: Node, settings: Parameters) -> None:
         self.frame = settings.frame_prefix + settings.balance_frame
         self._settings = settings
-        self._trajectory = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        self._trajectory = TrajectoryWriter(node)
         self._error = node.create_publisher(Vector3Stamped, "balance/com_error", qos.RESULT)
         self._state = node.create_publisher(BalanceState, "balance/state", qos.RESULT)
         self._markers = node.create_publisher(MarkerArray, "balance/markers", qos.RESULT)
@@ -169,9 +169,7 @@ class BalanceOutput:
     def send(self, names: tuple[str, ...], command: BalanceCommand, stamp: Time) -> None:
         """Send one target, `horizon` after the stamp."""
         q, qd, after = command.position, command.velocity, self._settings.horizon
-        self._trajectory.publish(
-            numpy_to_joint_trajectory(names, [after], q[None], qd[None], stamp)
-        )
+        self._trajectory.publish(names, [after], q[None], qd[None], stamp_to_ns(stamp))
 
     def publish_state(
         self, session: BalanceSession, step: BalanceStep | None, stamp: Time

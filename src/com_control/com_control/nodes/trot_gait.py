@@ -34,7 +34,6 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Imu
-from trajectory_msgs.msg import JointTrajectory
 
 from com_control.command_guard import GuardOptions
 from com_control.trot.parameters import GaitParameters
@@ -43,12 +42,13 @@ from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics, qos
-from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory, vector3_to_numpy
+from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import HISTORY, ImuValues, Latest, imu_to_values
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
 from com_ros.parameters import ImuTimeout, JointTimeout, RobotParameters, live_parameter, parameter
+from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
@@ -93,7 +93,7 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
         self._later_coms: deque[tuple[int, np.ndarray]] = deque(maxlen=HISTORY)
         self._last_ns = 0
-        self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
+        self._trajectory = TrajectoryWriter(self)
         self._phase = self.create_publisher(GaitPhase, "gait/stance", 10)
         self.follow_robot_description()
         self.subscribe(Imu, "imu", self._on_imu)
@@ -227,9 +227,9 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     def _send(self, way: Sequence[tuple[float, Command]], stamp: Any) -> None:
         """Send points (s after the stamp, command)."""
-        times, q = [after for after, _ in way], [command.position for _, command in way]
-        names, qd = self._session.gait.model.joint_names, [command.velocity for _, command in way]
-        self._trajectory.publish(numpy_to_joint_trajectory(names, times, q, qd, stamp))
+        times, q = [after for after, _ in way], np.array([c.position for _, c in way])
+        names, qd = self._session.gait.model.joint_names, np.array([c.velocity for _, c in way])
+        self._trajectory.publish(names, times, q, qd, stamp_to_ns(stamp))
 
     # --- services and timeouts ---------------------------------------------------------------
     def _start(self) -> str:

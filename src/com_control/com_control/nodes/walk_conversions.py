@@ -4,6 +4,7 @@ What a goal leaves open is None here and an empty list in the message.
 """
 
 from dataclasses import fields
+from math import dist, nan
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,11 @@ _NUMBERS = {item.name for item in fields(WalkRequest)} - {"footsteps", "first", 
 
 UNKNOWN = np.full(3, np.nan)
 _POINTS = ("com_reference", "com", "zmp_reference", "zmp", "dcm", "dcm_reference")
+_RUNS = (  # of numbers of a WalkState that directly follow each other, and their sizes
+    {"time": 1, "duration": 1, "com_reference": 3, "com": 3}
+    | {"com_error": 1, "zmp_reference": 3, "zmp": 3},
+    {"dcm": 3, "dcm_reference": 3, "margin": 1, "com_offset": 2, "com_offset_std": 2},
+)
 
 
 # --- footsteps and goals -----------------------------------------------------------------------
@@ -86,7 +92,7 @@ def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
 # --- state -------------------------------------------------------------------------------------
 def make_walk_state(stamp: Time, frame: str, swing: str = "", **known: Any) -> WalkState:
     """WalkState message of what is known, by its fields; swing is "left", "right" or ""."""
-    nan, side = float("nan"), NUMBERS.get(swing, msgs.Footstep.UNKNOWN)
+    side = NUMBERS.get(swing, msgs.Footstep.UNKNOWN)
     msg = WalkState(swing=side, step=NO_STEP, time=nan, duration=nan, margin=nan)
     msg.com_offset = msg.com_offset_std = UNKNOWN[:2]
     msg.header.stamp, msg.header.frame_id = stamp, frame
@@ -95,5 +101,17 @@ def make_walk_state(stamp: Time, frame: str, swing: str = "", **known: Any) -> W
         numpy_to_point(point, getattr(msg, name))
     for name, value in known.items():
         setattr(msg, name, value)
-    msg.com_error = float(np.linalg.norm(points["com"] - points["com_reference"]))
+    msg.com_error = dist(points["com"], points["com_reference"])
     return msg
+
+
+def walk_numbers(known: dict[str, Any]) -> list[list[float]]:
+    """The numbers of such a message, for com_ros.raw_messages.Writer."""
+    error = dist(known.get("com", UNKNOWN), known.get("com_reference", UNKNOWN))
+    runs, given = [], known | {"com_error": error}
+    for sizes in _RUNS:
+        runs.append(run := list[float]())
+        for name, size in sizes.items():
+            value = given.get(name)
+            run += [nan] * size if value is None else [value] if size == 1 else value.tolist()
+    return runs

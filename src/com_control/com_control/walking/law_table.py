@@ -9,9 +9,10 @@ depend on its tilt then, so that the ankle's feedback, whose gain is for soles t
 a second to lay it down; meanwhile the robot rolls over with it.
 """
 
-from math import exp, floor, hypot
+from math import cos, exp, floor, hypot, pi, sin
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 
 from com_model.arrays import Array
@@ -30,6 +31,9 @@ ANKLES_REACH, LEAST_GROWTH, FARTHEST, LATEST, ADJUST_TIME = 0.84, 0.15, 0.15, 0.
 # edge; s, in which that speed is reached.
 STAYS, STAYS_TIMES, SETTLE_SPEED, SETTLE_TILTS, SETTLE_TIME = 0.1, 2.3, 0.5, 5.0, 0.02
 
+MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
+MOST_SLIP, MOST_TURN = 0.1, 0.2  # rad, of a sole on the ground: at once, and in all
+
 
 class Body(NamedTuple):
     """What the law needs of a robot."""
@@ -40,6 +44,7 @@ class Body(NamedTuple):
     dead_time: float  # s, T_t: of sensors and bus, and 2.5 periods
     soles: Array  # (2, 4) m, least and greatest x, then y, of each sole in its frame
     adjusts: bool  # whether footholds follow the DCM
+    turns: bool  # whether the body turns back to the plan's heading
 
 
 class Table(NamedTuple):
@@ -161,3 +166,67 @@ def settle_sole(
         goal = clip(-speed * error, speed)
         rocks[2] += min(dt / SETTLE_TIME, 1.0) * (goal - rocks[2])
     return rocks[2] * dt
+
+
+@njit
+def find_axes(table: Table, i: int, turns: Array) -> Array:
+    """Orientations (2, 3, 3) of the soles, each turned to the left by (2,) rad from the plan's."""
+    axes = np.empty((2, 3, 3))
+    for k in range(2):
+        c, s, R = cos(turns[k]), sin(turns[k]), table.feet[i, k]
+        for j in range(3):
+            axes[k, 0, j], axes[k, 1, j] = c * R[0, j] - s * R[1, j], s * R[0, j] + c * R[1, j]
+            axes[k, 2, j] = R[2, j]
+    return axes
+
+
+@njit
+def ask_moments(soles: Array, axes: Array, feet: Array, zmp: Array, share: float) -> Array:
+    """Where in each sole its force is to act for the ZMP (2,) m: (2, 2) m.
+
+    Args:
+        soles: (2, 4) m, see Body.
+        axes, feet: (2, 3, 3) and (2, 3) m, where they are commanded.
+        share: Of the left foot.
+    """
+    asked = np.empty((2, 2))
+    x, y = zmp[0], zmp[1]  # from the middles of the soles
+    for k, part in enumerate((share, 1.0 - share)):
+        R = axes[k]
+        a, b = 0.5 * (soles[k, 0] + soles[k, 1]), 0.5 * (soles[k, 2] + soles[k, 3])
+        x -= part * (feet[k, 0] + R[0, 0] * a + R[0, 1] * b)
+        y -= part * (feet[k, 1] + R[1, 0] * a + R[1, 1] * b)
+    for k in range(2):
+        for j in range(2):
+            low, high = soles[k, 2 * j], soles[k, 2 * j + 1]
+            own = axes[k, 0, j] * x + axes[k, 1, j] * y
+            asked[k, j] = 0.5 * (low + high) + clip(own, MARGIN * 0.5 * (high - low))
+    return asked
+
+
+@njit
+def turn_feet(
+    part: float, heading: Array, loads: Array, feet: Array, places: Array, turns: Array
+) -> None:
+    """Follows by the IMU how soles that stand turn on the ground: they are commanded there.
+
+    So the body turns back to the plan's heading, and the next foothold is where it was planned.
+
+    Args:
+        part: Of what is seen; 0: the heading is right as it is.
+        heading: (2,) rad, from the IMU's to the plan's: as it was right, and by the soles.
+        loads: (2,) fractions of what both carry.
+        feet: (2, 3) m, where the soles are commanded.
+        places, turns: Memory.feet and .turns, overwritten.
+    """
+    slip = (heading[0] - heading[1] + pi) % (2.0 * pi) - pi
+    if part == 0.0 or abs(slip) > MOST_SLIP:  # the IMU's heading has jumped
+        heading[0] = heading[1]
+        return
+    change = part * slip
+    x = loads[0] * feet[0, 0] + loads[1] * feet[1, 0]
+    y = loads[0] * feet[0, 1] + loads[1] * feet[1, 1]
+    for k in range(2):
+        turns[k] = clip(turns[k] + change, MOST_TURN)
+        places[k, 0] -= change * (feet[k, 1] - y)
+        places[k, 1] += change * (feet[k, 0] - x)

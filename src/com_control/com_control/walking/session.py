@@ -305,7 +305,8 @@ class WalkSession:
             self._change, rate = self._fed.q - q, self._fed.rate
         step = passed if self._feeds else -passed
         self._gain = min(max(self._gain + step, 0.0), 1.0)
-        return q + float(quintic(self._gain)[0]) * self._change, rate * qd
+        part = 1.0 if self._gain == 1.0 else float(quintic(self._gain)[0])
+        return q + part * self._change, rate * qd
 
     def _to_follow(self, reading: Reading) -> Walk | None:
         """What the stabiliser is to follow now; None: nothing."""

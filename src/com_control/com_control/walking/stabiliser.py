@@ -10,6 +10,7 @@ at the next double support, and sends nothing more to one that has fallen.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from math import cos, isfinite, radians
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +28,7 @@ from com_control.walking.stabiliser_law import (
     make_target,
     tick,
 )
-from com_control.walking.walk_monitor import SoleZmp
+from com_control.walking.walk_monitor import NO_WRENCHES, SoleZmp
 from com_control.walking.walk_plan import Samples, WalkPlan, quintic
 from com_model import RobotConfig, Sesc
 from com_model.arrays import Array
@@ -35,7 +36,7 @@ from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
 
-FALLEN_TILT, FALLEN_HEIGHT = np.radians(30.0), 0.7  # of the root; of the CoM's planned height
+UPRIGHT, FALLEN_HEIGHT = cos(radians(30.0)), 0.7  # of the root; of the CoM's planned height
 LEAST_LOAD, MOST_LOAD, LOAD_TIME = 0.5, 1.6, 0.1  # of the weight on both feet, for s
 FAILURES = 5  # points in a row that inverse kinematics do not find
 LOWER = 0.01  # of the CoM's height, by which it is then asked for
@@ -147,6 +148,7 @@ class Stabiliser:
         period: s, between two measurements.
         delay: s, of sensors and bus.
         step_adjustment: Whether footholds follow the DCM forwards and backwards.
+        heading_feedback: Whether it turns back where a sole has turned on the ground.
 
     Attributes:
         memory, target: State and last result of the law; see stabiliser_law.
@@ -162,6 +164,7 @@ class Stabiliser:
         period: float = 0.005,
         delay: float = 0.005,
         step_adjustment: bool = False,
+        heading_feedback: bool = False,
     ) -> None:
         corners = [leg.foot.corners for leg in biped.legs]
         if not all(len(sole) for sole in corners):
@@ -170,13 +173,14 @@ class Stabiliser:
             )
         self.biped = biped
         self.set_stiffness(stiffness)
-        self._dead_time, self._adjusts = delay + 2.5 * period, step_adjustment
+        self._dead_time, self._feeds = delay + 2.5 * period, (step_adjustment, heading_feedback)
         self._ik, self._to_pelvis = ComIk(biped), heading_to_pelvis(biped)
         self._up = biped.root_in_pelvis()[0].T @ self._to_pelvis[:, 2]  # in the root link's axes
         self._poses = LinkFrames(biped.model, [leg.foot.frame for leg in biped.legs])
         self._sesc, self._zmp = Sesc(biped.model), SoleZmp(biped)
         low, high = (np.array([f(c, axis=0) for c in corners]) for f in (np.min, np.max))
         self._soles = np.stack((low[:, 0], high[:, 0], low[:, 1], high[:, 1]), axis=1)
+        self._reach = (0.5 * np.array(REACH) * (high - low)[0, :2]).tolist()  # m
         self.memory, self.target = make_memory(), make_target()
         self._found_for = 0.0
 
@@ -201,7 +205,7 @@ class Stabiliser:
         self.memory, self.target = memory, make_target()
         self.target.feet[:] = samples.feet[0]
         kappa = self._stiffness / (mass * GRAVITY * h)
-        self.body = Body(mass, h, kappa, self._dead_time, self._soles, self._adjusts)
+        self.body = Body(mass, h, kappa, self._dead_time, self._soles, *self._feeds)
         self.table = make_table(plan, samples)
         self._q, self._failures, self._implausible = q.copy(), 0, 0.0
         self._ik.restart()
@@ -245,9 +249,8 @@ class Stabiliser:
     @property
     def margin(self) -> float:
         """How far the DCM may still move until its error is beyond reach, 1 to 0 and less."""
-        e = np.abs(self.target.estimate[5:7] - self.target.estimate[7:9])
-        sizes = 0.5 * (self._soles[0, 1::2] - self._soles[0, ::2])
-        return float(1.0 - np.max(e / (REACH * sizes)))
+        x, y, x_aim, y_aim = self.target.estimate[5:9].tolist()
+        return 1.0 - max(abs(x - x_aim) / self._reach[0], abs(y - y_aim) / self._reach[1])
 
     def update(
         self, R_world_root: Array, q: Array, wrenches: Array | None, dt: float, lead: float
@@ -263,11 +266,9 @@ class Stabiliser:
         """
         R, p = self._poses.poses(q)
         soles = np.concatenate((R, p[:, :, None]), axis=2)
-        at_soles = np.full((2, 6), np.nan)
-        if wrenches is not None:
-            at_soles = self._zmp.wrenches_at_soles(wrenches)
+        at_soles = NO_WRENCHES if wrenches is None else self._zmp.wrenches_at_soles(wrenches)
         if self._is_implausible(at_soles, dt):
-            at_soles[:] = np.nan
+            at_soles = NO_WRENCHES
         upright = bool(np.isfinite(R_world_root).all())
         if not upright:
             R_world_root = self._attitude_by_sole(soles)
@@ -275,7 +276,7 @@ class Stabiliser:
         target = self.target
         self._tick(self.body, self.table, sensed, dt, lead, self.memory, target)
         self._solve(target.com, target.feet, target.R_pelvis @ self._to_pelvis)
-        self._found_for += dt * bool(np.isfinite(at_soles).all())
+        self._found_for += dt * isfinite(at_soles.sum())
         fault = self._fault(R_world_root, at_soles, upright)
         return Stabilised(self._q, float(self.memory.phase[3]), fault)
 
@@ -303,15 +304,16 @@ class Stabiliser:
         return np.asarray(self.target.feet[foot, :, :3] @ soles[foot, :, :3].T)
 
     def _fault(self, R: Array, wrenches: Array, upright: bool) -> Fault:
-        h, offset = self.body.height, np.abs(self.memory.offset[0]).max()
-        up = R[2] @ self._up
+        h, up = self.body.height, float(R[2] @ self._up)
         low = self.target.estimate[2] - self.target.feet[:, 2, 3].min() < FALLEN_HEIGHT * h
-        found = (
-            (Fault.FALLEN, low or up < np.cos(FALLEN_TILT)),
-            (Fault.UNREACHABLE, self._failures > FAILURES),
-            (Fault.NO_IMU, not upright),
-            (Fault.NO_WRENCH, not np.isfinite(wrenches).all()),
-            (Fault.OFFSET_BOUND, offset >= MAX_OFFSET * h * (1.0 - 1e-9)),
-            (Fault.BEYOND_REACH, self.margin < 0.0),
-        )
-        return next((fault for fault, holds in found if holds), Fault.NONE)
+        if low or up < UPRIGHT:
+            return Fault.FALLEN
+        if self._failures > FAILURES:
+            return Fault.UNREACHABLE
+        if not upright:
+            return Fault.NO_IMU
+        if not isfinite(wrenches.sum()):
+            return Fault.NO_WRENCH
+        if np.abs(self.memory.offset[0]).max() >= MAX_OFFSET * h * (1.0 - 1e-9):
+            return Fault.OFFSET_BOUND
+        return Fault.BEYOND_REACH if self.margin < 0.0 else Fault.NONE

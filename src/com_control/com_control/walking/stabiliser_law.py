@@ -25,9 +25,10 @@ xi_r = c_r + c_r'/w:
 - the plan's time goes on faster or slower by the lateral DCM error: law_table.find_pace
 - a foot lands before or behind its place by the DCM error forwards, if asked for: adjust_step
 - ground: the loaded soles' gradient; soles are commanded parallel to it, the next foothold on it
+- heading: soles that turn on the ground are commanded so, by the IMU, if asked for: turn_feet
 """
 
-from math import cos, exp, hypot, sin
+from math import atan2, cos, exp, hypot, sin
 from typing import NamedTuple
 
 import numpy as np
@@ -42,14 +43,17 @@ from com_control.walking.law_table import (
     Place,
     Table,
     adjust_step,
+    ask_moments,
     blend,
     clip,
+    find_axes,
     find_pace,
     headed,
     heading_of,
     place_of,
     rise,
     settle_sole,
+    turn_feet,
 )
 from com_model.arrays import Array
 from com_model.compiled import compiled
@@ -89,6 +93,8 @@ class Memory(NamedTuple):
     unloaded: Array  # (2,) s, for which a foot has not carried
     further: Array  # (2,) m, by which each foot is to land before its place
     slope: Array  # (2,) of the ground along x and y
+    heading: Array  # (2,) rad, from the IMU's to the plan's: at the walk's start; now, by the soles
+    turns: Array  # (2,) rad, of the commanded soles from the plan, to the left
 
 
 class Target(NamedTuple):
@@ -105,7 +111,7 @@ class Target(NamedTuple):
 
 def make_memory() -> Memory:
     """Memory of a stabiliser before its first tick."""
-    shapes = (4, (2, 2), (2, 2), 2, 2, 2, (2, 2), (2, 2, 3), (2, 3), (2, 4), 2, 2, 2)
+    shapes = (4, (2, 2), (2, 2), 2, 2, 2, (2, 2), (2, 2, 3), (2, 3), (2, 4), 2, 2, 2, 2, 2)
     return Memory(*(np.zeros(shape) for shape in shapes))
 
 
@@ -131,7 +137,7 @@ ANKLE, ANKLE_LEAK, MAX_TILT = 0.5, 1.0, 0.25  # A T_t kappa; s, T_a; rad
 FORCE_DIFFERENCE = 0.01  # A_z, 1/s
 OFFSET_TIME, MAX_OFFSET = 1.5, 0.075  # s, T_b
 REST_TIME, PULL_TIME, MAX_PULL = 0.5, 4.0, 0.03  # s, T_f standing and walking; of g
-MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
+TURN_TIME = 0.5  # s, in which a sole that turned on the ground is followed
 
 
 @njit
@@ -157,16 +163,16 @@ def load_share(table: Table, i: int, feet: Array, zmp: Array) -> float:
 
 
 @njit
-def find_base(sensed: Sensed, table: Table, i: int, memory: Memory, loads: Array) -> Array:
+def find_base(sensed: Sensed, axes: Array, feet: Array, memory: Memory, loads: Array) -> Array:
     """Pose [R p] (3, 4) of the root link: the IMU's attitude, loaded soles where commanded."""
     R, soles, pose = sensed.R_imu, sensed.soles, np.zeros((3, 4))
     turn_s = turn_c = 0.0
     for k in range(2):
         x, y, _ = turned(R, soles[k, :, 0])
-        aim = table.feet[i, k]
+        aim = axes[k]
         turn_c += loads[k] * (aim[0, 0] * x + aim[1, 0] * y)
         turn_s += loads[k] * (aim[1, 0] * x - aim[0, 0] * y)
-    size = max(hypot(turn_c, turn_s), 1e-9)
+    memory.heading[1], size = atan2(turn_s, turn_c), max(hypot(turn_c, turn_s), 1e-9)
     c, s = turn_c / size, turn_s / size
     for j in range(3):
         x, y = R[0, j], R[1, j]
@@ -174,7 +180,7 @@ def find_base(sensed: Sensed, table: Table, i: int, memory: Memory, loads: Array
     for k in range(2):
         at = turned(pose, soles[k, :, 3])
         for j in range(3):
-            pose[j, 3] += loads[k] * (table.feet[i, k, j, 3] + memory.feet[k, j] - at[j])
+            pose[j, 3] += loads[k] * (feet[k, j] + memory.feet[k, j] - at[j])
     return pose
 
 
@@ -230,6 +236,7 @@ def move_feet(
             height += memory.slope[j] * (table.goals[i, k, j] - table.feet[i, other, j, 3])
             memory.feet[k, j] += min(part, 1.0) * (way * memory.further[k] - memory.feet[k, j])
         memory.feet[k, 2] += min(part, 1.0) * (height - memory.feet[k, 2])
+        memory.turns[k] -= min(part, 1.0) * memory.turns[k]
     return waits
 
 
@@ -257,24 +264,6 @@ def move_ankles(body: Body, dt: float, memory: Memory, wrenches: Array, asked: A
             further = settle_sole(speed, error / most, at, dt, body.dead_time, rocks)
             rate = -A / (weight * body.height) * error - memory.tilts[k, j] / ANKLE_LEAK
             memory.tilts[k, j] = clip(memory.tilts[k, j] + rate * dt + further, MAX_TILT)
-
-
-@njit
-def ask_moments(body: Body, table: Table, i: int, feet: Array, zmp: Array, share: float) -> Array:
-    """Where in each sole its force is to act for the ZMP (2,) m: (2, 2) m."""
-    soles, asked = body.soles, np.empty((2, 2))
-    x, y = zmp[0], zmp[1]  # from the middles of the soles
-    for k, part in enumerate((share, 1.0 - share)):
-        R = table.feet[i, k]
-        a, b = 0.5 * (soles[k, 0] + soles[k, 1]), 0.5 * (soles[k, 2] + soles[k, 3])
-        x -= part * (feet[k, 0] + R[0, 0] * a + R[0, 1] * b)
-        y -= part * (feet[k, 1] + R[1, 0] * a + R[1, 1] * b)
-    for k in range(2):
-        for j in range(2):
-            low, high = soles[k, 2 * j], soles[k, 2 * j + 1]
-            own = table.feet[i, k, 0, j] * x + table.feet[i, k, 1, j] * y
-            asked[k, j] = 0.5 * (low + high) + clip(own, MARGIN * 0.5 * (high - low))
-    return asked
 
 
 @njit
@@ -327,9 +316,9 @@ def command(table: Table, t: float, memory: Memory, target: Target, leaning: Arr
     level = share * memory.feet[0, 2] + (1.0 - share) * memory.feet[1, 2]
     target.com[2] = blend(table.com, i, f, 2) + level
     target.R_pelvis[:] = table.R_pelvis[i]
-    turn = np.empty((3, 3))
+    turn, axes = np.empty((3, 3)), find_axes(table, i, memory.turns)
     for k in range(2):
-        R, slope = table.feet[i, k], memory.slope
+        R, slope = axes[k], memory.slope
         pitch = memory.tilts[k, 1] - slope[0] * R[0, 0] - slope[1] * R[1, 0]
         roll = memory.tilts[k, 0] + slope[0] * R[0, 1] + slope[1] * R[1, 1]
         cp, sp, cr, sr = cos(pitch), sin(pitch), cos(roll), sin(roll)
@@ -366,7 +355,8 @@ def tick(
     carried = target.loads[0] + target.loads[1]
     for k, by_plan in enumerate((planned, 1.0 - planned)):
         loads[k] = target.loads[k] / carried if known and carried > 0.1 else by_plan
-    base, normals = find_base(sensed, table, i, memory, loads), np.empty((2, 3))
+    axes, normals = find_axes(table, i, memory.turns), np.empty((2, 3))
+    base = find_base(sensed, axes, table.feet[i, :, :, 3], memory, loads)
     force, moment = total_wrench(sensed, base, feet, normals)
     ground = loads[0] * feet[0, 2] + loads[1] * feet[1, 2]
     measured_zmp = (np.nan, np.nan)
@@ -414,6 +404,8 @@ def tick(
         target.estimate[9 + j] = measured_zmp[j]
     target.estimate[2] = at[2]
     moves = table.moves[0] < t < table.moves[1]
+    part = min(dt / TURN_TIME, 1.0) if moves and body.turns else 0.0
+    turn_feet(part, memory.heading, loads, feet, memory.feet, memory.turns)
     if weighs:
         update_offset(h, heading, dt, PULL_TIME if moves else REST_TIME, memory, surprise)
     pace = 1.0
@@ -426,7 +418,7 @@ def tick(
     waits = False
     if known:
         share = load_share(table, i, feet, zmp)
-        asked = ask_moments(body, table, i, feet, zmp, share)
+        asked = ask_moments(body.soles, axes, feet, zmp, share)
         move_ankles(body, dt, memory, sensed.wrenches, asked)
         both = table.swing[i, 0] < 0.0 and table.swing[i, 1] < 0.0
         if both and carries:

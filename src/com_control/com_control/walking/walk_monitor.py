@@ -13,6 +13,7 @@ with the sum of their forces and moments about a point of the ground.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +23,14 @@ from com_control.walking.biped import Biped, find_stance
 from com_control.walking.walker import WalkInstant
 from com_model import Sesc, link_pose
 from com_model.arrays import Array, as_array
+from com_model.compiled import compiled, entry_point
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
-from com_model.geometry.rotations import skew
+from com_model.geometry.vector_kernels import add, cross, set_point, set_product, turned
 from com_model.parameters import live_parameter
 
 MIN_FORCE = 0.02  # fraction of the weight below which the ZMP is not determined
+NO_WRENCHES = np.full((2, 6), np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +140,7 @@ class WalkChecks:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class WalkEstimate:
+class WalkEstimate(NamedTuple):
     """A measured robot in the walk's frame."""
 
     R_walk_root: Array  # (3, 3) orientation of the root link
@@ -156,6 +158,9 @@ class WalkEstimator:
         self._sesc = Sesc(biped.model)
         self._frames = LinkFrames(biped.model, [leg.foot.frame for leg in biped.legs])
         self._zmp = SoleZmp(biped)
+        own, empty = (np.empty((0, 3, 3)), np.empty((0, 3))), np.empty(0)
+        view = WalkEstimate(own[1], empty, own[0], empty, empty)
+        self._place = entry_point(set_estimate, own, empty, NO_WRENCHES, 0.0, view)
 
     def estimate(self, reading: Reading, planned: WalkInstant | None) -> WalkEstimate | None:
         """The robot at a reading.
@@ -164,32 +169,85 @@ class WalkEstimator:
             planned: What the walk plans for that time; None before the first one: then the frame
                 is between the soles, and None comes back where they are not on one plane.
         """
-        R, p = self._frames.poses(reading.position)
-        own = np.concatenate((R, p[:, :, None]), axis=2)
+        own, wrenches = self._frames.poses(reading.position), NO_WRENCHES
+        if reading.wrenches is not None:
+            wrenches = self._zmp.wrenches_at_soles(reading.wrenches)
         if planned is not None:
-            R, p = self._pose_on_foot(reading, own, planned)
+            foot = standing_foot(planned.stance.tolist(), wrenches[:, 2].tolist())
+            aim = planned.soles[foot]
+            R = aim[:, :3] @ own[0][foot].T
+            p = aim[:, 3] - R @ own[1][foot]
         else:
             try:
                 stance = find_stance(self._biped, reading.position)
             except PlanError:
                 return None
-            R, p = stance.R_walk_root, stance.p_walk_root
-        soles = np.concatenate((R @ own[:, :, :3], (own[:, :, 3] @ R.T + p)[:, :, None]), axis=2)
-        zmp = np.full(3, np.nan)
-        if reading.wrenches is not None:
-            zmp = self._zmp.robot_zmp(reading.wrenches, soles)
-        return WalkEstimate(R, p, soles, R @ self._sesc.com(reading.position) + p, zmp)
+            R, p = (np.ascontiguousarray(x) for x in (stance.R_walk_root, stance.p_walk_root))
+        view = WalkEstimate(R, p, np.empty((2, 3, 4)), np.empty(3), np.empty(3))
+        self._place(own, self._sesc.com(reading.position), wrenches, self._zmp.least, view)
+        return view
 
-    def _pose_on_foot(
-        self, reading: Reading, own: Array, planned: WalkInstant
-    ) -> tuple[Array, Array]:
-        """The root's pose by the foot that stands; of two, the one that carries more."""
-        wrenches = reading.wrenches
-        loads = np.ones(2) if wrenches is None else self._zmp.vertical_forces(wrenches)
-        foot = int(np.argmax(np.where(planned.stance, np.fmax(loads, 0.0), -1.0)))
-        aim = planned.soles[foot]
-        R = aim[:, :3] @ own[foot, :, :3].T
-        return R, aim[:, 3] - R @ own[foot, :, 3]
+
+def standing_foot(stands: list[bool], loads: list[float]) -> int:
+    """The foot that is planned to stand; of two the one that carries more, N."""
+    return int(max(0.0, loads[1]) > max(0.0, loads[0]) if all(stands) else stands[1])
+
+
+@compiled()
+def set_estimate(
+    own: tuple[Array, Array], com: Array, wrenches: Array, least: float, view: WalkEstimate
+) -> None:
+    """Sets soles, CoM and ZMP by the pose of the root and what is known in its frame.
+
+    Args:
+        own: Orientations (2, 3, 3) and origins (2, 3) m of the soles.
+        com: (3,) m.
+        wrenches: (2, 6) as SoleZmp.wrenches_at_soles gives them.
+        least: N, see set_zmp.
+    """
+    R, p, soles, _, zmp = view
+    for k in range(2):
+        set_product(R, own[0][k], soles[k])
+        set_point(R, p, own[1][k], soles[k, :, 3])
+    set_point(R, p, com, view.com)
+    set_zmp(wrenches, soles, least, zmp)
+
+
+@compiled()
+def set_zmp(wrenches: Array, soles: Array, least: float, zmp: Array) -> None:
+    """Sets the ZMP (3,) m of a robot by wrenches at its soles and their poses (2, 3, 4).
+
+    On the plane through the middle of the soles' origins, weighted by what each carries; NaN where
+    the ground carries less than `least`, N.
+    """
+    force, moment, carried, level = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0
+    for k in range(2):
+        F, M = turned(soles[k], wrenches[k]), turned(soles[k], wrenches[k, 3:])
+        force, moment = add(force, F), add(moment, add(M, cross(soles[k, :, 3], F)))
+        carried, level = carried + max(F[2], 0.0), level + max(F[2], 0.0) * soles[k, 2, 3]
+    zmp[:] = np.nan
+    if force[2] > least:
+        height = level / carried
+        zmp[0] = (height * force[0] - moment[1]) / force[2]
+        zmp[1] = (height * force[1] + moment[0]) / force[2]
+        zmp[2] = height
+
+
+class Mounts(NamedTuple):
+    """How the feet's sensors are in their soles."""
+
+    R: Array  # (2, 3, 3) orientations
+    p: Array  # (2, 3) m, origins
+
+
+@compiled()
+def set_sole_wrenches(measured: Array, mounts: Mounts, wrenches: Array) -> None:
+    """Sets wrenches (2, 6) at the soles by those that are measured, see SoleZmp."""
+    for k in range(2):
+        force = turned(mounts.R[k], measured[k])
+        moment = add(turned(mounts.R[k], measured[k, 3:]), cross(mounts.p[k], force))
+        for i in range(3):
+            wrenches[k, i], wrenches[k, 3 + i] = force[i], moment[i]
 
 
 class SoleZmp:
@@ -200,9 +258,10 @@ class SoleZmp:
     """
 
     def __init__(self, biped: Biped) -> None:
-        self._least = MIN_FORCE * biped.model.mass * GRAVITY
+        self.least = MIN_FORCE * biped.model.mass * GRAVITY
         mounts = [_mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs]
-        self._R, self._p_cross = (np.array(part) for part in zip(*mounts, strict=True))
+        self._mounts = Mounts(*(np.array(part) for part in zip(*mounts, strict=True)))
+        self._set = entry_point(set_sole_wrenches, NO_WRENCHES, self._mounts, NO_WRENCHES)
 
     def wrenches_at_soles(self, wrenches: ArrayLike) -> Array:
         """Wrenches (2, 6) of the ground on the feet about the soles' origins, in the soles' axes.
@@ -211,31 +270,20 @@ class SoleZmp:
             wrenches: (2, 6) force (N) and torque (N m) of the ground on the left and right foot, in
                 the axes and about the origins of their sensors.
         """
-        measured = as_array("wrenches", wrenches, (2, 6)).reshape(2, 2, 3, 1)
-        force = self._R @ measured[:, 0]
-        moment = self._R @ measured[:, 1] + self._p_cross @ force
-        return np.concatenate((force, moment), axis=1)[:, :, 0]
+        measured, found = as_array("wrenches", wrenches, (2, 6)), np.empty((2, 6))
+        self._set(np.ascontiguousarray(measured), self._mounts, found)
+        return found
 
     def robot_zmp(self, wrenches: ArrayLike, soles: ArrayLike) -> Array:
-        """ZMP (3,) m of the robot in a frame with z upwards; NaN: the ground carries nothing.
-
-        On the plane through the middle of the soles' origins, weighted by what each carries.
+        """ZMP (3,) m of the robot in a frame with z upwards; see set_zmp.
 
         Args:
             wrenches: (2, 6) as for wrenches_at_soles.
             soles: (2, 3, 4) poses [R p] of the soles in that frame.
         """
-        poses = as_array("soles", soles, (2, 3, 4))
-        own = self.wrenches_at_soles(wrenches).reshape(2, 2, 3, 1)
-        F, M = ((poses[:, :, :3] @ own[:, k])[:, :, 0] for k in range(2))
-        (px, py, pz), (fx, fy, fz) = poses[:, :, 3].T, F.T
-        force, carried = F.sum(axis=0), np.maximum(fz, 0.0)
-        if not force[2] > self._least:
-            return np.full(3, np.nan)
-        height = float(carried @ pz / carried.sum())
-        x = height * force[0] - (M[:, 1] + pz * fx - px * fz).sum()
-        y = height * force[1] + (M[:, 0] + py * fz - pz * fy).sum()
-        return np.array([x / force[2], y / force[2], height])
+        poses, zmp = np.ascontiguousarray(as_array("soles", soles, (2, 3, 4))), np.empty(3)
+        set_zmp(self.wrenches_at_soles(wrenches), poses, self.least, zmp)
+        return zmp
 
     def vertical_forces(self, wrenches: ArrayLike) -> Array:
         """Force normal to each sole (2,) N, upwards on the foot."""
@@ -243,7 +291,7 @@ class SoleZmp:
 
 
 def _mount(biped: Biped, sole: str, sensor: str) -> tuple[Array, Array]:
-    """Orientation of a foot's sensor in its sole's frame, and [p]x of where it is there."""
+    """Orientation of a foot's sensor in its sole's frame, and where it is there."""
     model = biped.model
     bodies = [int(model.bodies.body_of_link[model.link_index(name)]) for name in (sole, sensor)]
     if bodies[0] != bodies[1]:
@@ -253,4 +301,4 @@ def _mount(biped: Biped, sole: str, sensor: str) -> tuple[Array, Array]:
         )
     q = biped.posture
     (R, p), (R_sensor, p_sensor) = (link_pose(model, q, name) for name in (sole, sensor))
-    return R.T @ R_sensor, skew(R.T @ (p_sensor - p))
+    return R.T @ R_sensor, R.T @ (p_sensor - p)

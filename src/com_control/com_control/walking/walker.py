@@ -175,10 +175,12 @@ class Walk:
     def instant(self, t: float) -> WalkInstant:
         """What is planned for a time, s; the feet at the next point of the path."""
         s = self.samples
-        i = min(max(int(np.searchsorted(s.time, t - 1e-9)), 1), len(s.time) - 1)
-        progress = min(max((t - s.time[i - 1]) / (s.time[i] - s.time[i - 1]), 0.0), 1.0)
-        com, zmp = (x[i - 1] + progress * (x[i] - x[i - 1]) for x in (s.com, s.zmp))
-        swing = "" if s.stance[i].all() else SIDES[int(np.argmin(s.stance[i]))]
+        i = min(max(int(s.time.searchsorted(t - 1e-9)), 1), len(s.time) - 1)
+        begin, end = s.time[i - 1 : i + 1].tolist()
+        part = min(max((t - begin) / (end - begin), 0.0), 1.0)
+        com, zmp = (x[i - 1] + part * (x[i] - x[i - 1]) for x in (s.com, s.zmp))
+        left, right = s.stance[i].tolist()
+        swing = "" if left and right else SIDES[int(left)]
         return WalkInstant(com, zmp, s.feet[i], s.stance[i], self.step_at(t), swing)
 
     @property

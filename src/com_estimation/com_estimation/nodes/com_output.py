@@ -20,40 +20,28 @@ from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker, clear_markers
 from com_ros.qos import RESULT
-from com_ros.raw_messages import Template
+from com_ros.raw_messages import Writer
 
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
-MAX_TEMPLATES = 32  # of com that are remembered
 COUNT_PERIOD_S = 0.05  # between two counts of subscriptions, which take microseconds
 
 
 class ComWriter:
-    """Publishes states of the CoM on a topic, as bytes; it fills its messages again."""
+    """Publishes states of the CoM on a topic; it fills its messages again."""
 
     def __init__(self, node: Node, topic: str) -> None:
-        self._publisher = node.create_publisher(CenterOfMass, topic, RESULT)
-        self._msg = CenterOfMass()
-        self._text: tuple[object, ...] = ()  # what the last had beside its stamp and numbers
-        self._template: Template | None = None  # of this text, if it came twice in a row
-        self._templates: dict[tuple[object, ...], Template] = {}  # as feet leave and touch ground
+        self._writer, self._msg = Writer(node, CenterOfMass, topic), CenterOfMass()
 
     def publish(self, state: ComState, stamp_ns: int, frame: str) -> None:
         """Publish a state with the stamp of its joint_states, in a frame."""
         text = frame, state.status, state.reason, state.ground, state.contacts
         p, v, g = state.position.tolist(), state.velocity.tolist(), state.gravity.tolist()
         runs = [state.mass, *p, *v, *g], [*state.projection.tolist(), state.margin]
-        again = text == self._text
-        if not again:
-            self._text, self._template = text, self._templates.get(text)
-        if self._template is not None:
-            self._publisher.publish(self._template.fill(stamp_ns, *runs))
-            return
-        com = numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame, self._msg)
-        self._publisher.publish(com)
-        if again:
-            if len(self._templates) >= MAX_TEMPLATES:
-                self._templates.clear()
-            self._template = self._templates[text] = Template(com, *runs)
+
+        def make() -> CenterOfMass:
+            return numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame, self._msg)
+
+        self._writer.publish(text, stamp_ns, runs, make)
 
 
 class ComOutput:

@@ -19,8 +19,10 @@ from com_control.walking.law_table import (
     settle_sole,
 )
 from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
+from com_control.walking.stabiliser_law import TURN_TIME
 from com_control.walking.walker import Walker, WalkRequest
 from com_model.dynamics import GRAVITY
+from com_model.geometry.rotations import UP, rotations_about
 
 PERIOD = 0.005
 
@@ -97,7 +99,7 @@ def test_the_plans_time_follows_a_dcm_that_is_beyond_the_ankles():
 def test_a_foothold_follows_what_the_ankles_leave_of_the_dcm_error():
     h, half, w = 0.25, 0.05, (GRAVITY / 0.25) ** 0.5
     soles = np.array([[-half, half, -0.02, 0.02]] * 2)
-    body = Body(7.0, h, np.array([8.0, 8.0]), 0.0175, soles, True)
+    body = Body(7.0, h, np.array([8.0, 8.0]), 0.0175, soles, True, False)
     for left in (0.05, 0.2, 0.4):
         fade = np.exp(-w * left)
         own = 0.84 * half * (1.0 - fade)
@@ -125,6 +127,31 @@ def test_a_foot_lands_where_the_dcm_asks_for_it(hoap2, adjusts, speed):
     assert abs(away[1]) < 1e-6
     if adjusts and speed:
         assert abs(away[0]) > 0.005
+
+
+def test_a_sole_that_turns_on_the_ground_is_followed_by_the_imu(hoap2):
+    """The body turns back on it, and the other foot lands with the plan's heading."""
+    robot, slip = Follower(hoap2, heading_feedback=True), 0.05
+    plan, stabiliser = robot.walk.plan, robot.stabiliser
+
+    def run(seconds, turned):
+        for _ in range(round(seconds / PERIOD)):  # the joints turn the body back on the sole
+            yaw = turned - stabiliser.memory.turns[0]
+            robot.run(PERIOD, R=rotations_about(UP, np.array([yaw]))[0])
+
+    run(plan.lift_offs[0] - 0.05, 1.0)  # any heading is right while it stands
+    np.testing.assert_array_equal(stabiliser.memory.turns, 0.0)
+    run(0.1, 1.0)
+    run(0.3, 1.0 + slip)  # the right foot is in the air
+    followed = slip * (1.0 - np.exp(-0.3 / TURN_TIME))
+    assert stabiliser.memory.turns[0] == pytest.approx(followed, rel=0.05)
+    left = stabiliser.target.feet[0]
+    assert np.arctan2(left[1, 0], left[0, 0]) == pytest.approx(followed, rel=0.1)
+    run(plan.touch_downs[0] - stabiliser.phase - 2 * PERIOD, 1.0 + slip)
+    assert abs(stabiliser.memory.turns[1]) < 0.05 * slip
+    before = stabiliser.memory.turns.copy()
+    run(0.05, 2.0)  # the imu's heading jumps: that is no sole
+    assert np.abs(stabiliser.memory.turns - before).max() < 0.1 * slip
 
 
 def test_a_sole_that_rocks_turns_until_its_moment_changes():
