@@ -32,12 +32,6 @@ CONTACTS = {
 """Contacts by name; of the soft one, each ball under 35 kg has the 6e4 N/m, 6e3 N s/m of [CCGD]."""
 
 
-def set_contact(spec: mujoco.MjSpec, name: str) -> None:
-    """Gives all shapes, the ground among them, the same hardness: one of CONTACTS."""
-    for geom in spec.geoms:
-        geom.solref, geom.solimp = CONTACTS[name]
-
-
 def is_bare(
     robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, foot: Foot, up: Array
 ) -> bool:

@@ -142,7 +142,16 @@ def robot_spec(
             )
     _add_mimics(spec, robot, step)
     if floating:
-        _add_hoist(spec)
+        weld = spec.add_equality(
+            name=HOIST,
+            type=mujoco.mjtEq.mjEQ_WELD,
+            objtype=mujoco.mjtObj.mjOBJ_BODY,
+            name1="world",
+            name2="body0",
+            active=False,
+        )
+        # Anchor, position, quaternion w, x, y, z, and what weighs turns against shifts, m.
+        weld.data[:11] = [*np.zeros(6), 1.0, 0.0, 0.0, 0.0, 1.0]
     return spec
 
 
@@ -199,19 +208,6 @@ def _add_mimics(spec: mujoco.MjSpec, robot: RobotModel, step: float) -> None:
         equality.data[:2] = bodies.offset[b], bodies.multiplier[b]
 
 
-def _add_hoist(spec: mujoco.MjSpec) -> None:
-    weld = spec.add_equality(
-        name=HOIST,
-        type=mujoco.mjtEq.mjEQ_WELD,
-        objtype=mujoco.mjtObj.mjOBJ_BODY,
-        name1="world",
-        name2="body0",
-        active=False,
-    )
-    # Anchor, position, quaternion w, x, y, z, and what weighs turns against shifts, m.
-    weld.data[:11] = [*np.zeros(6), 1.0, 0.0, 0.0, 0.0, 1.0]
-
-
 def add_shape(spec: mujoco.MjSpec, robot: RobotModel, shape: Shape, name: str) -> None:
     """Adds a collision shape to the moving body of its link; a hull's mesh gets the same name."""
     link = robot.link_index(shape.link)
@@ -235,13 +231,6 @@ def add_shape(spec: mujoco.MjSpec, robot: RobotModel, shape: Shape, name: str) -
         quat=quaternion_wxyz(R @ shape.R),
         **arguments,
     )
-
-
-def lift_off_ground(spec: mujoco.MjSpec, body: int, meshes_only: bool = True) -> None:
-    """Lets the meshes, or all shapes, of a MuJoCo body pass through the ground, not the robot."""
-    for geom in spec.body(f"body{body - 1}").geoms:
-        if not meshes_only or geom.type == mujoco.mjtGeom.mjGEOM_MESH:
-            geom.conaffinity = ROBOT_BIT
 
 
 def add_servos(spec: mujoco.MjSpec, robot: RobotModel, servos: Servos, friction: Array) -> None:

@@ -150,7 +150,8 @@ class _Builder:
             self.spec.add_exclude(bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}")
         servos = self._servos(mj, data)
         spec.add_servos(self.spec, self.robot, servos, joint_friction)
-        contacts.set_contact(self.spec, contact)
+        for geom in self.spec.geoms:  # all are as hard, the ground among them
+            geom.solref, geom.solimp = contacts.CONTACTS[contact]
         mj = self._compile()
         bodies = [self.robot.bodies.joint_names.index(name) for name in self.robot.joint_names]
         joints = mj.body_jntadr[np.array(bodies, dtype=np.int64) + 1]
@@ -226,9 +227,9 @@ class _Builder:
         ]
         radius = self.sole_balls or contacts.CORNER_RADIUS
         for foot in bare:
-            spec.lift_off_ground(
-                self.spec, contacts.body_of_foot(self.robot, foot), not self.sole_balls
-            )
+            for geom in self.spec.body(f"body{contacts.body_of_foot(robot, foot) - 1}").geoms:
+                if self.sole_balls or geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+                    geom.conaffinity = spec.ROBOT_BIT  # the ground does not carry it
             for i, shape in enumerate(contacts.foot_shapes(foot, radius)):
                 spec.add_shape(self.spec, self.robot, shape, f"{foot.frame}{i}")
         names = tuple(foot.frame for foot in bare)
@@ -237,22 +238,18 @@ class _Builder:
         return bool(bare)
 
     def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:
-        loads = joint_loads(self.robot, mj, data, self._load_fractions())
+        robot, bodies = self.robot, self.robot.bodies
+        fraction = np.zeros(robot.n_joints)  # of the weight, on each joint, by even loads
+        for foot in self.feet if self.floating else ():
+            path = bodies.path_to(bodies.body_of_link[robot.link_index(foot.frame)])
+            fraction[bodies.q_index[path]] = 1.0 / len(self.feet)
+        loads = joint_loads(robot, mj, data, fraction)
         gains = self.config.servo.gains if self.config else lambda _: None
-        servos = make_servos(self.robot, loads, mj.opt.timestep, gains)
-        ignored = np.isinf(servos.effort) & np.isfinite(self.robot.effort_limits)
-        names = tuple(self.robot.joint_names[i] for i in np.flatnonzero(ignored))
+        servos = make_servos(robot, loads, mj.opt.timestep, gains)
+        ignored = np.isinf(servos.effort) & np.isfinite(robot.effort_limits)
+        names = tuple(robot.joint_names[i] for i in np.flatnonzero(ignored))
         self.add_note("effort limits that cannot carry the posture, ignored", names)
         return servos
-
-    def _load_fractions(self) -> Array:
-        """What each joint (n,) would carry of the robot if every foot carried the same."""
-        fraction = np.zeros(self.robot.n_joints)
-        bodies = self.robot.bodies
-        for foot in self.feet if self.floating else ():
-            path = bodies.path_to(bodies.body_of_link[self.robot.link_index(foot.frame)])
-            fraction[bodies.q_index[path]] = 1.0 / len(self.feet)
-        return fraction
 
     def add_note(self, what: str, names: tuple[str, ...]) -> None:
         """Adds a note on names, if there are any."""
