@@ -44,19 +44,9 @@ from com_ros.main import run
 from com_ros.parameters import FramePrefix, JointTimeout, RobotParameters, WrenchTimeout
 from com_ros.robot_node import RobotNode
 from com_simulation.drawing.shapes import robot_shape
+from com_viewer import scene as scenes
 from com_viewer.page import HOST, PORT, Page
-from com_viewer.scene import (
-    BLUE,
-    ORANGE,
-    PURPLE,
-    SKY,
-    YELLOW,
-    Mark,
-    RobotScene,
-    Snapshot,
-    correction_color,
-    describe,
-)
+from com_viewer.scene import Mark, RobotScene, Snapshot, correction_color, describe
 
 STALE_S = 2.0  # after which what was received is no longer shown
 TOPICS = {
@@ -79,7 +69,7 @@ SERVICES = {
     for kind in (Trigger, SetBool, CapturePosture, IdentifyLinks)
 }
 WALK = "walk"
-WALK_POINTS = {"com_reference": ORANGE, "zmp_reference": YELLOW, "zmp": SKY}
+WALK_POINTS = {"com_reference": scenes.ORANGE, "zmp_reference": scenes.YELLOW, "zmp": scenes.SKY}
 
 
 @dataclass(frozen=True)
@@ -230,7 +220,7 @@ class Viewer(RobotNode[Parameters]):
             rows["diagnosis"] = diagnosis.reason or diagnosis.verdict
             true = snapshot.com + R @ cv.vector3_to_numpy(diagnosis.com_correction)
             covariance = R @ np.reshape(diagnosis.covariance, (3, 3)) @ R.T
-            marks["CoM, corrected"] = Mark(true, BLUE, covariance)
+            marks["CoM, corrected"] = Mark(true, scenes.BLUE, covariance)
         reaction = self._recent("ground_reaction")
         arrows = snapshot.forces if reaction is None else _reaction(reaction, scene, snapshot)
         footsteps = np.empty((0, 4, 3))
@@ -245,7 +235,8 @@ class Viewer(RobotNode[Parameters]):
                 points |= {} if dcm is None else {"DCM": dcm.point}
                 for name, point in points.items():
                     where = R_walk @ cv.point_to_numpy(point) + p_walk
-                    marks[name.replace("_", " ")] = Mark(where, WALK_POINTS.get(name, PURPLE))
+                    color = WALK_POINTS.get(name, scenes.PURPLE)
+                    marks[name.replace("_", " ")] = Mark(where, color)
                 steps = [corners @ R_walk.T + p_walk for corners in self._footsteps.values()]
                 footsteps = np.concatenate([footsteps, *steps])
         for topic in STATUS_TOPICS:
@@ -312,8 +303,8 @@ def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
     com, offset = cv.point_to_numpy(msg.position), cv.vector3_to_numpy(msg.offset_from_urdf)
     covariance = R @ np.reshape(msg.covariance, (3, 3)) @ R.T
     return {
-        "trunk CoM, URDF": Mark(R @ (com - offset) + p, ORANGE),
-        "trunk CoM, estimated": Mark(R @ com + p, BLUE, covariance),
+        "trunk CoM, URDF": Mark(R @ (com - offset) + p, scenes.ORANGE),
+        "trunk CoM, estimated": Mark(R @ com + p, scenes.BLUE, covariance),
     }
 
 
