@@ -8,16 +8,9 @@ from tempfile import TemporaryDirectory
 import yaml
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 
+from com_bags import storage
 from com_bags.exceptions import BagError, StorageError
-from com_bags.storage import (
-    MCAP_MAGIC,
-    SQLITE_MAGIC,
-    McapFile,
-    Message,
-    SqliteFile,
-    unpack_file,
-    unpack_zstd,
-)
+from com_bags.storage import McapFile, Message, SqliteFile
 from com_model.text import listing
 
 MAX_BLOCK_BYTES = 2**25
@@ -115,7 +108,7 @@ class Bag:
             count = 0
             try:
                 for connection, time, payload in file.messages(topics, types):
-                    data = unpack_zstd(payload) if self._packed else payload
+                    data = storage.unpack_zstd(payload) if self._packed else payload
                     count += 1
                     yield connection, time, data
             except StorageError as error:
@@ -162,7 +155,7 @@ class Bag:
             try:
                 if packed == "file":
                     self._unpacked = self._unpacked or TemporaryDirectory()
-                    file = unpack_file(file, Path(self._unpacked.name))
+                    file = storage.unpack_file(file, Path(self._unpacked.name))
                 self._open_file(file)
             except (BagError, StorageError) as error:
                 refused.append(getattr(error, "problem", str(error)))
@@ -188,9 +181,9 @@ class Bag:
         with path.open("rb") as stream:
             start = stream.read(16)
         file: McapFile | SqliteFile
-        if start.startswith(MCAP_MAGIC):
+        if start.startswith(storage.MCAP_MAGIC):
             file = McapFile(path)
-        elif start == SQLITE_MAGIC:
+        elif start == storage.SQLITE_MAGIC:
             file = SqliteFile(path)
         else:
             what = "is empty" if not start else "is neither mcap nor sqlite3"

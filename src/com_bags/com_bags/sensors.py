@@ -262,8 +262,18 @@ class SensorReader:
 
     def warnings(self) -> list[str]:
         """What may be wrong with the bag and its topics, in sentences; to ask after the end."""
-        joints = self._joint_topic
-        texts = [*self._bag.notes, *self._definition_warnings(), *joints.warnings(joints)]
+        joints, texts = self._joint_topic, list(self._bag.notes)
+        for topic in self._bag.topics():
+            if topic.name in self.messages and topic.publishers > 1:
+                texts.append(
+                    f"{topic.name}: {topic.publishers} publishers; their readings may be mixed"
+                )
+            if topic.name in self.messages and not topic.defined:
+                texts.append(
+                    f"{topic.name}: the bag has no definition of {topic.type_name}; that of all "
+                    "ROS 2 distributions is used"
+                )
+        texts += joints.warnings(joints)
         for reader, foot in zip(self._wrenches, self._feet, strict=True):
             texts += reader.warnings(joints, foot.wrench_frame, "wrench.frame")
         if self._imu is not None and self._up is not None:
@@ -274,21 +284,6 @@ class SensorReader:
                     "orientation; the direction of gravity is taken from their acceleration"
                 )
         return texts + self._joints.warnings()
-
-    def _definition_warnings(self) -> list[str]:
-        """Topics with several publishers, and types that the bag does not define."""
-        texts, used = [], self.messages
-        for topic in self._bag.topics():
-            if topic.name in used and topic.publishers > 1:
-                texts.append(
-                    f"{topic.name}: {topic.publishers} publishers; their readings may be mixed"
-                )
-            if topic.name in used and not topic.defined:
-                texts.append(
-                    f"{topic.name}: the bag has no definition of {topic.type_name}; that of all "
-                    "ROS 2 distributions is used"
-                )
-        return texts
 
     def _check_publishers(self) -> None:
         """Refuses, by a TopicError, topics that several nodes published beyond doubt."""
