@@ -120,13 +120,10 @@ def solve_offset(
         before, xy = xy, solve(p_d + R[:, :2] @ xy)
         if not np.abs(xy - before).max() > _SETTLED:
             break
-    return Offset(xy, _by_force(inverse, arms, R, weight), float(p_d[2]))
-
-
-def _by_force(inverse: Array, arms: Array, R: Array, weight: float) -> Array:
-    """Derivative of the offset by each force: of -inverse (r_i x R f_i)_12 / (m g)."""
+    # derivative by each force: of -inverse (r_i x R f_i)_12 / (m g)
     turned = cross(arms[:, None, :], R.T[None, :, :])  # [foot, component of f] -> r_i x R e_j
-    return -np.einsum("ab,ijb->iaj", inverse, turned[..., :2]) / weight
+    by_force = -np.einsum("ab,ijb->iaj", inverse, turned[..., :2]) / weight
+    return Offset(xy, by_force, float(p_d[2]))
 
 
 DIAGONALS = tuple(DIAGONALS_BY_NAME.values())
@@ -199,39 +196,21 @@ class HalfGaits:
 
     def update(self, time: float, stance: Flags) -> HalfGait:
         """Take in which feet stand, (4,) in the order of legs.LEGS."""
-        self._time_standing(time, bool(stance.all()))
-        diagonal = _diagonal(stance)
+        four = bool(stance.all())
+        self._four_since = np.fmin(self._four_since, time) if four else np.nan
+        self._has_stood |= bool(time - self._four_since >= self._standing_time)
+        pairs = [i for i, pair in enumerate(DIAGONALS) if stance[list(pair)].all()]
+        diagonal = pairs[0] if stance.sum() == 2 and pairs else None  # the other feet are free
         if diagonal is None:
             count, start = self._last.count, np.nan
         elif diagonal == self._last.diagonal:
             count, start = self._last.count, self._last.start
         else:
-            count, start = self._next_count(), time
-        self._last = HalfGait(diagonal, start, count, bool(stance.all()))
-        return self._last
-
-    def _time_standing(self, time: float, four: bool) -> None:
-        if not four:
-            self._four_since = np.nan
-            return
-        if np.isnan(self._four_since):
-            self._four_since = time
-        if time - self._four_since >= self._standing_time:
-            self._has_stood = True
-
-    def _next_count(self) -> int:
-        if self._has_stood:
+            following = self._last.count + 1 if self._last.count else 0
+            count, start = 1 if self._has_stood else following, time
             self._has_stood = False
-            return 1
-        return self._last.count + 1 if self._last.count else 0
-
-
-def _diagonal(stance: Flags) -> int | None:
-    """The only diagonal that stands, the other feet being free."""
-    for index, pair in enumerate(DIAGONALS):
-        if stance.sum() == len(pair) and stance[list(pair)].all():
-            return index
-    return None
+        self._last = HalfGait(diagonal, start, count, four)
+        return self._last
 
 
 class DingEstimator:
@@ -251,13 +230,12 @@ class DingEstimator:
         self, model: RobotModel, config: RobotConfig, options: DingOptions | None = None
     ) -> None:
         self._options = options or DingOptions()
-        legs = quadruped_legs(model, config)
+        legs, o = quadruped_legs(model, config), self._options
         self._center = np.mean([leg.hip for leg in legs], axis=0)
         self._urdf_com = model.bodies.first_moment[0] / model.bodies.mass[0]
         self._trunk = trunk_of(model, self._center)
-        o = self._options
         self._meter = ForceMeter(model, config, legs, o.forces, np.inf, o.contact_load, o.bandwidth)
-        self._gaits = HalfGaits(self._options.standing_time)
+        self._gaits = HalfGaits(o.standing_time)
         self.reset()
 
     def reset(self) -> None:

@@ -92,24 +92,6 @@ class TimingCheck:
         text, at = self._dropped
         if text and self._last - at < REPORT_TIME:
             return Problem(Severity.DEGRADE, text)
-        return self._rate_problem()
-
-    def _measure(self, time: float) -> None:
-        dt, self._last = time - self._last, time
-        if not math.isfinite(dt):
-            return
-        self._count += 1
-        paused = self._count <= YOUNG and dt < self._usual / GAP
-        if math.isnan(self._usual) or paused:
-            self._period = self._usual = dt
-            return
-        gap = dt > GAP * self._usual
-        self._gaps += min(1.0, self._period / 1.0) * (gap - self._gaps)
-        dt = min(dt, 3.0 * self._period)  # one pause is no rate
-        self._period += min(1.0, dt / AVERAGE) * (dt - self._period)
-        self._usual += min(1.0, dt / USUAL) * (dt - self._usual)
-
-    def _rate_problem(self) -> Problem | None:
         if math.isnan(self._period):
             return None
         rate, usual = 1.0 / self._period, 1.0 / self._usual
@@ -131,6 +113,21 @@ class TimingCheck:
         else:
             return None
         return Problem(Severity.DEGRADE, text)
+
+    def _measure(self, time: float) -> None:
+        dt, self._last = time - self._last, time
+        if not math.isfinite(dt):
+            return
+        self._count += 1
+        paused = self._count <= YOUNG and dt < self._usual / GAP
+        if math.isnan(self._usual) or paused:
+            self._period = self._usual = dt
+            return
+        gap = dt > GAP * self._usual
+        self._gaps += min(1.0, self._period / 1.0) * (gap - self._gaps)
+        dt = min(dt, 3.0 * self._period)  # one pause is no rate
+        self._period += min(1.0, dt / AVERAGE) * (dt - self._period)
+        self._usual += min(1.0, dt / USUAL) * (dt - self._usual)
 
 
 # --- all samples ------------------------------------------------------------------------------

@@ -118,7 +118,11 @@ class MotionFilter:
 
     def update(self, sample: Sample) -> Motion | None:
         """Take in a sample; None when it has the time of the one before."""
-        signals = self._signals(sample)
+        forces = sample.foot_forces
+        readings = sample.angular_velocity, sample.specific_force, sample.R_world_imu[2]
+        imu = [self._R_root_imu @ reading for reading in readings]
+        feet = np.full(12, np.nan) if forces is None else forces.ravel()
+        signals = np.concatenate((sample.position, sample.effort, *imu, feet))
         dt = sample.time - self._time
         if dt == 0.0:
             return None
@@ -127,27 +131,10 @@ class MotionFilter:
         else:
             self._filter.start(signals)
         self._time = sample.time
-        return self._motion()
-
-    def _signals(self, sample: Sample) -> Array:
-        imu = self._R_root_imu
-        return np.concatenate(
-            (
-                sample.position,
-                sample.effort,
-                imu @ sample.angular_velocity,
-                imu @ sample.specific_force,
-                imu @ sample.R_world_imu[2],
-                np.full(12, np.nan) if sample.foot_forces is None else sample.foot_forces.ravel(),
-            )
-        )
-
-    def _motion(self) -> Motion:
         value, rate, rise = self._filter.read()
-        n = self._n
+        n, arm = self._n, self._p_root_imu
         omega, felt, up = value[2 * n : 2 * n + 9].reshape(3, 3)
         omega_dot = rate[2 * n : 2 * n + 3]
-        arm = self._p_root_imu
         return Motion(
             time=self._time - self.delay,
             q=value[:n],

@@ -44,10 +44,13 @@ class TrunkPipeline:
 
     def reset(self) -> None:
         """Forget all that was seen."""
-        self.estimator.reset()
         self._health.reset()
-        self.meter.reset()
+        self._restart()
         self.estimate = self.estimator.latest
+
+    def _restart(self) -> None:
+        self.estimator.reset()
+        self.meter.reset()
         self._said = -inf  # s, time of the last estimate that was given
         self._used = inf  # s, time of the last sample that reached the estimator
         self._settled = -inf  # s, from when on an estimate may be converged
@@ -61,11 +64,14 @@ class TrunkPipeline:
         self.seen += 1
         verdict = self._health.check(sample)
         if verdict.restart:
+            self.restarts += 1
             self._restart()
         found = (*problems, *verdict.problems)
         usable = verdict.sample is not None and worst(problems) is not Severity.HOLD
-        if verdict.watched is not None:
-            self._watch_forces(verdict.watched)
+        forces = None if verdict.watched is None else self.meter.update(verdict.watched)
+        if forces is not None:
+            feet = forces.contact, self.meter.known, sample.stance
+            self._health.gait.update(sample.time, *feet, self.meter.tilt, self.meter.load)
         fresh = None
         if usable and verdict.sample is not None:
             if sample.time - self._used > GAP:
@@ -78,20 +84,6 @@ class TrunkPipeline:
     def hold(self, time: float, problem: Problem) -> TrunkEstimate | None:
         """There is no sample at all: say why."""
         return self._say(time, None, (problem,))
-
-    def _restart(self) -> None:
-        self.restarts += 1
-        self.estimator.reset()
-        self.meter.reset()
-        self._said, self._used, self._settled = -inf, inf, -inf
-
-    def _watch_forces(self, sample: Sample) -> None:
-        forces = self.meter.update(sample)
-        if forces is not None:
-            meter = self.meter
-            self._health.gait.update(
-                sample.time, forces.contact, meter.known, sample.stance, meter.tilt, meter.load
-            )
 
     def _say(
         self, time: float, fresh: TrunkEstimate | None, problems: tuple[Problem, ...]

@@ -212,9 +212,13 @@ class TorqueCheck:
         known, else a DEGRADE; nothing for a value that repeats for some samples only.
         """
         known = np.isfinite(effort)
+        if not known.any():
+            return ~known, Problem(Severity.HOLD, _NO_EFFORT)
         if not known.all():
-            gravity = Severity.DEGRADE if known.any() else Severity.HOLD
-            return ~known, Problem(gravity, self._not_known(known))
+            bad = listing(self._names[i] for i in np.flatnonzero(~known))
+            return ~known, _degrade(
+                f"joint_states has no finite effort for {bad}: check the driver"
+            )
         if not effort.any():
             return known, Problem(Severity.HOLD, _ALL_ZERO)
         suspicious = self._suspicious(time, effort)
@@ -238,12 +242,6 @@ class TorqueCheck:
         unusual = (run > 1) & (repeats.duration >= 1.5 * repeats.longest)
         # What is suspicious stays so until it changes, also while the others do not.
         return unusual & (np.abs(effort) < self._saturated) & (alive | (self._unusual < np.inf))
-
-    def _not_known(self, known: Flags) -> str:
-        if not known.any():
-            return _NO_EFFORT
-        bad = listing(self._names[i] for i in np.flatnonzero(~known))
-        return f"joint_states has no finite effort for {bad}: check the driver"
 
 
 _NO_EFFORT = (
