@@ -13,7 +13,6 @@ from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_estimation.trunk.floating_base.filter_types import (
     CHANNEL,
@@ -116,6 +115,7 @@ class FloatingBaseEstimator:
     Attributes:
         dropped: Samples that would have made the state not finite.
         prior_std: (STATES,) standard deviations of the state at the start.
+        latest: The last estimate; UNKNOWN before the first.
 
     Raises:
         ConfigError: It is no quadruped with three joints a leg, the IMU is not on the trunk, or the
@@ -191,7 +191,7 @@ class FloatingBaseEstimator:
             ),
         )
         self._monitors["last_sample"] = np.nan
-        self._latest = unknown_estimate(0.0, "no sample yet: start the robot's drivers")
+        self.latest = unknown_estimate(0.0, "no sample yet: start the robot's drivers")
         self._impossible = -np.inf  # s, when the estimate was so
         self._begin()
 
@@ -245,19 +245,19 @@ class FloatingBaseEstimator:
             if not self._possible():
                 self._impossible = time
                 self._begin()
-            self._latest = self._estimate(time)
+            self.latest = self._estimate(time)
         elif outcome in _STOPPED:
             self._stop(time, _STOPPED[outcome])
         else:
             if outcome == Outcome.GAP:
                 self._test.pause()
             return None
-        return self._latest
+        return self.latest
 
     def _stop(self, time: float, reason: str) -> None:
-        known = self._latest.status is not TrunkStatus.UNKNOWN
+        known = self.latest.status is not TrunkStatus.UNKNOWN
         status = TrunkStatus.DEGRADED if known else TrunkStatus.UNKNOWN
-        self._latest = replace(self._latest, time=time, status=status, reason=reason)
+        self.latest = replace(self.latest, time=time, status=status, reason=reason)
 
     def _state(self) -> _State:
         x, P = self._memory.x.copy(), self._memory.P.copy()
@@ -275,7 +275,7 @@ class FloatingBaseEstimator:
         self._test.pause()
         self._monitors["last_sample"] = np.nan
         self._stop(time, _NOT_FINITE)
-        return self._latest
+        return self.latest
 
     # --- payload -----------------------------------------------------------------------------
     def _new_test(self) -> PayloadTest:
@@ -339,11 +339,6 @@ class FloatingBaseEstimator:
             self._changed_at = self._alarm_at
 
     @property
-    def latest(self) -> TrunkEstimate:
-        """The last estimate; UNKNOWN before the first."""
-        return self._latest
-
-    @property
     def latest_forces(self) -> FootForces:
         """Forces of the ground on the feet at the last update, by whole-leg inverse dynamics."""
         return FootForces(*(values.copy() for values in self._memory.forces))
@@ -366,6 +361,9 @@ class FloatingBaseEstimator:
         status, reason = self._judge(time, std)
         if 0.0 <= time - self._impossible < MISTRUST:
             status, reason = TrunkStatus.UNKNOWN, _IMPOSSIBLE
+        # Observable is what the present motion shows and what is known by it.
+        signal, noise = self._memory.excitation[:, STATE.moment]
+        prior = self.prior_std[STATE.moment] / m
         return TrunkEstimate(
             time=time,
             status=status,
@@ -376,7 +374,7 @@ class FloatingBaseEstimator:
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,
             offset_from_center=com - self.center,
-            observable=self._observable(std),
+            observable=(std < OBSERVABLE * prior) & (signal >= EXCITED * noise),
             payload_changed_at=self._changed_at,
             repeatability=self._repeatability,
             limited_by=self._limited_by,
@@ -433,12 +431,6 @@ class FloatingBaseEstimator:
             detail = f"; {self._limited_by}" if self._limited_by else ""
             return TrunkStatus.ESTIMATING, f"x or y is known to {worst:.2g} m so far{detail}"
         return TrunkStatus.CONVERGED, ""
-
-    def _observable(self, std: Array) -> NDArray[np.bool_]:
-        """Which components of the CoM the present motion shows, and are known by it."""
-        signal, noise = self._memory.excitation[:, STATE.moment]
-        prior = self.prior_std[STATE.moment] / self._memory.x[0]
-        return (std < OBSERVABLE * prior) & (signal >= EXCITED * noise)
 
 
 def leg_length(model: RobotModel, config: RobotConfig, legs: Sequence[Leg]) -> float:

@@ -5,11 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
-from com_estimation.trunk.floating_base.contact import (
-    is_lifted,
-    set_acceleration_from_feet,
-    time_contacts,
-)
+from com_estimation.trunk.floating_base import contact, signals, update
 from com_estimation.trunk.floating_base.filter_types import (
     ACCELEROMETER,
     BIAS,
@@ -33,20 +29,6 @@ from com_estimation.trunk.floating_base.filter_types import (
     SignalSample,
 )
 from com_estimation.trunk.floating_base.rows import make_rows, set_rows
-from com_estimation.trunk.floating_base.signals import (
-    are_settled,
-    filtered_variances,
-    move_to_root,
-    read_motion,
-    start_channels,
-    update_channels,
-)
-from com_estimation.trunk.floating_base.update import (
-    add_to_window,
-    hold_unexcited,
-    update_states,
-    whiten,
-)
 from com_model.compiled import compiled
 from com_model.dynamics.inverse_dynamics import RootMotion, newton_euler
 from com_model.geometry.vector_kernels import dot
@@ -74,7 +56,7 @@ def step(
     gap = time - monitors.last_sample
     monitors.last_sample = time
     if not 0.0 < gap <= LONGEST_GAP:
-        start_channels(memory.channels, sample.signals, settings.settling)
+        signals.start_channels(memory.channels, sample.signals, settings.settling)
         monitors.last_update = time
         monitors.swinging[:] = monitors.standing[:] = 0.0
         monitors.airborne = 0.0
@@ -82,14 +64,16 @@ def step(
         monitors.weighted[:] = 0.0
         monitors.half_stride = monitors.usual = monitors.window = 0.0
         return Outcome.GAP
-    update_channels(memory.channels, sample.signals, gap, settings.bandwidth, settings.settling)
+    signals.update_channels(
+        memory.channels, sample.signals, gap, settings.bandwidth, settings.settling
+    )
     dt = time - monitors.last_update
     if dt < settings.period - 0.5 * gap:
         return Outcome.FILTERED
     monitors.last_update = time
     base = make_rows(model)
     delay = min(max(memory.x[DELAY], -LONGEST_DELAY), LONGEST_DELAY)
-    motion = read_motion(memory.channels, settings.bandwidth, delay)
+    motion = signals.read_motion(memory.channels, settings.bandwidth, delay)
     outcome = _complete_motion(motion, model, settings, memory, base)
     if outcome not in (Outcome.UPDATED, Outcome.NO_CONTACT):
         return outcome
@@ -98,9 +82,14 @@ def step(
         P[i, i] += drift[i] * dt
     # White noise, averaged over a period, whatever the filter makes of it in between.
     averaging = math.sqrt(min(gap / dt, 1.0))
-    _mark_known_torques(model, memory, base)
+    first = JOINT_SIGNALS + len(model.armature)
+    for leg in range(len(base.known)):  # whose torques have all settled
+        base.known[leg] = True
+        for j in range(3):
+            channel = memory.channels[first + model.leg_joints[leg, j]]
+            base.known[leg] &= channel.settling == 0.0
     set_rows(motion, averaging, model, settings, memory.x, base, memory.forces)
-    time_contacts(memory, dt, settings)
+    contact.time_contacts(memory, dt, settings)
     _end_window(motion.up, memory, dt, settings)
     if outcome != Outcome.UPDATED:
         return outcome
@@ -113,11 +102,12 @@ def _complete_motion(
 ) -> Outcome:
     """Sets the specific force of the root's origin and up; why that cannot be, else UPDATED."""
     channels, monitors, n = memory.channels, memory.monitors[0], len(motion.q)
-    if not (are_settled(channels, JOINT_SIGNALS, n) and are_settled(channels, GYRO, 3)):
+    settled = signals.are_settled
+    if not (settled(channels, JOINT_SIGNALS, n) and settled(channels, GYRO, 3)):
         return Outcome.NO_MOTION
-    with_attitude = are_settled(channels, UP, 3)
-    if are_settled(channels, ACCELEROMETER, 3):
-        move_to_root(motion, model.p_root_imu)
+    with_attitude = settled(channels, UP, 3)
+    if settled(channels, ACCELEROMETER, 3):
+        signals.move_to_root(motion, model.p_root_imu)
         if not with_attitude:  # only the side on which a small ball touches the ground
             a = motion.specific_force
             for i in range(3):
@@ -136,20 +126,9 @@ def _complete_motion(
         base.links,
         base.torque,
     )
-    if not set_acceleration_from_feet(model, base.links, motion, memory):
+    if not contact.set_acceleration_from_feet(model, base.links, motion, memory):
         return Outcome.NO_CONTACT
     return Outcome.UPDATED
-
-
-@njit
-def _mark_known_torques(model: FilterModel, memory: FilterMemory, base: Rows) -> None:
-    """Marks the legs whose torques have all settled."""
-    first = JOINT_SIGNALS + len(model.armature)
-    for leg in range(len(base.known)):
-        base.known[leg] = True
-        for j in range(3):
-            channel = memory.channels[first + model.leg_joints[leg, j]]
-            base.known[leg] &= channel.settling == 0.0
 
 
 @njit
@@ -198,15 +177,15 @@ def _update(
             base.noise[i, i] += (force if i < 3 else force * reach) ** 2
         base.H[:, DELAY : SCALE + 3] = 0.0
         base.joint_rows[:, :, DELAY : SCALE + 3] = 0.0
-    whiten(base)
-    add_to_window(base.H, base.residual, x, monitors.information, monitors.weighted)
+    update.whiten(base)
+    update.add_to_window(base.H, base.residual, x, monitors.information, monitors.weighted)
     held = np.zeros(STATES, dtype=np.bool_)
     _hold(dt, gap, base, settings, memory, held)
     frozen = time < monitors.frozen_until
     if frozen:
         held[TRUNK_STATES:] = True
     before = monitors.variance
-    d2 = update_states(base.H, base.residual, before, settings.gate, held, x, P)
+    d2 = update.update_states(base.H, base.residual, before, settings.gate, held, x, P)
     square = before * d2 * settings.correlation**2 / 6.0
     gross = 10.0 if d2 > settings.outlier else 1.0
     weight = min(gross * dt / VARIANCE_TIME, 1.0)
@@ -214,7 +193,7 @@ def _update(
     monitors.variance = max(level, 1.0)
     for leg in range(len(base.known)):
         swings = base.known[leg] and memory.forces.swings[leg] and not frozen
-        if swings and is_lifted(leg, motion.up, memory, settings):
+        if swings and contact.is_lifted(leg, motion.up, memory, settings):
             _use_swing(leg, settings, base, held, x, P)
     return Outcome.UPDATED
 
@@ -225,14 +204,14 @@ def _hold(
 ) -> None:
     """Marks the states that the motion does not show."""
     monitors, P = memory.monitors[0], memory.P
-    variances = filtered_variances(
+    variances = signals.filtered_variances(
         settings.bandwidth, settings.accelerometer_noise, settings.gyro_noise, gap
     )
     variances[0] += (P[BIAS, BIAS] + P[BIAS + 1, BIAS + 1]) / 2.0
     if monitors.without_accelerometer > 0.0:
         variances[0] += settings.feet_noise**2
     window = min(dt / EXCITED_TIME, 1.0)
-    hold_unexcited(base, variances, window, EXCITED, memory.excitation, held)
+    update.hold_unexcited(base, variances, window, EXCITED, memory.excitation, held)
     stationary = held[INERTIA] and held[INERTIA + 1]
     monitors.stationary = monitors.stationary + dt if stationary else 0.0
     if monitors.stationary > STATIONARY_TIME:  # no sensor's error is distinguishable
@@ -249,4 +228,4 @@ def _use_swing(leg: int, settings: Settings, base: Rows, held: Flags, x: Array, 
             residual[j] -= H[j, c] * x[c]
             H[j, c] /= base.swing_std[leg, j]
         residual[j] /= base.swing_std[leg, j]
-    update_states(H, residual, 1.0, settings.gate, held, x, P)
+    update.update_states(H, residual, 1.0, settings.gate, held, x, P)
