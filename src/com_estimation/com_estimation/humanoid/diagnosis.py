@@ -162,7 +162,8 @@ class Diagnosis:
             return False
         if not self.rejected[-1]:
             self._motion.append(window.moving)
-        chi2 = self._innovation(window)
+        models = (*self.inference.models[:POPULAR], self.inference.free)
+        chi2 = min(_chi2(*_residual(window, model)) for model in models)
         self.chi2.append(chi2 / 6.0)
         if self.holding or chi2 > HOLD or self.rejected[-1]:
             self._hold(window, np.inf if self.rejected[-1] else chi2)
@@ -174,18 +175,17 @@ class Diagnosis:
         fresh = self.events and self.time - self.events[-1].decided < 1.0
         if self.holding or (self._since_inference < GRID and not fresh):
             return False
-        self._infer()
+        self._since_inference = 0
+        changes = [Change(i, self.sums.since(mark)) for i, mark in self._changes]
+        self.inference = infer(self.layout, self.sums.total, self._onsets(), changes)
+        self.verdict = self._judge()
+        self._settle()
         return True
 
     def _plausible(self, window: Window) -> bool:
         size = np.linalg.norm(window.y.reshape(2, 3), axis=1)
         limits = np.array(IMPLAUSIBLE) * self.layout.weight * [1.0, self.layout.height]
         return bool((size < limits).all())
-
-    def _innovation(self, window: Window) -> float:
-        """The smallest chi2 of the most probable models."""
-        models = (*self.inference.models[:POPULAR], self.inference.free)
-        return min(_chi2(*_residual(window, model)) for model in models)
 
     def _hold(self, window: Window, chi2: float) -> None:
         if not self.holding:
@@ -215,17 +215,15 @@ class Diagnosis:
     def _end_push(self) -> None:
         held, self.holding = self.holding, []
         theta = self.inference.models[0].theta
-        windows = [*self._past, *held]
-        rests = np.array([w.y - w.A @ theta for w in windows])
+        rests = np.array([w.y - w.A @ theta for w in (*self._past, *held)])
         impulse = -rests.sum(axis=0) * HOP
         start = self._seen - 0.5 * SUPPORT
         merged = any(
             e.kind is EventKind.CHANGE and abs(start - e.start) < MERGE + 0.5 * SUPPORT
             for e in self.events
         )
-        loud = len(held) - QUIET
         if not merged:
-            duration = max(loud * HOP - SUPPORT + HOP, HOP)
+            duration = max((len(held) - QUIET) * HOP - SUPPORT + HOP, HOP)
             event = Event(EventKind.PUSH, start, duration, self._seen, self.time, impulse[:3])
             self.events.append(event)
         self._past.clear()
@@ -250,13 +248,6 @@ class Diagnosis:
         held = [self.sums.since(mark) for mark in self._marks if mark[0] > after]
         near = [o for o in onsets if all(abs(o.time - h.time) > SUPPORT for h in held)]
         return near + held
-
-    def _infer(self) -> None:
-        self._since_inference = 0
-        changes = [Change(i, self.sums.since(mark)) for i, mark in self._changes]
-        self.inference = infer(self.layout, self.sums.total, self._onsets(), changes)
-        self.verdict = self._judge()
-        self._settle()
 
     def _settle(self) -> None:
         """Makes a change that has stayed named part of the model."""
@@ -332,14 +323,13 @@ class Diagnosis:
     def _may_name(self, i: int) -> bool:
         """Whether the motion so far can tell this culprit from its rivals."""
         culprit, onset = self.layout.culprits[i], self.inference.onset[i]
+        changes = [e.start for e in self.events if e.kind is EventKind.CHANGE]
         mistakable = culprit.constant and culprit.kind is not Kind.WRENCH_ZERO
-        if mistakable and i not in self._named:  # a change that is not yet known looks so
-            changes = [e.start for e in self.events if e.kind is EventKind.CHANGE]
-            if self.time - max([onset, *changes]) < CHANGED_AFTER:
-                return False
+        fresh = self.time - max([onset, *changes]) < CHANGED_AFTER
+        if mistakable and fresh and i not in self._named:  # a change not yet known looks so
+            return False
         if self.flexible and culprit.kind is not Kind.IMU_TILT:
-            begins = [e.start for e in self.events if e.kind is EventKind.CHANGE]
-            return any(abs(onset - begin) < SUPPORT for begin in begins)
+            return any(abs(onset - begin) < SUPPORT for begin in changes)
         if not culprit.constant and np.isfinite(onset):
             return True
         if self.sums.count * HOP < CONSTANT_AFTER:
