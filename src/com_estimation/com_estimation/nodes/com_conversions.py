@@ -11,14 +11,7 @@ from numpy.typing import ArrayLike
 
 from com_estimation.whole_body.com_state import ComState, ComStatus, Ground
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
-from com_ros.conversions import (
-    numpy_to_doubles,
-    numpy_to_point,
-    numpy_to_points,
-    numpy_to_vectors,
-    point_to_numpy,
-    vector3_to_numpy,
-)
+from com_ros import conversions as cv
 from com_ros.exceptions import ConversionError
 
 
@@ -28,11 +21,11 @@ def center_of_mass_to_numpy(msg: CenterOfMass) -> ComState:
         status=ComStatus(msg.status),
         reason=msg.reason,
         mass=msg.mass,
-        position=point_to_numpy(msg.position),
-        velocity=vector3_to_numpy(msg.velocity),
-        gravity=vector3_to_numpy(msg.gravity),
+        position=cv.point_to_numpy(msg.position),
+        velocity=cv.vector3_to_numpy(msg.velocity),
+        gravity=cv.vector3_to_numpy(msg.gravity),
         ground=Ground(msg.ground),
-        projection=point_to_numpy(msg.projection),
+        projection=cv.point_to_numpy(msg.projection),
         margin=msg.support_margin,
         contacts=tuple(msg.contacts),
     )
@@ -79,8 +72,8 @@ def numpy_to_com_jacobian(
     msg.header.stamp, msg.header.frame_id = stamp, frame
     if msg.joint_names is not names:
         msg.joint_names = names if isinstance(names, list) else list(names)
-    msg.matrix = numpy_to_doubles(matrix)
-    numpy_to_point(position, msg.position)
+    msg.matrix = cv.numpy_to_doubles(matrix)
+    cv.numpy_to_point(position, msg.position)
     return msg
 
 
@@ -102,6 +95,6 @@ def numpy_to_sesc_chain(
         raise ConversionError(f"sesc: {sizes}; expected K, K and K + 1")
     msg = SescChain(mass=float(mass), links=list(links))
     msg.header.stamp, msg.header.frame_id = stamp, frame
-    msg.parameters = numpy_to_vectors(parameters)
-    msg.points = numpy_to_points(points)
+    msg.parameters = cv.numpy_to_vectors(parameters)
+    msg.points = cv.numpy_to_points(points)
     return msg

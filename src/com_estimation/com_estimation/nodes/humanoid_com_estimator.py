@@ -45,14 +45,9 @@ from com_model import RobotModel, UrdfError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_msgs.msg import CentroidalDiagnosis, Culprit
+from com_ros import conversions as cv
 from com_ros import diagnostics
-from com_ros.conversions import (
-    NS_PER_S,
-    ns_to_stamp,
-    numpy_to_vector3,
-    numpy_to_wrench,
-    rotation_to_quaternion,
-)
+from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import UNKNOWN_IMU, ImuPairing, Paired, ground_wrench, imu_to_values
 from com_ros.jobs import BackgroundJobs
@@ -273,7 +268,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
                 markers.append(self._maker.sphere(culprit.name, at, 0.1, ORANGE))
         if external is not None:
             turned = np.concatenate((R.T @ external[:3], R.T @ external[3:]))
-            wrench = WrenchStamped(wrench=numpy_to_wrench(turned))
+            wrench = WrenchStamped(wrench=cv.numpy_to_wrench(turned))
             wrench.header = msg.header
             self._wrench.publish(wrench)
         if np.isfinite(estimate.covariance).all():
@@ -284,10 +279,6 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             markers.append(cloud)
         self._markers.publish(MarkerArray(markers=markers))
         loads = [f for f in found if f.lasting and culprits[f.culprit].kind is Kind.PAYLOAD]
-        self._correct(loads, estimator)
-
-    def _correct(self, loads: list[Finding], estimator: HumanoidEstimator) -> None:
-        """Publishes the URDF with the payloads that last, when these are others than before."""
         carried = sorted(f.culprit for f in loads)
         if self.parameters.publish_corrected and carried != self._carried:
             self._carried = carried
@@ -335,7 +326,7 @@ def _culprit(finding: Finding, estimator: HumanoidEstimator) -> Culprit:
         named=finding.named,
         lasting=finding.lasting,
         parts=list(culprit.parts),
-        axes=rotation_to_quaternion(estimator.axes(culprit)),
+        axes=cv.rotation_to_quaternion(estimator.axes(culprit)),
         tolerance=culprit.spike.tolist(),
         onset=_stamp(finding.onset),
         parameters=finding.parameters.tolist(),
@@ -367,12 +358,12 @@ def _diagnosis(
         fall_warning=estimate.fall_warning,
     )
     msg.header.stamp, msg.header.frame_id = stamp, frame
-    numpy_to_vector3(estimate.correction, msg.com_correction)
-    numpy_to_vector3(np.full(3, np.nan), msg.impulse)
+    cv.numpy_to_vector3(estimate.correction, msg.com_correction)
+    cv.numpy_to_vector3(np.full(3, np.nan), msg.impulse)
     if diagnosis.events:
         event = diagnosis.events[-1]
         msg.event, msg.event_start = int(event.kind), _stamp(event.start)
-        numpy_to_vector3(event.impulse, msg.impulse)
+        cv.numpy_to_vector3(event.impulse, msg.impulse)
     return msg
 
 

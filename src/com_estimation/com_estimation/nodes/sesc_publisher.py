@@ -30,14 +30,8 @@ from typing import Any
 from sensor_msgs.msg import Imu
 
 from com_estimation.nodes.com_output import ComDisplay, ComOutput
-from com_estimation.whole_body.com_state import (
-    LEVEL,
-    Attitude,
-    ComObserver,
-    ComState,
-    ComStatus,
-    unknown_state,
-)
+from com_estimation.whole_body import com_state
+from com_estimation.whole_body.com_state import Attitude, ComObserver, ComState, ComStatus
 from com_estimation.whole_body.stance import choose_feet
 from com_model import RobotModel, UnknownNameError
 from com_model.checks.audit import audit
@@ -93,7 +87,7 @@ class SescPublisher(RobotNode[Parameters]):
         self._model_facts: dict[str, object] = {}
         self._imu = ImuInput(p.imu_timeout, self.resolve_topic_name("imu"))
         self._wrenches = WrenchInputs(self._feet, p.wrench_timeout)
-        self._state, self._stamp_ns = unknown_state(""), 0
+        self._state, self._stamp_ns = com_state.unknown_state(""), 0
         self._to_display, self._display_rate = False, RateLimit(p.display_rate_hz or math.inf)
 
         self._output = ComOutput(self, p.frame_prefix, with_jacobian=p.publish_jacobian)
@@ -150,7 +144,7 @@ class SescPublisher(RobotNode[Parameters]):
 
     def _observe(self, sample: JointSample) -> ComState:
         if self._observer is None or sample.error:
-            return unknown_state(sample.error, self._mass)
+            return com_state.unknown_state(sample.error, self._mass)
         forces, problem = self._wrenches.forces(sample.time_ns)
         warnings = (*sample.warnings, problem) if problem else sample.warnings
         attitude = self._attitude(sample.time_ns)
@@ -158,7 +152,7 @@ class SescPublisher(RobotNode[Parameters]):
 
     def _attitude(self, time_ns: int) -> Attitude:
         if not self.parameters.use_imu:
-            return LEVEL
+            return com_state.LEVEL
         reading = self._imu.reading(time_ns)
         configured = self.config.imu_link if self.config else None
         link = self.parameters.imu_link or configured or reading.frame
@@ -166,7 +160,7 @@ class SescPublisher(RobotNode[Parameters]):
 
     def on_joints_timeout(self, reason: str) -> None:
         """Publish one UNKNOWN."""
-        self._publish(unknown_state(reason, self._mass), self._stamp_ns)
+        self._publish(com_state.unknown_state(reason, self._mass), self._stamp_ns)
         self.log.warn("joint_states", f"com is UNKNOWN: {reason}")
 
     @property

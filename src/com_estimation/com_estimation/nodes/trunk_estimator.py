@@ -30,15 +30,10 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Imu
 
+from com_estimation.nodes import trunk_robot
 from com_estimation.nodes.trunk_input import Pair, TrunkInput
 from com_estimation.nodes.trunk_output import CorrectedDescription, TrunkDisplay, TrunkOutput
-from com_estimation.nodes.trunk_robot import (
-    EstimatorFactory,
-    Parameters,
-    TrunkRobot,
-    make_estimator,
-    make_robot,
-)
+from com_estimation.nodes.trunk_robot import EstimatorFactory, Parameters, TrunkRobot
 from com_estimation.trunk.input_checks import with_problems
 from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus, unknown_estimate
 from com_estimation.trunk.sensor_checks import Problem, Severity
@@ -64,7 +59,9 @@ LEVELS = {
 class TrunkEstimatorNode(RobotNode[Parameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
 
-    def __init__(self, estimator: EstimatorFactory = make_estimator, **options: Any) -> None:
+    def __init__(
+        self, estimator: EstimatorFactory = trunk_robot.make_estimator, **options: Any
+    ) -> None:
         super().__init__("trunk_estimator", Parameters, subject="trunk's centre of mass", **options)
         p = self.parameters
         p.assumed()
@@ -91,7 +88,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
 
     def use_model(self, model: RobotModel) -> None:
         """Make what belongs to a new model."""
-        robot = make_robot(model, self._config, self.parameters, self._make_estimator)
+        robot = trunk_robot.make_robot(model, self._config, self.parameters, self._make_estimator)
         self._input.use_robot(robot)
         self._robot, self.joints, self._to_display = robot, robot.joints, False
         if self._corrected is not None:

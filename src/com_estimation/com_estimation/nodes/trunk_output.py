@@ -16,13 +16,8 @@ from com_model import RobotModel, UrdfError
 from com_model.dynamics import GRAVITY
 from com_model.urdf.editing import correct_body, edit_inertials
 from com_msgs.msg import GroundReaction, TrunkCom
-from com_ros.conversions import (
-    NS_PER_S,
-    ns_to_stamp,
-    numpy_to_point,
-    numpy_to_vector3,
-    numpy_to_vectors,
-)
+from com_ros import conversions as cv
+from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import ThrottledLog
 from com_ros.markers import GREEN, RED, FramePublisher, MarkerMaker, clear_markers
 from com_ros.qos import LATCHED, RESULT
@@ -62,7 +57,10 @@ class TrunkOutput:
         msg = numpy_to_trunk_com(estimate, self._method, stamp, frame, self._trunk_msg)
         self._trunk.publish(msg)
         if robot is not None and self._forces.get_subscription_count():
-            self._publish_forces(robot, stamp)
+            legs, latest = robot.legs, robot.pipeline.meter.latest
+            names, feet = [leg.name for leg in legs], [leg.foot.frame for leg in legs]
+            out = latest, names, feet, stamp, robot.frame, self._forces_msg
+            self._forces.publish(numpy_to_ground_reaction(*out))
         return True
 
     def _is_due(self, time: float) -> bool:
@@ -73,12 +71,6 @@ class TrunkOutput:
         steady = abs(following - time) < 2.0 * self._period
         self._due = max(following, time) if steady else time + self._period
         return True
-
-    def _publish_forces(self, robot: TrunkRobot, stamp: Time) -> None:
-        legs = [leg.name for leg in robot.legs]
-        feet = [leg.foot.frame for leg in robot.legs]
-        latest, out = robot.pipeline.meter.latest, self._forces_msg
-        self._forces.publish(numpy_to_ground_reaction(latest, legs, feet, stamp, robot.frame, out))
 
 
 class CorrectedDescription:
@@ -175,11 +167,11 @@ def numpy_to_trunk_com(
     msg.status = int(estimate.status)
     msg.reason = estimate.reason
     msg.method = method
-    numpy_to_point(estimate.com, msg.position)
-    numpy_to_vector3(estimate.offset_from_urdf, msg.offset_from_urdf)
-    numpy_to_vector3(estimate.offset_from_center, msg.offset_from_center)
+    cv.numpy_to_point(estimate.com, msg.position)
+    cv.numpy_to_vector3(estimate.offset_from_urdf, msg.offset_from_urdf)
+    cv.numpy_to_vector3(estimate.offset_from_center, msg.offset_from_center)
     msg.covariance = np.ascontiguousarray(estimate.covariance, dtype=np.float64).ravel()
-    numpy_to_vector3(estimate.repeatability, msg.repeatability)
+    cv.numpy_to_vector3(estimate.repeatability, msg.repeatability)
     msg.limited_by = estimate.limited_by
     msg.mass = float(estimate.mass)
     msg.mass_std = float(estimate.mass_std)
@@ -203,7 +195,7 @@ def numpy_to_ground_reaction(
     msg.header.stamp, msg.header.frame_id = stamp, frame
     msg.method = reaction.method
     msg.legs, msg.feet = list(legs), list(feet)
-    msg.forces = numpy_to_vectors(reaction.forces)
-    msg.force_std = numpy_to_vectors(reaction.std)
+    msg.forces = cv.numpy_to_vectors(reaction.forces)
+    msg.force_std = cv.numpy_to_vectors(reaction.std)
     msg.contact = reaction.contact.tolist()
     return msg
