@@ -117,7 +117,11 @@ class StationaryRun:
         if self._newest is not None:
             self._window.append(self._newest)
             self._newest = None
-            self._shorten()
+            while len(self._window) > 1:
+                oldest = max(part.count for part in self._window[0])
+                if self.samples() - oldest < self._most:
+                    return
+                self._window.popleft()
 
     def samples(self, after_ns: int = -1) -> int:
         """Number of readings that count, of the stream with the fewest, newer than a stamp."""
@@ -132,13 +136,6 @@ class StationaryRun:
         for parts in self._window:
             if all(part.first_ns > after_ns for part in parts):
                 yield parts
-
-    def _shorten(self) -> None:
-        while len(self._window) > 1:
-            oldest = max(part.count for part in self._window[0])
-            if self.samples() - oldest < self._most:
-                return
-            self._window.popleft()
 
 
 def _widened(band: Band, part: SliceStats) -> Band:
@@ -195,7 +192,13 @@ class PostureBuilder:
                 "of the force sensors."
             )
         elif self._options.all_feet:
-            found += self._in_air(loads)
+            least = self._options.min_foot_load * self._weight
+            found += [
+                f"{foot.frame} carries {load:.3g} N, less than {least:.3g} N: put it on the "
+                "ground, or allow postures on fewer feet (capture.all_feet: false)."
+                for foot, load in zip(self._feet, loads, strict=True)
+                if load < least
+            ]
         return found
 
     def sensor_bias(self, readings: TimeSlice, foot: int) -> Array:
@@ -220,15 +223,6 @@ class PostureBuilder:
             frozen_sensor(spec.name, (t1_ns - t0_ns) / NS_PER_S).text
             for spec, part in zip(self._streams, readings, strict=True)
             if np.isfinite(spec.frozen_time) and part.low.any() and (part.low == part.high).all()
-        ]
-
-    def _in_air(self, loads: Sequence[float]) -> list[str]:
-        least = self._options.min_foot_load * self._weight
-        return [
-            f"{foot.frame} carries {load:.3g} N, less than {least:.3g} N: put it on the ground, "
-            "or allow postures on fewer feet (capture.all_feet: false)."
-            for foot, load in zip(self._feet, loads, strict=True)
-            if load < least
         ]
 
 

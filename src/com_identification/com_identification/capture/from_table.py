@@ -17,12 +17,8 @@ from com_bags import SensorBlock, Table, TableError
 from com_identification.capture.com_evidence import ComEvidence
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import NS_PER_S
-from com_identification.regression.postures import (
-    Posture,
-    make_posture,
-    sole_to_reading,
-    wrench_transform,
-)
+from com_identification.regression import postures
+from com_identification.regression.postures import Posture
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
@@ -82,6 +78,8 @@ class TableReader:
             names = listing([model.joint_names[i] for i in lost], 10)
             raise mapping.error(f"expected {names}, too: a column, or its constant value", "joints")
         self._evidence = ComEvidence(mapping, self._channel, model)
+        known = self._evidence.known
+        self.known_com_std = None if known is None else known[2]  # m; None: it is not known
         if mapping.raw("tip_over") is not None and not self.by_rows:
             text = "is of rows that are postures: add rows: postures, or give the tests' times in "
             raise mapping.error(text + "a file with --tip-over", "tip_over")
@@ -101,11 +99,6 @@ class TableReader:
     def seconds(self) -> float:
         """Time between the first and the last row that is used; a row is a second by_rows."""
         return float(self._times[self._rows].max() - self.first_ns) / NS_PER_S + self.by_rows
-
-    @property
-    def known_com_std(self) -> float | None:
-        """Standard deviation of the CoM where it is known, m; None where it is not."""
-        return None if self._evidence.known is None else self._evidence.known[2]
 
     @property
     def messages(self) -> dict[str, int]:
@@ -139,7 +132,9 @@ class TableReader:
             interval = StationaryInterval(t0, t0 + NS_PER_S, None, (f"{label} has empty cells.",))
             known, constraints = np.isfinite(wrenches).all(), self._evidence.constraints(row)
             if np.isfinite(q).all() and (known if self.has_forces else constraints):
-                posture = make_posture(self._model, q, wrenches, effort, up, constraints, n, label)
+                posture = postures.make_posture(
+                    self._model, q, wrenches, effort, up, constraints, n, label
+                )
                 interval = StationaryInterval(t0, t0 + NS_PER_S, posture)
             found.append(interval)
         return found
@@ -233,8 +228,8 @@ class TableReader:
             under = names.index(plate.text("foot", names[0], tuple(names)))
             x, y, yaw = plate.vector("pose", (0.0, 0.0, 0.0))
             R = rotations_about(np.array([[0.0, 0.0, 1.0]]), np.array([yaw]))[0]
-            X = wrench_transform(R.T, -R.T @ np.array([x, y, 0.0]))
-            X = sole_to_reading(self._model, self._feet[under]) @ X
+            X = postures.wrench_transform(R.T, -R.T @ np.array([x, y, 0.0]))
+            X = postures.sole_to_reading(self._model, self._feet[under]) @ X
             found[under] = self._read_wrench(plate).moved(X)
             plate.finish()
             return found
@@ -244,7 +239,7 @@ class TableReader:
             if wrench.scaled and len(self._feet) > 1:
                 raise own.error("the total centre of pressure goes into plate, not feet", "cop")
             measured = wrench.unknown.shape[1] == 0
-            X = np.eye(6) if measured else sole_to_reading(self._model, foot)
+            X = np.eye(6) if measured else postures.sole_to_reading(self._model, foot)
             found[i] = wrench.moved(X)
             own.finish()
         section.finish()

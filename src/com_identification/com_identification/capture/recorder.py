@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_identification.capture.com_evidence import KnownCom
+from com_identification.capture import streams
 from com_identification.capture.detector import (
     PostureBuilder,
     StationaryDetector,
@@ -16,16 +16,6 @@ from com_identification.capture.detector import (
     StationaryRun,
 )
 from com_identification.capture.slow_motion import SlowMotion
-from com_identification.capture.streams import (
-    NS_PER_S,
-    DroppedReadings,
-    Mark,
-    SensorStream,
-    Timeline,
-    span_ns,
-    stream_specs,
-    usable_numbers,
-)
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
@@ -75,6 +65,9 @@ class PostureRecorder:
             used, and readings count from the start of a mark, without settle_time.
         slow_motion: Whether the history is stored, for slow_motion_postures().
 
+    Attributes:
+        known_com: The CoM by another source; readings are to be added before those of the joints.
+
     Raises:
         IdentificationError: Marks overlap or are out of order.
     """
@@ -84,24 +77,27 @@ class PostureRecorder:
         model: RobotModel,
         feet: Sequence[Foot],
         settings: IdentificationSettings,
-        marks: Sequence[Mark] = (),
+        marks: Sequence[streams.Mark] = (),
         slow_motion: bool = False,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
         self._settings, self.options = settings, settings.capture
-        specs = stream_specs(model, feet, settings)
-        self._timeline = Timeline(int(self.options.slice_time * NS_PER_S), marks)
+        specs = streams.stream_specs(model, feet, settings)
+        self._timeline = streams.Timeline(int(self.options.slice_time * streams.NS_PER_S), marks)
         self._builder = PostureBuilder(model, feet, settings, specs)
+        self.known_com = self._builder.known_com
         self._detector = StationaryDetector(self.options, self._timeline, specs, self._builder)
         self._detector.history = [] if slow_motion else None
-        self._dropped = DroppedReadings()
-        self._streams = [SensorStream(spec, self._timeline, self._dropped) for spec in specs]
-        self._lag_ns = int(self.options.lag * NS_PER_S)
-        self._jump_ns = int(self.options.jump_back * NS_PER_S)
+        self._dropped = streams.DroppedReadings()
+        self._streams = [
+            streams.SensorStream(spec, self._timeline, self._dropped) for spec in specs
+        ]
+        self._lag_ns = int(self.options.lag * streams.NS_PER_S)
+        self._jump_ns = int(self.options.jump_back * streams.NS_PER_S)
         self._next: int | None = None  # slice to complete
 
     @property
-    def dropped(self) -> DroppedReadings:
+    def dropped(self) -> streams.DroppedReadings:
         """Readings that were left out so far."""
         return replace(self._dropped)
 
@@ -119,7 +115,7 @@ class PostureRecorder:
         if effort is None:
             effort = np.full(Q.shape, np.nan)
         effort = as_array("effort", effort, (len(Q), self.model.n_joints))
-        known = np.where(usable_numbers(effort), effort, np.nan)
+        known = np.where(streams.usable_numbers(effort), effort, np.nan)
         self._add(0, t_ns, np.hstack((Q, known)))
 
     def add_wrenches(self, foot: int, t_ns: ArrayLike, W: ArrayLike) -> None:
@@ -136,11 +132,6 @@ class PostureRecorder:
         with np.errstate(invalid="ignore", over="ignore"):
             unit = np.abs(np.linalg.norm(up, axis=1) - 1.0) < _UNIT
         self._add(-1, t_ns, np.where(unit[:, None], up, np.nan))
-
-    @property
-    def known_com(self) -> KnownCom:
-        """The CoM by another source; readings are to be added before those of the joints."""
-        return self._builder.known_com
 
     def slow_motion_postures(
         self, taken: Sequence[StationaryInterval]
@@ -174,7 +165,7 @@ class PostureRecorder:
         run = self._require(now_ns, samples)
         readings = run.readings(run.captured_ns)
         posture = self._builder.posture(readings, label, run.t0_ns, _LAST_NS)
-        self._detector.mark_captured(run, posture.q, span_ns(readings)[1])
+        self._detector.mark_captured(run, posture.q, streams.span_ns(readings)[1])
         return posture
 
     def latest(self, samples: int | None = None, now_ns: int | None = None) -> Posture | None:
@@ -279,7 +270,7 @@ class PostureRecorder:
                 continue
             if stream.last_ns is None:
                 found.append(stream.missing().text)
-            elif (time := (now_ns - stream.last_ns) / NS_PER_S) > self.options.timeout:
+            elif (time := (now_ns - stream.last_ns) / streams.NS_PER_S) > self.options.timeout:
                 text = f"{stream.spec.name} has had no reading for {time:.2f} s"
                 found.append(f"{text}: check its driver and its topic.")
         return tuple(found)

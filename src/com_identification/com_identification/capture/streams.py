@@ -123,16 +123,13 @@ class Timeline:
         inside = np.minimum(inside, after - 1)
         return np.where(mark < 0, 0, np.where(t_ns > self._end[at], after, inside))
 
-    def in_marks(self, numbers: Times) -> Flags:
-        """Which slices are in a mark, (N,); all without marks."""
-        return self._mark_of(numbers) >= 0 if self.marks else np.ones(len(numbers), dtype=np.bool_)
-
     def mark_index(self, number: int) -> int | None:
         """The index of the mark that a slice is in; None in a gap, or without marks."""
-        mark = int(self._mark_of(np.array([number]))[0]) if self.marks else -1
+        mark = int(self.mark_of(np.array([number]))[0]) if self.marks else -1
         return None if mark < 0 else mark
 
-    def _mark_of(self, numbers: Times) -> Times:
+    def mark_of(self, numbers: Times) -> Times:
+        """The index of the mark of each slice, (N,); -1 in a gap. Only with marks."""
         mark = np.searchsorted(self._first, numbers, side="right") - 1
         inside = numbers < self._first[mark] + self._slices[mark]
         return np.where(inside, mark, -1)
@@ -150,10 +147,10 @@ class StreamSpec:
     drift: Array  # range of the means of slices, without noise
     noise: Array  # standard deviation of one reading
     largest: Array  # reading at which the sensor saturates
-    frozen_time: float  # s of identical readings: the sensor is frozen; inf: they may be identical
-    optional: bool  # whether postures may be without its readings
     cause: str  # cause of an issue
     fix: str  # how to fix it
+    frozen_time: float = np.inf  # s of identical readings: it is frozen; inf: they may be identical
+    optional: bool = False  # whether postures may be without its readings
 
     def find_motion(self, part: SliceStats, band: Band) -> Issue | None:
         """Too much motion within a slice, or between the means of slices."""
@@ -193,8 +190,6 @@ def stream_specs(
         drift=np.append(np.full(n, options.joint_drift), unlimited),
         noise=np.append(np.full(n, noise.position), np.zeros(n)),
         largest=np.append(unlimited, unlimited),
-        frozen_time=np.inf,
-        optional=False,
         cause="joints moved",
         fix="keep the robot stationary, or set noise.position to the noise of the encoders",
     )
@@ -228,7 +223,6 @@ def stream_specs(
         noise=np.full(3, noise.tilt),
         largest=np.full(3, np.inf),
         frozen_time=frozen,
-        optional=False,
         cause="tilt varied",
         fix="keep the robot stationary",
     )
@@ -286,8 +280,9 @@ class SensorStream:
         usable = np.asarray(finite.all(axis=1))
         self._dropped.unusable += int(np.sum(~usable))
         self._bad = tuple(self.spec.channels[i] for i in np.flatnonzero(~finite[-1]))
-        usable &= self._timeline.in_marks(numbers)
         usable &= numbers >= first_number
+        if self._timeline.marks:
+            usable &= self._timeline.mark_of(numbers) >= 0
         self._dropped.late += int(np.sum(numbers < first_number))
         self._gather(numbers[usable], t_ns[usable], values[usable])
 
