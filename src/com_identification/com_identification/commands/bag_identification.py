@@ -11,43 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from com_bags import Bag, TableError, is_table, read_table
+from com_identification import exceptions
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.mapping_guess import guess_mapping
-from com_identification.commands.bag_inputs import (
-    BOTH,
-    RobotInputs,
-    choose_topics,
-    is_walk,
-    load_robot,
-    progress_bar,
-    read_files,
-    split_files,
-    topic_lines,
-    walk_evidence,
-    walk_inputs,
-)
-from com_identification.commands.bag_results import (
-    NAMES,
-    add_to_record,
-    columns_text,
-    output_directory,
-    result_text,
-    topics_text,
-    two_postures_text,
-    used_topics_text,
-    write_results,
-)
-from com_identification.exceptions import (
-    HealthError,
-    IdentificationError,
-    OutputError,
-    PostureError,
-    StoreError,
-    WalkError,
-)
+from com_identification.commands import bag_inputs, bag_results
+from com_identification.commands.bag_inputs import RobotInputs
 from com_identification.feet.feet_reading import identify_total
 from com_identification.feet.wrench_check import WrenchFault, WrenchIssue, diagnose
-from com_identification.regression.identify import Identification, identify
+from com_identification.regression.identify import identify
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.report.comparison import compare_postures
@@ -64,33 +35,33 @@ def run(arguments: argparse.Namespace) -> int:
             for path in arguments.files:
                 print(_contents_text(path))
             return 0
-        robot = load_robot(arguments)
+        robot = bag_inputs.load_robot(arguments)
         if arguments.guess:
             tables = [path for path in arguments.files if is_table(path)]
             if not tables:
                 raise TableError("is not a table: only tables have a mapping", arguments.files[0])
             print(guess_mapping(read_table(tables[0]), robot.model, robot.feet), end="")
             return 0
-        if not is_walk(arguments):
+        if not bag_inputs.is_walk(arguments):
             return _run(arguments, robot)
-        walker = walk_inputs(robot)
+        walker = bag_inputs.walk_inputs(robot)
         if arguments.dry_run:
             return _run(arguments, walker)
         from com_identification.commands.walk_identification import identify_walk  # loads numba
 
-        if arguments.use != BOTH:
-            known = walk_evidence(robot, arguments)
+        if arguments.use != bag_inputs.BOTH:
+            known = bag_inputs.walk_evidence(robot, arguments)
             return identify_walk(arguments, walker, robot if known else None, known)
-        resting, walking = split_files(arguments)
+        resting, walking = bag_inputs.split_files(arguments)
         own = {**vars(arguments), "files": resting, "use_diagnosis": False}
-        recording = read_files(robot, argparse.Namespace(**own))
+        recording = bag_inputs.read_files(robot, argparse.Namespace(**own))
         postures = usable_postures(robot, recording, arguments.ignore_wrench_check)[1]
-        postures += walk_evidence(robot, arguments)
+        postures += bag_inputs.walk_evidence(robot, arguments)
         arguments.files = walking
         return identify_walk(arguments, walker, robot, postures, resting)
-    except (HealthError, OutputError, StoreError) as error:
+    except (exceptions.HealthError, exceptions.OutputError, exceptions.StoreError) as error:
         return _fail(error, _UNWRITABLE)
-    except (Refusal, PostureError, WalkError) as error:
+    except (Refusal, exceptions.PostureError, exceptions.WalkError) as error:
         return _fail(error, _TOO_LITTLE)
     except ComModelError as error:
         return _fail(error, _UNREADABLE)
@@ -100,9 +71,11 @@ def _contents_text(path: str) -> str:
     """The topics of a bag, or the columns of a table."""
     if is_table(path):
         table = read_table(path)
-        return "\n".join([columns_text(table), *(f"note: {note}" for note in table.notes)])
-    with Bag(path) as bag:
-        return "\n".join([topics_text(bag.topics()), *(f"note: {note}" for note in bag.notes)])
+        text, notes = bag_results.columns_text(table), list(table.notes)
+    else:
+        with Bag(path) as bag:
+            text, notes = bag_results.topics_text(bag.topics()), bag.notes
+    return "\n".join([text, *(f"note: {note}" for note in notes)])
 
 
 def _fail(error: Exception, status: int) -> int:
@@ -114,30 +87,32 @@ def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:
     if arguments.dry_run:
         for path in (path for path in arguments.files if not is_table(path)):
             with Bag(path) as bag:
-                lines = topic_lines(bag, robot, choose_topics(arguments, bag, robot), None)
+                topics = bag_inputs.choose_topics(arguments, bag, robot)
+                lines = bag_inputs.topic_lines(bag, robot, topics, None)
                 notes = (f"note: {note}" for note in bag.notes)
-                print("\n".join([used_topics_text(lines), *notes]))
+                print("\n".join([bag_results.used_topics_text(lines), *notes]))
         arguments.files = [path for path in arguments.files if is_table(path)]
         if arguments.files:
-            print(used_topics_text(read_files(robot, arguments).topics))
+            print(bag_results.used_topics_text(bag_inputs.read_files(robot, arguments).topics))
         return 0
     if arguments.method == "two-postures":
-        recording = read_files(robot, arguments)
+        recording = bag_inputs.read_files(robot, arguments)
         postures = _require_postures(recording.intervals, recording)
-        print(two_postures_text(robot.model, robot.feet, postures, robot.settings))
+        print(bag_results.two_postures_text(robot.model, robot.feet, postures, robot.settings))
         return 0
-    with output_directory(arguments.output, NAMES, arguments.force) as folder:
-        recording = read_files(robot, arguments)
+    output, names = Path(arguments.output), bag_results.NAMES
+    with bag_results.output_directory(output, names, arguments.force) as folder:
+        recording = bag_inputs.read_files(robot, arguments)
         contents = identify_recording(robot, recording, arguments.ignore_wrench_check)
-        contents = write_results(folder, robot, contents)
-    print(result_text(contents))
+        contents = bag_results.write_results(folder, robot, contents)
+    print(bag_results.result_text(contents))
     if contents.found.redundancy:
         used = [each.posture for each in contents.intervals if each.posture is not None]
         print("\n".join(_helpful_postures(robot, used)))
-    print("\n".join(["", *(f"wrote {Path(arguments.output) / name}" for name in NAMES)]))
+    print("\n".join(["", *(f"wrote {output / name}" for name in names)]))
     if arguments.record:
         to = arguments.record, arguments.serial
-        print("\n".join(["", *add_to_record(contents, arguments.files, *to)]))
+        print("\n".join(["", *bag_results.add_to_record(contents, arguments.files, *to)]))
     return 0
 
 
@@ -145,13 +120,21 @@ def identify_recording(robot: RobotInputs, recording: Recording, trust: bool) ->
     """Checks the readings and identifies; a Refusal where there are none or they cannot be true."""
     total = None
     intervals, postures, check = usable_postures(robot, recording, trust)
-    found = _solve(robot, postures)
+    with bag_inputs.progress_bar("identifying") as progress:
+        task = progress.add_task("identifying", total=100)
+        found = identify(
+            robot.model,
+            robot.feet,
+            postures,
+            robot.settings,
+            progress=lambda fraction, _: progress.update(task, completed=round(100.0 * fraction)),
+        )
     fitting = [posture for i, posture in enumerate(postures) if i not in found.outliers]
-    with suppress(IdentificationError):
+    with suppress(exceptions.IdentificationError):
         total = identify_total(robot.model, robot.feet, fitting, robot.settings)
     return Contents(
         **{**vars(recording), "intervals": intervals},
-        robot=robot.name,
+        robot=robot.config.name,
         inputs=robot.paths,
         issues=check.lines,
         model=robot.model,
@@ -179,19 +162,6 @@ def usable_postures(
                 intervals[i] = replace(each, posture=None, reasons=reasons, label=label)
         postures = _require_postures(intervals, recording)
     return intervals, postures, check
-
-
-def _solve(robot: RobotInputs, postures: Sequence[Posture]) -> Identification:
-    """Computes as the node does."""
-    with progress_bar("identifying") as progress:
-        task = progress.add_task("identifying", total=100)
-        return identify(
-            robot.model,
-            robot.feet,
-            postures,
-            robot.settings,
-            progress=lambda fraction, _: progress.update(task, completed=round(100.0 * fraction)),
-        )
 
 
 _PROPOSED = 3

@@ -68,11 +68,6 @@ class RobotInputs:
         problem = "the IMU is to be used: say which link carries it, as imu: {link: NAME}"
         raise ConfigError(problem, self.config.source, "imu.link")
 
-    @property
-    def name(self) -> str:
-        """Name of the robot."""
-        return self.config.name
-
 
 def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     """Reads URDF, configuration and settings; a ComModelError says how to fix them."""
@@ -276,9 +271,8 @@ def topic_lines(
         (f"wrench of {foot.frame}", topic)
         for foot, topic in zip(robot.feet, topics.wrenches, strict=False)
     ]
-    pairs += [("IMU", topics.imu)] if topics.imu is not None else []
-    pairs += [("marks", topics.markers)] if topics.markers is not None else []
-    pairs += [("known CoM", topics.known_com)] if topics.known_com is not None else []
+    others = ("IMU", topics.imu), ("marks", topics.markers), ("known CoM", topics.known_com)
+    pairs += [(role, topic) for role, topic in others if topic is not None]
     counts = {name: topic.count for name, topic in there.items()}
     counts.update({} if reader is None else reader.messages)
     return [TopicLine(role, name, there[name].type_name, counts[name]) for role, name in pairs]

@@ -5,17 +5,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from com_identification import human
 from com_identification.exceptions import PostureError
-from com_identification.human import (
-    SEXES,
-    Trial,
-    human_settings,
-    human_urdf,
-    plate_foot,
-    read_markers,
-    read_trial,
-    trial_postures,
-)
 from com_identification.regression.identify import Identification, identify, issues_of
 from com_identification.store.results import corrected_urdf
 from com_model import RobotModel
@@ -33,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--force", action="store_true", help="replace the file")
     arguments = parser.parse_args(argv)
     try:
-        xml = human_urdf(arguments.height, arguments.mass, arguments.sex)
+        xml = human.human_urdf(arguments.height, arguments.mass, arguments.sex)
         if arguments.trial:
             xml = corrected_urdf(*identify_person(arguments)[:2])
         write_file(arguments.output, xml, arguments.force)
@@ -50,7 +41,7 @@ def person_parser(name: str, text: str, file: str) -> ArgumentParser:
     parser = command_parser(name, text, file)
     parser.add_argument("--height", type=float, required=True, metavar="M")
     parser.add_argument("--mass", type=float, required=True, metavar="KG")
-    parser.add_argument("--sex", choices=SEXES, required=True, help="table to use")
+    parser.add_argument("--sex", choices=human.SEXES, required=True, help="table to use")
     text = "trials with markers and force plates, the person still for half a second at a time"
     parser.add_argument("--trial", nargs="+", default=[], metavar="FILE", help=text)
     text = "forces of each trial whose own file has none, in the same order (trc: OpenSim's mot)"
@@ -63,7 +54,7 @@ def person_parser(name: str, text: str, file: str) -> ArgumentParser:
 
 def identify_person(
     arguments: Namespace,
-) -> tuple[RobotModel, Identification, list[Trial], dict[str, tuple[str, Array]]]:
+) -> tuple[RobotModel, Identification, list[human.Trial], dict[str, tuple[str, Array]]]:
     """Reads trials and identifies the person; prints how good that is.
 
     Returns the model by the table, the result, the trials, and where the markers are. Raises
@@ -76,19 +67,19 @@ def identify_person(
         raise ConfigError("give one file for each trial", "--plates")
     if not 1e-4 <= std <= 0.1:
         raise ConfigError("expected 0.1 to 100 mm", f"--marker-std {arguments.marker_std:g}")
-    model = RobotModel.from_urdf(human_urdf(arguments.height, arguments.mass, arguments.sex))
-    markers = read_markers(Section(read_yaml(arguments.markers), arguments.markers))
+    model = RobotModel.from_urdf(human.human_urdf(arguments.height, arguments.mass, arguments.sex))
+    markers = human.read_markers(Section(read_yaml(arguments.markers), arguments.markers))
     trials, postures = [], []
     for path, forces in zip(arguments.trial, plates, strict=True):
-        trials.append(read_trial(path, forces))
-        found, seconds = trial_postures(model, trials[-1], markers, std)
+        trials.append(human.read_trial(path, forces))
+        found, seconds = human.trial_postures(model, trials[-1], markers, std)
         postures += found
         parts = ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())
         print(f"{Path(path).name}: {len(found)} postures; {parts}")
     if not postures:
         raise PostureError("no posture: stand still for a second in each")
-    settings = human_settings(model)
-    result = identify(model, [plate_foot()], postures, settings)
+    settings = human.human_settings(model)
+    result = identify(model, [human.plate_foot()], postures, settings)
     by_table, own = 1e3 * result.prior_residual.rms, 1e3 * result.held_out.rms
     print(
         f"CoM against the plates: {by_table:.1f} mm by the table, {own:.1f} mm as identified, each"

@@ -9,22 +9,9 @@ import numpy as np
 
 from com_identification.exceptions import ProtocolError
 from com_identification.store.results import path_inside, write_whole
+from com_identification.tip_over import quasi_static, report
 from com_identification.tip_over.fit import fit, known_candidates
-from com_identification.tip_over.quasi_static import (
-    Protocol,
-    QuasiStatic,
-    TipAngle,
-    angles_text,
-    read_angles,
-    read_joint_errors,
-)
-from com_identification.tip_over.report import (
-    Comparison,
-    errors_left_out,
-    plot_angles,
-    report_page,
-    write_correction,
-)
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, TipAngle
 from com_model import ComModelError, load_robot
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
@@ -39,11 +26,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         simulation = QuasiStatic.from_protocol(*robot, protocol)
         if arguments.angles is None:
             by_model = _find_tips(simulation, arguments.joint_errors)
-            _print_angles(simulation, _angles(by_model))
+            names = [test.name for test in simulation.tests]
+            print(quasi_static.angles_text(names, _angles(by_model)))
             for note in _standing(by_model):
                 print(note)
             return 0
-        _compare(simulation, protocol, read_angles(arguments.angles, protocol), arguments)
+        table = quasi_static.read_angles(arguments.angles, protocol)
+        _compare(simulation, protocol, table, arguments)
     except ComModelError as error:
         print(f"posture_protocol: {error}", file=sys.stderr)
         return 2
@@ -77,9 +66,8 @@ def _find_tips(
     """Tip angles of the URDF, and with errors of the joints from a file."""
     by_model = {"URDF": simulation.find_tips()}
     if joint_errors is not None:
-        by_model["joint errors"] = simulation.find_tips(
-            read_joint_errors(joint_errors, simulation.model)
-        )
+        errors = quasi_static.read_joint_errors(joint_errors, simulation.model)
+        by_model["joint errors"] = simulation.find_tips(errors)
     return by_model
 
 
@@ -108,16 +96,17 @@ def _compare(
         raise ProtocolError(f"{arguments.angles}: column {arguments.measured!r} has no angles")
     found = fit(simulation, measured, candidates[arguments.explain], used)
     by_model = _find_tips(simulation, arguments.joint_errors)
-    comparison = Comparison(
+    comparison = report.Comparison(
         robot=simulation.model.name,
         tests=tuple(test.name for test in simulation.tests),
         others={name: own for name, own in table.items() if name != arguments.measured},
         ours=_angles(by_model) | {arguments.explain: found.predicted},
         notes=_standing(by_model),
         found=found,
-        left_out=errors_left_out(simulation, found),
+        left_out=report.errors_left_out(simulation, found),
     )
-    _print_angles(simulation, {arguments.measured: found.measured, **comparison.ours})
+    angles = {arguments.measured: found.measured, **comparison.ours}
+    print(quasi_static.angles_text(comparison.tests, angles))
     for note in comparison.notes:
         print(note)
     for name, mean in comparison.mean_errors().items():
@@ -130,10 +119,6 @@ def _compare(
         _write(simulation, comparison, arguments.output, arguments.force)
 
 
-def _print_angles(simulation: QuasiStatic, angles: dict[str, Array]) -> None:
-    print(angles_text([test.name for test in simulation.tests], angles))
-
-
 def _standing(by_model: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
     return tuple(
         f"{name}: still stands at the joints' limit, which is shown: {'; '.join(tests)}"
@@ -142,16 +127,21 @@ def _standing(by_model: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
     )
 
 
-def _write(simulation: QuasiStatic, comparison: Comparison, folder: str, overwrite: bool) -> None:
+def _write(
+    simulation: QuasiStatic, comparison: report.Comparison, folder: str, overwrite: bool
+) -> None:
     picture = BytesIO()
-    plot_angles(comparison).savefig(picture, format="png")
+    report.plot_angles(comparison).savefig(picture, format="png")
     name = f"{simulation.model.name}_tip_angles"
-    files = {".png": picture.getvalue(), ".html": report_page(comparison).encode()}
+    files = {".png": picture.getvalue(), ".html": report.report_page(comparison).encode()}
     paths = [
         write_whole(path_inside(folder, name + suffix), content, overwrite)
         for suffix, content in files.items()
     ]
-    for path in (*paths, *write_correction(folder, simulation.model, comparison.found, overwrite)):
+    for path in (
+        *paths,
+        *report.write_correction(folder, simulation.model, comparison.found, overwrite),
+    ):
         print(f"wrote {path}")
 
 
