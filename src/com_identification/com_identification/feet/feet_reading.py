@@ -154,7 +154,13 @@ def identify_total(
     """
     settings = settings or IdentificationSettings()
     observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
-    readings = _readings(observations, postures)
+    readings: list[FeetReading] = []
+    for index, posture in enumerate(postures):
+        try:
+            reading = read_feet(observations, posture, observations.statics.parameters)
+        except PostureError as error:
+            raise PostureError(error.problem, index) from error
+        readings += [] if reading is None else [reading]
     if not readings:
         raise IdentificationError(
             "no posture has the wrenches of all feet: capture one with the robot on its feet"
@@ -176,18 +182,6 @@ def identify_total(
         postures=len(readings),
         reasons=_issues(observations, postures),
     )
-
-
-def _readings(observations: ObservationModel, postures: Sequence[Posture]) -> list[FeetReading]:
-    found = []
-    for index, posture in enumerate(postures):
-        try:
-            reading = read_feet(observations, posture, observations.statics.parameters)
-        except PostureError as error:
-            raise PostureError(error.problem, index) from error
-        if reading is not None:
-            found.append(reading)
-    return found
 
 
 def _shift(readings: Sequence[FeetReading]) -> tuple[Array, Array]:
@@ -348,8 +342,11 @@ class ModelCheck:
             )
         if not np.isfinite(reading.normal).all():
             return self._unknown("No flat sole stands: the plane of the ground is not known.")
-        result = self._compare(reading, posture)
-        return self._judge(result, self._faults(posture))
+        # Why the readings cannot be true, other than by a foot in the air or the weight.
+        harmless = (WrenchFault.IN_AIR, WrenchFault.WEIGHT)
+        issues = diagnose(self._observations, posture)
+        faults = " ".join(each.text for each in issues if each.fault not in harmless)
+        return self._judge(self._compare(reading, posture), faults)
 
     def _compare(self, reading: FeetReading, posture: Posture) -> ModelCheckResult:
         n, center = reading.normal, reading.center
@@ -406,12 +403,6 @@ class ModelCheck:
                 "the IMU, or correct its frame in the URDF."
             )
         return replace(found, verdict=verdict, reason=reason)
-
-    def _faults(self, posture: Posture) -> str:
-        """Why the readings cannot be true, other than by a foot in the air or the weight."""
-        issues = diagnose(self._observations, posture)
-        harmless = (WrenchFault.IN_AIR, WrenchFault.WEIGHT)
-        return " ".join(each.text for each in issues if each.fault not in harmless)
 
     def _unknown(self, reason: str) -> ModelCheckResult:
         unknown: dict[str, Any] = dict.fromkeys(_VECTORS, np.full(3, np.nan))

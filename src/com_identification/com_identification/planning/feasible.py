@@ -235,10 +235,14 @@ class FeasiblePostures:
         ups, rest_up = stance.up_directions(Q), stance.up_directions(self._rest[None])[0]
         margins = [stance.margin(q) for q in Q]
         above = self._heights(Q, stance)[:, self._above_ground(stance, indices)] > 0.0
+        strong: Flags = np.ones(len(Q), dtype=np.bool_)
+        if self._prediction is not None:
+            _, effort = self._prediction.wrenches_and_efforts(self.statics.poses(Q), ups, indices)
+            strong = np.asarray((np.abs(effort) <= self._efforts).all(axis=1))
         checks = {
             "margin": np.array(margins) >= self.plan.margin - _SLACK,
             "most_tilt": ups @ rest_up >= np.cos(min(self.plan.most_tilt, np.pi)) - _SLACK,
-            "effort limits": self._strong_enough(Q, ups, indices),
+            "effort limits": strong,
             "more than the soles on the ground": above.all(axis=1),
             "self-collision": ~self._collision.touching(Q),
         }
@@ -263,14 +267,6 @@ class FeasiblePostures:
             low = self._heights(self._rest[None], stance)[0] <= 0.0
             self._clear_links[indices] = np.asarray(~standing & ~(low & ~np.isin(bodies, own)))
         return self._clear_links[indices]
-
-    def _strong_enough(self, Q: Array, ups: Array, indices: tuple[int, ...]) -> Flags:
-        """Whether the joints' limits of effort allow postures (N, n), (N,)."""
-        if self._prediction is None:
-            return np.ones(len(Q), dtype=np.bool_)
-        poses = self.statics.poses(Q)
-        _, effort = self._prediction.wrenches_and_efforts(poses, ups, indices)
-        return np.asarray((np.abs(effort) <= self._efforts).all(axis=1))
 
     def path_between(self, start: Array, end: Array, step: float = 0.05) -> Array | None:
         """Finds postures (k, n) between two, through which the robot moves without lifting a foot.
@@ -346,15 +342,12 @@ class Tour:
 
     def standing(self, end: Array) -> list[JointPath]:
         """Paths in sequence that keep the feet in place, from the target; [] where none is."""
-        start = self.target
-        direct = self._feasible.path_between(start, end)
-        if direct is not None:
-            return [time_path(direct, self.speeds)]
-        stations = (start, self.nominal), (self.nominal, end)
-        parts = [self._feasible.path_between(*ends) for ends in stations]
-        if any(part is None for part in parts):
-            return []
-        return [time_path(part, self.speeds) for part in parts if part is not None]
+        between = self._feasible.path_between
+        parts = [between(self.target, end)]
+        if parts[0] is None:
+            parts = [between(self.target, self.nominal), between(self.nominal, end)]
+        ways = [time_path(part, self.speeds) for part in parts if part is not None]
+        return ways if len(ways) == len(parts) else []
 
     def in_air(self, start: Array, end: Array) -> list[JointPath]:
         """Returns the paths of a lifted robot, through the nominal posture to avoid collisions."""

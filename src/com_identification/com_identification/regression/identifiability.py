@@ -9,6 +9,7 @@ observable.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from scipy.linalg import svd
@@ -42,7 +43,10 @@ def examine(
     largest = float(s.max(initial=0.0))
     rank = int(np.sum(s > RANK_TOLERANCE * largest)) if largest > 0.0 else 0
     null = Vt[rank:]
-    candidates = list(_candidates(statics, Q, up))
+    R = statics.poses(Q).R
+    several = _heights(statics, R, up), _together(statics, R)
+    # combinations that may be unobservable, the simplest to explain first
+    candidates = list(chain(_along_axes(statics), *several, _exchanges(statics)))
     lost = _words(statics, null, factor, candidates, _NULL)
     informative = int(np.sum(s > _WEAK))
     weak = _words(statics, Vt[informative:], factor, candidates, _NEAR)
@@ -139,15 +143,6 @@ def _by_parts(statics: Statics, direction: Array) -> str:
         sign = "+" if direction[i] > 0 else "-"
         parts.append(f"{sign}{name} {'mass' if i % 4 == 0 else 'm c_' + kinds[i % 4]}")
     return "only together: " + ", ".join(parts) + " ..."
-
-
-def _candidates(statics: Statics, Q: Array, up: Array) -> Iterator[Candidate]:
-    """Generates combinations that may be unobservable, the simplest to explain first."""
-    yield from _along_axes(statics)
-    poses = statics.poses(Q)
-    yield from _heights(statics, poses.R, up)
-    yield from _together(statics, poses.R)
-    yield from _exchanges(statics)
 
 
 def _direction(statics: Statics, *parts: tuple[int, float, Array]) -> Array:

@@ -12,24 +12,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from com_identification.exceptions import IdentificationError, PostureError
+from com_identification.regression import posterior
 from com_identification.regression.identifiability import Identifiability, examine, redundancy
 from com_identification.regression.observations import ObservationModel
-from com_identification.regression.posterior import (
-    BODIES,
-    Posterior,
-    adapt,
-    bound,
-    condition,
-    consistency,
-    gross_error,
-    held_out,
-    likeliest_cause,
-    prior_posterior,
-    reweight,
-    scale_noise,
-    tempering,
-    widen,
-)
+from com_identification.regression.posterior import Posterior
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import ERRORS, BodyPriors, Evidence, body_priors
 from com_identification.regression.rows import Rows
@@ -77,9 +63,9 @@ class _Fit:
             step = f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}"
             progress(FITTED * done / (_ROUNDS + 2), step)
             self.rows = rows = self._linearize()
-            found = reweight(rows, prior_posterior(rows))
+            found = posterior.reweight(rows, posterior.prior_posterior(rows))
             before = self.x
-            self.x, _ = bound(found.x, found.covariance, priors)
+            self.x, _ = posterior.bound(found.x, found.covariance, priors)
             self.errors, _ = self._sensor_errors(found)
             if np.abs(self.x - before).max() < _CONVERGED * max(1.0, np.abs(self.x).max()):
                 break
@@ -88,21 +74,21 @@ class _Fit:
         touched = found.inflation
         if 2 * fits.sum() < len(fits):  # a model that fits nowhere is no reason to drop postures
             fits, touched = np.ones(len(fits), dtype=np.bool_), np.ones(len(fits))
-        plain = condition(rows, dict.fromkeys(rows.classes, 1.0), touched)
-        self.consistency = consistency(rows, plain, fits)
+        plain = posterior.condition(rows, dict.fromkeys(rows.classes, 1.0), touched)
+        self.consistency = posterior.consistency(rows, plain, fits)
         self.cause = self._cause(plain, self.consistency[0] > self.consistency[1])
-        adapted = adapt(rows, found)
+        adapted = posterior.adapt(rows, found)
         self.scales = {kind: float(np.sqrt(v)) for kind, v in adapted.scales.items()}
-        self.posterior = found = reweight(rows, widen(rows, adapted))
-        self.x, self.at_bound = bound(found.x, found.covariance, priors)
+        self.posterior = found = posterior.reweight(rows, posterior.widen(rows, adapted))
+        self.x, self.at_bound = posterior.bound(found.x, found.covariance, priors)
         self.errors, self.stds = self._sensor_errors(found)
         self.Q = np.array([posture.q for posture in postures])
         self.up = np.array([observations.up_direction(posture) for posture in postures])
         up, poses = np.nan_to_num(self.up), observations.statics.poses(self.Q)
         slopes = prediction_rows(observations.statics, poses, up, priors.values(self.x))
         self.target = slopes.reshape(-1, slopes.shape[2]) @ priors.factor
-        self.tempering = tempering(rows, found, self.target)
-        self.covariance = scale_noise(found.covariance, self.tempering)
+        self.tempering = posterior.tempering(rows, found, self.target)
+        self.covariance = posterior.scale_noise(found.covariance, self.tempering)
 
     def _linearize(self) -> Rows:
         """The rows of all postures about the estimate."""
@@ -125,7 +111,7 @@ class _Fit:
 
     def _cause(self, found: Posterior, alarm: bool) -> str:
         """The likeliest cause of errors larger than the priors, in words; empty: there is none."""
-        gross, errors = gross_error(found), self._observations.errors
+        gross, errors = posterior.gross_error(found), self._observations.errors
         if gross is not None:
             kind, ratio, place = gross
             index = errors.kinds[kind].start + place
@@ -133,8 +119,8 @@ class _Fit:
             return f"{ERRORS[kind][0]}: {name}, about {size:.2g}, {ratio:.0f} times sensors.{kind}"
         if not alarm:
             return ""
-        kind, ratio = likeliest_cause(self.rows, found)
-        if kind == BODIES:
+        kind, ratio = posterior.likeliest_cause(self.rows, found)
+        if kind == posterior.BODIES:
             return f"masses and centres of mass, about {ratio:.0f} times as wrong as prior.* says"
         return f"{ERRORS[kind][0]}, about {ratio:.0f} times as large as sensors.* says"
 
@@ -144,10 +130,10 @@ class _Fit:
         folds = min(folds, len(gaps))
         if folds < 2:
             return gaps
-        for fold, found in enumerate(held_out(self.rows, self.posterior, folds)):
+        for fold, found in enumerate(posterior.held_out(self.rows, self.posterior, folds)):
             done = _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds
             self._progress(done, f"predicting postures left out, part {fold + 1} of {folds}")
-            x, _ = bound(found.x, found.covariance, self._priors)
+            x, _ = posterior.bound(found.x, found.covariance, self._priors)
             values = self._priors.values(x), self._sensor_errors(found)[0]
             gaps[fold::folds] = self._com_errors(*values, self._postures[fold::folds])
         return gaps

@@ -176,17 +176,14 @@ class FlatStance:
         D = turn @ self._kept[0].transpose(0, 2, 1)
         return np.asarray((np.trace(D, axis1=2, axis2=3) > 1.0).all(axis=1))
 
-    def polygon(self, q: Array) -> SupportPolygon:
-        """The support polygon in root axes; gravity is against the first sole's z."""
-        R, p, ground = self._frames(self.statics.poses(q[None]))
+    def margin(self, q: Array) -> float:
+        """How far inside the support polygon the URDF's CoM is, m; gravity is against its z."""
+        poses = self.statics.poses(q[None])
+        R, p, ground = self._frames(poses)
         points = [sole_points(R[0, i], p[0, i], foot.corners) for i, foot in enumerate(self.feet)]
         contacts = p[0] if self._balls else np.concatenate(points)
-        return SupportPolygon.from_points(contacts, ground[0, :, 2])
-
-    def margin(self, q: Array) -> float:
-        """How far inside the support polygon the URDF's CoM is, m."""
-        com = self.statics.com(self.statics.poses(q[None]), self.statics.parameters)[0]
-        return float(self.polygon(q).margin(com))
+        polygon = SupportPolygon.from_points(contacts, ground[0, :, 2])
+        return float(polygon.margin(self.statics.com(poses, self.statics.parameters)[0]))
 
     def up_directions(self, Q: Array) -> Array:
         """The directions against gravity (N, 3), root axes: the first sole's z."""
