@@ -89,9 +89,8 @@ class BackgroundJob:
         try:
             self.outcome = self._run()
         except Exception as error:
-            self.outcome = Outcome(
-                problem=f"no process could be started: {error}", trace=traceback.format_exc()
-            )
+            problem = f"no process could be started: {error}"
+            self.outcome = Outcome(problem=problem, trace=traceback.format_exc())
 
     def _run(self) -> Outcome:
         """Starts the process and follows it to its end.

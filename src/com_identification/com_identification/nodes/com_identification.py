@@ -50,13 +50,7 @@ from com_identification.nodes.job_services import JobServices
 from com_identification.nodes.posture_services import PostureServices
 from com_identification.nodes.walk_services import WalkServices
 from com_model import RobotModel
-from com_msgs.msg import (
-    CentroidalDiagnosis,
-    IdentificationResult,
-    IdentificationState,
-    ModelCheck,
-    WalkState,
-)
+from com_msgs import msg as msgs
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
@@ -89,9 +83,9 @@ class ComIdentification(RobotNode[Parameters]):
         self._stream = InputWatch(p.end_of_stream)
 
         publisher = self.create_publisher
-        self._state = publisher(IdentificationState, "identification/state", RESULT)
-        self._result = publisher(IdentificationResult, "identification/result", LATCHED)
-        self._checks = publisher(ModelCheck, "identification/model_check", RESULT)
+        self._state = publisher(msgs.IdentificationState, "identification/state", RESULT)
+        self._result = publisher(msgs.IdentificationResult, "identification/result", LATCHED)
+        self._checks = publisher(msgs.ModelCheck, "identification/model_check", RESULT)
         self._markers = publisher(MarkerArray, "identification/markers", RESULT)
         self._maker = MarkerMaker(LIFETIME_NS)
         self._health = HealthWatch(p.health_record, p.robot_serial, self.get_logger())
@@ -105,8 +99,8 @@ class ComIdentification(RobotNode[Parameters]):
         if self._settings.fit.use_imu:
             self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
         self.subscribe(PointStamped, "known_com", self._on_known_com, EVERY_SAMPLE)
-        self.subscribe(CentroidalDiagnosis, "diagnosis", self._on_diagnosis, EVERY_SAMPLE)
-        self.subscribe(WalkState, "gait/state", self._on_walk_state)
+        self.subscribe(msgs.CentroidalDiagnosis, "diagnosis", self._on_diagnosis, EVERY_SAMPLE)
+        self.subscribe(msgs.WalkState, "gait/state", self._on_walk_state)
         for index, foot in enumerate(self._config.feet):
             callback = partial(self._on_wrench, index)
             self.subscribe(WrenchStamped, foot.wrench_topic, callback, EVERY_SAMPLE)
@@ -175,11 +169,11 @@ class ComIdentification(RobotNode[Parameters]):
         if self._current is not None and (problem := self._current.add_known_com(msg)):
             self.log.warn("known_com", f"a point of known_com is not used: {problem}")
 
-    def _on_diagnosis(self, msg: CentroidalDiagnosis, _: int) -> None:
+    def _on_diagnosis(self, msg: msgs.CentroidalDiagnosis, _: int) -> None:
         if self._current is not None:
             self._current.culprits = [culprit for culprit in msg.culprits if culprit.lasting]
 
-    def _on_walk_state(self, msg: WalkState, _: int) -> None:
+    def _on_walk_state(self, msg: msgs.WalkState, _: int) -> None:
         if self._current is not None and isfinite(msg.com_offset_std[0]):
             self._current.walk_state = msg
 
@@ -205,10 +199,21 @@ class ComIdentification(RobotNode[Parameters]):
 
     def _on_state(self) -> None:
         session = self._current
-        msg = IdentificationState(reasons=self._reasons(), capturing=self._postures.waiting)
+        msg = msgs.IdentificationState(reasons=self._reasons(), capturing=self._postures.waiting)
         msg.job, msg.progress, msg.step = self._jobs.state
         if session is not None:
-            _fill_state(msg, session)
+            state = session.recorder.state(session.buffer.now_ns)
+            msg.header.stamp = ns_to_stamp(session.buffer.newest_ns)
+            msg.header.frame_id = session.frame
+            msg.state = int(state.status)
+            msg.reasons = list(dict.fromkeys((*msg.reasons, *state.reasons)))
+            msg.samples, msg.samples_required = state.samples, session.settings.capture.samples
+        if session is not None and session.opened is not None:
+            postures = session.opened.postures
+            msg.storage, msg.postures = str(session.opened.path), len(postures)
+            if postures:
+                msg.newest = max(postures)
+                msg.newest_label = postures[msg.newest].label
         self._state.publish(msg)
 
     def _on_check(self) -> None:
@@ -275,21 +280,6 @@ class ComIdentification(RobotNode[Parameters]):
     def _publish_result(self) -> None:
         if self._current is not None:
             self._result.publish(self._current.result_message())
-
-
-def _fill_state(msg: IdentificationState, session: Session) -> None:
-    state = session.recorder.state(session.buffer.now_ns)
-    msg.header.stamp = ns_to_stamp(session.buffer.newest_ns)
-    msg.header.frame_id = session.frame
-    msg.state = int(state.status)
-    msg.reasons = list(dict.fromkeys((*msg.reasons, *state.reasons)))
-    msg.samples, msg.samples_required = state.samples, session.settings.capture.samples
-    if session.opened is not None:
-        postures = session.opened.postures
-        msg.storage, msg.postures = str(session.opened.path), len(postures)
-        if postures:
-            msg.newest = max(postures)
-            msg.newest_label = postures[msg.newest].label
 
 
 def _health(session: Session, check: ModelCheckResult) -> tuple[bytes, str]:

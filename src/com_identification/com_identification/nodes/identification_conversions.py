@@ -22,24 +22,9 @@ from com_identification.store.results import trusted_bodies
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import link_pose
-from com_msgs.msg import (
-    CapturedPosture,
-    Culprit,
-    IdentificationResult,
-    IdentifiedBody,
-    ModelCheck,
-    ProposedPosture,
-    SensorError,
-    WalkRecording,
-)
+from com_msgs import msg as msgs
 from com_msgs.srv import IdentifyTotalCom
-from com_ros.conversions import (
-    numpy_to_doubles,
-    numpy_to_point,
-    numpy_to_vector3,
-    numpy_to_wrench,
-    quaternion_to_rotation,
-)
+from com_ros import conversions as cv
 
 ABOUT = 1e-6  # rad; less is the tilt about an axis that the IMU does not show
 
@@ -54,21 +39,21 @@ def numpy_to_captured_posture(
     loaded: NDArray[np.bool_],
     check: ModelCheckResult,
     com: Array,
-) -> CapturedPosture:
+) -> msgs.CapturedPosture:
     """CapturedPosture message of a posture, without header, names of the joints and id.
 
     The feet that carry load are (f,), the model's CoM (3,) m in root axes.
     """
     line = check.measured + ((com - check.measured) @ check.up) * check.up
-    msg = CapturedPosture(label=posture.label, samples=posture.samples, feet=list(feet))
-    msg.joint_positions = numpy_to_doubles(posture.q)
-    msg.joint_efforts = numpy_to_doubles(posture.effort)
-    numpy_to_vector3(posture.up, msg.up)
+    msg = msgs.CapturedPosture(label=posture.label, samples=posture.samples, feet=list(feet))
+    msg.joint_positions = cv.numpy_to_doubles(posture.q)
+    msg.joint_efforts = cv.numpy_to_doubles(posture.effort)
+    cv.numpy_to_vector3(posture.up, msg.up)
     msg.in_contact = loaded.tolist()
-    msg.wrenches = [numpy_to_wrench(wrench) for wrench in posture.wrenches]
+    msg.wrenches = [cv.numpy_to_wrench(wrench) for wrench in posture.wrenches]
     msg.mass = float(check.mass)
-    numpy_to_point(line, msg.com_line)
-    numpy_to_vector3(com - line, msg.model_offset)
+    cv.numpy_to_point(line, msg.com_line)
+    cv.numpy_to_vector3(com - line, msg.model_offset)
     msg.model_distance = float(np.linalg.norm(com - line))
     msg.problems = [check.reason] if check.verdict is Verdict.WRONG_WRENCH else []
     return msg
@@ -76,25 +61,25 @@ def numpy_to_captured_posture(
 
 def numpy_to_proposed_posture(
     values: PlannedPosture, joint_names: Sequence[str]
-) -> ProposedPosture:
+) -> msgs.ProposedPosture:
     """ProposedPosture message of a planned posture."""
-    return ProposedPosture(
+    return msgs.ProposedPosture(
         joint_names=list(joint_names),
-        joint_positions=numpy_to_doubles(values.q),
+        joint_positions=cv.numpy_to_doubles(values.q),
         feet=list(values.feet),
         margin=float(values.margin),
         information_gain=float(values.gain),
     )
 
 
-def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> ModelCheck:
+def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> msgs.ModelCheck:
     """ModelCheck message of a comparison."""
-    msg = ModelCheck(verdict=int(values.verdict), reason=values.reason)
+    msg = msgs.ModelCheck(verdict=int(values.verdict), reason=values.reason)
     msg.header.stamp, msg.header.frame_id = stamp, frame
-    numpy_to_point(values.projection, msg.model_projection)
-    numpy_to_point(values.measured, msg.measured_projection)
+    cv.numpy_to_point(values.projection, msg.model_projection)
+    cv.numpy_to_point(values.measured, msg.measured_projection)
     for name in ("up", "difference", "tilt_part", "model_part"):
-        numpy_to_vector3(getattr(values, name), getattr(msg, name))
+        cv.numpy_to_vector3(getattr(values, name), getattr(msg, name))
     msg.model_part_std = float(values.model_std)
     for name in ("tilt", "force_tilt", "mass", "mass_std", "model_mass"):
         setattr(msg, name, float(getattr(values, name)))
@@ -102,7 +87,9 @@ def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> M
     return msg
 
 
-def culprits_to_evidence(culprits: Iterable[Culprit], model: RobotModel, rest: Array) -> Evidence:
+def culprits_to_evidence(
+    culprits: Iterable[msgs.Culprit], model: RobotModel, rest: Array
+) -> Evidence:
     """What a diagnosis knows of encoders, of the IMU's tilt, and of the trunk's CoM.
 
     An encoder reads too much by its parameter; its offset is to be added. An IMU that is turned by
@@ -111,25 +98,25 @@ def culprits_to_evidence(culprits: Iterable[Culprit], model: RobotModel, rest: A
     errors, coms = dict[tuple[str, str], tuple[float, float]](), dict[str, tuple[Array, Array]]()
     for msg in culprits:
         values, std = np.array(msg.parameters), np.array(msg.std)
-        if msg.kind == Culprit.ENCODER_ZERO:
+        if msg.kind == msgs.Culprit.ENCODER_ZERO:
             known = zip(msg.parts, -values, std, strict=True)
             errors |= {("joint_offset", joint): (mean, sigma) for joint, mean, sigma in known}
             continue
-        axes = quaternion_to_rotation(msg.axes)[:, : len(values)]
-        if msg.kind == Culprit.IMU_TILT:
+        axes = cv.quaternion_to_rotation(msg.axes)[:, : len(values)]
+        if msg.kind == msgs.Culprit.IMU_TILT:
             axes = link_pose(model, rest, msg.parts[0])[0] @ axes
             known = zip("xyz", axes @ values, np.sqrt(axes**2 @ std**2), strict=True)
             errors |= {("tilt", axis): (mean, s) for axis, mean, s in known if s > ABOUT}
-        if msg.kind == Culprit.TRUNK_COM:
+        if msg.kind == msgs.Culprit.TRUNK_COM:
             mass = model.bodies.mass[model.bodies.names.index(msg.parts[0])]
             coms[msg.parts[0]] = axes @ values / mass, np.sqrt(axes**2 @ std**2) / mass
     return Evidence(errors, coms)
 
 
-def no_result(reason: str) -> IdentificationResult:
+def no_result(reason: str) -> msgs.IdentificationResult:
     """IdentificationResult message before there is a result."""
-    msg = IdentificationResult(status=IdentificationResult.STATUS_UNKNOWN, reason=reason)
-    for name, kind in IdentificationResult.get_fields_and_field_types().items():
+    msg = msgs.IdentificationResult(status=msgs.IdentificationResult.STATUS_UNKNOWN, reason=reason)
+    for name, kind in msgs.IdentificationResult.get_fields_and_field_types().items():
         if kind == "double":
             setattr(msg, name, math.nan)
     return msg
@@ -137,12 +124,10 @@ def no_result(reason: str) -> IdentificationResult:
 
 def numpy_to_identification_result(
     found: Identification, ids: Sequence[int]
-) -> IdentificationResult:
+) -> msgs.IdentificationResult:
     """IdentificationResult of a result by postures of these ids, without header and robot."""
     issues, what, good = issues_of(found), found.identifiability, found.without_outliers
-    status = IdentificationResult.STATUS_DEGRADED if issues else IdentificationResult.STATUS_OK
-    msg = IdentificationResult(
-        status=status,
+    msg = msgs.IdentificationResult(
         reason=" ".join(issues),
         postures=list(ids),
         total_mass=float(found.total_mass),
@@ -157,6 +142,7 @@ def numpy_to_identification_result(
         outliers=[ids[i] for i in found.outliers],
         at_bound=list(found.at_bound),
     )
+    msg.status = msg.STATUS_DEGRADED if issues else msg.STATUS_OK
     for name in ("residual", "prior_residual", "held_out"):
         distances = getattr(good, name)
         for part, value in (("mean", "mean"), ("rms", "rms"), ("max", "maximum")):
@@ -164,13 +150,13 @@ def numpy_to_identification_result(
     trusted = trusted_bodies(found)
     msg.bodies = [_body(found, i, bool(trusted[i])) for i in range(len(found.bodies))]
     msg.sensor_errors = [
-        SensorError(kind=kind, name=name, value=value, std=std)
+        msgs.SensorError(kind=kind, name=name, value=value, std=std)
         for kind, name, value, std in informed_errors(found)
     ]
     return msg
 
 
-def numpy_to_walk_result(walk: "WalkResult") -> IdentificationResult:
+def numpy_to_walk_result(walk: "WalkResult") -> msgs.IdentificationResult:
     """IdentificationResult of an accepted result from walking, without header and robot."""
     msg, unknowns = no_result(""), walk.unknowns
     msg.reason = " ".join(gate.text for gate in walk.gates if not gate.passed)
@@ -181,24 +167,24 @@ def numpy_to_walk_result(walk: "WalkResult") -> IdentificationResult:
     msg.weakly_identifiable = [f"{name} stays at the URDF" for name in unknown]
     std = np.sqrt(np.diag(walk.covariance))
     for i, name in enumerate(unknowns.body_names):
-        body = IdentifiedBody(name=name, trusted=name not in unknown)
+        body = msgs.IdentifiedBody(name=name, trusted=name not in unknown)
         for key, z, stds in (("", walk.z, std), ("prior_", unknowns.mean, unknowns.std)):
             values, spread = unknowns.eta(z)[i], unknowns.eta(stds)[i]
             mass = float(np.exp(2.0 * values[0]))
             setattr(body, f"{key}mass", mass)
             setattr(body, f"{key}mass_std", float(2.0 * mass * spread[0]))
-            numpy_to_point(values[7:], getattr(body, f"{key}com"))
-            numpy_to_vector3(spread[7:], getattr(body, f"{key}com_std"))
+            cv.numpy_to_point(values[7:], getattr(body, f"{key}com"))
+            cv.numpy_to_vector3(spread[7:], getattr(body, f"{key}com_std"))
         msg.bodies.append(body)
     return msg
 
 
-def numpy_to_walk_recording(advice: "Advice | None") -> WalkRecording:
+def numpy_to_walk_recording(advice: "Advice | None") -> msgs.WalkRecording:
     """WalkRecording message with what an analysis says; without one NaN."""
     nothing = np.full(3, np.nan)
-    msg = WalkRecording(com_std_same=math.nan if advice is None else float(advice.same))
-    numpy_to_vector3(nothing if advice is None else advice.com_std, msg.com_std)
-    numpy_to_vector3(nothing if advice is None else advice.prior_com_std, msg.prior_com_std)
+    msg = msgs.WalkRecording(com_std_same=math.nan if advice is None else float(advice.same))
+    cv.numpy_to_vector3(nothing if advice is None else advice.com_std, msg.com_std)
+    cv.numpy_to_vector3(nothing if advice is None else advice.prior_com_std, msg.prior_com_std)
     if advice is not None:
         msg.unknown, msg.motions = list(advice.unknown), [name for name, _ in advice.motions]
         msg.com_std_after = [std for _, std in advice.motions]
@@ -206,14 +192,14 @@ def numpy_to_walk_recording(advice: "Advice | None") -> WalkRecording:
     return msg
 
 
-def _body(found: Identification, i: int, trusted: bool) -> IdentifiedBody:
+def _body(found: Identification, i: int, trusted: bool) -> msgs.IdentifiedBody:
     name = found.bodies[i]
-    msg = IdentifiedBody(name=name, trusted=trusted, at_bound=name in found.at_bound)
+    msg = msgs.IdentifiedBody(name=name, trusted=trusted, at_bound=name in found.at_bound)
     for key in ("mass", "mass_std", "prior_mass", "prior_mass_std"):
         setattr(msg, key, float(getattr(found, key)[i]))
     for key in ("com", "prior_com"):
-        numpy_to_point(getattr(found, key)[i], getattr(msg, key))
-        numpy_to_vector3(getattr(found, f"{key}_std")[i], getattr(msg, f"{key}_std"))
+        cv.numpy_to_point(getattr(found, key)[i], getattr(msg, key))
+        cv.numpy_to_vector3(getattr(found, f"{key}_std")[i], getattr(msg, f"{key}_std"))
     return msg
 
 
@@ -233,8 +219,8 @@ def numpy_to_total(total: TotalCom) -> IdentifyTotalCom.Response:
     response = IdentifyTotalCom.Response(success=True, issues=list(total.reasons))
     response.mass, response.mass_std = float(total.mass), float(total.mass_std)
     response.model_mass, response.used = float(total.model_mass), int(total.postures)
-    numpy_to_vector3(np.where(known, total.offset, np.nan), response.offset)
-    numpy_to_vector3(np.where(known, total.offset_std, np.nan), response.offset_std)
+    cv.numpy_to_vector3(np.where(known, total.offset, np.nan), response.offset)
+    cv.numpy_to_vector3(np.where(known, total.offset_std, np.nan), response.offset_std)
     before, after = total.residual_before, total.residual_after
     response.distance_mean, response.distance_max = float(np.mean(before)), float(np.max(before))
     response.shifted_mean, response.shifted_max = float(np.mean(after)), float(np.max(after))

@@ -16,13 +16,7 @@ from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.walk_evidence import walk_posture
 from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.feet_reading import ModelCheck, ModelCheckResult
-from com_identification.nodes.identification_conversions import (
-    culprits_to_evidence,
-    no_result,
-    numpy_to_captured_posture,
-    numpy_to_identification_result,
-    numpy_to_walk_result,
-)
+from com_identification.nodes import identification_conversions as conversions
 from com_identification.regression.identify import Identification
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
@@ -237,7 +231,14 @@ class Session:
         feet, noise, gravity = config.feet, settings.noise, settings.fit.gravity
         self.model, self.config, self.settings = model, config, settings
         self.recorder = PostureRecorder(model, feet, settings)
-        imu = _imu_frame(model, config, p) if settings.fit.use_imu else None
+        imu: LinkFrames | None = None
+        if settings.fit.use_imu:
+            link = p.imu_link or config.imu_link or model.root_link
+            try:
+                imu = LinkFrames(model, [link])
+            except UnknownNameError as error:
+                raise ParameterError("imu_link", link, str(error)) from None
+            imu.poses(np.zeros(model.n_joints))  # compiles
         self.buffer = SensorBuffer(self.recorder, len(feet), imu)
         self.check = ModelCheck(model, feet, settings, p.com_tolerance, p.mass_tolerance)
         self.frame, self._prefix = p.frame_prefix + model.root_link, p.frame_prefix
@@ -269,7 +270,7 @@ class Session:
         An IdentificationError says that there is neither.
         """
         if self.culprits is not None:
-            return culprits_to_evidence(self.culprits, self.model, self.rest), {}
+            return conversions.culprits_to_evidence(self.culprits, self.model, self.rest), {}
         known = self.model, self.config.feet, self.rest, self.settings.sensors, self.walk_state
         if self.walk_state is None or (posture := walk_posture(*known)) is None:
             raise IdentificationError(
@@ -342,12 +343,14 @@ class Session:
     def result_message(self) -> IdentificationResult:
         """The latest result as a message, with the stamp of its newest posture."""
         if self.walk is not None:
-            msg = numpy_to_walk_result(self.walk)
+            msg = conversions.numpy_to_walk_result(self.walk)
         elif self.result is None:
-            msg = no_result("nothing is identified yet: capture postures and call identify_links")
+            msg = conversions.no_result(
+                "nothing is identified yet: capture postures and call identify_links"
+            )
         else:
             ids = self.result.ids
-            msg = numpy_to_identification_result(self.result.identification, ids)
+            msg = conversions.numpy_to_identification_result(self.result.identification, ids)
             msg.header.stamp = ns_to_stamp(max(map(self.stamp_ns, ids), default=0))
         msg.header.frame_id = self.frame
         msg.robot, msg.model_mass = self.model.name, self.model.mass
@@ -383,7 +386,7 @@ class Session:
             loaded = self.observations.contacts.loaded(posture.wrenches)
             com = self.sesc.com(posture.q)
             check = self.check.update(posture)
-            msg = numpy_to_captured_posture(posture, feet, loaded, check, com)
+            msg = conversions.numpy_to_captured_posture(posture, feet, loaded, check, com)
             msg.id, msg.joint_names = identity, list(self.model.joint_names)
             msg.header.stamp = ns_to_stamp(self.stamp_ns(identity))
             msg.header.frame_id = self.frame
@@ -396,13 +399,3 @@ class Session:
         identity = next((i for i in stored if i not in self._described), None)
         if identity is not None:
             self.describe(identity, stored[identity])
-
-
-def _imu_frame(model: RobotModel, config: RobotConfig, p: Parameters) -> LinkFrames:
-    link = p.imu_link or config.imu_link or model.root_link
-    try:
-        frame = LinkFrames(model, [link])
-    except UnknownNameError as error:
-        raise ParameterError("imu_link", link, str(error)) from None
-    frame.poses(np.zeros(model.n_joints))  # compiles
-    return frame

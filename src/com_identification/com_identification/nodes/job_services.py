@@ -13,13 +13,8 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
-from com_identification.background import (
-    BackgroundJob,
-    Outcome,
-    Task,
-    identify_links,
-    propose_postures,
-)
+from com_identification import background
+from com_identification.background import BackgroundJob, Outcome, Task
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.feet_reading import find_tilted_shape, identify_total
 from com_identification.nodes.identification_conversions import (
@@ -189,7 +184,8 @@ class JobServices:
             answer.result = session.result_message()
             self._on_found()
 
-        return partial(identify_links, *_robot(session), tuple(postures.values()), known), fill
+        arguments = *_robot(session), tuple(postures.values()), known
+        return partial(background.identify_links, *arguments), fill
 
     def _identify_total(
         self,
@@ -244,7 +240,8 @@ def _propose(session: Session, request: Any) -> tuple[Task, Fill]:
             "all feet are lifted before and tare_wrench reads the zeros in the air"
         )
 
-    return partial(propose_postures, *_robot(session), stored, max(1, request.count)), fill
+    arguments = *_robot(session), stored, max(1, request.count)
+    return partial(background.propose_postures, *arguments), fill
 
 
 def _robot(session: Session) -> tuple[RobotModel, tuple[Foot, ...], Array, IdentificationSettings]:

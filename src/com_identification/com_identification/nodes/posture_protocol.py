@@ -16,12 +16,8 @@ Parameters: see Parameters.
 from dataclasses import dataclass
 from typing import Any
 
-from com_identification.tip_over.quasi_static import (
-    Protocol,
-    QuasiStatic,
-    TipAngle,
-    read_joint_errors,
-)
+from com_identification.tip_over import quasi_static
+from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, TipAngle
 from com_model import RobotModel
 from com_model.text import listing
 from com_msgs.srv import TipAngles
@@ -62,7 +58,7 @@ class PostureProtocol(RobotNode[Parameters]):
         simulation = QuasiStatic.from_protocol(model, self._config, self._protocol)
         rigid = with_errors = simulation.find_tips()
         if errors:
-            with_errors = simulation.find_tips(read_joint_errors(errors, model))
+            with_errors = simulation.find_tips(quasi_static.read_joint_errors(errors, model))
         self._rigid = {tip.test: tip for tip in rigid}
         self._with_errors = {tip.test: tip for tip in with_errors}
 

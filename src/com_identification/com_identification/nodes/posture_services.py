@@ -24,25 +24,11 @@ from com_identification.exceptions import (
 from com_identification.feet.feet_reading import estimate_wrench_bias
 from com_identification.nodes.identification_session import Parameters, Session
 from com_identification.regression.priors import body_priors
-from com_identification.store.results import (
-    export_urdf,
-    path_inside,
-    to_document,
-    write_whole,
-    write_yaml,
-)
+from com_identification.store import results
 from com_identification.walking.inertia import corrected_urdf
 from com_model.arrays import Array
 from com_model.exceptions import ComModelError
-from com_msgs.srv import (
-    CapturePosture,
-    ExportUrdf,
-    GetPostures,
-    LoadPostures,
-    RemovePosture,
-    SavePostures,
-    TareWrench,
-)
+from com_msgs import srv
 from com_ros.conversions import numpy_to_wrench
 from com_ros.jobs import DeferredService, Reply
 from com_ros.robot_node import RobotNode
@@ -70,17 +56,17 @@ class PostureServices:
         self._pending: list[Callable[[], bool]] = []  # answers a request, if that is possible now
         self._logged = ""
         for kind, name, handler, refusal in (
-            (CapturePosture, "capture_posture", self._capture, "no posture"),
-            (TareWrench, "tare_wrench", self._tare, "not tared"),
+            (srv.CapturePosture, "capture_posture", self._capture, "no posture"),
+            (srv.TareWrench, "tare_wrench", self._tare, "not tared"),
         ):
             DeferredService(node, kind, f"~/{name}", partial(self._defer, kind, handler, refusal))
         for kind, name, handler in (
-            (GetPostures, "get_postures", self._get),
-            (RemovePosture, "remove_posture", self._remove),
+            (srv.GetPostures, "get_postures", self._get),
+            (srv.RemovePosture, "remove_posture", self._remove),
             (Trigger, "reset", self._reset),
-            (SavePostures, "save", self._save),
-            (LoadPostures, "load", self._load),
-            (ExportUrdf, "export_urdf", self._export),
+            (srv.SavePostures, "save", self._save),
+            (srv.LoadPostures, "load", self._load),
+            (srv.ExportUrdf, "export_urdf", self._export),
         ):
             node.create_service(kind, f"~/{name}", partial(self._answer, name, handler))
 
@@ -202,8 +188,8 @@ class PostureServices:
             stored = session.store.postures
             used = [stored[identity] for identity in result.ids if identity in stored]
             found = result.identification
-            document = to_document(found, session.model, session.settings, used)
-            result_path = write_yaml(path.with_suffix(".yaml"), document, request.overwrite)
+            document = results.to_document(found, session.model, session.settings, used)
+            result_path = results.write_yaml(path.with_suffix(".yaml"), document, request.overwrite)
             response.result_path = str(result_path)
         count = len(session.store.postures)
         response.message = f"{count} postures in {response.path}" + (
@@ -228,7 +214,7 @@ class PostureServices:
     def _path(self, session: Session, name: str) -> Path:
         """A file beside the store, never the store itself."""
         store = session.store.path
-        path = path_inside(store.parent, name, ".jsonl")
+        path = results.path_inside(store.parent, name, ".jsonl")
         if path == store.resolve():
             raise OutputError(f"{path} is the file in use: give another name")
         return path
@@ -243,15 +229,15 @@ class PostureServices:
         name = request.name or f"{re.sub('[^A-Za-z0-9_-]', '_', session.model.name)}_identified"
         if (walk := session.walk) is not None:
             urdf = corrected_urdf(session.model, walk.unknowns.eta(walk.z))
-            path = path_inside(folder, name, ".urdf")
-            response.path = str(write_whole(path, urdf.encode(), request.overwrite))
+            path = results.path_inside(folder, name, ".urdf")
+            response.path = str(results.write_whole(path, urdf.encode(), request.overwrite))
             response.changed = np.array(session.model.bodies.names)[walk.unknowns.bodies].tolist()
             response.message = f"all bodies corrected from walking in {response.path}"
             return
         if session.result is None:
             raise IdentificationError("nothing is identified yet: call identify_links first")
         found, options = session.result.identification, (request.overwrite, request.all_links)
-        export = export_urdf(session.model, found, folder, name, *options)
+        export = results.export_urdf(session.model, found, folder, name, *options)
         response.path = str(export.path)
         response.changed, response.unchanged = list(export.changed), list(export.unchanged)
         response.message = f"{len(export.changed)} links corrected in {export.path}"
@@ -267,7 +253,7 @@ def _feet(session: Session, name: str) -> list[int]:
     return [frames.index(name)]
 
 
-def _measure_bias(session: Session, foot: int, request: TareWrench.Request) -> Array:
+def _measure_bias(session: Session, foot: int, request: srv.TareWrench.Request) -> Array:
     """The bias of a foot's sensor, (6,) as read."""
     samples, now_ns = request.samples or None, session.buffer.now_ns
     if request.clear:

@@ -32,13 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from com_identification.nodes.guided_motion import (
-    GuidedMotion,
-    GuidedParameters,
-    Script,
-    TourError,
-    check,
-)
+from com_identification.nodes import guided_motion
+from com_identification.nodes.guided_motion import GuidedMotion, GuidedParameters, Script, TourError
 from com_model.arrays import Array
 from com_msgs.msg import ProposedPosture
 from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostures
@@ -93,17 +88,19 @@ class PostureTour(GuidedMotion[Parameters]):
             wanted = min(self.parameters.batch, self.parameters.count - captured)
             self._report(f"requesting {wanted} postures")
             answer = yield from self._call("propose_postures", count=wanted)
-            for posture in check(answer).postures:
+            for posture in guided_motion.check(answer).postures:
                 problem = yield from self._visit(posture, captured + 1)
                 captured, failed = (captured, failed + 1) if problem else (captured + 1, 0)
                 if failed >= self.parameters.failures:
                     raise TourError(f"{failed} postures in a row failed, the last one: {problem}")
         yield from self._go(state.nominal)
         self._report("identifying")
-        found = check((yield from self._call("identify_links")))
+        found = guided_motion.check((yield from self._call("identify_links")))
         self._report(found.message)
         name = self.parameters.export_name
-        written = check((yield from self._call("export_urdf", name=name, overwrite=True)))
+        written = guided_motion.check(
+            (yield from self._call("export_urdf", name=name, overwrite=True))
+        )
         self._report(f"{captured} postures captured; {found.message}; {written.message}")
 
     def _missing(self) -> str:
