@@ -14,13 +14,8 @@ from com_identification.capture.streams import NS_PER_S, DroppedReadings
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification, issues_of
 from com_identification.regression.priors import error_unit
-from com_identification.report.comparison import (
-    PostureFit,
-    body_labels,
-    gain,
-    informed_errors,
-    residual_rows,
-)
+from com_identification.report import comparison
+from com_identification.report.comparison import PostureFit
 from com_model import Foot, RobotModel
 from com_model.html import UNKNOWN, Raw, bar, bullets, element, number, report, svg, table
 from com_model.plotting import BLUE, INK, RED, RULE, new_figure, robot_figure, style_axes
@@ -91,7 +86,7 @@ def report_page(contents: Contents) -> str:
     title = f"Centre of mass of {contents.robot}"
     return report(
         title,
-        gain(contents.found),
+        comparison.gain(contents.found),
         element("p", f"identified from {contents.inputs.get('files', '')}", css="faint"),
         _summary(contents),
         _fit(contents),
@@ -131,7 +126,7 @@ def _fit(contents: Contents) -> Raw:
     found = contents.found
     rows = [
         (name, number(m.mean, 2, _MM), number(m.rms, 2, _MM), number(m.maximum, 2, _MM), m.count)
-        for name, m in residual_rows(found)
+        for name, m in comparison.residual_rows(found)
     ]
     head = (
         "CoM against the feet's measurement",
@@ -159,7 +154,7 @@ def _fit(contents: Contents) -> Raw:
 def _parameters(contents: Contents) -> Raw:
     found = contents.found
     rows = []
-    for b, label in enumerate(body_labels(contents.model, found.bodies)):
+    for b, label in enumerate(comparison.body_labels(contents.model, found.bodies)):
         if not found.mass[b] > 0.0:
             continue
         mass = number(float(found.mass[b]), 3)  # one taken as known has no standard deviation
@@ -195,7 +190,7 @@ def _sensor_errors(contents: Contents) -> Raw:
     found = contents.found
     rows = [
         (kind, name, f"{value:.4g}", f"{std:.2g}", error_unit(contents.model, kind, name))
-        for kind, name, value, std in sorted(informed_errors(found))
+        for kind, name, value, std in sorted(comparison.informed_errors(found))
     ]
     if not rows:
         return Raw("")

@@ -15,17 +15,7 @@ from numpy.typing import ArrayLike
 
 from com_identification.exceptions import StoreError
 from com_identification.regression.postures import Posture
-from com_identification.store.records import (
-    MAX_LINE,
-    check_robot,
-    decode,
-    encode,
-    numbers,
-    posture_of,
-    posture_record,
-    robot_record,
-    whole,
-)
+from com_identification.store import records
 from com_identification.store.results import write_whole
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
@@ -52,25 +42,25 @@ class _Contents:
         """Applies a line; a ValueError says why it is not valid."""
         kind = record["kind"]
         if kind == "posture":
-            identity = whole(record, "id")
+            identity = records.whole(record, "id")
             if identity in self.postures:
                 raise ValueError(f"the id {identity} is there twice")
             if len(self.postures) >= _MAX_POSTURES:
                 raise ValueError(f"there are more than {_MAX_POSTURES} postures")
-            self.postures[identity] = posture_of(record, model, len(self.bias))
-            self.stamps[identity] = whole(record, "stamp_ns") if "stamp_ns" in record else 0
+            self.postures[identity] = records.posture_of(record, model, len(self.bias))
+            self.stamps[identity] = records.whole(record, "stamp_ns") if "stamp_ns" in record else 0
             self.next_id = max(self.next_id, identity + 1)
         elif kind == "remove":
-            self.remove(whole(record, "id"))
+            self.remove(records.whole(record, "id"))
         elif kind == "tare":
-            foot, bias = whole(record, "foot"), numbers(record.get("offset"), 6)
+            foot, bias = records.whole(record, "foot"), records.numbers(record.get("offset"), 6)
             if foot >= len(self.bias):
                 raise ValueError(f"there is no foot {foot}")
             if not np.isfinite(bias).all():
                 raise ValueError("offset: expected 6 numbers")
             self.bias[foot] = bias
         elif kind == "next":
-            self.next_id = max(self.next_id, whole(record, "id"))
+            self.next_id = max(self.next_id, records.whole(record, "id"))
         else:
             raise ValueError(f"unknown kind {kind[:20]!r}")
 
@@ -87,21 +77,21 @@ class _Contents:
         """Reads a file; an incomplete last line is ignored, a bad one a StoreError."""
         found = cls(np.zeros((len(robot["feet"]), 6)))
         for number in range(1, _MAX_LINES + 2):
-            if not (line := stream.readline(MAX_LINE + 1)):
+            if not (line := stream.readline(records.MAX_LINE + 1)):
                 return found
-            if not line.endswith(b"\n") and len(line) <= MAX_LINE:
+            if not line.endswith(b"\n") and len(line) <= records.MAX_LINE:
                 problem = "is incomplete and is ignored: it was never acknowledged"
                 found.warnings = (f"{name}: line {number} {problem}.",)
                 return found
             try:
-                record = decode(line)
+                record = records.decode(line)
                 if number > 1:
                     found.change(record, model)
             except (ValueError, RecursionError, OverflowError) as error:
                 fix = "Give another file, or remove that line"
                 raise StoreError(f"{name}: line {number} is damaged: {error}. {fix}") from error
             if number == 1:
-                check_robot(record, robot, name)
+                records.check_robot(record, robot, name)
         raise StoreError(f"{name} has more than {_MAX_LINES} lines: give another file")
 
     def encoded(self, robot: Mapping[str, Any]) -> bytes:
@@ -113,8 +103,10 @@ class _Contents:
             if bias.any():
                 lines.append({"kind": "tare", "foot": foot, "offset": bias.tolist()})
         stamps = self.stamps
-        lines += [posture_record(i, posture, stamps[i]) for i, posture in self.postures.items()]
-        return b"".join(map(encode, lines))
+        lines += [
+            records.posture_record(i, posture, stamps[i]) for i, posture in self.postures.items()
+        ]
+        return b"".join(map(records.encode, lines))
 
 
 class FileLock:
@@ -161,7 +153,7 @@ class PostureStore:
         self, path: str | os.PathLike[str], model: RobotModel, feet: Sequence[Foot]
     ) -> None:
         self.path = Path(path)
-        self._model, self._robot = model, robot_record(model, feet)
+        self._model, self._robot = model, records.robot_record(model, feet)
         self.last_backup: Path | None = None
         self._lock: FileLock | None = None
         try:
@@ -173,7 +165,7 @@ class PostureStore:
             if self._contents.warnings:
                 write_file(self.path.resolve(), self._contents.encoded(self._robot))
             elif not self.path.stat().st_size:
-                _append(self.path, encode(self._robot))
+                _append(self.path, records.encode(self._robot))
                 sync(self.path.parent)
         except BlockingIOError as error:
             raise StoreError(
@@ -217,8 +209,8 @@ class PostureStore:
         identity = self._contents.next_id
         new = self._contents.copy()
         try:
-            line = encode(posture_record(identity, posture, stamp_ns))
-            new.change(decode(line), self._model)
+            line = records.encode(records.posture_record(identity, posture, stamp_ns))
+            new.change(records.decode(line), self._model)
         except ValueError as error:
             raise StoreError(f"the posture cannot be stored: {error}") from error
         with self._writing():

@@ -91,16 +91,6 @@ def plot_angles(comparison: Comparison) -> Figure:
     return figure
 
 
-def _verdict(comparison: Comparison) -> str:
-    """What explains the angles best, and how well."""
-    means, (*_, fit) = comparison.mean_errors(), comparison.ours
-    best = min(means.keys() - {fit}, key=lambda name: (means[name], name))
-    return (
-        f"{fit} explains the tip angles to {means[fit]:.2f} deg on average; "
-        f"the best of the others is {best}, {means[best]:.2f} deg"
-    )
-
-
 def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
     """Leaves out each test, then each family; mean absolute errors of their predictions, deg."""
     used = found.used.tolist()
@@ -118,10 +108,14 @@ def report_page(comparison: Comparison) -> str:
     values = zip(found.candidate.labels, found.x.tolist(), found.std.tolist(), strict=True)
     parameters = [(label, number(value, 5), number(std, 5)) for label, value, std in values]
     left_out = [(name, number(value)) for name, value in comparison.left_out.items()]
+    means, (*_, fit) = comparison.mean_errors(), comparison.ours
+    best = min(means.keys() - {fit}, key=lambda name: (means[name], name))
+    verdict = f"{fit} explains the tip angles to {means[fit]:.2f} deg on average; "
+    verdict += f"the best of the others is {best}, {means[best]:.2f} deg."
     then = "Judge by the tests left out. Joints that give way look like a raised CoM: read an IMU."
     return report(
         f"{comparison.robot}: tip angles",
-        f"{_verdict(comparison)}.",
+        verdict,
         svg(plot_angles(comparison)),
         element("h2", "What explains the measured angles"),
         table(("parameter", "found", "std"), parameters),
