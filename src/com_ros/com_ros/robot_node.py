@@ -54,6 +54,7 @@ from typing import Any, Generic, TypeVar
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
@@ -247,6 +248,8 @@ class RobotNode(Node, Generic[P]):
         def on_timer() -> None:
             try:
                 callback()
+            except InvalidHandle:
+                pass  # the node was destroyed when the timer was due
             except Exception:
                 if self.context.ok():  # else ROS was shut down meanwhile
                     raise
