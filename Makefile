@@ -11,7 +11,8 @@
 #                             demo, -trot, -identify, -walk show it in the browser: VIEW=stay keeps the page, VIEW=off
 #   make view ROBOT=talos     a robot in the browser, sliders move its joints; also VIEW_ARGS="--record robot.html"
 #   make setup-robot URDF=robot.urdf   writes robot.yaml, the configuration of your robot; SETUP_ARGS=--help
-#   make test                 all tests; make test-fast: the quick unit tests
+#   make test                 the tests, in 12 minutes on two cores; make test-fast: the quick unit tests,
+#                             make test-all: also those marked exhaustive (variants, more robots, long runs)
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
 #   make evidence             docs/evidence.md and reliability.md from benchmarks/results/
 # Each does all the set-up that it needs.
@@ -24,12 +25,12 @@ OUT ?= out
 DEMO = $(CONFIG_OPTION) --output "$(OUT)" --view $(VIEW)
 CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
 # Tests that run side by side; some wait more than they compute.
-JOBS ?= 4
+JOBS ?= 5
 # With bytecode, also where the environment forbids it: each process starts in half of the time.
 PYTEST = env PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/build/pycache" \
   python -m pytest -n $(JOBS) --dist loadfile
 
-.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-fast lint bench evidence clean
+.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-all test-exhaustive test-fast lint bench evidence clean
 .DEFAULT_GOAL := help
 
 help:
@@ -72,10 +73,15 @@ view: setup
 	@tools/in_env python -m com_viewer.commands.view "$(or $(ROBOT),hoap2)" $(CONFIG_OPTION) $(VIEW_ARGS)
 
 test: setup-dev
-	@tools/in_env $(PYTEST) $(PYTEST_ARGS)
+	@tools/in_env $(PYTEST) -m "not exhaustive" $(PYTEST_ARGS)
+
+test-exhaustive: setup-dev
+	@tools/in_env $(PYTEST) -m exhaustive $(PYTEST_ARGS)
+
+test-all: test test-exhaustive
 
 test-fast: setup-dev
-	@tools/in_env $(PYTEST) -m "not slow" test/unit $(PYTEST_ARGS)
+	@tools/in_env $(PYTEST) -m "not slow and not exhaustive" test/unit $(PYTEST_ARGS)
 
 lint: setup-dev
 	@tools/in_env ruff check .

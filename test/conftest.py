@@ -55,6 +55,8 @@ ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: files of 3 s and more, left out of make test-fast")
+    rest = "exhaustive: variants of other tests, more robots, long runs; left out of make test"
+    config.addinivalue_line("markers", rest)
     config.option.loadscopereorder = False  # of pytest -n: not by the number of tests
 
 

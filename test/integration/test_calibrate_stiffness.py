@@ -12,10 +12,11 @@ from com_model.dynamics import GRAVITY
 from com_msgs.msg import WalkState
 from com_simulation.nodes.simulator import Simulator
 
+EXHAUSTIVE = pytest.mark.exhaustive
 SERVICE = "/ccgd_gait/calibrate_stiffness"
 
 
-@pytest.mark.parametrize("stabiliser", [True, False])
+@pytest.mark.parametrize("stabiliser", [pytest.param(True, marks=EXHAUSTIVE), False])
 def test_the_stiffness_of_the_simulated_servos_is_found(world, stabiliser):
     hoap2 = shipped_robot("hoap2")
     states = world.collect(WalkState, "gait/state")

@@ -140,6 +140,7 @@ SMALLER = {"hoap2": "biped3", "$U/config/hoap2.yaml": "$U/config/biped3.yaml", "
 LONG = ("propose_postures", "record_bag", "identify", "compare_urdfs")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_lines_that_can_run_do(tmp_path, monkeypatch, capsys):

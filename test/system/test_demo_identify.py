@@ -9,6 +9,7 @@ from com_model import RobotModel
 DEMO = "com_demos.identify_demo"
 
 
+@pytest.mark.exhaustive
 def test_the_biped_is_mended_and_a_busy_machine_changes_no_figure(run_twice):
     """Planar legs: 4 bodies that move; its URDF is wrong by 5 mm, and is found out."""
     figures, out = run_twice("--robot", "biped3", "--postures", 3, "--speed", 4)

@@ -96,6 +96,7 @@ def test_namespace_moves_all_topics_but_tf_and_a_node_that_dies_is_reported(laun
     assert run.processes() == {}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("robot", ["ur5", "solo12"])
 def test_any_urdf(launch, ear, robot):
     computed = ear.listen(CenterOfMass, "com")

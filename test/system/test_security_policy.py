@@ -11,7 +11,15 @@ import security_policy as tool
 SHIPPED = sorted((tool.ROOT / "src/robot_descriptions/config").glob("*.yaml"))
 
 
-@pytest.mark.parametrize("line", tool.LAUNCHES, ids=lambda line: line.partition(".")[0])
+def launches():
+    """Lines of launch files; two of them stand for the others in `make test`."""
+    for line in tool.LAUNCHES:
+        name = line.partition(".")[0]
+        marks = () if name in ("walk", "identification") else pytest.mark.exhaustive
+        yield pytest.param(line, id=name, marks=marks)
+
+
+@pytest.mark.parametrize("line", launches())
 def test_running_nodes_do_what_they_may_and_nothing_else(line, domain, monkeypatch):
     """Every node that a launch file starts is there, or observe() ends."""
     monkeypatch.setattr(tool, "UNCHANGED_S", 3.0)

@@ -55,6 +55,7 @@ def test_identification(run):
     assert names["inside"] > 0.8
 
 
+@pytest.mark.exhaustive
 def test_trot(run):
     names = run("trot.ipynb")
     error, sigmas = names["error"], names["sigmas"]

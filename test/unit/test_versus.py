@@ -19,7 +19,7 @@ from com_estimation.humanoid.estimator import HumanoidEstimator
 from com_model import RobotConfig, load_robot
 from com_model.dynamics.link_frames import LinkFrames
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 COUNT, PERIOD, FIRST = 400, 0.01, 200
 STD = 0.004

@@ -12,7 +12,7 @@ from com_identification.human import MarkerFit, Trial, human_urdf
 from com_identification.regression.statics import Statics
 from com_model import RobotModel
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 G = 9.80665
 SPREAD = np.array([[0.06, 0.04, 0.0], [-0.05, 0.05, -0.1], [0.03, -0.06, -0.2]])
 

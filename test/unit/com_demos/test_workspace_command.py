@@ -8,7 +8,7 @@ from html_page import assert_report
 
 from com_demos.workspace import main
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 DESCRIPTIONS = Path(__file__).resolve().parents[3] / "src/robot_descriptions"
 
 

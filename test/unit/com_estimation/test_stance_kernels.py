@@ -87,6 +87,7 @@ def stand_arguments(n_feet, per_foot, with_forces):
     return R, p, up, forces, feet, kernels.Thresholds(force=0.5, height=0.5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("with_forces", [False, True])
 @pytest.mark.parametrize(("n_feet", "per_foot"), [(2, 4), (4, 1)])
 def test_the_kernels_do_what_their_python_says(n_feet, per_foot, with_forces):

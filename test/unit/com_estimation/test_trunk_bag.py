@@ -13,7 +13,7 @@ from com_simulation.physics.sensors import TROT_NOISE
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 OFFSET = np.array([-0.03, 0.04, 0.0])  # m
 RATE = 500.0

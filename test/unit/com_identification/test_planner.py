@@ -88,6 +88,7 @@ def test_one_foot_adds_each_sole_alone(hoap2, rest):
         PlanOptions(one_foot=2.0)
 
 
+@pytest.mark.exhaustive
 def test_the_robot_can_stand_in_them(hoap2, perturbed, planned):
     model, feet = hoap2
     robot = perturbed(np.random.default_rng(0), 0.0)[0]
@@ -137,6 +138,7 @@ def test_the_most_informative_come_first(planned):
     assert 0.8 < planned[0].efficiency <= 1.0
 
 
+@pytest.mark.exhaustive
 def test_same_seed_gives_the_same_postures(hoap2, rest, small):
     again, first = PosturePlanner(*hoap2, rest, settings_of(candidates=20)), small.propose(3)
     for planner in (again, small):  # and what was drawn before is not changed by choosing
@@ -155,6 +157,7 @@ def test_progress_moves_and_is_in_words(hoap2, rest):
     assert steps[-2:] == ("improving posture 3 of 3, round 2 of 2", "done")
 
 
+@pytest.mark.exhaustive
 def test_what_was_taken_is_not_proposed_again(small, perturbed):
     robot = perturbed(np.random.default_rng(0), 0.0)[0]
     first = small.propose(6)
@@ -200,6 +203,7 @@ def test_planned_postures_are_more_informative_than_as_many_random_ones(
     assert by_plan < 0.95 * np.min(by_chance)
 
 
+@pytest.mark.exhaustive
 def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
     """Mean variance of the predicted CoM over other postures, which is what it makes small."""
     priors = urdf_priors(hoap2[0], 0.005)

@@ -99,6 +99,7 @@ def test_a_link_without_inertial_gets_one_with_its_indentation():
     ]
 
 
+@pytest.mark.exhaustive
 def test_every_link_of_real_robots(example_models):
     rng = np.random.default_rng(5)
     for model in example_models.values():

@@ -104,6 +104,7 @@ def test_samples_are_rows_of_the_log(clean):
         assert samples[k].time == clean.time[k]
 
 
+@pytest.mark.exhaustive
 def test_a_run_can_be_repeated(lab, trot):
     options = {"noise": lab.TROT_NOISE, "seed": 3, "seconds": 0.05}
     first = trot(**options)
@@ -144,6 +145,7 @@ def test_the_trot_of_com_control_steps_and_stays_upright(trot):
     assert np.degrees(np.abs(log.roll)).max() > 0.5  # the CoM is off, and nothing makes up for it
 
 
+@pytest.mark.exhaustive
 def test_without_feedback_the_gait_does_not_follow_the_attitude(trot):
     given = []
 

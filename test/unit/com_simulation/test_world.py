@@ -33,6 +33,7 @@ def true_com(world, q):
     return robot.link_masses @ centers / robot.mass
 
 
+@pytest.mark.exhaustive
 def test_masses_and_com_of_every_example(examples):
     loaded = 0
     for name, path in examples.items():

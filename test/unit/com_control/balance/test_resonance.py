@@ -11,7 +11,7 @@ from com_control.balance.resonance import Resonance, ShapedReference
 from com_model import Foot, RobotModel, link_pose
 from com_model.robot_config import Servo, ServoGains
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 WITHIN, SETTLED, OVERSHOOT = 0.5e-3, 1.5, 0.2  # m, s, of the first error
 PLACE = np.array([0.01, 0.0, np.nan])

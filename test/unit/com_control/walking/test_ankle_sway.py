@@ -90,6 +90,7 @@ def test_it_finds_the_stiffness_behind_a_lag(sway):
         assert str(one).startswith(f"LLEG_{joint} and RLEG_{joint} {one.stiffness:.4g} +- ")
 
 
+@pytest.mark.exhaustive
 def test_its_sigma_is_the_scatter(sway):
     plain, _ = fit(sway, sampled(sway, 0.0)[0])
     fits = [fit(sway, sampled(sway, NOISE, seed)[0]) for seed in range(12)]

@@ -132,6 +132,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", list(FAULTS))
 def test_a_second_of_bad_input(trot_log, name):
     """It is said what is wrong; the estimate stays in bounds and soon is well again."""
@@ -166,6 +167,7 @@ def upside_down(sample):
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("spoil", [lambda s: replace(s, R_world_imu=NAN33), upside_down])
 def test_without_orientation_it_has_not_converged(trot_log, spoil):
     """By the acceleration alone x and y are off by up to 8 mm; upside down, also after it."""
@@ -176,6 +178,7 @@ def test_without_orientation_it_has_not_converged(trot_log, spoil):
     assert run.worst(AGAIN) < WELL
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["no imu", "accelerometer in g", "effort of the wrong sign"])
 def test_bad_input_from_the_start(trot_log, name):
     make, text = FAULTS[name]
@@ -226,6 +229,7 @@ def test_sound_input(trot_log):
     assert run.pipeline.held == 0
 
 
+@pytest.mark.exhaustive
 def test_another_robot_that_trots_is_sound(small_log):
     """Feet that come down early are spoken of; nothing is held back for them."""
     run = Run(small_log)
@@ -244,6 +248,7 @@ def test_a_dead_torque_sensor_for_good(trot_log):
     assert np.sqrt(last.covariance[0, 0]) < 0.5 * np.sqrt(first.covariance[0, 0])
 
 
+@pytest.mark.exhaustive
 def test_a_leg_that_is_lifted_by_hand(standing_log):
     run = Run(standing_log)
     standing, lifted = run.between(0.6, 1.3), run.between(1.8, 2.5)
@@ -255,6 +260,7 @@ def test_a_leg_that_is_lifted_by_hand(standing_log):
     assert np.isnan(run.estimates[-1].payload_changed_at)
 
 
+@pytest.mark.exhaustive
 def test_standing_still(standing_log):
     run = Run(standing_log, until=1.3)
     last = run.estimates[-1]

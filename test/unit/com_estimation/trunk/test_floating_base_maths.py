@@ -65,6 +65,7 @@ class Strides:
         return self.test.add(information, information @ value, duration, self.P)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scatter", [0.3, 1.0, 3.0], ids=["smooth", "usual", "rough"])
 def test_false_alarms_are_not_more_than_asked_for(scatter):
     """Four hours at 1 Hz, one false alarm an hour allowed; the ground may be rough."""

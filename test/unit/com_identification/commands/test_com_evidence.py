@@ -189,6 +189,7 @@ def joint_channels(biped):
     return {"joints": {name: f"j{i}" for i, name in enumerate(biped.model.joint_names)}}
 
 
+@pytest.mark.exhaustive
 def test_a_known_com_counts_in_a_moving_log(biped, robot, run, tmp_path):
     Q = biped.postures(24)
     columns, what = known(biped, Q)
@@ -206,6 +207,7 @@ def test_a_known_com_counts_in_a_moving_log(biped, robot, run, tmp_path):
     assert left(biped, tmp_path / "out") < 0.4
 
 
+@pytest.mark.exhaustive
 def test_tip_over_tests_count_in_a_moving_log(biped, robot, run, tmp_path):
     Q = biped.postures(40)
     columns, _ = tipped(biped, Q)
@@ -254,6 +256,7 @@ def bag_of(path, biped, Q, frame):
     return path
 
 
+@pytest.mark.exhaustive
 def test_a_known_com_in_a_bag_without_force_sensors(biped, robot, run, tmp_path):
     Q = biped.postures(24)
     bag, out = bag_of(tmp_path / "bag", biped, Q, biped.model.root_link), tmp_path / "out"

@@ -78,6 +78,7 @@ def test_the_postures_are_those_of_the_node(done, robot, biped, tmp_path):
     assert labels[:2] == ["0.50 s", "3.00 s"]
 
 
+@pytest.mark.exhaustive
 def test_two_runs_give_the_same_bytes(robot, recording, tmp_path):
     program = [sys.executable, "-m", "com_identification.commands.identify"]
     arguments = [str(recording("biped")), *robot, "--output"]
@@ -239,6 +240,7 @@ def test_a_recording_that_was_cut_is_used_as_far_as_it_goes(robot, run, recordin
     assert re.search(r"^1[0-4] postures", text, re.MULTILINE)
 
 
+@pytest.mark.exhaustive
 def test_the_record_of_the_robot(robot, recording, run, tmp_path):
     from com_identification.health.records import HealthDatabase
 

@@ -10,7 +10,7 @@ import pytest
 
 from com_model.strict_yaml import read_yaml
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 START_NS = 1_700_000_000_000_000_000
 

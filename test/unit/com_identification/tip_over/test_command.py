@@ -7,7 +7,7 @@ from html_page import assert_report
 from com_identification.commands.posture_protocol import main
 from com_model import RobotModel
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 
 @pytest.fixture

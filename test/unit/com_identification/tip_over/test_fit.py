@@ -55,6 +55,7 @@ def test_the_specification_does_not_explain_it(simulation, real, candidates):
     assert fit(simulation, real, candidates["trunk"]).mean_error_deg > 7.0
 
 
+@pytest.mark.exhaustive
 def test_it_predicts_tests_that_it_has_not_seen(simulation, adopted):
     one = cross_validate(simulation, adopted, [(i,) for i in range(16)])
     assert one.mean() < 0.66

@@ -61,6 +61,7 @@ def _stds(result: WalkResult, q: np.ndarray) -> np.ndarray:
     return np.sqrt(np.diag(result.com(q)[1]))
 
 
+@pytest.mark.exhaustive
 def test_both_together_are_better_than_each_alone_and_honest(
     recorded: Recorded, result: WalkResult
 ) -> None:

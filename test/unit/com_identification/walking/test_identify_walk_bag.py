@@ -127,6 +127,7 @@ def test_a_bag_without_torques_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("off", [0.0, 0.03])
 def test_a_diagnosis_of_the_walk_counts_as_a_posture(
     recorded: Recorded,
@@ -181,6 +182,7 @@ def _rest(recorded: Recorded, count: int) -> tuple[WalkLog, np.ndarray]:
     return WalkLog(time, q, 0.0 * q, 0.0 * q, gyro, force, up), wrenches
 
 
+@pytest.mark.exhaustive
 def test_walking_and_resting_bags_become_one_result(
     recorded: Recorded, tmp_path: Path, config: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
