@@ -31,7 +31,7 @@ Falls with the stabiliser: {falls}.
 | stiff ground, largest distance to the plan at the end | {end_mm} mm |
 | largest way of a foot in 10 s of standing after a walk | {creep_mm} mm |
 | trunk's CoM off by 3.5 % of the height: error of the CoM's offset, worst robot | {offset_mm} mm |
-| one tick, median, on a machine with other load | {tick_us} us |
+| one tick, median, nothing else running | {tick_us} us |
 
 {date}, {options}.
 """
