@@ -31,8 +31,11 @@ RATES = np.random.default_rng(32).normal(size=(4, 3))  # of change of the root's
 
 
 @pytest.fixture(scope="module", autouse=True)
-def plain():
-    """The rows in Python: alone they take long to compile; the filter's step compiles them, too."""
+def plain(estimator):
+    """The rows in Python: alone they take long to compile; the filter's step compiles them, too.
+
+    That was before, with the estimator: a step cannot be compiled with them in Python.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name, function in vars(rows_module).copy().items():
             if getattr(function, "__module__", "") == rows_module.__name__:
