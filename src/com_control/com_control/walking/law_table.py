@@ -224,9 +224,11 @@ def turn_feet(
         heading[0] = heading[1]
         return
     change = part * slip
+    if max(abs(turns[0] + change), abs(turns[1] + change)) > MOST_TURN:
+        return
     x = loads[0] * feet[0, 0] + loads[1] * feet[1, 0]
     y = loads[0] * feet[0, 1] + loads[1] * feet[1, 1]
     for k in range(2):
-        turns[k] = clip(turns[k] + change, MOST_TURN)
+        turns[k] += change
         places[k, 0] -= change * (feet[k, 1] - y)
         places[k, 1] += change * (feet[k, 0] - x)
