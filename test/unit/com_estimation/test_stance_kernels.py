@@ -72,16 +72,16 @@ def test_axes_across(normal):
 
 
 def stand_arguments(n_feet, per_foot, with_forces):
-    soles = per_foot > 1
+    soles, rng = per_foot > 1, np.random.default_rng(6)  # with which a foot stands in each case
     R = Rotation.random(n_feet, random_state=1).as_matrix()
     owner = np.repeat(np.arange(n_feet), per_foot)
     offset = np.full((len(owner), 3), [0.01, -0.02, 0.03])
     if soles:
         offset[:] = 0.0
-        offset[:, :2] = RNG.normal(size=(len(owner), 2))
+        offset[:, :2] = rng.normal(size=(len(owner), 2))
     radius = np.full(len(owner), 0.0 if soles else 0.02)
-    forces = RNG.normal(size=(n_feet, 3)) if with_forces else np.empty((0, 3))
-    p, up = RNG.normal(size=(n_feet, 3)), unit([0.1, 0.2, 1.0])
+    forces = rng.normal(size=(n_feet, 3)) if with_forces else np.empty((0, 3))
+    p, up = rng.normal(size=(n_feet, 3)), unit([0.1, 0.2, 1.0])
     sole, is_sole = np.arange(n_feet), np.full(n_feet, soles)
     feet = kernels.FeetPoints(sole, sole[::-1].copy(), is_sole, offset, owner, radius)
     return R, p, up, forces, feet, kernels.Thresholds(force=0.5, height=0.5)
