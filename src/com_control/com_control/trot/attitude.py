@@ -15,25 +15,30 @@ class AttitudeFilter:
         up_dot = -omega x up + (up_measured - up) / T
 
     A trunk that stands on its home posture is parallel to the ground: what is measured then, up to
-    MAX_BIAS, is taken for the sensor's bias, and left out from then on.
+    MAX_BIAS, is taken for the sensor's bias, and left out from then on. The rest is the ground's
+    slope, which later follows the mean of a trunk that rocks about its parallel.
 
     Args:
         time_constant: T, s, with a gyroscope; 0: no filter.
         alone: s, T without a gyroscope.
+        slope_time: s, with which the slope follows the trunk's tilt.
 
     Attributes:
         up: (3,) unit vector against gravity, root's axes.
         bias: (2,) x and y of up that the sensor makes up.
+        slope: (2,) x and y of up where the trunk is parallel to the ground.
     """
 
-    def __init__(self, time_constant: float, alone: float = 0.0) -> None:
-        self._with_gyro, self._alone = time_constant, alone
+    def __init__(
+        self, time_constant: float, alone: float = 0.0, slope_time: float = float("inf")
+    ) -> None:
+        self._with_gyro, self._alone, self._slope_time = time_constant, alone, slope_time
         self.reset()
 
     def reset(self) -> None:
         """Forgets what came before: level, without bias."""
         self.up = self._measured = np.array([0.0, 0.0, 1.0])
-        self.bias = np.zeros(2)
+        self.bias, self.slope = np.zeros(2), np.zeros(2)
         self._known, self._age = False, 0.0
         self._sum, self._time = np.zeros(2), 0.0
 
@@ -66,6 +71,13 @@ class AttitudeFilter:
         self._measured = up / np.linalg.norm(up)
         level = self._measured - np.append(self.bias, 0.0)
         self.up = level / np.linalg.norm(level)
+        if not parallel:
+            self.slope += (1.0 - np.exp(-dt / self._slope_time)) * (self.up[:2] - self.slope)
+
+    def normal(self, share: float) -> Array:
+        """The ground's normal (3,), root's axes, with a share of its slope."""
+        normal = self.up - np.append(share * self.slope, 0.0)
+        return np.asarray(normal / np.linalg.norm(normal))
 
     def _average(self, dt: float, tilt: Array) -> None:
         """Mean of what is measured while parallel; from AVERAGING s on it counts."""
@@ -74,6 +86,7 @@ class AttitudeFilter:
             return
         mean = self._sum / self._time
         self.bias = mean * min(1.0, MAX_BIAS / max(float(np.linalg.norm(mean)), MAX_BIAS))
+        self.slope = mean - self.bias
 
 
 def _finite(values: ArrayLike | None, shape: tuple[int, ...]) -> Array | None:

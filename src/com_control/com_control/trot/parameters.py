@@ -85,6 +85,12 @@ class GaitParameters:
     attitude_filter_alone: float = parameter(
         0.01, "s, time constant of the attitude's filter without a gyroscope", (0.0, 1.0)
     )
+    slope_time: float = parameter(
+        4.0,
+        "s, time constant with which the ground's slope follows the trunk's tilt; with CoM "
+        "feedback only",
+        (0.1, 1e9),
+    )
     max_wait: float = parameter(
         2.0,
         "s after start_delay, for which the first lift-off waits at most until the feet are "

@@ -7,8 +7,9 @@ the four hips) a foot on the ground stands at
 
 and reaches that place, from where it came down, within a fraction of the half period; a swing foot
 goes to the same place on a smooth path whose height over the ground is kept when the trunk tilts.
-`shift` puts the crossing of the diagonals below the robot's centre of mass; `placement` puts a foot
-that lands below the capture point, where a tilting trunk comes to rest:
+`shift` puts the crossing of the diagonals below the robot's centre of mass, on a slope too, whose
+tilt against gravity is the trunk's mean one; `placement` puts a foot that lands below the capture
+point, where a trunk that tilts against the ground comes to rest:
 
     placement = height ((pitch, -roll) + t_c (w_y, -w_x))
 
@@ -136,7 +137,7 @@ class TrotGait:
         self._shift_law = shift_law(model, self.legs, self.kinematics, home)
         self._period = 1.0 / p.frequency
         self._swing_time = (1.0 - p.duty_factor) * self._period
-        self._attitude = AttitudeFilter(p.attitude_filter, p.attitude_filter_alone)
+        self._attitude = AttitudeFilter(p.attitude_filter, p.attitude_filter_alone, p.slope_time)
         self.set_velocity([p.velocity_x, p.velocity_y, p.yaw_rate])
         self.reset()
         problems = self._solve(np.zeros((4, 3)))
@@ -214,7 +215,9 @@ class TrotGait:
             offset = np.asarray(com_offset, dtype=float)[:2]
             if np.isfinite(offset).all():
                 G, k = self._shift_law
-                self._wanted, saturated = _bounded(self._free * (G @ offset + k), p.max_com_shift)
+                downhill = -p.height * self._attitude.slope
+                wanted = self._free * (G @ offset + k + downhill)
+                self._wanted, saturated = _bounded(wanted, p.max_com_shift)
         rate = 1.0 / p.com_shift_time
         # A jerk would throw the trunk.
         shift, speed = critically_damped(self._shift, self._shift_speed, self._wanted, rate, dt)
@@ -238,8 +241,8 @@ class TrotGait:
             self._rate += (1.0 - np.exp(-dt / RATE_TIME)) * (turn - self._rate)
         if 0.5 * self._period > p.capture_time:
             return np.zeros(2), False
-        up = level_up(self._attitude.up, MAX_TILT)
-        tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles
+        up = level_up(self._attitude.normal(1.0), MAX_TILT)
+        tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles, from the ground
         place = self._free * p.height * (tilt + p.capture_time * self._rate)
         place, bounded = _bounded(place, p.max_placement)
         return smooth_step(self._placed) * place, bounded and self._placed > 0.0
@@ -337,7 +340,8 @@ class TrotGait:
         p = self.parameters
         fraction = 1.0 if p.swing_compensation else smooth_step(self._placed)
         if fraction > 0.0:
-            up = level_up(self._attitude.up, fraction * p.max_compensation)
+            normal = self._attitude.normal(smooth_step(self._placed))
+            up = level_up(normal, fraction * p.max_compensation)
         ground = float(np.mean(feet[~swing] @ up - self._radii[~swing]))
         for i in np.flatnonzero(swing):
             target = ground + self._radii[i]

@@ -29,6 +29,17 @@ def test_a_slope_is_no_bias():
         attitude.update(DT, turned(0.1, 0.0), np.zeros(3), parallel=True)
     assert np.linalg.norm(attitude.bias) == pytest.approx(MAX_BIAS)
     assert attitude.up[1] == pytest.approx(np.sin(0.1) - MAX_BIAS, rel=1e-2)
+    np.testing.assert_allclose(attitude.normal(1.0), [0.0, 0.0, 1.0], atol=2e-4)
+    np.testing.assert_allclose(attitude.normal(0.0), attitude.up)
+
+
+def test_the_slope_follows_the_mean_of_a_trunk_that_rocks():
+    attitude = AttitudeFilter(0.0, slope_time=0.5)
+    for k in range(5000):
+        rocking = 0.1 + 0.05 * np.sin(2.0 * np.pi * 2.0 * DT * k)
+        attitude.update(DT, turned(rocking, 0.0), np.zeros(3))
+    assert attitude.slope[1] == pytest.approx(np.sin(0.1), abs=0.01)
+    assert attitude.slope[0] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_the_gyroscope_carries_on_at_once():

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import GaitError
-from com_control.trot.attitude import lift, smooth_step, swing_height
+from com_control.trot.attitude import MAX_BIAS, lift, smooth_step, swing_height
 from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import GaitSession, TrotPhase
 from com_control.trot.trot import TrotFeedback, TrotGait
@@ -232,12 +232,28 @@ def test_swing_feet_are_levelled_with_feedback_alone():
         (None, True, True),
         (com, False, True),
     ):
-        gait = make(swing_compensation=swing_compensation)
+        gait = make(swing_compensation=swing_compensation, slope_time=1e9)
         for time in np.arange(0.0, 2.26, 0.01):
             target = gait.step(time, TrotFeedback(R, offset))
         heights = feet(gait, target) @ R[2]
         error = np.abs(heights[[0, 3]] - heights[[1, 2]].mean() - target.clearance[[0, 3]]).max()
         assert (error < 1e-6) == levelled
+
+
+def test_on_a_slope_feet_stand_below_the_com_and_swing_over_the_slope():
+    tilt = 0.1  # of the bias and the slope
+    R, level = Rotation.from_euler("y", -tilt).as_matrix(), np.eye(3)
+    shifts = []
+    for attitude in (level, R):
+        gait = make(start_delay=1.0)
+        for time in np.arange(0.0, 3.26, 0.01):
+            target = gait.step(time, TrotFeedback(attitude, [0.0, 0.0, 0.0]))
+        shifts.append(target.com_shift)
+    heights = feet(gait, target)[:, 2]
+    swung = heights[~target.stance] - heights[target.stance].mean()
+    np.testing.assert_allclose(swung, target.clearance[~target.stance], atol=1e-4)
+    downhill = -(np.sin(tilt) - MAX_BIAS) * gait.parameters.height
+    np.testing.assert_allclose(shifts[1] - shifts[0], [downhill, 0.0], atol=2e-3)
 
 
 def test_a_shift_too_far_is_bounded_and_reported():
