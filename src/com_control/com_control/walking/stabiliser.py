@@ -10,7 +10,7 @@ at the next double support, and sends nothing more to one that has fallen.
 
 from dataclasses import dataclass
 from enum import IntEnum
-from math import cos, isfinite, radians
+from math import cos, exp, isfinite, radians
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,7 +39,9 @@ from com_model.dynamics.link_frames import LinkFrames
 UPRIGHT, FALLEN_HEIGHT = cos(radians(30.0)), 0.7  # of the root; of the CoM's planned height
 LEAST_LOAD, MOST_LOAD, LOAD_TIME = 0.5, 1.6, 0.1  # of the weight on both feet, for s
 FAILURES = 5  # points in a row that inverse kinematics do not find
-LOWER = 0.01  # of the CoM's height, by which it is then asked for
+# Out of reach, the CoM is asked for at the nearest height that is found, by so much of its height
+# from the one before, and by no more than MOST_OFF from the plan's; s, in which it goes back.
+HEIGHTS, MOST_OFF, RETURN = 0.0025 * np.array([0, -1, 1, -2, 2, -3, 3, -4, 4, -8, 8]), 0.04, 0.3
 REACH = (1.2, 2.0)  # of half a sole's length and width: a larger DCM error is beyond the ankles
 BLEND = 0.4  # s, from one plan to another
 SETTLING = 3.0  # offset_time, after which the offset counts as found
@@ -207,7 +209,7 @@ class Stabiliser:
         kappa = self._stiffness / (mass * GRAVITY * h)
         self.body = Body(mass, h, kappa, self._dead_time, self._soles, *self._feeds)
         self.table = make_table(plan, samples)
-        self._q, self._failures, self._implausible = q.copy(), 0, 0.0
+        self._q, self._failures, self._implausible, self._height = q.copy(), 0, 0.0, 0.0
         self._ik.restart()
         sensed = Sensed(np.eye(3), np.zeros((2, 3, 4)), np.zeros(3), np.zeros((2, 6)))
         self._tick = entry_point(tick, self.body, self.table, sensed, 0.0, 0.0, memory, self.target)
@@ -275,16 +277,18 @@ class Stabiliser:
         sensed = Sensed(np.ascontiguousarray(R_world_root), soles, self._sesc.com(q), at_soles)
         target = self.target
         self._tick(self.body, self.table, sensed, dt, lead, self.memory, target)
-        self._solve(target.com, target.feet, target.R_pelvis @ self._to_pelvis)
+        self._solve(target.com, target.feet, target.R_pelvis @ self._to_pelvis, dt)
         self._found_for += dt * isfinite(at_soles.sum())
         fault = self._fault(R_world_root, at_soles, upright)
         return Stabilised(self._q, float(self.memory.phase[3]), fault)
 
-    def _solve(self, com: Array, feet: Array, R_pelvis: Array) -> None:
-        for lower in (0.0, LOWER):
-            found = self._ik.step(com - [0.0, 0.0, lower * self.body.height], feet, R_pelvis)
+    def _solve(self, com: Array, feet: Array, R_pelvis: Array, dt: float) -> None:
+        heights = (self._height * exp(-dt / RETURN) + HEIGHTS).clip(-MOST_OFF, MOST_OFF)
+        for height in heights.tolist():
+            at = np.append(com[:2], com[2] + height * self.body.height)
+            found = self._ik.step(at, feet, R_pelvis)
             if found.outcome == 0:
-                self._q, self._failures = self._ik.full(found.q), 0
+                self._q, self._failures, self._height = self._ik.full(found.q), 0, height
                 return
         self._failures += 1
         self.memory.lean[:] *= 0.9

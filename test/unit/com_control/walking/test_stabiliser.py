@@ -228,6 +228,31 @@ def test_inverse_kinematics_that_fail(hoap2):
     assert (out.q == last).all()
 
 
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_out_of_reach_the_nearest_height_is_used_and_left_again(hoap2, direction):
+    robot = Follower(hoap2)
+    robot.run(0.1)
+    stabiliser, limited, heights = robot.stabiliser, True, []
+    step, h = stabiliser._ik.step, stabiliser.body.height
+    bound = direction * (stabiliser.target.com[2] + direction * 0.012 * h)
+
+    def step_within(com, *rest):
+        point = step(com, *rest)
+        if limited and direction * com[2] < bound:
+            return point._replace(outcome=1)
+        heights.append((com[2] - stabiliser.target.com[2]) / h)
+        return point
+
+    stabiliser._ik.step = step_within
+    out = robot.run(0.1)
+    assert out.fault is Fault.NONE
+    assert 0.01 < direction * heights[-1] < 0.02
+    limited = False
+    robot.run(1.0)
+    assert abs(heights[-1]) < 1e-3
+    assert np.abs(np.diff(heights)).max() < 0.02
+
+
 def test_an_offset_at_its_bound(hoap2):
     robot = Follower(hoap2)
 
