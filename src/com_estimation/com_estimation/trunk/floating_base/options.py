@@ -208,6 +208,9 @@ def variance_fractions(P: Array, T: Array) -> dict[str, Array]:
     return result
 
 
+_OWN = np.r_[STATE.mass, STATE.moment, STATE.link]  # what it depends on
+
+
 def robot_com_std(x: Array, P: Array, masses: Array, moments: Array) -> float:
     """Standard deviation (m) of the robot's CoM C, made of the estimate and the URDF's legs.
 
@@ -223,11 +226,12 @@ def robot_com_std(x: Array, P: Array, masses: Array, moments: Array) -> float:
     """
     mass = x[0] + masses.sum()
     com = (x[STATE.moment] + moments.sum(axis=0))[:2] / mass
-    links = (moments[:, :2] - np.outer(masses, com)).T
-    T = np.hstack((-com[:, None], np.eye(2, 3), links)) / mass
-    own = np.r_[STATE.mass, STATE.moment, STATE.link]
-    variance = np.einsum("ij,jk,ik->i", T, P[np.ix_(own, own)], T)
-    return float(np.sqrt(np.max(np.maximum(variance, 0.0) + (links @ x[STATE.link] / mass) ** 2)))
+    T = np.eye(2, 4 + len(masses), 1)
+    T[:, 0] = -com
+    np.subtract(moments[:, :2].T, com[:, None] * masses, out=T[:, 4:])
+    T /= mass
+    variance = ((T @ P[_OWN[:, None], _OWN]) * T).sum(axis=1)
+    return float(np.sqrt((variance.clip(0.0) + (T[:, 4:] @ x[STATE.link]) ** 2).max()))
 
 
 def describe(fractions: dict[str, Array], std: Array, priors: Priors) -> str:

@@ -109,7 +109,8 @@ def set_rows(
     set_trunk_columns(motion.omega, motion.omega_dot, motion.specific_force, H)
     for i in range(6):
         noise[i, i] = (averaging * (settings.force_noise if i < 3 else settings.moment_noise)) ** 2
-    residual[:] = -(H[:, :TRUNK_STATES] * x[:TRUNK_STATES]).sum(axis=1)
+    residual[:] = 0.0
+    _add_products(H, x, 0, TRUNK_STATES, -1.0, residual)
     for leg in range(len(model.balls)):
         rows.regular[leg] = _set_leg(leg, motion, model, rows, rows.legs) > SINGULAR
         if not rows.regular[leg]:  # a straight leg: its force is not known at all
@@ -120,9 +121,19 @@ def set_rows(
     _add_bias_columns(motion, model, x, rows)
     _add_zero_columns(motion, model, rows)
     _add_mounting_columns(motion, model, x, rows)
-    residual -= (H[:, TRUNK_STATES:] * x[TRUNK_STATES:]).sum(axis=1)
+    _add_products(H, x, TRUNK_STATES, STATES, -1.0, residual)
     for leg in range(len(model.balls)):
         _set_force(leg, x, rows, forces)
+
+
+@njit
+def _add_products(H: Array, x: Array, first: int, last: int, scale: float, out: Array) -> None:
+    """Adds scale times columns first to last of H, times x, without arrays in between."""
+    for i in range(len(out)):
+        total = 0.0
+        for c in range(first, last):
+            total += H[i, c] * x[c]
+        out[i] += scale * total
 
 
 # --- the trunk --------------------------------------------------------------------------------
@@ -249,7 +260,8 @@ def _add_link_columns(leg: int, model: FilterModel, rows: Rows) -> None:
             joint = model.leg_bodies[leg, j]
             torque = dot(links.axis[joint], sub(moment, cross(links.p[joint], force)))
             rows.joint_rows[leg, j, column] = torque
-            H[:, column] -= torque * A[:, j]
+            for i in range(6):
+                H[i, column] -= torque * A[i, j]
 
 
 @njit
@@ -342,8 +354,11 @@ def _add_zero_columns(motion: FilteredMotion, model: FilterModel, rows: Rows) ->
 def _add_difference(leg: int, column: int, scale: float, rows: Rows) -> None:
     """Adds to a column what has changed in a leg."""
     legs, changed = rows.legs, rows.changed
-    rows.H[:, column] += scale * (changed.wrench[leg] - legs.wrench[leg])
-    rows.joint_rows[leg, :, column] = scale * (changed.residual[leg] - legs.residual[leg])
+    for i in range(6):
+        rows.H[i, column] += scale * (changed.wrench[leg, i] - legs.wrench[leg, i])
+    for j in range(3):
+        change = changed.residual[leg, j] - legs.residual[leg, j]
+        rows.joint_rows[leg, j, column] = scale * change
 
 
 @njit
@@ -364,7 +379,7 @@ def _add_mounting_columns(motion: FilteredMotion, model: FilterModel, x: Array, 
             _set_leg(leg, motion, model, rows, rows.changed)
             _add_difference(leg, state, -1.0 / _STEP, rows)
         set_trunk_columns(motion.omega, motion.omega_dot, motion.specific_force, trunk)
-        change = (trunk - rows.H[:, :TRUNK_STATES]) * x[:TRUNK_STATES]
-        rows.H[:, state] += change.sum(axis=1) / _STEP
+        trunk -= rows.H[:, :TRUNK_STATES]
+        _add_products(trunk, x, 0, TRUNK_STATES, 1.0 / _STEP, rows.H[:, state])
         for k, v in enumerate(measured):
             v[:] = kept[k]
