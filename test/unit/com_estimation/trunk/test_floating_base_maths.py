@@ -138,10 +138,13 @@ def test_a_change_that_stays_without_an_alarm_becomes_usual():
     assert max(surplus) == pytest.approx(0.9, abs=0.1)
 
 
-def test_a_step_that_is_gone_is_withdrawn():
-    scatter, before = np.diag([0.1, 0.02, 0.02]), np.array([300.0, 1.0, 2.0])
-    assert is_withdrawn(before, before + np.array([0.3, 0.1, -0.1]), scatter)
-    assert not is_withdrawn(before, before + np.array([3.0, 1.6, 0.6]), scatter)
+def test_a_step_that_is_gone_or_another_one_is_withdrawn():
+    alarm, payload = PayloadTest(300.0, 1.0, 0.1), np.array([3.0, 1.6, 0.6])
+    alarm.step = 0.7 * payload  # a quarter of its strides was before
+    assert is_withdrawn(alarm, np.array([0.3, 0.1, -0.1]))
+    assert not is_withdrawn(alarm, payload)
+    alarm.step = np.array([0.3, 0.1, -0.1])  # raised without a step: it is the ground
+    assert is_withdrawn(alarm, payload)
 
 
 # --- error budget -----------------------------------------------------------------------------

@@ -330,7 +330,7 @@ class FloatingBaseEstimator:
     def _decide(self, pending: _Pending) -> None:
         """Confirms an alarm, or goes on as if it had not been."""
         self._pending = None
-        if is_withdrawn(pending.before, self._memory.x[TESTED], pending.test.scatter):
+        if is_withdrawn(pending.test, self._memory.x[TESTED] - pending.before):
             self._restore(pending.state)
             self._test = pending.test
             self._test.pause()

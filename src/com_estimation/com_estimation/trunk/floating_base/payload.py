@@ -39,6 +39,7 @@ FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4  # over the trunk's mass; over that times 
 REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
 UNLIKE = 16.3  # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
 WITHDRAWN = 16.0  # T^2 of what is left of a step one stride later, below which it was none
+SAME = 0.5  # of a step one stride later, by which that at the alarm may differ from it
 
 
 class PayloadTest:
@@ -51,7 +52,8 @@ class PayloadTest:
 
     Attributes:
         statistic: T^2 of the last stride; 0 while there is nothing to compare.
-        surplus: (3,) d of the last stride that has become the usual one without an alarm; else 0.
+        step: (3,) d of the last stride that was compared.
+        surplus: (3,) the step that has become the usual value without an alarm; else 0.
     """
 
     def __init__(self, mass: float, hip_distance: float, per_hour: float) -> None:
@@ -69,7 +71,7 @@ class PayloadTest:
         self._known = np.zeros((3, 3))  # sum_jk w_j w_k P_max(j,k) of the strides in the mean
         self._recent: list[float] = []  # T^2 with D of the suspicious strides so far
         self._waiting: deque[tuple[Array, Array]] = deque()  # values and P, not learned yet
-        self.statistic, self.surplus = 0.0, np.zeros(3)
+        self.statistic, self.step, self.surplus = 0.0, np.zeros(3), np.zeros(3)
 
     def pause(self) -> None:
         """The next quarter stride does not follow the last one."""
@@ -131,7 +133,8 @@ class PayloadTest:
         if self._count == 0:
             self._mean, self._known, self._count = value, P.copy(), 1
             return 0
-        d, n = value - self._mean, min(self._count, MEMORY)
+        self.step = d = value - self._mean
+        n = min(self._count, MEMORY)
         scatter = self.scatter * (1.0 + 2.0 / n)
         self.statistic = float(d @ np.linalg.solve(scatter, d))
         if not self.suspicious:
@@ -158,7 +161,12 @@ class PayloadTest:
         self._known = self._known + weight * (2.0 - weight) * (P - self._known)
 
 
-def is_withdrawn(before: Array, after: Array, scatter: Array) -> bool:
-    """Whether a step (3,) of m, m c_x, m c_y that gave an alarm is not there a stride later."""
-    d = after - before
-    return bool(d @ np.linalg.solve(2.0 * scatter, d) < WITHDRAWN)
+def is_withdrawn(test: PayloadTest, step: Array) -> bool:
+    """Whether the step (3,) of m, m c_x, m c_y since an alarm is none, or not the one it was for.
+
+    Args:
+        test: As it was at the alarm.
+        step: A stride later, by the filter.
+    """
+    size, rest = ((d @ np.linalg.solve(test.scatter, d)) for d in (step, step - test.step))
+    return bool(size < 2.0 * WITHDRAWN or rest > SAME**2 * size)
