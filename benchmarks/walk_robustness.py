@@ -51,7 +51,7 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.robots import find_robot
 from com_simulation.exceptions import DivergedError
-from com_simulation.physics.sensors import NoiseLevels
+from com_simulation.physics.sensors import NoiseLevels, Reading
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.suspension_rig import STAYS, Tilt
 from com_simulation.physics.true_errors import Payload
@@ -198,8 +198,8 @@ def tiled(biped: Biped, walk: Walk, height: float, rng: np.random.Generator) -> 
     return edit
 
 
-def simulate(run: Run) -> Result:
-    """Walks."""
+def simulate(run: Run, watch: Callable[[Reading], None] = lambda _: None) -> Result:
+    """Walks; who watches gets what is true at each time."""
     biped, config, walk = load(run.robot)
     model, cell, rng = biped.model, run.cell, np.random.default_rng(run.seed)
     weight, height = model.mass * GRAVITY, walk.plan.timing.com_height
@@ -230,11 +230,17 @@ def simulate(run: Run) -> Result:
     )
     off = cell.zeros * rng.uniform(-1.0, 1.0, model.n_joints)
     bias = 3e-3 * weight * rng.standard_normal((2, 6)) * [1.0, 1.0, 1.0, 0.05, 0.05, 0.05]
-    return follow(run, world, simulation, off, bias, settling)
+    return follow(run, world, simulation, off, bias, settling, watch)
 
 
 def follow(
-    run: Run, world: Any, simulation: Simulation, off: Array, bias: Array, settling: float
+    run: Run,
+    world: Any,
+    simulation: Simulation,
+    off: Array,
+    bias: Array,
+    settling: float,
+    watch: Callable[[Reading], None],
 ) -> Result:
     """Lets the robot walk after it has stood for settling (s), joints and wrenches being off."""
     biped, config, walk = load(run.robot)
@@ -255,6 +261,7 @@ def follow(
             now = simulation.advance()
         except DivergedError:
             return Result(False)
+        watch(now)
         R = turned(now.root_orientation)
         if first is None:
             first = R, now.root_position

@@ -17,6 +17,11 @@ to the plan with the stabiliser, of the walks that were completed. Six steps eac
 Physics step 1 ms, control at 200 Hz, sensors 5 ms late, with noise and constant errors; nothing of
 the simulator's truth is used. Pushes: speed of the whole robot, in 0.1 s at the trunk, in the
 middle of a swing.
+
+![TALOS on soft ground is pushed; without feedback it falls](images/walk_pushed.png)
+
+*TALOS on soft ground, pushed forwards by 0.20 m/s in its third step: open loop (left) and with the
+stabiliser (right), as the viewer shows it (`tools/moving_picture.py --pushed`).*
 """
 FOOT = """
 
