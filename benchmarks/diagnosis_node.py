@@ -3,8 +3,9 @@
     tools/in_env python benchmarks/diagnosis_node.py [--robot talos] [--seed 5000]
 
 The recording of benchmarks/diagnosis.py (200 Hz: joint_states, imu, two wrenches) is published in
-real time. The last line is one JSON object: node_cpu_percent, of one core, all threads of the node
-from SKIPPED s on, when its kernels are loaded; answers, com_corrected a second meanwhile.
+real time, RUNS times. The last line is one JSON object, of the run with the median processor time:
+node_cpu_percent, of one core, all threads of the node from SKIPPED s on, when its kernels are
+loaded; answers, com_corrected a second meanwhile; all_percent, of all runs.
 """
 
 from __future__ import annotations
@@ -35,12 +36,21 @@ from com_ros.conversions import (
     rotation_to_quaternion,
 )
 
+RUNS = 3
 SKIPPED = 3.0  # s
 STANDING = range(60, 100)  # samples of the recording, settled and before the first step
 READY = 120.0  # s, for the node to start
 
 
-def node_figures(name: str, seed: int) -> dict[str, float]:
+def node_figures(name: str, seed: int) -> dict[str, Any]:
+    """The figures: what else a computer does makes single ones differ by a third."""
+    runs = sorted((follow_walk(name, seed) for _ in range(RUNS)), key=lambda run: run[0])
+    percent, answers = runs[RUNS // 2]
+    every = [run[0] for run in runs]
+    return {"node_cpu_percent": percent, "answers": answers, "all_percent": every}
+
+
+def follow_walk(name: str, seed: int) -> tuple[float, float]:
     """node_cpu_percent and answers of a walk."""
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     config, model = load(name)[1], believed(name, Errors(), seed)
@@ -101,10 +111,7 @@ def node_figures(name: str, seed: int) -> dict[str, float]:
             rclpy.shutdown()
     if len(came) < 0.5 * (len(log.q) - first):
         raise SystemExit(f"only {len(came)} of {len(log.q) - first} samples were answered")
-    return {
-        "node_cpu_percent": round(100.0 * cpu / seconds, 1),
-        "answers": round(len(came) / seconds, 1),
-    }
+    return round(100.0 * cpu / seconds, 1), round(len(came) / seconds, 1)
 
 
 def main() -> int:
