@@ -42,21 +42,18 @@ for name in getattr(top, "__all__", ()):
 print(json.dumps(names))
 """
 EVERYWHERE = ("com_ros", "tf_transformations", "ament_index_python", "pinocchio")
+# What each package may import of the others; MuJoCo is com_simulation's.
+MAY = {
+    "com_model": (),
+    "com_bags": ("com_model",),
+    "com_estimation": ("com_model", "com_bags"),
+    "com_identification": ("com_model", "com_bags"),
+    "com_control": ("com_model", "com_bags"),
+    "com_simulation": ("com_model", "mujoco"),
+    "com_viewer": ("com_model", "com_bags", "com_estimation", "com_simulation"),
+}
 OTHERS = {
-    "com_model": (
-        "com_bags",
-        "com_estimation",
-        "com_identification",
-        "com_control",
-        "com_simulation",
-        "mujoco",
-    ),
-    "com_bags": ("com_estimation", "com_identification", "com_control", "com_simulation", "mujoco"),
-    "com_estimation": ("com_identification", "com_control", "com_simulation", "mujoco"),
-    "com_identification": ("com_estimation", "com_control", "com_simulation", "mujoco"),
-    "com_control": ("com_estimation", "com_identification", "com_simulation", "mujoco"),
-    "com_simulation": ("com_estimation", "com_identification", "com_control"),
-    "com_viewer": ("com_identification", "com_control", "mujoco"),
+    package: tuple({*MAY, "com_demos", "mujoco"} - {package, *own}) for package, own in MAY.items()
 }
 SOME = {
     "com_model": "com_model.sesc.sesc",
