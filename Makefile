@@ -11,7 +11,7 @@
 #                             demo, -trot, -identify, -walk show it in the browser: VIEW=stay keeps the page, VIEW=off
 #   make view ROBOT=talos     a robot in the browser, sliders move its joints; also VIEW_ARGS="--record robot.html"
 #   make setup-robot URDF=robot.urdf   writes robot.yaml, the configuration of your robot; SETUP_ARGS=--help
-#   make test                 the tests, in a quarter of an hour on two cores; make test-fast: quick unit tests,
+#   make test                 the tests, in 8 minutes on two cores, 16 on slow ones; make test-fast: quick unit tests,
 #                             make test-all: also those marked exhaustive (variants, more robots, long runs)
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
 #   make evidence             docs/evidence.md and reliability.md from benchmarks/results/
