@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
 from com_estimation.humanoid import fall
-from com_estimation.humanoid.diagnosis import Diagnosis, EventKind, Finding
+from com_estimation.humanoid.diagnosis import LONGEST, Diagnosis, EventKind, Finding
 from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
 from com_estimation.humanoid.layout import Kind, Layout, make_layout
 from com_estimation.humanoid.windows import HOP, Window
@@ -160,11 +160,44 @@ def test_windows_that_tell_little_do_not_end_a_change() -> None:
     for _ in range(40):
         diagnosis.add(recording.window(nothing))
     begin = recording.time
-    for vague in (1.0, 1.0, 1.0, 10.0, 10.0, 10.0, 1.0, 1.0):  # as in a touch-down
+    for k in range(LONGEST):  # no culprit explains it: only then it is decided
+        assert not diagnosis.events
+        vague = 10.0 if 3 <= k < 6 else 1.0  # as in a touch-down
         diagnosis.add(recording.window(nothing, force, vague))
     (event,) = diagnosis.events
     assert event.kind is EventKind.CHANGE
     assert event.seen - begin < 0.25
+
+
+@pytest.mark.parametrize("after", [2, 3, 4, 5, 6])
+def test_a_push_soon_after_a_payload_does_not_change_its_name(after: int) -> None:
+    recording, diagnosis = Recording(6), Diagnosis(layout())
+    for _ in range(40):
+        diagnosis.add(recording.window(np.zeros(layout().count)))
+    begin, force = recording.time, np.array([3.0, -1.0, 0.5, 0.1, 0.4, 0.0])
+    when = np.nan
+    for k in range(60):
+        part = (0.5, 1.0, 1.0, 0.5)[k - after] if 0 <= k - after < 4 else 0.0
+        diagnosis.add(recording.window(guilty(6), part * force))
+        assert named(diagnosis) <= {6}
+        if np.isnan(when) and named(diagnosis):
+            when = recording.time
+    assert named(diagnosis) == {6}
+    assert when - begin < 1.3  # the push ends after up to 0.8 s, five windows later it is known
+
+
+def test_a_push_puts_off_the_names_of_constant_culprits() -> None:
+    recording, diagnosis = Recording(6), Diagnosis(layout())
+    encoders = next(i for i, c in enumerate(layout().culprits) if c.kind is Kind.ENCODER_ZERO)
+    force, when = np.array([3.0, -1.0, 0.5, 0.1, 0.4, 0.0]), np.nan
+    for k in range(75):
+        part = (0.5, 1.0, 0.5)[k - 18] if 18 <= k < 21 else 0.0
+        diagnosis.add(recording.window(guilty(encoders), part * force))
+        if np.isnan(when) and encoders in named(diagnosis):
+            when = recording.time
+    (push,) = diagnosis.events
+    assert push.kind is EventKind.PUSH
+    assert 2.5 < when - push.start < 3.4  # it may hide a payload that looks like these at first
 
 
 def test_wrenches_that_cannot_balance_the_weight_change_nothing() -> None:

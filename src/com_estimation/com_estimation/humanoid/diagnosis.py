@@ -2,7 +2,8 @@
 
 A window that no probable model explains (chi2 above HOLD) is put on hold. Two quiet windows later
 it was a push: the windows stay out, and the impulse is the sum of what they leave. After eight
-windows without it is a lasting change: the windows are given back but those about the onset.
+windows without it is a lasting change: the windows are given back but those about the onset. Where
+the change does not explain them, something still passes, and the hold goes on, up to sixteen.
 A culprit is named above 0.9; one that begins at an onset and stays named becomes part of the
 model, so that another may follow, and is withdrawn where its parameters turn out to be within
 tolerance. Estimates beyond what a robot can be are not explained. What is not separable is said
@@ -10,6 +11,7 @@ with the motion that would help.
 """
 
 from collections import deque
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -22,14 +24,15 @@ from com_model.arrays import Array
 
 HOLD = 50.0  # chi2, 6 degrees of freedom
 QUIET, LASTING = 2, 8  # windows
-STRADDLING = 4  # held windows about an onset, and the one before
+LONGEST = 2 * LASTING  # windows: a push that begins before a change is decided is over by then
+STRADDLING = 3  # held windows about an onset, SUPPORT / HOP, and the one before
 NAMED, UNDECIDED = 0.9, 0.05
 SETTLED = 2.5  # s, for which a change is named before it becomes part of the model
 MERGE = 0.35  # s, after an onset, in which no push begins
 AIR = 0.03  # fraction of the weight, below which a foot is in the air
 EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
 CONSTANT_AFTER = 2.0  # s of windows, before which no constant culprit is named
-CHANGED_AFTER = 2.5  # s since its onset and the last change, likewise
+CHANGED_AFTER = 2.5  # s since its onset and the last event or change, likewise
 IMPLAUSIBLE = (0.25, 0.10)  # of W and W h: residual force and moment that no culprit makes
 RECENT = 25  # windows: 2 s
 BOUND = 4.0  # times the standard deviation of a guilty culprit: more explains nothing
@@ -176,8 +179,7 @@ class Diagnosis:
         if self.holding or (self._since_inference < GRID and not fresh):
             return False
         self._since_inference = 0
-        changes = [Change(i, self.sums.since(mark)) for i, mark in self._changes]
-        self.inference = infer(self.layout, self.sums.total, self._onsets(), changes)
+        self.inference = self._infer()
         self.verdict = self._judge()
         self._settle()
         return True
@@ -229,18 +231,29 @@ class Diagnosis:
         self._past.clear()
 
     def _end_change(self) -> None:
-        held, self.holding = self.holding, []
+        """Gives the last held windows back, where a change explains them; else something passes."""
+        before = deepcopy((self.sums, self._marks))
+        given = [w for w in self.holding[STRADDLING - LASTING :] if self._plausible(w)]
         if self._past and self._past[-1].time > self._seen - 1.5 * HOP:
             self.sums.drop_last()
         start = self._seen - 0.5 * SUPPORT
         self._marks = [*self._marks[-2:], self.sums.mark(start)]
-        for window in held[STRADDLING:]:
-            if self._plausible(window):
-                self.sums.add(window)
+        for window in given:
+            self.sums.add(window)
+        best = self._infer().models[0]  # 6 for each window is what their covariance allows
+        passes = sum(_chi2(*_residual(window, best)) for window in given) > 6.0 * len(given)
+        if passes and len(self.holding) < LONGEST:
+            self.sums, self._marks = before
+            return
+        self.holding = []
         self._flown[:] = False
         self.events.append(Event(EventKind.CHANGE, start, np.inf, self._seen, self.time))
 
     # --- naming --------------------------------------------------------------------------------
+    def _infer(self) -> Inference:
+        changes = [Change(i, self.sums.since(mark)) for i, mark in self._changes]
+        return infer(self.layout, self.sums.total, self._onsets(), changes)
+
     def _onsets(self) -> list[Onset]:
         after = max((mark[0] for _, mark in self._changes), default=-np.inf)
         best = self.inference.models[0].change
@@ -324,8 +337,11 @@ class Diagnosis:
         """Whether the motion so far can tell this culprit from its rivals."""
         culprit, onset = self.layout.culprits[i], self.inference.onset[i]
         changes = [e.start for e in self.events if e.kind is EventKind.CHANGE]
+        new = self.inference.models[0].change  # without an event where it is small
+        begun = new.onset.time if new is not None else -np.inf
         mistakable = culprit.constant and culprit.kind is not Kind.WRENCH_ZERO
-        fresh = self.time - max([onset, *changes]) < CHANGED_AFTER
+        latest = max([onset, begun, *(e.start for e in self.events)])  # a push may hide a change
+        fresh = self.time - latest < CHANGED_AFTER
         if mistakable and fresh and i not in self._named:  # a change not yet known looks so
             return False
         if self.flexible and culprit.kind is not Kind.IMU_TILT:
