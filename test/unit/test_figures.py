@@ -115,7 +115,7 @@ SETTINGS = {
         "holds for 10 ms",
         "(0.45 % of mass times height)",
         "encoders by 0.06 degrees",
-        "(by 0.5 degrees, at 3 degrees/s)",
+        "(by 0.5 degrees, at 5 degrees/s)",
         "about an edge (at 6 degrees/s",
         "tilted by 10 degrees within 0.25 s",
         "or by 6 degrees within 0.1 s",

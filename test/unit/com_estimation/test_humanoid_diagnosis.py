@@ -397,6 +397,18 @@ def test_tipping_over_is_warned_of_before_the_soles_have_tilted_by_ten_degrees()
     assert stand.run(PERIOD).mode is Mode.FALLING
 
 
+def test_a_sole_that_turns_back_to_flat_is_no_fall_unless_it_goes_on() -> None:
+    stand = Standing()
+    stand.run(1.0)
+    leaning, back = np.linspace(0.0, 0.06, 400), 0.06 - 1.2 * PERIOD * np.arange(40)
+    warned = []
+    for angle in (*leaning, *back):
+        R = Rotation.from_rotvec([0.0, angle, 0.0]).as_matrix() @ stand.R
+        warned.append((angle, stand.run(PERIOD, R).fall_warning))
+    assert not any(warning for angle, warning in warned if angle > 0.0)
+    assert any(warning for _, warning in warned)
+
+
 def test_the_reason_of_a_warning_is_kept_until_the_robot_stands_again() -> None:
     stand = Standing()
     stand.run(1.0)

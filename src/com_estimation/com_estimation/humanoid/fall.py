@@ -8,7 +8,8 @@ poles follows the DCM xi = c + c' / omega and what drives it beside the feet, a 
 It warns when one of these lasts for 10 ms:
 
 - xi(0.2 / omega), or xi(0.35 / omega) where the sole with the highest load rolls, is outside the
-  hull of all soles, those in the air projected to the ground where they will be by then;
+  hull of all soles, those in the air projected to the ground where they will be by then; not while
+  that sole turns back to flat, since the CoP jumps as it comes down, as in a touch-down;
 - the sole with the highest load tips, xi is outside the hull of the soles that carry, and
   xi(0.5 / omega) will be outside that of all soles. The CoP stays where it is until the next sole
   can land, and does no harm from then on: the push alone drives xi;
@@ -41,7 +42,7 @@ OBSERVER = 45.0  # rad/s, both poles
 CUTOFF = 10.0  # Hz, of the soles' rates, one pole
 AHEAD, ROLLING_AHEAD, TIPPING_AHEAD = 0.2, 0.35, 0.5  # omega T
 TIPS, TIP_RATE = 0.2 * pi / 180.0, 6.0 * pi / 180.0  # rad and rad/s of a sole: more is tipping
-ROLLS, ROLL_RATE = 0.5 * pi / 180.0, 3.0 * pi / 180.0  # likewise, for longer
+ROLLS, ROLL_RATE = 0.5 * pi / 180.0, 5.0 * pi / 180.0  # likewise, for longer
 TILT, TILT_AHEAD = 10.0 * pi / 180.0, 0.25  # rad within s
 TILTED, STEEP, STEEP_AHEAD = pi / 180.0, 6.0 * pi / 180.0, 0.1  # rad; rad within s
 CARRIES = 0.05  # of the weight: a sole that is not in the air
@@ -117,8 +118,10 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
             landing = min(landing, _time_until(above, climb, SINKING))
     flat = soles.flat[loaded] > 0.0
     rolls = flat and row[ANGLE] > ROLLS and row[RATE] > ROLL_RATE
+    returns = flat and row[RATE] < -ROLL_RATE
     ahead = ROLLING_AHEAD if rolls else AHEAD
-    danger = _margin_ahead(soles, m, state, omega, ahead, ahead, -np.inf) < 0.0
+    beyond = _margin_ahead(soles, m, state, omega, ahead, ahead, -np.inf) < 0.0
+    danger = beyond and not returns
     danger |= flat and row[ANGLE] > TILTED and row[ANGLE] + STEEP_AHEAD * row[RATE] > STEEP
     tips = flat and row[ANGLE] > TIPS and row[RATE] > TIP_RATE
     if tips and _margin_ahead(soles, m, state, omega, 0.0, 0.0, least) < 0.0:
