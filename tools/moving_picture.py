@@ -41,7 +41,7 @@ from com_simulation.drawing.shapes import robot_shape
 from com_viewer import scene as scenes
 from com_viewer.page import Page
 
-FRAMES, HZ = 20, 4.0
+FRAMES, PUSHED_FRAMES, HZ = 20, 14, 4.0
 SIZE, PANEL = (790, 380), 350  # pixels of the page, and of its panel, which is cut off
 FROM = np.array([1.8, -2.9, 0.5])  # m, of the camera from where it looks
 SHIFT = np.array([0.78, 0.49, -0.1])  # m, of that from the middle of the walk: the panel is cut off
@@ -52,7 +52,7 @@ COLORS = 64  # of all frames together: what does not move is the same in each
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A walk at FRAMES times; one that ended early stays as it was."""
+    """A walk at some times; one that ended early stays as it was."""
 
     robot: Any  # as load_robot has it
     footsteps: Any
@@ -80,7 +80,7 @@ def pushed(with_stabiliser: bool) -> Film:
     seen: list[robustness.Reading] = []
     robustness.simulate(robustness.Run("talos", PUSHED, with_stabiliser, 0), seen.append)
     last, poses = seen[-1].time, []
-    for time_s in np.linspace(0.0, walk.duration + robustness.REST, FRAMES):
+    for time_s in np.linspace(0.0, walk.duration + robustness.REST, PUSHED_FRAMES):
         now = seen[min(round(time_s / robustness.PERIOD), len(seen) - 1)]
         R = robustness.turned(now.root_orientation)
         poses.append((now.position, R, now.root_position, now.wrenches[:, :3]))
