@@ -216,7 +216,8 @@ def test_an_interrupt_while_a_kernel_makes_numba_import_scipy(tmp_path):
     """
     assert "squared" in check_clean_end(start(body.format(interrupting=False, pause=0)))
     said = check_clean_end(start(body.format(interrupting=True, pause=30)))
-    assert said == "importing\nsquared\n"
+    # The interrupt, tried again until the import is over, may come as soon as the kernel returns.
+    assert said in ("importing\n", "importing\nsquared\n")
 
 
 def test_a_wrong_parameter_is_one_line_and_code_1():
