@@ -57,6 +57,8 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3, help="turns of node and bare node")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the processes are stopped
+    # What a shell starts in the background ignores Ctrl-C, by which its processes are stopped.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
