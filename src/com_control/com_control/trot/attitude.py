@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 from com_model.arrays import Array
 
 MAX_BIAS = 0.01  # rad: what is more is the ground's slope
+MAX_SLOPE = 0.35  # rad: a trunk that leans more has fallen, whatever the ground
 AVERAGING = 0.2  # s of standing from which the bias counts
 
 
@@ -26,7 +27,7 @@ class AttitudeFilter:
     Attributes:
         up: (3,) unit vector against gravity, root's axes.
         bias: (2,) x and y of up that the sensor makes up.
-        slope: (2,) x and y of up where the trunk is parallel to the ground.
+        slope: (2,) x and y of up where the trunk is parallel to the ground, up to MAX_SLOPE.
     """
 
     def __init__(
@@ -72,7 +73,8 @@ class AttitudeFilter:
         level = self._measured - np.append(self.bias, 0.0)
         self.up = level / np.linalg.norm(level)
         if not parallel:
-            self.slope += (1.0 - np.exp(-dt / self._slope_time)) * (self.up[:2] - self.slope)
+            share = 1.0 - np.exp(-dt / self._slope_time)
+            self.slope = _slope(self.slope + share * (self.up[:2] - self.slope))
 
     def normal(self, share: float) -> Array:
         """The ground's normal (3,), root's axes, with a share of its slope."""
@@ -86,7 +88,12 @@ class AttitudeFilter:
             return
         mean = self._sum / self._time
         self.bias = mean * min(1.0, MAX_BIAS / max(float(np.linalg.norm(mean)), MAX_BIAS))
-        self.slope = mean - self.bias
+        self.slope = _slope(mean - self.bias)
+
+
+def _slope(tilt: Array) -> Array:
+    """A slope (2,), no steeper than MAX_SLOPE."""
+    return tilt * min(1.0, MAX_SLOPE / max(float(np.linalg.norm(tilt)), MAX_SLOPE))
 
 
 def _finite(values: ArrayLike | None, shape: tuple[int, ...]) -> Array | None:

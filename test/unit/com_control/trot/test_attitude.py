@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_control.trot.attitude import MAX_BIAS, AttitudeFilter
+from com_control.trot.attitude import MAX_BIAS, MAX_SLOPE, AttitudeFilter
 
 DT = 0.001
 
@@ -40,6 +40,15 @@ def test_the_slope_follows_the_mean_of_a_trunk_that_rocks():
         attitude.update(DT, turned(rocking, 0.0), np.zeros(3))
     assert attitude.slope[1] == pytest.approx(np.sin(0.1), abs=0.01)
     assert attitude.slope[0] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_robot_that_lies_on_its_side_is_on_no_slope():
+    attitude, lying = AttitudeFilter(0.0, slope_time=0.1), turned(0.5 * np.pi, 0.0)
+    for parallel in (True, False):
+        for _ in range(5000):
+            attitude.update(DT, lying, np.zeros(3), parallel=parallel)
+        assert np.linalg.norm(attitude.slope) == pytest.approx(MAX_SLOPE)
+        np.testing.assert_allclose(np.linalg.norm(attitude.normal(1.0)), 1.0)
 
 
 def test_the_gyroscope_carries_on_at_once():
