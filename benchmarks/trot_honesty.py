@@ -71,6 +71,7 @@ SETTLED, AFTER_DROP, NOTICED = 2.0, 2.5, 2.0  # s
 HALF_STRIDE = 0.5  # s
 BEYOND = 13.8  # 99.9 % of chi^2 of two
 DEG = np.pi / 180.0
+HEAVY_CASES = ("heavy", "heavy links")  # links right, and 10 % wrong
 WEIGHED = ("heavy weighed", "heavy known")  # links 3 % wrong, and right
 SINGLES = ("zeros", "tilt", "arm", "delay", "bias", "gain", "rotor", "links")
 
@@ -106,9 +107,9 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
     contacts = (*CONTACTS, STIFF) if full else CONTACTS
     number = seed
 
-    def each(case: str, i: int) -> tuple[tuple[str, str, int], ...]:
+    def each(case: str, i: int, both: bool = full) -> tuple[tuple[str, str, int], ...]:
         nonlocal number
-        chosen = noises if full else noises[i % 2 :][:1]
+        chosen = noises if both else noises[i % 2 :][:1]
         number += len(noises)
         return tuple((case, noise, number + k) for k, noise in enumerate(chosen))
 
@@ -130,11 +131,11 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
             if not full and (c + i) % 2:
                 continue
             heavy = replace(light, robot=HEAVY)
-            usual, wrong, close = each("heavy", i), each("heavy links", i + 1), each(WEIGHED[0], i)
+            usual, wrong, close = (each(case, i, both=True) for case in (*HEAVY_CASES, WEIGHED[0]))
             right = tuple((WEIGHED[1], noise, own) for _, noise, own in close)
             yield Task(heavy, usual + wrong + close + right)
             rub = replace(light, friction=20.0, damping=10.0)
-            yield Task(rub, each("friction", i) + each("everything", i + 1))
+            yield Task(rub, each("friction", i, both=True) + each("everything", i, both=True))
             yield Task(replace(light, tiles=TILES, seed=i), each("uneven", i))
             yield Task(replace(light, gait=STANDS | {"velocity_x": 0.5}), each("speed", i))
             yield Task(replace(light, gait=STANDS | {"frequency": 2.0}), each("2 Hz", i))

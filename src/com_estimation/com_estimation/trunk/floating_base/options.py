@@ -12,7 +12,7 @@ from com_model.parameters import NOT_NEGATIVE, parameter
 
 SWING_LOAD = 0.3  # of contact_load: a leg that carries less may swing
 SETTLING = 8.0  # time constants of the filters until what came before is forgotten
-OUTLIER = 60.0  # times the gate: more than a payload of a quarter of the trunk makes, or an impact
+OUTLIER = 2700.0  # times the gate: more than a payload of a quarter of the trunk, or an impact
 LIFTED = 0.02  # of the leg length, of a diagonal's feet over the other's, when they are up
 
 
@@ -108,7 +108,7 @@ class FloatingBaseOptions:
         NOT_NEGATIVE,
     )
     swing_noise: float = parameter(
-        0.2, "of the torque that moves a swinging leg, relative", NOT_NEGATIVE
+        0.05, "of the torque that moves a swinging leg, relative", NOT_NEGATIVE
     )
     feet_noise: float = parameter(
         0.1, "m/s^2, of the acceleration by the feet, where there is no accelerometer", NOT_NEGATIVE
@@ -117,7 +117,7 @@ class FloatingBaseOptions:
         4e-4, "of the random walk in 1 s, of the mass, and of the CoM over D", NOT_NEGATIVE
     )
     height: float = parameter(
-        0.015,
+        0.0075,
         "of z, over L, however long the data: the low-passed signals' products are not the "
         "low-passed products, feet give way, and an IMU that is late shows here",
         NOT_NEGATIVE,
@@ -128,8 +128,9 @@ class FloatingBaseOptions:
         NOT_NEGATIVE,
     )
     gate: float = parameter(
-        16.8,
-        "of the normalised innovation of six rows, above which its noise is taken as larger",
+        6.0,
+        "of the normalised innovation of six rows by their noise without noise_correlation, above "
+        "which it is taken as larger: where feet land, signals change within a sample",
         NOT_NEGATIVE,
     )
     false_alarms_per_hour: float = parameter(
@@ -168,8 +169,8 @@ class FloatingBaseOptions:
             feet_noise=self.feet_noise,
             swing_force=SWING_LOAD * self.contact_load * weight,
             stand_force=self.contact_load * weight,
-            gate=self.gate,
-            outlier=OUTLIER * self.gate,
+            gate=self.gate / noise**2,
+            outlier=OUTLIER * self.gate / noise**2,
             lifted=LIFTED * leg_length,
         )
 

@@ -11,8 +11,8 @@ the gait they began. A step is tested by
 with d that difference, S_d its running scatter and S_0 a floor that counts for F quarter strides.
 What the filter learns of the other errors meanwhile moves h, too: an estimate with the covariance P
 that becomes one with P' moves by a step of covariance P - P', and successive steps are independent.
-So the mean of strides with weights w_j is off by sum_jk w_j w_k P_max(j,k) - P', and an alarm takes
-a T^2 with S (1 + 2/n) + D, D the positive part of that.
+So the mean of strides with weights w_j is off by sum_jk w_j w_k P_max(j,k) - P', and an alarm takes,
+besides, a T^2 with S (1 + 2/n) + D, D the positive part of that, which chi^2 seldom exceeds.
 A stride is learned one stride later, once the last one is not suspicious: else the first ones with
 a little of a step in them would make S_d large enough to hide the step.
 """
@@ -37,6 +37,7 @@ FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4  # over the trunk's mass; over that times 
 # Threshold at REFERENCE false alarms an hour, and what a tenth of them costs: T^2 of trots on
 # rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
 REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
+LEARNING_LEVEL, LEARNING_DECADE = 25.0, 4.6  # likewise of T^2 with D, by chi^2 of three
 UNLIKE = 16.3  # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
 WITHDRAWN = 16.0  # T^2 of what is left of a step one stride later, below which it was none
 SAME = 0.5  # of a step one stride later, by which that at the alarm may differ from it
@@ -59,7 +60,9 @@ class PayloadTest:
     def __init__(self, mass: float, hip_distance: float, per_hour: float) -> None:
         moment = FLOOR_MOMENT * mass * hip_distance
         self._floor = np.diag(np.square([FLOOR_MASS * mass, moment, moment]))
-        self.level = LEVEL - DECADE * log10(per_hour / REFERENCE)
+        decades = log10(per_hour / REFERENCE)
+        self.level = LEVEL - DECADE * decades
+        self._learning_level = LEARNING_LEVEL - LEARNING_DECADE * decades
         self._last = 1.0  # s, duration of the last quarter stride, or while it stands
         self.restart(EARLY)
 
@@ -69,7 +72,7 @@ class PayloadTest:
         self._windows: deque[tuple[Array, Array, float]] = deque(maxlen=STRIDE)
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
         self._known = np.zeros((3, 3))  # sum_jk w_j w_k P_max(j,k) of the strides in the mean
-        self._recent: list[float] = []  # T^2 with D of the suspicious strides so far
+        self._recent: list[bool] = []  # of suspicious strides so far: both T^2 beyond their levels
         self._waiting: deque[tuple[Array, Array]] = deque()  # values and P, not learned yet
         self.statistic, self.step, self.surplus = 0.0, np.zeros(3), np.zeros(3)
 
@@ -145,8 +148,9 @@ class PayloadTest:
             return 0
         dropped, axes = np.linalg.eigh(self._known - P)
         moved = axes * np.maximum(dropped, 0.0) @ axes.T
-        self._recent.append(float(d @ np.linalg.solve(scatter + moved, d)))
-        if len(self._recent) >= SUSTAINED and min(self._recent[-SUSTAINED:]) > self.level:
+        with_moved = float(d @ np.linalg.solve(scatter + moved, d))
+        self._recent.append(self.statistic > self.level and with_moved > self._learning_level)
+        if len(self._recent) >= SUSTAINED and all(self._recent[-SUSTAINED:]):
             return len(self._recent) + STRIDE - 1
         if len(self._recent) == STUBBORN:
             self.restart(0)

@@ -49,7 +49,6 @@ from com_estimation.trunk.floating_base.filter_types import (
 from com_model.dynamics.inverse_dynamics import Links, RootMotion, make_links, newton_euler
 from com_model.geometry.vector_kernels import add_cross, cross, dot, row, sub
 
-STICKING = 2.0  # standard deviation of a stationary joint's torque over its Coulomb friction
 SWING_FACTOR = math.sqrt(10.0)  # on the standard deviation of the rows of a leg in the air
 SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 _STEP = 1e-6  # rad, of the differences
@@ -223,7 +222,7 @@ def _add_torque_columns(
                 H[i, c] = -A[i, j] * columns[c]
         std = averaging * (settings.torque_floor + settings.torque_relative * abs(tau))
         # The friction of a stationary joint may act either way.
-        stuck = STICKING * abs(x[COULOMB + state]) * (1.0 - abs(direction))
+        stuck = settings.correlation * abs(x[COULOMB + state]) * (1.0 - abs(direction))
         own = settings.swing_relative * abs(rows.torque[q] + rotor)
         rows.joint_std[leg, j] = math.hypot(std, stuck) if known else settings.torque_unknown
         rows.swing_std[leg, j] = SWING_FACTOR * math.hypot(math.hypot(std, stuck), own)

@@ -26,7 +26,7 @@ from com_estimation.trunk.floating_base.filter_types import (
 from com_model.geometry.vector_kernels import add_cross, cross
 
 Channels = NDArray[np.void]
-FRICTION_SPEED = 0.02  # rad/s, below which Coulomb friction fades out
+FRICTION_SPEED = 0.01  # rad/s, below which Coulomb friction fades out
 
 
 @njit
