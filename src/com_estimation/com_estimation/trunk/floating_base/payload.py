@@ -11,8 +11,8 @@ the gait they began. A step is tested by
 with d that difference, S_d its running scatter and S_0 a floor that counts for F quarter strides.
 What the filter learns of the other errors meanwhile moves h, too: an estimate with the covariance P
 that becomes one with P' moves by a step of covariance P - P', and successive steps are independent.
-So the mean of strides with weights w_j is off by sum_jk w_j w_k P_max(j,k) - P', and an alarm takes,
-besides, a T^2 with S (1 + 2/n) + D, D the positive part of that, which chi^2 seldom exceeds.
+So the mean of strides with weights w_j is off by sum_jk w_j w_k P_max(j,k) - P'. An alarm takes,
+besides, a T^2 with S (1 + 2/n) + D beyond what chi^2 allows, D the positive part of that.
 A stride is learned one stride later, once the last one is not suspicious: else the first ones with
 a little of a step in them would make S_d large enough to hide the step.
 """
