@@ -14,9 +14,10 @@ y over the length of its trunk. Required: below 0.01. And
   nees: {robot: {quiet, drawn: squared error over variance at the end of x, y, z, means of the runs;
     quiet: those above, whose sensors only have noise: far below 1, since sigma allows for errors
     that these do not have; drawn: as many runs, with either noise model each, with all errors drawn
-    from the priors, as in the ensembles of trot_honesty.py: 1 is honest. false: share of time CONVERGED with an error in x, y
-    beyond 99.9 %, of drawn; converged: fraction of the quiet runs that are so at the end, why: what
-    the first of the others say of it; limited_by: what limits the first run}}
+    from the priors, as in the ensembles of trot_honesty.py: 1 is honest. false: share of time
+    CONVERGED with an error in x, y beyond 99.9 %, of drawn; converged: fraction of the quiet runs
+    that are so at the end, why: what the first of the others say of it; limited_by: what limits the
+    first run}}
 """
 
 from __future__ import annotations
