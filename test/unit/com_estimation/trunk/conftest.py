@@ -115,6 +115,13 @@ def trot_log(lab):
 
 
 @pytest.fixture(scope="session")
+def rubbing_log(lab):
+    """SCALF-II whose joints rub with 20 N m each, 5 s of trot with noise."""
+    run = lab.TrotRun("scalf2", offset=(-0.03, 0.10, 0.0), seconds=5.0, seed=16, friction=20.0)
+    return lab.run_trot(run)
+
+
+@pytest.fixture(scope="session")
 def small_log(lab):
     """ANYmal, 2 s of trot with noise."""
     return lab.run_trot(lab.TrotRun("anymal", offset=(-0.02, 0.015, 0.0), seconds=2.0, seed=13))

@@ -98,6 +98,14 @@ def test_it_says_how_good_it_is(track):
     assert np.diff(track.std[late][::200], axis=0).max() < 0.0
 
 
+def test_friction_that_nobody_declared(rubbing_log):
+    """A joint that sticks holds against the tilting trunk, as if the CoM were lower."""
+    track = Track(rubbing_log)
+    late = track.times > 2.0
+    assert np.abs(track.errors[late, 2]).mean() < 2.2e-3
+    assert (np.abs(track.errors[late]) / track.std[late]).max() < 3.0
+
+
 def test_another_robot(small_log):
     track = Track(small_log)
     assert track.worst(1.2) < 1e-3

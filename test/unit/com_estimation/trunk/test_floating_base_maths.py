@@ -114,6 +114,16 @@ def test_what_the_filter_learns_of_other_errors_is_no_payload():
         assert strides.test.statistic > 0.5 * strides.test.level or not shrinks, "suspected"
 
 
+def test_a_payload_is_noticed_while_the_filter_learns():
+    """A step well beyond what is learned; five times that is no chance."""
+    move = np.array([1.4, -1.5, 0.3])
+    strides = Strides()
+    assert not any(strides.quarter() for _ in range(16))
+    strides.value = strides.value + 5.7 * move
+    strides.P = strides.P - np.outer(move, move)
+    assert any(strides.quarter() for _ in range(8))
+
+
 def test_another_gait_is_no_payload():
     strides = Strides()
     for _ in range(40):
