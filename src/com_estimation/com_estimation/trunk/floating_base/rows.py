@@ -221,7 +221,7 @@ def _add_torque_columns(
             for i in range(6):
                 H[i, c] = -A[i, j] * columns[c]
         std = averaging * (settings.torque_floor + settings.torque_relative * abs(tau))
-        # The friction of a stationary joint may act either way.
+        # A joint's friction may act either way while it sticks, and then does so all the time.
         stuck = settings.correlation * abs(x[COULOMB + state]) * (1.0 - abs(direction))
         own = settings.swing_relative * abs(rows.torque[q] + rotor)
         rows.joint_std[leg, j] = math.hypot(std, stuck) if known else settings.torque_unknown
