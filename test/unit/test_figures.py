@@ -36,7 +36,7 @@ SETTINGS = {
         "at 10 deg, the full",
         "15 to 180 ms",
         "20 N m of Coulomb friction",
-        "20 % of the torque",
+        "5 % of the torque",
         "is 30 times that of its noise",
         "(a gain error of 1 % is about 2 mm on SCALF-II)",
         "up to 40 times",
