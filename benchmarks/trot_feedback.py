@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 OFFSETS = ((0.0, 0.0), (-0.03, 0.03), (0.05, -0.05), (0.0, 0.05), (-0.05, 0.0))  # m
 STANDING = 1.5  # s, of the gait's standing
 SETTLED = 2.0  # s after the first lift-off
-GOOD = 0.006  # std of the robot's CoM over the distance of diagonal hips, as in trot_gait
+GOOD = 0.0033  # std of the robot's CoM over the distance of diagonal hips, as in trot_gait
 CONDITIONS: dict[str, dict[str, Any]] = {
     "friction 0.2": {"grip": 0.2},
     "slope 8 deg": {"slope": np.radians(8.0)},

@@ -52,7 +52,7 @@ from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
-GOOD = 0.006  # standard deviation of the robot's CoM over the distance of diagonal hips
+GOOD = 0.0033  # standard deviation of the robot's CoM over the distance of diagonal hips
 FASTEST = 10.0  # m/s and rad/s; what is beyond is no velocity
 COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
 
