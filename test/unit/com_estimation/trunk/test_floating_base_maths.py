@@ -150,7 +150,9 @@ def test_a_change_that_stays_without_an_alarm_becomes_usual():
 
 def test_a_step_that_is_gone_or_another_one_is_withdrawn():
     alarm, payload = PayloadTest(300.0, 1.0, 0.1), np.array([3.0, 1.6, 0.6])
-    alarm.step = 0.7 * payload  # a quarter of its strides was before
+    for part in (0.45, 0.7, 1.0):  # of its stride was after the step
+        alarm.step = part * payload
+        assert not is_withdrawn(alarm, payload)
     assert is_withdrawn(alarm, np.array([0.3, 0.1, -0.1]))
     assert not is_withdrawn(alarm, payload)
     alarm.step = np.array([0.3, 0.1, -0.1])  # raised without a step: it is the ground

@@ -40,7 +40,8 @@ REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
 LEARNING_LEVEL, LEARNING_DECADE = 25.0, 4.6  # likewise of T^2 with D, by chi^2 of three
 UNLIKE = 16.3  # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
 WITHDRAWN = 16.0  # T^2 of what is left of a step one stride later, below which it was none
-SAME = 0.5  # of a step one stride later, by which that at the alarm may differ from it
+PART = 0.4  # of a step one stride later, which the stride of the alarm saw at least
+SAME = 0.5  # of that part, by which the step at the alarm may differ from it
 
 
 class PayloadTest:
@@ -168,9 +169,16 @@ class PayloadTest:
 def is_withdrawn(test: PayloadTest, step: Array) -> bool:
     """Whether the step (3,) of m, m c_x, m c_y since an alarm is none, or not the one it was for.
 
+    The stride of the alarm may have begun before the step, and shows a part of it.
+
     Args:
         test: As it was at the alarm.
         step: A stride later, by the filter.
     """
-    size, rest = ((d @ np.linalg.solve(test.scatter, d)) for d in (step, step - test.step))
-    return bool(size < 2.0 * WITHDRAWN or rest > SAME**2 * size)
+    weighted = np.linalg.solve(test.scatter, step)
+    size = float(step @ weighted)
+    if size < 2.0 * WITHDRAWN:
+        return True
+    part = min(max(float(test.step @ weighted) / size, PART), 1.0) * step
+    rest, least = (float(d @ np.linalg.solve(test.scatter, d)) for d in (test.step - part, part))
+    return rest > SAME**2 * least
