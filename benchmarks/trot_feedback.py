@@ -3,7 +3,7 @@
 SCALF-II with light legs in the simulator, its trunk's CoM off the URDF's by up to 5 cm in x and y,
 its sensors with the errors of TROT_NOISE. It stands for STANDING s, in which the floating-base
 estimator finds the offset to some millimetres, and then trots for 10 s: with feedback, the gait
-receives each estimate by which the robot's CoM is known to GOOD, as trot_gait does; without, it
+receives each estimate by which the robot's CoM is known to COM_KNOWN, as in trot_gait; without, it
 does not. ANYmal with offsets scaled to the distances of its hips is an extra, and both trot with
 feedback under CONDITIONS, too. Roll and pitch are the true ones; on a slope, from the slope.
 
@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from trot_lab import TrotRun, build, in_processes, run_trot
 
-from com_control.trot.trot import TrotGait
+from com_control.trot.trot import COM_KNOWN, TrotGait
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.interface import Sample, TrunkStatus
 from com_model import RobotConfig, RobotModel, quadruped_legs
@@ -38,7 +38,6 @@ Array = NDArray[np.float64]
 OFFSETS = ((0.0, 0.0), (-0.03, 0.03), (0.05, -0.05), (0.0, 0.05), (-0.05, 0.0))  # m
 STANDING = 1.5  # s, of the gait's standing
 SETTLED = 2.0  # s after the first lift-off
-GOOD = 0.0033  # std of the robot's CoM over the distance of diagonal hips, as in trot_gait
 CONDITIONS: dict[str, dict[str, Any]] = {
     "friction 0.2": {"grip": 0.2},
     "slope 8 deg": {"slope": np.radians(8.0)},
@@ -64,7 +63,7 @@ class Feedback:
 
     def __init__(self, model: RobotModel, config: RobotConfig) -> None:
         self._estimator = FloatingBaseEstimator(model, config)
-        self._enough = GOOD * self._estimator.hip_distance
+        self._enough = COM_KNOWN * self._estimator.hip_distance
 
     def __call__(self, sample: Sample) -> Array | None:
         """Takes in a sample; gives the offset from the geometric centre (3,), m, or None."""

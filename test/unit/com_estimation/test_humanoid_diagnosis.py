@@ -203,6 +203,3 @@ def test_wrenches_that_cannot_balance_the_weight_change_nothing() -> None:
     assert not named(diagnosis)
     assert not diagnosis.events
     np.testing.assert_array_equal(diagnosis.sums.total.e, before)
-
-
-# --- samples ---------------------------------------------------------------------------------

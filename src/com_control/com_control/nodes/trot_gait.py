@@ -38,7 +38,7 @@ from sensor_msgs.msg import Imu
 from com_control.command_guard import GuardOptions
 from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import Command, GaitSession
-from com_control.trot.trot import TrotFeedback, TrotGait
+from com_control.trot.trot import COM_KNOWN, TrotFeedback, TrotGait
 from com_model import RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics, qos
@@ -52,7 +52,6 @@ from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
-GOOD = 0.0033  # standard deviation of the robot's CoM over the distance of diagonal hips
 FASTEST = 10.0  # m/s and rad/s; what is beyond is no velocity
 COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
 
@@ -135,7 +134,8 @@ class TrotGaitNode(RobotNode[Parameters]):
     def _on_com(self, msg: TrunkCom, time_ns: int) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
         good = msg.status == TrunkCom.STATUS_CONVERGED or (
-            self.session is not None and msg.robot_com_std < GOOD * self.session.gait.hip_distance
+            self.session is not None
+            and msg.robot_com_std < COM_KNOWN * self.session.gait.hip_distance
         )
         if good and np.isfinite(offset[:2]).all():
             self._later_coms.append((time_ns, offset))

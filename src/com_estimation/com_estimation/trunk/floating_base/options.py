@@ -153,6 +153,7 @@ class FloatingBaseOptions:
         weight, noise = mass * GRAVITY, self.noise_correlation
         torque, bandwidth = weight * leg_length, 2.0 * np.pi * self.bandwidth_hz
         force = noise * (self.model_noise * weight + mass * self.accelerometer_noise)
+        gate = self.gate / noise**2  # innovations are normalised by noise that has the factor
         return Settings(
             bandwidth=bandwidth,
             period=1.0 / self.rate_hz,
@@ -169,8 +170,8 @@ class FloatingBaseOptions:
             feet_noise=self.feet_noise,
             swing_force=SWING_LOAD * self.contact_load * weight,
             stand_force=self.contact_load * weight,
-            gate=self.gate / noise**2,
-            outlier=OUTLIER * self.gate / noise**2,
+            gate=gate,
+            outlier=OUTLIER * gate,
             lifted=LIFTED * leg_length,
         )
 
