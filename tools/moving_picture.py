@@ -109,7 +109,8 @@ def frames(page: Page, browser: Browser, film: Film) -> list[Image.Image]:
     for q, R, root, forces in film.poses:
         state = observer.update(q, np.zeros_like(q), forces=forces)
         shown = scene.place(q, state, (R, root), forces=forces)
-        page.show(replace(shown, footsteps=film.footsteps))
+        edges = np.concatenate([scenes.closed(sole) for sole in film.footsteps])
+        page.show(replace(shown, footsteps=edges))
         if not pictures:
             browser.open(page.address)
             browser.wait_for_text(robot.model.name)

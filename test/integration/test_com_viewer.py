@@ -7,6 +7,7 @@ import pytest
 from geometry_msgs.msg import PointStamped, TransformStamped, Vector3
 from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import Marker, MarkerArray
 
 pytest.importorskip("viser")
 
@@ -52,7 +53,7 @@ def send_joints(world, q=(0.0, 0.0, 0.0, 0.0)):
 
 
 def position(viewer, name):
-    handle = viewer.page._handles.get(name)
+    handle = viewer.page._robots["robot"][2].handles.get(name) if viewer.page._robots else None
     return None if handle is None or not handle.visible else np.array(handle.position)
 
 
@@ -122,7 +123,12 @@ def test_the_root_follows_tf(world, viewer):
     def send():
         world.send("/tf", TFMessage(transforms=[item]))
 
-    wait(world, viewer, lambda: viewer.page._bodies[0].position[0] == 5.0, also=send)
+    wait(
+        world,
+        viewer,
+        lambda: viewer.page._robots["robot"][1].bodies[0].position[0] == 5.0,
+        also=send,
+    )
     assert position(viewer, "com/point")[0] == pytest.approx(5.05)
 
 
@@ -140,7 +146,7 @@ def test_the_trunk_before_and_after_with_its_uncertainty(world, viewer):
     )
     before, after = (position(viewer, f"marks/trunk CoM, {name}") for name in ("URDF", "estimated"))
     np.testing.assert_allclose(after - before, [0.04, 0, 0], atol=1e-9)
-    cloud = viewer.page._handles["marks/trunk CoM, estimated_std"]
+    cloud = viewer.page._robots["robot"][2].handles["marks/trunk CoM, estimated_std"]
     assert sorted(cloud.scale) == pytest.approx([0.02, 0.04, 0.06])
     assert viewer.page._rows["trunk"].startswith("CONVERGED: settled")
 
@@ -162,13 +168,46 @@ def test_while_walking_the_corrected_com_with_its_ellipsoid_and_the_dcm(world, v
 
     wait(world, viewer, lambda: position(viewer, "marks/DCM") is not None, also=send)
     wait(world, viewer, lambda: position(viewer, "marks/CoM, corrected") is not None, also=send)
-    root = np.array(viewer.page._bodies[0].position)
+    root = np.array(viewer.page._robots["robot"][1].bodies[0].position)
     np.testing.assert_allclose(position(viewer, "marks/DCM") - root, [0.3, 0.1, -1.0], atol=1e-9)
     moved = position(viewer, "marks/CoM, corrected") - position(viewer, "com/point")
     np.testing.assert_allclose(moved, [0.0, 0.05, 0.0], atol=1e-9)
-    cloud = viewer.page._handles["marks/CoM, corrected_std"]
+    cloud = viewer.page._robots["robot"][2].handles["marks/CoM, corrected_std"]
     assert sorted(cloud.scale) == pytest.approx([0.02, 0.04, 0.06])
     assert viewer.page._rows["diagnosis"] == "CoM of the trunk"
+
+
+@pytest.mark.parametrize("corners", [3, 8, 12])
+def test_footsteps_have_the_corners_of_the_soles(world, viewer, corners):
+    """com_setup writes soles of 8 or 12 corners; they were drawn as if they had 4."""
+    angles = 2.0 * np.pi * np.arange(corners) / corners
+    sole = np.column_stack([np.cos(angles), np.sin(angles), 0.0 * angles])
+    edges = np.stack([sole, np.roll(sole, -1, axis=0)], axis=1)
+    frame = TransformStamped(child_frame_id="walk")
+    frame.header.frame_id = "base_link"
+    points = [numpy_to_point(point) for point in edges.reshape(-1, 3)]
+
+    def send():
+        world.send("/tf", TFMessage(transforms=[frame]))
+        walk = WalkState(state=WalkState.WALKING)
+        walk.header.stamp = stamp(world)
+        world.send("gait/state", walk)
+        markers = [Marker(ns="footsteps_left", points=points)]
+        world.send("gait/markers", MarkerArray(markers=markers))
+
+    handles = viewer.page._robots["robot"][2].handles
+    wait(world, viewer, lambda: "footsteps/soles" in handles, also=send)
+    shown = handles["footsteps/soles"].points - np.array(
+        viewer.page._robots["robot"][1].bodies[0].position
+    )
+    np.testing.assert_allclose(shown, edges, atol=1e-5)
+
+
+def test_layers_are_those_that_are_there(world, viewer):
+    wait(world, viewer, lambda: position(viewer, "com/point") is not None)
+    wait(world, viewer, lambda: "link CoMs" in viewer.page._layers)
+    layers = {"robot", "com", "chain", "support", "link CoMs"}
+    assert viewer.page._layers.keys() == layers  # no wrench, no walk, no marks
 
 
 def test_states_have_names_and_reasons(world, viewer):
@@ -183,11 +222,12 @@ def test_states_have_names_and_reasons(world, viewer):
 
 def test_bodies_are_coloured_by_their_correction(world, viewer):
     bodies = [IdentifiedBody(name="l_leg", trusted=True, com=numpy_to_point([0.05, 0, 0]))]
-    wait(world, viewer, lambda: viewer.page._meshes)
+    wait(world, viewer, lambda: viewer.page._robots)
     world.latch("identification/result", IdentificationResult(bodies=bodies, total_mass=4.0))
 
     def colors():
-        return {viewer.page._bodies[b].name: mesh.color for b, _, mesh in viewer.page._meshes}
+        shown = viewer.page._robots["robot"][1]
+        return {shown.bodies[b].name: mesh.color for b, _, mesh in shown.meshes}
 
     wait(world, viewer, lambda: colors()["/robot/l_leg"] == VERMILLION)
     assert colors()["/robot/r_leg"] != VERMILLION

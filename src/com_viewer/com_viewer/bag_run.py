@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from com_bags import Bag, SensorReader, SensorTopics, TopicError, TopicRequest, find_topics
-from com_estimation.whole_body.com_state import LEVEL, Attitude, ComObserver
+from com_estimation.whole_body.com_state import LEVEL, Attitude, ComObserver, ComState
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_simulation.drawing.shapes import upright
@@ -31,12 +31,25 @@ class BagRun:
     def snapshot(self, scene: RobotScene, observer: ComObserver, at: float) -> Snapshot:
         """The newest sample at a time, s."""
         k = max(int(np.searchsorted(self.times, at, side="right")) - 1, 0)
+        return scene.place(self.Q[k], self.state(observer, k), forces=self._forces_at(k))
+
+    def state(self, observer: ComObserver, k: int) -> ComState:
+        """The CoM of a sample, by its index.
+
+        Args:
+            observer: of the robot.
+            k: the sample, 0 to T - 1.
+        """
         q, up = self.Q[k], self.up[k]
         measured = np.isfinite(up).all()
-        attitude = Attitude(False, upright(-up), scene.model.root_link) if measured else LEVEL
-        forces = self.forces[k] if self.forces.size and np.isfinite(self.forces[k]).all() else None
-        state = observer.update(q, np.full(len(q), np.nan), attitude, forces)
-        return scene.place(q, state, forces=forces)
+        root = observer.model.root_link
+        attitude = Attitude(False, upright(-up), root) if measured else LEVEL
+        return observer.update(q, np.full(len(q), np.nan), attitude, self._forces_at(k))
+
+    def _forces_at(self, k: int) -> Array | None:
+        """Forces (f, 3) N of a sample; None where any is not known."""
+        known = self.forces.size and np.isfinite(self.forces[k]).all()
+        return self.forces[k] if known else None
 
 
 def read_run(path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float) -> BagRun:

@@ -1,39 +1,40 @@
-"""The page in the browser: a viser server, its scene and its panel.
+"""The page in the browser: a viser server, what is drawn, and a recording of it.
 
-Handles are made once and updated together; what is not known is hidden. Nothing leaves the
-machine: the server binds the loopback interface unless told otherwise, and requests to share the
-page through viser's public server are refused.
+Nothing leaves the machine: the server binds the loopback interface unless told otherwise, and
+requests to share the page through viser's public server are refused.
 """
 
 import contextlib
 import io
 import re
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import viser
-from viser._messages import SetOrientationMessage, SetPositionMessage
 
+from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.files import write_file
 from com_model.text import listing
-from com_simulation.drawing.shapes import RobotShape, body_meshes
+from com_simulation.drawing.shapes import RobotShape
 from com_viewer import scene as scenes
-from com_viewer.scene import GREY, Color, Mark, RobotScene, Snapshot
+from com_viewer.camera import FOV, WHOLE, Window, frame_box
+from com_viewer.drawing import Drawing
+from com_viewer.links import describe_links
+from com_viewer.panel import Panel, table
+from com_viewer.robot_meshes import RobotMeshes
+from com_viewer.scene import Color, RobotScene, Snapshot
 
-LAYERS = ("robot", "com", "chain", "support", "forces", "marks", "footsteps")
 HOST, PORT = "127.0.0.1", 8080
-PLOT_EVERY_S, PLOT_SAMPLES = 0.25, 900
-HIDDEN = Mark(np.full(3, np.nan), GREY)
-FORCE = 0.6  # length of an arrow as large as the weight, over the size of the robot
+ROBOT, COMPARED, LINK_COMS = "robot", "compared", "link CoMs"
+NARROW = 576  # pixels of width, below which viser's panel covers the lower 60 % of the page
+FILM_ASPECT = 0.46  # of a telephone: what fits there is in view on any screen
+ABOVE_PANEL = Window(bottom=0.2)
 
 
 class _Server(viser.ViserServer):
@@ -43,7 +44,7 @@ class _Server(viser.ViserServer):
         """Do nothing: the page stays on this machine."""
 
 
-class Page:
+class Page(Panel):
     """One page, at the next free port where it is taken.
 
     Callbacks of the panel come from other threads: `lock` is held while a snapshot is shown.
@@ -54,31 +55,14 @@ class Page:
             self.server = _Server(host=host, port=port, label="centre of mass", verbose=False)
         self.lock = threading.RLock()
         self.address = f"http://{host}:{self.server.get_port()}"
-        scene, gui = self.server.scene, self.server.gui
-        gui.configure_theme(show_logo=False, show_share_button=False)
-        self._status = gui.add_html("")
-        self._rows: dict[str, str] = {}
-        self._layers: dict[str, Any] = {}
-        with gui.add_folder("Show", expand_by_default=True):
-            for name in LAYERS:
-                self._layers[name] = scene.add_frame(f"/{name}", show_axes=False)
-                box = gui.add_checkbox(name, True)
-                box.on_update(
-                    lambda event, name=name: setattr(
-                        self._layers[name], "visible", event.target.value
-                    )
-                )
-        self._plots: dict[str, tuple[Any, deque[tuple[float, float]]]] = {}
-        self._plotted = 0.0
-        self._plot_folder = gui.add_folder("Plots", expand_by_default=False)
-        self._actions: Any = None
-        self._labels: tuple[str, ...] = ()
-        self._handles: dict[str, Any] = {}
-        self._bodies: list[Any] = []
-        self._meshes: list[tuple[int, Color, Any]] = []
-        self._size, self._weight = 1.0, 1.0
-        self._marked: set[str] = set()
+        self.server.gui.configure_theme(show_logo=False, show_share_button=False)
+        super().__init__(self.server.gui)
+        self._layers: dict[str, tuple[Any, Any]] = {}  # frame, checkbox
+        self._robots: dict[str, tuple[RobotModel, RobotMeshes, Drawing]] = {}
+        self._box = -np.ones(3), np.ones(3)  # m, lowest and highest corner that the camera frames
+        self._followed: Array | None = None  # (3,) m, where the root link was then
         self._recorder: Any = None
+        self.server.on_client_connect(self._frame)
 
     @property
     def watched(self) -> bool:
@@ -94,212 +78,97 @@ class Page:
     def set_robot(self, scene: RobotScene, shape: RobotShape) -> None:
         """Show another robot, upright in its neutral posture, until the first snapshot."""
         with self.lock:
-            for handle in (*self._bodies, *self._handles.values()):
-                handle.remove()
+            for _, _, drawing in self._robots.values():
+                drawing.remove()
+            for frame, box in self._layers.values():
+                frame.remove()  # with all below it
+                box.remove()
+            self._robots.clear()
+            self._layers.clear()
             model = scene.model
-            names = [f"/robot/{name.replace('/', '_')}" for name in model.bodies.names]
-            add = self.server.scene
-            self._handles = {}
-            self._bodies = [add.add_frame(name, show_axes=False) for name in names]
-            self._meshes = []
-            R, p = body_poses(model.bodies, model.neutral)
-            extent = [p]
-            for n, ((b, rgb), triangles) in enumerate(body_meshes(model, shape).items()):
-                red, green, blue = (round(255 * part) for part in rgb)
-                color, (vertices, faces) = (red, green, blue), scenes.indexed(triangles)
-                mesh = self._mesh(f"{names[b]}/{n}", vertices, faces, color)
-                self._meshes.append((b, color, mesh))
-                placed = vertices @ R[b].T + p[b]
-                extent += [placed.min(axis=0, keepdims=True), placed.max(axis=0, keepdims=True)]
-            self._size = max(float(np.ptp(np.concatenate(extent), axis=0).max()), 0.1)
-            self._weight = GRAVITY * model.mass
-            add.add_grid("/ground", plane="xy", cell_size=0.1, section_size=1.0)
-            camera, far = self.server.initial_camera, 0.9 * self._size
-            camera.position, camera.look_at = (far, -far, far), (0.0, 0.0, 0.4 * self._size)
+            self._add(ROBOT, model, shape, None)
+            self.server.scene.add_grid("/ground", plane="xy", cell_size=0.1, section_size=1.0)
+            self._followed = None
             shapes = f"{shape.declared - len(shape.missing)} of {shape.declared} shapes"
             if shape.missing:
                 shapes += f"; missing: {listing(shape.missing, 3)}"
             self.set_status({"robot": f"{model.name}, {model.mass:.3f} kg, {shapes}"})
 
-    def show(self, snapshot: Snapshot) -> None:
-        """Draw an instant."""
+    def add_compared(self, scene: RobotScene, shape: RobotShape) -> None:
+        """Lay another URDF of the robot over it, in blue."""
+        with self.lock:
+            self._add(COMPARED, scene.model, shape, scenes.BLUE)
+
+    def _add(self, layer: str, model: RobotModel, shape: RobotShape, tint: Color | None) -> None:
+        scene = self.server.scene
+        self._add_layer(layer)
+        meshes = RobotMeshes(scene, layer, model, shape, tint)
+        low, high = meshes.box(*body_poses(model.bodies, model.neutral))
+        size = max(float((high - low).max()), 0.1)
+        heavy = model.link_masses[model.link_masses > 0.0]
+        self._robots[layer] = model, meshes, Drawing(scene, size, heavy, self._add_layer)
+        meshes.on_click(lambda body: self._describe(layer, body))
+
+    def show(self, snapshot: Snapshot, compared: Snapshot | None = None) -> None:
+        """Draw an instant, and where the robot of `add_compared` is at it."""
         with self.lock, self.server.atomic():
-            for body, wxyz, p in zip(
-                self._bodies,
-                scenes.quaternions(snapshot.R).tolist(),
-                snapshot.p.tolist(),
-                strict=True,
-            ):
-                _move(body, wxyz, p)
-            small = 0.012 * self._size
-            com, ground = snapshot.com, snapshot.projection
-            self._ball("com/point", Mark(com, scenes.VERMILLION), 1.5 * small)
-            self._ball("com/projection", Mark(ground, scenes.VERMILLION), 0.8 * small)
-            self._lines("com/plumb_line", np.array([[com, ground]]), scenes.VERMILLION)
-            self._arrows("com/velocity", np.array([[com, com + snapshot.velocity]]), scenes.ORANGE)
-            self._lines("chain/links", scenes.segments(snapshot.chain), scenes.PURPLE, 0.006)
-            style: dict[str, Any] = {"point_size": small, "point_shape": "circle"}
-            joints, add = snapshot.chain[1:-1], self.server.scene.add_point_cloud
-            cloud = self._handle("chain/joints", add, joints, scenes.PURPLE, **style)
-            cloud.points = np.nan_to_num(joints)
-            self._polygon(snapshot)
-            feet, arrows = snapshot.forces[:, 0], snapshot.forces[:, 1]
-            ends = feet + FORCE * self._size / self._weight * arrows
-            self._arrows("forces/feet", np.stack([feet, ends], axis=1), scenes.GREEN)
-            self._marked |= snapshot.marks.keys()
-            for name in self._marked:
-                self._ball(f"marks/{name}", snapshot.marks.get(name, HIDDEN), small, name)
-            self._lines("footsteps/soles", scenes.closed(snapshot.footsteps), scenes.SKY)
+            _, meshes, drawing = self._robots[ROBOT]
+            meshes.move(snapshot)
+            drawing.draw(snapshot)
+            self._follow(meshes, snapshot)
+            if compared is not None:
+                _, meshes, drawing = self._robots[COMPARED]
+                meshes.move(compared)
+                drawing.draw_compared(compared)
+
+    def _add_layer(self, name: str) -> None:
+        """A checkbox for what is there to be seen; the links' centres of mass are hidden first."""
+        if name in self._layers:
+            return
+        path, shown = "/" + name.replace(" ", "_"), name != LINK_COMS
+        frame = self.server.scene.add_frame(path, show_axes=False, visible=shown)
+        with self.tab("Layers"):
+            box = self.server.gui.add_checkbox(name, shown)
+        box.on_update(lambda event: setattr(frame, "visible", event.target.value))
+        self._layers[name] = frame, box
 
     def tint(self, colors: Mapping[str, Color]) -> None:
         """Colour bodies by the names of their links; the others get their own colours."""
         with self.lock, self.server.atomic():
-            for b, own, mesh in self._meshes:
-                name = self._bodies[b].name.removeprefix("/robot/")
-                mesh.color = colors.get(name, own)
+            self._robots[ROBOT][1].tint(colors)
 
-    def _polygon(self, snapshot: Snapshot) -> None:
-        corners = snapshot.polygon + np.array([0.0, 0.0, 0.002 * self._size])
-        color, name = scenes.margin_color(snapshot.state.margin), "support/polygon"
-        self._lines("support/outline", scenes.closed(corners[None]), color)
-        known = len(corners) > 2
-        if known or name in self._handles:
-            handle = self._handle(name, self._mesh, np.eye(3), np.array([[0, 1, 2]]), color)
-            handle.visible = known
-        if known:
-            handle.vertices, handle.faces, handle.color = corners, scenes.fan(corners), color
+    def _describe(self, layer: str, body: int) -> None:
+        """Mass and CoM of the links of a body as a status text."""
+        model, other = self._robots[layer][0], self._robots.get(COMPARED)
+        links = np.flatnonzero(model.bodies.body_of_link == body).tolist()
+        compared = other[0] if other and layer == ROBOT else None
+        self.set_status({"clicked": describe_links(model, links, compared)})
 
-    def _handle(self, name: str, add: Callable[..., Any], *values: Any, **options: Any) -> Any:
-        """What is shown by a name; added by one of viser's functions where it is not there yet."""
-        if name not in self._handles:
-            self._handles[name] = add("/" + name.replace(" ", "_"), *values, **options)
-        return self._handles[name]
+    # --- the camera ----------------------------------------------------------------------------
+    def _frame(self, client: viser.ClientHandle) -> None:
+        """Set a browser's camera so that the whole robot is in view beside the panel."""
+        camera = client.camera
+        wide, high = max(camera.image_width, 1), max(camera.image_height, 1)
+        window = ABOVE_PANEL if wide < NARROW else WHOLE
+        camera.fov = FOV
+        camera.position, look_at = frame_box(*self._box, wide / high, window)
+        camera.look_at = look_at
 
-    def _mesh(self, path: str, vertices: Array, faces: Array, color: Color = GREY) -> Any:
-        """A translucent mesh."""
-        options: dict[str, Any] = {"opacity": 0.3, "side": "double", "flat_shading": True}
-        options |= {"cast_shadow": False, "receive_shadow": False}
-        return self.server.scene.add_mesh_simple(path, vertices, faces, color=color, **options)
-
-    def _ball(self, name: str, mark: Mark, radius: float, label: str = "") -> None:
-        """A ball, with the ellipsoid of two standard deviations where the covariance is known."""
-        add, cloud_name, fresh = self.server.scene, f"{name}_std", name not in self._handles
-        known = bool(np.isfinite(mark.position).all())
-        if fresh and not known:
+    def _follow(self, meshes: RobotMeshes, snapshot: Snapshot) -> None:
+        """Frame a new robot; move the cameras with one that moves a third of its size."""
+        new, root = self._followed is None, snapshot.p[0]
+        moved = np.zeros(3) if self._followed is None else root - self._followed
+        if not new and np.linalg.norm(moved) < 0.3 * float((self._box[1] - self._box[0]).max()):
             return
-        style: dict[str, Any] = {"subdivisions": 2, "cast_shadow": False}
-        ball = self._handle(name, add.add_icosphere, radius, mark.color, **style)
-        if fresh and label:
-            add.add_label(f"{ball.name}/label", label, position=(0.0, 0.0, 2.0 * radius))
-        ball.visible = known
-        if known:
-            ball.position = mark.position
-        certain = known and mark.covariance is not None and np.isfinite(mark.covariance).all()
-        if certain or cloud_name in self._handles:
-            style = {"opacity": 0.25, "cast_shadow": False}
-            cloud = self._handle(cloud_name, add.add_icosphere, 1.0, mark.color, **style)
-            cloud.visible = certain
-        if certain:
-            R, lengths = scenes.ellipsoid(np.asarray(mark.covariance))
-            cloud.position, cloud.wxyz = mark.position, scenes.quaternions(R[None])[0]
-            cloud.scale = tuple(np.maximum(lengths, 1e-6).tolist())
-
-    def _lines(self, name: str, points: Array, color: Color, thickness: float = 0.004) -> None:
-        """Segments (m, 2, 3)."""
-        add = self.server.scene.add_line_segments
-        self._strokes(name, points, color, add, thickness=thickness)
-
-    def _arrows(self, name: str, points: Array, color: Color) -> None:
-        """Arrows (m, 2, 3)."""
-        sizes = {"shaft_radius": 0.006, "head_radius": 0.015, "head_length": 0.03}
-        self._strokes(name, points, color, self.server.scene.add_arrows, **sizes)
-
-    def _strokes(
-        self, name: str, points: Array, color: Color, add: Callable[..., Any], **sizes: float
-    ) -> None:
-        """What is not finite, or has no length, is left out; sizes over that of the robot."""
-        long = np.abs(points[:, 1] - points[:, 0]).max(axis=1, initial=0.0) > 1e-6
-        points = points[long & np.isfinite(points).all(axis=(1, 2))]
-        sizes = {part: size * self._size for part, size in sizes.items()}
-        some = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1e-3]]])
-        handle = self._handle(name, add, some, GREY, **sizes)
-        handle.visible, handle.colors = len(points) > 0, np.array(color, dtype=np.uint8)
-        if len(points):
-            handle.points = points
-
-    # --- the panel -----------------------------------------------------------------------------
-    def set_status(self, rows: Mapping[str, str]) -> None:
-        """Add or replace lines of the table of status texts."""
-        rows = {**self._rows, **rows}
-        if rows != self._rows:
-            self._rows = rows
-            self._status.content = _table(rows)
-
-    def plot(self, numbers: Mapping[str, float], at: float) -> None:
-        """Append to the time plots, by name with unit; `at` is the time, s."""
-        for name, value in numbers.items():
-            if name not in self._plots:
-                line = {"label": name, "stroke": "#0072b2", "width": 2}
-                options = {"title": name, "axes": ({"label": "time (s)"}, {}), "aspect": 2.0}
-                data, series = (np.zeros(1), np.zeros(1)), ({"label": "s"}, line)
-                with self._plot_folder:
-                    chart = self.server.gui.add_uplot(
-                        data, series, scales={"x": {"time": False}}, **options
-                    )
-                self._plots[name] = chart, deque(maxlen=PLOT_SAMPLES)
-            points = self._plots[name][1]
-            if points and at < points[-1][0]:
-                points.clear()  # another run, or a bag went back
-            points.append((at, value))
-        now = time.monotonic()
-        if now - self._plotted > PLOT_EVERY_S:
-            self._plotted = now
-            for chart, points in self._plots.values():
-                chart.data = tuple(np.array(points).reshape(-1, 2).T.copy())
-
-    def add_sliders(
-        self, names: Sequence[str], bounds: Array, start: Array, move: Callable[[int, float], None]
-    ) -> None:
-        """Sliders by which joints move; bounds (n, 2)."""
-        with self.server.gui.add_folder("Joints", expand_by_default=True):
-            for i, (name, (low, high), value) in enumerate(zip(names, bounds, start, strict=True)):
-                step = max((high - low) / 500.0, 1e-6)
-                first = float(np.clip(value, low, high))
-                slider = self.server.gui.add_slider(name, float(low), float(high), step, first)
-                slider.on_update(lambda event, i=i: move(i, float(event.target.value)))
-
-    def add_player(self, seconds: float, show: Callable[[float], None]) -> Callable[[float], None]:
-        """Play, pause and scrub; returns what lets real time pass, s."""
-        gui = self.server.gui
-        with gui.add_folder("Recording"):
-            slider = gui.add_slider("time (s)", 0.0, max(seconds, 0.01), 0.01, 0.0)
-            speed = gui.add_dropdown("speed", ("0.25", "0.5", "1", "2", "4"), initial_value="1")
-            button = gui.add_button("pause")
-
-        def toggle(_: Any) -> None:
-            button.label = "play" if button.label == "pause" else "pause"
-
-        def step(passed: float) -> None:
-            if button.label == "pause":
-                at = slider.value + passed * float(speed.value)
-                slider.value = 0.0 if at > seconds else round(at, 2)
-
-        button.on_click(toggle)
-        slider.on_update(lambda event: show(event.target.value))
-        return step
-
-    def set_actions(self, labels: Sequence[str], press: Callable[[str], None]) -> None:
-        """Buttons; `press` is called with the label, from another thread."""
-        if tuple(labels) == self._labels:
-            return
-        self._labels = tuple(labels)
-        gui = self.server.gui
-        if self._actions is not None:
-            self._actions.remove()
-        self._actions = gui.add_folder("Services", visible=bool(labels))
-        with self._actions:
-            for label in labels:
-                gui.add_button(label).on_click(lambda _, label=label: press(label))
+        self._box, self._followed = meshes.box(snapshot.R, snapshot.p), root.copy()
+        camera = self.server.initial_camera
+        camera.fov = FOV
+        camera.position, camera.look_at = frame_box(*self._box, FILM_ASPECT)
+        for client in self.server.get_clients().values():
+            if new:
+                self._frame(client)
+            else:
+                client.camera.position = client.camera.position + moved
 
     # --- recording -----------------------------------------------------------------------------
     def start_recording(self) -> None:
@@ -307,8 +176,11 @@ class Page:
         self._recorder = self.server.get_scene_serializer()
 
     def pause(self, seconds: float) -> None:
-        """Time between two snapshots of the recording."""
-        self._recorder.insert_sleep(seconds)
+        """Time between two snapshots of the recording, s.
+
+        viser encodes the times of a recording as they are: they must be Python's floats.
+        """
+        self._recorder.insert_sleep(float(seconds))
 
     def write_html(self, path: str | Path) -> float:
         """Write the recording as one file that needs no server; return its size, 1e6 bytes."""
@@ -316,27 +188,8 @@ class Page:
         self._recorder = None
         title = escape(self._rows.get("robot", "robot"))
         html = re.sub("<title>.*?</title>", lambda _: f"<title>{title}</title>", html, count=1)
-        style = (
-            "position:fixed;left:1em;bottom:1em;font:13px sans-serif;background:#fffc;color:#222"
-        )
-        caption = f'<div style="{style}">{_table(self._rows)}</div></body>'
-        html = caption.join(html.rsplit("</body>", 1))
+        style = "position:fixed;left:0;top:0;max-width:80vw;font:13px sans-serif;background:#fffc"
+        fold = f"<details open><summary>{title}</summary>{table(self._rows)}</details>"
+        html = f'<div style="{style}">{fold}</div></body>'.join(html.rsplit("</body>", 1))
         write_file(path, html)
         return len(html.encode()) / 1e6
-
-
-def _move(handle: Any, wxyz: list[float], position: list[float]) -> None:
-    """Assign wxyz and position, without viser's comparisons, which take most of the time."""
-    state = handle._impl
-    state.wxyz[:], state.position[:] = wxyz, position
-    state.api._queue_scene_message(SetOrientationMessage(state.name, tuple(wxyz)))
-    state.api._queue_scene_message(SetPositionMessage(state.name, tuple(position)))
-
-
-def _table(rows: Mapping[str, str]) -> str:
-    cells = "".join(
-        f"<tr><td style='opacity:.6;padding-right:.8em;vertical-align:top'>{escape(name)}</td>"
-        f"<td>{escape(text)}</td></tr>"
-        for name, text in rows.items()
-    )
-    return f"<table style='font-size:13px;padding:.6em'>{cells}</table>"

@@ -13,6 +13,7 @@ from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
 from com_simulation.drawing.shapes import root_pose, soles, support
+from com_viewer.links import link_coms
 
 Color = tuple[int, int, int]  # red, green, blue, 0 to 255
 
@@ -42,8 +43,10 @@ class Snapshot:
     chain: Array  # (K + 1, 3) points of the SESC
     polygon: Array  # (k, 3) support polygon
     forces: Array  # (f, 2, 3): where a foot is, and the force of the ground on it
+    link_coms: Array  # (m, 3) CoM of each link that has mass
     marks: Mapping[str, Mark] = field(default_factory=dict)  # such as ZMP and trunk CoM
-    footsteps: Array = field(default_factory=lambda: np.empty((0, 4, 3)))  # corners of soles
+    # (s, 2, 3) edges of footprints, of any number of corners
+    footsteps: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
 
 
 class RobotScene:
@@ -83,6 +86,7 @@ class RobotScene:
             chain=chain @ R_root.T + p_root,
             polygon=support(soles(standing, lambda link: self.pose(link, R, p))),
             forces=self._forces(forces, R, p),
+            link_coms=link_coms(self.model, R, p),
         )
 
     def pose(self, link: str, R: Array, p: Array) -> tuple[Array, Array]:
@@ -159,9 +163,9 @@ def fan(polygon: Array) -> Array:
     return np.column_stack([np.zeros_like(last), last - 1, last]).astype(np.uint32)
 
 
-def closed(polygons: Array) -> Array:
-    """Segments (s * k, 2, 3) around polygons (s, k, 3)."""
-    return np.stack([polygons, np.roll(polygons, -1, axis=1)], axis=2).reshape(-1, 2, 3)
+def closed(polygon: Array) -> Array:
+    """Segments (k, 2, 3) around a polygon (k, 3)."""
+    return np.stack([polygon, np.roll(polygon, -1, axis=0)], axis=1)
 
 
 def segments(points: Array) -> Array:

@@ -156,7 +156,7 @@ def test_outlines_and_fans():
     square = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0.0]])
     assert fan(square).tolist() == [[0, 1, 2], [0, 2, 3]]
     assert fan(square[:2]).shape == (0, 3)
-    edges = closed(square[None])
+    edges = closed(square)
     np.testing.assert_array_equal(edges[-1], [square[3], square[0]])
-    assert closed(np.empty((0, 4, 3))).shape == (0, 2, 3)
+    assert closed(np.empty((0, 3))).shape == (0, 2, 3)
     np.testing.assert_array_equal(segments(square)[0], square[:2])

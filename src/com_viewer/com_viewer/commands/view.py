@@ -3,22 +3,28 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
 from com_bags import BagError
 from com_estimation.whole_body.com_state import ComObserver
-from com_model import ComModelError, find_robot, load_robot
+from com_model import ComModelError, RobotConfig, RobotModel, find_robot, load_robot
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
 from com_simulation.drawing.shapes import robot_shape
 from com_viewer.bag_run import BagRun, read_run
+from com_viewer.compare import Comparison
+from com_viewer.joints import JointRange, joint_groups
 from com_viewer.page import HOST, PORT, Page
-from com_viewer.scene import RobotScene, describe
+from com_viewer.panel import JOINTS, PLOTS
+from com_viewer.scene import RobotScene, Snapshot, describe
+from com_viewer.timeline import make_timeline
 
 RATE_HZ = 30.0
+MAX_FRAMES = 3000  # of a film, as long as a minute takes about 10 MB
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -29,18 +35,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
         sys.argv[1:] = words[1:] if words[:1] == ["live"] else words
         return run_node()
-    parser = command_parser("com-viewer", "Shows a robot in the browser.", __file__)
-    if words[0] == "bag":
-        parser.add_argument("bag", choices=["bag"], help=argparse.SUPPRESS)
-        parser.add_argument("recording", metavar="BAG", help="directory, .mcap or .db3 file")
-        add_robot(parser)
-    else:
-        parser.add_argument("robot", metavar="ROBOT", help="a name, or the path of a URDF")
-        parser.add_argument("--config", metavar="YAML", help="configuration of the robot")
-    parser.add_argument("--host", default=HOST, help="address to bind (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=PORT, help="port (default: %(default)s)")
-    parser.add_argument("--record", metavar="HTML", help="write this file and exit")
-    options = parser.parse_args(words)
+    if words[0] not in ("view", "bag", "-h", "--help"):
+        words.insert(0, "view")
+    options = _parser().parse_args(words)
     try:
         return _view(options)
     except (ComModelError, OSError) as error:
@@ -50,18 +47,44 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
 
 
+def _parser() -> argparse.ArgumentParser:
+    parser = command_parser("com-viewer", "Shows a robot in the browser.", __file__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    view = commands.add_parser("view", help="a robot from its URDF, with sliders (the default)")
+    view.add_argument("robot", metavar="ROBOT", help="a name (hoap2, talos, ...), or a URDF's path")
+    view.add_argument(
+        "--config",
+        metavar="YAML",
+        help="its feet, joint groups and nominal posture; default: the one beside the URDF, or the "
+        "suite's of its name",
+    )
+    bag = commands.add_parser("bag", help="a recording: play, scrub, events, plots")
+    bag.add_argument("recording", metavar="BAG", help="directory, .mcap or .db3 file")
+    add_robot(bag)
+    for command in (view, bag):
+        add = command.add_argument
+        add("--compare", metavar="URDF", help="a second URDF of the robot, laid over it in blue")
+        add("--host", default=HOST, help="address to bind; 0.0.0.0: all networks of this machine")
+        add("--port", type=int, default=PORT, help="of the page; the next free one if it is taken")
+        add("--record", metavar="HTML", help="write this file, which needs no server, and exit")
+    return parser
+
+
 def _view(options: argparse.Namespace) -> int:
     files = find_robot(options.robot, options.config)
     model, config = load_robot(options.robot, options.config)
-    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
     page = Page(options.host, options.port)
     try:
-        page.set_robot(scene, robot_shape(model, files.urdf))
-        if "bag" in options:
+        page.tab(PLOTS if "recording" in options else JOINTS)  # the first one is open
+        shown = _Shown(page, model, config, files.urdf)
+        if options.compare:
+            shown.compare(options.compare, config)
+        if "recording" in options:
             run = read_run(options.recording, model, config, RATE_HZ)
-            step = _play(page, scene, observer, run, bool(options.record))
+            step = _play(shown, run, bool(options.record))
         else:
-            step = _add_sliders(page, scene, observer, config.nominal_posture(model))
+            groups = joint_groups(model, config, files.urdf)
+            step = _add_sliders(shown, groups, config.nominal_posture(model))
         if options.record:
             page.start_recording()
             step(0.0)
@@ -75,52 +98,85 @@ def _view(options: argparse.Namespace) -> int:
         page.close()
 
 
+class _Shown:
+    """A robot on a page, and a second URDF of it."""
+
+    def __init__(
+        self, page: Page, model: RobotModel, config: RobotConfig, urdf: Path | None
+    ) -> None:
+        self.page, self.scene = page, RobotScene(model, config.feet)
+        self.observer = ComObserver(model, config.feet)
+        self._comparison: Comparison | None = None
+        page.set_robot(self.scene, robot_shape(model, urdf))
+
+    def compare(self, urdf: str, config: RobotConfig) -> None:
+        """Lay another URDF of the robot over it."""
+        path = find_robot(urdf).urdf
+        other = config.attach(RobotModel.from_file(path))
+        self._comparison = Comparison(self.scene.model, other, path.name)
+        self.page.add_compared(self._comparison.scene, robot_shape(other, path))
+
+    def show(self, snapshot: Snapshot, rows: Mapping[str, str]) -> None:
+        """Show an instant, with status rows."""
+        compared = None
+        if self._comparison and snapshot.state.q is not None:
+            compared, differences = self._comparison.place(snapshot)
+            rows = {**rows, **differences}
+        self.page.show(snapshot, compared)
+        self.page.set_status(rows)
+
+
 def _add_sliders(
-    page: Page, scene: RobotScene, observer: ComObserver, q: Array
+    shown: _Shown, groups: Mapping[str, Sequence[JointRange]], nominal: Array
 ) -> Callable[[float], None]:
     """Sliders; returns what does nothing more."""
-    model, still = scene.model, np.zeros(len(q))
+    model, page = shown.scene.model, shown.page
+    q, rest = nominal.copy(), np.zeros(len(nominal))
+
+    def move(positions: Mapping[int, float]) -> None:
+        with page.lock:
+            before = q.copy()
+            q[[*positions]] = [*positions.values()]
+            np.clip(q, model.lower, model.upper, out=q)
+            if np.abs(q - before).max(initial=0.0) > 1e-3:  # a slider shows rounded values
+                show()
 
     def show() -> None:
-        state = observer.update(q, still)
-        page.show(scene.place(q, state))
-        page.set_status(describe(state))
+        state = shown.observer.update(q, rest)
+        shown.show(shown.scene.place(q, state), describe(state))
 
-    def move(joint: int, value: float) -> None:
-        with page.lock:
-            q[joint] = value
-            show()
-
-    reach = np.where([kind == "prismatic" for kind in model.joint_types], 1.0, np.pi)
-    bounds = np.column_stack([np.maximum(model.lower, -reach), np.minimum(model.upper, reach)])
-    page.add_sliders(model.joint_names, bounds, q, move)
+    page.add_sliders(groups, {"nominal": nominal, "zero": model.neutral}, move)
     show()
     return lambda _: None
 
 
-def _play(
-    page: Page, scene: RobotScene, observer: ComObserver, run: BagRun, record: bool
-) -> Callable[[float], None]:
+def _play(shown: _Shown, run: BagRun, record: bool) -> Callable[[float], None]:
     """A player; returns what lets time pass, or records all of it."""
     for note in run.notes:
         print(f"warning: {note}", file=sys.stderr)
+    timeline = make_timeline(run, shown.observer)
 
     def show(at: float) -> None:
-        with page.lock:
-            snapshot = run.snapshot(scene, observer, at)
-            page.show(snapshot)
-            time_shown = {"time": f"{at:.2f} of {run.seconds:.2f} s"}
-            page.set_status(time_shown | describe(snapshot.state))
-            page.plot({"support margin (mm)": 1e3 * snapshot.state.margin}, at)
+        with shown.page.lock:
+            snapshot = run.snapshot(shown.scene, shown.observer, at)
+            last = [event for event in timeline.events if event.time <= at][-1:]
+            rows = {"time": f"{at:.2f} of {run.seconds:.2f} s"} | describe(snapshot.state)
+            rows["event"] = last[0].text + f", at {last[0].time:.2f} s" if last else "none so far"
+            shown.show(snapshot, {} if record else rows)
 
-    show(0.0)
+    known = np.isfinite(timeline.margin)
+    show(float(timeline.times[known.argmax()]))  # the camera frames a robot on its feet
     if not record:
-        return page.add_player(run.seconds, show)
+        return shown.page.add_player(run.seconds, timeline, show)
 
     def show_all(_: float) -> None:
-        for before, at in pairwise(run.times):
-            page.pause(at - before)
+        times = run.times[:: -(-len(run.times) // MAX_FRAMES)]
+        for before, at in pairwise(times):
+            shown.page.pause(at - before)
             show(at)
+        low, high = 1e3 * np.nanmin(timeline.margin), 1e3 * np.nanmax(timeline.margin)
+        rows = {"time": f"{run.seconds:.2f} s", "margin": f"{low:.1f} to {high:.1f} mm"}
+        shown.page.set_status(rows)
 
     return show_all
 

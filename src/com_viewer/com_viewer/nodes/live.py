@@ -69,6 +69,7 @@ SERVICES = {
     for kind in (Trigger, SetBool, CapturePosture, IdentifyLinks)
 }
 WALK = "walk"
+FOOTSTEPS = ("footsteps_left", "footsteps_right")  # namespaces of gait/markers
 WALK_POINTS = {"com_reference": scenes.ORANGE, "zmp_reference": scenes.YELLOW, "zmp": scenes.SKY}
 
 
@@ -102,7 +103,7 @@ class Viewer(RobotNode[Parameters]):
         self._scene: RobotScene | None = None
         self._newest: tuple[Array, Array, int] | None = None
         self._received: dict[str, tuple[Any, float]] = {}
-        self._footsteps: dict[str, Array] = {}
+        self._footsteps: dict[str, Array] = {}  # edges (s, 2, 3)
         self._frames: dict[str, tuple[Array, Array]] = {}
         self._drawn_at = time.monotonic()
         self._callers: dict[str, Any] = {}
@@ -162,9 +163,8 @@ class Viewer(RobotNode[Parameters]):
 
     def _on_markers(self, msg: MarkerArray) -> None:
         for marker in msg.markers:
-            if marker.ns.startswith("footsteps_") and len(marker.points) % 8 == 0:
-                corners = cv.points_to_numpy(marker.points)[::2].reshape(-1, 4, 3)
-                self._footsteps[marker.ns] = corners
+            if marker.ns in FOOTSTEPS and len(marker.points) % 2 == 0:
+                self._footsteps[marker.ns] = cv.points_to_numpy(marker.points).reshape(-1, 2, 3)
 
     def _on_frames(self, msg: TFMessage) -> None:
         if self._scene is None:
@@ -223,7 +223,7 @@ class Viewer(RobotNode[Parameters]):
             marks["CoM, corrected"] = Mark(true, scenes.BLUE, covariance)
         reaction = self._recent("ground_reaction")
         arrows = snapshot.forces if reaction is None else _reaction(reaction, scene, snapshot)
-        footsteps = np.empty((0, 4, 3))
+        footsteps = np.empty((0, 2, 3))
         if walk is not None:
             rows["walk"] = _state(walk)
             numbers["CoM error (mm)"] = 1e3 * walk.com_error
@@ -237,7 +237,7 @@ class Viewer(RobotNode[Parameters]):
                     where = R_walk @ cv.point_to_numpy(point) + p_walk
                     color = WALK_POINTS.get(name, scenes.PURPLE)
                     marks[name.replace("_", " ")] = Mark(where, color)
-                steps = [corners @ R_walk.T + p_walk for corners in self._footsteps.values()]
+                steps = [edges @ R_walk.T + p_walk for edges in self._footsteps.values()]
                 footsteps = np.concatenate([footsteps, *steps])
         for topic in STATUS_TOPICS:
             other = self._recent(topic)

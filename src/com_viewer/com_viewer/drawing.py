@@ -1,0 +1,159 @@
+"""Points, lines, arrows and polygons of viser's scene, made once and updated together.
+
+What is not known is hidden; what was never known is not in the scene.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from viser import SceneApi
+
+from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
+from com_model.shapes.urdf_shapes import SPHERE, Shape
+from com_simulation.drawing.shapes import shape_triangles
+from com_viewer import scene as scenes
+from com_viewer.robot_meshes import add_mesh
+from com_viewer.scene import GREY, Color, Mark, Snapshot
+
+HIDDEN = Mark(np.full(3, np.nan), GREY)
+FORCE = 0.6  # length of an arrow as large as the weight, over the size of the robot
+
+
+class Drawing:
+    """Draws snapshots of one robot.
+
+    Attributes:
+        handles: viser's handles by the names of what is drawn, "layer/name".
+    """
+
+    def __init__(
+        self, scene: SceneApi, size: float, link_masses: Array, add_layer: Callable[[str], None]
+    ) -> None:
+        """Prepare.
+
+        Args:
+            scene: viser's.
+            size: m, of the robot.
+            link_masses: (m,) kg, of the links that have mass.
+            add_layer: is called with the name of a layer before something is added to it.
+        """
+        mass = float(link_masses.sum())
+        self.handles: dict[str, Any] = {}
+        self._scene, self._size, self._weight = scene, size, GRAVITY * mass
+        self._add_layer = add_layer
+        self._radii = 0.05 * size * np.cbrt(link_masses / mass)
+        self._marked: set[str] = set()
+
+    def remove(self) -> None:
+        """Remove all that is drawn."""
+        for handle in self.handles.values():
+            handle.remove()
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Draw an instant."""
+        small = 0.012 * self._size
+        com, ground = snapshot.com, snapshot.projection
+        self._ball("com/point", Mark(com, scenes.VERMILLION), 1.5 * small)
+        self._ball("com/projection", Mark(ground, scenes.VERMILLION), 0.8 * small)
+        self._lines("com/plumb_line", np.array([[com, ground]]), scenes.VERMILLION)
+        self._arrows("com/velocity", np.array([[com, com + snapshot.velocity]]), scenes.ORANGE)
+        self._lines("chain/links", scenes.segments(snapshot.chain), scenes.PURPLE, 0.006)
+        style: dict[str, Any] = {"point_size": small, "point_shape": "circle"}
+        joints, add = snapshot.chain[1:-1], self._scene.add_point_cloud
+        cloud = self._handle("chain/joints", add, joints, scenes.PURPLE, **style)
+        cloud.points = np.nan_to_num(joints)
+        self._polygon(snapshot)
+        feet, arrows = snapshot.forces[:, 0], snapshot.forces[:, 1]
+        ends = feet + FORCE * self._size / self._weight * arrows
+        self._arrows("forces/feet", np.stack([feet, ends], axis=1), scenes.GREEN)
+        self._marked |= snapshot.marks.keys()
+        for name in self._marked:
+            self._ball(f"marks/{name}", snapshot.marks.get(name, HIDDEN), small, name)
+        self._lines("footsteps/soles", snapshot.footsteps, scenes.SKY)
+        self._link_coms("link CoMs/own", snapshot, scenes.ORANGE)
+
+    def draw_compared(self, snapshot: Snapshot) -> None:
+        """Draw the centres of mass of another URDF of the robot."""
+        self._ball("compared/com", Mark(snapshot.com, scenes.BLUE), 0.018 * self._size, "compared")
+        self._link_coms("link CoMs/compared", snapshot, scenes.BLUE)
+
+    def _link_coms(self, name: str, snapshot: Snapshot, color: Color) -> None:
+        """Spheres at the links' centres of mass; their volumes are as the masses."""
+        points = np.nan_to_num(snapshot.link_coms).astype(np.float32)
+        ball = Shape("", SPHERE, (1.0,), np.eye(3), np.zeros(3))
+        turns = np.tile([1.0, 0.0, 0.0, 0.0], (len(points), 1))
+        style = {"batched_scales": self._radii, "batched_colors": color, "cast_shadow": False}
+        add = self._scene.add_batched_meshes_simple
+        if name not in self.handles:
+            sphere = scenes.indexed(shape_triangles(ball))
+            self._handle(name, add, *sphere, turns, points, **style)
+        self.handles[name].batched_positions = points
+
+    def _polygon(self, snapshot: Snapshot) -> None:
+        corners = snapshot.polygon + np.array([0.0, 0.0, 0.002 * self._size])
+        color, name = scenes.margin_color(snapshot.state.margin), "support/polygon"
+        self._lines("support/outline", scenes.closed(corners), color)
+        known = len(corners) > 2
+        if known or name in self.handles:
+            add = partial(add_mesh, self._scene)
+            handle = self._handle(name, add, np.eye(3), np.array([[0, 1, 2]]), color)
+            handle.visible = known
+        if known:
+            handle.vertices, handle.faces, handle.color = corners, scenes.fan(corners), color
+
+    def _handle(self, name: str, add: Callable[..., Any], *values: Any, **options: Any) -> Any:
+        """What is shown by a name; added by one of viser's functions where it is not there yet."""
+        if name not in self.handles:
+            self._add_layer(name.partition("/")[0])
+            self.handles[name] = add("/" + name.replace(" ", "_"), *values, **options)
+        return self.handles[name]
+
+    def _ball(self, name: str, mark: Mark, radius: float, label: str = "") -> None:
+        """A ball, with the ellipsoid of two standard deviations where the covariance is known."""
+        add, cloud_name, fresh = self._scene, f"{name}_std", name not in self.handles
+        known = bool(np.isfinite(mark.position).all())
+        if fresh and not known:
+            return
+        style: dict[str, Any] = {"subdivisions": 2, "cast_shadow": False}
+        ball = self._handle(name, add.add_icosphere, radius, mark.color, **style)
+        if fresh and label:
+            add.add_label(f"{ball.name}/label", label, position=(0.0, 0.0, 2.0 * radius))
+        ball.visible = known
+        if known:
+            ball.position = mark.position
+        certain = known and mark.covariance is not None and np.isfinite(mark.covariance).all()
+        if certain or cloud_name in self.handles:
+            style = {"opacity": 0.25, "cast_shadow": False}
+            cloud = self._handle(cloud_name, add.add_icosphere, 1.0, mark.color, **style)
+            cloud.visible = bool(certain)
+        if certain:
+            R, lengths = scenes.ellipsoid(np.asarray(mark.covariance))
+            cloud.position, cloud.wxyz = mark.position, scenes.quaternions(R[None])[0]
+            cloud.scale = tuple(np.maximum(lengths, 1e-6).tolist())
+
+    def _lines(self, name: str, points: Array, color: Color, thickness: float = 0.004) -> None:
+        """Segments (m, 2, 3)."""
+        add = self._scene.add_line_segments
+        self._strokes(name, points, color, add, thickness=thickness)
+
+    def _arrows(self, name: str, points: Array, color: Color) -> None:
+        """Arrows (m, 2, 3)."""
+        sizes = {"shaft_radius": 0.006, "head_radius": 0.015, "head_length": 0.03}
+        self._strokes(name, points, color, self._scene.add_arrows, **sizes)
+
+    def _strokes(
+        self, name: str, points: Array, color: Color, add: Callable[..., Any], **sizes: float
+    ) -> None:
+        """What is not finite, or has no length, is left out; sizes over that of the robot."""
+        long = np.abs(points[:, 1] - points[:, 0]).max(axis=1, initial=0.0) > 1e-6
+        points = points[long & np.isfinite(points).all(axis=(1, 2))]
+        if not len(points) and name not in self.handles:
+            return
+        sizes = {part: size * self._size for part, size in sizes.items()}
+        handle = self._handle(name, add, points, GREY, **sizes)
+        handle.visible, handle.colors = len(points) > 0, np.array(color, dtype=np.uint8)
+        if len(points):
+            handle.points = points

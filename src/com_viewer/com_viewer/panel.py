@@ -1,0 +1,208 @@
+"""The panel of the page: a table, tabs with sliders, layers and plots, a player, buttons."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from viser import GuiApi
+
+from com_model.arrays import Array
+from com_viewer.joints import JointRange
+from com_viewer.timeline import Timeline
+
+JOINTS, PLOTS = "Joints (°)", "Plots"
+PLOT_EVERY_S, PLOT_SAMPLES = 0.25, 900
+BLUE = "#0072b2"
+COLORS = {"y": "#009e73", "z": "#cc79a7", "event": "#e69f00", "now": "#888888"}
+
+
+class Panel:
+    """The controls of one page; what it has nothing for is not on it."""
+
+    def __init__(self, gui: GuiApi) -> None:
+        self._gui = gui
+        self._status = gui.add_html("")
+        self._rows: dict[str, str] = {}
+        self._player = gui.add_folder(None)
+        self._tabs: Any = None
+        self._named_tabs: dict[str, Any] = {}
+        self._plots: dict[str, tuple[Any, deque[tuple[float, float]]]] = {}
+        self._plotted = 0.0
+        self._actions: Any = None
+        self._labels: tuple[str, ...] = ()
+
+    def tab(self, name: str) -> Any:
+        """The tab of a name, as a context to add controls in; made when it is first wanted."""
+        self._tabs = self._tabs or self._gui.add_tab_group()
+        if name not in self._named_tabs:
+            self._named_tabs[name] = self._tabs.add_tab(name)
+        return self._named_tabs[name]
+
+    def set_status(self, rows: Mapping[str, str]) -> None:
+        """Add or replace lines of the table of status texts."""
+        rows = {**self._rows, **rows}
+        if rows != self._rows:
+            self._rows = rows
+            self._status.content = table(rows)
+
+    # --- plots ---------------------------------------------------------------------------------
+    def plot(self, numbers: Mapping[str, float], at: float) -> None:
+        """Append to the time plots what is finite, by name with unit; `at` is the time, s."""
+        for name, value in numbers.items():
+            if not np.isfinite(value):
+                continue
+            if name not in self._plots:
+                chart = self._chart(name, np.zeros(1), {name: np.zeros(1)})
+                self._plots[name] = chart, deque(maxlen=PLOT_SAMPLES)
+            points = self._plots[name][1]
+            if points and at < points[-1][0]:
+                points.clear()  # another run, or a bag went back
+            points.append((at, value))
+        now = time.monotonic()
+        if now - self._plotted > PLOT_EVERY_S:
+            self._plotted = now
+            for chart, points in self._plots.values():
+                chart.data = tuple(np.array(points).reshape(-1, 2).T.copy())
+
+    def _chart(self, title: str, times: Array, lines: Mapping[str, Array]) -> Any:
+        """A plot of lines (T,) against the time (T,) s; all finite, as uPlot wants them."""
+        styles = [{"label": k, "stroke": COLORS.get(k, BLUE), "width": 2} for k in lines]
+        with self.tab(PLOTS):
+            return self._gui.add_uplot(
+                (times, *lines.values()),
+                ({"label": "s"}, *styles),
+                scales={"x": {"time": False}},
+                title=title,
+                axes=({"label": "time (s)"}, {}),
+                aspect=1.6,
+            )
+
+    # --- joints --------------------------------------------------------------------------------
+    def add_sliders(
+        self,
+        groups: Mapping[str, Sequence[JointRange]],
+        postures: Mapping[str, Array],
+        move: Callable[[Mapping[int, float]], None],
+    ) -> None:
+        """Sliders by which joints move, in folders, and buttons that set a posture.
+
+        Args:
+            groups: joints by the name of their folder; the first one is open.
+            postures: positions (n,) rad or m by the name of their button; it starts in the first.
+            move: is called with new positions, rad or m, by the indices of their joints.
+        """
+        gui, sliders = self._gui, list[tuple[JointRange, Any]]()
+        start = next(iter(postures.values()))
+        with self.tab(JOINTS):
+            reset = gui.add_button_group("posture", tuple(postures))
+            for name, joints in groups.items():
+                with gui.add_folder(name, expand_by_default=not sliders):
+                    for joint in joints:
+                        value = joint.shown(start)
+                        limits = joint.low, joint.high
+                        slider = gui.add_slider(joint.label, *limits, 0.1, value)
+                        slider.on_update(
+                            lambda event, joint=joint: move(
+                                {joint.joint: event.target.value / joint.scale}
+                            )
+                        )
+                        sliders.append((joint, slider))
+
+        def set_posture(event: Any) -> None:
+            q = postures[event.target.value]
+            move({joint.joint: float(q[joint.joint]) for joint, _ in sliders})
+            for joint, slider in sliders:
+                slider.value = joint.shown(q)
+
+        reset.on_click(set_posture)
+
+    # --- player --------------------------------------------------------------------------------
+    def add_player(
+        self, seconds: float, timeline: Timeline, show: Callable[[float], None]
+    ) -> Callable[[float], None]:
+        """Play, pause, scrub and go to an event, with plots; returns what lets real time pass, s.
+
+        Args:
+            seconds: length of the recording.
+            timeline: its plots and events; the events are marks on the slider.
+            show: shows the recording at a time, s.
+        """
+        gui, events = self._gui, [event.time for event in timeline.events]
+        places = {f"{event.time:.2f} s  {event.text}": event.time for event in timeline.events}
+        with self._player:
+            marks = tuple(events) or None
+            slider = gui.add_slider("time (s)", 0.0, max(seconds, 0.01), 0.01, 0.0, marks=marks)
+            button = gui.add_button("pause")
+            speed = gui.add_dropdown("speed", ("0.25", "0.5", "1", "2", "4"), initial_value="1")
+            if places:
+                gui.add_dropdown("event", ("go to", *places)).on_update(
+                    lambda event: setattr(
+                        slider, "value", round(places.get(event.target.value, slider.value), 2)
+                    )
+                )
+        com = dict(zip("xyz", timeline.com.T, strict=True))
+        plots = {"margin (mm)": {"margin": timeline.margin}, "CoM, root link (mm)": com}
+        charts = []
+        for title, lines in plots.items():
+            values = 1e3 * np.array([*lines.values()])
+            known = np.isfinite(values).all(axis=0)
+            times, values = timeline.times[known], values[:, known]
+            if len(times):
+                ends = float(values.min()), float(values.max())
+                shown = dict(zip(lines, values, strict=True))
+                shown |= {"event": _spikes(times, events, *ends)} if events else {}
+                charts.append((self._chart(title, times, shown | {"now": values[0]}), ends))
+
+        def toggle(_: Any) -> None:
+            button.label = "play" if button.label == "pause" else "pause"
+
+        def step(passed: float) -> None:
+            if button.label == "pause":
+                at = slider.value + passed * float(speed.value)
+                slider.value = 0.0 if at > seconds else round(at, 2)
+
+        def moved(event: Any) -> None:
+            show(event.target.value)
+            if time.monotonic() - self._plotted > PLOT_EVERY_S:
+                self._plotted = time.monotonic()
+                for chart, ends in charts:
+                    now = _spikes(chart.data[0], [event.target.value], *ends)
+                    chart.data = (*chart.data[:-1], now)
+
+        button.on_click(toggle)
+        slider.on_update(moved)
+        return step
+
+    # --- buttons -------------------------------------------------------------------------------
+    def set_actions(self, labels: Sequence[str], press: Callable[[str], None]) -> None:
+        """Buttons; `press` is called with the label, from another thread."""
+        if tuple(labels) == self._labels:
+            return
+        self._labels = tuple(labels)
+        if self._actions is not None:
+            self._actions.remove()
+        with self.tab("Services"):
+            self._actions = self._gui.add_folder(None)
+        with self._actions:
+            for label in labels:
+                self._gui.add_button(label).on_click(lambda _, label=label: press(label))
+
+
+def _spikes(times: Array, places: Sequence[float], low: float, high: float) -> Array:
+    """A line (T,) at a low value, and at a high one at the samples nearest to places, s."""
+    line = np.full(len(times), low)
+    line[np.minimum(np.searchsorted(times, places), len(times) - 1)] = high
+    return line
+
+
+def table(rows: Mapping[str, str]) -> str:
+    """HTML of lines with a name and a text each."""
+    cells = "".join(
+        f"<tr><td style='opacity:.6;padding-right:.8em;vertical-align:top'>{escape(name)}</td>"
+        f"<td>{escape(text)}</td></tr>"
+        for name, text in rows.items()
+    )
+    return f"<table style='font-size:13px;padding:.6em'>{cells}</table>"

@@ -1,0 +1,67 @@
+"""What happens in a recording: the CoM and its margin against time, and events."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from com_estimation.whole_body.com_state import ComObserver, ComState
+from com_model.arrays import Array
+from com_viewer.bag_run import BagRun
+
+GAP_S = 0.5  # without joint states
+MAX_SAMPLES, MAX_EVENTS = 800, 60
+
+
+class Event(NamedTuple):
+    """What happens at a time."""
+
+    time: float  # s, from the start of the recording
+    text: str
+
+
+class Timeline(NamedTuple):
+    """A recording in T samples, thinned out where it is long."""
+
+    times: Array  # (T,) s, from its start
+    margin: Array  # (T,) m, of the CoM's projection in the support polygon; NaN where unknown
+    com: Array  # (T, 3) m, in the root link's frame; NaN where unknown
+    events: tuple[Event, ...]  # in the order of time
+
+
+def make_timeline(run: BagRun, observer: ComObserver) -> Timeline:
+    """The margin, the CoM, and the events of a recording.
+
+    Events are gaps of more than GAP_S, feet that lift and land, changes of the CoM's status, and
+    the CoM's projection leaving the support polygon; after MAX_EVENTS they are only counted.
+
+    Args:
+        run: the recording.
+        observer: of the robot in it.
+    """
+    events: list[Event] = []
+    margin, com = np.full(len(run.times), np.nan), np.full((len(run.times), 3), np.nan)
+    before: ComState | None = None
+    for k, at in enumerate(run.times.tolist()):
+        state = run.state(observer, k)
+        margin[k], com[k] = state.margin, state.position
+        texts = _changes(before, state) if before else []
+        if k and at - run.times[k - 1] > GAP_S:
+            texts.append(f"after a gap of {at - run.times[k - 1]:.1f} s")
+        events += [Event(at, text) for text in texts]
+        before = state
+    if len(events) > MAX_EVENTS:
+        more = f"and {len(events) - MAX_EVENTS} more events"
+        events = [*events[:MAX_EVENTS], Event(events[MAX_EVENTS].time, more)]
+    shown = np.unique(np.linspace(0, len(run.times) - 1, MAX_SAMPLES).astype(int))
+    return Timeline(run.times[shown], margin[shown], com[shown], tuple(events))
+
+
+def _changes(before: ComState, after: ComState) -> list[str]:
+    """What is different from one state to the next."""
+    texts = [f"{foot} lifts" for foot in before.contacts if foot not in after.contacts]
+    texts += [f"{foot} lands" for foot in after.contacts if foot not in before.contacts]
+    if before.status != after.status:
+        texts.append(f"CoM {after.status.name}" + f": {after.reason}" * bool(after.reason))
+    if (before.margin < 0.0) != (after.margin < 0.0):
+        texts.append("CoM outside the feet" if after.margin < 0.0 else "CoM inside the feet again")
+    return texts
