@@ -291,7 +291,8 @@ class FilmRow:
 
     title: str
     record: WalkRecord
-    footprints: Array  # (k, 4, 3) m, corners of the soles where they are to be set down
+    # (k, 3) m each, corners of the soles where they are to be set down
+    footprints: Sequence[Array]
 
 
 def draw_film(
@@ -324,10 +325,14 @@ def _panel(
     width, height = pixel_axes(axes)
     record = film_row.record
     k = int(np.argmin(np.abs(record.time - time)))
-    camera = _film_camera(record, k, width, height)
-    flat = camera.project(film_row.footprints)[..., :2]
-    axes.add_collection(PolyCollection(list(flat), facecolor=GRID, edgecolor=RULE, zorder=1))
-    parts = body_parts(model, shape, record.position[k], record.R_root[k], record.root[k])
+    first, parts = (
+        body_parts(model, shape, record.position[i], record.R_root[i], record.root[i])
+        for i in (0, k)
+    )
+    corners = np.concatenate([triangles.reshape(-1, 3) for triangles, _ in first])
+    camera = _film_camera(corners, record.com[k], width, height)
+    flat = [camera.project(sole)[:, :2] for sole in film_row.footprints]
+    axes.add_collection(PolyCollection(flat, facecolor=GRID, edgecolor=RULE, zorder=1))
     draw_body(axes, parts, camera, opacity=0.85)
     x, y, _ = camera.project(record.com[k]).tolist()
     com_symbol(axes, (x, y), radius=5.0)
@@ -335,11 +340,19 @@ def _panel(
     axes.text(0.5 * width, height - 1, at, fontsize=8, color=FAINT, ha="center", va="bottom")
 
 
-def _film_camera(record: WalkRecord, k: int, width: int, height: int) -> Camera:
-    """Beside the robot, as far away at each instant."""
-    top = 1.35 * record.root[0, 2]
-    middle = np.array([record.com[k, 0], record.root[0, 1], 0.46 * top])
-    half = top * np.array([0.26, 0.26, 0.56])
+def _film_camera(corners: Array, com: Array, width: int, height: int) -> Camera:
+    """Beside the robot, as far away at each instant; all of it is in view.
+
+    Args:
+        corners: (m, 3) m, of its shapes at the first instant, world.
+        com: (3,) m, its CoM now.
+        width: pixels of the picture.
+        height: pixels.
+    """
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    middle = np.array([com[0], *(0.5 * (low + high))[1:]])
+    half = 0.5 * (high - low) * (1.4, 1.2, 1.08)  # it steps, sways, and lifts its pelvis
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    camera = Camera.looking_at(middle, _FILM_AZIMUTH_DEG, _FILM_ELEVATION_DEG, 6.0 * top)
+    distance = 4.5 * float((high - low).max())
+    camera = Camera.looking_at(middle, _FILM_AZIMUTH_DEG, _FILM_ELEVATION_DEG, distance)
     return camera.fitted(middle + signs * half, width, height, border=0.02)

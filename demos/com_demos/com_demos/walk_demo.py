@@ -75,7 +75,7 @@ class WalkSeries:
     zmp_reference: Array  # (t, 3) m
     zmp: Array  # (t, 3) m
     truth: WalkRecord  # where the simulated robot was: root, joints, CoM; times as above
-    footprints: Array  # (k, 4, 3) m, corners of the soles where they are to be set down
+    footprints: tuple[Array, ...]  # (k, 3) m each, corners of the soles where they are set down
     duration: float  # s of the walk; NaN without one
 
     @property
@@ -107,7 +107,7 @@ class WalkRecording:
     # stamp of the joints that a state was computed from, ns; time of the walk, s, negative before
     # it, NaN without one; (9,) m, references of CoM and ZMP and the ZMP, in the walk's frame
     samples: list[tuple[int, float, Array]] = field(default_factory=list)
-    footprints: dict[str, Array] = field(default_factory=dict)
+    footprints: dict[str, list[Array]] = field(default_factory=dict)
     duration: float = math.nan  # s of the walk
     # poses of the root link in odom, by their stamps, ns
     roots: dict[int, Pose] = field(default_factory=dict)
@@ -126,7 +126,6 @@ class WalkRecording:
         """The walk that began last, as arrays."""
         walk = [sample for sample in self.samples if math.isfinite(sample[1])]
         begin_ns = walk[-1][0] - round(walk[-1][1] * NS_PER_S) if walk else 0
-        prints = list(self.footprints.values())
         points = np.array([points for *_, points in walk]).reshape(-1, 9)
         return WalkSeries(
             time=np.array([(stamp_ns - begin_ns) / NS_PER_S for stamp_ns, *_ in walk]),
@@ -134,7 +133,7 @@ class WalkRecording:
             zmp_reference=points[:, 3:6],
             zmp=points[:, 6:],
             truth=self._truth(begin_ns, [stamp_ns for stamp_ns, t, _ in walk if t < 0.0]),
-            footprints=np.concatenate(prints) if prints else np.empty((0, 4, 3)),
+            footprints=tuple(sole for soles in self.footprints.values() for sole in soles),
             duration=self.duration,
         )
 
@@ -173,6 +172,15 @@ class WalkRecording:
         R, p = self.roots[int(roots[root])]
         R_root_walk, p_root_walk = self.walk_frames[stamps[at]]
         return R @ R_root_walk, p + R @ p_root_walk
+
+
+def outlines(edges: Array) -> list[Array]:
+    """Corners (k, 3) of polygons, of any number of corners, from all their edges (s, 2, 3).
+
+    A polygon ends where an edge does not begin at the end of the one before it.
+    """
+    ends = np.flatnonzero((edges[1:, 0] != edges[:-1, 1]).any(axis=1)) + 1
+    return np.split(edges[:, 0], ends)
 
 
 def _rows(values: list[Array]) -> Array:
@@ -253,9 +261,9 @@ class WalkMonitor(ListeningNode):
 
     def _on_markers(self, msg: MarkerArray, _info: dict) -> None:
         for marker in msg.markers:
-            if marker.ns.startswith(FOOTSTEPS) and len(marker.points) % 8 == 0:
-                corners = points_to_numpy(marker.points)[::2].reshape(-1, 4, 3)
-                self.recording.footprints[marker.ns] = corners
+            if marker.ns.startswith(FOOTSTEPS) and len(marker.points) % 2 == 0:
+                edges = points_to_numpy(marker.points).reshape(-1, 2, 3)
+                self.recording.footprints[marker.ns] = outlines(edges)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
         self.recording.coms[stamp_to_ns(msg.header.stamp)] = point_to_numpy(msg.position)
@@ -300,7 +308,10 @@ def walk_figure(series: WalkSeries, title: str) -> Figure:
 
 def _ground_axes(axes: Axes, series: WalkSeries) -> None:
     prints = PolyCollection(
-        list(series.footprints[:, :, :2]), facecolors="#f1f3f5", edgecolors=plotting.RULE, lw=1.2
+        [sole[:, :2] for sole in series.footprints],
+        facecolors="#f1f3f5",
+        edgecolors=plotting.RULE,
+        lw=1.2,
     )
     axes.add_collection(prints)
     axes.plot(*series.zmp[:, :2].T, color=ZMP, lw=0.8, alpha=0.7, label="ZMP, measured")

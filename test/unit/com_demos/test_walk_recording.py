@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_demos.walk_demo import WalkRecording, walk_figure, walk_rows
+from com_demos.walk_demo import WalkRecording, outlines, walk_figure, walk_rows
 from com_model.plotting import save_png
 from com_msgs.msg import WalkState
 
@@ -40,8 +40,15 @@ def recorded(off=0.0, tilt_from=math.inf, end=3.0):
         recording.joints[stamp] = np.zeros(12)
     corners = np.zeros((2, 4, 3))
     corners[:, :, :2] = [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]]
-    recording.footprints["footsteps_left"] = corners
+    recording.footprints["footsteps_left"] = list(corners)
     return recording
+
+
+def test_footprints_have_any_number_of_corners():
+    soles = [np.random.default_rng(k).normal(size=(k, 3)) for k in (4, 8, 12, 3)]
+    edges = np.concatenate([np.stack([sole, np.roll(sole, -1, 0)], 1) for sole in soles])
+    for found, sole in zip(outlines(edges), soles, strict=True):
+        np.testing.assert_array_equal(found, sole)
 
 
 @pytest.mark.parametrize("off", [0.0, 0.02])
