@@ -184,7 +184,7 @@ class ComIdentification(Case):
     def parameters(self, folder: Path) -> dict[str, Any]:
         store = folder / "postures"
         store.mkdir(exist_ok=True)
-        own = {"storage_directory": str(store), "fit.use_imu": True, "capture.samples": 50}
+        own = {"storage_directory": str(store), "fit.use_imu": True, "capture.collect_time": 0.3}
         return super().parameters(folder) | own
 
     def works(self, lab: Lab) -> bool:

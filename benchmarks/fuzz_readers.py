@@ -97,7 +97,7 @@ def readers() -> list[Reader]:
     protocol = Protocol.from_file(ROBOTS / "config" / "posture_protocol" / "hoap2.yaml")
     rest = config.nominal_posture(model)
     settings = IdentificationSettings.from_dict(
-        {"capture": {"samples": 5, "settle_time": 0.1}, "fit": {"use_imu": True}}
+        {"capture": {"collect_time": 0.1, "settle_time": 0.1}, "fit": {"use_imu": True}}
     )
 
     def bag(path: Path) -> None:
@@ -220,7 +220,7 @@ class ConfigTexts:
     settings = (
         "noise: {force: 0.5, moment: 0.02, position: 0.001}\nsensors: {force_bias: 0.05}\n"
         "prior: {com_std_fraction: 0.2, bounded: true}\nfit: {folds: 5}\n"
-        "capture: {samples: 100, settle_time: 0.5}\nplan: {stands: [[0], [1], [0, 1]]}\n"
+        "capture: {collect_time: 0.3, settle_time: 0.5}\nplan: {stands: [[0], [1], [0, 1]]}\n"
     )
     links = "links:\n  BODY2: {com_std: 0.01, mass: 2.5}\nprior:\n  mass_std_fraction: 0.1\n"
 

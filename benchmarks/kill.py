@@ -52,7 +52,7 @@ MODES = ("between", "capture", "save", "compute", "export")
 ORDER = (0, 1, 2, 1, 3, 1, 4, 2, 1, 0)  # of ten kills in a row
 LONGEST_S = {"between": 0.0, "capture": 0.8, "save": 0.3, "compute": 5.0, "export": 0.3}
 PARAMETERS = {
-    "capture.samples": 5,
+    "capture.collect_time": 0.1,
     "capture.settle_time": 0.1,
     "capture.frozen_time": 0.0,
     "fit.folds": 2,

@@ -23,7 +23,7 @@ RATE_HZ = 50  # of the stamps
 SAMPLES = 20
 MOVE = 5  # readings of a move
 QUICK = {
-    "capture__samples": SAMPLES,
+    "capture__collect_time": SAMPLES / RATE_HZ,
     "capture__settle_time": 0.2,
     "capture__timeout": 30.0,  # so that a busy machine is no silence
     "plan__candidates": 20,

@@ -42,7 +42,7 @@ class Program:
             "robot_config": str(robot.config_path),
             "storage_directory": str(folder / "store"),
             "export_directory": str(folder / "export"),
-            "capture.samples": 20,
+            "capture.collect_time": 0.4,
             "capture.settle_time": 0.2,
             "capture.timeout": 30.0,  # a busy machine may pause
             "plan.candidates": 20,
@@ -210,7 +210,7 @@ def test_every_service_and_a_kill_at_any_moment(program, make_ear, robot, restar
         assert all(posture.header.stamp.sec for posture in stored)  # known to a later run, too
     acknowledged.append(drivers.capture())
     states = drivers.listen(IdentificationState, "state")
-    drivers.begin(srv.CapturePosture, "capture_posture", samples=900, timeout=PATIENCE)
+    drivers.begin(srv.CapturePosture, "capture_posture", seconds=900.0, timeout=PATIENCE)
     drivers.ear.until(lambda: states and states[-1].capturing, "waiting capture")
     drivers = restart()  # while a capture waits, which is not acknowledged
     assert drivers.ids() == acknowledged

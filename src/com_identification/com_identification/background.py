@@ -217,7 +217,7 @@ def propose_postures(
 ) -> tuple[PlannedPosture, ...]:
     """Proposes postures beside others; the robot stands without self-collision at rest (n,)."""
     planner = PosturePlanner(model, feet, rest, settings)
-    return planner.propose(count, postures, settings.capture.samples, progress)
+    return planner.propose(count, postures, progress=progress)
 
 
 @dataclass(frozen=True)

@@ -168,16 +168,16 @@ class FitSettings(_Options):
 
 @dataclass(frozen=True)
 class CaptureOptions(_Options):
-    """When a robot counts as stationary, and how many readings make a posture.
+    """When a robot counts as stationary, and for how long a posture needs readings.
 
     Time is cut into slices. Noise of the sensors comes on top of the thresholds: within a slice the
     range of readings may exceed them by 10 standard deviations, between slices that of the means by
     10 standard deviations of a mean.
     """
 
-    samples: int = parameter(100, "Readings of each stream that a posture needs at least", _COUNT)
-    max_samples: int = parameter(
-        1000, "With so many, a stationary interval is complete; the newest so many count", _COUNT
+    collect_time: float = number(0.3, "s of readings that a posture needs at least")
+    max_time: float = parameter(
+        5.0, "s; with so much a stationary interval is complete; the newest count", (1e-3, 1e3)
     )
     settle_time: float = number(0.5, "s, stationary before the first reading counts")
     slice_time: float = parameter(0.1, "s; each slice has readings of all streams", (1e-3, 10.0))
@@ -214,9 +214,10 @@ class CaptureOptions(_Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.samples <= self.max_samples:
+        if self.collect_time > self.max_time:
             raise IdentificationError(
-                f"samples: expected 1 to max_samples ({self.max_samples}), got {self.samples}"
+                f"collect_time: expected 0 to max_time ({self.max_time:g} s), got "
+                f"{self.collect_time:g} s"
             )
 
 

@@ -216,7 +216,7 @@ def test_shapes_are_checked(hoap2):
         recorder.add_joints([1, 2], np.zeros((1, 25)))
     with pytest.raises(IdentificationError, match="foot 2: expected 0 to 1"):
         recorder.add_wrenches(2, [1], np.zeros((1, 6)))
-    with pytest.raises(IdentificationError, match="samples: expected 1 to max_samples"):
-        CaptureOptions(samples=2000)
+    with pytest.raises(IdentificationError, match="collect_time: expected 0 to max_time"):
+        CaptureOptions(collect_time=10.0)
     with pytest.raises(IdentificationError, match="force_drift is nan: give a number from 0"):
         CaptureOptions(force_drift=np.nan)

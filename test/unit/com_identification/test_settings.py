@@ -19,7 +19,7 @@ links:
   LLEG_LINK4: {com_std: 0}
   BODY_LINK2: {mass: 3.0, mass_std_fraction: 0.001}
 fit: {folds: 3, use_effort: true}
-capture: {samples: 50, all_feet: true}
+capture: {collect_time: 0.7, all_feet: true}
 plan: {candidates: 10, stands: [[0], [1], [0, 1]]}
 """
 
@@ -40,7 +40,7 @@ def test_a_file_is_read(tmp_path, names):
     assert (found.sensors.force_bias, found.sensors.joint_offset) == (0.01, 0.02)
     assert found.links[names[0]] == LinkPrior(mass=3.0, mass_std_fraction=0.001)
     assert (found.fit.folds, found.fit.use_effort) == (3, True)
-    assert (found.capture.samples, found.capture.all_feet) == (50, True)
+    assert (found.capture.collect_time, found.capture.all_feet) == (0.7, True)
     assert found.plan.stands == ((0,), (1,), (0, 1))
     assert IdentificationSettings.from_dict(found.to_dict()) == found
     empty = tmp_path / "empty.yaml"
@@ -65,7 +65,7 @@ def test_a_file_is_read(tmp_path, names):
         ("fit: {folds: true}", r"fit\.folds: expected a number, got true or false"),
         ("fit: {use_imu: 1}", r"fit\.use_imu: expected true or false, got 1"),
         ("fit: {gravity: 0}", r"fit\.gravity: expected at least 0.1, got 0"),
-        ("capture: {samples: 0}", r"samples: expected 1 to max_samples"),
+        ("capture: {collect_time: 6}", r"collect_time: expected 0 to max_time \(5 s\), got 6 s"),
         ("plan: {stands: [0]}", r"plan\.stands: expected lists of whole numbers"),
         ("plan: {stands: [[-1]]}", r"plan\.stands: expected at least 0"),
         ("links: {x: {weight: 1}}", r"links\.x: unknown key 'weight'; .*mass"),
@@ -127,7 +127,7 @@ def test_links_must_be_the_models(hoap2):
 
 
 def test_a_recorder_has_the_settings(hoap2):
-    settings = IdentificationSettings.from_dict({"capture": {"samples": 7}})
+    settings = IdentificationSettings.from_dict({"capture": {"collect_time": 0.7}})
     recorder = PostureRecorder(*hoap2, settings)
     assert isinstance(recorder, PostureRecorder)
     assert recorder.options is settings.capture

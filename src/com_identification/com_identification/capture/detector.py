@@ -41,7 +41,6 @@ class StationaryInterval:
     label: str = ""  # of the mark
 
 
-_MAX_SLICES = 10_000
 _MAX_ISSUES = 8
 
 
@@ -50,7 +49,7 @@ class StationaryRun:
 
     Args:
         settle_ns: How long the run must last before a slice counts.
-        max_samples: Older slices beyond so many readings are dropped.
+        slice_ns, max_slices: Length of a slice; the newest so many slices count.
 
     Attributes:
         t0_ns, t1_ns: Stamps of the first and the last reading; -1 before.
@@ -59,11 +58,13 @@ class StationaryRun:
         captured_ns: Stamp up to which readings were captured.
     """
 
-    def __init__(self, streams: Sequence[StreamSpec], settle_ns: int, max_samples: int) -> None:
-        self._specs, self._settle_ns, self._most = streams, settle_ns, max_samples
+    def __init__(
+        self, streams: Sequence[StreamSpec], settle_ns: int, slice_ns: int, max_slices: int
+    ) -> None:
+        self._specs, self._settle_ns, self._slice_ns = streams, settle_ns, slice_ns
         nothing = np.array(np.inf), np.array(-np.inf), 2**62
         self._bands: list[Band] = [nothing] * len(streams)
-        self._window: deque[TimeSlice] = deque(maxlen=_MAX_SLICES)
+        self._window: deque[TimeSlice] = deque(maxlen=max_slices)
         self._newest: TimeSlice | None = None
         self._clean_ns: int | None = None
         self.t0_ns = self.t1_ns = -1
@@ -81,6 +82,11 @@ class StationaryRun:
         """Whether readings count already."""
         clean = self._clean_ns
         return clean is not None and self.t1_ns - clean >= self._settle_ns
+
+    @property
+    def complete(self) -> bool:
+        """Whether the readings that count are as many as may count."""
+        return len(self._window) == self._window.maxlen
 
     def find_motion(self, parts: TimeSlice) -> Issue | None:
         """Motion within the next slice, or since the first one; None where there is none."""
@@ -117,16 +123,10 @@ class StationaryRun:
         if self._newest is not None:
             self._window.append(self._newest)
             self._newest = None
-            while len(self._window) > 1:
-                oldest = max(part.count for part in self._window[0])
-                if self.samples() - oldest < self._most:
-                    return
-                self._window.popleft()
 
-    def samples(self, after_ns: int = -1) -> int:
-        """Number of readings that count, of the stream with the fewest, newer than a stamp."""
-        counts = [[part.count for part in parts] for parts in self._after(after_ns)]
-        return min((sum(stream) for stream in zip(*counts, strict=True) if all(stream)), default=0)
+    def seconds(self, after_ns: int = -1) -> float:
+        """Length of the readings that count, newer than a stamp, s."""
+        return len(list(self._after(after_ns))) * self._slice_ns / NS_PER_S
 
     def readings(self, after_ns: int = -1) -> TimeSlice:
         """The readings that count, newer than a stamp."""
@@ -326,12 +326,13 @@ class StationaryDetector:
                 return
         run.add(parts, self.issues)
         self.run = run
-        if not run.done and run.samples() >= self._options.max_samples:
+        if not run.done and run.complete:
             self._emit(run)
 
     def _new_run(self) -> StationaryRun:
         settle = 0.0 if self._timeline.marks else self._options.settle_time
-        return StationaryRun(self._streams, int(settle * NS_PER_S), self._options.max_samples)
+        most = max(1, round(self._options.max_time / self._options.slice_time))
+        return StationaryRun(self._streams, int(settle * NS_PER_S), self._timeline.slice_ns, most)
 
     def _skip_marks(self, end: int) -> None:
         for mark in self._timeline.marks[self._marks_done : end]:
@@ -354,11 +355,11 @@ class StationaryDetector:
         self.finished.append(interval)
 
     def _interval(self, run: StationaryRun, label: str) -> StationaryInterval:
-        needed, count = self._options.samples, run.samples()
-        if count < needed:
+        needed, time = self._options.collect_time, run.seconds()
+        if not time or time < needed:
             reasons = tuple(issue.text for issue in run.issues.values()) or (
-                f"Stationary for {run.time:.2f} s: {count} of {needed} readings; stay in each "
-                "posture longer, or set capture.samples lower.",
+                f"Stationary for {run.time:.2f} s: readings of {time:.2g} s of {needed:g} s; stay "
+                "in each posture longer, or set capture.collect_time lower.",
             )
             return StationaryInterval(run.t0_ns, run.t1_ns, None, reasons, label)
         readings = run.readings()

@@ -44,7 +44,7 @@ class CaptureState(NamedTuple):
     status: CaptureStatus  # see CaptureStatus
     # why no posture can be captured and how to fix it, sentences; empty when READY
     reasons: tuple[str, ...]
-    samples: int  # readings that count so far, of the stream with the fewest
+    seconds: float  # length of the readings that count so far, s
 
 
 class PostureRecorder:
@@ -153,38 +153,38 @@ class PostureRecorder:
         """Whether a posture can be captured, and why not, at a time: that of the newest reading."""
         status, reasons = self._status(now_ns)
         run = self._detector.run
-        return CaptureState(status, reasons, run.samples(run.captured_ns) if run else 0)
+        return CaptureState(status, reasons, run.seconds(run.captured_ns) if run else 0.0)
 
     def capture(
-        self, label: str = "", samples: int | None = None, now_ns: int | None = None
+        self, label: str = "", seconds: float | None = None, now_ns: int | None = None
     ) -> Posture:
-        """Makes a posture of the newest readings, `samples` of each stream, once.
+        """Makes a posture of the newest readings, of so many seconds at least, once.
 
         Raises CaptureRefused with the reasons of state().
         """
-        run = self._require(now_ns, samples)
+        run = self._require(now_ns, seconds)
         readings = run.readings(run.captured_ns)
         posture = self._builder.posture(readings, label, run.t0_ns, _LAST_NS)
         self._detector.mark_captured(run, posture.q, streams.span_ns(readings)[1])
         return posture
 
-    def latest(self, samples: int | None = None, now_ns: int | None = None) -> Posture | None:
+    def latest(self, seconds: float | None = None, now_ns: int | None = None) -> Posture | None:
         """A posture of the newest readings as by capture(), which may use them again; or None."""
         try:
-            run = self._require(now_ns, samples, -1)
+            run = self._require(now_ns, seconds, -1)
             return self._builder.posture(run.readings(), "", run.t0_ns, _LAST_NS)
         except CaptureRefused:
             return None
 
     def measure_bias(
-        self, foot: int, samples: int | None = None, now_ns: int | None = None
+        self, foot: int, seconds: float | None = None, now_ns: int | None = None
     ) -> Array:
         """Bias (6,) as read of the sensor of a foot in the air; CaptureRefused as capture()."""
-        run = self._require(now_ns, samples, -1, contact=False)
+        run = self._require(now_ns, seconds, -1, contact=False)
         return self._builder.sensor_bias(run.readings(), foot)
 
     def finished(self) -> list[StationaryInterval]:
-        """Returns each stationary interval that has ended or has max_samples, once, in order.
+        """Returns each stationary interval that has ended or lasts for max_time, once, in order.
 
         Intervals that cannot be used are among them, with the reasons; those of capture() are not.
         capture() may use the readings of an interval again, unless mark_stored() was called.
@@ -285,7 +285,7 @@ class PostureRecorder:
     def _status(
         self,
         now_ns: int | None = None,
-        samples: int | None = None,
+        seconds: float | None = None,
         after_ns: int | None = None,
         contact: bool = True,
     ) -> tuple[CaptureStatus, tuple[str, ...]]:
@@ -308,12 +308,12 @@ class PostureRecorder:
         if not run.settled:
             time = f"{run.time:.2f} s of {self.options.settle_time:g} s"
             return CaptureStatus.SETTLING, (f"Stationary for {time}: keep the robot stationary.",)
-        needed = self.options.samples if samples is None else samples
+        needed = self.options.collect_time if seconds is None else seconds
         after_ns = run.captured_ns if after_ns is None else after_ns
-        count = run.samples(after_ns)
-        if count < max(1, needed):
+        seconds = run.seconds(after_ns)
+        if not seconds or not seconds >= needed:
             return CaptureStatus.COLLECTING, (
-                f"{count} of {needed} readings: keep the robot stationary.",
+                f"Readings of {seconds:.2g} s of {needed:g} s: keep the robot stationary.",
             )
         issues = self._builder.issues(run.readings(after_ns), contact)
         if issues:

@@ -259,7 +259,7 @@ def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[s
     rest = robot.config.nominal_posture(model)
     try:
         planner = PosturePlanner(model, robot.feet, rest, settings)
-        planned = planner.propose(_PROPOSED, postures, settings.capture.samples)
+        planned = planner.propose(_PROPOSED, postures)
     except ComModelError as error:
         return [f"No posture can be proposed: {error}"]
     lines = ["These postures would help most (rad or m):"]

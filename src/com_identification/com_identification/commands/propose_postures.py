@@ -37,9 +37,7 @@ def main(words: Sequence[str] | None = None) -> int:
         ) as status:
             rest = config.nominal_posture(model)
             planned = PosturePlanner(model, config.feet, rest, settings).propose(
-                options.count,
-                samples=settings.capture.samples,
-                progress=lambda _, step: status.update(step),
+                options.count, progress=lambda _, step: status.update(step)
             )
         rows = np.array([posture.q for posture in planned])
         feet = "the feet stay where they are" if settings.plan.keep_feet else "the feet move"

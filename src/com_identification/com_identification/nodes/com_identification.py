@@ -207,7 +207,7 @@ class ComIdentification(RobotNode[Parameters]):
             msg.header.frame_id = session.frame
             msg.state = int(state.status)
             msg.reasons = list(dict.fromkeys((*msg.reasons, *state.reasons)))
-            msg.samples, msg.samples_required = state.samples, session.settings.capture.samples
+            msg.seconds, msg.seconds_required = state.seconds, session.recorder.options.collect_time
         if session is not None and session.opened is not None:
             postures = session.opened.postures
             msg.storage, msg.postures = str(session.opened.path), len(postures)

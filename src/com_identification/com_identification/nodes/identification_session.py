@@ -105,7 +105,7 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
 
 
 def declare_settings(node: Node, path: str) -> IdentificationSettings:
-    """Declares noise.force, capture.samples, ...; a parameter that is given overrides the file.
+    """Declares noise.force, capture.settle_time, ...; a parameter that is given overrides the file.
 
     Raises ConfigError or ParameterError where the file or a parameter is wrong.
     """

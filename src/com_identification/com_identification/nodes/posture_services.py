@@ -134,7 +134,7 @@ class PostureServices:
     def _capture(self, session: Session, request: Any, response: Any) -> None:
         store = session.store  # raises if it cannot be opened
         now_ns, time_ns = session.buffer.now_ns, session.buffer.newest_ns
-        posture = session.recorder.capture(request.label, request.samples or None, now_ns)
+        posture = session.recorder.capture(request.label, request.seconds or None, now_ns)
         identity = store.add(posture, time_ns)
         response.posture = session.describe(identity, posture)
         response.message = f"posture {identity} of {len(store.postures)}: {posture.samples} samples"
@@ -255,14 +255,14 @@ def _feet(session: Session, name: str) -> list[int]:
 
 def _measure_bias(session: Session, foot: int, request: srv.TareWrench.Request) -> Array:
     """The bias of a foot's sensor, (6,) as read."""
-    samples, now_ns = request.samples or None, session.buffer.now_ns
+    seconds, now_ns = request.seconds or None, session.buffer.now_ns
     if request.clear:
         return np.zeros(6)
     if not request.single_support:
-        return session.recorder.measure_bias(foot, samples, now_ns)
+        return session.recorder.measure_bias(foot, seconds, now_ns)
     if not request.foot:
         raise IdentificationError("single_support: name the foot that carries the robot")
-    posture = session.recorder.latest(samples, now_ns)
+    posture = session.recorder.latest(seconds, now_ns)
     if posture is None:
         raise CaptureRefused(*session.recorder.state(now_ns).reasons)
     priors = body_priors(session.model, session.settings)
