@@ -37,7 +37,7 @@ class Browser:
 
     Attributes:
         requests: addresses that the page has asked for.
-        errors: exceptions of its scripts.
+        errors: exceptions of its scripts, and what they write to the console as errors.
     """
 
     def __init__(self, profile):
@@ -138,3 +138,5 @@ class Browser:
             self.requests.append(message["params"]["url"])
         if message.get("method") == "Runtime.exceptionThrown":
             self.errors.append(message["params"]["exceptionDetails"].get("text"))
+        if message.get("params", {}).get("type") == "error":  # of Runtime.consoleAPICalled
+            self.errors.append(str(message["params"].get("args"))[:500])

@@ -9,25 +9,30 @@ from urllib.parse import urlparse
 import numpy as np
 import pytest
 from browser import Browser, find_browser
+from rosbags.rosbag2 import Writer
+from rosbags.typesys import Stores, get_typestore
 
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import audit, load_robot
 from com_model.checks.audit_page import audit_page
 from com_model.robots import find_robot
-from com_simulation.drawing.shapes import robot_shape
 
 pytest.importorskip("viser", reason="viser is not installed")
 
 from com_viewer.bag_run import BagRun
 from com_viewer.commands import view
+from com_viewer.joints import joint_groups
 from com_viewer.page import Page
-from com_viewer.scene import RobotScene
+from com_viewer.panel import JOINTS, PLOTS
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(600),
     pytest.mark.skipif(not find_browser(), reason="no Chromium: apt-get install chromium"),
 ]
+HOAP2 = find_robot("hoap2").urdf
+TEXTS = "[...document.querySelectorAll('label')].map(e => e.textContent.trim()).join('|')"
+BUTTON = "[...document.querySelectorAll('button')].find(e => e.innerText.trim() == '{}')"
 LABEL = "[...document.querySelectorAll('label')].find(e => e.innerText.trim() == '{}')"
 
 
@@ -53,10 +58,8 @@ def hoap2():
 
 
 @pytest.fixture
-def page(hoap2):
-    model, config = hoap2
+def page():
     page = Page(port=8300)
-    page.set_robot(RobotScene(model, config.feet), robot_shape(model, find_robot("hoap2").urdf))
     yield page
     page.close()
 
@@ -97,6 +100,13 @@ def nearest(browser, label, selector):
     return min(boxes, key=lambda box: abs(box[1] - y))
 
 
+def open_tab(browser, name):
+    """Open a tab of the panel."""
+    tab = f"[...document.querySelectorAll('[role=tab]')].find(e => e.innerText.trim() == '{name}')"
+    browser.wait_for(lambda: browser.js(f"!!{tab}"), f"{name} is there")
+    browser.click(*browser.place(tab)[:2])
+
+
 def tick(browser, layer):
     """Press the checkbox of a layer."""
     x, y, width = nearest(browser, layer, "input[type=checkbox]")
@@ -105,11 +115,13 @@ def tick(browser, layer):
 
 def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap2):
     model, config = hoap2
-    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
-    view._add_sliders(page, scene, observer, config.nominal_posture(model))
+    page.tab(JOINTS)
+    groups, nominal = joint_groups(model, config, None), config.nominal_posture(model)
+    view._add_sliders(view._Shown(page, model, config, HOAP2), groups, nominal)
     browser.open(page.address)
     browser.wait_for_text("hoap2, 7.120 kg, 85 of 85 shapes")
     browser.wait_for_text("margin")
+    open_tab(browser, "Layers")
     everything = settled(browser)
     tick(browser, "robot")
     robot = differs(browser, everything, 1000)
@@ -119,16 +131,37 @@ def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap
     assert differs(browser, everything, 20) < 0.5 * robot
     tick(browser, "chain")
 
+    labels = browser.js(TEXTS).split("|")
+    assert {"robot", "com", "chain", "support", "link CoMs"} <= {*labels}
+    assert not {"forces", "marks", "footsteps", "compared"} & {*labels}, "they cannot appear"
+
+    open_tab(browser, "Joints (°)")
     x, y, width = nearest(browser, model.joint_names[0], ".mantine-Slider-track")
     before = page._rows["CoM, root link"]
     browser.click(x + 0.9 * width, y)
     browser.wait_for(lambda: page._rows["CoM, root link"] != before, "the CoM moves")
     q = np.array(config.nominal_posture(model))
     q[0] = model.lower[0] + 0.9 * (model.upper[0] - model.lower[0])
+    assert {*model.joint_names} <= {*browser.js(TEXTS).split("|")}, "a slider per joint"
     expected = ComObserver(model, config.feet).update(q, 0 * q).position
     shown = [float(word) for word in page._rows["CoM, root link"].split()[:3]]
     assert shown == pytest.approx(expected, abs=1e-3)
     browser.wait_for_text(page._rows["CoM, root link"])
+    browser.click(*browser.place(BUTTON.format("nominal"))[:2])
+    browser.wait_for(lambda: page._rows["CoM, root link"] == before, "the posture is reset")
+
+
+def test_a_link_that_is_clicked_has_a_mass(browser, page, hoap2):
+    model, config = hoap2
+    shown = view._Shown(page, model, config, HOAP2)
+    q = config.nominal_posture(model)
+    shown.show(shown.scene.place(q, shown.observer.update(q, 0 * q)), {})
+    browser.open(page.address)
+    browser.wait_for_text("hoap2, 7.120 kg, 85 of 85 shapes")
+    settled(browser)
+    browser.click(400, 230)  # the trunk is in the middle, above the hips
+    browser.wait_for_text("kg, CoM ")
+    assert " mm in its frame" in page._rows["clicked"]
 
 
 def test_a_recording_is_paused_and_scrubbed(browser, page, hoap2):
@@ -138,17 +171,13 @@ def test_a_recording_is_paused_and_scrubbed(browser, page, hoap2):
     Q[:, 0] += 0.05 * times  # rad
     nothing = np.full((len(times), 3), np.nan)
     run = BagRun(times, Q, nothing, np.empty((len(times), 0, 3)), ())
-    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
-    step = view._play(page, scene, observer, run, record=False)
+    page.tab(PLOTS)
+    step = view._play(view._Shown(page, model, config, HOAP2), run, record=False)
     browser.open(page.address)
     browser.wait_for_text("0.00 of 9.95 s")
     step(1.0)
     browser.wait_for_text("1.00 of 9.95 s")
-    browser.click(
-        *browser.place(
-            "[...document.querySelectorAll('button')].find(e => e.innerText.trim() == 'pause')"
-        )[:2]
-    )
+    browser.click(*browser.place(BUTTON.format("pause"))[:2])
     browser.wait_for_text("play")
     step(1.0)
     assert page._rows["time"].startswith("1.00")
@@ -170,6 +199,39 @@ def test_a_html_file_opens_without_a_server(browser, tmp_path):
     browser.wait_for_text("hoap2, 7.120 kg, 85 of 85 shapes")
     browser.wait_for(lambda: browser.js("document.querySelectorAll('canvas').length"), "a canvas")
     browser.wait_for(lambda: colours(browser) > 200, "a shaded robot is seen, no blank page")
+
+
+def write_joints(path, names, Q):
+    """A bag of joint states (T, n) at 20 Hz; return its path."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    kind, types = "sensor_msgs/msg/JointState", store.types
+    with Writer(path, version=9) as bag:
+        topic = bag.add_connection("/joint_states", kind, typestore=store)
+        for i, q in enumerate(Q):
+            stamp = types["builtin_interfaces/msg/Time"](*divmod(i * 50_000_000, 10**9))
+            header = types["std_msgs/msg/Header"](stamp, "")
+            message = types[kind](header, list(names), q, np.empty(0), np.empty(0))
+            bag.write(topic, i * 50_000_000, store.serialize_cdr(message, kind))
+    return str(path)
+
+
+def test_a_film_of_a_bag_plays(browser, hoap2, tmp_path):
+    """Each one raised TypeError: the times between its frames were NumPy's."""
+    model, config = hoap2
+    Q = np.tile(config.nominal_posture(model), (60, 1))
+    Q[:, 0] = 0.02 * np.arange(60)
+    path, bag = tmp_path / "walk.html", write_joints(tmp_path / "bag", model.joint_names, Q)
+    words = ["bag", bag, "--robot", "hoap2", "--record", str(path)]
+    assert view.main([*words, "--port", "8320"]) == 0
+    browser.open(path.as_uri())
+    browser.wait_for_text("2.95 s")
+    browser.wait_for(lambda: colours(browser) > 200, "a shaded robot is seen, no blank page")
+    x, y = browser.place("document.querySelector('.tabler-icon-player-pause-filled')")[:2]
+    covered = f"!document.elementFromPoint({x}, {y}).closest('[class*=ActionIcon]')"
+    assert not browser.js(covered), "the table covers the button"
+    browser.click(x, y)
+    playing = "!!document.querySelector('.tabler-icon-player-play-filled')"
+    browser.wait_for(lambda: browser.js(playing), "it is paused")
 
 
 def test_a_report_is_readable_in_the_dark_and_on_paper(browser, tmp_path):

@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         help="its feet, joint groups and nominal posture; default: the one beside the URDF, or the "
         "suite's of its name",
     )
+    commands.add_parser("live", help="what running nodes publish (also where no word is given)")
     bag = commands.add_parser("bag", help="a recording: play, scrub, events, plots")
     bag.add_argument("recording", metavar="BAG", help="directory, .mcap or .db3 file")
     add_robot(bag)
