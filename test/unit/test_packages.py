@@ -74,7 +74,7 @@ def test_pip_installs_what_rosdep_does(package):
         + (f">={element.get('version_gte')}" if element.get("version_gte") else "")
         + (f",<{element.get('version_lt')}" if element.get("version_lt") else "")
         for element in manifest(package).iter("exec_depend")
-        if element.text.startswith(("python3-", "urdfdom", *WITHOUT_ROS))
+        if element.text.startswith(("python3-", "urdfdom", "xacro", *WITHOUT_ROS))
     }
     config = ConfigParser()
     config.read(package / "setup.cfg")

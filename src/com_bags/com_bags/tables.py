@@ -18,6 +18,7 @@ import scipy.io
 
 from com_bags.exceptions import TableError
 from com_model.arrays import Array
+from com_model.exceptions import pip_install
 from com_model.text import listing, quote
 
 MAX_BYTES = 2**30  # of a file, and of what an archive contains
@@ -64,7 +65,7 @@ def read_table(path: str | Path) -> Table:
     except TableError:
         raise
     except ImportError as error:
-        fix = "pip install com_bags[tables], or save it as npz"
+        fix = f"save it as npz, or install it: {pip_install('pandas pyarrow')}"
         raise TableError(f"needs {error.name}, which is not installed: {fix}", str(path)) from error
     except Exception as error:  # whatever a library makes of a damaged file
         fix = "Save it again (in MATLAB save(..., '-v7')), or as csv"

@@ -22,7 +22,7 @@ from com_identification.regression.statics import Statics
 from com_identification.settings import IdentificationSettings, SensorPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
-from com_model.exceptions import ConfigError
+from com_model.exceptions import ConfigError, pip_install
 from com_model.geometry.rotations import skew
 from com_model.strict_yaml import Section
 from com_model.text import listing
@@ -222,7 +222,7 @@ def read_c3d(path: str | Path) -> Trial:
     except TableError:
         raise
     except ImportError as error:
-        raise TableError("needs ezc3d, which is not installed: pip install ezc3d", file) from error
+        raise TableError(f"needs ezc3d: {pip_install('ezc3d')}", file) from error
     except Exception as error:  # whatever a library makes of a damaged file
         raise TableError(f"cannot be read: {type(error).__name__}: {error}", file) from error
     return _upright(Trial(rate, names, markers, total), file)

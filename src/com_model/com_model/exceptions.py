@@ -1,8 +1,13 @@
 """Errors of com_model: each says what was got, what was expected and what to do about it."""
 
+import os
+import shutil
+import sys
+import sysconfig
 from collections.abc import Sequence
 from copyreg import __newobj__  # type: ignore[attr-defined]
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,19 @@ def import_optional(name: str, fix: str, kind: type[ComModelError] = ComModelErr
         return import_module(name)
     except ImportError as error:
         raise kind(f"{error}: {fix}") from error
+
+
+def pip_install(packages: str) -> str:
+    """The command that installs packages for the Python that runs.
+
+    tools/setup.sh makes an environment without pip, but with uv. A system's Python wants an option.
+    """
+    uv = shutil.which("uv", path=os.pathsep.join([f"{sys.prefix}/bin", os.environ.get("PATH", "")]))
+    if uv and not find_spec("pip"):
+        return f"{uv} pip install --python {sys.executable} {packages}"
+    mark = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    option = "--break-system-packages " if sys.prefix == sys.base_prefix and mark.exists() else ""
+    return f"{sys.executable} -m pip install {option}{packages}"
 
 
 class UrdfError(ComModelError):

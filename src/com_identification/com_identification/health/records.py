@@ -23,7 +23,7 @@ from com_identification.regression.priors import BOUND_AXES, BodyPriors
 from com_identification.store.results import corrected_inertials, plain
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
-from com_model.exceptions import import_optional
+from com_model.exceptions import import_optional, pip_install
 from com_model.files import write_file
 from com_model.urdf.editing import edit_inertials
 
@@ -377,4 +377,4 @@ def _advice(error: Exception) -> str:
 
 def library(name: str) -> Any:
     """Imports what only an extra installs; a HealthError says how."""
-    return import_optional(name, f"pip install {name.partition('.')[0]}", HealthError)
+    return import_optional(name, pip_install(name.partition(".")[0]), HealthError)

@@ -8,7 +8,7 @@ import numpy as np
 
 from com_identification.exceptions import IdentificationError
 from com_model.arrays import Array
-from com_model.exceptions import import_optional
+from com_model.exceptions import import_optional, pip_install
 from com_model.text import listing
 
 
@@ -20,7 +20,7 @@ def mjcf(path: Path, draws: Mapping[str, Array], s: int) -> str:
     Raises:
         IdentificationError: MuJoCo is not installed, or the file cannot be used.
     """
-    mujoco = import_optional("mujoco", "for --mjcf, pip install mujoco", IdentificationError)
+    mujoco = import_optional("mujoco", pip_install("mujoco"), IdentificationError)
     try:
         spec = mujoco.MjSpec.from_file(str(path))
         _change(spec, path, draws, s)
@@ -56,7 +56,7 @@ def usd_layer(stage: Path, draws: Mapping[str, Array], s: int) -> str:
     Raises:
         IdentificationError: usd-core is not installed, or the stage cannot be used.
     """
-    names, fix = ("Gf", "Tf", "Usd", "UsdGeom", "UsdPhysics"), "for --usd, pip install usd-core"
+    names, fix = ("Gf", "Tf", "Usd", "UsdGeom", "UsdPhysics"), pip_install("usd-core")
     modules = (import_optional(f"pxr.{name}", fix, IdentificationError) for name in names)
     Gf, Tf, Usd, UsdGeom, UsdPhysics = modules
     try:

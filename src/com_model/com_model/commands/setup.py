@@ -1,25 +1,25 @@
 """Command line: write the configuration of a robot from its URDF."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from com_model.commands import command_parser
-from com_model.exceptions import ComModelError, import_optional
+from com_model.exceptions import ComModelError, import_optional, pip_install
 from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
 from com_model.setup.writing import lines_to_check, summary
+from com_model.shapes.resources import package_folders
 from com_model.strict_yaml import read_yaml
 from com_model.urdf.xml_reader import read_bounded
 
-_XACRO = (
-    "for {name}, install xacro (apt install ros-jazzy-xacro, or pip install xacro), or run: "
-    "xacro {name} > {stem}.urdf"
-)
+_LEAST_BEND = 0.1  # rad, of the knees of a robot that walks
+_VIEWER = "bags estimation model simulation viewer"  # and the packages that it needs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,6 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.check:
             return _check(urdf, arguments.output)
         output = arguments.output or urdf.with_suffix(".yaml")
+        if arguments.picture and output.exists() and not (arguments.force or arguments.update):
+            _picture(urdf, output, arguments.picture)
+            return 0
         old = _old(arguments, output)
         fault = 1
         setup = describe(RobotModel.from_file(urdf), urdf)
@@ -42,13 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = to_yaml(setup, old)
         write_file(output, text, overwrite=arguments.force or arguments.update)
         if arguments.picture:
-            _picture(setup, urdf, output, arguments.picture)
+            _picture(urdf, output, arguments.picture)
     except (ComModelError, OSError) as error:
         print(f"com_setup: {error}", file=sys.stderr)
         return fault
     if not arguments.quiet:
         print(f"{setup.name} ({urdf})\n{summary(setup)}\nwrote {output}")
-        _report(setup, text, urdf)
+        _report(setup, text, urdf, output)
     return 0
 
 
@@ -57,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("robot", type=Path, help="path of the URDF or .xacro file")
     add("--output", type=Path, help="configuration to write; default: robot.yaml beside robot.urdf")
-    add("--picture", type=Path, help="PNG or HTML to write: the robot with feet, frames and CoM")
+    add("--picture", type=Path, help="PNG or HTML to write; overwrites no configuration")
     write = parser.add_mutually_exclusive_group()
     write.add_argument("--force", action="store_true", help="overwrite an existing file")
     write.add_argument("--update", action="store_true", help="update a file, keeping your edits")
@@ -75,9 +78,21 @@ def _expanded(robot: Path) -> Path:
         return robot
     urdf = robot.with_suffix("")
     urdf = urdf if urdf.suffix == ".urdf" else urdf.with_suffix(".urdf")
-    xacro = import_optional("xacro", _XACRO.format(name=robot.name, stem=urdf.stem))
+
+    def share(package: str) -> str:
+        """The folder of a package: beside the file, as of meshes, or installed."""
+        folders = package_folders(package, robot.resolve())
+        if not folders:
+            raise ComModelError(f"no package {package}: put its folder, with package.xml, beside")
+        return str(folders[0])
+
     try:
+        import xacro.substitution_args
+
+        xacro.substitution_args._eval_find = share  # it knows installed packages only
         text = xacro.process_file(str(robot)).toprettyxml(indent="  ")
+    except ModuleNotFoundError as error:
+        raise ComModelError(f"{robot.name}: {error}: {pip_install('xacro')}") from error
     except Exception as error:  # whatever its expressions raise
         raise ComModelError(f"xacro cannot expand {robot.name}: {error}") from error
     return _write_urdf(urdf, text, f"{robot.name} gives")
@@ -89,14 +104,15 @@ def _write_urdf(urdf: Path, text: str, source: str) -> Path:
     return write_file(urdf, text)
 
 
-def _picture(setup: RobotSetup, urdf: Path, config: Path, file: Path) -> None:
-    """Writes a picture of what was found; html: the page of the viewer, where it is installed."""
+def _picture(urdf: Path, config: Path, file: Path) -> None:
+    """Writes a picture of a configuration; html: the page of the viewer, where it is installed."""
     if file.suffix != ".html":
-        from com_model.setup.picture import draw_setup  # needs matplotlib, only here
+        from com_model.setup.picture import draw_config  # needs matplotlib, only here
 
-        draw_setup(setup, file)
+        draw_config(*load_robot(urdf, config), urdf, file)
         return
-    fix = f"for {file.name}, pip install ./src/com_viewer, or write robot.png"
+    fix = pip_install(" ".join(f"./src/com_{name}" for name in _VIEWER.split()))
+    fix = f"write robot.png, or in the suite's folder: {fix}"
     view = import_optional("com_viewer.commands.view", fix).main
     if view([str(urdf), "--config", str(config), "--record", str(file)]):
         raise ComModelError(f"the viewer cannot write {file}")
@@ -157,14 +173,23 @@ def _ask(setup: RobotSetup, old: dict[str, Any]) -> dict[str, Any]:
     return answers
 
 
-def _report(setup: RobotSetup, text: str, urdf: Path) -> None:
+def _report(setup: RobotSetup, text: str, urdf: Path, config: Path) -> None:
     """Prints what is unsure, with its line in the text, and what to do next."""
     unsure = lines_to_check(setup, text)
     if unsure:
         print("\n  ".join(["Unsure, please check:", *unsure]))
-    move = {"humanoid": ["demo-walk"], "quadruped": ["demo-trot"]}.get(setup.limbs.kind, [])
-    commands = [f"make {name} ROBOT={urdf}" for name in ("demo", *move, "demo-identify")]
-    print("\n  ".join(["Next:", *commands]))
+    targets = {"humanoid": ["demo-walk"], "quadruped": ["demo-trot"]}.get(setup.limbs.kind, [])
+    targets, reasons = ["demo", *targets, "demo-identify"], []
+    if sum(len(foot.points) for foot in setup.feet) < 3:
+        reasons = [f"(not {', '.join(targets)}: it cannot stand on these feet without feedback)"]
+        targets = ["view"]
+    elif targets[1] == "demo-walk" and setup.standing.bend < _LEAST_BEND:
+        reasons = ["(not demo-walk: the limits of its joints keep the knees straight)"]
+        targets.remove("demo-walk")
+    words = f"ROBOT={shlex.quote(str(urdf.resolve()))}"
+    if config.resolve() != urdf.resolve().with_suffix(".yaml"):
+        words += f" CONFIG={shlex.quote(str(config.resolve()))}"
+    print("\n  ".join(["Next:", *(f"make {target} {words}" for target in targets), *reasons]))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def resolve_uri(uri: str, urdf_path: str | Path | None) -> Path | None:
     if uri.startswith(PACKAGE_SCHEME):
         # Some robots write package:///NAME/...
         name, _, rest = unquote(uri[len(PACKAGE_SCHEME) :]).lstrip("/").partition("/")
-        candidates = [(folder, rest) for folder in _package_folders(name, urdf)]
+        candidates = [(folder, rest) for folder in package_folders(name, urdf)]
     elif urdf is None:
         return None
     else:
@@ -56,8 +56,11 @@ def package_root(urdf_path: str | Path) -> Path:
     return folder.parent if len(folder.parents) > 1 else folder
 
 
-def _package_folders(name: str, urdf: Path | None) -> list[Path]:
-    """Return the folders that may be the package ``name``: the URDF's own first."""
+def package_folders(name: str, urdf: Path | None) -> list[Path]:
+    """Return the folders that may be the package ``name``, see resolve_uri: the URDF's own first.
+
+    `urdf` is an absolute path.
+    """
     if not name or name in (".", ".."):
         return []
     folders = []

@@ -1,5 +1,8 @@
 """com_setup writes a file that is read back, and never overwrites one unasked."""
 
+import re
+import shlex
+import subprocess
 import sys
 
 import numpy as np
@@ -8,6 +11,8 @@ import yaml
 
 from com_model import RobotConfig, RobotModel
 from com_model.commands.setup import main
+from com_model.exceptions import pip_install
+from com_model.robots import known_robots
 
 
 @pytest.fixture
@@ -83,6 +88,26 @@ def test_no_legs(data, capsys):
     assert "no legs: " in capsys.readouterr().err
 
 
+def test_the_next_commands_name_the_robot_from_any_folder(urdf, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    main(["robot.urdf"])
+    assert f"  make demo-walk ROBOT={urdf}\n" in capsys.readouterr().out
+    main(["robot.urdf", "--output", "my config.yaml"])
+    assert f"ROBOT={urdf} CONFIG='{tmp_path}/my config.yaml'\n" in capsys.readouterr().out
+
+
+def test_no_command_is_proposed_that_must_fail(tmp_path, capsys):
+    """Bolt has two point feet, simple_humanoid straight legs by its limits."""
+    robots = known_robots()
+    if "bolt" not in robots:
+        pytest.skip("example-robot-data is not installed")
+    proposed = []
+    for name in ("bolt", "simple_humanoid"):
+        main([str(robots[name]), "--output", str(tmp_path / f"{name}.yaml")])
+        proposed.append(re.findall(r"make ([\w-]+) ", capsys.readouterr().out))
+    assert proposed == [["view"], ["demo", "demo-identify"]]
+
+
 def test_a_missing_file(tmp_path, capsys):
     assert main([str(tmp_path / "gone.urdf")]) == 2
     assert "does not exist" in capsys.readouterr().err
@@ -93,7 +118,14 @@ def test_xacro_without_the_package(tmp_path, capsys, monkeypatch):
     path = tmp_path / "robot.urdf.xacro"
     path.write_text("<robot/>")
     assert main([str(path)]) == 2
-    assert "xacro robot.urdf.xacro > robot.urdf" in capsys.readouterr().err
+    assert pip_install("xacro") in capsys.readouterr().err
+
+
+def test_the_command_that_installs_a_package_works():
+    """Of what is installed it changes nothing."""
+    words = [*shlex.split(pip_install("numpy")), "--dry-run"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_picture(urdf, tmp_path):
@@ -106,11 +138,25 @@ def test_picture_that_turns(urdf, tmp_path, monkeypatch, capsys):
     words = [str(urdf), "--force", "--picture", str(page), "--quiet"]
     monkeypatch.setitem(sys.modules, "com_viewer.commands.view", None)
     assert main(words) == 2
-    assert "pip install ./src/com_viewer, or write robot.png" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "write robot.png" in error
+    assert "./src/com_viewer" in error
     monkeypatch.undo()
     pytest.importorskip("viser")
     assert main(words) == 0
     assert "<html" in page.read_text()
+
+
+@pytest.mark.parametrize("suffix", ["png", "html"])
+def test_a_picture_alone_is_that_of_the_file_that_is_there(urdf, tmp_path, suffix):
+    pytest.importorskip("viser")
+    main([str(urdf), "--quiet"])
+    config, picture = urdf.with_suffix(".yaml"), tmp_path / f"robot.{suffix}"
+    edited = config.read_text().replace("name: ", "name: my_", 1)
+    config.write_text(edited)
+    assert main([str(urdf), "--picture", str(picture), "--quiet"]) == 0
+    assert picture.stat().st_size > 1000
+    assert config.read_text() == edited
 
 
 def test_a_posture_in_the_file_has_the_soles_flat(urdf):
@@ -124,8 +170,25 @@ def test_a_posture_in_the_file_has_the_soles_flat(urdf):
         np.testing.assert_allclose(R, np.eye(3), atol=2e-3)
 
 
+def test_xacro_finds_packages_beside_it(tmp_path, biped, capsys):
+    """Of which nothing is installed, as in a folder that was downloaded."""
+    for name in ("robot_a", "parts_b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "package.xml").touch()
+    (tmp_path / "parts_b" / "all.xacro").write_text(biped())
+    path = tmp_path / "robot_a" / "robot.urdf.xacro"
+    text = (
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:include filename="$(find {})/all.xacro"/></robot>'
+    )
+    path.write_text(text.format("parts_b"))
+    assert main([str(path), "--quiet"]) == 0
+    path.write_text(text.format("parts_c"))
+    assert main([str(path), "--force"]) == 2
+    assert "no package parts_c: put its folder" in capsys.readouterr().err
+
+
 def test_xacro_is_expanded_into_a_urdf_beside_it(tmp_path, biped):
-    pytest.importorskip("xacro", reason="the Python package xacro is not installed")
     path, text = tmp_path / "robot.urdf.xacro", biped()
     path.write_text(
         text.replace("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ', 1)
