@@ -1,5 +1,5 @@
 # Two commands for everyone:
-#   make demo                 HOAP-2 sways in simulation, its CoM and SESC are published
+#   make demo                 HOAP-2 falls by a wrong URDF, is measured, and stands by the corrected one
 #   make demo ROBOT=talos     the same for another robot: a name or the path of a URDF; every demo
 #                             takes it. robot.yaml beside robot.urdf is found, or CONFIG=robot.yaml
 #   make demo-trot            a quadruped trots, 20 kg drop on it; also ROBOT=anymal FEEDBACK=true
@@ -24,6 +24,7 @@ OUT ?= out
 # CONFIG=robot.yaml: the robot's configuration, where it is not beside its URDF.
 DEMO = $(CONFIG_OPTION) --output "$(OUT)" --view $(VIEW)
 CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
+CHOSEN = $(or $(ROBOT),$(DEFAULT))
 # Tests that run side by side; some wait more than they compute.
 JOBS ?= 5
 # With bytecode, also where the environment forbids it: each process starts in half of the time.
@@ -36,41 +37,57 @@ PYTEST = env PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/build/pycac
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
+# Each target compiles the kernels that it needs, a node others when it starts; robots by name
+# whose files come from PyPI are installed when they are asked for.
 setup:
-	@tools/setup.sh run $(KERNELS)
+	@tools/setup.sh run "$(KERNELS)" "$(CHOSEN)"
 
 setup-dev:
 	@tools/setup.sh dev
 
+setup-robot: KERNELS = none
 setup-robot: setup
 	@tools/in_env python -m com_model.commands.setup "$(URDF)" $(SETUP_ARGS)
 
-# The first look at the suite need not wait for the kernels of walking and of the trot.
-demo: KERNELS = com
+demo: KERNELS = com,balance,collisions
+demo: DEFAULT = hoap2
 demo: setup
-	@tools/in_env python -m com_demos.sway_demo --robot "$(or $(ROBOT),hoap2)" $(DEMO) --seconds $(SECONDS)
+	@tools/in_env python -m com_demos.correct_demo --robot "$(CHOSEN)" $(DEMO) --seconds $(SECONDS)
 
+demo-trot: KERNELS = com,trot,trunk
+demo-trot: DEFAULT = scalf2
 demo-trot: setup
-	@tools/in_env python -m com_demos.trot_demo --robot "$(or $(ROBOT),scalf2)" $(DEMO) \
-	  $(if $(filter true,$(FEEDBACK)),--feedback)
+	@tools/in_env python -m com_demos.trot_demo --robot "$(CHOSEN)" $(DEMO) $(if $(filter true,$(FEEDBACK)),--feedback)
 
+demo-identify: KERNELS = com,collisions
+demo-identify: DEFAULT = hoap2
 demo-identify: setup
-	@tools/in_env python -m com_demos.identify_demo --robot "$(or $(ROBOT),hoap2)" $(DEMO)
+	@tools/in_env python -m com_demos.identify_demo --robot "$(CHOSEN)" $(DEMO)
 
-demo-identify-walk: setup-dev
-	@tools/in_env python benchmarks/identify_walk_demo.py --robot "$(or $(ROBOT),go2)" $(CONFIG_OPTION) --output "$(OUT)"
+demo-identify-walk: KERNELS = com,trot,walk_identification
+demo-identify-walk: DEFAULT = go2
+demo-identify-walk: setup
+	@tools/in_env python benchmarks/identify_walk_demo.py --robot "$(CHOSEN)" $(CONFIG_OPTION) --output "$(OUT)"
 
-demo-loop: setup-dev
-	@tools/in_env python benchmarks/closed_loop.py --robot "$(or $(ROBOT),hoap2)" --output "$(OUT)"
+demo-loop: KERNELS = com,collisions,walking
+demo-loop: DEFAULT = hoap2
+demo-loop: setup
+	@tools/in_env python benchmarks/closed_loop.py --robot "$(CHOSEN)" --output "$(OUT)"
 
+demo-walk: KERNELS = com,walking
+demo-walk: DEFAULT = itu_biped
 demo-walk: setup
-	@tools/in_env python -m com_demos.walk_demo --robot "$(or $(ROBOT),itu_biped)" $(DEMO)
+	@tools/in_env python -m com_demos.walk_demo --robot "$(CHOSEN)" $(DEMO)
 
+demo-diagnose: KERNELS = com,walking,trunk
+demo-diagnose: DEFAULT = talos
 demo-diagnose: setup
-	@tools/in_env python benchmarks/diagnose_demo.py --robot "$(or $(ROBOT),talos)" $(CONFIG_OPTION) --output "$(OUT)"
+	@tools/in_env python benchmarks/diagnose_demo.py --robot "$(CHOSEN)" $(CONFIG_OPTION) --output "$(OUT)"
 
+view: KERNELS = com
+view: DEFAULT = hoap2
 view: setup
-	@tools/in_env python -m com_viewer.commands.view "$(or $(ROBOT),hoap2)" $(CONFIG_OPTION) $(VIEW_ARGS)
+	@tools/in_env python -m com_viewer.commands.view "$(CHOSEN)" $(CONFIG_OPTION) $(VIEW_ARGS)
 
 test: setup-dev
 	@tools/in_env $(PYTEST) -m "not exhaustive" $(PYTEST_ARGS)

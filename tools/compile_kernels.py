@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numba.core.event import Event, Listener, register
 
 from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.robots import DESCRIPTIONS
@@ -24,21 +25,63 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("compile_kernels", description=str(__doc__).partition("\n")[0])
     parser.add_argument("parts", nargs="?", default=",".join(PARTS), help="default: %(default)s")
     parser.add_argument("--robots", type=Path, help="folder of robot configurations")
+    parser.add_argument("--progress", type=Path, help="file for: kernels compiled, kernels in all")
     options = parser.parse_args(words)
     if unknown := set(options.parts.split(",")) - set(PARTS):
         parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     folders = [options.robots] if options.robots else _installed_robots()
     if not folders:
         parser.error("robot_descriptions is not on AMENT_PREFIX_PATH: source it or give --robots")
+    names = options.parts.split(",")
+    counter = CompileCounter(sum(KERNELS[name] for name in names), options.progress)
+    register("numba:compile", counter)
     try:
-        for name in options.parts.split(","):
+        for name in names:
             begin = time.perf_counter()
             PARTS[name](folders[0])
-            print(f"{name}: {time.perf_counter() - begin:.1f} s", flush=True)
+            spent = time.perf_counter() - begin
+            print(f"{name}: {spent:.1f} s, {counter.done} kernels so far", flush=True)
     except ComModelError as error:
         print(f"compile_kernels: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+class CompileCounter(Listener):
+    """Counts the kernels that numba compiles, and writes how far it is for who waits.
+
+    Attributes:
+        done: Number of kernels compiled so far, those that others call included.
+    """
+
+    def __init__(self, total: int, path: Path | None) -> None:
+        self.done, self._total, self._path = 0, total, path
+        self._write()
+
+    def on_start(self, event: Event) -> None:
+        """A compilation begins; only its end counts."""
+
+    def on_end(self, event: Event) -> None:
+        """A compilation has ended."""
+        self.done += 1
+        self._write()
+
+    def _write(self) -> None:
+        if self._path is not None:
+            self._path.write_text(f"{self.done} {max(self._total, self.done)}\n")
+
+
+KERNELS = {
+    "com": 30,
+    "balance": 10,
+    "walking": 60,
+    "trot": 20,
+    "trunk": 40,
+    "tip_over": 10,
+    "walk_identification": 20,
+    "collisions": 5,
+}
+"""Compilations that each part takes after those before it, for the progress that is shown."""
 
 
 def _installed_robots() -> list[Path]:

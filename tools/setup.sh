@@ -2,8 +2,9 @@
 # Builds everything that the suite needs into this checkout: .venv/, build/, install/.
 #
 #   tools/setup.sh            what the nodes and demos need; quick when nothing changed
-#   tools/setup.sh run com    with these parts of tools/compile_kernels.py only; a node that needs
-#                             another one compiles it at its first start
+#   tools/setup.sh run com,trot   with these parts of tools/compile_kernels.py only, or none; a node
+#                             that needs another one compiles it at its first start
+#   tools/setup.sh run none talos    also the collection that has this robot, unless it is there
 #   tools/setup.sh dev        also what tests, benchmarks and linting need
 #   PYTHON=python3.12 tools/setup.sh    with another Python (without ROS only)
 #
@@ -12,7 +13,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 what=${1:-run}
-wanted=${2:-}   # parts of the kernels, with commas; none: all
+wanted=${2:-}   # parts of the kernels, with commas; empty: all that nodes use
+robot=${3:-}
 venv=$root/.venv
 log=$venv/setup.log
 
@@ -22,8 +24,9 @@ seconds() { # [SINCE]
   local tenths=$(( ($(now) - ${1:-$started}) / 100000 ))
   printf '%d.%d' $((tenths / 10)) $((tenths % 10))
 }
-fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
-say() { printf 'setup: %5s s  %s\n' "$(seconds)" "$*"; }
+fail() { printf '%ssetup: %s\n' "${clear_line:-}" "$*" >&2; exit 1; }
+clear_line=; [ ! -t 1 ] || clear_line=$'\r\033[K'   # of the progress of the kernels
+say() { printf '%ssetup: %5s s  %s\n' "$clear_line" "$(seconds)" "$*"; }
 
 # Two runs side by side (make demo, make test) must not build into each other.
 if command -v flock >/dev/null && [ -z "${COM_SETUP_LOCKED:-}" ]; then
@@ -31,7 +34,7 @@ if command -v flock >/dev/null && [ -z "${COM_SETUP_LOCKED:-}" ]; then
   COM_SETUP_LOCKED=1 COM_SETUP_STARTED=$started exec flock "$venv/.setup.lock" "$root/tools/setup.sh" "$@"
 fi
 mkdir -p "$venv"
-case "$what" in run|dev) ;; *) fail "unknown argument $what: give none, or dev" ;; esac
+case "$what" in run|dev) ;; *) fail "unknown argument $what: give none, run or dev" ;; esac
 
 # --- which kind of machine ---------------------------------------------------------------------
 # (A shell that has sourced this checkout's own install/ is not one with ROS.)
@@ -110,6 +113,14 @@ install() { # FILE_AND_OPTIONS...: install into .venv; 1 when that failed ($log 
   "$venv/bin/python" -m pip install --no-input --disable-pip-version-check --retries 2 "$@" >>"$log" 2>&1
 }
 
+collection() { # the robots that have names, but no files here; without the programs that the wheel asks for
+  if [ -t 1 ] && [ -x "$uv" ]; then   # uv draws its own bar
+    UV_SYSTEM_CERTS=1 "$uv" pip install --no-config --python "$venv/bin/python" --no-deps \
+      ${PIP_INDEX_URL:+--default-index "$PIP_INDEX_URL"} example-robot-data 2>&1 && return 0
+  fi
+  install --no-deps example-robot-data
+}
+
 if [ "$(cat "$venv/.environment" 2>/dev/null)" != "$environment_key" ]; then
   say "Python environment in .venv ($kind, Python $python_version)"
   rm -rf build install
@@ -162,9 +173,11 @@ compile_kernels() { # GROUP...: so that no node's first start has to, for 20 s; 
   local begin pids=() part
   begin=$(now)
   trap 'kill "${pids[@]}" 2>/dev/null; exit 1' TERM
+  rm -f "$venv"/kernels_*.progress
   for part in "$@"; do
     PYTHONPATH=$(printf '%s:' "$root"/src/com_*)${PYTHONPATH:+$PYTHONPATH:}$root/tools/underlay/tf_transformations nice -n 10 \
-      "$venv/bin/python" tools/compile_kernels.py "$part" --robots src/robot_descriptions/config >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
+      "$venv/bin/python" tools/compile_kernels.py "$part" --robots src/robot_descriptions/config \
+      --progress "$venv/kernels_$part.progress" >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
   done
   for part in "${pids[@]}"; do
     wait "$part" || { say "kernels could not be compiled now, a node's first start will ($venv/kernels_*.log)"; return 0; }
@@ -172,13 +185,38 @@ compile_kernels() { # GROUP...: so that no node's first start has to, for 20 s; 
   for part in ${*//,/ }; do echo "$kernels_key" >"$venv/.kernels_$part"; done
   say "kernels compiled (took $(seconds "$begin") s)"
 }
-kernels= building=()
-trap 'kill $kernels "${building[@]}" 2>/dev/null || true' EXIT
-groups=$(due com,balance,walking trot,trunk)
+progress() { # PID...: until these have ended, one line that changes, or without a terminal one every 15 s
+  local begin shown done total text left bar
+  begin=$(now) shown=$begin
+  while kill -0 "$@" 2>/dev/null; do
+    sleep 0.2
+    read -r done total < <(cat "$venv"/kernels_*.progress 2>/dev/null | awk '{d += $1; t += $2} END {print d + 0, t + 0}')
+    text="kernels $done of $total"
+    if [ "$done" -ge 3 ] && [ "$done" -lt "$total" ]; then
+      left=$(( ($(now) - begin) / 1000000 * (total - done) / done ))
+      bar=$(printf '%*s' $((20 * done / total)) '')
+      text="[$(printf '%-20s' "${bar// /#}")] $text, about $left s left"
+    fi
+    if [ -t 1 ]; then
+      printf '%ssetup: %5s s  %s' "$clear_line" "$(seconds)" "$text"
+    elif [ $(($(now) - shown)) -ge 15000000 ]; then
+      shown=$(now)
+      say "$text"
+    fi
+  done
+  printf '%s' "$clear_line"
+}
+kernels= meter= building=()
+trap 'kill $kernels $meter "${building[@]}" 2>/dev/null || true' EXIT
+all=(com,balance,collisions walking,trot,trunk)
+# What only commands use.
+[ -z "$wanted" ] || all+=(tip_over,walk_identification)
+groups=$(due "${all[@]}")
 if [ -n "$groups" ]; then
-  say "compiling kernels"
+  say "compiling kernels (${groups//$'\n'/,})"
   # shellcheck disable=SC2086
   compile_kernels $groups & kernels=$!
+  progress "$kernels" & meter=$!
 fi
 
 if [ "$(cat install/.workspace 2>/dev/null)" != "$workspace_key" ]; then
@@ -221,15 +259,23 @@ signal.signal(signal.SIGINT, signal.default_int_handler); sys.argv[0] = "colcon"
   echo "$workspace_key" >install/.workspace
   say "workspace built (took $(seconds "$begin") s)"
 fi
-[ -z "$kernels" ] || wait "$kernels"
+[ -z "$kernels" ] || { wait "$kernels"; wait "$meter"; }
+
+# --- a robot of the collection ---------------------------------------------------------------------
+if [ -n "$robot" ] && [ -f "src/robot_descriptions/config/$robot.yaml" ] && [ ! -f "src/robot_descriptions/urdf/$robot.urdf" ] &&
+    ! "$venv/bin/python" -c 'from importlib import metadata; metadata.files("example-robot-data")' 2>/dev/null; then
+  say "$robot is one of the robots of example-robot-data: installing it (131 MB)"
+  collection || explain_pip
+fi
 
 # --- tests and linting ---------------------------------------------------------------------------
 kernels=
-groups=$(due tip_over,walk_identification collisions)
+groups=$(due tip_over walk_identification)
 if [ "$what" = dev ] && [ -n "$groups" ]; then
   # What only commands use: otherwise each process of the tests compiles it, all at the same time.
   # shellcheck disable=SC2086
   compile_kernels $groups & kernels=$!
+  progress "$kernels" & meter=$!
 fi
 if [ "$what" = dev ] && [ "$(cat "$venv/.dev" 2>/dev/null)" != "$dev_key" ]; then
   say "what tests and linting need"
@@ -238,6 +284,6 @@ if [ "$what" = dev ] && [ "$(cat "$venv/.dev" 2>/dev/null)" != "$dev_key" ]; the
     say "pin and example-robot-data cannot be installed: tests that compare with them will be skipped ($log)"
   echo "$dev_key" >"$venv/.dev"
 fi
-[ -z "$kernels" ] || wait "$kernels"
+[ -z "$kernels" ] || { wait "$kernels"; wait "$meter"; }
 trap - EXIT
 seconds >"$venv/.setup_s"

@@ -97,7 +97,7 @@ def run_demo(
     """run_demo(command, *words): exit code and output of the demo, the command for its launch."""
 
     def run(command: tuple[str, ...], *words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(demo, "launch_command", lambda _: [sys.executable, "-c", *command])
+        monkeypatch.setattr(demo, "launch_command", lambda *_: [sys.executable, "-c", *command])
         return demo.main(["--robot", lift, *words]), *capsys.readouterr()
 
     return run
@@ -198,14 +198,14 @@ def test_figures_and_files(run_demo: RunDemo, tmp_path: Path) -> None:
 
 def test_com_that_is_off_the_truth(run_demo: RunDemo, tmp_path: Path) -> None:
     code, _, errors = run_demo((STAND_IN, "0.002"), "--seconds", "1", "--output", str(tmp_path))
-    assert code == 1
+    assert code == 2
     assert errors == "demo: the CoM is up to 2 mm off the truth, 1 allowed\n"
 
 
 def test_launch_that_dies(run_demo: RunDemo, tmp_path: Path) -> None:
     command = ("print('first'); print('no such package')",)
     code, _, errors = run_demo(command, "--output", str(tmp_path))
-    assert code == 1
+    assert code == 2
     assert errors == "demo: the launch ended early, its log says:\nfirst\nno such package\n"
 
 
@@ -215,7 +215,7 @@ def test_no_data(
     monkeypatch.setattr(demo, "Times", partial(Times, first_message=0.5))
     command = ("import time; print('I wait', flush=True); time.sleep(60)",)
     code, _, errors = run_demo(command, "--output", str(tmp_path))
-    assert code == 1
+    assert code == 2
     assert errors.startswith("demo: no message on com for ")
     assert errors.endswith("the launch's log ends with:\nI wait\n")
 
@@ -252,7 +252,7 @@ def test_robot_that_only_shares_a_name(
     robot, config = demo.with_fitting_config(robot, demo.RobotModel.from_file(other))
     assert config is None
     assert "hoap2: not the robot of that name, so it has no feet: " in capsys.readouterr().out
-    command = demo.launch_command(robot)
+    command = demo.launch_command(robot, 1.0)
     assert f"urdf:={other}" in command
     assert "view_robot.launch.xml" in command
     assert "config:=" in command

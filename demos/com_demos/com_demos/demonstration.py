@@ -216,6 +216,8 @@ def listen(
 
 def _is_free(port: int) -> bool:
     with socket.socket() as taken, suppress(OSError):
+        # As servers do: a launch that has just ended had the port, and a page waits for the next.
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", port))
         return True
     return False
@@ -250,6 +252,7 @@ def finish(
     shown.append(table(("figure", "value"), numbers))
     text = report(page.stem.replace("_", " "), verdict, *shown, then=[then], failed=bool(problem))
     page.write_text(text)
+    print(verdict)
     print(f"report: {page}")
     written = {**figures, "report": str(page), "setup_s": float(taken) if taken else None}
     path.write_text(json.dumps(written) + "\n")
@@ -263,14 +266,14 @@ def run_demo(
     command_line: Callable[[], DemoParser],
     words: Sequence[str] | None = None,
 ) -> int:
-    """Show; return 0, 1 for a failed run, 2 for a wrong command, 130 for Ctrl-C or SIGTERM."""
+    """Show; return 0, 2 for a failed run or a wrong command, 130 for Ctrl-C or SIGTERM."""
     options = command_line().parse_args(words)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped
     try:
         show(options)
     except (ComModelError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
-        return 1 if isinstance(error, RunError) else 2
+        return 2
     except KeyboardInterrupt:
         print("demo: interrupted, everything is stopped", file=sys.stderr)
         return 128 + signal.SIGINT

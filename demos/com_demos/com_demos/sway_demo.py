@@ -25,7 +25,15 @@ from matplotlib.ticker import LogLocator
 from sensor_msgs.msg import JointState
 
 from com_demos.background import ListeningNode
-from com_demos.demonstration import DemoParser, Times, finish, launch_words, listen, run_demo
+from com_demos.demonstration import (
+    DemoParser,
+    Times,
+    finish,
+    launch_words,
+    listen,
+    lockstep_arguments,
+    run_demo,
+)
 from com_demos.exceptions import RunError
 from com_demos.live import WAITING, Rows, millimetres
 from com_demos.pictures import draw_picture
@@ -48,7 +56,7 @@ class Series:
     com: np.ndarray  # (t, 3) m
     truth: np.ndarray  # (t, 3) m, of the same stamp; NaN where none arrived
     margin: np.ndarray  # (t,) m
-    latency: np.ndarray  # (t,) s, receipt minus stamp
+    latency: np.ndarray  # (t,) s, from the receipt of joint_states to that of com; NaN: not known
 
     @property
     def error(self) -> np.ndarray:
@@ -81,7 +89,8 @@ class Series:
         """Return what a view shows of the newest sample."""
         if not len(self.time):
             return [(WAITING, "for the first message on com")]
-        p50, p99 = 1000 * np.percentile(self.latency, [50, 99])
+        known = self.latency[np.isfinite(self.latency)]
+        p50, p99 = 1000 * np.percentile(known, [50, 99]) if len(known) else (math.nan, math.nan)
         margin = 1000 * self.margin[-1]
         errors = self.error[np.isfinite(self.error)]
         return [
@@ -97,9 +106,10 @@ class Recording:
     """Collects samples of `com`, and the true CoM (x, y, z) m, by their stamps, ns."""
 
     def __init__(self) -> None:
-        # stamp, ns; receipt minus stamp, s; x, y, z in the root link's frame, m; margin, m
-        self.samples: list[tuple[int, float, float, float, float, float]] = []
+        # stamp, ns; receipt, ns; x, y, z in the root link's frame, m; margin, m
+        self.samples: list[tuple[int, int, float, float, float, float]] = []
         self.truths: dict[int, tuple[float, float, float]] = {}
+        self.joints: dict[int, int] = {}  # receipt of joint_states by their stamp, ns
 
     def series(self, last: int = 0, until: float = math.inf) -> Series:
         """Return all samples, or only the last few, as arrays; until a time of the run, s."""
@@ -107,12 +117,13 @@ class Recording:
         rows = [row for row in self.samples[-last:] if row[0] - first <= until * NS_PER_S]
         values = np.array([row[1:] for row in rows], dtype=float).reshape(-1, 5)
         truths = [self.truths.get(row[0], (math.nan,) * 3) for row in rows]
+        latency = [(row[1] - self.joints.get(row[0], math.nan)) / NS_PER_S for row in rows]
         return Series(
             time=np.array([row[0] - first for row in rows]) / NS_PER_S,
             com=values[:, 1:4],
             truth=np.array(truths, dtype=float).reshape(-1, 3),
             margin=values[:, 4],
-            latency=values[:, 0],
+            latency=np.array(latency, dtype=float),
         )
 
 
@@ -132,24 +143,26 @@ class SwayMonitor(ListeningNode):
     Attributes:
         recording: every known CoM, with its truth.
         snapshots: the instants for which all of CoM, chain and joint positions arrived.
+        stamps: theirs, ns.
         unknown: number of messages without a known CoM.
         reason: what the last of those gave as the reason.
     """
 
-    def __init__(self, model: RobotModel) -> None:
-        super().__init__("sway_monitor", "com")
+    def __init__(self, model: RobotModel, name: str = "sway_monitor") -> None:
+        super().__init__(name, "com")
+        self.model = model
         self.start_over()
-        self._names = model.joint_names
         self._parts: dict[int, dict[type, Any]] = {}  # messages by their stamp, ns, and type
         self._listen(CenterOfMass, "com", self._on_com)
         self._listen(CenterOfMass, "ground_truth/com", self._on_truth)
-        self._listen(JointState, "joint_states", self._gather)
+        self._listen(JointState, "joint_states", self._on_joints)
         self._listen(SescChain, "sesc", self._gather)
 
     def start_over(self) -> None:
         """Forget what has been recorded."""
         self.recording = Recording()
         self.snapshots: list[Snapshot] = []
+        self.stamps: list[int] = []
         self.unknown = 0
         self.reason = ""
 
@@ -173,13 +186,17 @@ class SwayMonitor(ListeningNode):
             self.reason = msg.reason
             return
         stamp_ns = stamp_to_ns(msg.header.stamp)
-        latency, at = (info["received_timestamp"] - stamp_ns) / NS_PER_S, msg.position
-        self.recording.samples.append((stamp_ns, latency, at.x, at.y, at.z, msg.support_margin))
+        at, received_ns = msg.position, info["received_timestamp"]
+        self.recording.samples.append((stamp_ns, received_ns, at.x, at.y, at.z, msg.support_margin))
         self._gather(msg, info)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
         com = (msg.position.x, msg.position.y, msg.position.z)
         self.recording.truths[stamp_to_ns(msg.header.stamp)] = com
+
+    def _on_joints(self, msg: JointState, info: dict) -> None:
+        self.recording.joints[stamp_to_ns(msg.header.stamp)] = info["received_timestamp"]
+        self._gather(msg, info)
 
     def _gather(self, msg: Any, _info: dict) -> None:
         """Make a snapshot when the last of CoM, joints and chain of one stamp has arrived."""
@@ -191,10 +208,13 @@ class SwayMonitor(ListeningNode):
                 del self._parts[next(iter(self._parts))]
             return
         del self._parts[stamp_ns]
-        sample = JointInput(self._names, timeout_s=1.0).update(parts[JointState], stamp_ns)
+        sample = JointInput(self.model.joint_names, timeout_s=1.0).update(
+            parts[JointState], stamp_ns
+        )
         if sample is None or sample.error:
             return
         values = center_of_mass_to_numpy(parts[CenterOfMass])
+        self.stamps.append(stamp_ns)
         self.snapshots.append(
             Snapshot(
                 q=sample.position,
@@ -280,11 +300,15 @@ def show(options: argparse.Namespace) -> None:
     robot, config = with_fitting_config(robot, model)
     stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
     what = f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}"
-    times, command = Times(options.seconds, settle=4.0), launch_command(robot)
+    times, command = Times(options.seconds, settle=4.0), launch_command(robot, options.speed)
     monitor = listen(command, lambda: SwayMonitor(model), times, what, options)
     series = monitor.recording.series(until=options.seconds)
     figures = {"robot": robot.name, **series.summary()}
-    figures |= write_images(robot, model, config, monitor, series, options.output)
+    figures |= write_picture(robot, model, config, monitor, options.output)
+    plot = options.output / f"{robot.name}_com.png"
+    title = f"{robot.name}: CoM in {model.root_link}, {series.rate_hz:.0f} Hz, against the truth"
+    save_png(plot_figure(series, title), plot)
+    figures["plot"] = str(plot)
     verdict = (
         "The CoM on the topic com is within {com_error_max_mm} mm of the simulator's truth, at "
         "{rate_hz} Hz."
@@ -298,7 +322,7 @@ def show(options: argparse.Namespace) -> None:
 
 def command_line() -> DemoParser:
     """Options of the demo."""
-    parser = DemoParser("demo", str(__doc__), "hoap2", "hoap2, talos", speed=None)
+    parser = DemoParser("demo", str(__doc__), "hoap2", "hoap2, talos", speed=1.0)
     parser.add_number("--seconds", 20.0, (1, 3600), "how long to record")
     return parser
 
@@ -318,32 +342,30 @@ def with_fitting_config(
     return robot, config
 
 
-def launch_command(robot: RobotFiles) -> list[str]:
-    """Return the command that starts the launch file."""
+def launch_command(robot: RobotFiles, speed: float) -> list[str]:
+    """Return the command that starts the launch file; simulated over wall time is at most speed."""
     file = "hoap2.launch.xml" if robot.name == "hoap2" and robot.config else "view_robot.launch.xml"
-    return launch_words(file, robot, simulation="true", sway="true")
+    waits = lockstep_arguments(speed, "sesc_publisher", "sway_monitor")
+    return launch_words(file, robot, simulation="true", sway="true", **waits)
 
 
-def write_images(
+def write_picture(
     robot: RobotFiles,
     model: RobotModel,
     config: RobotConfig | None,
     monitor: SwayMonitor,
-    series: Series,
     out: Path,
 ) -> dict[str, str | float]:
-    """Write the picture and the plot; return where they are."""
+    """Write the picture of the last instant; return where it is, and the robot's mass."""
     if not monitor.snapshots:
         raise RunError("no chain arrived on sesc together with com and joint_states")
     shape = robot_shape(model, robot.urdf)
     if note := shape_note(shape):
         print(f"{robot.name}: {note}")
-    picture, plot = out / f"{robot.name}.png", out / f"{robot.name}_com.png"
+    picture = out / f"{robot.name}.png"
     feet = config.feet if config is not None else ()
     draw_picture(build_scene(model, shape, feet, monitor.snapshots, robot.name), picture)
-    title = f"{robot.name}: CoM in {model.root_link}, {series.rate_hz:.0f} Hz, against the truth"
-    save_png(plot_figure(series, title), plot)
-    return {"mass_kg": round(model.mass, 6), "picture": str(picture), "plot": str(plot)}
+    return {"mass_kg": round(model.mass, 6), "picture": str(picture)}
 
 
 def check(figures: dict) -> None:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 DESCRIPTIONS = "robot_descriptions"
 COLLECTION = "example-robot-data"
+NO_COLLECTION = (
+    "; robots like talos, icub, anymal, go2, panda come with example-robot-data, which is not "
+    "installed (tools/setup.sh run none talos, or pip install --no-deps example-robot-data)"
+)
 _FOLDER_ENDINGS = ("_description", "_data", "_simple")
 _USUAL = {"talos": "talos_reduced", "ur": "ur5_robot"}  # where no file has the folder's name
 
@@ -64,7 +68,10 @@ def find_robot(
         raise ConfigError(problem, str(path), "urdf")
     known = known_robots()
     if text not in known:
-        raise UnknownRobotError(text, _suggestions(text, known), "unknown, and no URDF's path")
+        problem = "unknown, and no URDF's path"
+        if not list(_collection_folders()):
+            problem += NO_COLLECTION
+        raise UnknownRobotError(text, _suggestions(text, known), problem)
     return RobotFiles(text, known[text], given or find_robot_config(text))
 
 
