@@ -187,6 +187,14 @@ def test_too_many_failures_end_it(scenario):
     )
 
 
+def test_it_identifies_from_what_it_has_where_half_is_captured(scenario):
+    scenario.postures = [*POSTURES, *POSTURES]
+    scenario.start(automatic=True, count=3, failures=2)
+    scenario.world.spin_until(lambda: len(scenario.captured) == 2, "two captures")
+    scenario.refusals = 9
+    assert scenario.finish().startswith("2 postures captured")
+
+
 def test_a_robot_without_joint_states_is_stopped(scenario):
     scenario.start(automatic=True, count=1, speed=0.1, joint_timeout=0.2)
     scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.02, "it moves")

@@ -61,7 +61,11 @@ class Parameters(GuidedParameters):
     start_tolerance: float = parameter(
         0.15, "rad or m, from the nominal posture, at which the tour may begin", (0.001, 3.0)
     )
-    failures: int = parameter(5, "postures in a row that may fail before the tour ends", (1, 1000))
+    failures: int = parameter(
+        5,
+        "postures in a row that may fail before the tour ends; if half are captured, it identifies",
+        (1, 1000),
+    )
     export_name: str = parameter("", "name of the URDF to write; empty: chosen by the node")
 
 
@@ -83,16 +87,21 @@ class PostureTour(GuidedMotion[Parameters]):
         state = yield from self._begin()
         yield from self._confirm("to move to the nominal posture")
         yield from self._move([state.in_air(self._position(), state.nominal)[0]])
-        captured, failed = 0, 0
-        while captured < self.parameters.count:
-            wanted = min(self.parameters.batch, self.parameters.count - captured)
+        captured, failed, count = 0, 0, self.parameters.count
+        while captured < count:
+            wanted = min(self.parameters.batch, count - captured)
             self._report(f"requesting {wanted} postures")
             answer = yield from self._call("propose_postures", count=wanted)
             for posture in guided_motion.check(answer).postures:
                 problem = yield from self._visit(posture, captured + 1)
                 captured, failed = (captured, failed + 1) if problem else (captured + 1, 0)
                 if failed >= self.parameters.failures:
-                    raise TourError(f"{failed} postures in a row failed, the last one: {problem}")
+                    text = f"{failed} postures in a row failed, the last one: {problem}"
+                    if 2 * captured < count:
+                        raise TourError(text)
+                    self.get_logger().warning(f"identifying from {captured} postures: {text}")
+                    count = captured
+                    break
         yield from self._go(state.nominal)
         self._report("identifying")
         found = guided_motion.check((yield from self._call("identify_links")))
