@@ -83,6 +83,7 @@ def build_scene(
 ) -> Scene:
     """Place the last of one or more snapshots of a run, with the trace of all of them."""
     last = snapshots[-1]
+    model = model.with_frames([foot.mount for foot in feet if foot.mount])
     R, p = root_pose(last.gravity, last.projection)
     known = bool(np.isfinite(last.projection).all())
     parts = body_parts(model, shape, last.q, R, p)
