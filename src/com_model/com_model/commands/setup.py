@@ -186,6 +186,9 @@ def _report(setup: RobotSetup, text: str, urdf: Path, config: Path) -> None:
     elif targets[1] == "demo-walk" and setup.standing.bend < _LEAST_BEND:
         reasons = ["(not demo-walk: the limits of its joints keep the knees straight)"]
         targets.remove("demo-walk")
+    if "demo-identify" in targets and not any(foot.sole.flat for foot in setup.feet):
+        reasons.append("(not demo-identify: it compares postures on flat soles, not on point feet)")
+        targets.remove("demo-identify")
     words = f"ROBOT={shlex.quote(str(urdf.resolve()))}"
     if config.resolve() != urdf.resolve().with_suffix(".yaml"):
         words += f" CONFIG={shlex.quote(str(config.resolve()))}"
