@@ -137,12 +137,15 @@ def steiner(r: Array) -> Array:
     return np.asarray(square * np.eye(3) - r[..., :, None] * r[..., None, :])
 
 
-def loads_about(bodies: Bodies, R: Array, p: Array, body: int) -> list[tuple[float, Array]]:
+def loads_about(
+    bodies: Bodies, R: Array, p: Array, body: int, any_axis: bool = False
+) -> list[tuple[float, Array]]:
     """What the bodies beyond the joint above one are to it, and what all others are.
 
     In a posture R (B, 3, 3), p (B, 3) m: the inertia about its axis a, kg m^2, and a x sum of m r,
     (3,) kg m, with r from the joint: by gravity g (3,) its torque, by |g| the largest that there
-    is. Of a prismatic joint the mass m, and a m.
+    is. Of a prismatic joint the mass m, and a m. With any_axis the largest inertia about an axis
+    through the joint, and the sum of m r: about what there is in other postures.
     """
     axis, beyond = R[body] @ bodies.axis[body], np.zeros(bodies.count, dtype=np.bool_)
     beyond[body : bodies.subtree_end[body]] = True
@@ -152,7 +155,9 @@ def loads_about(bodies: Bodies, R: Array, p: Array, body: int) -> list[tuple[flo
     inertias = own + bodies.mass[:, None, None] * steiner(arms)
     for which in (beyond, ~beyond):
         mass = bodies.mass[which]
-        load = float(axis @ inertias[which].sum(axis=0) @ axis), np.cross(axis, mass @ arms[which])
+        inertia, first = inertias[which].sum(axis=0), mass @ arms[which]
+        load = float(axis @ inertia @ axis), np.cross(axis, first)
+        load = (float(np.linalg.eigvalsh(inertia)[-1]), first) if any_axis else load
         slides = bodies.joint_type[body] == PRISMATIC
         found.append((float(mass.sum()), axis * mass.sum()) if slides else load)
     return found

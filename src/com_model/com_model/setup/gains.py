@@ -5,8 +5,8 @@ second-order system, w = sqrt(k / I) and d = 2 zeta w I. Here
   k = max(w^2 I, SAG_RATIO m g r),  d = 2 zeta sqrt(k I)
 with I the inertia about the joint's axis of all that the joint carries in the standing posture, and
 m g r the moment that its weight could have there. A joint between a foot and the trunk carries the
-rest of the robot, on one leg; any other what is beyond it. Of a biped's legs r is the height of the
-CoM and the ratio BIPED_RATIO, so that it walks without feedback.
+rest of the robot, on one leg; any other what is beyond it, about its worst axis. Of a biped's legs
+r is the height of the CoM and the ratio BIPED_RATIO, so that it walks without feedback.
 """
 
 from typing import NamedTuple
@@ -52,8 +52,9 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
         (own, own_moment), (rest, rest_moment) = (
             (inertia, GRAVITY * float(np.linalg.norm(lever))) for inertia, lever in loads
         )
-        if b not in legs:
-            rest, rest_moment = own, own_moment
+        if b not in legs:  # arms that hang or stretch along an axis have hardly any load about it
+            rest, lever = loads_about(bodies, standing.R, standing.p, b, any_axis=True)[0]
+            rest_moment = GRAVITY * float(np.linalg.norm(lever))
         elif limbs.kind == HUMANOID:
             rest_moment = GRAVITY * model.mass * height * BIPED_RATIO / SAG_RATIO
         carried[i] += ratio**2 * max(own, rest)
