@@ -13,6 +13,7 @@
 #   make setup-robot URDF=robot.urdf   writes robot.yaml, the configuration of your robot; SETUP_ARGS=--help
 #   make test                 the tests, in 8 minutes on two cores, 16 on slow ones; make test-fast: quick unit tests,
 #                             make test-all: also those marked exhaustive (variants, more robots, long runs)
+#   make test-commands        every shell line of README and the tutorials, in a fresh clone, as printed
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
 #   make evidence             docs/evidence.md and reliability.md from benchmarks/results/
 # Each does all the set-up that it needs.
@@ -31,7 +32,7 @@ JOBS ?= 5
 PYTEST = env PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/build/pycache" \
   python -m pytest -n $(JOBS) --dist loadfile
 
-.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-all test-exhaustive test-fast lint bench evidence clean
+.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-all test-exhaustive test-fast test-commands lint bench evidence clean
 .DEFAULT_GOAL := help
 
 help:
@@ -96,6 +97,10 @@ test-exhaustive: setup-dev
 	@tools/in_env $(PYTEST) -m exhaustive $(PYTEST_ARGS)
 
 test-all: test test-exhaustive
+
+# Not setup-dev: a new user has not got what the tests need.
+test-commands:
+	@python3 tools/walk_pages.py $(WALK_ARGS)
 
 test-fast: setup-dev
 	@tools/in_env $(PYTEST) -m "not slow and not exhaustive" test/unit $(PYTEST_ARGS)
