@@ -105,7 +105,7 @@ def run(
     for _ in range(round((SETTLE + duration) * rate_hz)):
         reading = simulation.advance()
         if reading.time < SETTLE:
-            session.step(_seen(model, world.imu_link, reading, world.posture))
+            session.step(read_sensors(model, world.imu_link, reading, world.posture))
             continue
         if not session.active:
             session.start()
@@ -113,7 +113,7 @@ def run(
         if wanted is not None:
             session.desire(*wanted)
         begin = time.process_time()
-        command = session.step(_seen(model, world.imu_link, reading, world.posture))
+        command = session.step(read_sensors(model, world.imu_link, reading, world.posture))
         spent = time.process_time() - begin
         if command is None or session.state == BalancePhase.FALLEN:
             break
@@ -140,7 +140,8 @@ def run(
     )
 
 
-def _seen(model: RobotModel, imu: str, reading: Reading, posture: Array) -> BalanceReading:
+def read_sensors(model: RobotModel, imu: str, reading: Reading, posture: Array) -> BalanceReading:
+    """What the control receives of a reading; posture (n,) are the drives' targets."""
     R_root_imu, _ = link_pose(model, reading.position, imu)
     up = R_root_imu @ Rotation.from_quat(reading.imu_orientation).as_matrix()[2]
     return BalanceReading(reading.time, reading.position, up, reading.wrenches[:, 2], posture)

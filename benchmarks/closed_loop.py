@@ -250,7 +250,8 @@ def show(name: str, postures: int, output: Path) -> None:
         "with your quadruped; the true URDF, the recording and the report of its identification "
         "are in the folder beside this page."
     )
-    demonstration.finish(figures, output / f"{name}_loop.json", check, verdict, then)
+    title = f"{name}: what a correct URDF is worth"
+    demonstration.finish(figures, output / f"{name}_loop.json", check, verdict, then, title)
 
 
 def main() -> int:

@@ -102,7 +102,8 @@ def show(options: argparse.Namespace) -> None:
             raise RunError("the CoM is not much better than before")
 
     path = options.output / f"{robot.name}_identify_walk.json"
-    demonstration.finish(figures, path, check, verdict, then)
+    title = f"{robot.name}: a URDF corrected by trotting"
+    demonstration.finish(figures, path, check, verdict, then, title)
 
 
 def loaded(believed: RobotModel) -> RobotModel:

@@ -25,6 +25,7 @@ from std_msgs.msg import Header
 
 from com_demos.live import Rows
 from com_ros import lockstep, qos
+from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
 
 # What is sent to end it, and for how long (s) it is waited for each. The first is long enough for
 # a launch program to end its own children the hard way.
@@ -150,8 +151,19 @@ def reserved(domain_id: int) -> socket.socket:
     return taken
 
 
-QUEUE = QoSProfile(depth=2000)  # reliable: a recording is to miss nothing
+QUEUE = QoSProfile(depth=2000)  # reliable: a recording should miss nothing
 FOR_EVER = Time(sec=2**31 - 1)  # stamp of an answer after which the simulator need not wait again
+AHEAD_NS = NS_PER_S
+"""Simulated time by which a simulator in lockstep may be ahead of what was received, ns.
+
+It bounds the queues, 2000 messages, at the 500 messages of each topic a second.
+"""
+
+PROBE_NS, PROBE_S = NS_PER_S // 20, 0.5
+"""The same while the topic that shows whether the run is alive has not been received, ns, and the
+pause between two such steps, s: its publisher may not know of this node yet, and what it publishes
+meanwhile is lost.
+"""
 
 
 class ListeningNode(Node, ABC):
@@ -159,12 +171,19 @@ class ListeningNode(Node, ABC):
 
     That would take several times as much of the processor for messages at such rates. The times of
     receipt are the middleware's, so that it does not matter when poll() is called. A simulator in
-    lockstep that waits for this node begins when its topics are connected. The topic shows whether
-    the run is alive.
+    lockstep that waits for this node begins when its topics are connected, and is never further
+    ahead than the queues can hold. The topic shows whether the run is alive.
+
+    Attributes:
+        ready: Whether what should be recorded has begun.
+        ended: Whether all has ended before its time.
+        follows: Whether it receives a topic of each sample of the simulation.
+        recording: What was recorded.
     """
 
+    follows = True
     ready = True
-    ended = False  # whether all has ended before its time
+    ended = False
     recording: Any
 
     def __init__(self, name: str, topic: str) -> None:
@@ -173,6 +192,9 @@ class ListeningNode(Node, ABC):
         self._inputs: list[tuple[Subscription, Callable[[Any, dict], None]]] = []
         self._lockstep = self.create_publisher(Header, lockstep.TOPIC, qos.RESULT)
         self._connected = False
+        self._alive = False  # the topic was received
+        self._newest_ns = self._answered_ns = 0
+        self._next_probe = 0.0  # s, time.monotonic()
 
     @property
     def received(self) -> int:
@@ -204,15 +226,33 @@ class ListeningNode(Node, ABC):
 
     def poll(self) -> None:
         """Process whatever has arrived; to be called again and again."""
-        if not self._connected:  # a simulator that waits for this node may begin when all are
-            inputs = all(subscription.get_publisher_count() for subscription, _ in self._inputs)
-            self._connected = inputs and self._lockstep.get_subscription_count() > 0
-            if self._connected:
-                self._lockstep.publish(Header(stamp=FOR_EVER, frame_id=self.get_name()))
         for subscription, process in self._inputs:
             with subscription.handle:
                 while taken := subscription.handle.take_message(subscription.msg_type, False):
+                    self._alive |= subscription is self._inputs[0][0]
+                    if header := getattr(taken[0], "header", None):
+                        self._newest_ns = max(self._newest_ns, stamp_to_ns(header.stamp))
                     process(*taken)
+        self._answer()
+
+    def _answer(self) -> None:
+        """Tell a simulator in lockstep how far it may go on without this node."""
+        if not self._connected:
+            inputs = all(subscription.get_publisher_count() for subscription, _ in self._inputs)
+            self._connected = inputs and self._lockstep.get_subscription_count() > 0
+        now = time.monotonic()
+        if not self._connected or (not self._alive and now < self._next_probe):
+            return
+        self._next_probe = now + PROBE_S
+        until_ns = self._newest_ns + (AHEAD_NS if self._alive else PROBE_NS)
+        if until_ns - self._answered_ns > AHEAD_NS // 4 or not self._alive:
+            self._answered_ns = until_ns
+            stamp = ns_to_stamp(until_ns) if self.follows else FOR_EVER
+            self._lockstep.publish(Header(stamp=stamp, frame_id=self.get_name()))
+
+    def release(self) -> None:
+        """Let a simulator in lockstep go on: nothing is received from now on."""
+        self._lockstep.publish(Header(stamp=FOR_EVER, frame_id=self.get_name()))
 
     def _listen(
         self,

@@ -392,10 +392,12 @@ def _report(
         "stands."
     )
     then = (
-        "Your own robot: make setup-robot URDF=robot.urdf writes its configuration, then "
-        "make demo ROBOT=robot.urdf shows the same with it."
+        "Your own robot: `make setup-robot URDF=robot.urdf` writes its configuration, then "
+        "`make demo ROBOT=robot.urdf` shows the same with it."
     )
-    demonstration.finish(figures, options.output / f"{robot.name}.json", check, verdict, then)
+    path = options.output / f"{robot.name}.json"
+    title = f"{robot.name} with a load that its URDF does not have: found and corrected"
+    demonstration.finish(figures, path, check, verdict, then, title)
 
 
 main = partial(demonstration.run_demo, show, command_line)

@@ -208,6 +208,7 @@ def listen(
         record(monitor, launch, times, LiveView(title, times.record, Console()))
         if options.view == "stay":
             print("the viewer stays until Ctrl-C", flush=True)
+            monitor.release()
             with suppress(KeyboardInterrupt):
                 while launch.exit_code is None:
                     time.sleep(0.2)
@@ -223,17 +224,50 @@ def _is_free(port: int) -> bool:
     return False
 
 
+LABELS = {
+    "messages": ("messages on com", ""),
+    "truths_matched": ("samples compared with the simulator's truth", ""),
+    "p50_ms": ("latency from joint_states to com, median", "ms"),
+    "p99_ms": ("the same, 99 % of messages below", "ms"),
+    "rank": ("combinations of masses and CoMs that the postures determine", ""),
+    "captured": ("postures captured", ""),
+    "postures": ("other postures, in which the CoM is compared", ""),
+    "com_std_mm": ("standard deviation of the corrected CoM", "mm"),
+}
+"""What figures of demos are, and their units, where their names do not say it."""
+
+UNITS = ("mm", "ms", "kg", "hz", "deg", "percent", "m", "s")
+"""Units that a figure's name may end with."""
+
+SPELT = {"com": "CoM", "rms": "RMS", "hz": "Hz", "percent": "%", "urdf": "URDF", "zmp": "ZMP"}
+
+
+def label(name: str) -> tuple[str, str]:
+    """Return what a figure of a demo is in words, and its unit: com_error_mm -> CoM error, mm."""
+    if name in LABELS:
+        return LABELS[name]
+    words = name.split("_")
+    unit = words.pop() if len(words) > 1 and words[-1] in UNITS else ""
+    return " ".join(SPELT.get(word, word) for word in words), SPELT.get(unit, unit)
+
+
 def finish(
-    figures: Mapping[str, object], path: Path, check: Callable[[], None], verdict: str, then: str
+    figures: Mapping[str, object],
+    path: Path,
+    check: Callable[[], None],
+    verdict: str,
+    then: str,
+    title: str,
 ) -> None:
-    """Write a page with what a run has shown; print its figures as JSON on one line.
+    """Write a page with what a run has shown; print its verdict and its figures as one JSON line.
 
     Args:
         figures: Of the run; those that end with .png are pictures.
         path: Of the JSON file; the page is beside it.
         check: Raises RunError where the run has failed, which the page's first sentence says, too.
         verdict: The first sentence of the page otherwise; {names} of figures are filled in.
-        then: What to do next.
+        then: What to do next; `commands` stand in backticks.
+        title: Of the page, in words.
     """
     taken, page = os.environ.get("COM_SETUP_S", ""), path.with_suffix(".html")
     problem: RunError | None = None
@@ -244,21 +278,26 @@ def finish(
         problem, verdict = error, f"Failed: {error}."
     pictures = {k: Path(v) for k, v in figures.items() if isinstance(v, str) and v[-4:] == ".png"}
     numbers = [
-        (name.replace("_", " "), UNKNOWN if value is None else value)
+        (words, UNKNOWN if value is None else _shown(value), unit)
         for name, value in figures.items()
         if name not in pictures
+        for words, unit in [label(name)]
     ]
-    shown = [image(path.read_bytes(), name) for name, path in pictures.items()]
-    shown.append(table(("figure", "value"), numbers))
-    text = report(page.stem.replace("_", " "), verdict, *shown, then=[then], failed=bool(problem))
-    page.write_text(text)
+    shown = [image(path.read_bytes(), label(name)[0]) for name, path in pictures.items()]
+    shown.append(table(("figure", "value", "unit"), numbers, words=1))
+    page.write_text(report(title, verdict, *shown, then=[then], failed=bool(problem)))
     print(verdict)
-    print(f"report: {page}")
+    print(f"report: {page}\nnext: {then.replace('`', '')}")
     written = {**figures, "report": str(page), "setup_s": float(taken) if taken else None}
     path.write_text(json.dumps(written) + "\n")
     print(json.dumps(written))
     if problem:
         raise problem
+
+
+def _shown(value: object) -> object:
+    """Return a value as a page shows it."""
+    return ("yes" if value else "no") if isinstance(value, bool) else value
 
 
 def run_demo(

@@ -56,6 +56,8 @@ class IdentifyMonitor(ListeningNode):
     `suspicion` is what the feet said against the URDF while the robot stood.
     """
 
+    follows = False
+
     def __init__(self) -> None:
         super().__init__("identify_monitor", "identification/state")
         self._count = 0
@@ -260,7 +262,7 @@ def show(options: argparse.Namespace) -> None:
             raise RunError(f"the CoM is {after} mm off with a standard deviation of {std} mm")
 
     path = options.output / f"{robot.name}_identify.json"
-    demonstration.finish(figures, path, check, verdict, then)
+    demonstration.finish(figures, path, check, verdict, then, f"{robot.name}: a corrected URDF")
 
 
 def launch_command(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> list[str]:

@@ -240,13 +240,14 @@ def show(options: argparse.Namespace) -> None:
         "At the end the CoM of the trunk is found to {error_x_mm:.2f} mm in x and {error_y_mm:.2f} "
         "mm in y, its mass to {error_mass_kg:.2f} kg, with {payload_kg} kg that nobody announced."
     )
+    title = f"The trunk of {robot.name}, estimated while it trots"
     then = (
-        "make demo-trot FEEDBACK=true lets the gait use the estimate. docs/tutorial_trunk.md leads "
-        "from your own quadruped's URDF and topics to a live estimate."
+        "`make demo-trot FEEDBACK=true` lets the gait use the estimate. docs/tutorial_trunk.md "
+        "leads from your own quadruped's URDF and topics to a live estimate."
     )
     length = float(np.ptp(hips[:, 0]))
     path = options.output / f"{name}.json"
-    demonstration.finish(figures, path, lambda: check(figures, length), verdict, then)
+    demonstration.finish(figures, path, lambda: check(figures, length), verdict, then, title)
 
 
 def launch_command(

@@ -389,12 +389,13 @@ def show(options: argparse.Namespace) -> None:
         "The robot walked {steps} steps; its true CoM was {com_error_mean_m} m off the plan in the "
         "mean, {com_error_max_m} m at most."
     )
+    title = f"{robot.name} walks with its CoM on the planned path"
     then = (
         "docs/tutorial_walking.md leads from your own humanoid's URDF to its walk, "
         "docs/stabiliser.md says what feedback did; --open-loop walks without."
     )
     path = options.output / f"{name}.json"
-    demonstration.finish(figures, path, lambda: check(figures, options), verdict, then)
+    demonstration.finish(figures, path, lambda: check(figures, options), verdict, then, title)
 
 
 def launch_command(robot: RobotFiles, options: argparse.Namespace) -> list[str]:

@@ -1,8 +1,10 @@
 """Pieces of HTML; every text that comes from outside is escaped here."""
 
 import base64
+import hashlib
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from pathlib import Path
@@ -13,6 +15,13 @@ from matplotlib.figure import Figure
 UNKNOWN = "–"
 
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8").strip()
+SCRIPT = """for (const button of document.querySelectorAll("button")) button.onclick = () => {
+  navigator.clipboard.writeText(button.previousSibling.textContent);
+  button.textContent = "copied"; };"""
+"""Copies a command; the page's policy allows this script and no other."""
+
+_SCRIPT_HASH = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+_PARTS = re.compile(r"`([^`]+)`|\b(docs/\w+\.md)(#[\w-]+)?")
 
 
 class Raw(str):
@@ -25,7 +34,7 @@ def escape(text: object) -> Raw:
         return text
     # Control characters are unknown to HTML.
     shown = "".join(c if c.isprintable() or c in "\n\t" else "�" for c in str(text))
-    return Raw(html.escape(shown, quote=True))
+    return Raw(html.escape(shown, quote=True).replace("+-", "±"))
 
 
 def element(tag: str, *parts: object, css: str = "") -> Raw:
@@ -93,12 +102,39 @@ def image(png: bytes, name: str) -> Raw:
     return Raw(f'<p><img alt="{escape(name)}" src="data:image/png;base64,{data}"></p>')
 
 
+def prose(text: str) -> Raw:
+    """Text with `commands` in backticks, each with a button to copy it, and links to docs/*.md."""
+
+    def part(match: re.Match[str]) -> str:
+        command, file, place = match.groups()
+        if command:
+            inner = f"<code>{escape(command)}</code><button>copy</button>"
+            return f'<span class="command">{inner}</span>'
+        folder = _documentation()
+        if folder is None:
+            return str(escape(match.group()))
+        address = (folder / file).as_uri() + (place or "")
+        return f'<a href="{escape(address)}">{escape(file)}</a>'
+
+    pieces, end = [], 0
+    for match in _PARTS.finditer(text):
+        pieces += [escape(text[end : match.start()]), part(match)]
+        end = match.end()
+    return Raw("".join([*pieces, escape(text[end:])]))
+
+
+def _documentation() -> Path | None:
+    """The checkout that this file is in, whose docs/ pages can link to; None: installed alone."""
+    folders = Path(__file__).resolve().parents
+    return next((f for f in folders if (f / "docs/conventions.md").is_file()), None)
+
+
 def report(
     title: str, verdict: str, *parts: object, then: Sequence[object], failed: bool = False
 ) -> str:
-    """A page of a run that has ended: its verdict first, what to do next last."""
+    """A page of a run that has ended: its verdict first, what to do next (see prose) last."""
     top = element("h1", title), element("p", verdict, css="warning" if failed else "")
-    last = element("h2", "What next"), *(element("p", text) for text in then)
+    last = element("h2", "What next"), *(element("p", prose(str(text))) for text in then)
     return page(title, *top, *map(escape, parts), *last)
 
 
@@ -107,8 +143,10 @@ def page(title: str, *parts: Raw) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
+        "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{_SCRIPT_HASH}'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n"
         + "\n".join(parts)
-        + "\n</body>\n</html>\n"
+        + f"\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )
