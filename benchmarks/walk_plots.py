@@ -62,7 +62,7 @@ def draw_walks(step_time: float, folder: Path) -> None:
     draw_zmp(runs, folder / "walk_zmp.png")
     draw_joints(robot, runs["refined"], folder / "walk_joints.png")
     strips = [
-        FilmRow(LABELS[name], runs[name].record, footprints(runs[name].walk))
+        FilmRow(LABELS[name], runs[name].record, list(footprints(runs[name].walk)))
         for name in ("refined", "constant_offset")
     ]
     plan = runs["refined"].walk.plan

@@ -142,7 +142,8 @@ def main() -> None:
     shown = np.concatenate([triangles.reshape(-1, 3) for triangles, _ in parts])
     behind = shown.copy()
     behind[:, 0] -= 0.12  # where it falls to
-    camera = camera.fitted(np.concatenate([shown, behind]), *(round(100 * n) for n in PANEL), 0.1)
+    width, height = (round(100 * n) for n in PANEL)
+    camera = camera.fitted(np.concatenate([shown, behind]), width, height, border=0.1)
     pictures = [draw(pair, model, shape, soles, camera) for pair in zip(wrong, right, strict=True)]
     together = Image.fromarray(np.concatenate([np.asarray(p) for p in pictures]))
     palette = together.quantize(COLORS, Image.Quantize.FASTOCTREE)

@@ -314,8 +314,9 @@ def show(options: argparse.Namespace) -> None:
         "{rate_hz} Hz."
     )
     then = (
-        "`make setup-robot URDF=robot.urdf` configures your own robot, `make demo ROBOT=robot.urdf` "
-        "shows it. `make demo-identify` corrects a URDF whose masses are wrong."
+        "`make setup-robot URDF=robot.urdf` configures your own robot, "
+        "`make demo ROBOT=robot.urdf` shows it. "
+        "`make demo-identify` corrects a URDF whose masses are wrong."
     )
     path, title = options.output / f"{robot.name}.json", f"The CoM of {robot.name}, live"
     finish(figures, path, lambda: check(figures), verdict, then, title)
