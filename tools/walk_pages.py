@@ -106,6 +106,10 @@ def plan_page(page: str, text: str, rules: dict[str, Any]) -> list[Line]:
                         line.reason = value
                     else:
                         line.run = re.sub(pattern, value, line.printed)
+        for name, value in own.get("placeholders", {}).items():
+            if name in line.command:
+                used.add(("placeholders", name))
+                line.run = line.command.replace(name, value)
         line.background = any(line.command.startswith(kind) for kind in RUN_ON)
         planned.append(line)
     wanted = {
@@ -126,11 +130,13 @@ class Walk:
     def __init__(self, checkout: Path, rules: dict[str, Any]) -> None:
         self.checkout, self._rules = checkout, rules
         self._running: list[tuple[Line, subprocess.Popen[bytes], Path]] = []
+        self._variables = ""  # that lines of the page have set
         self._logs = Path(tempfile.mkdtemp(prefix="walk_pages_"))
 
     def page(self, name: str) -> list[Line]:
         """Run the lines of a page; return them. RuntimeError: its preparation fails."""
         self._clean()
+        self._variables = ""
         lines = plan_page(name, (self.checkout / name).read_text(), self._rules)
         own = self._rules["pages"].get(name, {})
         try:
@@ -144,7 +150,9 @@ class Walk:
                     print(f"  left out  {line.printed}\n            {line.reason}", flush=True)
                     continue
                 begin = time.monotonic()
-                if line.background:
+                if re.fullmatch(r"\w+=\S+", line.command):
+                    self._variables += f"{line.command}; "
+                elif line.background:
                     if line.command.startswith("ros2 launch"):
                         self._stop(first)
                     self._start(line)
@@ -175,7 +183,7 @@ class Walk:
 
     def _words(self, command: str) -> list[str]:
         """Return the words of a shell that runs a line; those of ROS in the suite's environment."""
-        shell = ["bash", "-c", f"set -o pipefail; {command}"]
+        shell = ["bash", "-c", f"set -o pipefail; {self._variables}{command}"]
         own = command.startswith(("make ", "tools/", "git ", "cp ", "mkdir "))
         return shell if own else ["tools/in_env", *shell]
 
