@@ -17,6 +17,7 @@ import pytest
 
 from com_demos.demonstration import Times
 
+PATIENCE = 240.0  # s, on a busy machine
 MASS = '<mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
 URDF = f"""<robot name="lift"><link name="base"/><link name="tip">
 <inertial>{MASS}</inertial><visual><geometry><sphere radius="0.1"/></geometry></visual></link>
@@ -29,6 +30,7 @@ from com_msgs.msg import CenterOfMass
 from com_estimation.nodes.com_conversions import numpy_to_center_of_mass, numpy_to_sesc_chain
 from com_estimation.whole_body.com_state import ComState
 from com_msgs.msg import SescChain
+from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -38,7 +40,7 @@ node = Node("stand_in")
 com, truth = (node.create_publisher(CenterOfMass, t, 10) for t in ("com", "ground_truth/com"))
 sesc, joints = node.create_publisher(SescChain, "sesc", 10), node.create_publisher(
     JointState, "joint_states", 10)
-count = 0
+count, begin = 0, node.get_clock().now()
 
 def message(z, stamp):
     nan = np.full(3, np.nan)
@@ -49,7 +51,7 @@ def message(z, stamp):
 def tick():
     global count
     count += 1
-    stamp = node.get_clock().now().to_msg()
+    stamp = (begin + Duration(nanoseconds=10_000_000 * count)).to_msg()  # whatever the machine does
     z = 0.5 + 0.1 * np.sin(count / 50)
     msg = JointState(name=["lift"], position=[z])
     msg.header.stamp = stamp
@@ -163,7 +165,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
     with output.open("w") as stream:
         command = [sys.executable, "-m", "com_demos.sway_demo", "--output", tmp_path / "out"]
         running = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env=env)
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while (
         len(left_over(str(tmp_path))) < 3  # demo, launch, a node
         if when == "nodes start"
@@ -175,7 +177,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
     running.send_signal(signal.SIGINT)
     # A shell's status is 130 for both: Python ends itself by SIGINT where the interrupt came inside
     # the exec() of a string, such as that of a named tuple, although it was caught.
-    assert running.wait(timeout=60) in (130, -signal.SIGINT), output.read_text()
+    assert running.wait(timeout=PATIENCE) in (130, -signal.SIGINT), output.read_text()
     assert output.read_text().splitlines()[-1] == "demo: interrupted, everything is stopped"
     assert "Traceback" not in output.read_text()
     assert left_over(str(tmp_path)) == []
@@ -189,7 +191,7 @@ def test_figures_and_files(run_demo: RunDemo, tmp_path: Path) -> None:
     assert lines[0].startswith("lift: 1 joints, 2.00 kg, hangs from its base; ROS_DOMAIN_ID ")
     figures = json.loads(lines[-1])
     assert figures["com_error_mm"] == pytest.approx(0.5)
-    assert figures["rate_hz"] == pytest.approx(100, rel=0.2)
+    assert figures["rate_hz"] == pytest.approx(100, rel=0.01)
     assert figures["mass_kg"] == 2.0
     assert figures["margin_min_mm"] is None
     assert Path(figures["picture"]).is_file()

@@ -26,6 +26,23 @@ FIGURES = [
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
     for match in tool.FIGURE.finditer(path.read_text())
 ]
+README = (ROOT / "README.md").read_text()
+# README has no comments in it: each of its figures, the words before it, and where it comes from.
+README_FIGURES = [
+    (
+        "with every sensor wrong | simulation: ",
+        "identification_honesty.robots.hoap2.all, IMU.found_mm",
+    ),
+    (" mm and ", "identification_honesty.robots.talos.all, IMU.found_mm"),
+    (" mm off (URDF: ", "identification_honesty.robots.hoap2.all, IMU.urdf_mm"),
+    (" mm and ", "identification_honesty.robots.talos.all, IMU.urdf_mm"),
+    (" mm), standard deviations ", "identification_honesty.robots.hoap2.all, IMU.sigma_mm"),
+    (" mm and ", "identification_honesty.robots.talos.all, IMU.sigma_mm"),
+    ("from joint torques | simulation: ", "trot_honesty.cases.friction.mean_mm.0"),
+    (" mm and ", "trot_honesty.cases.friction.mean_mm.1"),
+    ("nobody declared, standard deviation ", "trot_honesty.cases.friction.sigma_mm"),
+]
+PERCENT = 15.0
 NAMES_ELSEWHERE = {"diagnosis_baselines"}  # its culprits are those of diagnosis.py
 ROW = {"claim": "c", "paper": "4", "key": "walk.step", "ours": "{}"}
 
@@ -84,6 +101,22 @@ def test_a_figure_in_the_documents_is_the_measured_one(figure):
     measured = float(match["factor"] or 1.0) * float(value)
     stated = float(match["figure"].replace(" ", ""))
     assert abs(stated - measured) <= float(match["percent"]) / 100.0 * abs(measured), measured
+
+
+def test_the_figures_of_the_readme_are_the_measured_ones():
+    rest = README
+    for before, key in README_FIGURES:
+        _, found, rest = rest.partition(before)
+        assert found, f"{before!r} is no longer in README, or elsewhere: {key}"
+        stated = float(re.match(r"[\d.]+", rest).group())
+        value = tool.look_up(RESULTS, key)
+        if value is not None:
+            assert abs(stated - value) <= PERCENT / 100.0 * abs(value), (key, value)
+
+
+def test_the_readme_is_short_and_has_no_comments():
+    assert "<!--" not in README
+    assert len(README.split()) <= 700
 
 
 def test_figures_are_found_and_wrong_ones_refused():

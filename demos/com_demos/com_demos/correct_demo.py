@@ -93,7 +93,7 @@ class BalanceMonitor(SwayMonitor):
     @property
     def ready(self) -> bool:  # type: ignore[override]
         """Whether the robot balances, or has fallen."""
-        return self._began_ns > 0
+        return self._began_ns > 0 and super().ready
 
     @property
     def elapsed(self) -> float:

@@ -167,6 +167,17 @@ class SwayMonitor(ListeningNode):
         self.reason = ""
 
     @property
+    def ready(self) -> bool:  # type: ignore[override]
+        """Whether all topics arrive; a late one would leave nothing to compare or to draw."""
+        return bool(self.snapshots and self.recording.truths)
+
+    def waiting_for(self, seconds: float) -> str:
+        """Return which topics do not arrive."""
+        arrived = {"ground_truth/com": self.recording.truths, "sesc": self.snapshots}
+        missing = [topic for topic, messages in arrived.items() if not messages]
+        return f"no message on {' and '.join(missing)} after {seconds:.0f} s"
+
+    @property
     def elapsed(self) -> float:
         """Time between the first and the last CoM, s."""
         samples = self.recording.samples
