@@ -112,9 +112,8 @@ def plan_page(page: str, text: str, rules: dict[str, Any]) -> list[Line]:
                 line.run = line.command.replace(name, value)
         line.background = any(line.command.startswith(kind) for kind in RUN_ON)
         planned.append(line)
-    wanted = {
-        (kind, pattern) for kind in ("left_out", "shortened") for pattern in own.get(kind, {})
-    }
+    kinds = ("left_out", "shortened", "placeholders")
+    wanted = {(kind, rule) for kind in kinds for rule in own.get(kind, {})}
     if unused := wanted - used:
         raise ValueError(f"{page}: rules without a line: {sorted(unused)}")
     return planned
