@@ -72,16 +72,16 @@ class CompileCounter(Listener):
 
 
 KERNELS = {
-    "com": 30,
-    "balance": 10,
-    "walking": 60,
-    "trot": 20,
-    "trunk": 40,
-    "tip_over": 10,
-    "walk_identification": 20,
-    "collisions": 5,
+    "com": 103,
+    "balance": 76,
+    "collisions": 30,
+    "walking": 234,
+    "trot": 18,
+    "trunk": 94,
+    "tip_over": 20,
+    "walk_identification": 40,
 }
-"""Compilations that each part takes after those before it, for the progress that is shown."""
+"""Compilations that each part takes in the groups of tools/setup.sh, for the progress shown."""
 
 
 def _installed_robots() -> list[Path]:
