@@ -52,11 +52,11 @@ failed = 0
 with tempfile.TemporaryDirectory() as profile, Browser(Path(profile)) as page:
     for address in sys.argv[1:]:
         page.open(address)
-        page.wait_for(lambda: page.js("document.readyState") == "complete", "the page is there")
-        shown = page.js("document.body.innerText.trim().length")
-        if page.errors or not shown:
+        text = "(document.body || {innerText: ''}).innerText.trim()"
+        page.wait_for(lambda: page.js(text), "the page shows a text")
+        if page.errors:
             failed += 1
-            print(address, page.errors or "shows nothing")
+            print(address, page.errors)
         page.errors.clear()
 sys.exit(failed)
 """
