@@ -4,8 +4,8 @@
     python3 tools/walk_pages.py README.md        one page
     python3 tools/walk_pages.py --here --seed 7  in this checkout, which should be fresh
 
-Nothing but `make setup` is there: the first line of a page sets up what it needs. Each page starts
-without what the pages before it have written, the pages in a random order. A line must end with
+Nothing but `make setup` is there. Each page starts without what the pages before it have written,
+the pages in a random order. A line must end with
 exit code 0, print no traceback, and the pages that it writes must open in Chromium without errors.
 tools/walk_pages.json says which files stand for a page's placeholders, what runs beside it in the
 place of a robot, which lines are shortened (by options that their page names), and which are left
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KEPT = (".venv", "build", "install", "log", ".noble")  # between pages
 LONGEST = 900.0  # s, of one line, the set-up included
 SHELL = ("", "bash", "sh", "shell", "console")
-TRACEBACK = "Traceback (most recent call last)"
+TRACEBACK = re.compile(r"Traceback \(most recent call last\)|died with exit code|process has died")
 # Lines that run until Ctrl-C: what they print when they work, and within how many seconds.
 RUN_ON = {
     "ros2 launch ": ("model '", 90.0),
@@ -201,8 +201,8 @@ class Walk:
             line.problem = f"runs for more than {LONGEST:.0f} s"
         elif code:
             line.problem = f"exit code {code}"
-        elif TRACEBACK in line.output:
-            line.problem = "prints a traceback"
+        elif TRACEBACK.search(line.output):
+            line.problem = "prints a traceback, or a node died"
         else:
             new = [p for p in self._pages() if before.get(p) != p.stat().st_mtime]
             line.problem = self._look([path.resolve().as_uri() for path in new])
@@ -224,8 +224,8 @@ class Walk:
             line.problem = f"ends with exit code {process.returncode}"
         elif wanted not in line.output:
             line.problem = f"shows nothing of what it is for in {patience:.0f} s"
-        elif TRACEBACK in line.output:
-            line.problem = "prints a traceback"
+        elif TRACEBACK.search(line.output):
+            line.problem = "prints a traceback, or a node died"
         elif address := re.search(r"http://127\.0\.0\.1:\d+", line.output):
             line.problem = self._look([address.group()])
 
@@ -237,8 +237,8 @@ class Walk:
             line.output = log.read_text(errors="replace")
             if line.problem:
                 continue
-            if TRACEBACK in line.output:
-                line.problem = "prints a traceback"
+            if TRACEBACK.search(line.output):
+                line.problem = "prints a traceback, or a node died"
             elif code not in (0, 130, -signal.SIGINT):
                 line.problem = f"exit code {code} after Ctrl-C"
             if line.problem:
@@ -322,6 +322,9 @@ def main(words: Sequence[str] | None = None) -> int:
         seed = int(time.time()) % 1000 if options.seed is None else options.seed
         random.Random(seed).shuffle(pages)  # noqa: S311
         print(f"{len(pages)} pages, order of seed {seed}: {', '.join(pages)}", flush=True)
+        begin = time.monotonic()
+        subprocess.run(["make", "setup"], cwd=checkout, check=True)
+        print(f"set up in {time.monotonic() - begin:.0f} s", flush=True)
         lines: list[Line] = []
         walk = Walk(checkout, rules)
         for number, page in enumerate(pages, 1):
