@@ -13,6 +13,7 @@ import argparse
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from balance_lab import SETTLE, Array, Desire, Run, load, run
@@ -32,6 +33,18 @@ WITHIN = 0.5e-3  # m, of a CoM that has settled
 REST = 0.5  # s, at the end of a run, in which nothing should move
 ANGLE, RATE = 10.0, 5.0  # degrees, degrees/s
 MM = 1e3
+TITLE = "HOAP-2 keeps its centre of mass where it should be on a floor that tilts"
+ROWS = (
+    ("static_error_mm", "CoM error at rest, on horizontal ground and on the slope", "mm"),
+    ("noisy_error_mm", "CoM error at rest, with noisy sensors", "mm"),
+    ("tilt_error_mm", "CoM error while the floor tilts, the worst of three directions", "mm"),
+    ("uncontrolled_tilt_error_mm", "the same, joints only held, until it falls", "mm"),
+    ("squat_error_mm", "CoM error, squat of 30 mm on the tilting floor", "mm"),
+    ("sway_error_mm", "CoM error, sway of 30 mm on the tilting floor", "mm"),
+    ("reach_error_mm", "CoM error, reach to the margin on the tilting floor", "mm"),
+    ("step_ms", "median time of one step of the control", "ms"),
+)
+"""Rows of the page: key of a figure, what it is, its unit."""
 
 
 def still(_: float, __: BalanceSession) -> tuple[Array, Array]:
@@ -97,7 +110,7 @@ def settled(done: Run) -> dict[str, float]:
     }
 
 
-def balance_page(kept: Run, loose: Run, figures: Mapping[str, object]) -> str:
+def balance_page(kept: Run, loose: Run, figures: Mapping[str, Any]) -> str:
     """The page: a floor that tilts forwards, joints only held (before) and balanced (after)."""
     figure = new_figure((9.6, 6.4), f"A floor that tilts by {RATE:g} deg/s to {ANGLE:g} deg")
     error, trunk, slope = figure.subplots(3, 1, sharex=True)
@@ -121,12 +134,18 @@ def balance_page(kept: Run, loose: Run, figures: Mapping[str, object]) -> str:
     verdict += f", and counts as fallen after {loose.time[-1]:.1f} s." if loose.fell else "."
     model, config = load()
     robot = robot_figure(model, config.nominal_posture(model), "The robot")
-    plain = {name: value for name, value in figures.items() if not isinstance(value, dict)}
-    rows = [(name.replace("_", " "), value) for name, value in plain.items()]
-    then = "ros2 launch com_bringup balance.launch.xml viewer:=true shows it; docs/balance.md."
-    parts = html.svg(figure), html.table(("figure", "value"), rows), html.svg(robot)
+    rows = [
+        (text, html.number(figures[name]), unit) for name, text, unit in ROWS if name in figures
+    ]
+    then = (
+        "docs/balance.md explains it, and how another robot is balanced. See it live: "
+        "`ros2 launch com_bringup balance.launch.xml tilt_angle_deg:=10.0 viewer:=true`",
+    )
+    table = html.table(("figure", "value", "unit"), rows, words=1)
+    words = html.element("p", "Errors are the largest horizontal ones.")
+    parts = html.svg(figure), words, table, html.svg(robot)
     fell = bool(kept.fell or figures.get("fell"))
-    return html.report("Balance of hoap2", verdict, *parts, then=[then], failed=fell)
+    return html.report(TITLE, verdict, *parts, then=then, failed=fell)
 
 
 def main() -> None:

@@ -62,7 +62,10 @@ def show(options: argparse.Namespace) -> None:
     shutil.rmtree(bag, ignore_errors=True)
     truth = record(str(robot.urdf), model, config, options.payload, bag)
     story, notes = diagnose(bag, model, config, TopicRequest())
-    title = f"{robot.name}: {options.payload:g} kg at 5 s, pushed at 10 s, a sensor drifts at 15 s"
+    title = (
+        f"Diagnosis of {robot.name}: it takes {options.payload:g} kg at 5 s, is pushed at 10 s, "
+        "and a force sensor drifts at 15 s"
+    )
     write_file(page, story_page(story, title, notes))
     print("\n".join(f"{time:8.2f} s  {text}" for time, text in story.lines))
     figures = summary(story, config, truth)

@@ -37,7 +37,7 @@ def test_the_stiffness_of_the_simulated_servos_is_found(world, stabiliser):
     found = np.array(node.get_parameter("ankle_stiffness").value)
     np.testing.assert_allclose(found, true, rtol=0.03)
     assert "LLEG_JOINT6 and RLEG_JOINT6 1" in answer.message
-    assert " +- 0." in answer.message
+    assert " ± 0." in answer.message
     assert f"LLEG_JOINT5: {{stiffness: {found[1]:.4g}}}" in answer.message
     if stabiliser:
         body = robot.session.stabiliser.body

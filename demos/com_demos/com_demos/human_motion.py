@@ -27,10 +27,16 @@ from com_model.dynamics import GRAVITY
 from com_model.exceptions import ComModelError
 from com_model.files import write_file
 from com_model.geometry.rotations import skew
-from com_model.html import Raw, bullets, element, number, report, svg, table
+from com_model.html import Raw, bullets, coordinates, element, number, report, svg, table
 from com_model.plotting import BLUE, INK, RED, add_legend, new_figure, robot_figure, style_axes
 
 CURVES = ("com", "std", "table", "force")
+THEN = (
+    "More postures with a tilted trunk and raised limbs show more of single segments. com.csv "
+    "beside this page has the CoM in every frame.",
+    "docs/human.md explains the errors, and what a plate cannot determine. The person as a URDF: "
+    "`ros2 run com_identification com_human --help`",
+)
 _RATE = 25.0  # Hz, at most
 _SPAN = 4.0  # s, over which the force is integrated at a time
 
@@ -157,11 +163,11 @@ def segments(table_model: RobotModel, result: Identification) -> list[Raw]:
     ]
     note = "Single segments are less certain than the CoM of the person: only sums are observable."
     return [
-        table(("CoM against the plates", "mm"), residuals),
+        table(("CoM against the plates", "RMS (mm)"), residuals),
         bullets(issues_of(result), css="warning"),
         element("h2", "Segments"),
         element("p", note),
-        table(("segment", "mass by the table, kg", "identified, kg", "CoM moved by, mm"), rows),
+        table(("segment", "mass by the table (kg)", "identified (kg)", "CoM moved by (mm)"), rows),
         svg(robot_figure(own, own.neutral, "As identified, all joints at 0")),
     ]
 
@@ -182,13 +188,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         paths = [com_trajectory(model, found, trial, markers, std) for trial in trials]
         rows = [(n, *(number(v, 1) for v in compare(p))) for n, p in zip(names, paths, strict=True)]
         spread = 1e3 * np.sqrt(np.nanmean(np.concatenate([p["std"] for p in paths]) ** 2, axis=0))
-        std_text = " / ".join(number(float(value), 1) for value in spread)
-        verdict = f"In these trials the CoM is known to {std_text} mm along x / y / z (one sigma)."
-        head = ("CoM against the force", "by the table, mm", "identified, mm")
+        std_text = coordinates(spread, "mm")
+        verdict = f"In these trials the CoM is known to {std_text} (one sigma)."
+        head = ("RMS distance from the force's CoM", "by the table (mm)", "identified (mm)")
         plots = [svg(draw(name, path)) for name, path in zip(names, paths, strict=True)]
-        parts = [*segments(model, found), element("h2", "Trials"), table(head, rows), *plots]
-        then = ["More postures with a tilted trunk and raised limbs show more of single segments."]
-        page = report("Centre of mass of a person", f"{gain(found)} {verdict}", *parts, then=then)
+        first, *others = plots
+        parts = [
+            first,
+            *segments(model, found),
+            element("h2", "Trials"),
+            table(head, rows),
+            *others,
+        ]
+        title = f"Centre of mass of a person of {arguments.height:g} m and {arguments.mass:g} kg"
+        page = report(title, f"{gain(found)} {verdict}", *parts, then=THEN)
         for name, *mm in rows:
             print(f"{name}: {head[0]}: {mm[0]} mm by the table, {mm[1]} mm as identified")
         print(verdict)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -129,6 +130,30 @@ def _standing(reach: StandingReach, lines: list[str]) -> dict[str, object]:
     }
 
 
+def _tables(workspace: Workspace, standing: Sequence[StandingReach]) -> list[html.Raw]:
+    """How far the CoM comes with the root link held, and over the feet."""
+    sides = [f"{side} (mm)" for side in _SIDES]
+    reach = [html.number(far, 0, 1e3) for far in workspace.reach(list(_SIDES.values()))]
+    rows = [
+        (
+            " and ".join(r.feet),
+            html.number(r.fraction, 1, 100.0),
+            html.number(r.best_margin, 0, 1e3),
+            *(html.number(height, 3) for height in r.heights),
+            *(html.number(far, 0, 1e3) for far in r.over_edges().values()),
+        )
+        for r in standing
+    ]
+    head = ("on", "stable (%)", "best margin (mm)", "lowest (m)", "highest (m)", *sides[:4])
+    held = "Root link held: how far the CoM comes from its origin; the hull of all places has "
+    over = "On the feet: height of the CoM, and how far its projection leaves the support polygon."
+    return [
+        html.element("p", f"{held}{1e6 * workspace.volume:.0f} cm³."),
+        html.table(sides, [reach]),
+        *([html.element("p", over), html.table(head, rows)] if rows else []),
+    ]
+
+
 def _write(
     arguments: argparse.Namespace,
     model: RobotModel,
@@ -141,10 +166,17 @@ def _write(
     title = f"Workspace of the centre of mass of {model.name}"
     png, robot = workspace_png(workspace, title, standing), robot_figure(model, q, "The robot")
     fractions = [f"{100 * r.fraction:.1f} % on {' and '.join(r.feet)}" for r in standing]
-    verdict = f"Of random postures, at rest: {', '.join(fractions)}." if standing else lines[0]
-    then = "The figures are as true as the masses: audit the URDF, then identify what is wrong."
-    parts = html.image(png, "workspace"), html.bullets(lines), html.svg(robot)
-    page = html.report(title, verdict, *parts, then=[then])
+    verdict = f"In the root link's frame, {lines[0]}: {lines[1].strip()}."
+    if standing:
+        verdict = f"Random postures that {model.name} can hold at rest: {', '.join(fractions)}."
+    urdf = shlex.quote(str(model.path or arguments.robot))
+    then = (
+        "The figures are as true as the masses. docs/tutorial_identification.md corrects what is "
+        f"wrong, and this shows it: `ros2 run com_model audit {urdf}`",
+        "How it is computed: docs/derivations.md#workspace-of-the-centre-of-mass",
+    )
+    parts = html.image(png, "workspace"), *_tables(workspace, standing)
+    page = html.report(title, verdict, *parts, html.svg(robot), then=then)
     arguments.output.mkdir(parents=True, exist_ok=True)
     path = arguments.output / f"{model.name}_com_workspace.png"
     for file, content in ((path, png), (path.with_suffix(".html"), page)):

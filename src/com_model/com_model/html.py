@@ -51,23 +51,38 @@ def bullets(lines: Iterable[object], css: str = "") -> Raw:
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], words: int = 0) -> Raw:
     """A table; so many last columns hold words and stand on the left."""
-    top = element("tr", *[element("th", cell) for cell in head])
     first = len(head) - words
-    body = [
-        element(
-            "tr",
-            *[element("td", cell, css="words" if i >= first else "") for i, cell in enumerate(row)],
-        )
-        for row in rows
+    lines = [("th", head), *(("td", row) for row in rows)]
+    cells = [
+        [element(tag, c, css="words" if i >= first else "") for i, c in enumerate(row)]
+        for tag, row in lines
     ]
-    return element("table", top, *body)
+    return element("table", *(element("tr", *line) for line in cells))
 
 
 def number(value: float, digits: int = 2, scale: float = 1.0) -> str:
     """A number with so many decimals; a dash where it is not known."""
     if not math.isfinite(value):
         return UNKNOWN
-    return f"{scale * value:.{digits}f}".replace("-", "−")
+    # 0.0 is added as small negative values would be −0.0
+    return f"{round(scale * value, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def plus_minus(value: float, std: float, digits: int = 2, scale: float = 1.0) -> str:
+    """A number ± its standard deviation; alone where that is 0 or not known."""
+    spread = f" ± {number(std, digits, scale)}" if std > 0.0 else ""
+    return number(value, digits, scale) + spread
+
+
+def coordinates(
+    values: Iterable[float], unit: str, stds: Iterable[float] = (0.0,) * 3, scale: float = 1.0
+) -> str:
+    """Three numbers with their axes, and ± stds where they are known: x 1.0, y 2.0, z 3.0 mm.
+
+    Scale turns values and stds into the unit.
+    """
+    triples, digits = zip("xyz", values, stds, strict=True), 3 if unit == "m" else 1
+    return f"{', '.join(f'{a} {plus_minus(v, s, digits, scale)}' for a, v, s in triples)} {unit}"
 
 
 def bar(value: float, std: float, prior_std: float) -> Raw:
@@ -88,18 +103,20 @@ def bar(value: float, std: float, prior_std: float) -> Raw:
 
 
 def svg(figure: Figure) -> Raw:
-    """A figure as an <svg> element with text as text, without date or version of the tool."""
+    """A figure in SVG with text as text, without date or version of the tool; can scroll."""
     out = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "report", "svg.fonttype": "none"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
-    return Raw(text[text.index("<svg") :])
+    return element("div", Raw(text[text.index("<svg") :]), css="figure")
 
 
 def image(png: bytes, name: str) -> Raw:
     """A picture inside the page; its name is for those who cannot see it."""
     data = base64.b64encode(png).decode()
-    return Raw(f'<p><img alt="{escape(name)}" src="data:image/png;base64,{data}"></p>')
+    return Raw(
+        f'<div class="figure"><img alt="{escape(name)}" src="data:image/png;base64,{data}"></div>'
+    )
 
 
 def prose(text: str) -> Raw:

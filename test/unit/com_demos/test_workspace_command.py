@@ -7,6 +7,7 @@ import pytest
 from html_page import assert_report
 
 from com_demos.workspace import main
+from com_model.html import number
 
 pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 DESCRIPTIONS = Path(__file__).resolve().parents[3] / "src/robot_descriptions"
@@ -40,9 +41,11 @@ def test_hoap2_is_sampled_printed_and_drawn(run, tmp_path):
     assert "on l_sole: " in output.out
     assert (out / "hoap2_com_workspace.png").read_bytes().startswith(b"\x89PNG")
     page = assert_report((out / "hoap2_com_workspace.html").read_text())
-    fractions = "Of random postures, at rest: 100.0 % on l_sole and r_sole, "
-    assert page.paragraphs[0].startswith(fractions)
-    assert all(line in page.text for line in output.out.splitlines()[1:9])
+    assert "100.0 % on l_sole and r_sole, " in page.paragraphs[0]
+    assert f"{1e6 * figures['hull_m3']:.0f} cm³" in page.text
+    for far in (*figures["reach_m"].values(), *both["beyond_m"].values()):
+        assert number(far, 0, 1e3) in page.texts
+    assert f"{both['height_m'][1]:.3f}" in page.texts
 
 
 def test_files_are_replaced_when_asked_for(run, tmp_path):

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from html_page import assert_report
 
 from com_identification.commands.com_health import main
 from com_identification.exceptions import HealthError
@@ -159,7 +160,7 @@ class TestChanges:
         before = robots.record(x, 0, L, sensors=zeros)
         changes = compare(before, robots.record(x, 1, L, sensors=given)).changes
         assert [c.name for c in changes] == ["force_bias l_sole z"]  # x is not determined
-        assert "changed by +3 +- 0.14 N (" in str(changes[0])
+        assert "changed by +3 ± 0.14 N (" in str(changes[0])
 
     def test_history_starts_again_at_a_change(self, robots):
         x, L = robots.truth(), robots.data(0)
@@ -379,6 +380,11 @@ class TestCommand:
         assert re.search(rf"since 2026-11-01 .*: CoM of {body} moved x \+(19|2[01])", said)
         assert "false alarms: at most 1 of 100" in said
         assert picture.read_bytes().startswith(b"\x89PNG")
+        page = path.with_suffix(".html")
+        assert main(["show", str(path), "--plot", str(page)]) == 0
+        shown = assert_report(page.read_text())
+        assert f"CoM of {body} moved x" in shown.paragraphs[0]
+        assert f"export {path} newest.urdf" in shown.text
         assert main(["show", str(path), "--serial", "8"]) == 2
         assert "no identification of such a robot" in capsys.readouterr().err
 

@@ -63,7 +63,7 @@ class AnkleFit:
     kappa: float  # stiffness over m g h
 
     def __str__(self) -> str:
-        found = f"{self.stiffness:.4g} +- {self.std:.2g} N m/rad (kappa {self.kappa:.2g})"
+        found = f"{self.stiffness:.4g} ± {self.std:.2g} N m/rad (kappa {self.kappa:.2g})"
         return f"{' and '.join(self.joints)} {found}"
 
 
@@ -107,7 +107,7 @@ def fit_ankles(
         if not 0.0 < sigma < MOST_ERROR * slope:
             raise BipedError(
                 f"the sway does not show how stiff {' and '.join(joints)} are: {1e6 * slope:.3g} "
-                f"+- {1e6 * sigma:.2g} urad/(N m); encoders may be too coarse, or wrenches wrong"
+                f"± {1e6 * sigma:.2g} urad/(N m); encoders may be too coarse, or wrenches wrong"
             )
         kappa = 1.0 / (slope * biped.model.mass * GRAVITY * height)
         found.append(AnkleFit(joints, 1.0 / slope, sigma / slope**2, kappa))

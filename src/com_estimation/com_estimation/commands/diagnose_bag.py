@@ -50,7 +50,8 @@ def main(words: Sequence[str] | None = None) -> int:
         print("\n".join(f"{time:8.2f} s  {text}" for time, text in story.lines))
         print(*(f"note: {note}\n" for note in notes), sep="", end="")
         if options.output is not None:
-            page = story_page(story, f"{Path(options.bag).name}: {config.name}", notes)
+            about = f"{config.name} in the recording {Path(options.bag).name}"
+            page = story_page(story, f"What is wrong with {about}", notes)
             print(f"wrote {write_file(options.output, page, options.force)}")
     except (ComModelError, OSError) as error:
         print(f"diagnose_bag: error: {error}", file=sys.stderr)

@@ -18,7 +18,7 @@ from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
 from com_model.files import write_file
 from com_model.geometry.rotations import minimal_rotation
-from com_model.html import element, number, report, svg, table
+from com_model.html import Raw, element, number, plus_minus, report, svg, table
 from com_model.plotting import BLUE, INK, new_figure, style_axes
 from com_model.text import columns
 from com_model.urdf.editing import correct_body, edit_inertials
@@ -59,7 +59,10 @@ def _values(estimate: TrunkEstimate) -> tuple[Array, Array]:
 
 def _figure(found: Sequence[TrunkEstimate], urdf: Array) -> Figure:
     """CoM and mass over time with three standard deviations; the URDF's dashed."""
-    time, figure = [e.time for e in found], new_figure((9.0, 8.0), "The trunk, by its trot")
+    time, figure = (
+        [e.time for e in found],
+        new_figure((9.0, 8.0), "CoM and mass of the trunk over time, with 3 σ; dashed: the URDF"),
+    )
     values, std = np.array([_values(e) for e in found]).transpose(1, 2, 0)
     for k, axes in enumerate(figure.subplots(4, sharex=True)):
         style_axes(axes)
@@ -72,6 +75,30 @@ def _figure(found: Sequence[TrunkEstimate], urdf: Array) -> Figure:
             axes.set_ylim(values[k, -1] - reach, values[k, -1] + reach)
     axes.set_xlabel("time (s)")
     return figure
+
+
+def _page(
+    model: RobotModel, found: Sequence[TrunkEstimate], urdf: Array, notes: Sequence[str], rows: Raw
+) -> str:
+    values, std = _values(found[-1])
+    then = "Trot longer, turn, vary the speed: docs/tutorial_trunk.md#what-is-observable-when"
+    if good := found[-1].status is TrunkStatus.CONVERGED:
+        then = (
+            "How to use the corrected URDF: docs/tutorial_trunk.md#6-use-the-result. Check it, in "
+            "the folder of this page: `ros2 run com_model audit corrected.urdf`"
+        )
+    return report(
+        f"CoM and mass of the trunk of {model.name}, estimated from its trot",
+        f"{notes[0]} of recording: the trunk weighs {plus_minus(values[3], std[3])} kg, and its "
+        f"CoM is {number(float(np.linalg.norm(values[:2] - urdf[:2])), 1)} mm from where the URDF "
+        "has it, horizontally.",
+        svg(_figure(found, urdf)),
+        rows,
+        element("p", f"In the frame of {model.root_link}, ± one standard deviation."),
+        *(element("p", note) for note in notes[1:]),
+        then=[then],
+        failed=not good,
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -87,15 +114,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = estimates(options.bag, model, config)
         last, mass = found[-1], model.bodies.mass[0]
         urdf = np.append(1e3 * model.bodies.first_moment[0] / mass, mass)
-        rows = list(zip(NAMES, *(map(number, v) for v in (*_values(last), urdf)), strict=True))
+        rows = list(zip(NAMES, map(plus_minus, *_values(last)), map(number, urdf), strict=True))
         notes = [f"{last.status.name} after {last.time:.1f} s", last.reason, last.limited_by]
-        notes, head = [n for n in notes if n], ("", "estimate", "std", "URDF")
+        notes, head = [n for n in notes if n], ("", "estimate", "URDF")
         print("\n".join([columns(head, rows), *notes]))
         if options.output is not None:
-            words = [element("p", note) for note in notes[1:]]
-            parts = table(head, rows), svg(_figure(found, urdf))
-            then = "Converged: use corrected.urdf. Otherwise trot longer, turn, vary the speed."
-            text = report(f"Trunk of {model.name}", notes[0], *words, *parts, then=[then])
+            text = _page(model, found, urdf, notes, table(head, rows))
             files = {"trunk.html": text}
             if last.status is TrunkStatus.CONVERGED:
                 change = correct_body(model, last.mass, last.com)

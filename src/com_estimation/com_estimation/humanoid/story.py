@@ -13,11 +13,6 @@ from com_model.arrays import Array
 
 Sample = tuple[float, Array, Array, Array]  # time s, q (n,), R_world_root (3, 3), wrenches (f, 6)
 PICTURE = (9.6, 7.2)  # inches
-SIX = ("N",) * 3 + ("N m",) * 3
-UNITS = {
-    Kind.TRUNK_COM: ("kg m",) * 3, Kind.WRENCH_ZERO: SIX, Kind.IMU_TILT: ("rad",) * 2,
-    Kind.ENCODER_ZERO: ("rad",) * 2, Kind.PAYLOAD: ("kg",) + ("kg m",) * 3, Kind.PULL: SIX,
-}  # fmt: skip
 
 
 @dataclass
@@ -98,44 +93,85 @@ def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
     culprits = []
     for finding in story.named:
         culprit, begin = story.layout.culprits[finding.culprit], finding.onset - story.first
-        values = zip(finding.parameters, UNITS[culprit.kind], strict=False)
         since = f"{begin:.1f} s" if np.isfinite(begin) else "the start"
-        culprits.append((culprit.name, since, ", ".join(f"{v:.3g} {unit}" for v, unit in values)))
+        culprits.append((culprit.name, since, how_much(story.layout, finding)))
     lines = [(f"{time:.2f}", text) for time, text in story.lines]
     parts = [
-        html.element("h2", "What happened"),
-        html.table(("time, s", "what"), lines, words=1),
-        html.element("h2", "What is wrong at the end"),
-        html.table(("culprit", "since", "how much"), culprits, words=2),
-        html.element("h2", "Over time"),
-        html.svg(_figure(story, title)),
+        html.svg(_figure(story)),
         html.bullets(notes, css="warning"),
+        html.element("h2", "What happened"),
+        html.element("p", "These are the dotted lines of the figure."),
+        html.table(("time (s)", "what"), lines, words=1),
+        html.element("h2", "What is wrong at the end"),
+        html.table(
+            ("culprit", "since", "how much"), culprits or [("none is named", "", "")], words=2
+        ),
     ]
-    then = "Take off the payload, tare the sensor, identify the trunk that is named; record again."
-    return html.report(title, story.sentence, *parts, then=[then])
+    then = (
+        "Take off a payload that should not be there. Take off zeros of force sensors, with the "
+        "node com_identification running: `ros2 service call /com_identification/tare_wrench "
+        'com_msgs/srv/TareWrench "{diagnosed: true}"`',
+        "Identify the CoM of the trunk and encoder zeros: docs/tutorial_identification.md",
+        "What can be known: docs/tutorial_diagnosis.md#what-it-cannot-know",
+    )
+    return html.report(title, story.sentence, *parts, then=then)
 
 
-def _figure(story: Story, title: str) -> plotting.Figure:
-    figure = plotting.new_figure(PICTURE, title)
+def how_much(layout: Layout, finding: Finding) -> str:
+    """Returns the parameters of a finding in words, with units, axes and standard deviations."""
+    culprit, stds = layout.culprits[finding.culprit], np.sqrt(np.diag(finding.covariance))
+    if culprit.kind is Kind.PAYLOAD:
+        return _payload(layout, finding, stds[0])
+    degrees, ways = ("deg",) * 2, ("forwards", "to the left", "up")
+    axes, units, scale = {
+        Kind.TRUNK_COM: (
+            [f"the robot's CoM {way}" for way in ways],
+            ("mm",) * 3,
+            1e3 / layout.mass,
+        ),
+        Kind.IMU_TILT: ([f"about the axis {way}" for way in ways[:2]], degrees, 180.0 / np.pi),
+        Kind.ENCODER_ZERO: (culprit.parts, degrees, 180.0 / np.pi),
+    }.get(
+        culprit.kind, (("force x", "y", "z", "moment x", "y", "z"), ("N",) * 3 + ("N m",) * 3, 1.0)
+    )
+    each = zip(axes, finding.parameters, stds, units, strict=False)
+    return ", ".join(f"{a} {html.plus_minus(v, std, 2, scale)} {unit}" for a, v, std, unit in each)
+
+
+def _payload(layout: Layout, finding: Finding, mass_std: float) -> str:
+    """Returns mass and place of a payload: c + R h / m of its first moment h about the CoM c."""
+    plant, culprit, mass = layout.plant, layout.culprits[finding.culprit], finding.parameters[0]
+    if mass < 3.0 * mass_std:
+        return f"{html.plus_minus(mass, mass_std)} kg, too little to know its place"
+    body = int(plant.point[plant.point[:, 1] == culprit.columns[0], 0][0])
+    R, offset = plant.triad[body], finding.parameters[1:] / mass
+    J = R @ np.column_stack((-offset, np.eye(3))) / mass
+    stds = np.sqrt(np.diag(J @ finding.covariance @ J.T))
+    place = html.coordinates(plant.com[body] + R @ offset, "m", stds)
+    return f"{html.plus_minus(mass, mass_std)} kg at {place} in the frame of {culprit.parts[0]}"
+
+
+def _figure(story: Story) -> plotting.Figure:
+    figure = plotting.new_figure(PICTURE, "Which culprit is probable, and where the CoM is")
     upper, lower = figure.subplots(2, 1, sharex=True)
     times, rows = np.array(story.times), np.array(story.probability)
     for i, culprit in enumerate(story.layout.culprits):
         if len(rows) and rows[:, i].max() > UNDECIDED:
             upper.step(times, rows[:, i], where="post", lw=1.4, label=culprit.name)
     upper.set_ylabel("probability", color=plotting.INK)
-    upper.set_ylim(-0.03, 1.4)
+    upper.set_ylim(-0.03, 1.03)
     if len(times):
         correction, std = 1e3 * np.array(story.correction), 1e3 * np.array(story.std)
         for k, (axis, color) in enumerate(zip("xyz", plotting.AXIS_COLORS, strict=True)):
             mean, off = correction[:, k], 2.0 * std[:, k]
             lower.fill_between(times, mean - off, mean + off, color=color, alpha=0.15, lw=0)
             lower.plot(times, mean, color=color, lw=1.4, label=axis)
-    lower.set_ylabel("CoM minus the URDF's, 2 σ (mm)", color=plotting.INK)
+    lower.set_ylabel("CoM minus the URDF's, ± 2 σ (mm)", color=plotting.INK)
     lower.set_xlabel("time (s)", color=plotting.INK)
     for axes in (upper, lower):
         plotting.style_axes(axes)
         if axes.get_legend_handles_labels()[0]:
-            plotting.add_legend(axes, 3)
+            plotting.add_legend(axes, 3, above=True)
         for time, _ in story.lines:
             axes.axvline(time, color=plotting.FAINT, lw=0.8, ls=":", zorder=1)
     return figure

@@ -220,7 +220,7 @@ def result_text(contents: Contents) -> str:
     if contents.total is not None:
         total = contents.total
         lines.append(
-            f"mass by the feet {total.mass:.3f} +- {total.mass_std:.3f} kg, by the URDF "
+            f"mass by the feet {total.mass:.3f} ± {total.mass_std:.3f} kg, by the URDF "
             f"{total.model_mass:.3f} kg"
         )
     lines += [printable(text) for text in contents.kept]
@@ -234,7 +234,7 @@ def _links_text(contents: Contents) -> str:
         if found.mass[b] > 0.0:
             change = _MM * (found.com[b] - found.prior_com[b])
             pairs = zip(change, _MM * found.com_std[b], strict=True)
-            cells = [f"{_number(c, 2)} +- {_number(d, 2)}" for c, d in pairs]
+            cells = [f"{_number(c, 2)} ± {_number(d, 2)}" for c, d in pairs]
             rows.append((label, _number(found.mass[b], 3), *cells))
     head = ("link", "kg", "change of c_x (mm)", "c_y", "c_z")
     return columns(head, rows)
@@ -256,12 +256,12 @@ def two_postures_text(
     pairs = zip(found.postures, 1e3 * found.com, strict=True)
     rows = [(postures[i].label, *(f"{value:.2f}" for value in com)) for i, com in pairs]
     parts = zip("xyz", 1e3 * total.offset, 1e3 * total.offset_std, strict=True)
-    offset = ", ".join(f"{axis} {value:.2f} +- {std:.2f}" for axis, value, std in parts)
+    offset = ", ".join(f"{axis} {value:.2f} ± {std:.2f}" for axis, value, std in parts)
     return "\n".join(
         (
             columns(("posture: total CoM in the root's frame (mm)", "x", "y", "z"), rows),
             f"less that of the URDF (mm): {offset}; the tilt is {np.degrees(found.tilt):.1f} deg",
-            f"mass by the feet {total.mass:.3f} +- {total.mass_std:.3f} kg, by the URDF "
+            f"mass by the feet {total.mass:.3f} ± {total.mass_std:.3f} kg, by the URDF "
             f"{total.model_mass:.3f} kg",
             *(f"warning: {reason}" for reason in total.reasons),
         )

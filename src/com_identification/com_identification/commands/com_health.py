@@ -26,7 +26,12 @@ def parser() -> argparse.ArgumentParser:
     for each in (show, export):
         each.add_argument("--name", default="", help="only robots of this name (of the URDF)")
         each.add_argument("--serial", default="", help="only the robot with this serial number")
-    show.add_argument("--plot", type=Path, metavar="FILE", help="draw the history (.png, .svg)")
+    show.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="draw the history (.png, .svg), or write it as a page (.html)",
+    )
     show.add_argument("--check", action="store_true", help="exit with 1 if the robot changed last")
     text = f"fraction of comparisons, default {FALSE_ALARMS}"
     show.add_argument("--false-alarms", type=float, default=FALSE_ALARMS, help=text)
@@ -70,7 +75,7 @@ def _records(arguments: argparse.Namespace, one: bool) -> dict[tuple[str, str], 
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from com_identification.health.history import history_figure, history_text
+    from com_identification.health.history import history_figure, history_page, history_text
 
     robots, changed = _records(arguments, bool(arguments.plot)), False
     for own in robots.values():
@@ -78,7 +83,11 @@ def _show(arguments: argparse.Namespace) -> int:
         changed |= bool(steps and steps[-1].changes)
         print(history_text(own, steps, arguments.false_alarms))
         if arguments.plot:
-            history_figure(own, steps).savefig(arguments.plot)
+            if arguments.plot.suffix == ".html":
+                name = HealthDatabase(arguments.record).name  # without its password
+                arguments.plot.write_text(history_page(own, steps, arguments.false_alarms, name))
+            else:
+                history_figure(own, steps).savefig(arguments.plot)
             print(f"wrote {arguments.plot}")
     return int(changed and arguments.check)
 

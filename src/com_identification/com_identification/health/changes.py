@@ -53,7 +53,7 @@ class Change:
         unit = {"com": " mm", "mass": " kg"}.get(self.what, f" {self.unit}".rstrip())
         axes = ("x ", "y ", "z ") if len(self.value) == 3 else ("",)
         parts = [
-            f"{axis}{scale * v:+.3g} +- {scale * s:.2g}{unit}"
+            f"{axis}{scale * v:+.3g} ± {scale * s:.2g}{unit}"
             for axis, v, s in zip(axes, self.value, self.std, strict=True)
         ]
         what = {"com": "CoM of ", "mass": "mass of ", "sensor": ""}[self.what]

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,9 @@ from matplotlib.figure import Figure
 from com_identification.exceptions import HealthError
 from com_identification.health.changes import Comparison
 from com_identification.health.records import Record, library
+from com_model import html
 from com_model.files import write_file
+from com_model.plotting import plain_text
 from com_model.text import listing
 
 _HEAD = ("robot", "serial", "taken", "source", "path")
@@ -34,7 +37,7 @@ def history_text(
     for record in records:
         mass, std = record.total_mass
         where = f"{record.source} {record.path}".strip()
-        lines.append(f"{record.taken}  {mass:.3f} +- {std:.3f} kg  {where}")
+        lines.append(f"{record.taken}  {mass:.3f} ± {std:.3f} kg  {where}")
         lines += [f"  warning: {issue}" for issue in record.issues]
         if id(record) in by_record:
             lines += [f"  {text}" for text in by_record[id(record)].lines() or ["no change found"]]
@@ -66,18 +69,41 @@ def history_figure(records: Sequence[Record], steps: Sequence[Comparison]) -> Fi
         days = [datetime.fromisoformat(r.taken) for r, _ in own]
         for label, values, bars in zip("xyz", (com - com[0]).T, 2.0 * std.T, strict=True):
             panel.errorbar(days, values, bars, marker="o", capsize=3, label=label)
-        panel.set_ylabel(f"{name}\nmm")
-    panels[0].legend(loc="upper left", ncols=3, title="change of the CoM, two sigma")
+        panel.set_ylabel(f"{name}\nCoM moved (mm)")
+    panels[0].legend(loc="upper left", ncols=3, title="change of the CoM, bars of two sigma")
     masses = np.array([record.total_mass for record in records])
     days = [datetime.fromisoformat(record.taken) for record in records]
     panels[-1].errorbar(days, masses[:, 0], 2.0 * masses[:, 1], marker="o", capsize=3, color="k")
-    panels[-1].set_ylabel("mass\nkg")
+    panels[-1].set_ylabel("mass of\nthe robot (kg)")
+    title = f"{last.robot} {last.serial}".strip()
+    figure.suptitle(plain_text(f"History of {title}; red: a change was found", 100))
     for step in steps:
         if step.changes:
             for panel in panels:
                 panel.axvline(datetime.fromisoformat(step.new.taken), color="r", alpha=0.3)
     figure.autofmt_xdate()
     return figure
+
+
+def history_page(
+    records: Sequence[Record], steps: Sequence[Comparison], false_alarms: float, where: str
+) -> str:
+    """The history of one robot, in the record at a path or URL, as a page."""
+    changes = steps[-1].lines() if steps else []
+    name, serial = records[-1].robot, records[-1].serial
+    export = shlex.join([where, "newest.urdf", "--name", name, "--serial", serial])
+    return html.report(
+        f"History of the centres of mass of {name} {serial}".strip(),
+        f"At the last of {len(records)} identifications: {'; '.join(changes) or 'no change'}.",
+        html.svg(history_figure(records, steps)),
+        html.bullets(history_text(records, steps, false_alarms).splitlines()[1:]),
+        then=[
+            "Inspect what has changed, then identify again. The newest corrected URDF: "
+            f"`ros2 run com_identification com_health export {export}`",
+            "How changes are found: docs/tutorial_identification.md#9-track-changes-over-time",
+        ],
+        failed=bool(changes),
+    )
 
 
 def table_rows(records: Sequence[Record]) -> Iterator[tuple[Any, ...]]:

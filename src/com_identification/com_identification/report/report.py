@@ -1,5 +1,6 @@
 """The report of an identification from a recording, as one HTML page."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,22 @@ from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import NS_PER_S, DroppedReadings
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification, issues_of
-from com_identification.regression.priors import error_unit
+from com_identification.regression.priors import ERRORS, error_unit
 from com_identification.report import comparison
 from com_identification.report.comparison import PostureFit
 from com_model import Foot, RobotModel
-from com_model.html import UNKNOWN, Raw, bar, bullets, element, number, report, svg, table
+from com_model.html import (
+    UNKNOWN,
+    Raw,
+    bar,
+    bullets,
+    element,
+    number,
+    plus_minus,
+    report,
+    svg,
+    table,
+)
 from com_model.plotting import BLUE, INK, RED, RULE, new_figure, robot_figure, style_axes
 
 BEFORE, AFTER = RED, BLUE
@@ -83,12 +95,13 @@ class Contents(Recording):
 
 def report_page(contents: Contents) -> str:
     """Writes the report: same contents, same bytes."""
-    title = f"Centre of mass of {contents.robot}"
+    given = ((f"--{name}", contents.inputs.get(name)) for name in ("robot", "config"))
+    robot = shlex.join(word for option, value in given if value for word in (option, value))
     return report(
-        title,
+        f"Centres of mass of {contents.robot}, identified from a recording",
         comparison.gain(contents.found),
-        element("p", f"identified from {contents.inputs.get('files', '')}", css="faint"),
         _summary(contents),
+        sole_plot(contents.fits, contents.feet),
         _fit(contents),
         _parameters(contents),
         _sensor_errors(contents),
@@ -97,29 +110,32 @@ def report_page(contents: Contents) -> str:
         _wrenches(contents),
         _recording(contents),
         svg(robot_figure(contents.model, contents.model.neutral, "The URDF, all joints at 0")),
-        then=["Use corrected.urdf if postures left out of the fit are as good as the rest."],
+        then=[
+            "Use corrected.urdf if the CoM in postures left out of the fit is as good as in the "
+            "rest. In the folder of this page: `ros2 run com_model audit corrected.urdf`",
+            "Is it not good enough? More postures, half of them on one foot, are proposed by "
+            f"`ros2 run com_identification propose_postures {robot} --count 40 --output more.yaml`",
+            "How to check the result on the robot: "
+            "docs/tutorial_identification.md#6-check-the-result",
+        ],
     )
 
 
 def _summary(contents: Contents) -> Raw:
-    found = contents.found
+    found, total, count = contents.found, contents.total, len(contents.fits)
     good = found.without_outliers
-    count = len(contents.fits)
     figures = [
         ("postures in the fit", f"{count - len(found.outliers)} of {count}"),
         ("RMS, CoM by the URDF against the feet", _mm(good.prior_residual.rms)),
         ("RMS, CoM as identified against the feet", _mm(good.residual.rms)),
         ("RMS of postures left out of the fit: judge by this", _mm(good.held_out.rms)),
     ]
-    if contents.total is not None:
-        total = contents.total
-        text = f"{number(total.mass, 3)} ± {number(total.mass_std, 3)} kg"
-        figures.append((f"mass by the feet; {number(total.model_mass, 3)} kg in the URDF", text))
+    if total is not None:
+        name = f"mass by the feet; {number(total.model_mass, 3)} kg in the URDF"
+        figures.append((name, f"{plus_minus(total.mass, total.mass_std, 3)} kg"))
     cells = [element("div", element("b", value), name) for name, value in figures]
-    issues = issues_of(found)
-    issues += contents.total.reasons if contents.total is not None else ()
-    figures_of = element("div", *cells, css="figures")
-    return Raw(figures_of + bullets(issues, "warning"))
+    issues = (*issues_of(found), *(total.reasons if total is not None else ()))
+    return Raw(element("div", *cells, css="figures") + bullets(issues, "warning"))
 
 
 def _fit(contents: Contents) -> Raw:
@@ -146,7 +162,6 @@ def _fit(contents: Contents) -> Raw:
         element("h2", "Total CoM before and after")
         + table(head, rows)
         + element("p", words)
-        + sole_plot(contents.fits, contents.feet)
         + residual_plot(contents.fits)
     )
 
@@ -157,20 +172,21 @@ def _parameters(contents: Contents) -> Raw:
     for b, label in enumerate(comparison.body_labels(contents.model, found.bodies)):
         if not found.mass[b] > 0.0:
             continue
-        mass = number(float(found.mass[b]), 3)  # one taken as known has no standard deviation
-        mass += f" ± {number(float(found.mass_std[b]), 3)}" * bool(found.mass_std[b] > 0.0)
+        # one taken as known has no standard deviation
+        mass = plus_minus(float(found.mass[b]), float(found.mass_std[b]), 3)
         first: tuple[str, str] = (label, mass)
         for i, axis in enumerate("xyz"):
             prior, com, std = (float(a[b, i]) for a in (found.prior_com, found.com, found.com_std))
-            lengths = [number(value, 2, _MM) for value in (prior, com, std)]
+            lengths = number(prior, 2, _MM), plus_minus(com, std, 2, _MM)
             change = bar(com - prior, std, float(found.prior_com_std[b, i]))
             rows.append((*first, axis, *lengths, change))
             first = "", ""
-    head = ("link", "mass (kg)", "axis", "URDF (mm)", "identified (mm)", "std (mm)", "change")
+    head = ("link", "mass (kg)", "axis", "URDF (mm)", "identified (mm)", "change")
     words = (
-        "Centres of mass in the links' own frames. Bars show the change against the URDF with one "
-        "standard deviation; the grey box is the prior's standard deviation. A bar as long as its "
-        "box means that the recording has no information on this number."
+        "Centres of mass in the links' own frames, ± one standard deviation. Bars show the change "
+        "against the URDF with one standard deviation; the grey box is the prior's standard "
+        "deviation. A bar as long as its box means that the recording has no information on this "
+        "number."
     )
     if not found.prior_mass_std.any():
         words += " Masses are taken as known (settings: prior.mass_std_fraction)."
@@ -189,17 +205,22 @@ def _parameters(contents: Contents) -> Raw:
 def _sensor_errors(contents: Contents) -> Raw:
     found = contents.found
     rows = [
-        (kind, name, f"{value:.4g}", f"{std:.2g}", error_unit(contents.model, kind, name))
+        (
+            ERRORS.get(kind, (kind,))[0],
+            name,
+            plus_minus(value, std, max(1 - int(np.floor(np.log10(max(std, 1e-9)))), 0)),
+            error_unit(contents.model, kind, name),
+        )
         for kind, name, value, std in sorted(comparison.informed_errors(found))
     ]
     if not rows:
         return Raw("")
-    head = ("constant error", "of", "value", "std", "unit")
+    head = ("constant error", "of", "value", "unit")
     words = (
         "Those that the readings determine better than their priors. True values from readings: "
         "wrench (1 + gain) (reading − bias); effort (1 + gain) reading − offset; joint reading + "
-        "offset − compliance times effort. Multiply a torque constant K of M = K I by 1 + "
-        "effort_gain."
+        "offset − elasticity times effort. Multiply a torque constant K of M = K I by 1 + "
+        "the gain of the joint's effort."
     )
     title = element("h2", "Constant errors of the sensors")
     return Raw(title + element("p", words) + table(head, rows, words=1))
@@ -254,7 +275,7 @@ def _postures(contents: Contents) -> Raw:
         "mass by the feet (kg)",
         "error of the URDF (mm)",
         "error as identified (mm)",
-        "on",
+        "stands on",
     )
     why = ("time (s)", "label", "why it is not a posture")
     tally = [
@@ -279,8 +300,8 @@ def _long_table(head: Sequence[object], rows: Sequence[Sequence[object]], words:
 
 
 def _wrenches(contents: Contents) -> Raw:
-    words = "Sign, axes, units and weight are plausible."
-    found = bullets(contents.issues, "warning") or element("p", words)
+    good = element("p", "Sign, axes, units and weight are plausible.")
+    found = bullets(contents.issues, "warning") or good
     return Raw(element("h2", "Check of the feet's sensors") + found)
 
 

@@ -16,7 +16,7 @@ from com_identification.tip_over.fit import COM_LIMIT, Fit, cross_validate, fami
 from com_identification.tip_over.quasi_static import QuasiStatic, joint_errors_document
 from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.html import bullets, element, number, report, svg, table
+from com_model.html import bullets, element, number, plus_minus, report, svg, table
 from com_model.plotting import BLUE, FAINT, INK, new_figure, plain_text, style_axes
 from com_model.urdf.editing import edit_inertials
 
@@ -106,23 +106,27 @@ def report_page(comparison: Comparison) -> str:
     """Writes the page: mean errors, picture, all angles, what the fit found."""
     found = comparison.found
     values = zip(found.candidate.labels, found.x.tolist(), found.std.tolist(), strict=True)
-    parameters = [(label, number(value, 5), number(std, 5)) for label, value, std in values]
+    parameters = [(label, plus_minus(value, std, 5)) for label, value, std in values]
     left_out = [(name, number(value)) for name, value in comparison.left_out.items()]
     means, (*_, fit) = comparison.mean_errors(), comparison.ours
     best = min(means.keys() - {fit}, key=lambda name: (means[name], name))
-    verdict = f"{fit} explains the tip angles to {means[fit]:.2f} deg on average; "
-    verdict += f"the best of the others is {best}, {means[best]:.2f} deg."
-    then = "Judge by the tests left out. Joints that give way look like a raised CoM: read an IMU."
+    then = (
+        "Judge by the tests left out. Joints that give way look like a raised CoM, which an IMU on "
+        "the trunk separates: docs/hoap2_lab.md#a-raised-com-or-joint-zeros-and-compliance",
+        "The CoMs of this fit are in the corrected URDF beside this page: "
+        f"`ros2 run com_model audit {comparison.robot}_corrected.urdf`",
+    )
     return report(
-        f"{comparison.robot}: tip angles",
-        verdict,
+        f"Tip angles of {comparison.robot}: which model explains them",
+        f"{fit} explains the tip angles to {means[fit]:.2f} deg on average; the best of the others "
+        f"is {best}, {means[best]:.2f} deg.",
         svg(plot_angles(comparison)),
         element("h2", "What explains the measured angles"),
-        table(("parameter", "found", "std"), parameters),
+        table(("parameter", "found"), parameters),
         element("h2", "Tests that the fit has not seen"),
         table(("left out", "mean error (deg)"), left_out),
         bullets(comparison.notes),
-        then=[then],
+        then=then,
     )
 
 

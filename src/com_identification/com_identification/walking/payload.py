@@ -36,8 +36,8 @@ def with_payload(empty: WalkResult, loaded: WalkResult, payload: float, std: flo
     C = T @ J @ T.T + np.outer(u, u) * (((1.0 - w) * s) ** 2 + (w * known) ** 2)
     limit = _OFF * payload + _SURE * float(np.hypot(spread, std))
     text = (
-        f"{payload:g} kg are {shown:.2f} +- {spread:.2f} kg by torques of a mean gain of 1, limit "
-        f"+- {limit:.2f} kg: beyond, torques have a wrong scale, or it is another payload"
+        f"{payload:g} kg are {shown:.2f} ± {spread:.2f} kg by torques of a mean gain of 1, limit "
+        f"± {limit:.2f} kg: beyond, torques have a wrong scale, or it is another payload"
     )
     gate = Gate("known payload", text, bool(abs(shown - payload) < limit))
     failed = [replace(g, name=f"{g.name}, with payload") for g in loaded.gates if not g.passed]

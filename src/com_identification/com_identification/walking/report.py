@@ -8,16 +8,17 @@ from com_identification.walking.advice import com_std, stays_at_urdf
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
-from com_model.html import bullets, element, report, table
+from com_model.html import bullets, coordinates, element, number, plus_minus, report, svg, table
+from com_model.plotting import robot_figure
 
 _WEAK = 0.5  # posterior over prior standard deviation
 _JOINTS = {  # heading by kind, scale, digits
-    "coulomb": ("Coulomb N m", 1.0, 2),
-    "viscous": ("viscous N m s", 1.0, 3),
-    "armature": ("armature kg m2", 1.0, 4),
-    "gain": ("true / read", 1.0, 3),
-    "torque_bias": ("bias N m", 1.0, 2),
-    "encoder_zero": ("zero deg", 180.0 / np.pi, 2),
+    "coulomb": ("Coulomb friction (N m)", 1.0, 2),
+    "viscous": ("viscous friction (N m s)", 1.0, 3),
+    "armature": ("armature (kg m²)", 1.0, 4),
+    "gain": ("torque, true / read", 1.0, 3),
+    "torque_bias": ("torque bias (N m)", 1.0, 2),
+    "encoder_zero": ("encoder bias (deg)", 180.0 / np.pi, 2),
 }
 
 
@@ -42,26 +43,52 @@ def summary(result: WalkResult) -> str:
 
 def report_page(result: WalkResult) -> str:
     """As a page."""
-    parts = []
+    title = "The URDF, in the mean posture of the walk"
+    parts = [svg(robot_figure(result.model, result.posture, title))]
     for title, lines, head, rows in sections(result):
         parts += [element("h2", title), bullets(lines)]
         parts += [table(head, rows, len(head) - 1)] if rows else []
-    refusal, sentences, *_ = _summary(result)
-    verdict = sentences[0] if result.accepted else refusal
-    then = "Audit corrected.urdf and walk with it. Bodies that stay at the URDF need other motions."
-    if not result.accepted:
-        then = "The tests that failed say what is wrong with recording or robot: record again."
-    title = f"{result.model.name}: identified from walking"
-    return report(title, verdict, *parts, then=[then], failed=not result.accepted)
+    after, before = (coordinates(std, "mm", scale=1e3) for std in _spreads(result))
+    failed = [f"{g.name}: {g.text}" for g in result.gates if g.required and not g.passed]
+    verdict = f"Rejected, no URDF is written. {'; '.join(failed)}."
+    then = (
+        "Correct what the failed tests name and record again: `ros2 bag record /joint_states /imu`"
+    )
+    if result.accepted:
+        verdict = (
+            f"The CoM of the whole robot is now known to {after} (one sigma, in postures like "
+            f"those of the walk), before to {before}. Its mass is "
+            f"{plus_minus(*result.total_mass)} kg, {result.model.mass:.2f} kg in the URDF."
+        )
+        then = (
+            "Bodies that stay at the URDF need other motions. Check the corrected URDF, in the "
+            "folder of this page: `ros2 run com_model audit corrected.urdf`"
+        )
+    return report(
+        f"Masses and centres of mass of {result.model.name}, identified from walking",
+        verdict,
+        *parts,
+        then=[
+            then,
+            "What it means: "
+            "docs/tutorial_identification.md#8-identify-from-walking-without-foot-force-sensors",
+        ],
+        failed=not result.accepted,
+    )
+
+
+def _spreads(result: WalkResult) -> tuple[Array, Array]:
+    """Standard deviations (3,) m of the robot's CoM in random postures, after and before."""
+    unknowns, q = result.unknowns, result.posture
+    after = com_std(unknowns, result.z, result.covariance, q)
+    return after, com_std(unknowns, unknowns.mean, np.diag(unknowns.std**2), q)
 
 
 def _summary(result: WalkResult) -> Section:
     mass, std = result.total_mass
     bodies, own = result.model.bodies, result.theta[0]
     com, C = result.com(result.posture)
-    unknowns, posture = result.unknowns, result.posture
-    spread = com_std(unknowns, result.z, result.covariance, posture)
-    before = com_std(unknowns, unknowns.mean, np.diag(unknowns.std**2), posture)
+    spread, before = (_mm(stds) for stds in _spreads(result))
     stds = np.sqrt(np.diag(result.covariance)[:PARAMETERS])
     how = f"by the weighed mass; torques alone had {100.0 * (1.0 / result.rho - 1.0):+.1f} %"
     if result.scale.payload is not None:
@@ -75,12 +102,12 @@ def _summary(result: WalkResult) -> Section:
     return (
         "Result" if result.accepted else "REFUSED: not all required tests passed",
         [
-            f"total mass {mass:.3f} +- {std:.3f} kg (URDF {result.model.mass:.3f}); scale {how}",
-            f"trunk ({bodies.names[0]}): {own[0]:.3f} +- {2.0 * own[0] * stds[0]:.3f} kg "
-            f"(URDF {bodies.mass[0]:.3f}); CoM {_mm(own[1:4] / own[0])} +- {_mm(stds[7:])} mm "
+            f"total mass {plus_minus(mass, std, 3)} kg (URDF {result.model.mass:.3f}); scale {how}",
+            f"trunk ({bodies.names[0]}): {plus_minus(own[0], 2.0 * own[0] * stds[0], 3)} kg "
+            f"(URDF {bodies.mass[0]:.3f}); CoM {_mm(own[1:4] / own[0], stds[7:])} "
             f"(URDF {_mm(bodies.first_moment[0] / bodies.mass[0])})",
-            f"whole robot in the mean posture: CoM {_mm(com)} +- {_mm(np.sqrt(np.diag(C)))} mm; "
-            f"in random postures near it +- {_mm(spread)} mm (before {_mm(before)})",
+            f"whole robot in the mean posture: CoM {_mm(com, np.sqrt(np.diag(C)))}; standard "
+            f"deviation in random postures near it {spread} (before {before})",
             f"{result.fit.dominated} of {len(result.z)} directions of the unknowns are found by "
             f"{result.seconds:.0f} s of walking; the others stay near the URDF and usual values",
             *result.notes,
@@ -98,15 +125,18 @@ def _bodies(result: WalkResult) -> Section:
     for name, own, r in zip(names, result.theta[result.unknowns.bodies], ratios, strict=True):
         weak = min(r[0], r[7:].min()) > _WEAK
         verdict = "stays at the URDF" if stays_at_urdf(r) else "weak" if weak else "found"
-        shape, place = (" ".join(f"{v:.2f}" for v in part) for part in (r[1:7], r[7:]))
-        numbers = f"{own[0]:.3f}", _mm(own[1:4] / own[0]), f"{r[0]:.2f}", place, shape
-        rows.append((name, *numbers, verdict))
+        com = (number(value, 1, 1e3) for value in own[1:4] / own[0])
+        each = [f"{value:.2f}" for value in (r[0], *r[7:], r[1:7].min(), r[1:7].max())]
+        rows.append((name, verdict, f"{own[0]:.3f}", *com, *each[:4], " to ".join(each[4:])))
     lines = [
         "ratio: standard deviation after over before the recording; 1: it says nothing. Mass moves "
         "between a body and its parent unseen: single links may be wrong in a robot that is right",
-        "ratio inertia: of the radii along x, y, z, and the shears xy, xz, yz",
+        "ratio of the inertia: least and largest of six, of the radii along x, y, z and the shears",
     ]
-    head = ("body", "kg", "CoM mm", "ratio kg", "ratio x y z", "ratio inertia", "")
+    head = (
+        *("body", "", "mass (kg)", "CoM x (mm)", "y (mm)", "z (mm)"),
+        *("ratio of the mass", "of CoM x", "y", "z", "of the inertia"),
+    )
     return "Bodies", lines, head, rows
 
 
@@ -117,11 +147,11 @@ def _joints(result: WalkResult) -> Section:
         values = scale * unknowns.joints(result.z, kind)
         stds, before = (scale * unknowns.joint_stds(C, kind) for C in covariances)
         each = zip(values, stds, stds / before, strict=True)
-        columns.append([f"{v:.{digits}f} +- {s:.{digits}f} ({r:.2f})" for v, s, r in each])
+        columns.append([f"{plus_minus(v, s, digits)} ({r:.2f})" for v, s, r in each])
     rows = list(zip(result.model.joint_names, *columns, strict=True))
-    lines = ["in brackets: the ratio as above; near 1 the value is the one assumed before"]
-    return "Joints", lines, ("joint", *(head for head, _, _ in _JOINTS.values())), rows
+    line = "in brackets: the ratio as above; near 1 the value is the one assumed before"
+    return "Joints", (line,), ("joint", *(head for head, _, _ in _JOINTS.values())), rows
 
 
-def _mm(values: Array) -> str:
-    return " ".join(f"{1e3 * v:.1f}" for v in values)
+def _mm(values: Array, stds: Sequence[float] | Array = (0.0,) * 3) -> str:
+    return coordinates(values, "mm", stds, 1e3)

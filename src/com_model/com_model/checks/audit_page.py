@@ -1,6 +1,7 @@
 """The audit of a URDF as one page: verdict, issues, picture, masses of the links."""
 
 import re
+import shlex
 
 from com_model.checks.audit import AuditReport
 from com_model.exceptions import ComModelError
@@ -18,11 +19,16 @@ def audit_page(found: AuditReport, robot: str | bytes) -> str:
     rows = [(i.severity, i.element, i.message, i.fix) for i in found.issues]
     issues = table(("", "where", "what", "how to fix it"), rows, words=3) if rows else ""
     then = (
-        "Correct the errors, then the warnings. Weigh the robot, batteries in: --scale KG.",
-        "What may be true is not yet true: ros2 run com_identification identify measures.",
+        "Correct the errors, then the warnings. Weigh the robot with its batteries and compare, "
+        "with its mass in kg in place of 7.1: `ros2 run com_model audit "
+        f"{shlex.quote(robot if isinstance(robot, str) else 'robot.urdf')} --scale 7.1`",
+        "Masses that look right can still be wrong. A recording of the robot shows what they are: "
+        "docs/tutorial_identification.md",
     )
-    parts = issues, *_robot(found, robot)
-    return report(f"Audit of {found.title}", verdict, *parts, then=then, failed=not found.ok)
+    picture, *masses = _robot(found, robot) or [Raw("")]
+    return report(
+        f"Audit of {found.title}", verdict, picture, issues, *masses, then=then, failed=not found.ok
+    )
 
 
 def _robot(found: AuditReport, robot: str | bytes) -> list[Raw]:
@@ -38,5 +44,6 @@ def _robot(found: AuditReport, robot: str | bytes) -> list[Raw]:
     links = zip(model.link_names, model.link_masses, model.link_coms, strict=True)
     rows = [(n, number(m, 4), *(number(x, 1, 1e3) for x in com)) for n, m, com in links if m > 0.0]
     head = ("link", "mass (kg)", "CoM x (mm)", "y (mm)", "z (mm)")
-    words = element("p", "In the links' own frames; a URDF has no standard deviations.")
-    return [svg(figure), words, table(head, rows)]
+    words = "By the URDF, each CoM in its link's own frame. A URDF has no standard deviations."
+    heading = element("h2", "Masses of the links")
+    return [svg(figure), heading, element("p", words), table(head, rows)]

@@ -22,7 +22,7 @@ def test_before_and_after_are_compared_in_the_first_sentence():
         "On a floor that tilts, the CoM stays within 1.60 mm of where it was; with joints only "
         "held it moves by 21.7 mm."
     )
-    for words in ("joints only held", "balanced", "CoM error (mm)", "time (s)", "step ms", "0.7"):
+    for words in ("joints only held", "balanced", "CoM error (mm)", "time (s)", "ms", "0.70"):
         assert words in page.texts, words
 
 

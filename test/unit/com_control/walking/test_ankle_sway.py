@@ -87,7 +87,7 @@ def test_it_finds_the_stiffness_behind_a_lag(sway):
     for one, true, joint in zip(found, STIFFNESS, ("JOINT6", "JOINT5"), strict=True):
         assert one.stiffness == pytest.approx(true, rel=0.02)
         assert one.kappa == pytest.approx(one.stiffness / weight_moment)
-        assert str(one).startswith(f"LLEG_{joint} and RLEG_{joint} {one.stiffness:.4g} +- ")
+        assert str(one).startswith(f"LLEG_{joint} and RLEG_{joint} {one.stiffness:.4g} ± ")
 
 
 @pytest.mark.exhaustive

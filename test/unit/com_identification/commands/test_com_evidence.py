@@ -298,7 +298,7 @@ def test_two_tilts_of_one_shape_give_the_total_com_with_its_height(biped):
     ]
     text = two_postures_text(biped.model, biped.feet, postures, EXACT)
     print(text)
-    said = re.search(r"x (\S+) \+- (\S+), y (\S+) \+- (\S+), z (\S+) \+- (\S+);", text)
+    said = re.search(r"x (\S+) ± (\S+), y (\S+) ± (\S+), z (\S+) ± (\S+);", text)
     offset, std = np.array(said.groups(), dtype=float).reshape(3, 2).T
     q = rows[0][0]
     true = 1e3 * (truth(biped).com(q) - Sesc(biped.model).com(q))

@@ -86,7 +86,7 @@ def test_bags_become_a_corrected_urdf_and_a_record(
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"report.html", "corrected.urdf", "posterior.npz"}
     page = assert_report((tmp_path / "out" / "report.html").read_text())
-    assert page.paragraphs[0].startswith("total mass ")
+    assert f" kg, {recorded.believed.mass:.2f} kg in the URDF" in page.paragraphs[0]
     _check_record(tmp_path / "robots.db", recorded)
 
 
