@@ -89,16 +89,13 @@ class TrunkSeries:
     def summary(self) -> dict[str, float | int | None]:
         """Return the figures of the run; None for those that are not known."""
         end = float(self.time[-1]) if len(self.time) else 0.0
-        changed = self.noticed_at if math.isfinite(self.noticed_at) else -math.inf
-        settled = self.time >= max(end - LAST, changed)
+        settled = self.time >= np.nanmax([end - LAST, self.noticed_at])
         inside = np.abs(self.error[:, :3]) <= SIGMAS * self.std[:, :3]
         finite = np.isfinite(self.error).all(axis=1)
         usable = finite & self.usable
         first = self.time[usable][0] if usable.any() else NEVER
-        known = finite & np.isin(self.status, KNOWN)
-        last = settled & known
+        last = settled & finite & np.isin(self.status, KNOWN)
         error, std = np.abs(self.error[last]), self.std[last]
-        squares = (error[:, :2] / std[:, :2]) ** 2
         shown = self.tilt[(self.tilt_time >= end - LAST) & (self.tilt_time < end)]
         roll, pitch = (np.degrees(np.sqrt(_mean(tilt**2))) for tilt in shown.T)
         figures: dict[str, float] = {
@@ -114,7 +111,7 @@ class TrunkSeries:
             "sigma_y_mm": 1000.0 * _mean(std[:, 1]),
             "sigma_z_mm": 1000.0 * _mean(std[:, 2]),
             "sigma_mass_kg": _mean(std[:, 3]),
-            "nees_xy": _mean(squares.sum(axis=1)),
+            "nees_xy": 2.0 * _mean((error[:, :2] / std[:, :2]) ** 2),
             "within_3_sigma": _mean(np.asarray(inside[usable].all(axis=1))),
             "payload_at_s": self.loaded_at,
             "payload_noticed_after_s": self.noticed_at - self.loaded_at,

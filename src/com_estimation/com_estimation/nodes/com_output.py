@@ -15,8 +15,7 @@ from com_estimation.nodes.com_conversions import (
     numpy_to_sesc_chain,
 )
 from com_estimation.whole_body.com_state import ComObserver, ComState, Ground
-from com_model import Frame, RobotModel
-from com_model.status import Status
+from com_model import Frame, RobotModel, Status
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker, clear_markers

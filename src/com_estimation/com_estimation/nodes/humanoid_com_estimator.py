@@ -41,10 +41,9 @@ from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
 from com_estimation.humanoid.layout import Kind
 from com_estimation.nodes.com_output import ComWriter
 from com_estimation.whole_body.com_state import unknown_state
-from com_model import RobotModel, UrdfError
+from com_model import RobotModel, Status, UrdfError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
-from com_model.status import Status
 from com_msgs.msg import CentroidalDiagnosis, Culprit
 from com_ros import conversions as cv
 from com_ros import diagnostics

@@ -33,9 +33,8 @@ from com_estimation.nodes.com_output import ComDisplay, ComOutput
 from com_estimation.whole_body import com_state
 from com_estimation.whole_body.com_state import Attitude, ComObserver, ComState
 from com_estimation.whole_body.stance import choose_feet
-from com_model import RobotModel, UnknownNameError
+from com_model import RobotModel, Status, UnknownNameError
 from com_model.checks.audit import audit
-from com_model.status import Status
 from com_ros import diagnostics
 from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis

@@ -37,9 +37,8 @@ from com_estimation.nodes.trunk_robot import EstimatorFactory, Parameters, Trunk
 from com_estimation.trunk.input_checks import with_problems
 from com_estimation.trunk.interface import TrunkEstimate, unknown_estimate
 from com_estimation.trunk.sensor_checks import Problem, Severity
-from com_model import RobotModel
+from com_model import RobotModel, Status
 from com_model.legs import LEGS, find_foot
-from com_model.status import Status
 from com_msgs.msg import GaitPhase
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp

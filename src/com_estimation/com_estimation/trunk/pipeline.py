@@ -78,7 +78,9 @@ class TrunkPipeline:
         fresh = None
         if usable and verdict.sample is not None:
             if (pause := sample.time - self._used) > GAP:
-                self._settled, self._fault = sample.time + SETTLING, _GAP.format(pause)
+                if sample.time >= self._settled:  # else the fault has made the gap
+                    self._fault = _GAP.format(pause)
+                self._settled = sample.time + SETTLING
             self._used = sample.time
             fresh = self.estimator.update(verdict.sample)
         self.held += worst(found) is Severity.HOLD
@@ -103,8 +105,9 @@ class TrunkPipeline:
         if time < self._settled and not faulty:
             problems = (*problems, Problem(Severity.DEGRADE, _SETTLES.format(self._fault)))
         mass = mass_problem(latest, self._urdf_mass)
-        found = with_problems(latest, problems if mass is None else (*problems, mass))
-        self.estimate = self._with_since(found)
+        self.estimate = self._with_since(
+            with_problems(latest, problems if mass is None else (*problems, mass))
+        )
         return self.estimate
 
     def _with_since(self, estimate: TrunkEstimate) -> TrunkEstimate:

@@ -21,14 +21,13 @@ from com_estimation.whole_body.stance import (
     fall,
     stand,
 )
-from com_model import Foot, RobotModel, Sesc, SupportPolygon, UnknownNameError
+from com_model import Foot, RobotModel, Sesc, Status, SupportPolygon, UnknownNameError
 from com_model.arrays import Array, Flags, as_array
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import Frames, LinkFrames, set_link_poses
 from com_model.geometry.vector_kernels import dot, turned
 from com_model.sesc.kernels import find_jacobian, keep_root
 from com_model.sesc.sesc import pack
-from com_model.status import Status
 
 NOWHERE = np.full(3, np.nan)
 NOWHERE.setflags(write=False)

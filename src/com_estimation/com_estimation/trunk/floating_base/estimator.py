@@ -38,7 +38,7 @@ from com_estimation.trunk.floating_base.payload import QUIET, UNLIKE, PayloadTes
 from com_estimation.trunk.floating_base.step import EXCITED, step
 from com_estimation.trunk.interface import Sample, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import imu_link
-from com_model import RobotConfig, RobotModel
+from com_model import RobotConfig, RobotModel, Status
 from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
@@ -46,7 +46,6 @@ from com_model.dynamics.kinematics import body_poses
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.exceptions import ConfigError
 from com_model.legs import JOINTS, Leg, quadruped_legs
-from com_model.status import Status
 
 VAGUE = 0.05  # standard deviation of x or y over the distance of the hips, above which: UNKNOWN
 OBSERVABLE = 0.5  # of the prior, below which the standard deviation of an observable component is
