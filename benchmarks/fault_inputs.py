@@ -118,9 +118,9 @@ def _phases() -> Iterator[tuple[str, Make]]:
 
 def _coms() -> Iterator[tuple[str, Make]]:
     for value in NUMBERS:
-        make = partial(msgs.CenterOfMass, status=1, position=Point(x=value))
+        make = partial(msgs.CenterOfMass, status=5, position=Point(x=value))
         yield f"position {value:g}", make
-    yield "unknown contacts", lambda: msgs.CenterOfMass(status=1, contacts=["nobody"] * 1000)
+    yield "unknown contacts", lambda: msgs.CenterOfMass(status=5, contacts=["nobody"] * 1000)
     yield "unknown status", lambda: msgs.CenterOfMass(status=255)
 
 

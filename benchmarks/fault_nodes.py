@@ -18,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from com_identification.nodes.posture_tour import SERVICES
 from com_model.robots import find_robot
+from com_model.status import TRUSTED, Status
 from com_msgs.msg import (
     BalanceState,
     CenterOfMass,
@@ -132,11 +133,10 @@ class TrunkEstimator(Case):
 
     def works(self, lab: Lab) -> bool:
         msg = lab.outputs.get("trunk_com")
-        good = (TrunkCom.STATUS_ESTIMATING, TrunkCom.STATUS_CONVERGED)
-        return msg is not None and msg.status in good
+        return msg is not None and msg.status in {Status.ESTIMATING, *TRUSTED}
 
     def false_claim(self, lab: Lab, fault: Fault, topic: str, msg: Any) -> str:
-        if msg.status != TrunkCom.STATUS_CONVERGED:
+        if msg.status not in TRUSTED:
             return ""
         com = np.array([msg.position.x, msg.position.y, msg.position.z])
         std = np.sqrt(np.diag(np.array(msg.covariance).reshape(3, 3)))
@@ -144,7 +144,7 @@ class TrunkEstimator(Case):
         wrong = error > np.maximum(TRUNK_TOLERANCE, 4.0 * std)
         if not wrong.any():
             return ""
-        return f"CONVERGED with errors of {(1e3 * error).round(2).tolist()} mm"
+        return f"{Status(msg.status).name} with errors of {(1e3 * error).round(2).tolist()} mm"
 
 
 class HumanoidComEstimator(Case):

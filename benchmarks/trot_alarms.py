@@ -40,7 +40,7 @@ from trot_honesty import (
 from trot_tracks import LIFT_OFF
 
 from com_estimation.trunk.floating_base.estimator import FloatingBaseEstimator
-from com_estimation.trunk.interface import TrunkStatus
+from com_model.status import Status
 
 GROUNDS = ("nominal", "stiff", "uneven")
 STRIDE = 1.0  # s
@@ -70,7 +70,7 @@ def force(task: Task) -> Forced:
         if forced and estimate is not None:
             error, C = (estimate.com - log.trunk_com[k])[:2], estimate.covariance[:2, :2]
             beyond = error @ np.linalg.solve(C, error) > BEYOND
-            rows.append((since, *error, beyond and estimate.status is TrunkStatus.CONVERGED))
+            rows.append((since, *error, beyond and estimate.status is Status.CONVERGED))
     found = np.array(rows)
     withdrawn = bool(np.isnan(estimator.latest.payload_changed_at))
     return Forced(withdrawn, found[:, 0], found[:, 1:3], found[:, 3])

@@ -3,7 +3,7 @@
 SCALF-II with light legs in the simulator, its trunk's CoM off the URDF's by up to 5 cm in x and y,
 its sensors with the errors of TROT_NOISE. It stands for STANDING s, in which the floating-base
 estimator finds the offset to some millimetres, and then trots for 10 s: with feedback, the gait
-receives each estimate by which the robot's CoM is known to COM_KNOWN, as in trot_gait; without, it
+receives each estimate that is USABLE or CONVERGED, as in trot_gait; without, it
 does not. ANYmal with offsets scaled to the distances of its hips is an extra, and both trot with
 feedback under CONDITIONS, too. Roll and pitch are the true ones; on a slope, from the slope.
 
@@ -28,10 +28,11 @@ from rich.console import Console
 from rich.table import Table
 from trot_lab import TrotRun, build, in_processes, run_trot
 
-from com_control.trot.trot import COM_KNOWN, TrotGait
+from com_control.trot.trot import TrotGait
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
-from com_estimation.trunk.interface import Sample, TrunkStatus
+from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel, quadruped_legs
+from com_model.status import TRUSTED
 
 Array = NDArray[np.float64]
 
@@ -63,14 +64,12 @@ class Feedback:
 
     def __init__(self, model: RobotModel, config: RobotConfig) -> None:
         self._estimator = FloatingBaseEstimator(model, config)
-        self._enough = COM_KNOWN * self._estimator.hip_distance
 
     def __call__(self, sample: Sample) -> Array | None:
         """Takes in a sample; gives the offset from the geometric centre (3,), m, or None."""
         self._estimator.update(sample)
         latest = self._estimator.latest
-        good = latest.status is TrunkStatus.CONVERGED or latest.robot_com_std < self._enough
-        return latest.offset_from_center if good else None
+        return latest.offset_from_center if latest.status in TRUSTED else None
 
 
 @dataclass(frozen=True, eq=False)

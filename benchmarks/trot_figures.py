@@ -39,10 +39,10 @@ from com_estimation.trunk.ding import (
     trunk_of,
 )
 from com_estimation.trunk.ground_reaction import METHODS, ReactionSource
-from com_estimation.trunk.interface import TrunkStatus
 from com_estimation.trunk.motion import MotionFilter, StateVariableFilter
 from com_model import quadruped_legs
 from com_model.dynamics import GRAVITY
+from com_model.status import Status
 
 Array = NDArray[np.float64]
 
@@ -137,7 +137,7 @@ def first_half_gait(item: tuple[str, tuple[float, float, float]]) -> Window:
     mean = np.full(2, np.nan)
     for sample in log.samples():
         estimate = estimator.update(sample)
-        if estimate is not None and estimate.status == TrunkStatus.ESTIMATING:
+        if estimate is not None and estimate.status == Status.ESTIMATING:
             mean = estimate.offset_from_center[:2]
     legs = quadruped_legs(log.model, log.config)
     center = np.mean([leg.hip for leg in legs], axis=0)

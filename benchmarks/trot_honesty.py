@@ -21,8 +21,11 @@ drop on as well). The last line is one JSON object:
   cases: {case: {mean_mm [x, y], max_mm (of x and y), sigma_mm (at the end, the larger of x and y),
     nees (at the end, worst axis of x and y; nees_xyz all), false_converged (share of time
     CONVERGED with an error in x, y beyond 99.9 %, the half stride after a payload left out),
-    false_alarms (runs), converged (share of time), runs}}
-  worst_false_converged; nees_range: least and largest NEES of x, y in the ensembles (nees_z: of z)
+    false_alarms (runs), converged, usable (shares of time), usable_wrong (of the time USABLE or
+    CONVERGED, the half stride after a payload left out, the share in which the robot's CoM by the
+    estimate and the estimator's legs is off by more than 1 % of the leg length in x and y), runs}}
+  worst_false_converged; usable_wrong: the worst of those
+  nees_range: least and largest NEES of x, y in the ensembles (nees_z: of z)
   payload_1pct_noticed: fraction of the payload runs in which it was noticed within 2 s and
     confirmed; payload_noticed_with_errors likewise, payload_noticed_at_2_hz,
     payload_noticed_with_friction
@@ -52,9 +55,10 @@ from trot_log import TrotLog
 from trot_tracks import LIFT_OFF, STANDS
 
 from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
+from com_estimation.trunk.floating_base.estimator import USABLE
 from com_estimation.trunk.floating_base.filter_types import STATE
 from com_estimation.trunk.floating_base.options import Priors
-from com_estimation.trunk.interface import TrunkStatus
+from com_model.status import TRUSTED, Status
 
 Array = NDArray[np.float64]
 
@@ -95,6 +99,8 @@ class Outcome:
     squares: Array
     false: float
     converged: float
+    usable: float
+    usable_wrong: float
     changed_at: float
     update_us: float
     limited_by: str
@@ -234,8 +240,12 @@ def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
             took.append(taken)
             e, C = estimate.com - log.trunk_com[k], estimate.covariance
             d2 = e[:2] @ np.linalg.solve(C[:2, :2], e[:2])
-            known = estimate.status is TrunkStatus.CONVERGED
-            rows.append((read.time[k] - LIFT_OFF, *e, *np.sqrt(np.diag(C)), d2, known))
+            known = estimate.status is Status.CONVERGED
+            believed = robot_com(estimate.mass, estimate.com, estimator)
+            true = robot_com(log.trunk_mass[k], log.trunk_com[k], usual)
+            wrong = np.hypot(*(believed - true)) > USABLE * usual.leg_length
+            judged = known, estimate.status in TRUSTED, wrong
+            rows.append((read.time[k] - LIFT_OFF, *e, *np.sqrt(np.diag(C)), d2, *judged))
     found = np.array(rows)
     times, error, std = found[:, 0], found[:, 1:4], found[:, 4:7]
     loaded = task_payload(log)
@@ -244,6 +254,7 @@ def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
     if loaded:
         counted &= (times < DROP) | (times >= DROP + AFTER_DROP)
         just = (times >= DROP) & (times < DROP + HALF_STRIDE)
+    usable = (found[:, 9] > 0.0) & ~just
     lies = (found[:, 7] > BEYOND) & (found[:, 8] > 0.0) & ~just
     return Outcome(
         case=case,
@@ -253,10 +264,18 @@ def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
         squares=(error[-1] / std[-1]) ** 2,
         false=float(lies.mean()),
         converged=float(found[counted, 8].mean()),
+        usable=float(found[counted, 9].mean()),
+        usable_wrong=float(found[usable, 10].mean()) if usable.any() else 0.0,
         changed_at=estimator.latest.payload_changed_at - LIFT_OFF,
         update_us=float(np.median(took)) / 1e3,
         limited_by=estimator.latest.limited_by,
     )
+
+
+def robot_com(mass: float, com: Array, estimator: FloatingBaseEstimator) -> Array:
+    """CoM (2,) of a trunk (kg, m) with the legs of an estimator's URDF in x and y, m."""
+    masses, moments = estimator.links
+    return np.asarray((mass * com + moments.sum(axis=0))[:2] / (mass + masses.sum()))
 
 
 def task_payload(log: TrotLog) -> bool:
@@ -279,6 +298,8 @@ def summary(outcomes: list[Outcome]) -> dict[str, Any]:
         "false_converged": round(float(np.mean([o.false for o in outcomes])), 4),
         "false_alarms": sum(o.changed_at < DROP for o in alarms) if payload else len(alarms),
         "converged": round(float(np.mean([o.converged for o in outcomes])), 3),
+        "usable": round(float(np.mean([o.usable for o in outcomes])), 3),
+        "usable_wrong": round(float(np.mean([o.usable_wrong for o in outcomes])), 4),
         "runs": len(outcomes),
     }
 
@@ -358,6 +379,7 @@ def main() -> int:
     result = {
         "cases": found,
         "worst_false_converged": max(f["false_converged"] for f in found.values()),
+        "usable_wrong": max(f["usable_wrong"] for f in found.values()),
         "nees_range": [min(of_xy), max(of_xy)] if of_xy else None,
         "nees_z": [nees[2] for nees in drawn_cases],
         "payload_1pct_noticed": noticed(cases["payload"]),

@@ -15,9 +15,10 @@ y over the length of its trunk. Required: below 0.01. And
     quiet: those above, whose sensors only have noise: far below 1, since sigma allows for errors
     that these do not have; drawn: as many runs, with either noise model each, with all errors drawn
     from the priors, as in the ensembles of trot_honesty.py: 1 is honest. false: share of time
-    CONVERGED with an error in x, y beyond 99.9 %, of drawn; converged: fraction of the quiet runs
-    that are so at the end, why: what the first of the others say of it; limited_by: what limits the
-    first run}}
+    CONVERGED with an error in x, y beyond 99.9 %, of drawn; converged, usable: fractions of
+    the quiet runs that are CONVERGED, and USABLE or CONVERGED, at the end, why: what the first say
+    that are not CONVERGED; usable_wrong: as in trot_honesty.py, of drawn;
+    limited_by: what limits the first run}}
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ from trot_tracks import (
 
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.floating_base.filter_types import STATE
-from com_estimation.trunk.interface import TrunkStatus
 from com_model import quadruped_legs
+from com_model.status import TRUSTED, Status
 
 ROBOTS = ("anymal", "a1", "go2", "solo12", "hyq", "scalf2")
 FRACTIONS = [(x, y) for x in (0.0, -0.025, -0.08) for y in (0.0, 0.05, 0.16)]
@@ -101,13 +102,15 @@ def ensemble(planned: Sequence[Case], seed: int) -> list[Task]:
 def honesty(results: Sequence[Followed], drawn: Sequence[Outcome]) -> dict[str, Any]:
     """The figures of a robot in `nees`; see the module's text."""
     tracks = [r.tracks[FLOATING] for r in results]
-    known = [t.status[-1] == TrunkStatus.CONVERGED for t in tracks]
+    known = [t.status[-1] == Status.CONVERGED for t in tracks]
     reasons = [t.reason for t, converged in zip(tracks, known, strict=True) if not converged]
     return {
         "quiet": rounded(mean_squares(tracks)[:3]),
         "drawn": rounded(np.mean([o.squares for o in drawn], axis=0)),
         "false": round(float(np.mean([o.false for o in drawn])), 4),
         "converged": round(float(np.mean(known)), 3),
+        "usable": round(float(np.mean([t.status[-1] in TRUSTED for t in tracks])), 3),
+        "usable_wrong": round(float(np.mean([o.usable_wrong for o in drawn])), 4),
         "why": next(iter(reasons), ""),
         "limited_by": drawn[0].limited_by,
     }

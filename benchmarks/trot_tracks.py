@@ -19,8 +19,9 @@ from trot_lab import TrotLog, TrotRun, run_trot
 
 from com_estimation.trunk.ding import DingEstimator, DingOptions
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
-from com_estimation.trunk.interface import Sample, TrunkEstimator, TrunkStatus
+from com_estimation.trunk.interface import Sample, TrunkEstimator
 from com_model import quadruped_legs
+from com_model.status import Status
 
 Array = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ class Track:
         covariance: (N, 3, 3) m^2, of that.
         mass_error: (N,) kg, of the trunk's mass.
         mass_std: (N,) kg, its standard deviation.
-        status: (N,) TrunkStatus.
+        status: (N,) Status.
         reason: The last one.
         payload_changed_at: s since LIFT_OFF, as said at the end; NaN: never.
     """
@@ -217,5 +218,5 @@ def false_alarms(tracks: Sequence[Track]) -> int:
 
 def statuses(tracks: Sequence[Track]) -> dict[str, int]:
     """How often each status stood at the end."""
-    last = [TrunkStatus(int(t.status[-1])).name for t in tracks]
+    last = [Status(int(t.status[-1])).name for t in tracks]
     return {name: last.count(name) for name in sorted(set(last))}

@@ -21,7 +21,7 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "CoM in the root link (m)": tuple(f"/com.position.{axis}" for axis in "xyz"),
             "its velocity (m/s)": tuple(f"/com.velocity.{axis}" for axis in "xyz"),
             "support margin (m)": ("/com.support_margin",),
-            "status: 1 OK, 2 DEGRADED": ("/com.status",),
+            "status: 0 UNKNOWN, 4 DEGRADED, 5 OK": ("/com.status",),
         },
     ),
     "trot": (
@@ -34,7 +34,7 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "ground on the feet, upwards (N)": tuple(
                 f"/ground_reaction.forces[{leg}].z" for leg in range(4)
             ),
-            "status: 1 ESTIMATING, 2 CONVERGED, 3 DEGRADED": ("/trunk_com.status",),
+            "status: 1 ESTIMATING, 2 USABLE, 3 CONVERGED, 4 DEGRADED": ("/trunk_com.status",),
         },
     ),
     "walk": (

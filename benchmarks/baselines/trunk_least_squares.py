@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from com_estimation.trunk.contact_detection import ContactState
 from com_estimation.trunk.ground_reaction import ReactionSource
-from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkStatus, unknown_estimate
+from com_estimation.trunk.interface import Sample, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import Motion, MotionFilter
 from com_model import RobotConfig, RobotModel, quadruped_legs
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.geometry.rotations import skew
+from com_model.status import Status
 
 Array = NDArray[np.float64]
 
@@ -196,7 +197,7 @@ class RecursiveLeastSquares:
         if problem and not np.isfinite(self.latest.mass):
             return unknown_estimate(time, problem)
         if problem:
-            return replace(self.latest, time=time, status=TrunkStatus.DEGRADED, reason=problem)
+            return replace(self.latest, time=time, status=Status.DEGRADED, reason=problem)
         mass = float(self._theta[0])
         if not mass > 0.0:
             reason = f"the trunk's mass comes out as {mass:.1f} kg: check efforts and imu"
@@ -209,7 +210,7 @@ class RecursiveLeastSquares:
         settled = wide < SETTLED
         return TrunkEstimate(
             time=time,
-            status=TrunkStatus.CONVERGED if settled else TrunkStatus.ESTIMATING,
+            status=Status.CONVERGED if settled else Status.ESTIMATING,
             reason="" if settled else f"x and y are known to {1e3 * wide:.0f} mm so far",
             mass=mass,
             mass_std=float(np.sqrt(scatter[0, 0])),
@@ -253,7 +254,7 @@ class BelievedUrdf:
         """The URDF's centre of mass at the time of the sample."""
         self.latest = TrunkEstimate(
             time=sample.time,
-            status=TrunkStatus.DEGRADED,
+            status=Status.DEGRADED,
             reason="the URDF is believed as it is: no sensor is used",
             mass=self._mass,
             mass_std=np.nan,

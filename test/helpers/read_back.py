@@ -8,10 +8,11 @@ from geometry_msgs.msg import Quaternion, Transform
 from numpy.typing import ArrayLike
 from trajectory_msgs.msg import JointTrajectory
 
-from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus
+from com_estimation.trunk.interface import TrunkEstimate
 from com_model import RobotModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import steiner
+from com_model.status import Status
 from com_model.urdf.editing import Inertial
 from com_msgs.msg import ComJacobian, GroundReaction, TrunkCom
 from com_ros.conversions import (
@@ -69,7 +70,7 @@ def trunk_com_to_numpy(msg: TrunkCom) -> TrunkEstimate:
     changed_ns = stamp_to_ns(msg.payload_changed_at)
     return TrunkEstimate(
         time=stamp_to_ns(msg.header.stamp) / NS_PER_S,
-        status=TrunkStatus(msg.status),
+        status=Status(msg.status),
         reason=msg.reason,
         mass=msg.mass,
         mass_std=msg.mass_std,

@@ -9,8 +9,9 @@ from sensor_msgs.msg import Imu, JointState
 from shipped_robot import shipped_robot
 
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
-from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus, unknown_estimate
+from com_estimation.trunk.interface import TrunkEstimate, unknown_estimate
 from com_model.legs import quadruped_legs
+from com_model.status import Status
 from com_msgs.msg import TrunkCom
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 
@@ -27,7 +28,7 @@ class StandIn:
 
     def __init__(self, model, config, parameters):
         self.samples, self.shift, self.mass = [], SHIFT, float(model.bodies.mass[0])
-        self.status, self.resets = TrunkStatus.CONVERGED, 0
+        self.status, self.resets = Status.CONVERGED, 0
         self.com = np.asarray(root_body_inertial(model).com)
         self.reset()
 
@@ -43,7 +44,7 @@ class StandIn:
         self.latest = TrunkEstimate(
             time=sample.time,
             status=self.status,
-            reason="" if self.status is TrunkStatus.CONVERGED else "converging",
+            reason="" if self.status is Status.CONVERGED else "converging",
             mass=self.mass,
             mass_std=1.0,
             com=self.com + self.shift,

@@ -39,10 +39,11 @@ from com_estimation.nodes.humanoid_com_estimator import HumanoidComEstimator
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.nodes.trunk_output import TrunkDisplay
-from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus
+from com_estimation.trunk.interface import TrunkEstimate
 from com_identification.nodes.com_identification import ComIdentification
 from com_model import RobotConfig, RobotModel
 from com_model.robots import find_robot
+from com_model.status import Status
 from com_simulation.nodes.simulator import Simulator
 from com_simulation.nodes.sway import SwayNode
 
@@ -241,7 +242,7 @@ def _trunk_namespaces(node):
     robot = SimpleNamespace(model=model, legs=legs, frame="base_link", pipeline=pipeline)
     zero, ones = np.zeros(3), np.ones(3, dtype=bool)
     estimate = TrunkEstimate(
-        0.0, TrunkStatus.CONVERGED, "", 300.0, 1.0, zero, np.eye(3), zero, zero, ones, math.nan
+        0.0, Status.CONVERGED, "", 300.0, 1.0, zero, np.eye(3), zero, zero, ones, math.nan
     )
     display = TrunkDisplay(node)
     return _heard_namespaces("trunk_com/markers", lambda: display.show(estimate, robot, Time()))

@@ -15,8 +15,8 @@ from trunk_driver import LEGS, MODEL, ROBOT, SETTLED, SHIFT, T0, URDF_TRUNK, Rob
 from visualization_msgs.msg import MarkerArray
 
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
-from com_estimation.trunk.interface import TrunkStatus
 from com_model import ConfigError, RobotModel
+from com_model.status import Status
 from com_msgs.msg import GaitPhase, GroundReaction, TrunkCom
 from com_ros.conversions import (
     ns_to_stamp,
@@ -224,10 +224,15 @@ def test_corrected_description(world):
     assert len(corrected) == 2
     trunk = root_body_inertial(RobotModel.from_urdf(corrected[1].data))
     assert trunk.mass == pytest.approx(URDF_TRUNK.mass + 20.0, rel=1e-12)
-    robot.estimator.status, robot.estimator.shift = TrunkStatus.ESTIMATING, SHIFT
+    robot.estimator.status, robot.estimator.shift = Status.ESTIMATING, SHIFT
     robot.k += 1000
     robot.run(SETTLED)
-    assert len(corrected) == 2  # not before it has converged
+    assert len(corrected) == 2
+    robot.estimator.status = Status.USABLE
+    robot.k += 1000
+    values = robot.run(SETTLED)
+    assert values.status == TrunkCom.STATUS_USABLE
+    assert len(corrected) == 3
 
 
 def test_a_corrected_description_that_cannot_be(world):

@@ -28,9 +28,11 @@ from com_demos.demonstration import Times
 from com_demos.exceptions import RunError
 from com_demos.live import Rows
 from com_demos.plots import center_text, corner_text, minus
-from com_demos.trot_recording import CONVERGED, SIGMAS, TrunkRecording, TrunkSeries
+from com_demos.trot_recording import SIGMAS, TrunkRecording, TrunkSeries
+from com_estimation.trunk.floating_base.options import Priors
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting, quadruped_legs
 from com_model.plotting import save_png
+from com_model.status import Status
 from com_msgs.msg import CenterOfMass, GaitPhase, GroundReaction, TrunkCom
 from com_ros.conversions import (
     constant_name,
@@ -75,6 +77,11 @@ class TrotMonitor(ListeningNode):
         """Return what a view shows."""
         status = constant_name(TrunkCom, self._trunk.status)
         return self.recording.series(last=SHOWN).rows(status, self._trunk.reason, self._lift)
+
+    @property
+    def reason(self) -> str:
+        """Return why the last status is not better."""
+        return self._trunk.reason
 
     def waiting_for(self, seconds: float) -> str:
         """Return why no trot began."""
@@ -133,7 +140,7 @@ def trunk_figure(series: TrunkSeries, title: str) -> Figure:
         plotting.style_axes(axes)
         _events(axes, series, named=axes is panels[0])
     plotting.add_legend(panels[0], 3, above=True)
-    begin = min(-0.5, float(series.time[series.status == CONVERGED].min(initial=0.0)))
+    begin = min(-0.5, float(series.time[series.usable].min(initial=0.0)))
     panels[-1].set_xlim(max(begin, -2.0), float(series.time[-1]))
     panels[-1].set_xlabel("time since the first step (s)")
     return figure
@@ -154,7 +161,7 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     if not matched.any():
         center_text(axes, "no ground truth received")
         return
-    settled = (series.status == CONVERGED) & (series.time > 0.0)
+    settled = series.usable & (series.time > 0.0)
     usual = np.nanpercentile(value[settled], (1, 99)) if settled.any() else np.empty(0)
     shown = np.concatenate([truth[matched], usual])  # jumps may leave the picture
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
@@ -204,7 +211,7 @@ OFFSET = (-0.024, 0.08)  # of the trunk's CoM, over the distances of the hips al
 MARGIN = 0.1  # s, recorded beyond the end, so that nothing of it is missing
 LOAD = 1.0 / 15.0  # of the trunk's mass: 20 kg for 300
 STANDING = 2.0  # s, at most, before the robot trots
-MAX_ERROR = 0.01  # of the distance of the hips along x
+MAX_NEES = 13.8  # of x and y; chi^2 of two exceeds it in 0.1 %
 
 
 def command_line() -> demonstration.DemoParser:
@@ -235,19 +242,21 @@ def show(options: argparse.Namespace) -> None:
     title = f"{robot.name}: CoM and mass of the trunk, {load:.3g} kg dropped on a corner"
     save_png(trunk_figure(series, title), plot)
     figures = {"robot": robot.name, "feedback": options.feedback, "payload_kg": round(load, 3)}
-    figures |= {**series.summary(), "plot": str(plot)}
+    status = Status(series.status[-1]).name if len(series.status) else Status.UNKNOWN.name
+    figures |= {"status": status, "reason": monitor.reason, **series.summary(), "plot": str(plot)}
     verdict = (
         "At the end the CoM of the trunk is found to {error_x_mm:.2f} mm in x and {error_y_mm:.2f} "
-        "mm in y, its mass to {error_mass_kg:.2f} kg, with {payload_kg} kg that nobody announced."
+        "mm in y (standard deviations {sigma_x_mm:.2f} and {sigma_y_mm:.2f} mm), its mass to "
+        "{error_mass_kg:.2f} kg, with {payload_kg} kg that nobody announced; status {status}."
     )
     title = f"The trunk of {robot.name}, estimated while it trots"
     then = (
         "`make demo-trot FEEDBACK=true` lets the gait use the estimate. docs/tutorial_trunk.md "
         "leads from your own quadruped's URDF and topics to a live estimate."
     )
-    length = float(np.ptp(hips[:, 0]))
+    prior_mm = 1000.0 * Priors().com * float(np.linalg.norm(hips[0] - hips[3]))
     path = options.output / f"{name}.json"
-    demonstration.finish(figures, path, lambda: check(figures, length), verdict, then, title)
+    demonstration.finish(figures, path, lambda: check(figures, prior_mm), verdict, then, title)
 
 
 def launch_command(
@@ -272,14 +281,24 @@ def launch_command(
     return demonstration.launch_words("trot.launch.xml", robot, **arguments)
 
 
-def check(figures: dict, length: float) -> None:
-    """Raise RunError if the CoM was not found, or not where it is; length (m) between the hips."""
-    errors = [figures["error_x_mm"], figures["error_y_mm"]]
-    if None in errors:
-        raise RunError("the estimate had not converged at the end, or no ground truth was received")
-    limit = 1000.0 * MAX_ERROR * length
-    if max(errors) > limit:
-        raise RunError(f"the CoM is {max(errors):.3g} mm off the truth, {limit:.3g} allowed")
+def check(figures: dict, prior_mm: float) -> None:
+    """Raise RunError unless the estimate is right by its own sigma and narrower than the prior.
+
+    Args:
+        figures: Of the run, from TrunkSeries.summary, with the last status and its reason.
+        prior_mm: Standard deviation of the trunk's CoM in x and y before the trot, mm.
+    """
+    if figures["error_x_mm"] is None:
+        why = figures["reason"] or "no estimate with its ground truth was received"
+        raise RunError(f"no estimate at the end, status {figures['status']}: {why}")
+    for name in ("x_mm", "y_mm", "z_mm", "mass_kg"):
+        error, sigma = figures[f"error_{name}"], figures[f"sigma_{name}"]
+        if error > SIGMAS * sigma:
+            raise RunError(f"{name} is off by {error:.3g} at a standard deviation of {sigma:.3g}")
+        if name[0] in "xy" and sigma >= prior_mm:
+            raise RunError(f"{name} is known to {sigma:.3g}, before the trot to {prior_mm:.3g}")
+    if figures["nees_xy"] > MAX_NEES:
+        raise RunError(f"squared error over variance is {figures['nees_xy']:.3g} in x and y")
 
 
 main = partial(demonstration.run_demo, show, command_line)

@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from com_demos.live import WAITING, Rows, millimetres, with_reason
 from com_model.arrays import Array, Flags, Indices
+from com_model.status import TRUSTED, Status
 from com_ros.conversions import NS_PER_S
 
 NEVER = math.nan
 UNKNOWN = np.full(4, np.nan)
-CONVERGED = 2  # TrunkCom.STATUS_CONVERGED
+KNOWN = (Status.ESTIMATING, Status.USABLE, Status.CONVERGED)  # estimates from sound input
 SIGMAS = 3.0
 HOLD = 0.5  # s, for which an error must stay small to count as reached
-LAST = 2.0  # s at the end, over which the final errors are averaged
+LAST = 2.0  # s at the end, over which the final errors are averaged, or since a load was noticed
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,11 @@ class TrunkSeries:
     def error(self) -> Array:
         """Return estimate minus truth (t, 4)."""
         return self.values - self.truth
+
+    @property
+    def usable(self) -> Flags:
+        """Return when (t,) the status was USABLE or CONVERGED."""
+        return np.asarray(np.isin(self.status, list(TRUSTED)))
 
     @property
     def distance(self) -> Array:
@@ -83,23 +89,30 @@ class TrunkSeries:
     def summary(self) -> dict[str, float | int | None]:
         """Return the figures of the run; None for those that are not known."""
         end = float(self.time[-1]) if len(self.time) else 0.0
-        settled = self.time >= end - LAST
+        settled = self.time >= np.nanmax([end - LAST, self.noticed_at])
         inside = np.abs(self.error[:, :3]) <= SIGMAS * self.std[:, :3]
-        known = (self.status == CONVERGED) & np.isfinite(self.error).all(axis=1)
-        first = self.time[known][0] if known.any() else NEVER
-        error = np.abs(self.error[settled & known])
+        finite = np.isfinite(self.error).all(axis=1)
+        usable = finite & self.usable
+        first = self.time[usable][0] if usable.any() else NEVER
+        last = settled & finite & np.isin(self.status, KNOWN)
+        error, std = np.abs(self.error[last]), self.std[last]
         shown = self.tilt[(self.tilt_time >= end - LAST) & (self.tilt_time < end)]
         roll, pitch = (np.degrees(np.sqrt(_mean(tilt**2))) for tilt in shown.T)
         figures: dict[str, float] = {
             "seconds": end,
             "messages": len(self.time),
             "truths_matched": int(np.isfinite(self.distance).sum()),
-            "converged_at_s": first,
+            "usable_at_s": first,
             "error_x_mm": 1000.0 * _mean(error[:, 0]),
             "error_y_mm": 1000.0 * _mean(error[:, 1]),
             "error_z_mm": 1000.0 * _mean(error[:, 2]),
             "error_mass_kg": _mean(error[:, 3]),
-            "within_3_sigma": _mean(inside[known].all(axis=1)),
+            "sigma_x_mm": 1000.0 * _mean(std[:, 0]),
+            "sigma_y_mm": 1000.0 * _mean(std[:, 1]),
+            "sigma_z_mm": 1000.0 * _mean(std[:, 2]),
+            "sigma_mass_kg": _mean(std[:, 3]),
+            "nees_xy": 2.0 * _mean((error[:, :2] / std[:, :2]) ** 2),
+            "within_3_sigma": _mean(np.asarray(inside[usable].all(axis=1))),
             "payload_at_s": self.loaded_at,
             "payload_noticed_after_s": self.noticed_at - self.loaded_at,
             "payload_to_5mm_s": self.reached(0.005, self.loaded_at),

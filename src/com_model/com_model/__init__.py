@@ -30,5 +30,6 @@ if TYPE_CHECKING:
     from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
     from com_model.robots import RobotFiles, find_robot, load_robot
     from com_model.sesc.sesc import Sesc
+    from com_model.status import Status
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

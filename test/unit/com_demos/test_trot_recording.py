@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from com_demos.trot_demo import trunk_figure
-from com_demos.trot_recording import CONVERGED, TrunkRecording
+from com_demos.exceptions import RunError
+from com_demos.trot_demo import check, trunk_figure
+from com_demos.trot_recording import TrunkRecording
+from com_model.status import Status
 
 START = 1_000_000_000_000
 STEP = 5_000_000  # ns
@@ -12,7 +14,7 @@ TRUE = np.array([0.01, 0.02, 0.0, 300.0])
 LOADED = np.array([0.04, 0.03, 0.0, 320.0])
 
 
-def recording(shift=(0.0, 0.0), saturated=False):
+def recording(shift=(0.0, 0.0), saturated=False, status=Status.CONVERGED):
     """10 s of trotting after 1 s of standing; 20 kg drop at 5 s, and are found 0.3 s later."""
     result = TrunkRecording()
     for k in range(-200, 2001):
@@ -24,7 +26,7 @@ def recording(shift=(0.0, 0.0), saturated=False):
         noticed = START + 5_050_000_000 if time >= 5.3 else 0
         std = np.array([0.0005, 0.001, 0.01, 2.0])
         result.add_truth(stamp, truth)
-        result.samples.append((stamp, noticed, CONVERGED, (*values, *std)))
+        result.samples.append((stamp, noticed, status, (*values, *std)))
         result.tilts.append((stamp, np.radians(3.0), np.radians(-1.0) * (-1) ** k))
         result.gaits.append((stamp, *shift, saturated))
         if k == 0:
@@ -40,7 +42,7 @@ def test_figures():
     figures = recording().series().summary()
     assert figures["seconds"] == pytest.approx(10.0)
     assert figures["messages"] == figures["truths_matched"] == 2201
-    assert figures["converged_at_s"] == -1.0
+    assert figures["usable_at_s"] == -1.0
     assert figures["error_x_mm"] == pytest.approx(1.0)
     assert figures["error_y_mm"] == pytest.approx(0.0)
     assert figures["error_mass_kg"] == pytest.approx(1.0)
@@ -60,6 +62,31 @@ def test_what_is_not_reached_or_known_is_none():
     figures = TrunkRecording().series().summary()
     assert figures["messages"] == 0
     assert figures["error_x_mm"] is figures["payload_at_s"] is figures["roll_rms_deg"] is None
+
+
+def checked(status=Status.ESTIMATING, prior_mm=100.0, **changes):
+    figures = recording(status=status).series().summary()
+    check({"status": status.name, "reason": "why", **figures, **changes}, prior_mm)
+
+
+@pytest.mark.parametrize("status", [Status.ESTIMATING, Status.USABLE, Status.CONVERGED])
+def test_an_estimate_that_is_right_and_narrower_than_the_prior_is_a_success(status):
+    checked(status)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"error_y_mm": 3.1}, "y_mm is off by 3.1 at a standard deviation of 1"),
+        ({"error_mass_kg": 7.0}, "mass_kg is off by 7 at a standard deviation of 2"),
+        ({"prior_mm": 0.9}, "y_mm is known to 1, before the trot to 0.9"),
+        ({"nees_xy": 14.0}, "squared error over variance is 14"),
+        ({"status": Status.DEGRADED}, "no estimate at the end, status DEGRADED: why"),
+    ],
+)
+def test_a_wrong_or_vague_estimate_is_none_whatever_its_status(changes, text):
+    with pytest.raises(RunError, match=text):
+        checked(**{"status": Status.CONVERGED} | changes)
 
 
 def test_elapsed_counts_from_the_first_step():

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_estimation.whole_body.com_state import (
-    Attitude,
-    ComObserver,
-    ComStatus,
-    Ground,
-    unknown_state,
-)
+from com_estimation.whole_body.com_state import Attitude, ComObserver, Ground, unknown_state
 from com_estimation.whole_body.stance import point_foot
 from com_model import ShapeError, UnknownNameError
 from com_model.robot_config import ground_wrenches
+from com_model.status import Status
 
 SQUARE = np.array([[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]])
 STILL = np.zeros(6)
@@ -50,7 +45,7 @@ def isnan(*values):
 
 def test_standing_on_two_feet(standing):
     state = standing.update(STILL, STILL)
-    assert (state.status, state.reason) == (ComStatus.OK, "")
+    assert (state.status, state.reason) == (Status.OK, "")
     assert state.mass == pytest.approx(4.0)
     np.testing.assert_allclose(state.position, [0.05, 0, 0], atol=1e-15)
     np.testing.assert_array_equal(state.velocity, [0, 0, 0])
@@ -69,7 +64,7 @@ def test_velocity(standing):
     qd[1] = np.nan
     state = standing.update(STILL, qd)
     assert isnan(state.velocity)
-    assert state.status is ComStatus.OK
+    assert state.status is Status.OK
 
 
 def test_one_foot_raised(standing):
@@ -84,14 +79,14 @@ def test_forces_choose_the_feet_with_frame_and_sign(walker):
     readings = np.array([[0, 0, -20.0], [0, 0, -20.0]])  # on the ground; in a frame upside down
     forces = ground_wrenches(readings, feet)
     assert observer.update(STILL, STILL, forces=forces).contacts == ("l_sole", "r_sole")
-    assert observer.update(STILL, STILL, forces=-forces).status is ComStatus.DEGRADED
+    assert observer.update(STILL, STILL, forces=-forces).status is Status.DEGRADED
     forces[1] = 0.0
     assert observer.update(STILL, STILL, forces=forces).contacts == ("l_sole",)
 
 
 def test_no_foot_in_contact(standing):
     state = standing.update(STILL, STILL, forces=np.zeros((2, 3)))
-    assert state.status is ComStatus.DEGRADED
+    assert state.status is Status.DEGRADED
     assert state.reason == "no foot is in contact: there is no ground to project onto"
     assert (state.ground, state.contacts) == (Ground.UNKNOWN, ())
     assert isnan(state.gravity, state.projection, state.margin)
@@ -113,7 +108,7 @@ def test_imu_on_level_ground_agrees_with_none(standing):
     expected = standing.update(q, STILL)
     R_world_root = Rotation.from_euler("y", -0.2).as_matrix()
     state = standing.update(q, STILL, imu(R_world_root))
-    assert state.status is ComStatus.OK
+    assert state.status is Status.OK
     np.testing.assert_allclose(state.gravity, expected.gravity, atol=1e-12)
     np.testing.assert_allclose(state.projection, expected.projection, atol=1e-12)
     assert state.margin == pytest.approx(expected.margin, abs=1e-12)
@@ -138,7 +133,7 @@ def test_heading_does_not_matter(standing):
 
 def test_imu_that_is_silent(standing):
     state = standing.update(STILL, STILL, Attitude(False, problem="imu is silent: start it"))
-    assert (state.status, state.reason) == (ComStatus.DEGRADED, "imu is silent: start it")
+    assert (state.status, state.reason) == (Status.DEGRADED, "imu is silent: start it")
     assert state.ground is Ground.UNKNOWN
     assert isnan(state.gravity, state.projection, state.margin)
     assert state.contacts == ("l_sole", "r_sole")
@@ -147,7 +142,7 @@ def test_imu_that_is_silent(standing):
 
 def test_imu_in_a_frame_that_is_not_the_robot_s(standing):
     state = standing.update(STILL, STILL, Attitude(False, np.eye(3), "imu"))
-    assert state.status is ComStatus.DEGRADED
+    assert state.status is Status.DEGRADED
     assert state.reason.startswith("frame of the imu: no link 'imu'")
     assert state.reason.endswith("set the parameter imu_link")
     assert isnan(state.gravity, state.projection, state.margin)
@@ -159,14 +154,14 @@ def test_imu_in_a_frame_that_is_not_the_robot_s(standing):
 def test_imu_mounted_upside_down_without_saying_so(standing, angle):
     R_world_imu = Rotation.from_euler("x", angle).as_matrix()
     state = standing.update(STILL, STILL, Attitude(False, R_world_imu, "imu_link"))
-    assert state.status is ComStatus.DEGRADED
+    assert state.status is Status.DEGRADED
     assert "gravity does not point into the ground under the feet" in state.reason
     assert isnan(state.projection, state.margin)
 
 
 def test_without_feet(footless):
     state = footless.update(STILL, STILL)
-    assert (state.status, state.ground, state.contacts) == (ComStatus.OK, Ground.ROOT, ())
+    assert (state.status, state.ground, state.contacts) == (Status.OK, Ground.ROOT, ())
     np.testing.assert_array_equal(state.gravity, [0, 0, -1])
     np.testing.assert_allclose(state.projection, [0.05, 0, 0], atol=1e-15)
     assert isnan(state.margin)
@@ -181,20 +176,20 @@ def test_without_feet_with_imu(footless):
     np.testing.assert_allclose(R @ state.gravity, [0, 0, -1], atol=1e-12)
     assert state.projection @ state.gravity == pytest.approx(0.0, abs=1e-15)
     silent = footless.update(q, STILL, Attitude(False, problem="silent"))
-    assert (silent.ground, silent.status) == (Ground.UNKNOWN, ComStatus.DEGRADED)
+    assert (silent.ground, silent.status) == (Ground.UNKNOWN, Status.DEGRADED)
     assert isnan(silent.projection, silent.gravity)
 
 
 def test_warnings_of_the_caller_degrade(footless):
     state = footless.update(STILL, STILL, warnings=["one", "two"])
-    assert (state.status, state.reason) == (ComStatus.DEGRADED, "one; two")
+    assert (state.status, state.reason) == (Status.DEGRADED, "one; two")
 
 
 def test_positions_that_are_not_finite_give_no_com(footless):
     q = STILL.copy()
     q[2] = np.nan
     state = footless.update(q, STILL)
-    assert (state.status, state.reason) == (ComStatus.UNKNOWN, "joint positions are not finite")
+    assert (state.status, state.reason) == (Status.UNKNOWN, "joint positions are not finite")
     assert isnan(state.position, state.velocity, state.gravity, state.projection, state.margin)
     assert state.jacobian is None
     assert state.mass == pytest.approx(4.0)
@@ -203,7 +198,7 @@ def test_positions_that_are_not_finite_give_no_com(footless):
 def test_unknown_state():
     state = unknown_state("why")
     assert isnan(state.mass, state.position, state.velocity, state.projection, state.margin)
-    assert (state.status, state.reason, state.q) == (ComStatus.UNKNOWN, "why", None)
+    assert (state.status, state.reason, state.q) == (Status.UNKNOWN, "why", None)
 
 
 def test_wrong_shape_and_unknown_foot(walker, footless):

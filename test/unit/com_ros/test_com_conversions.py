@@ -14,7 +14,8 @@ from com_estimation.nodes.com_conversions import (
     numpy_to_com_jacobian,
     numpy_to_sesc_chain,
 )
-from com_estimation.whole_body.com_state import ComState, ComStatus, Ground, unknown_state
+from com_estimation.whole_body.com_state import ComState, Ground, unknown_state
+from com_model.status import Status
 from com_msgs.msg import CenterOfMass, ComJacobian
 from com_ros.conversions import points_to_numpy
 from com_ros.exceptions import ConversionError
@@ -26,7 +27,7 @@ RNG = np.random.default_rng(2)
 def some_values():
     position, velocity, gravity, projection = RNG.normal(size=(4, 3))
     return ComState(
-        ComStatus.DEGRADED, "why", 7.0, position, velocity, gravity,
+        Status.DEGRADED, "why", 7.0, position, velocity, gravity,
         Ground.FEET, projection, -0.25, ("l_sole", "r_sole"),
     )  # fmt: skip
 

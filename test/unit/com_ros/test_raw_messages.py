@@ -19,7 +19,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
 from com_estimation.nodes.com_output import ComWriter
-from com_estimation.whole_body.com_state import ComState, ComStatus, Ground, unknown_state
+from com_estimation.whole_body.com_state import ComState, Ground, unknown_state
+from com_model.status import Status
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_trajectory
@@ -224,7 +225,7 @@ def test_joints_and_imu_are_the_same_from_both():
 VECTOR = st.lists(NUMBER, min_size=3, max_size=3).map(np.array)
 STATE = st.builds(
     ComState,
-    st.sampled_from(ComStatus),
+    st.sampled_from(Status),
     TEXT,
     NUMBER,
     *[VECTOR] * 3,

@@ -10,7 +10,8 @@ from read_back import ground_reaction_to_numpy, trunk_com_to_numpy
 
 from com_estimation.nodes.trunk_output import numpy_to_ground_reaction, numpy_to_trunk_com
 from com_estimation.trunk.ground_reaction import GroundReaction as Reaction
-from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus, unknown_estimate
+from com_estimation.trunk.interface import TrunkEstimate, unknown_estimate
+from com_model.status import Status
 from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros.exceptions import ConversionError
 
@@ -22,7 +23,7 @@ def test_trunk_com(changed, over_the_wire):
     rng = np.random.default_rng(1)
     values = TrunkEstimate(
         time=12.0,
-        status=TrunkStatus.ESTIMATING,
+        status=Status.ESTIMATING,
         reason="converging",
         mass=300.0,
         mass_std=2.0,

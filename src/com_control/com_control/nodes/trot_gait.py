@@ -4,8 +4,7 @@ Subscribes:
     robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
     joint_states (sensor_msgs/JointState): where the joints are, and the time.
     imu (sensor_msgs/Imu): attitude and angular velocity, with gait.swing_compensation or feedback.
-    trunk_com (com_msgs/TrunkCom): only with feedback, only while CONVERGED, or while the CoM of the
-        robot that follows from it is known (robot_com_std), whatever the legs' masses.
+    trunk_com (com_msgs/TrunkCom): only with feedback, only while USABLE or CONVERGED.
     cmd_vel (geometry_msgs/Twist): velocity by linear.x, linear.y, angular.z, in place of that of
         the parameters; none for cmd_vel_timeout: on the spot.
 
@@ -38,8 +37,9 @@ from sensor_msgs.msg import Imu
 from com_control.command_guard import GuardOptions
 from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import Command, GaitSession
-from com_control.trot.trot import COM_KNOWN, TrotFeedback, TrotGait
+from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotModel
+from com_model.status import TRUSTED
 from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns, vector3_to_numpy
@@ -133,11 +133,7 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     def _on_com(self, msg: TrunkCom, time_ns: int) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
-        good = msg.status == TrunkCom.STATUS_CONVERGED or (
-            self.session is not None
-            and msg.robot_com_std < COM_KNOWN * self.session.gait.hip_distance
-        )
-        if good and np.isfinite(offset[:2]).all():
+        if msg.status in TRUSTED and np.isfinite(offset[:2]).all():
             self._later_coms.append((time_ns, offset))
 
     def _on_velocity(self, msg: Twist) -> None:

@@ -32,8 +32,6 @@ from com_model.arrays import Array, Flags, FrozenArrays
 from com_model.joint_path import critically_damped
 from com_model.legs import DIAGONALS, Leg, quadruped_legs
 
-# Standard deviation of the robot's CoM over the distance of diagonal hips, for feedback by it.
-COM_KNOWN = 0.0033
 _STEP = 0.01  # m, of the difference quotient
 
 

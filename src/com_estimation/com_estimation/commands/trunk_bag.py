@@ -11,7 +11,7 @@ from com_bags import Bag, BagError, SensorReader, TopicRequest, find_topics, rea
 from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, ForceMeter
 from com_estimation.trunk.input_checks import InputChecks
-from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkStatus
+from com_estimation.trunk.interface import Sample, TrunkEstimate
 from com_estimation.trunk.pipeline import TrunkPipeline
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot, quadruped_legs
 from com_model.arrays import Array
@@ -20,6 +20,7 @@ from com_model.files import write_file
 from com_model.geometry.rotations import minimal_rotation
 from com_model.html import Raw, element, number, plus_minus, report, svg, table
 from com_model.plotting import BLUE, INK, new_figure, style_axes
+from com_model.status import TRUSTED
 from com_model.text import columns
 from com_model.urdf.editing import correct_body, edit_inertials
 
@@ -121,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.output is not None:
             text = _page(model, found, urdf, notes, table(head, rows))
             files = {"trunk.html": text}
-            if last.status is TrunkStatus.CONVERGED:
+            if last.status in TRUSTED:
                 change = correct_body(model, last.mass, last.com)
                 files["corrected.urdf"] = edit_inertials(model.xml, change)
             options.output.mkdir(parents=True, exist_ok=True)
@@ -130,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ComModelError, OSError) as error:
         print(f"trunk_bag: {error}", file=sys.stderr)
         return 2
-    return 0 if last.status is TrunkStatus.CONVERGED else 1
+    return 0 if last.status in TRUSTED else 1
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import ArrayLike
 
-from com_estimation.whole_body.com_state import ComState, ComStatus, Ground
+from com_estimation.whole_body.com_state import ComState, Ground
+from com_model.status import Status
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros import conversions as cv
 from com_ros.exceptions import ConversionError
@@ -18,7 +19,7 @@ from com_ros.exceptions import ConversionError
 def center_of_mass_to_numpy(msg: CenterOfMass) -> ComState:
     """State of a CenterOfMass message."""
     return ComState(
-        status=ComStatus(msg.status),
+        status=Status(msg.status),
         reason=msg.reason,
         mass=msg.mass,
         position=cv.point_to_numpy(msg.position),

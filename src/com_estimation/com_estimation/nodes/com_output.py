@@ -14,8 +14,8 @@ from com_estimation.nodes.com_conversions import (
     numpy_to_com_jacobian,
     numpy_to_sesc_chain,
 )
-from com_estimation.whole_body.com_state import ComObserver, ComState, ComStatus, Ground
-from com_model import Frame, RobotModel
+from com_estimation.whole_body.com_state import ComObserver, ComState, Ground
+from com_model import Frame, RobotModel, Status
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker, clear_markers
@@ -106,7 +106,7 @@ class ComDisplay:
 
     def show(self, state: ComState, observer: ComObserver, stamp: Time) -> None:
         """Show a state; with the status UNKNOWN what was shown before is removed."""
-        if state.status is ComStatus.UNKNOWN or state.q is None:
+        if state.status is Status.UNKNOWN or state.q is None:
             self.hide()
             return
         root, frames = observer.model.root_link, [("com", state.position)]

@@ -40,8 +40,8 @@ from com_estimation.humanoid.diagnosis import Event, EventKind, Finding
 from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
 from com_estimation.humanoid.layout import Kind
 from com_estimation.nodes.com_output import ComWriter
-from com_estimation.whole_body.com_state import ComStatus, unknown_state
-from com_model import RobotModel, UrdfError
+from com_estimation.whole_body.com_state import unknown_state
+from com_model import RobotModel, Status, UrdfError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_msgs.msg import CentroidalDiagnosis, Culprit
@@ -234,7 +234,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         state = unknown_state(estimate.reason or "no windows yet", mass)
         if estimate.mode is not Mode.UNKNOWN and np.isfinite(estimate.covariance).all():
             reason = "; ".join(filter(None, (estimate.reason, self.too_slow)))
-            status = ComStatus.DEGRADED if reason else ComStatus.OK
+            status = Status.DEGRADED if reason else Status.OK
             state = state._replace(
                 status=status, reason=reason, position=estimate.com, gravity=-R[2]
             )

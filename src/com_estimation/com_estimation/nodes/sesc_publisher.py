@@ -31,9 +31,9 @@ from sensor_msgs.msg import Imu
 
 from com_estimation.nodes.com_output import ComDisplay, ComOutput
 from com_estimation.whole_body import com_state
-from com_estimation.whole_body.com_state import Attitude, ComObserver, ComState, ComStatus
+from com_estimation.whole_body.com_state import Attitude, ComObserver, ComState
 from com_estimation.whole_body.stance import choose_feet
-from com_model import RobotModel, UnknownNameError
+from com_model import RobotModel, Status, UnknownNameError
 from com_model.checks.audit import audit
 from com_ros import diagnostics
 from com_ros.conversions import ns_to_stamp
@@ -186,9 +186,9 @@ class SescPublisher(RobotNode[Parameters]):
     def diagnose(self) -> Diagnosis:
         """Level and text by the status of the last state."""
         state = self._state
-        level = diagnostics.WARN if state.status is ComStatus.DEGRADED else diagnostics.ERROR
+        level = diagnostics.WARN if state.status is Status.DEGRADED else diagnostics.ERROR
         text = state.reason or "no joint_states yet"
-        if state.status is ComStatus.OK:
+        if state.status is Status.OK:
             level, text = diagnostics.OK, "centre of mass is known"
             if self._model_facts.get("audit_errors"):
                 level, text = diagnostics.WARN, "the model has errors: audit it"

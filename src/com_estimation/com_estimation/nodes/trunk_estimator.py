@@ -12,7 +12,7 @@ Publishes, with the stamp of the joint_states message, at most at publish_rate_h
     trunk_com (com_msgs/TrunkCom): also when nothing is known, with the reason.
     ground_reaction (com_msgs/GroundReaction): when there is a model and someone subscribes.
     robot_description_corrected (std_msgs/String, latched): with publish_corrected, the URDF with
-        the trunk's mass and CoM as estimated; when converged, at most once a second.
+        the trunk's mass and CoM as estimated; while USABLE or CONVERGED, at most once a second.
 
 Publishes at display_rate_hz; at 1 Hz /diagnostics:
     trunk_com/markers (visualization_msgs/MarkerArray): the CoM, the ellipsoid of three standard
@@ -35,9 +35,9 @@ from com_estimation.nodes.trunk_input import Pair, TrunkInput
 from com_estimation.nodes.trunk_output import CorrectedDescription, TrunkDisplay, TrunkOutput
 from com_estimation.nodes.trunk_robot import EstimatorFactory, Parameters, TrunkRobot
 from com_estimation.trunk.input_checks import with_problems
-from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus, unknown_estimate
+from com_estimation.trunk.interface import TrunkEstimate, unknown_estimate
 from com_estimation.trunk.sensor_checks import Problem, Severity
-from com_model import RobotModel
+from com_model import RobotModel, Status
 from com_model.legs import LEGS, find_foot
 from com_msgs.msg import GaitPhase
 from com_ros import diagnostics
@@ -49,10 +49,11 @@ from com_ros.main import run
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 LEVELS = {
-    TrunkStatus.UNKNOWN: diagnostics.ERROR,
-    TrunkStatus.ESTIMATING: diagnostics.OK,
-    TrunkStatus.CONVERGED: diagnostics.OK,
-    TrunkStatus.DEGRADED: diagnostics.WARN,
+    Status.UNKNOWN: diagnostics.ERROR,
+    Status.ESTIMATING: diagnostics.OK,
+    Status.USABLE: diagnostics.OK,
+    Status.CONVERGED: diagnostics.OK,
+    Status.DEGRADED: diagnostics.WARN,
 }
 
 
@@ -146,10 +147,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             return
         self._output.publish(estimate, self._robot, stamp)
         self._estimate, self._stamp, self._to_display = estimate, stamp, True
-        if (
-            estimate.status in (TrunkStatus.UNKNOWN, TrunkStatus.DEGRADED)
-            and self._robot is not None
-        ):
+        if estimate.status in (Status.UNKNOWN, Status.DEGRADED) and self._robot is not None:
             name = estimate.status.name
             self.log.warn(name, f"trunk_com is {name}: {estimate.reason}")
 

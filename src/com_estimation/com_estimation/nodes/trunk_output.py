@@ -11,9 +11,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from com_estimation.nodes.trunk_robot import Parameters, TrunkRobot
 from com_estimation.trunk.ground_reaction import GroundReaction as Reaction
-from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus
+from com_estimation.trunk.interface import TrunkEstimate
 from com_model import RobotModel, UrdfError
 from com_model.dynamics import GRAVITY
+from com_model.status import TRUSTED, Status
 from com_model.urdf.editing import correct_body, edit_inertials
 from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros import conversions as cv
@@ -41,7 +42,7 @@ class TrunkOutput:
         self._forces = node.create_publisher(GroundReaction, "ground_reaction", RESULT)
         self._trunk_msg, self._forces_msg = TrunkCom(), GroundReaction()
         self._due = -math.inf  # s, when the next one is
-        self._status: TrunkStatus | None = None
+        self._status: Status | None = None
 
     def set_rate(self, rate_hz: float) -> None:
         """Change publish_rate_hz."""
@@ -87,12 +88,12 @@ class CorrectedDescription:
         self._change, self._mass_change = com, mass
 
     def reset(self) -> None:
-        """Publish the next converged estimate in any case; for a new model."""
+        """Publish the next usable estimate in any case; for a new model."""
         self._time, self._mass, self._com = -math.inf, math.nan, np.full(3, np.nan)
 
     def update(self, estimate: TrunkEstimate, model: RobotModel) -> None:
-        """Publish when an estimate has converged and is another than the one before."""
-        if estimate.status is not TrunkStatus.CONVERGED or not self._has_changed(estimate):
+        """Publish an estimate that is USABLE or CONVERGED and differs from the one before."""
+        if estimate.status not in TRUSTED or not self._has_changed(estimate):
             return
         self._time, self._mass, self._com = estimate.time, estimate.mass, estimate.com
         try:
@@ -122,7 +123,7 @@ class TrunkDisplay:
 
     def show(self, estimate: TrunkEstimate, robot: TrunkRobot, stamp: Time) -> None:
         """Show an estimate; what is not known is not shown."""
-        known = estimate.status is not TrunkStatus.UNKNOWN and bool(np.isfinite(estimate.com).all())
+        known = estimate.status is not Status.UNKNOWN and bool(np.isfinite(estimate.com).all())
         if known:
             self._frames.send(stamp, robot.model.root_link, [("trunk_com", estimate.com)])
         if not self._markers.get_subscription_count():

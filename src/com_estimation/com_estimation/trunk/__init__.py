@@ -11,6 +11,5 @@ from com_estimation.trunk.ground_reaction import GroundReaction as GroundReactio
 from com_estimation.trunk.interface import Sample as Sample
 from com_estimation.trunk.interface import TrunkEstimate as TrunkEstimate
 from com_estimation.trunk.interface import TrunkEstimator as TrunkEstimator
-from com_estimation.trunk.interface import TrunkStatus as TrunkStatus
 from com_estimation.trunk.interface import unknown_estimate as unknown_estimate
 from com_estimation.trunk.pipeline import TrunkPipeline as TrunkPipeline

@@ -15,7 +15,7 @@ import numpy as np
 
 from com_estimation.trunk.contact_detection import CONTACT_LOAD
 from com_estimation.trunk.ground_reaction import ForceMeter
-from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkStatus, unknown_estimate
+from com_estimation.trunk.interface import Sample, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import Motion, cross
 from com_model import RobotConfig, RobotModel, quadruped_legs
 from com_model.arrays import Array, Flags
@@ -23,6 +23,7 @@ from com_model.bodies import steiner
 from com_model.dynamics import GRAVITY
 from com_model.legs import DIAGONALS as DIAGONALS_BY_NAME
 from com_model.parameters import NOT_NEGATIVE, parameter
+from com_model.status import Status
 
 LEAST_R33 = 0.25
 """Cosine of the tilt beyond which the trunk counts as lying on its side, 75 degrees."""
@@ -329,7 +330,7 @@ class DingEstimator:
         covariance[:2, :2] = spread + np.mean([noise for _, noise in self._window], axis=0)
         return TrunkEstimate(
             time=time,
-            status=TrunkStatus.ESTIMATING,
+            status=Status.ESTIMATING,
             reason=self._problem
             or f"mean of {len(xy)} samples so far; takes for true: " + ASSUMPTIONS,
             mass=self._trunk.mass,
@@ -360,4 +361,4 @@ class DingEstimator:
             f"the method does not hold. It takes for true: {ASSUMPTIONS}"
         )
         old = replace(self.latest, time=time, observable=np.zeros(3, dtype=np.bool_))
-        return replace(old, status=TrunkStatus.DEGRADED, reason=reason)
+        return replace(old, status=Status.DEGRADED, reason=reason)

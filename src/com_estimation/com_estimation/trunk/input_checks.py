@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_estimation.trunk.contact_detection import GaitCheck
-from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkStatus
+from com_estimation.trunk.interface import Sample, TrunkEstimate
 from com_estimation.trunk.sensor_checks import (
     EncoderCheck,
     ImuCheck,
@@ -26,6 +26,7 @@ from com_estimation.trunk.sensor_checks import (
 )
 from com_model import RobotModel
 from com_model.legs import Leg
+from com_model.status import TRUSTED, Status
 
 # --- times of samples -------------------------------------------------------------------------
 RESTART = 0.5  # s back, from which it is another recording and not a sample that came late
@@ -217,7 +218,7 @@ def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
     """A trunk with another mass than the URDF's, kg."""
     difference = estimate.mass - urdf_mass
     allowed = max(MASS_SIGMAS * estimate.mass_std, MASS_FRACTION * urdf_mass)
-    if estimate.status is not TrunkStatus.CONVERGED or not abs(difference) > allowed:
+    if estimate.status not in TRUSTED or not abs(difference) > allowed:
         return None
     more = "more" if difference > 0.0 else "less"
     return Problem(
@@ -231,16 +232,16 @@ def with_problems(estimate: TrunkEstimate, problems: Iterable[Problem]) -> Trunk
     """The estimate as it may be published while there are problems.
 
     When samples are held back it keeps its numbers as DEGRADED, or is UNKNOWN if it has none; when
-    something is missing a CONVERGED one becomes DEGRADED; a note changes the reason only.
+    something is missing a USABLE or CONVERGED one becomes DEGRADED; a note changes the reason only.
     """
     problems = tuple(problems)
     grave, status, text = worst(problems), estimate.status, reason(problems)
     if grave is None:
         return estimate
     held = grave is Severity.HOLD
-    missing = grave is Severity.DEGRADE and status is TrunkStatus.CONVERGED
-    if status is not TrunkStatus.UNKNOWN and (held or missing):
-        status = TrunkStatus.DEGRADED
+    missing = grave is Severity.DEGRADE and status in TRUSTED
+    if status is not Status.UNKNOWN and (held or missing):
+        status = Status.DEGRADED
     if held:
         nothing = np.zeros(3, dtype=np.bool_)
         return replace(estimate, status=status, reason=text, observable=nothing)

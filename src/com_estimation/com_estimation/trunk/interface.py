@@ -6,22 +6,13 @@ left_front, right_front, left_hind, right_hind. A number that is not known is Na
 """
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from com_model.arrays import Array, Flags
-
-
-class TrunkStatus(IntEnum):
-    """How good an estimate is; the values are those of com_msgs/TrunkCom."""
-
-    UNKNOWN = 0
-    ESTIMATING = 1
-    CONVERGED = 2
-    DEGRADED = 3
+from com_model.status import Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +42,7 @@ class TrunkEstimate:
     """What an estimator knows of the trunk; NaN where it does not."""
 
     time: float  # s, of the sample that it was computed from
-    status: TrunkStatus  # how good it is
+    status: Status  # how good it is
     reason: str  # why it is not better, and how to fix it; empty only when CONVERGED
     mass: float = np.nan  # kg, of the trunk
     mass_std: float = np.nan  # kg, its standard deviation
@@ -90,4 +81,4 @@ class TrunkEstimator(Protocol):
 
 def unknown_estimate(time: float, reason: str) -> TrunkEstimate:
     """An estimate of which nothing is known; the reason says why, and how to fix it."""
-    return TrunkEstimate(time, TrunkStatus.UNKNOWN, reason)
+    return TrunkEstimate(time, Status.UNKNOWN, reason)

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, isnan, nan
 
 from com_estimation.trunk.ground_reaction import ForceMeter
 from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_problems
 from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkEstimator
-from com_estimation.trunk.sensor_checks import Problem, Severity, worst
+from com_estimation.trunk.sensor_checks import Problem, Severity, reason, worst
+from com_model.status import Status
 
-SETTLING = 0.5  # s after a fault or a gap, for which an estimate does not count as converged
+SETTLING = 0.5  # s after a fault or a gap, for which an estimate remains DEGRADED
 GAP = 0.1  # s between samples that reach the estimator
 SILENCE = 0.02  # s without a new estimate, after which the old one is said again
 
-
-_SETTLES = "the input was faulty or interrupted a moment ago: the estimate settles"
+_SETTLES = "a moment ago the input was faulty or interrupted, the estimate settles ({})"
+_GAP = "joint_states with its imu did not come for {:.2f} s"
 
 
 class TrunkPipeline:
@@ -53,7 +54,9 @@ class TrunkPipeline:
         self.meter.reset()
         self._said = -inf  # s, time of the last estimate that was given
         self._used = inf  # s, time of the last sample that reached the estimator
-        self._settled = -inf  # s, from when on an estimate may be converged
+        self._settled = -inf  # s, from when on an estimate may be usable
+        self._fault = ""  # what was wrong before that
+        self._degraded_since = nan  # s; NaN: the input is good, and so was the last estimate
 
     def update(self, sample: Sample, problems: Sequence[Problem] = ()) -> TrunkEstimate | None:
         """Take in a sample; a HOLD among other problems that are known keeps it from the estimator.
@@ -74,7 +77,9 @@ class TrunkPipeline:
             self._health.gait.update(sample.time, *feet, self.meter.tilt, self.meter.load)
         fresh = None
         if usable and verdict.sample is not None:
-            if sample.time - self._used > GAP:
+            if (pause := sample.time - self._used) > GAP:
+                if sample.time >= self._settled:  # else the fault has made the gap
+                    self._fault = _GAP.format(pause)
                 self._settled = sample.time + SETTLING
             self._used = sample.time
             fresh = self.estimator.update(verdict.sample)
@@ -82,7 +87,7 @@ class TrunkPipeline:
         return self._say(sample.time, fresh, found)
 
     def hold(self, time: float, problem: Problem) -> TrunkEstimate | None:
-        """There is no sample at all: say why."""
+        """There is no sample at all: say why, if nothing was said for a moment before time, s."""
         return self._say(time, None, (problem,))
 
     def _say(
@@ -90,13 +95,27 @@ class TrunkPipeline:
     ) -> TrunkEstimate | None:
         faulty = (worst(problems) or Severity.NOTE) >= Severity.DEGRADE
         if faulty:
-            self._settled = time + SETTLING
+            self._settled, self._fault = time + SETTLING, reason(problems)
+            if isnan(self._degraded_since):
+                self._degraded_since = time
         if fresh is None and 0.0 <= time - self._said < SILENCE:
             return None
         self._said = time
         latest = fresh or replace(self.estimator.latest, time=time)
         if time < self._settled and not faulty:
-            problems = (*problems, Problem(Severity.DEGRADE, _SETTLES))
+            problems = (*problems, Problem(Severity.DEGRADE, _SETTLES.format(self._fault)))
         mass = mass_problem(latest, self._urdf_mass)
-        self.estimate = with_problems(latest, problems if mass is None else (*problems, mass))
+        self.estimate = self._with_since(
+            with_problems(latest, problems if mass is None else (*problems, mass))
+        )
         return self.estimate
+
+    def _with_since(self, estimate: TrunkEstimate) -> TrunkEstimate:
+        """The estimate; if it is DEGRADED, with the stamp in its reason since when."""
+        if estimate.status is not Status.DEGRADED:
+            self._degraded_since = nan
+            return estimate
+        if isnan(self._degraded_since):
+            self._degraded_since = estimate.time
+        since = f"{estimate.reason}; since stamp {self._degraded_since:.2f} s"
+        return replace(estimate, reason=since)

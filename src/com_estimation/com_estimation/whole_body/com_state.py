@@ -21,7 +21,7 @@ from com_estimation.whole_body.stance import (
     fall,
     stand,
 )
-from com_model import Foot, RobotModel, Sesc, SupportPolygon, UnknownNameError
+from com_model import Foot, RobotModel, Sesc, Status, SupportPolygon, UnknownNameError
 from com_model.arrays import Array, Flags, as_array
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import Frames, LinkFrames, set_link_poses
@@ -31,14 +31,6 @@ from com_model.sesc.sesc import pack
 
 NOWHERE = np.full(3, np.nan)
 NOWHERE.setflags(write=False)
-
-
-class ComStatus(IntEnum):
-    """How far the numbers can be trusted; the values of com_msgs/CenterOfMass."""
-
-    UNKNOWN = 0
-    OK = 1
-    DEGRADED = 2
 
 
 class Ground(IntEnum):
@@ -52,7 +44,7 @@ class Ground(IntEnum):
 class ComState(NamedTuple):
     """Vectors are in the frame of the root link; what is not known is NaN."""
 
-    status: ComStatus  # how far to trust it
+    status: Status  # how far to trust it
     reason: str  # why the status is not OK
     mass: float  # kg, of the model
     position: Array  # (3,) m
@@ -90,7 +82,7 @@ LEVEL = Attitude(assume_level=True)
 def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
     """The state when there is no CoM: every number but the mass is NaN."""
     return ComState(
-        ComStatus.UNKNOWN, reason, mass, NOWHERE, NOWHERE, NOWHERE, Ground.UNKNOWN, NOWHERE, np.nan
+        Status.UNKNOWN, reason, mass, NOWHERE, NOWHERE, NOWHERE, Ground.UNKNOWN, NOWHERE, np.nan
     )
 
 
@@ -208,7 +200,7 @@ class ComObserver:
         if found == FEET:
             stance = Stance(results.contact, results.points[: int(count)], normal)
         return ComState(
-            ComStatus.DEGRADED if why else ComStatus.OK,
+            Status.DEGRADED if why else Status.OK,
             why,
             self.model.mass,
             com,

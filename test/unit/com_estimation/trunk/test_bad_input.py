@@ -8,8 +8,8 @@ import pytest
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.ground_reaction import ForceMeter
 from com_estimation.trunk.input_checks import InputChecks
-from com_estimation.trunk.interface import TrunkStatus
 from com_estimation.trunk.pipeline import TrunkPipeline
+from com_model.status import TRUSTED, Status
 
 pytestmark = pytest.mark.slow
 
@@ -138,17 +138,13 @@ def test_a_second_of_bad_input(trot_log, name):
     """It is said what is wrong; the estimate stays in bounds and soon is well again."""
     make, text = FAULTS[name]
     run = Run(trot_log, make())
-    assert {e.status for e in run.between(1.0, START)} == {TrunkStatus.CONVERGED}
+    assert {e.status for e in run.between(1.0, START)} == {Status.CONVERGED}
     late = run.between(START + 0.5, END)
     # what is disturbed may look like a payload, too: ESTIMATING
-    assert (
-        TrunkStatus.DEGRADED
-        in {e.status for e in late}
-        <= {TrunkStatus.DEGRADED, TrunkStatus.ESTIMATING}
-    )
+    assert Status.DEGRADED in {e.status for e in late} <= {Status.DEGRADED, Status.ESTIMATING}
     assert any(text in e.reason for e in late), {e.reason for e in late}
     after = {e.status for e in run.between(END, END + 0.4)}
-    assert TrunkStatus.CONVERGED not in after  # what was wrong may still show
+    assert TRUSTED.isdisjoint(after)  # what was wrong may still show
     assert run.worst(START) < BOUND
     assert run.worst(AGAIN) < WELL
     assert np.isfinite(run.estimates[-1].com).all()
@@ -173,7 +169,7 @@ def test_without_orientation_it_has_not_converged(trot_log, spoil):
     """By the acceleration alone x and y are off by up to 8 mm; upside down, also after it."""
     run = Run(trot_log, spoil)
     without = run.between(START + 0.02, END + 0.4)
-    assert TrunkStatus.CONVERGED not in {e.status for e in without}
+    assert TRUSTED.isdisjoint({e.status for e in without})
     assert all("imu carries no orientation" in e.reason for e in run.between(START + 0.02, END))
     assert run.worst(AGAIN) < WELL
 
@@ -183,11 +179,11 @@ def test_without_orientation_it_has_not_converged(trot_log, spoil):
 def test_bad_input_from_the_start(trot_log, name):
     make, text = FAULTS[name]
     run = Run(trot_log, make(), start=0.0, end=1.0, until=3.5)
-    assert TrunkStatus.CONVERGED not in {e.status for e in run.between(0.0, 1.0)}
+    assert TRUSTED.isdisjoint({e.status for e in run.between(0.0, 1.0)})
     assert any(text in e.reason for e in run.between(0.4, 1.0))
     assert run.worst(0.0) < BOUND
     assert run.worst(2.5) < WELL
-    assert run.estimates[-1].status is TrunkStatus.CONVERGED
+    assert run.estimates[-1].status is Status.CONVERGED
 
 
 @pytest.mark.parametrize(
@@ -208,7 +204,7 @@ def test_one_absurd_number_does_not_reach_the_state(trot_log, name, index, value
                 reasons.append(estimate.reason)
     assert estimator.dropped >= 1
     assert any("would have made the estimate not finite were dropped" in r for r in reasons)
-    assert estimate.status is TrunkStatus.CONVERGED
+    assert estimate.status is Status.CONVERGED
     error = np.abs(estimate.com - truth)[:2].max()
     assert error < WELL + 3.0 * np.sqrt(np.diag(estimate.covariance))[:2].max()
 
@@ -217,9 +213,9 @@ def test_a_gap_in_everything(trot_log):
     run = Run(trot_log, lambda s: [])
     assert run.between(START + 0.001, END) == []
     first = run.between(END + 0.005, END + 0.04)
-    assert {e.status for e in first} == {TrunkStatus.DEGRADED}  # filters settle
+    assert {e.status for e in first} == {Status.DEGRADED}  # filters settle
     assert run.worst(END) < WELL
-    assert run.estimates[-1].status is TrunkStatus.CONVERGED
+    assert run.estimates[-1].status is Status.CONVERGED
 
 
 def test_sound_input(trot_log):
@@ -235,14 +231,14 @@ def test_another_robot_that_trots_is_sound(small_log):
     run = Run(small_log)
     assert run.pipeline.held == 0
     assert run.worst(0.0) < 0.0
-    assert run.estimates[-1].status is TrunkStatus.ESTIMATING
+    assert run.estimates[-1].status is Status.USABLE
     assert "leg links' masses" in run.estimates[-1].reason
 
 
 def test_a_dead_torque_sensor_for_good(trot_log):
     """The other legs still determine it; how well, is reported."""
     run = Run(trot_log, FAULTS["torque sensor stuck"][0](), start=0.0, end=9.0)
-    assert TrunkStatus.CONVERGED not in {e.status for e in run.estimates}
+    assert TRUSTED.isdisjoint({e.status for e in run.estimates})
     assert run.worst(0.0) < WELL
     first, last = run.between(0.1, 0.3)[0], run.estimates[-1]
     assert np.sqrt(last.covariance[0, 0]) < 0.5 * np.sqrt(first.covariance[0, 0])
@@ -252,11 +248,11 @@ def test_a_dead_torque_sensor_for_good(trot_log):
 def test_a_leg_that_is_lifted_by_hand(standing_log):
     run = Run(standing_log)
     standing, lifted = run.between(0.6, 1.3), run.between(1.8, 2.5)
-    assert {e.status for e in lifted} == {TrunkStatus.DEGRADED}
+    assert {e.status for e in lifted} == {Status.DEGRADED}
     assert all("right_front is in the air for" in e.reason for e in lifted)
     assert run.worst(0.0) < WELL
-    assert {e.status for e in standing} == {TrunkStatus.ESTIMATING}
-    assert run.estimates[-1].status is TrunkStatus.ESTIMATING
+    assert {e.status for e in standing} == {Status.ESTIMATING}
+    assert run.estimates[-1].status is Status.ESTIMATING
     assert np.isnan(run.estimates[-1].payload_changed_at)
 
 
@@ -273,6 +269,6 @@ def test_a_urdf_with_another_mass_is_noted(payload_log):
     """A payload is the same to it: the mass is another one than that of the URDF."""
     run = Run(payload_log, until=7.5)
     last = run.estimates[-1]
-    assert last.status is TrunkStatus.CONVERGED
+    assert last.status is Status.CONVERGED
     assert "kg more than the URDF says (300 kg): where that is no payload" in last.reason
     assert 4.5 <= last.payload_changed_at < 6.5

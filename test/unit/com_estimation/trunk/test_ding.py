@@ -23,9 +23,10 @@ from com_estimation.trunk.ding import (
     trunk_of,
 )
 from com_estimation.trunk.ground_reaction import LegGeometry
-from com_estimation.trunk.interface import Sample, TrunkStatus
+from com_estimation.trunk.interface import Sample
 from com_model import RobotModel, quadruped_legs
 from com_model.bodies import steiner
+from com_model.status import Status
 
 pytestmark = pytest.mark.slow
 
@@ -236,7 +237,7 @@ def test_the_window_finds_the_offset_from_samples(pointed_quadruped, forces, giv
     faller = Faller(pointed_quadruped, (-0.03, 0.05))
     estimator = DingEstimator(*pointed_quadruped, DingOptions(forces, steiner_at_com=True))
     estimates = run(estimator, faller.samples(given=given))
-    inside = [e for e in estimates if e.status == TrunkStatus.ESTIMATING]
+    inside = [e for e in estimates if e.status == Status.ESTIMATING]
     assert len(inside) == pytest.approx(165, abs=15)
     last = inside[-1]
     np.testing.assert_allclose(last.com[:2], (-0.03, 0.05), atol=1e-3)
@@ -266,7 +267,7 @@ def test_before_the_window_it_is_unknown_and_says_what_it_waits_for(pointed_quad
     estimator = DingEstimator(*pointed_quadruped)
     assert estimator.latest.reason == "no sample has come"
     estimates = run(estimator, faller.samples(until=0.02))
-    assert all(e.status == TrunkStatus.UNKNOWN and np.isnan(e.com).all() for e in estimates)
+    assert all(e.status == Status.UNKNOWN and np.isnan(e.com).all() for e in estimates)
     assert "stands on four feet: the method needs two" in estimates[299].reason
     assert "the window opens 0.015 s after" in estimates[-1].reason
 
@@ -275,9 +276,9 @@ def test_after_the_window_the_estimate_stays_but_counts_as_old(pointed_quadruped
     faller = Faller(pointed_quadruped, (0.0, 0.05))
     estimator = DingEstimator(*pointed_quadruped)
     estimates = run(estimator, faller.samples(until=0.3))
-    inside = [e for e in estimates if e.status == TrunkStatus.ESTIMATING]
+    inside = [e for e in estimates if e.status == Status.ESTIMATING]
     after = estimates[-1]
-    assert after.status == TrunkStatus.DEGRADED
+    assert after.status == Status.DEGRADED
     assert "outside this window the method does not hold" in after.reason
     np.testing.assert_array_equal(after.com, inside[-1].com)
     assert not after.observable.any()
@@ -289,11 +290,11 @@ def test_a_robot_that_is_met_while_it_trots_gives_no_first_half_gait(pointed_qua
     falling = [s for s in faller.samples(until=0.3) if s.time >= 0.0]
     estimator = DingEstimator(*pointed_quadruped)
     run(estimator, falling)
-    assert estimator.latest.status == TrunkStatus.UNKNOWN
+    assert estimator.latest.status == Status.UNKNOWN
     assert "no first half gait was seen: let the robot stand" in estimator.latest.reason
     every = DingEstimator(*pointed_quadruped, DingOptions(first_half_gait_only=False))
     run(every, falling)
-    assert every.latest.status == TrunkStatus.DEGRADED
+    assert every.latest.status == Status.DEGRADED
     np.testing.assert_allclose(every.latest.com[:2], (0.0, 0.05), atol=5e-3)
 
 
@@ -310,7 +311,7 @@ def test_bad_input_in_the_window_ends_in_unknown_with_a_reason(pointed_quadruped
     faller = Faller(pointed_quadruped, (0.0, 0.05))
     estimator = DingEstimator(*pointed_quadruped)
     run(estimator, (replace(s, **change) for s in faller.samples(until=0.1)))
-    assert estimator.latest.status == TrunkStatus.UNKNOWN
+    assert estimator.latest.status == Status.UNKNOWN
     assert np.isnan(estimator.latest.com).all()
     assert re.search(reason, estimator.latest.reason), estimator.latest.reason
 

@@ -8,8 +8,9 @@ from trot_samples import LEGS, MODEL, assert_sound, run, spoiled, trot
 
 from com_estimation.trunk.contact_detection import GaitCheck
 from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_problems
-from com_estimation.trunk.interface import TrunkEstimate, TrunkStatus, unknown_estimate
+from com_estimation.trunk.interface import TrunkEstimate, unknown_estimate
 from com_estimation.trunk.sensor_checks import Problem, Severity, reason
+from com_model.status import Status
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +116,7 @@ def test_the_gait_s_problem_is_in_the_next_verdict():
 
 
 # --- estimates -------------------------------------------------------------------------------
-def estimate(status=TrunkStatus.CONVERGED, mass=30.0, std=0.5, text=""):
+def estimate(status=Status.CONVERGED, mass=30.0, std=0.5, text=""):
     return TrunkEstimate(
         time=1.0,
         status=status,
@@ -134,7 +135,7 @@ def estimate(status=TrunkStatus.CONVERGED, mass=30.0, std=0.5, text=""):
 def test_mass_against_the_urdf():
     assert mass_problem(estimate(mass=31.5), 30.0) is None
     assert mass_problem(estimate(mass=30.3, std=0.01), 30.0) is None
-    assert mass_problem(estimate(TrunkStatus.ESTIMATING, mass=60.0), 30.0) is None
+    assert mass_problem(estimate(Status.ESTIMATING, mass=60.0), 30.0) is None
     heavy, light = mass_problem(estimate(mass=40.0), 30.0), mass_problem(estimate(mass=20.0), 30.0)
     assert "weighs 10 kg more than the URDF says (30 kg)" in heavy.text
     assert "weighs 10 kg less" in light.text
@@ -149,13 +150,15 @@ NOTED = Problem(Severity.NOTE, "c")
 @pytest.mark.parametrize(
     ("status", "problems", "expected", "text"),
     [
-        (TrunkStatus.CONVERGED, [], TrunkStatus.CONVERGED, ""),
-        (TrunkStatus.CONVERGED, [NOTED], TrunkStatus.CONVERGED, "c"),
-        (TrunkStatus.CONVERGED, [NOTED, LACKING], TrunkStatus.DEGRADED, "b; c"),
-        (TrunkStatus.CONVERGED, [LACKING, HELD, HELD], TrunkStatus.DEGRADED, "a; b"),
-        (TrunkStatus.ESTIMATING, [HELD], TrunkStatus.DEGRADED, "a"),
-        (TrunkStatus.ESTIMATING, [LACKING], TrunkStatus.ESTIMATING, "b"),
-        (TrunkStatus.UNKNOWN, [HELD], TrunkStatus.UNKNOWN, "a"),
+        (Status.CONVERGED, [], Status.CONVERGED, ""),
+        (Status.CONVERGED, [NOTED], Status.CONVERGED, "c"),
+        (Status.CONVERGED, [NOTED, LACKING], Status.DEGRADED, "b; c"),
+        (Status.CONVERGED, [LACKING, HELD, HELD], Status.DEGRADED, "a; b"),
+        (Status.USABLE, [NOTED], Status.USABLE, "c"),
+        (Status.USABLE, [LACKING], Status.DEGRADED, "b"),
+        (Status.ESTIMATING, [HELD], Status.DEGRADED, "a"),
+        (Status.ESTIMATING, [LACKING], Status.ESTIMATING, "b"),
+        (Status.UNKNOWN, [HELD], Status.UNKNOWN, "a"),
     ],
 )
 def test_what_is_published_while_there_are_problems(status, problems, expected, text):

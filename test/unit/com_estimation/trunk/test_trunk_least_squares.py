@@ -15,9 +15,10 @@ from baselines.trunk_least_squares import (
 from scipy.spatial.transform import Rotation
 
 from com_estimation.trunk.ground_reaction import LegGeometry
-from com_estimation.trunk.interface import Sample, TrunkStatus
+from com_estimation.trunk.interface import Sample
 from com_model import RobotModel, quadruped_legs
 from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.status import Status
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +102,7 @@ def run(estimator, stream):
 def test_swaying_it_finds_mass_and_centre_of_mass_of_a_robot_with_heavy_legs(heavy_quadruped):
     estimates = run(RecursiveLeastSquares(*heavy_quadruped), samples(heavy_quadruped, 3.0, 0.15))
     last = estimates[-1]
-    assert last.status == TrunkStatus.CONVERGED
+    assert last.status == Status.CONVERGED
     assert last.reason == ""
     assert last.mass == pytest.approx(TRUE_MASS, abs=0.2)
     np.testing.assert_allclose(last.com[:2], TRUE_COM[:2], atol=0.5e-3)
@@ -143,11 +144,11 @@ def test_a_missing_input_freezes_the_estimate_until_it_is_back(heavy_quadruped, 
     before = estimator.latest
     run(estimator, (replace(s, **change) for s in stream[300:310]))
     lost = estimator.latest
-    assert lost.status == TrunkStatus.DEGRADED
+    assert lost.status == Status.DEGRADED
     assert reason in lost.reason
     np.testing.assert_array_equal(lost.com, before.com)
     run(estimator, stream[310:])
-    assert estimator.latest.status == TrunkStatus.CONVERGED
+    assert estimator.latest.status == Status.CONVERGED
     np.testing.assert_allclose(estimator.latest.com[:2], TRUE_COM[:2], atol=1e-3)
 
 
@@ -156,7 +157,7 @@ def test_without_any_input_it_stays_unknown(heavy_quadruped):
     assert estimator.latest.reason == "no sample has come"
     stream = samples(heavy_quadruped, 0.3, 0.0)
     run(estimator, (replace(s, effort=np.full(12, np.nan)) for s in stream))
-    assert estimator.latest.status == TrunkStatus.UNKNOWN
+    assert estimator.latest.status == Status.UNKNOWN
     assert np.isnan(estimator.latest.com).all()
 
 
@@ -165,7 +166,7 @@ def test_a_robot_that_feels_no_weight_is_not_believed(heavy_quadruped):
     estimator = RecursiveLeastSquares(*heavy_quadruped)
     stream = samples(heavy_quadruped, 1.0, 0.0)
     run(estimator, (replace(s, effort=np.zeros(12)) for s in stream))
-    assert estimator.latest.status == TrunkStatus.UNKNOWN
+    assert estimator.latest.status == Status.UNKNOWN
     assert "the trunk's mass comes out as" in estimator.latest.reason
 
 
@@ -176,16 +177,16 @@ def test_reset_and_time_that_goes_back_start_from_the_urdf(heavy_quadruped):
     second = [e.com for e in run(estimator, stream)]
     np.testing.assert_array_equal(first, second)
     estimator.reset()
-    assert estimator.latest.status == TrunkStatus.UNKNOWN
+    assert estimator.latest.status == Status.UNKNOWN
     assert np.isnan(estimator.latest_forces.forces).all()
 
 
 def test_the_urdf_is_believed_whatever_comes(heavy_quadruped):
     believed = BelievedUrdf(*heavy_quadruped)
-    assert believed.latest.status == TrunkStatus.UNKNOWN
+    assert believed.latest.status == Status.UNKNOWN
     last = run(believed, samples(heavy_quadruped, 0.1, 0.1))[-1]
     np.testing.assert_array_equal(last.com, np.zeros(3))
-    assert (last.mass, last.status) == (100.0, TrunkStatus.DEGRADED)
+    assert (last.mass, last.status) == (100.0, Status.DEGRADED)
     assert "believed as it is" in last.reason
     assert np.isnan(last.covariance).all()
     assert np.isnan(believed.latest_forces.forces).all()

@@ -36,9 +36,9 @@ from com_estimation.trunk.floating_base.options import (
 )
 from com_estimation.trunk.floating_base.payload import QUIET, UNLIKE, PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.step import EXCITED, step
-from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkStatus, unknown_estimate
+from com_estimation.trunk.interface import Sample, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import imu_link
-from com_model import RobotConfig, RobotModel
+from com_model import RobotConfig, RobotModel, Status
 from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
@@ -53,7 +53,9 @@ LEAST, MOST = 0.1, 10.0  # of the trunk's mass in the URDF: another mass cannot 
 MISTRUST = 1.0  # s, for which an impossible estimate is reported
 ALMOST = 1.0 - 1e-6
 INCONSISTENT = 25.0  # variance factor, above which the model does not fit
-AFTER_ALARM = 1.0  # s after one, for which an estimate does not count as converged
+USABLE = 0.01  # of the leg length, to which a gait has to know the robot's CoM
+Z95 = 1.96  # standard deviations, within which 95 % are
+AFTER_ALARM = 1.0  # s after one, for which an estimate is neither usable nor converged
 PAST = 8  # quarter strides, at the ends of which the state is kept
 CONFIRMATION = 4  # quarter strides, after which an alarm is confirmed or withdrawn
 HELD = 8.0  # quarter strides after an alarm, for which only the trunk is estimated
@@ -114,6 +116,8 @@ class FloatingBaseEstimator:
 
     Attributes:
         dropped: Samples that would have made the state not finite.
+        links: Masses (links,), kg, and first moments (links, 3), kg m, of the legs' links in the
+            URDF, as STATE.link has them; nominal posture, root axes.
         prior_std: (STATES,) standard deviations of the state at the start.
         latest: The last estimate; UNKNOWN before the first.
 
@@ -141,7 +145,7 @@ class FloatingBaseEstimator:
         R, p = body_poses(bodies, config.nominal_posture(model))
         own = np.ravel([bodies.path_to(leg.body) for leg in self.legs])
         moments = np.einsum("bij,bj->bi", R, bodies.first_moment) + bodies.mass[:, None] * p
-        self._links = bodies.mass[own], moments[own]  # kg, kg m, of the legs, as LINK has them
+        self.links = bodies.mass[own], moments[own]
         self._settings = self.options.settings(model.mass, self.leg_length)
         trunk_mass = float(bodies.mass[0])
         self.prior_std = self.options.priors.state_std(
@@ -255,8 +259,8 @@ class FloatingBaseEstimator:
         return self.latest
 
     def _stop(self, time: float, reason: str) -> None:
-        known = self.latest.status is not TrunkStatus.UNKNOWN
-        status = TrunkStatus.DEGRADED if known else TrunkStatus.UNKNOWN
+        known = self.latest.status is not Status.UNKNOWN
+        status = Status.DEGRADED if known else Status.UNKNOWN
         self.latest = replace(self.latest, time=time, status=status, reason=reason)
 
     def _state(self) -> _State:
@@ -360,7 +364,7 @@ class FloatingBaseEstimator:
         std = np.sqrt(np.diag(covariance))
         status, reason = self._judge(time, std)
         if 0.0 <= time - self._impossible < MISTRUST:
-            status, reason = TrunkStatus.UNKNOWN, _IMPOSSIBLE
+            status, reason = Status.UNKNOWN, _IMPOSSIBLE
         # Observable is what the present motion shows and what is known by it.
         signal, noise = self._memory.excitation[:, STATE.moment]
         prior = self.prior_std[STATE.moment] / m
@@ -392,11 +396,11 @@ class FloatingBaseEstimator:
         covariance[2, 2] += (self.options.height * self.leg_length) ** 2
         return np.asarray(covariance)
 
-    def _judge(self, time: float, std: Array) -> tuple[TrunkStatus, str]:
+    def _judge(self, time: float, std: Array) -> tuple[Status, str]:
         monitors, worst = self._monitors, float(std[:2].max())
         self._robot_std = np.nan
         if worst > VAGUE * self.hip_distance:
-            return TrunkStatus.UNKNOWN, f"x or y is only known to {worst:.2g} m: let the robot trot"
+            return Status.UNKNOWN, f"x or y is only known to {worst:.2g} m: let the robot trot"
         unknown = [
             leg.name
             for leg, force in zip(self.legs, self._memory.forces.force[:, 0].tolist(), strict=True)
@@ -405,32 +409,31 @@ class FloatingBaseEstimator:
         if unknown:
             fix = "check their effort in joint_states, and that the legs are not straight"
             return (
-                TrunkStatus.DEGRADED,
+                Status.DEGRADED,
                 f"torques do not show the force on {', '.join(unknown)}: {fix}",
             )
         variance = monitors["variance"]
         if variance > INCONSISTENT:
             how = f"{np.sqrt(variance):.0f} times the expected error"
             fix = "check signs and units of effort, the feet's radii, the legs' masses"
-            return TrunkStatus.DEGRADED, f"forces and motion do not fit, {how}: {fix}"
+            return Status.DEGRADED, f"forces and motion do not fit, {how}: {fix}"
         if monitors["without_accelerometer"] > 0.0:
-            return TrunkStatus.DEGRADED, "no accelerometer: the standing feet give the acceleration"
+            return Status.DEGRADED, "no accelerometer: the standing feet give the acceleration"
         if self._pending is not None or 0.0 <= time - self._alarm_at < AFTER_ALARM:
-            return (
-                TrunkStatus.ESTIMATING,
-                "the payload seems to have changed: the next strides decide",
-            )
+            return (Status.ESTIMATING, "the payload seems to have changed: the next strides decide")
         jump = variance > JUMP * self._past[0].variance  # in two strides
         if self._test.statistic > UNLIKE or jump:
             return (
-                TrunkStatus.ESTIMATING,
+                Status.ESTIMATING,
                 "this stride is unlike those before: a payload, or the ground",
             )
-        self._robot_std = robot_com_std(self._memory.x, self._memory.P, *self._links)
+        self._robot_std = robot_com_std(self._memory.x, self._memory.P, *self.links)
         if worst > self.options.converged * self.hip_distance:
+            usable = Z95 * self._robot_std <= USABLE * self.leg_length
             detail = f"; {self._limited_by}" if self._limited_by else ""
-            return TrunkStatus.ESTIMATING, f"x or y is known to {worst:.2g} m so far{detail}"
-        return TrunkStatus.CONVERGED, ""
+            reason = f"x or y of the trunk is known to {worst:.2g} m so far{detail}"
+            return Status.USABLE if usable else Status.ESTIMATING, reason
+        return Status.CONVERGED, ""
 
 
 def leg_length(model: RobotModel, config: RobotConfig, legs: Sequence[Leg]) -> float:
