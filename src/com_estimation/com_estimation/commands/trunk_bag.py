@@ -83,7 +83,7 @@ def _page(
 ) -> str:
     values, std = _values(found[-1])
     then = "Trot longer, turn, vary the speed: docs/tutorial_trunk.md#what-is-observable-when"
-    if good := found[-1].status is TrunkStatus.CONVERGED:
+    if good := found[-1].status in TRUSTED:
         then = (
             "How to use the corrected URDF: docs/tutorial_trunk.md#6-use-the-result. Check it, in "
             "the folder of this page: `ros2 run com_model audit corrected.urdf`"
