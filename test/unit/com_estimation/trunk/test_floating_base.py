@@ -145,6 +145,17 @@ def test_usable_is_when_the_robots_com_is_known_to_a_hundredth_of_the_leg(small_
     assert max(np.linalg.norm(com(e.mass, e.com) - true) for e in late) < limit
 
 
+def test_converged_is_usable_too(trot_log):
+    """A trunk that is known does not count while the CoM of the robot, by its legs, is not."""
+    estimator = FloatingBaseEstimator(trot_log.model, trot_log.config)
+    estimator.leg_length = 0.01  # m: the same error matters more
+    for k in range(2500):
+        estimator.update(trot_log.sample(k))
+    std = np.sqrt(np.diag(estimator.latest.covariance)[:2].max())
+    assert std < estimator.options.converged * estimator.hip_distance
+    assert estimator.latest.status is Status.ESTIMATING
+
+
 def test_an_error_of_a_link_that_the_trunk_takes_upon_itself_cancels_in_the_robots_com():
     """Against differences of the robot's CoM, at many states drawn from a covariance."""
     rng = np.random.default_rng(5)

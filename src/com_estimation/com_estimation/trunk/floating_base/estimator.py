@@ -428,10 +428,11 @@ class FloatingBaseEstimator:
                 "this stride is unlike those before: a payload, or the ground",
             )
         self._robot_std = robot_com_std(self._memory.x, self._memory.P, *self.links)
-        if worst > self.options.converged * self.hip_distance:
-            usable = Z95 * self._robot_std <= USABLE * self.leg_length
+        usable = Z95 * self._robot_std <= USABLE * self.leg_length
+        if not usable or worst > self.options.converged * self.hip_distance:
             detail = f"; {self._limited_by}" if self._limited_by else ""
-            reason = f"x or y of the trunk is known to {worst:.2g} m so far{detail}"
+            known = f"x or y of the trunk is known to {worst:.2g} m, of the robot with the URDF's "
+            reason = f"{known}legs to {self._robot_std:.2g} m so far{detail}"
             return Status.USABLE if usable else Status.ESTIMATING, reason
         return Status.CONVERGED, ""
 
