@@ -199,7 +199,7 @@ progress() { # PID...: until these have ended, one line that changes, or without
     fi
     if [ -t 1 ]; then
       printf '%ssetup: %5s s  %s' "$clear_line" "$(seconds)" "$text"
-    elif [ $(($(now) - shown)) -ge 15000000 ]; then
+    elif [ "$total" -gt 0 ] && [ $(($(now) - shown)) -ge 15000000 ]; then
       shown=$(now)
       say "$text"
     fi
