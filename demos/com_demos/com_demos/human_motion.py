@@ -140,7 +140,7 @@ def draw(name: str, path: Mapping[str, Array]) -> Figure:
         axes.plot(time, path["force"][:, k], color=INK, lw=0.9, ls="--", label="force, twice")
         axes.set_ylabel(f"{'xyz'[k]} (m)")
     panels[-1].set_xlabel("time (s)")
-    add_legend(panels[0], 3)
+    add_legend(panels[0], 3, above=True)
     return figure
 
 

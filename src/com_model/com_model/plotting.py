@@ -110,4 +110,9 @@ def draw_robot(
     com = (model.link_masses @ coms / model.mass)[axis]
     axes.plot(*com, "*", ms=13, mfc="white", mec=INK, ls="", label="CoM of the robot", zorder=5)
     style_axes(axes)
-    axes.set(aspect="equal", xlabel=f"{'xyz'[axis[0]]} (m)", ylabel=f"{'xyz'[axis[1]]} (m)")
+    axes.set(
+        aspect="equal",
+        adjustable="datalim",
+        xlabel=f"{'xyz'[axis[0]]} (m)",
+        ylabel=f"{'xyz'[axis[1]]} (m)",
+    )
