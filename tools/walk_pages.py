@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT = (".venv", "build", "install", "log", ".noble")  # between pages
+CACHES = (".ruff_cache", ".mypy_cache", ".pytest_cache", ".hypothesis", "__pycache__", "*.egg-info")
+KEPT = (".venv", "build", "install", "log", ".noble", *CACHES)  # between pages
 LONGEST = 900.0  # s, of one line, the set-up included
 SHELL = ("", "bash", "sh", "shell", "console")
 TRACEBACK = re.compile(r"Traceback \(most recent call last\)|died with exit code|process has died")
@@ -258,14 +259,8 @@ class Walk:
 
     def _pages(self) -> list[Path]:
         """Return the pages that lines have written."""
-        listed = subprocess.run(
-            ["git", "ls-files", "-o", "-x", ".venv", "-x", "build", "-x", "install", "*.html"],
-            cwd=self.checkout,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return [self.checkout / name for name in listed.stdout.splitlines()]
+        written = untracked(self.checkout)
+        return [self.checkout / name for name in written if name.endswith(".html")]
 
     def _look(self, addresses: Sequence[str]) -> str:
         """Open pages in Chromium; return what is wrong with them."""
@@ -299,6 +294,14 @@ def _tail(output: str, lines: int = 15) -> str:
     return "\n".join(f"         | {line[:300]}" for line in output.splitlines()[-lines:])
 
 
+def untracked(checkout: Path) -> list[str]:
+    """Return the files of a checkout that git does not track, without the environment."""
+    left_out = [word for name in KEPT for word in ("-x", name)]
+    words = ["git", "ls-files", "-o", *left_out]
+    done = subprocess.run(words, cwd=checkout, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
 @contextlib.contextmanager
 def fresh_clone() -> Iterator[Path]:
     """Clone the last commit into a folder that is gone at the end."""
@@ -312,9 +315,12 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return 1 if a line failed."""
     parser = argparse.ArgumentParser("walk_pages", description=str(__doc__).partition("\n\n")[0])
     parser.add_argument("pages", nargs="*", help="default: README and the tutorials")
-    parser.add_argument("--here", action="store_true", help="in this checkout, not in a clone")
+    text = "in this checkout, which must have no files that git does not track: pages' are removed"
+    parser.add_argument("--here", action="store_true", help=text)
     parser.add_argument("--seed", type=int, help="of the order of the pages; default: random")
     options = parser.parse_args(words)
+    if options.here and (files := untracked(ROOT)):
+        parser.error(f"--here: move these first, they would be removed: {', '.join(files[:5])}")
     with contextlib.ExitStack() as stack:
         checkout = ROOT if options.here else stack.enter_context(fresh_clone())
         rules = json.loads((checkout / "tools/walk_pages.json").read_text())

@@ -1,6 +1,7 @@
 """The walk through the documented commands: what it would run, and that nothing hides."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -55,3 +56,14 @@ def test_the_readme_and_all_tutorials_are_walked_and_nothing_of_the_readme_is_le
     assert set(RULES["pages"]) >= {"README.md", *tutorials}
     lines = walk_pages.plan_page("README.md", (ROOT / "README.md").read_text(), RULES)
     assert not any(line.reason for line in lines)
+
+
+def test_in_a_checkout_nothing_of_the_user_is_removed(tmp_path, monkeypatch, capsys):
+    for command in (["git", "init", "-q"], ["mkdir", ".venv"], ["touch", ".venv/x", "mine.urdf"]):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    monkeypatch.setattr(walk_pages, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match="2"):
+        walk_pages.main(["--here"])
+    told = capsys.readouterr().err
+    assert "mine.urdf" in told
+    assert ".venv/x" not in told
