@@ -186,7 +186,8 @@ def run_twice(run, tmp_path):
         for done in both:
             assert done.returncode == 0, done.stdout + done.stderr
             figures.append(json.loads(done.stdout.splitlines()[-1]))
-        files = {name: "" for name in ("plot", "film", "report") if name in figures[0]}
+        paths = ("plot", "film", "report", "corrected_urdf")
+        files = {name: "" for name in paths if name in figures[0]}
         assert figures[0] | files == figures[1] | files
         return figures[0], outs[0]
 
