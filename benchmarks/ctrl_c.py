@@ -63,6 +63,7 @@ COMMANDS = {
     "com_control/convert_motion": f"{WAVE} NEW/bag {MOTION}",
     "com_demos/human_motion": "--height 1.8 --mass 70 --sex f --trial MADE/a.c3d "  # no such file
     "--markers MADE/markers.yaml --output NEW",
+    "com_demos/correct_demo": "--output NEW",
     "com_demos/identify_demo": "--output NEW",
     "com_demos/motion_lab": "hoap2_walk",
     "com_demos/sway_demo": "--output NEW",

@@ -192,7 +192,7 @@ progress() { # PID...: until these have ended, one line that changes, or without
     sleep 0.2
     read -r done total < <(cat "$venv"/kernels_*.progress 2>/dev/null | awk '{d += $1; t += $2} END {print d + 0, t + 0}')
     text="kernels $done of $total"
-    if [ "$done" -ge 3 ] && [ "$done" -lt "$total" ]; then
+    if [ "$done" -gt $((total / 10)) ] && [ "$done" -lt "$total" ]; then
       left=$(( ($(now) - begin) / 1000000 * (total - done) / done ))
       bar=$(printf '%*s' $((20 * done / total)) '')
       text="[$(printf '%-20s' "${bar// /#}")] $text, about $left s left"

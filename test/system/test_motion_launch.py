@@ -16,6 +16,9 @@ SHARE = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
 CONFIG, LAYOUT = SHARE / "config" / "hoap2.yaml", SHARE / "config" / "motion" / "hoap2.yaml"
 SAMPLE = SHARE / "motions" / "hoap2_squat_and_wave.csv"
 QUIET = ["rviz:=false", "sesc:=false"]
+# The simulation waits for the player: on a busy machine late targets would end the motion.
+LOCKSTEP = ["lockstep:=true", "lockstep_nodes:=['motion_player']", "use_sim_time:=true"]
+LOCKSTEP.append("input_timeout:=60.0")
 FOLLOWS, FOLLOWS_LATE = 0.02, 0.2  # rad, 19 of 20 samples; the rest on a machine that stalls
 HORIZON = 0.05  # s, by which the player's targets are ahead
 
@@ -33,7 +36,7 @@ def test_the_sample_is_played_and_the_joints_follow(launch, ear):
     states = ear.listen(MotionState, "motion/state")
     joints = ear.listen(JointState, "joint_states")
     attitudes = ear.listen(Imu, "imu")
-    run = launch("com_bringup", "motion.launch.xml", *QUIET, "play:=true")
+    run = launch("com_bringup", "motion.launch.xml", *QUIET, *LOCKSTEP, "play:=true")
 
     ear.until(lambda: states and states[-1].state == MotionState.PLAYING, "motion")
     ear.until(lambda: states[-1].state == MotionState.FINISHED, "end of the motion")

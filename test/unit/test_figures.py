@@ -143,6 +143,7 @@ SETTINGS = {
     "tutorial_trunk.md": (
         "30 mm behind and 50 mm to the left",
         "at most 5 ms apart, up to 30 ms",
+        "to 1 % of the leg length",
         "known to 3 mm: leg links' masses +-10 % make 96 % of the variance",
         "by 2 mm or 1 %",
         "(20 ms) are rejected",

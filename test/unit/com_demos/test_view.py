@@ -21,6 +21,13 @@ class Launch:
         return None if self.looks > 0 else 0
 
 
+class Released:
+    """A monitor of which nothing else is asked, as it does not record."""
+
+    def release(self):
+        pass
+
+
 @pytest.fixture
 def demo(monkeypatch, tmp_path):
     """demo(view): the command that was started, and how many looks the launch still has."""
@@ -36,7 +43,7 @@ def demo(monkeypatch, tmp_path):
         monkeypatch.setattr(demonstration, "launched", launched)
         monkeypatch.setattr(demonstration, "record", lambda *_: None)
         options = argparse.Namespace(view=view, output=tmp_path)
-        listen(["launch"], lambda: None, Times(1.0), "robot: stands", options)
+        listen(["launch"], Released, Times(1.0), "robot: stands", options)
         return started, launch.looks
 
     return demo

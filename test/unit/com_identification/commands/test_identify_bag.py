@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 from dataclasses import asdict
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 import yaml
+from html_page import assert_report
 
 from com_identification.settings import IdentificationSettings, SensorPriors
 from com_model import RobotModel, Sesc
@@ -103,25 +103,9 @@ def test_mcap_and_sqlite3_give_the_same_numbers(done, robot, recording, run, tmp
     assert urdf == (done(robot) / "corrected.urdf").read_bytes()
 
 
-class Links(HTMLParser):
-    """Collects what a page would load, and its scripts."""
-
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
-    def handle_starttag(self, tag, attributes):
-        values = dict(attributes)
-        outside = [values.get(key) for key in ("src", "href", "xlink:href", "data")]
-        self.found += [value for value in outside if value and not value.startswith("#")]
-        self.found += [tag] if tag in ("script", "iframe", "link", "object") else []
-
-
 def test_the_report_needs_no_other_file_and_holds_no_date(done, robot):
     page = (done(robot) / "report.html").read_text()
-    links = Links()
-    links.feed(page)
-    assert links.found == []
+    assert_report(page)
     assert not re.search(r"20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]", page)
     for words in ("Total CoM before and after", "l_thigh", "Check of the feet", "combinations"):
         assert words in page
