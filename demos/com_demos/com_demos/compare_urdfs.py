@@ -22,6 +22,7 @@ from com_simulation.exceptions import ComSimulationError
 
 TRIES = 20  # times the postures that are wanted
 SPREAD = 0.7  # of the way from the nominal posture to anywhere within the limits
+COUNT, SEED = 100, 1  # of the postures that are drawn
 MARGIN = 0.01  # m, of the believed CoM inside the support polygon
 
 
@@ -51,8 +52,8 @@ def compare(
     before: RobotModel,
     after: RobotModel,
     config: RobotConfig,
-    count: int = 100,
-    seed: int = 1,
+    count: int = COUNT,
+    seed: int = SEED,
 ) -> Comparison:
     """Compares two models with the true one; in the postures of the first one it stands.
 
@@ -115,8 +116,8 @@ def main(words: Sequence[str] | None = None) -> int:
     for name, text in (("true", "true"), ("before", "original"), ("after", "identified")):
         parser.add_argument(name, type=Path, help=f"{text} URDF of the robot")
     parser.add_argument("--config", help="configuration; default: that of the original URDF")
-    parser.add_argument("--count", type=int, default=100, help="number of postures")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the postures")
+    parser.add_argument("--count", type=int, default=COUNT, help="number of postures")
+    parser.add_argument("--seed", type=int, default=SEED, help="seed of the postures")
     options = parser.parse_args(words)
     try:
         files = (options.true, options.before, options.after)

@@ -28,12 +28,13 @@ from std_msgs.msg import String
 
 from com_demos import demonstration
 from com_demos.background import ListeningNode
-from com_demos.compare_urdfs import Comparison, compare
+from com_demos.compare_urdfs import COUNT, SEED, Comparison, compare, standing_postures
 from com_demos.demonstration import Times
 from com_demos.exceptions import RunError
 from com_demos.hidden_load import displace_battery
 from com_demos.live import WAITING, Rows
 from com_identification import identify
+from com_identification.regression.statics import Statics, prediction_rows
 from com_identification.settings import IdentificationSettings, SensorPriors
 from com_identification.store.store import PostureStore
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting
@@ -301,11 +302,25 @@ def corrected_urdf(folder: Path) -> Path:
 
 
 def prediction_std(model: RobotModel, config: RobotConfig, folder: Path) -> float:
-    """Return the standard deviation of the identified horizontal CoM in such postures, m."""
+    """Return the standard deviation of the identified horizontal CoM, m.
+
+    It is the root mean square length over the postures in which judge compares, which need not be
+    like those that were captured.
+
+    Args:
+        model: the robot by its URDF, with the sole frames of config attached.
+        config: with the feet.
+        folder: with the postures and the settings of the identification.
+    """
     settings = IdentificationSettings.from_file(folder / "settings.yaml")
     settings = replace(settings, fit=replace(settings.fit, use_imu=True, folds=0))
     with PostureStore(folder / "postures.jsonl", model, config.feet) as store:
-        return identify(model, config.feet, list(store.postures.values()), settings).prediction_std
+        found = identify(model, config.feet, list(store.postures.values()), settings)
+    Q, ups = standing_postures(model, config, COUNT, SEED)
+    statics = Statics(model)
+    rows = prediction_rows(statics, statics.poses(Q), ups, found.parameters)
+    variances = np.einsum("pki,ij,pkj->p", rows, found.covariance, rows)
+    return float(np.sqrt(variances.mean()))
 
 
 main = partial(demonstration.run_demo, show, command_line)
