@@ -209,7 +209,7 @@ def command_line() -> demonstration.DemoParser:
     parser = demonstration.DemoParser(
         "demo_identify", str(__doc__), "hoap2", "hoap2, biped3", speed=4.0
     )
-    parser.add_number("--postures", 20, (1, 500), "to visit")
+    parser.add_number("--postures", 12, (1, 500), "to visit")
     parser.add_argument("--error", type=float, default=0.005, help="error of the links' CoMs, m")
     parser.add_argument("--seed", type=int, default=0, help="seed of these errors")
     return parser
