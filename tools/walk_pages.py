@@ -255,6 +255,7 @@ class Walk:
             stderr=subprocess.STDOUT,
             env=self._environment(),
             start_new_session=True,
+            preexec_fn=_obey_ctrl_c,
         )
 
     def _pages(self) -> list[Path]:
@@ -274,6 +275,11 @@ class Walk:
             check=False,
         )
         return "" if done.returncode == 0 else f"Chromium: {done.stdout}{done.stderr[-500:]}"
+
+
+def _obey_ctrl_c() -> None:
+    """Give a child back the Ctrl-C that a shell takes from what it starts in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> int | None:
