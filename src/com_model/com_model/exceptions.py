@@ -33,13 +33,19 @@ def import_optional(name: str, fix: str, kind: type[ComModelError] = ComModelErr
 
 
 def pip_install(packages: str) -> str:
-    """The command that installs packages for the Python that runs.
+    """The shell command that installs packages for the Python that runs.
 
-    tools/setup.sh makes an environment without pip, but with uv. A system's Python wants an option.
+    Args:
+        packages: names or folders as pip takes them, with blanks between.
+
+    An environment without pip (tools/setup.sh makes one) has uv, or pip has to come first; a
+    system's Python wants an option.
     """
     uv = shutil.which("uv", path=os.pathsep.join([f"{sys.prefix}/bin", os.environ.get("PATH", "")]))
-    if uv and not find_spec("pip"):
-        return f"{uv} pip install --python {sys.executable} {packages}"
+    if not find_spec("pip"):
+        if uv:
+            return f"{uv} pip install --python {sys.executable} {packages}"
+        return f"{sys.executable} -m ensurepip && {sys.executable} -m pip install {packages}"
     mark = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
     option = "--break-system-packages " if sys.prefix == sys.base_prefix and mark.exists() else ""
     return f"{sys.executable} -m pip install {option}{packages}"
