@@ -34,7 +34,10 @@ Array = NDArray[np.float64]
 POSTURES, HELD_OUT, CANDIDATES = 20, 12, 60
 SAMPLES = 100
 OFF = 0.01  # of the CoM's height: standard deviation of each centre of mass, each axis
-FORCE, MOMENT = 5e-3, 3e-4  # of the weight; of the weight times 1 m: noise of one reading
+FORCE, MOMENT = (
+    5e-3,
+    3e-4,
+)  # of the weight; of the weight times 1 m: noise of one reading
 EVEN = 1e-3  # how strongly the ground's forces are spread
 BEATEN = 0.5  # of the URDF's error, that an identified robot may have at most
 
@@ -61,7 +64,11 @@ def identify_robot(model: RobotModel, config: RobotConfig, seed: int = 0) -> Acc
         config: Its configuration.
         seed: Of the errors of URDF and sensors, and of the postures.
     """
-    rng, rest, bodies = np.random.default_rng(seed), config.nominal_posture(model), model.bodies
+    rng, rest, bodies = (
+        np.random.default_rng(seed),
+        config.nominal_posture(model),
+        model.bodies,
+    )
     feet, weight = config.feet, GRAVITY * model.mass
     stance = FlatStance(Statics(model), feet, rest)
     height = float(stance.up_directions(rest[None])[0] @ Sesc(model).com(rest))
@@ -71,7 +78,9 @@ def identify_robot(model: RobotModel, config: RobotConfig, seed: int = 0) -> Acc
         noise=SensorNoise(force=FORCE * weight, moment=MOMENT * weight),
         sensors=SensorPriors.calibrated(),
         fit=FitSettings(use_imu=not len(feet[0].corners), folds=0),
-        plan=PlanOptions(candidates=CANDIDATES, refinements=0, margin=margin, one_foot=0.0),
+        plan=PlanOptions(
+            candidates=CANDIDATES, refinements=0, margin=margin, one_foot=0.0
+        ),
     )
     priors = urdf_priors(model, off)
     planner = PosturePlanner(model, feet, rest, settings, priors)
@@ -83,9 +92,14 @@ def identify_robot(model: RobotModel, config: RobotConfig, seed: int = 0) -> Acc
     postures = [_read(robot, q, settings.noise, rng) for q in planned]
     found = identify(model, feet, postures, settings, priors)
     plan = replace(settings.plan, seed=1)
-    others = [q for q, *_ in FeasiblePostures(Statics(model), feet, rest, plan).sample(HELD_OUT)]
+    others = [
+        q
+        for q, *_ in FeasiblePostures(Statics(model), feet, rest, plan).sample(HELD_OUT)
+    ]
     errors = [
-        rms_length([_com_error(robot, PinocchioRobot(text, model, feet), q) for q in others])
+        rms_length(
+            [_com_error(robot, PinocchioRobot(text, model, feet), q) for q in others]
+        )
         for text in (model.xml, corrected_urdf(model, found))
     ]
     return Accuracy(*errors)
@@ -106,10 +120,14 @@ def _ground(robot: PinocchioRobot, q: Array) -> tuple[Array, list[Array]]:
     centers = np.concatenate(points)
     up = np.linalg.svd(centers - centers.mean(axis=0))[2][2]
     up = up * np.copysign(1.0, up @ (robot.com(q) - centers[0]))
-    return up, [p - foot.radius * up for p, foot in zip(points, robot.feet, strict=True)]
+    return up, [
+        p - foot.radius * up for p, foot in zip(points, robot.feet, strict=True)
+    ]
 
 
-def _read(robot: PinocchioRobot, q: Array, noise: SensorNoise, rng: np.random.Generator) -> Posture:
+def _read(
+    robot: PinocchioRobot, q: Array, noise: SensorNoise, rng: np.random.Generator
+) -> Posture:
     """What the sensors read while the ground carries the robot by vertical forces at its contacts.
 
     The forces f >= 0 have the weight's sum and its moment about the horizontal axes; they are
@@ -118,7 +136,9 @@ def _read(robot: PinocchioRobot, q: Array, noise: SensorNoise, rng: np.random.Ge
     up, points = _ground(robot, q)
     across = np.linalg.svd(up[None])[2][1:]
     places = np.concatenate(points) - robot.com(q)
-    rows = np.vstack((np.ones(len(places)), across @ places.T, EVEN * np.eye(len(places))))
+    rows = np.vstack(
+        (np.ones(len(places)), across @ places.T, EVEN * np.eye(len(places)))
+    )
     force, _ = nnls(rows, np.append([1.0, 0.0, 0.0], np.zeros(len(places))))
     force *= GRAVITY * robot.mass / force.sum()
     ratio = noise.std_ratio(SAMPLES)
@@ -126,7 +146,9 @@ def _read(robot: PinocchioRobot, q: Array, noise: SensorNoise, rng: np.random.Ge
     for foot, own in zip(robot.feet, points, strict=True):
         own_force, force = force[: len(own), None] * up, force[len(own) :]
         R, p = robot.frame(q, foot.wrench_frame)
-        wrench = np.append(own_force.sum(axis=0) @ R, np.cross(own - p, own_force).sum(axis=0) @ R)
+        wrench = np.append(
+            own_force.sum(axis=0) @ R, np.cross(own - p, own_force).sum(axis=0) @ R
+        )
         error = rng.normal(0.0, np.repeat([noise.force, noise.moment], 3)) * ratio
         wrenches.append(foot.wrench_sign * wrench + error)
     measured = q + rng.normal(0.0, noise.position * ratio, q.shape)

@@ -100,8 +100,12 @@ def try_robot(result: Result) -> Result:
             config = RobotConfig.from_file(file)
             model = config.attach(RobotModel.from_file(path))
             result.tilt, result.stood = stand(model, config, path)
-            if result.stood and "# CHECK feet: " in result.text:  # what com_setup had said of it
-                result.stood += ": " + result.text.partition("# CHECK feet: ")[2].split("\n")[0]
+            if (
+                result.stood and "# CHECK feet: " in result.text
+            ):  # what com_setup had said of it
+                result.stood += (
+                    ": " + result.text.partition("# CHECK feet: ")[2].split("\n")[0]
+                )
             if not result.stood:
                 walks = result.kind == HUMANOID
                 result.moved = attempt(walk if walks else trot, model, config, path)
@@ -224,22 +228,34 @@ def figures(legged: list[Result], others: list[Result]) -> dict[str, object]:
 
 def main() -> int:
     """Tries and prints."""
-    parser = argparse.ArgumentParser(description="Configures, stands and moves any robot.")
-    parser.add_argument("folder", nargs="?", type=Path, help="of URDFs; example-robot-data")
+    parser = argparse.ArgumentParser(
+        description="Configures, stands and moves any robot."
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help="of URDFs; example-robot-data"
+    )
     parser.add_argument("--only", default="", help="those with this in their path")
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     arguments = parser.parse_args()
     folder = arguments.folder
-    paths = list(example_urdfs().values()) if folder is None else sorted(folder.rglob("*.urdf"))
+    paths = (
+        list(example_urdfs().values())
+        if folder is None
+        else sorted(folder.rglob("*.urdf"))
+    )
     paths = [path for path in paths if arguments.only in str(path)]
     found = in_processes(configure, paths, "configured", arguments.processes)
     chosen = one_of_each([r for r in found if r.kind])
     legged = in_processes(try_robot, chosen, "tried", arguments.processes)
-    table = Table("robot", "kind", "tilt [deg]", "stood", "moved", "identified", "unsure", "s")
+    table = Table(
+        "robot", "kind", "tilt [deg]", "stood", "moved", "identified", "unsure", "s"
+    )
     for r in legged:
         shown = [r.refused or r.stood, r.moved, r.identified]
         stages = ("" if text is None else (text or "yes")[:60] for text in shown)
-        table.add_row(r.name, r.kind, f"{r.tilt:.2f}", *stages, str(r.issues), f"{r.seconds:.0f}")
+        table.add_row(
+            r.name, r.kind, f"{r.tilt:.2f}", *stages, str(r.issues), f"{r.seconds:.0f}"
+        )
     Console(width=200).print(table)
     print(json.dumps(figures(legged, [r for r in found if not r.kind])))
     return 0

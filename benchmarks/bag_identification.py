@@ -97,7 +97,10 @@ def main() -> None:
         "peak_rss_mb": round(mcap.peak_rss_mb),
         "peak_rss_mb_sqlite3": round(sqlite.peak_rss_mb),
         "peak_rss_mb_double_length": round(long.peak_rss_mb),
-        "com_rms_mm": {"urdf": round(mcap.before_mm, 2), "identified": round(mcap.after_mm, 2)},
+        "com_rms_mm": {
+            "urdf": round(mcap.before_mm, 2),
+            "identified": round(mcap.after_mm, 2),
+        },
     }
     print(json.dumps(figures))
 
@@ -111,7 +114,15 @@ def _run(scene: Scene, urdf: Path, config: Path, storage: str, minutes: float) -
         with BagWriter(bag, scene, storage) as writer:
             blocks = samples(scene, scene.postures(_POSTURES), tour)
             messages = sum(writer.write(block) for block in blocks)
-        arguments = [str(bag), "--robot", str(urdf), "--config", str(config), "--output", str(out)]
+        arguments = [
+            str(bag),
+            "--robot",
+            str(urdf),
+            "--config",
+            str(config),
+            "--output",
+            str(out),
+        ]
         start = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-c", _CHILD, *arguments, "--imu", "/imu"],

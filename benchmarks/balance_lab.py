@@ -113,7 +113,9 @@ def run(
         if wanted is not None:
             session.desire(*wanted)
         begin = time.process_time()
-        command = session.step(read_sensors(model, world.imu_link, reading, world.posture))
+        command = session.step(
+            read_sensors(model, world.imu_link, reading, world.posture)
+        )
         spent = time.process_time() - begin
         if command is None or session.state == BalancePhase.FALLEN:
             break
@@ -140,11 +142,15 @@ def run(
     )
 
 
-def read_sensors(model: RobotModel, imu: str, reading: Reading, posture: Array) -> BalanceReading:
+def read_sensors(
+    model: RobotModel, imu: str, reading: Reading, posture: Array
+) -> BalanceReading:
     """What the control receives of a reading; posture (n,) are the drives' targets."""
     R_root_imu, _ = link_pose(model, reading.position, imu)
     up = R_root_imu @ Rotation.from_quat(reading.imu_orientation).as_matrix()[2]
-    return BalanceReading(reading.time, reading.position, up, reading.wrenches[:, 2], posture)
+    return BalanceReading(
+        reading.time, reading.position, up, reading.wrenches[:, 2], posture
+    )
 
 
 def _true_com(model: RobotModel, feet: list[int], reading: Reading) -> Array:
@@ -155,7 +161,9 @@ def _true_com(model: RobotModel, feet: list[int], reading: Reading) -> Array:
     x, y, _ = R @ R_link[feet][:, :, 0].sum(axis=0)
     yaw = np.arctan2(y, x)
     c, s = np.cos(yaw), np.sin(yaw)
-    return np.array([c * place[0] + s * place[1], c * place[1] - s * place[0], place[2]])
+    return np.array(
+        [c * place[0] + s * place[1], c * place[1] - s * place[0], place[2]]
+    )
 
 
 def _tilt(reading: Reading) -> float:

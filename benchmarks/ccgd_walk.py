@@ -125,12 +125,22 @@ def table_of(grid: dict[str, dict[str, int]], title: str) -> Table:
     return table
 
 
-def error_table(errors: dict[str, tuple[float, float]], fell: dict[str, int | None]) -> Table:
+def error_table(
+    errors: dict[str, tuple[float, float]], fell: dict[str, int | None]
+) -> Table:
     """Prints what happened in the paper's setting."""
-    table = Table("method", "mean, m", "largest, m", "fell at step", title="CoM error, 1.2 s steps")
+    table = Table(
+        "method",
+        "mean, m",
+        "largest, m",
+        "fell at step",
+        title="CoM error, 1.2 s steps",
+    )
     for method, (mean, most) in errors.items():
         step = fell[method]
-        table.add_row(method, f"{mean:.4f}", f"{most:.4f}", "-" if step is None else str(step))
+        table.add_row(
+            method, f"{mean:.4f}", f"{most:.4f}", "-" if step is None else str(step)
+        )
     return table
 
 
@@ -139,8 +149,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="two step times, three foot sizes")
-    parser.add_argument("--plots", type=Path, metavar="DIR", help="folder of the pictures")
+    parser.add_argument(
+        "--quick", action="store_true", help="two step times, three foot sizes"
+    )
+    parser.add_argument(
+        "--plots", type=Path, metavar="DIR", help="folder of the pictures"
+    )
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     args = parser.parse_args()
     sizes = tuple(product(SOLE_LENGTHS, SOLE_WIDTHS))
@@ -153,7 +167,11 @@ def main() -> int:
     seconds = time.perf_counter() - begin
 
     paper, stiff = (
-        {o.case.method: o for o in outcomes if (o.case.step_time, o.case.contact) == (1.2, contact)}
+        {
+            o.case.method: o
+            for o in outcomes
+            if (o.case.step_time, o.case.contact) == (1.2, contact)
+        }
         for contact in CONTACTS
     )
     at = soles.index(PAPER_SOLE)
@@ -165,18 +183,24 @@ def main() -> int:
     grids = {contact: grid_of(outcomes, contact) for contact in CONTACTS}
     console = Console(width=100)
     for contact, grid in grids.items():
-        console.print(table_of(grid, f"foot sizes of {len(soles)} that walked, {contact} contact"))
+        console.print(
+            table_of(grid, f"foot sizes of {len(soles)} that walked, {contact} contact")
+        )
     console.print(error_table(errors, fell))
     for outcome in outcomes:
         if outcome.reason:
-            console.print(f"{outcome.case.method}, {outcome.case.step_time} s: {outcome.reason}")
+            console.print(
+                f"{outcome.case.method}, {outcome.case.step_time} s: {outcome.reason}"
+            )
     if args.plots:
         draw_walks(PAPER_STEP, args.plots)
     summary = {
         "com_error_mean_m": round(errors["refined"][0], 5),
         "com_error_max_m": round(errors["refined"][1], 5),
         "com_errors_m": {m: np.round(pair, 5).tolist() for m, pair in errors.items()},
-        "com_errors_stiff_m": {m: np.round(pair, 5).tolist() for m, pair in on_stiff.items()},
+        "com_errors_stiff_m": {
+            m: np.round(pair, 5).tolist() for m, pair in on_stiff.items()
+        },
         "constant_offset_fell_at_step": fell.get("constant_offset"),
         "foot_sizes": len(soles),
         "grid": grids["soft"],

@@ -62,7 +62,11 @@ WALKING = {h.name: h for h in HUMANOIDS if h.name in ("talos", "hoap2")}
 MUST_SHRINK = 0.7  # error of the walk's CoM after over before
 WHEN = ("before", "after")
 COLORS = dict(zip(WHEN, (plotting.RED, plotting.GREEN), strict=True))
-CURVES = ("true CoM off the plan (mm)", "ZMP off the plan (mm)", "margin of the ZMP (mm)")
+CURVES = (
+    "true CoM off the plan (mm)",
+    "ZMP off the plan (mm)",
+    "margin of the ZMP (mm)",
+)
 TROT = ("roll (deg)", "pitch (deg)", "true CoM off the diagonal (mm)")
 
 Array = NDArray[np.float64]
@@ -73,7 +77,9 @@ def loaded(model: RobotModel) -> RobotModel:
     body = int(np.argmax(model.link_masses))
     mass, load = float(model.link_masses[body]), LOAD * model.mass
     com = model.link_coms[body] + np.array([OFFSET, 0.0, 0.0])
-    inertial = Inertial(mass + load, com, model.link_inertias[body] * (1.0 + load / mass))
+    inertial = Inertial(
+        mass + load, com, model.link_inertias[body] * (1.0 + load / mass)
+    )
     xml = edit_inertials(model.xml, {model.link_names[body]: inertial})
     return RobotModel.from_urdf(xml, model.frames)
 
@@ -84,13 +90,23 @@ def identify_by_feet(name: str, truth: Path, folder: Path, postures: int) -> Pat
     Raises:
         RunError: one of the three commands that do it failed.
     """
-    file, bag, result = (str(folder / part) for part in ("postures.yaml", "recording", "result"))
+    file, bag, result = (
+        str(folder / part) for part in ("postures.yaml", "recording", "result")
+    )
     simulated = ["--truth", str(truth), "--output", bag]
     marked = [f"{bag}/bag", "--marks", f"{bag}/marks.csv", "--output", result]
     for command, words, fine in (
         # On one foot an open loop robot whose load is not known may fall: 7 of 10 TALOS' postures.
-        (propose_postures, ["--one-foot", "0", "--count", str(postures), "--output", file], (0,)),
-        (record_bag, ["--postures", file, *simulated], (0, 1)),  # 1: some postures are left out
+        (
+            propose_postures,
+            ["--one-foot", "0", "--count", str(postures), "--output", file],
+            (0,),
+        ),
+        (
+            record_bag,
+            ["--postures", file, *simulated],
+            (0, 1),
+        ),  # 1: some postures are left out
         (identify, marked, (0,)),
     ):
         status = command.main([*words, "--robot", name])
@@ -116,13 +132,17 @@ def zmp_margin(robot: WalkingBiped, found: Walk, time: Array, zmp: Array) -> Arr
     return margin
 
 
-def walk(humanoid: Humanoid, robot: WalkingBiped, believed: RobotModel, true: RobotModel) -> Curves:
+def walk(
+    humanoid: Humanoid, robot: WalkingBiped, believed: RobotModel, true: RobotModel
+) -> Curves:
     """Plans with one model, and walks with the other."""
     planned = WalkingBiped(
         believed, robot.config, Biped.from_config(believed, robot.config), robot.path
     )
     stance = find_stance(planned.biped, planned.biped.posture)
-    found = walk_by("refined", planned, make_plan(humanoid.request, planned.biped, stance))
+    found = walk_by(
+        "refined", planned, make_plan(humanoid.request, planned.biped, stance)
+    )
     config = starting_at(robot.config, true, found.joints.q[0])
     world = build_world(true, config, contact="stiff", urdf_path=robot.path)
     record = simulate(world, found)
@@ -154,7 +174,10 @@ def close(name: str, postures: int, folder: Path) -> dict[str, Curves]:
         corrected = identify_by_feet(name, truth, folder, postures)
     identified = RobotModel.from_file(corrected).with_frames(robot.model.frames)
     models = (robot.model, identified)
-    return {when: walk(humanoid, robot, m, true) for when, m in zip(WHEN, models, strict=True)}
+    return {
+        when: walk(humanoid, robot, m, true)
+        for when, m in zip(WHEN, models, strict=True)
+    }
 
 
 def rock(case: Case) -> Curves:
@@ -162,13 +185,16 @@ def rock(case: Case) -> Curves:
     model, config, _ = build(case.run)
     log = run_trot(case.run, Feedback(model, config) if case.feedback else None)
     legs = quadruped_legs(model, config)
-    feet = np.stack([link_pose_batch(model, log.position, leg.foot.frame)[1] for leg in legs], 1)
+    feet = np.stack(
+        [link_pose_batch(model, log.position, leg.foot.frame)[1] for leg in legs], 1
+    )
     mass = log.trunk_mass + model.mass - model.bodies.mass[0]
     wrong = log.trunk_mass[:, None] * log.trunk_com - model.bodies.first_moment[0]
     sesc = Sesc(model)
     com = np.array([sesc.com(q) for q in log.position]) + wrong / mass[:, None]
     com, feet = (
-        np.einsum("nij,n...j->n...i", log.R_world_root, points)[..., :2] for points in (com, feet)
+        np.einsum("nij,n...j->n...i", log.R_world_root, points)[..., :2]
+        for points in (com, feet)
     )
     standing, line = log.stance, np.full(len(log.time), np.nan)
     for pair in ((0, 3), (1, 2)):
@@ -199,7 +225,9 @@ def trot() -> dict[str, Curves]:
     }
 
 
-def draw(title: str, runs: dict[str, Curves], names: tuple[str, ...], path: Path) -> str:
+def draw(
+    title: str, runs: dict[str, Curves], names: tuple[str, ...], path: Path
+) -> str:
     """Draws the curves of both runs, one below the other."""
     figure = plotting.new_figure((9.6, 7.2), title)
     panels = figure.subplots(len(names), 1, sharex=True)
@@ -227,15 +255,27 @@ def show(name: str, postures: int, output: Path) -> None:
             for when in WHEN:
                 figures[f"{prefix}{key}_{when}"] = runs[when][0][key]
     before, after = (figures[f"com_mm_{when}"][0] for when in WHEN)
-    title, path = f"{name}: a walk by a wrong URDF, and corrected", output / f"{name}_loop.png"
+    title, path = (
+        f"{name}: a walk by a wrong URDF, and corrected",
+        output / f"{name}_loop.png",
+    )
     figures["plot"] = draw(title, walks, CURVES, path)
-    title, path = "SCALF-II: a trot by a wrong URDF, and corrected", output / "scalf2_loop.png"
+    title, path = (
+        "SCALF-II: a trot by a wrong URDF, and corrected",
+        output / "scalf2_loop.png",
+    )
     figures["trot"] = draw(title, trots, TROT, path)
 
     def check() -> None:
-        if figures["steps_after"] < figures["steps_before"] or after > MUST_SHRINK * before:
+        if (
+            figures["steps_after"] < figures["steps_before"]
+            or after > MUST_SHRINK * before
+        ):
             raise RunError("the walk is not better than before")
-        if figures["trot_roll_rms_deg_after"] > MUST_SHRINK * figures["trot_roll_rms_deg_before"]:
+        if (
+            figures["trot_roll_rms_deg_after"]
+            > MUST_SHRINK * figures["trot_roll_rms_deg_before"]
+        ):
             raise RunError("the trot is not better than before")
 
     verdict = (
@@ -251,14 +291,22 @@ def show(name: str, postures: int, output: Path) -> None:
         "are in the folder beside this page."
     )
     title = f"{name}: what a correct URDF is worth"
-    demonstration.finish(figures, output / f"{name}_loop.json", check, verdict, then, title)
+    demonstration.finish(
+        figures, output / f"{name}_loop.json", check, verdict, then, title
+    )
 
 
 def main() -> int:
     """Closes the loops and prints."""
-    parser = argparse.ArgumentParser(description="Walks before and after an identification.")
-    parser.add_argument("--postures", type=int, default=POSTURES, help="to identify from")
-    parser.add_argument("--robot", choices=tuple(WALKING), help="this one, with --output")
+    parser = argparse.ArgumentParser(
+        description="Walks before and after an identification."
+    )
+    parser.add_argument(
+        "--postures", type=int, default=POSTURES, help="to identify from"
+    )
+    parser.add_argument(
+        "--robot", choices=tuple(WALKING), help="this one, with --output"
+    )
     parser.add_argument("--output", type=Path, help="folder for its page")
     options = parser.parse_args()
     if (options.robot is None) != (options.output is None):

@@ -96,11 +96,19 @@ WALK = ("sesc_publisher", "ccgd_gait")
 FILES = {
     "hoap2": File("hoap2", "com", CenterOfMass, _com_is_known),
     "hoap3": File("hoap3", "com", CenterOfMass, _com_is_known),
-    "view_robot": File("talos", "com", CenterOfMass, _com_is_known, arguments=("robot:=talos",)),
+    "view_robot": File(
+        "talos", "com", CenterOfMass, _com_is_known, arguments=("robot:=talos",)
+    ),
     "scalf2": File("scalf2", "gait/stance", GaitPhase, _trots, TROT, ("gait:=true",)),
-    "trot": File("a1", "gait/stance", GaitPhase, _trots, TROT, ("gait:=true", "robot:=a1")),
-    "itu_biped": File("itu_biped", "gait/state", WalkState, _walks, WALK, ("walk:=true",)),
-    "walk": File("hoap2", "gait/state", WalkState, _walks, WALK, ("walk:=true", "robot:=hoap2")),
+    "trot": File(
+        "a1", "gait/stance", GaitPhase, _trots, TROT, ("gait:=true", "robot:=a1")
+    ),
+    "itu_biped": File(
+        "itu_biped", "gait/state", WalkState, _walks, WALK, ("walk:=true",)
+    ),
+    "walk": File(
+        "hoap2", "gait/state", WalkState, _walks, WALK, ("walk:=true", "robot:=hoap2")
+    ),
     "motion": File(
         "hoap2",
         "motion/state",
@@ -149,7 +157,9 @@ class Listener:
         self.works, self._last, self._client = False, None, None
         if file.robot:
             self._file = file
-            self._node.create_subscription(file.kind, file.topic, self._on_message, qos.stream(10))
+            self._node.create_subscription(
+                file.kind, file.topic, self._on_message, qos.stream(10)
+            )
         else:
             self._client = self._node.create_client(file.kind, file.topic)
 
@@ -190,7 +200,9 @@ def try_start(job: tuple[str, float]) -> Start:
         listener = Listener(file, domain)
         stack.callback(listener.close)
         words = _words(name, file, folder)
-        nodes = Background([RUN_LAUNCH, "com_bringup", *words], f"{folder}/nodes.log", env)
+        nodes = Background(
+            [RUN_LAUNCH, "com_bringup", *words], f"{folder}/nodes.log", env
+        )
         robot = _robot(file, folder, env)
         if robot is not None and late < 0.0:
             stack.enter_context(robot)
@@ -202,7 +214,9 @@ def try_start(job: tuple[str, float]) -> Start:
             start.problems += _not_waiting(nodes.log, file.nodes)
             stack.enter_context(robot)
         begin = time.monotonic()
-        if not listener.wait(LIMIT, lambda: listener.works or nodes.exit_code is not None):
+        if not listener.wait(
+            LIMIT, lambda: listener.works or nodes.exit_code is not None
+        ):
             start.problems.append(f"does not work within {LIMIT:g} s: {listener.last}")
         start.seconds = round(time.monotonic() - begin, 1)
         nodes.stop()
@@ -238,7 +252,9 @@ def _robot(file: File, folder: str, env: dict[str, str]) -> Background | None:
 
 def _not_waiting(log: Path, names: tuple[str, ...]) -> list[str]:
     """Nodes that do not say that they wait for the robot."""
-    lines = [line for line in log.read_text().splitlines() if "no joint_states yet" in line]
+    lines = [
+        line for line in log.read_text().splitlines() if "no joint_states yet" in line
+    ]
     silent = [name for name in names if not any(f"[{name}]" in line for line in lines)]
     return [f"{name} does not say that it waits for joint_states" for name in silent]
 
@@ -247,8 +263,12 @@ def main() -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--files", nargs="+", default=list(FILES), choices=list(FILES))
-    parser.add_argument("--starts", type=int, default=1, help="of each file, early and late")
-    parser.add_argument("--late", type=float, default=30.0, help="s, by which the robot is later")
+    parser.add_argument(
+        "--starts", type=int, default=1, help="of each file, early and late"
+    )
+    parser.add_argument(
+        "--late", type=float, default=30.0, help="s, by which the robot is later"
+    )
     parser.add_argument("--full", action="store_true", help="20 starts of each file")
     parser.add_argument("--processes", type=int, default=2, help="starts at a time")
     options = parser.parse_args()
@@ -257,9 +277,14 @@ def main() -> int:
     orders = [(name, late) for late in (options.late, -EARLY) for name in options.files]
     count = [sys.executable, "-c", "while True: pass"]
     cores = os.cpu_count() or 1
-    busy = [subprocess.Popen(count) for _ in range(cores if options.processes <= cores else 0)]
+    busy = [
+        subprocess.Popen(count)
+        for _ in range(cores if options.processes <= cores else 0)
+    ]
     try:
-        starts = in_processes(try_start, orders * options.starts, "starts", options.processes)
+        starts = in_processes(
+            try_start, orders * options.starts, "starts", options.processes
+        )
     finally:
         for process in busy:
             process.kill()

@@ -35,9 +35,17 @@ ANGLE, RATE = 10.0, 5.0  # degrees, degrees/s
 MM = 1e3
 TITLE = "HOAP-2 keeps its centre of mass where it should be on a floor that tilts"
 ROWS = (
-    ("static_error_mm", "CoM error at rest, on horizontal ground and on the slope", "mm"),
+    (
+        "static_error_mm",
+        "CoM error at rest, on horizontal ground and on the slope",
+        "mm",
+    ),
     ("noisy_error_mm", "CoM error at rest, with noisy sensors", "mm"),
-    ("tilt_error_mm", "CoM error while the floor tilts, the worst of three directions", "mm"),
+    (
+        "tilt_error_mm",
+        "CoM error while the floor tilts, the worst of three directions",
+        "mm",
+    ),
     ("uncontrolled_tilt_error_mm", "the same, joints only held, until it falls", "mm"),
     ("squat_error_mm", "CoM error, squat of 30 mm on the tilting floor", "mm"),
     ("sway_error_mm", "CoM error, sway of 30 mm on the tilting floor", "mm"),
@@ -112,10 +120,17 @@ def settled(done: Run) -> dict[str, float]:
 
 def balance_page(kept: Run, loose: Run, figures: Mapping[str, Any]) -> str:
     """The page: a floor that tilts forwards, joints only held (before) and balanced (after)."""
-    figure = new_figure((9.6, 6.4), f"A floor that tilts by {RATE:g} deg/s to {ANGLE:g} deg")
+    figure = new_figure(
+        (9.6, 6.4), f"A floor that tilts by {RATE:g} deg/s to {ANGLE:g} deg"
+    )
     error, trunk, slope = figure.subplots(3, 1, sharex=True)
-    for done, color, label in ((loose, RED, "joints only held"), (kept, BLUE, "balanced")):
-        error.semilogy(done.time, np.maximum(MM * done.error(), 1e-3), color=color, label=label)
+    for done, color, label in (
+        (loose, RED, "joints only held"),
+        (kept, BLUE, "balanced"),
+    ):
+        error.semilogy(
+            done.time, np.maximum(MM * done.error(), 1e-3), color=color, label=label
+        )
         trunk.plot(done.time, np.degrees(done.tilt), color=color)
     slope.plot(kept.time, np.degrees(kept.slope), color=INK)
     error.legend(frameon=False)
@@ -131,11 +146,15 @@ def balance_page(kept: Run, loose: Run, figures: Mapping[str, Any]) -> str:
         f"On a floor that tilts, the CoM stays within {MM * kept.error().max():.2f} mm of where "
         f"it was; with joints only held it moves by {MM * loose.error().max():.1f} mm"
     )
-    verdict += f", and counts as fallen after {loose.time[-1]:.1f} s." if loose.fell else "."
+    verdict += (
+        f", and counts as fallen after {loose.time[-1]:.1f} s." if loose.fell else "."
+    )
     model, config = load()
     robot = robot_figure(model, config.nominal_posture(model), "The robot")
     rows = [
-        (text, html.number(figures[name]), unit) for name, text, unit in ROWS if name in figures
+        (text, html.number(figures[name]), unit)
+        for name, text, unit in ROWS
+        if name in figures
     ]
     then = (
         "docs/balance.md explains it, and how another robot is balanced. See it live: "
@@ -157,13 +176,19 @@ def main() -> None:
     static = report("level floor, at rest", level, level.time[-1] - REST)
     settling = {"hoap2": level, "hoap3": run(4.0, still, robot="hoap3")}
     report("HOAP-3, level floor", settling["hoap3"])
-    noisy = report("the same, noisy sensors", run(4.0, still, noise=PRESETS["identification"]), 3.5)
+    noisy = report(
+        "the same, noisy sensors", run(4.0, still, noise=PRESETS["identification"]), 3.5
+    )
     sides = {"forwards": 0.0, "left": np.pi / 2.0, "askew": np.radians(200.0)}
     tilted, runs, fell = {}, {}, level.fell
     for name, direction in sides.items():
-        done = run(5.5, stay, Tilt(ANGLE, RATE, np.degrees(direction), SETTLE + 1.0, STAYS))
+        done = run(
+            5.5, stay, Tilt(ANGLE, RATE, np.degrees(direction), SETTLE + 1.0, STAYS)
+        )
         tilted[name], runs[name] = report(f"tilting {name}", done), done
-        static = max(static, report("  at rest on the slope", done, done.time[-1] - REST))
+        static = max(
+            static, report("  at rest on the slope", done, done.time[-1] - REST)
+        )
         fell |= done.fell
     forwards = Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS)
     hoap3 = report("tilting forwards, HOAP-3", run(5.5, stay, forwards, robot="hoap3"))
@@ -172,17 +197,24 @@ def main() -> None:
     moved = {}
     for kind in ("squat", "sway", "reach"):
         desire, duration = follow(kind, 0.5)
-        moved[kind] = run(duration + 1.0, desire, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS))
+        moved[kind] = run(
+            duration + 1.0, desire, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS)
+        )
         report(f"{kind} on the tilting floor", moved[kind])
         fell |= moved[kind].fell
     result = {
         "static_error_mm": round(static, 4),
         "tilt_error_mm": round(max(tilted.values()), 3),
-        "tilts_mm": {name: round(error, 3) for name, error in (*tilted.items(), ("hoap3", hoap3))},
+        "tilts_mm": {
+            name: round(error, 3) for name, error in (*tilted.items(), ("hoap3", hoap3))
+        },
         "fell": bool(fell),
         "noisy_error_mm": round(noisy, 3),
         "uncontrolled_tilt_error_mm": round(MM * float(loose.error().max()), 1),
-        **{f"{kind}_error_mm": round(MM * float(d.error().max()), 3) for kind, d in moved.items()},
+        **{
+            f"{kind}_error_mm": round(MM * float(d.error().max()), 3)
+            for kind, d in moved.items()
+        },
         "settling": {name: settled(done) for name, done in settling.items()},
         "step_ms": round(1e3 * float(np.median(level.step_time)), 3),
     }

@@ -38,12 +38,17 @@ class Problem:
 
     def soles(self, i: int) -> list[Any]:
         """Where the soles are to be, as SE3."""
-        return [pinocchio.SE3(foot[:, :3].copy(), foot[:, 3].copy()) for foot in self.feet[i]]
+        return [
+            pinocchio.SE3(foot[:, :3].copy(), foot[:, 3].copy())
+            for foot in self.feet[i]
+        ]
 
     def error(self, i: int, q: np.ndarray) -> float:
         """Largest distance of CoM and soles to where they are to be, m and rad."""
         pinocchio.framesForwardKinematics(self.model, self.data, q)
-        worst = np.linalg.norm(pinocchio.centerOfMass(self.model, self.data, q) - self.com[i])
+        worst = np.linalg.norm(
+            pinocchio.centerOfMass(self.model, self.data, q) - self.com[i]
+        )
         for frame, goal in zip(self.frames, self.soles(i), strict=True):
             off = pinocchio.log6(self.data.oMf[frame].actInv(goal)).vector
             worst = max(worst, np.linalg.norm(off[:3]), np.linalg.norm(off[3:]))
@@ -148,7 +153,9 @@ def pink_solver(problem: Problem) -> Callable[[int, np.ndarray], np.ndarray]:
     return solve
 
 
-def follow(problem: Problem, solve: Callable[[int, np.ndarray], np.ndarray]) -> dict[str, float]:
+def follow(
+    problem: Problem, solve: Callable[[int, np.ndarray], np.ndarray]
+) -> dict[str, float]:
     """Follows the path; microseconds a point, and the largest error."""
     q, found = problem.first.copy(), []
     start = time.perf_counter()

@@ -102,8 +102,14 @@ def run_libraries(
             tolerance=TOLERANCE,
             first=np.concatenate((first.pelvis, quaternion, first.q)),
         )
-        command = [python, str(Path(__file__).with_name("com_ik_libraries.py")), str(urdf)]
-        done = subprocess.run([*command, str(problem)], capture_output=True, text=True, check=False)
+        command = [
+            python,
+            str(Path(__file__).with_name("com_ik_libraries.py")),
+            str(urdf),
+        ]
+        done = subprocess.run(
+            [*command, str(problem)], capture_output=True, text=True, check=False
+        )
     if done.returncode:
         raise SystemExit(f"{python} failed on com_ik_libraries.py:\n{done.stderr}")
     found = json.loads(done.stdout.splitlines()[-1])
@@ -119,11 +125,17 @@ def cold_starts(biped: Biped, count: int) -> tuple[int, float]:
     pelvis: list[Array] = []
     while len(com) < count:
         poses = np.zeros((2, 3, 4))
-        poses[:, :, :3] = Rotation.from_euler("z", rng.uniform(-0.3, 0.3, (2, 1))).as_matrix()
+        poses[:, :, :3] = Rotation.from_euler(
+            "z", rng.uniform(-0.3, 0.3, (2, 1))
+        ).as_matrix()
         poses[:, 1, 3] = 0.065, -0.065
         poses[:, :, 3] += rng.uniform(-1.0, 1.0, (2, 3)) * [0.2, 0.03, 0.04]
         turn = Rotation.from_euler("z", rng.uniform(-0.2, 0.2)).as_matrix()
-        place = np.array([0.0, 0.0, 0.79]) + rng.uniform(-1.0, 1.0, 3) * [0.06, 0.05, 0.07]
+        place = np.array([0.0, 0.0, 0.79]) + rng.uniform(-1.0, 1.0, 3) * [
+            0.06,
+            0.05,
+            0.07,
+        ]
         target, _, outcome = solver.place(place, poses, turn)
         if outcome == 0:  # a posture that reach and limits allow
             com.append(target)
@@ -132,14 +144,18 @@ def cold_starts(biped: Biped, count: int) -> tuple[int, float]:
             pelvis.append(place)
     away = rng.normal(size=(count, 3))
     away *= (
-        0.1 * rng.uniform(0.0, 1.0, (count, 1)) ** (1 / 3) / np.linalg.norm(away, axis=1)[:, None]
+        0.1
+        * rng.uniform(0.0, 1.0, (count, 1)) ** (1 / 3)
+        / np.linalg.norm(away, axis=1)[:, None]
     )
     starts = np.array(pelvis) + away
     ik, found = ComIk(biped), []
     for i, start in enumerate(starts):
         ik.restart(start)
         found.append(ik.step(com[i], feet[i], R[i], TOLERANCE))
-    return sum(point.outcome != 0 for point in found), max(point.error for point in found)
+    return sum(point.outcome != 0 for point in found), max(
+        point.error for point in found
+    )
 
 
 def whole_body(name: str) -> tuple[float, float]:
@@ -171,7 +187,9 @@ def whole_body(name: str) -> tuple[float, float]:
         return wrong
 
     if moving():
-        raise SystemExit(f"{name}: not all points of the path are solved while the arms move")
+        raise SystemExit(
+            f"{name}: not all points of the path are solved while the arms move"
+        )
     at_rest = best_time(lambda: [ik.step(com, feet) for com in path], 15)
     return 1e6 * at_rest / len(path), 1e6 * best_time(moving, 15) / len(path)
 
@@ -189,9 +207,14 @@ def main() -> None:
     walk = plan.sample(plan.grid(0.01))
     count = len(walk.time)
     arguments = walk.com, walk.feet, walk.R_pelvis
-    batch = 1e6 * best_time(lambda: ik.solve_path(*arguments, tolerance=TOLERANCE), 60) / count
+    batch = (
+        1e6
+        * best_time(lambda: ik.solve_path(*arguments, tolerance=TOLERANCE), 60)
+        / count
+    )
     points = [
-        (walk.com[i].copy(), walk.feet[i].copy(), walk.R_pelvis[i].copy()) for i in range(count)
+        (walk.com[i].copy(), walk.feet[i].copy(), walk.R_pelvis[i].copy())
+        for i in range(count)
     ]
     call = 1e6 * best_time(lambda: one_by_one(ik, points), 30) / count
     exact = ik.solve_path(*arguments, tolerance=1e-12)
@@ -206,19 +229,31 @@ def main() -> None:
     for heading in ("solver", "us", "over ours", "largest error, m"):
         table.add_column(heading, justify="right")
     table.add_row("batch", f"{batch:.3f}", "1", f"{TOLERANCE:g}")
-    table.add_row("one call a point", f"{call:.3f}", f"{call / batch:.1f}", f"{TOLERANCE:g}")
-    table.add_row("CCGD as printed", f"{1e6 * ccgd:.2f}", f"{1e6 * ccgd / batch:.1f}", "1e-3")
+    table.add_row(
+        "one call a point", f"{call:.3f}", f"{call / batch:.1f}", f"{TOLERANCE:g}"
+    )
+    table.add_row(
+        "CCGD as printed", f"{1e6 * ccgd:.2f}", f"{1e6 * ccgd / batch:.1f}", "1e-3"
+    )
     for name, result in others.items():
-        row = f"{result['us']:.1f}", f"{result['us'] / batch:.0f}", f"{result['error']:.1e}"
+        row = (
+            f"{result['us']:.1f}",
+            f"{result['us'] / batch:.0f}",
+            f"{result['error']:.1e}",
+        )
         table.add_row(name, *row)
     console.print(table)
-    humanoids = Table(title="whole body, one call a point to 1e-9 m, us: arms at rest, moving")
+    humanoids = Table(
+        title="whole body, one call a point to 1e-9 m, us: arms at rest, moving"
+    )
     for heading in whole:
         humanoids.add_column(heading, justify="right")
     humanoids.add_row(*(f"{one:.2f}, {other:.2f}" for one, other in whole.values()))
     console.print(humanoids)
     names = ("placo", "pinocchio", "pink")
-    ratios = {n: round(others[n]["us"] / batch, 1) if n in others else None for n in names}
+    ratios = {
+        n: round(others[n]["us"] / batch, 1) if n in others else None for n in names
+    }
     summary = {
         "batch_us": round(batch, 3),
         "call_us": round(call, 3),
@@ -229,7 +264,9 @@ def main() -> None:
         "max_error_m": worst,
         "max_error_exact_m": float(exact.errors.max()),
         "whole_body_us": {name: round(rest, 2) for name, (rest, _) in whole.items()},
-        "whole_body_moving_us": {name: round(moving, 2) for name, (_, moving) in whole.items()},
+        "whole_body_moving_us": {
+            name: round(moving, 2) for name, (_, moving) in whole.items()
+        },
     }
     print(json.dumps(summary))
 

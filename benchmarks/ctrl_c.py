@@ -49,7 +49,12 @@ LIMIT = 60.0  # s, to end
 LONGEST, LONGEST_DEMO = 10.0, 30.0  # s, until Ctrl-C
 ATTEMPTS = 6  # to interrupt a program before it ends by itself
 CODES = (0, 128 + signal.SIGINT, -signal.SIGINT)
-LOUD = ("Traceback (most recent call last)", "[FATAL]", "Fatal Python error", "Exception ignored")
+LOUD = (
+    "Traceback (most recent call last)",
+    "[FATAL]",
+    "Fatal Python error",
+    "Exception ignored",
+)
 OF_THE_SUITE = re.compile(r'File "[^"]*/com_\w+/[^"]*\.py"')  # in a traceback
 
 HOAP2 = f"--robot hoap2 --config {SHARE}/config/hoap2.yaml"
@@ -135,7 +140,11 @@ class Start:
         """One line; empty: none."""
         code = "" if self.code in CODES else f"exit code {self.code}"
         found = [word for word in (code, self.left, "a traceback" * self.loud) if word]
-        return "; ".join([self.name, *found, *self.text.splitlines()[-1:]]) if found else ""
+        return (
+            "; ".join([self.name, *found, *self.text.splitlines()[-1:]])
+            if found
+            else ""
+        )
 
     @property
     def shown(self) -> str:
@@ -151,7 +160,9 @@ class Start:
 
 def try_start(job: tuple[str, int, str]) -> Start:
     """Start a program and interrupt it, again where it ended by itself before."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # an ignored one is inherited
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # an ignored one is inherited
     name, number, made = job
     rng = np.random.default_rng([*name.encode(), number])
     env = os.environ | {"ROS_DOMAIN_ID": str(free_domain_id())}
@@ -166,7 +177,9 @@ def try_start(job: tuple[str, int, str]) -> Start:
             folder = Path(top) / f"new{attempt}"
             folder.mkdir()
             command = command_line(name, folder, made, name in QUADRUPEDS)
-            start = interrupt(f"{name} after {after:.2f} s", command, folder, env, after)
+            start = interrupt(
+                f"{name} after {after:.2f} s", command, folder, env, after
+            )
             if start.seconds is not None:
                 break
             after *= 0.3 + 0.5 * rng.random()
@@ -182,7 +195,10 @@ def command_line(name: str, folder: Path, made: str, quadruped: bool) -> list[st
         words = COMMANDS[name].replace("NEW", str(folder)).replace("MADE", made)
         return [path, *words.split()]
     robot = "scalf2" if quadruped else "hoap2"
-    values = {key: str(folder) if value == "NEW" else value for key, value in NODES[name].items()}
+    values = {
+        key: str(folder) if value == "NEW" else value
+        for key, value in NODES[name].items()
+    }
     values["robot_description"] = (SHARE / "urdf" / f"{robot}.urdf").read_text()
     values["robot_config"] = f"{SHARE}/config/{robot}.yaml"
     file = folder / f"{program}.yaml"
@@ -198,7 +214,12 @@ def interrupt(
     log = folder / "log.txt"
     with log.open("wb") as out:
         process = Popen(
-            command, stdin=DEVNULL, stdout=out, stderr=STDOUT, env=env, start_new_session=True
+            command,
+            stdin=DEVNULL,
+            stdout=out,
+            stderr=STDOUT,
+            env=env,
+            start_new_session=True,
         )
     try:
         with suppress(TimeoutExpired):
@@ -235,7 +256,9 @@ def make_inputs(folder: Path) -> None:
         ),
     ):
         path = command_line(name, folder, str(folder), False)[0]
-        arguments = words.replace("NEW", str(folder)).replace("MADE", str(folder)).split()
+        arguments = (
+            words.replace("NEW", str(folder)).replace("MADE", str(folder)).split()
+        )
         done = run([path, *arguments], stdout=sys.stderr)
         if done.returncode:
             raise SystemExit(f"{name} ended with {done.returncode}: see above")
@@ -245,16 +268,22 @@ def main() -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     names = {name.rpartition("/")[2]: name for name in (*COMMANDS, *NODES)}
-    parser.add_argument("--programs", nargs="+", default=list(names), choices=names, metavar="NAME")
+    parser.add_argument(
+        "--programs", nargs="+", default=list(names), choices=names, metavar="NAME"
+    )
     parser.add_argument("--starts", type=int, default=4, help="of each program")
-    parser.add_argument("--full", action="store_true", help="100 starts of each program")
+    parser.add_argument(
+        "--full", action="store_true", help="100 starts of each program"
+    )
     parser.add_argument("--processes", type=int, default=2, help="starts at a time")
     options = parser.parse_args()
     number = 100 if options.full else options.starts
     with tempfile.TemporaryDirectory(prefix="ctrl_c.") as made:
         if any("MADE" in COMMANDS.get(names[name], "") for name in options.programs):
             make_inputs(Path(made))
-        jobs = [(names[name], k, made) for k in range(number) for name in options.programs]
+        jobs = [
+            (names[name], k, made) for k in range(number) for name in options.programs
+        ]
         found = in_processes(try_start, jobs, "starts", options.processes)
     before = [start for start in found if start.seconds is None]
     early = [start for start in found if start.seconds is not None and start.early]

@@ -47,17 +47,26 @@ def command_line() -> demonstration.DemoParser:
     parser = demonstration.DemoParser(
         "demo_diagnose", str(__doc__), "talos", "talos, icub", speed=None
     )
-    parser.add_number("--payload", 4.0, (0.0, 100.0), "kg, put into the left hand at 5 s")
+    parser.add_number(
+        "--payload", 4.0, (0.0, 100.0), "kg, put into the left hand at 5 s"
+    )
     return parser
 
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot, config_file = demonstration.find_configured_robot(options, "its feet, IMU and arms")
+    robot, config_file = demonstration.find_configured_robot(
+        options, "its feet, IMU and arms"
+    )
     config = RobotConfig.from_file(config_file)
     model = config.attach(RobotModel.from_file(robot.urdf))
-    bag, page = (options.output / f"{robot.name}_diagnosis{end}" for end in ("_bag", ".html"))
-    print(f"{robot.name}: {model.mass:.1f} kg walk for {END:g} s, recorded in {bag}", flush=True)
+    bag, page = (
+        options.output / f"{robot.name}_diagnosis{end}" for end in ("_bag", ".html")
+    )
+    print(
+        f"{robot.name}: {model.mass:.1f} kg walk for {END:g} s, recorded in {bag}",
+        flush=True,
+    )
     options.output.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(bag, ignore_errors=True)
     truth = record(str(robot.urdf), model, config, options.payload, bag)
@@ -75,16 +84,25 @@ def show(options: argparse.Namespace) -> None:
         raise RunError(f"missing: {', '.join(missing)}; see {page}")
 
 
-def record(urdf: str, model: RobotModel, config: RobotConfig, payload: float, bag: Path) -> Array:
+def record(
+    urdf: str, model: RobotModel, config: RobotConfig, payload: float, bag: Path
+) -> Array:
     """Records the walk; the true CoM (3,) m at its end, axes of the root link."""
     biped = Biped.from_config(model, config)
     steps = int((END - STANDING) / (STEP_TIME + DOUBLE_SUPPORT))
     length = STEP * make_layout(model, config).height
-    request = WalkRequest((), steps, length, step_time=STEP_TIME, double_support=DOUBLE_SUPPORT)
+    request = WalkRequest(
+        (), steps, length, step_time=STEP_TIME, double_support=DOUBLE_SUPPORT
+    )
     path = Walker(biped).plan(replace(request, method="refined"), biped.posture).path
     weight, sole = model.mass * GRAVITY, config.feet[0].frame
-    events = [f"payload_{payload}kg_left_hand@{PAYLOAD_AT}", f"forwards_{PUSH * weight}N@{PUSH_AT}"]
-    events += [f"f{axis}_{part * weight}N_{sole}@{DRIFT_AT}" for axis, part in DRIFT.items()]
+    events = [
+        f"payload_{payload}kg_left_hand@{PAYLOAD_AT}",
+        f"forwards_{PUSH * weight}N@{PUSH_AT}",
+    ]
+    events += [
+        f"f{axis}_{part * weight}N_{sole}@{DRIFT_AT}" for axis, part in DRIFT.items()
+    ]
     q0 = path.sample(0.0)[0]
     posture = dict(zip(model.joint_names, q0.tolist(), strict=True))
     world = build_world(model, replace(config, posture=posture), urdf_path=urdf)
@@ -108,17 +126,26 @@ def summary(story: Story, config: RobotConfig, truth: Array) -> dict[str, object
     """When each event was named, s after it; what was named wrongly; errors of the CoM, mm."""
 
     def named(begin: float, text: str) -> float | None:
-        times = [time for time, line in story.lines if line.startswith(text) and time > begin - 0.5]
+        times = [
+            time
+            for time, line in story.lines
+            if line.startswith(text) and time > begin - 0.5
+        ]
         return round(times[0] - begin, 2) if times else None
 
-    hand, zero = "named: payload on the left hand", f"named: zero of {config.feet[0].frame}"
+    hand, zero = (
+        "named: payload on the left hand",
+        f"named: zero of {config.feet[0].frame}",
+    )
     others = {line for _, line in story.lines if line.startswith("named")}
     before, after = story.com - story.correction[-1] - truth, story.com - truth
     return {
         "payload_named_s": named(PAYLOAD_AT, hand),
         "push_begin_error_s": named(PUSH_AT, "push"),
         "drift_named_s": named(DRIFT_AT, zero),
-        "wrong_names": sorted(line for line in others if not line.startswith((hand, zero))),
+        "wrong_names": sorted(
+            line for line in others if not line.startswith((hand, zero))
+        ),
         "com_error_urdf_mm": round(1e3 * float(np.linalg.norm(before)), 2),
         "com_error_mm": round(1e3 * float(np.linalg.norm(after)), 2),
         "verdict": story.sentence,

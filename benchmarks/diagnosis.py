@@ -81,10 +81,14 @@ class Case:
     warned: bool = False
 
 
-def arrange(batch: Batch, culprit: str) -> tuple[tuple[Load, ...], Errors, list[tuple[Kind, int]]]:
+def arrange(
+    batch: Batch, culprit: str
+) -> tuple[tuple[Load, ...], Errors, list[tuple[Kind, int]]]:
     """Loads, errors and the truth (kind, index among its kind; nothing for a push) of a case."""
     if "+" in culprit:
-        (_, errors, truth), (loads, _, other) = (arrange(batch, c) for c in culprit.split("+"))
+        (_, errors, truth), (loads, _, other) = (
+            arrange(batch, c) for c in culprit.split("+")
+        )
         return loads, errors, truth + other
     loads, errors, one = arrange_one(batch, culprit)
     return loads, errors, [] if one is None else [one]
@@ -115,30 +119,58 @@ def arrange_one(
     }
     if culprit == "trunk":
         shift = 0.0057 * M * h / plant.tree.mass[trunk] * scale * sign[0]
-        return (), Errors(trunk=(shift, 0.3 * shift * sign[1], 0.0), **basis), (Kind.TRUNK_COM, 0)
+        return (
+            (),
+            Errors(trunk=(shift, 0.3 * shift * sign[1], 0.0), **basis),
+            (Kind.TRUNK_COM, 0),
+        )
     if culprit == "zero":
         zero = np.zeros((2, 6))
         zero[foot] = scale * unit * sign[:6] * [5.0, 4.0, 7.0, 0.5, 0.6, 0.4]
-        return (), Errors(zero=tuple(map(tuple, zero)), **basis), (Kind.WRENCH_ZERO, foot)
+        return (
+            (),
+            Errors(zero=tuple(map(tuple, zero)), **basis),
+            (Kind.WRENCH_ZERO, foot),
+        )
     if culprit == "tilt":
-        return (), Errors(tilt=(0.012 * scale * sign[0], 0.004), **basis), (Kind.IMU_TILT, 0)
+        return (
+            (),
+            Errors(tilt=(0.012 * scale * sign[0], 0.004), **basis),
+            (Kind.IMU_TILT, 0),
+        )
     if culprit == "ankle":
         joints = plant.tree.q_index[plant.joint[2 * foot : 2 * foot + 2, 0]]
-        off = tuple((int(j), 0.007 * scale * s) for j, s in zip(joints, sign[:2], strict=True))
+        off = tuple(
+            (int(j), 0.007 * scale * s) for j, s in zip(joints, sign[:2], strict=True)
+        )
         return (), Errors(encoders=off, **basis), (Kind.ENCODER_ZERO, foot)
     hands = [int(b) for b, _ in plant.point[:-2]]
     if culprit in ("hand", "back"):
         body = hands[foot % len(hands)] if culprit == "hand" else trunk
-        away = [-0.12 * h, 0.0, 0.08 * h] if culprit == "back" else [0.0, 0.0, -0.02 * h]
+        away = (
+            [-0.12 * h, 0.0, 0.08 * h] if culprit == "back" else [0.0, 0.0, -0.02 * h]
+        )
         where = plant.com[body] + plant.triad[body] @ np.array(away)
         put = Load(body, ONSET, mass=0.045 * M * scale, position=tuple(where))
-        return (put,), Errors(**basis), (Kind.PAYLOAD, foot if culprit == "hand" else len(hands))
+        return (
+            (put,),
+            Errors(**basis),
+            (Kind.PAYLOAD, foot if culprit == "hand" else len(hands)),
+        )
     if culprit == "pull":
         force = 0.0226 * W * scale * np.array([0.4 * sign[0], sign[1], 0.0])
-        return (Load(trunk, ONSET, force=tuple(force)),), Errors(**basis), (Kind.PULL, 0)
+        return (
+            (Load(trunk, ONSET, force=tuple(force)),),
+            Errors(**basis),
+            (Kind.PULL, 0),
+        )
     if culprit == "push":
         force = 0.09 * W * scale * np.array([sign[0], 0.3 * sign[1], 0.0])
-        return (Load(trunk, ONSET, force=tuple(force), duration=0.2),), Errors(**basis), None
+        return (
+            (Load(trunk, ONSET, force=tuple(force), duration=0.2),),
+            Errors(**basis),
+            None,
+        )
     if culprit.startswith("mixed"):
         rng = np.random.default_rng([batch.seed, 98, int(culprit[5:])])
         kind, loads = rng.integers(3), list[Load]()
@@ -146,16 +178,24 @@ def arrange_one(
             body, below = int(rng.choice(hands)), np.array([0.0, 0.0, -0.02 * h])
             where = plant.com[body] + plant.triad[body] @ below
             mass = rng.uniform(0.01, 0.05) * M
-            loads.append(Load(body, rng.uniform(2.0, 6.0), mass=mass, position=tuple(where)))
+            loads.append(
+                Load(body, rng.uniform(2.0, 6.0), mass=mass, position=tuple(where))
+            )
         if kind != 0:
             angle, size = rng.uniform(0.0, 2.0 * np.pi), rng.uniform(0.02, 0.1) * W
             push = size * np.array([np.cos(angle), np.sin(angle), 0.0])
-            loads.append(Load(trunk, rng.uniform(2.0, 8.0), force=tuple(push), duration=0.2))
+            loads.append(
+                Load(trunk, rng.uniform(2.0, 8.0), force=tuple(push), duration=0.2)
+            )
         return tuple(loads), Errors(**basis), None
     if culprit.startswith("fall"):
         angle = rng.uniform(0.0, 2.0 * np.pi)
         force = float(culprit[4:]) * W * np.array([np.cos(angle), np.sin(angle), 0.0])
-        return (Load(trunk, ONSET, force=tuple(force), duration=0.3),), Errors(**basis), None
+        return (
+            (Load(trunk, ONSET, force=tuple(force), duration=0.3),),
+            Errors(**basis),
+            None,
+        )
     return (), Errors(**basis), None
 
 
@@ -183,15 +223,21 @@ def judge(
     read = spoil(batch.robot, log, errors, batch.seed)
     tilted = log.time[log.tilt > np.radians(10.0)]
     falls_at = float(tilted[0]) if len(tilted) else log.fell_at
-    estimator, case = HumanoidEstimator(model, config), Case(culprit, fell=bool(falls_at < np.inf))
+    estimator, case = (
+        HumanoidEstimator(model, config),
+        Case(culprit, fell=bool(falls_at < np.inf)),
+    )
     right = {
-        [i for i, c in enumerate(layout.culprits) if c.kind is kind][index] for kind, index in truth
+        [i for i, c in enumerate(layout.culprits) if c.kind is kind][index]
+        for kind, index in truth
     }
     found: set[int] = set()
     kinds = (Kind.IMU_TILT, Kind.PAYLOAD, Kind.PULL)  # that may be named standing
     lasting = {i for i, c in enumerate(layout.culprits) if c.kind in kinds}
     payload = any(put.mass for put in arrange(batch, culprit)[0])
-    mixed = culprit.startswith("mixed") and payload  # it may be named, small ones may not
+    mixed = (
+        culprit.startswith("mixed") and payload
+    )  # it may be named, small ones may not
     warned = np.nan
     wrong: set[str] = set()
     out = None
@@ -208,7 +254,9 @@ def judge(
                     stands = batch.motion == "stand" and finding.culprit not in lasting
                     if finding.culprit in right and not stands:
                         found.add(finding.culprit)
-                    elif mixed and layout.culprits[finding.culprit].kind is Kind.PAYLOAD:
+                    elif (
+                        mixed and layout.culprits[finding.culprit].kind is Kind.PAYLOAD
+                    ):
                         continue
                     elif not (case.fell and read.time[k] > falls_at - 1.0):
                         wrong.add(name)
@@ -234,7 +282,9 @@ def judge(
             case.named["push"] = event.decided
             force = arrange(batch, culprit)[0][0].force
             true = 0.2 * np.array(force)
-            case.impulse = float(np.linalg.norm(event.impulse - true) / np.linalg.norm(true))
+            case.impulse = float(
+                np.linalg.norm(event.impulse - true) / np.linalg.norm(true)
+            )
     return case
 
 
@@ -257,7 +307,9 @@ def summary(batches: list[Batch], results: list[list[Case]]) -> dict[str, Any]:
     robots: dict[str, dict[str, Any]] = {}
     nominal = [(b, c) for b, cs in zip(batches, results, strict=True) for c in cs]
     for batch in batches:
-        motion = " ".join(filter(None, (batch.motion, "stabilised" * batch.feedback, batch.stress)))
+        motion = " ".join(
+            filter(None, (batch.motion, "stabilised" * batch.feedback, batch.stress))
+        )
         cases = [
             c for b, c in nominal
             if replace(b, seed=0, culprits=()) == replace(batch, seed=0, culprits=())
@@ -273,7 +325,9 @@ def summary(batches: list[Batch], results: list[list[Case]]) -> dict[str, Any]:
             "named": sum(c.right for c in guilty),
             "undecided": sum(not c.right and not c.wrong for c in guilty),
             "wrong": sum(bool(c.wrong) for c in stood),
-            "com_mm": round(1e3 * fmean(c.com_error for c in stood), 2) if stood else None,
+            "com_mm": round(1e3 * fmean(c.com_error for c in stood), 2)
+            if stood
+            else None,
             "nees": round(fmean(known), 2) if known else None,
             "unexplained": len(stood) - len(known),
             "fell": len(cases) - len(stood),
@@ -316,7 +370,9 @@ def summary(batches: list[Batch], results: list[list[Case]]) -> dict[str, Any]:
 def main() -> int:
     """Runs and prints."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--full", action="store_true", help="27 cases by robot and motion, stress")
+    parser.add_argument(
+        "--full", action="store_true", help="27 cases by robot and motion, stress"
+    )
     parser.add_argument("--seed", type=int, default=5000, help="the first one")
     parser.add_argument("--robots", nargs="+", default=["talos", "icub", "hoap2"])
     parser.add_argument("--motions", nargs="+", default=[])
@@ -328,7 +384,9 @@ def main() -> int:
     batches = []
     for robot in args.robots:
         main_robot = robot == "talos"
-        motions = ["walk", "sway", "turn", "stand"] if args.full or main_robot else ["walk"]
+        motions = (
+            ["walk", "sway", "turn", "stand"] if args.full or main_robot else ["walk"]
+        )
         for motion in args.motions or (
             motions if args.full else [m for m in motions if m != "turn"]
         ):
@@ -338,19 +396,29 @@ def main() -> int:
                 batches.append(Batch(robot, motion, args.seed + seed, which))
     if not args.motions and "talos" in args.robots:
         hard = CULPRITS if args.full else ("none", "tilt", "hand")
-        batches += [Batch("talos", "walk", args.seed + 50, hard, stress=s) for s in STRESS]
+        batches += [
+            Batch("talos", "walk", args.seed + 50, hard, stress=s) for s in STRESS
+        ]
         if args.full:
-            batches += [Batch("talos", "sway", args.seed + 51, hard, stress=s) for s in STRESS]
+            batches += [
+                Batch("talos", "sway", args.seed + 51, hard, stress=s) for s in STRESS
+            ]
         for k in range(2 if args.full else 1):
             batches.append(
-                Batch("talos", "walk", args.seed + 80 + k, pairs[:: 1 if args.full else 5])
+                Batch(
+                    "talos", "walk", args.seed + 80 + k, pairs[:: 1 if args.full else 5]
+                )
             )
         for k in range(20 if args.full else 4):
             mixed = tuple(f"mixed{i}" for i in range(5))
-            batches.append(Batch("talos", "walk", args.seed + 200 + k, mixed, feedback=k % 2 == 1))
+            batches.append(
+                Batch("talos", "walk", args.seed + 200 + k, mixed, feedback=k % 2 == 1)
+            )
         pushes = tuple(f"fall{size}" for size in FALLS)
         for k in range(6 if args.full else 2):
-            batches.append(Batch("talos", "walk", args.seed + 60 + k, pushes, feedback=k % 2 == 1))
+            batches.append(
+                Batch("talos", "walk", args.seed + 60 + k, pushes, feedback=k % 2 == 1)
+            )
         batches.append(Batch("talos", "walk", args.seed + 70, few, feedback=True))
     results = in_processes(run, batches, "motions", args.processes)
     table = Table("robot", "motion", "culprit", "named", "wrong", "CoM, mm", "NEES")
@@ -365,7 +433,9 @@ def main() -> int:
     from diagnosis_node import node_figures  # here: it needs ROS, the motions do not
 
     costs = {"step_us": round(time_steps(args.robots[0], args.seed), 1)}
-    costs["node_cpu_percent"] = node_figures(args.robots[0], args.seed)["node_cpu_percent"]
+    costs["node_cpu_percent"] = node_figures(args.robots[0], args.seed)[
+        "node_cpu_percent"
+    ]
     print(json.dumps(summary(batches, results) | costs))
     return 0
 

@@ -18,7 +18,12 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from baselines.humanoid_com import Track, constant_offset, external_force_filter, rest_check
+from baselines.humanoid_com import (
+    Track,
+    constant_offset,
+    external_force_filter,
+    rest_check,
+)
 from diagnosis import CULPRITS, Batch, arrange
 from diagnosis_lab import PERIOD, Log, believed, load, simulate, spoil
 from processes import in_processes
@@ -52,7 +57,9 @@ def run(batch: Batch) -> dict[str, dict[str, float]]:
     return found
 
 
-def judge(batch: Batch, log: Log, read: Log, estimator: HumanoidEstimator) -> dict[str, float]:
+def judge(
+    batch: Batch, log: Log, read: Log, estimator: HumanoidEstimator
+) -> dict[str, float]:
     """Runs all methods over a log."""
     memory, layout = estimator._memory, estimator.layout
     plant, rows, ours, windows = layout.plant, [], [], []
@@ -69,7 +76,9 @@ def judge(batch: Batch, log: Log, read: Log, estimator: HumanoidEstimator) -> di
             memory.total[1].copy(), memory.wrench[1].sum(axis=0), -memory.momentum[:, -1], trunk,
             ground, memory.root.copy(), memory.R[1, 0].copy(),
         ))  # fmt: skip
-    com, wrench, momentum, trunk, ground, root, R = map(np.array, zip(*rows, strict=True))
+    com, wrench, momentum, trunk, ground, root, R = map(
+        np.array, zip(*rows, strict=True)
+    )
     track = Track(PERIOD, com, wrench, momentum, trunk, ground)
     half = [window for window in windows if window.time > 0.5 * read.time[-1]]
     world = {
@@ -82,7 +91,9 @@ def judge(batch: Batch, log: Log, read: Log, estimator: HumanoidEstimator) -> di
     errors = {}
     for name in METHODS:
         relative = (
-            np.array(ours) if name == "ours" else np.einsum("nji,nj->ni", R, world[name] - root)
+            np.array(ours)
+            if name == "ours"
+            else np.einsum("nji,nj->ni", R, world[name] - root)
         )
         error = np.einsum("nij,nj->ni", log.R, relative - log.com)[last, :2]
         errors[name] = 1e3 * float(np.mean(np.linalg.norm(error, axis=1)))
@@ -92,7 +103,9 @@ def judge(batch: Batch, log: Log, read: Log, estimator: HumanoidEstimator) -> di
 def main() -> int:
     """Runs and prints."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--full", action="store_true", help="three motions, three seeds, iCub too")
+    parser.add_argument(
+        "--full", action="store_true", help="three motions, three seeds, iCub too"
+    )
     parser.add_argument("--seed", type=int, default=5000, help="the first one")
     parser.add_argument("--culprits", nargs="+", default=CULPRITS, choices=CULPRITS)
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")

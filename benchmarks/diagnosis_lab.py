@@ -45,7 +45,9 @@ PERIOD, STEP = 0.005, 0.001  # s
 DURATION = 10.0
 WALKS = {
     "talos": WalkRequest(step_length=0.2, step_time=0.8, double_support=0.25),
-    "icub": WalkRequest(step_length=0.05, step_time=0.9, double_support=0.3, com_height=0.45),
+    "icub": WalkRequest(
+        step_length=0.05, step_time=0.9, double_support=0.3, com_height=0.45
+    ),
     "hoap2": WalkRequest(step_length=0.05, step_time=0.6, double_support=0.2),
 }
 TORSO = {  # joint, degrees to both sides of its middle, and that
@@ -96,17 +98,23 @@ def load(name: str) -> tuple[RobotModel, RobotConfig, Biped, Layout]:
     return model, config, Biped.from_config(model, config), make_layout(model, config)
 
 
-def plan(name: str, motion: str, seed: int) -> tuple[Callable[[float], Array], Walk | None]:
+def plan(
+    name: str, motion: str, seed: int
+) -> tuple[Callable[[float], Array], Walk | None]:
     """Joint positions by time, and the walk (None when the feet stay)."""
     biped = load(name)[2]
     rng = np.random.default_rng([seed, 7])
     if motion in ("walk", "turn"):
         request = WALKS[name]
-        step_time = float(request.step_time or 0.0) + float(request.double_support or 0.0)
+        step_time = float(request.step_time or 0.0) + float(
+            request.double_support or 0.0
+        )
         steps = int((DURATION - 1.0) / step_time)
         length = float(request.step_length or 0.0) * rng.uniform(0.9, 1.1)
         turn = 0.2 * (motion == "turn")
-        wanted = replace(request, step_length=length, turn=turn, steps=steps, method="refined")
+        wanted = replace(
+            request, step_length=length, turn=turn, steps=steps, method="refined"
+        )
         walk = Walker(biped).plan(wanted, biped.posture)
         return (lambda t: walk.path.sample(min(max(t, 0.0), walk.duration))[0]), walk
     path = sway(name, motion, seed)
@@ -129,7 +137,9 @@ def sway(name: str, motion: str, seed: int) -> Array:
     R = find_stance(biped, biped.posture).R_walk_root
     stance = find_stance(biped, biped.posture)
     feet = sole_poses(biped, biped.posture)
-    feet = np.array([R @ f + np.column_stack((np.zeros((3, 3)), stance.p_walk_root)) for f in feet])
+    feet = np.array(
+        [R @ f + np.column_stack((np.zeros((3, 3)), stance.p_walk_root)) for f in feet]
+    )
     R_pelvis = R @ biped.root_in_pelvis()[0].T
     q, path = biped.posture.copy(), []
     rate = rng.uniform(0.9, 1.1, 4) * [0.45, 0.3, 0.22, 0.2]
@@ -164,7 +174,9 @@ def simulate(
     position, walk = plan(name, motion, seed)
     q0 = position(0.0)
     standing = starting_at(config, model, q0)
-    world = build_world(model, standing, urdf_path=find_robot(name).urdf, contact=contact)
+    world = build_world(
+        model, standing, urdf_path=find_robot(name).urdf, contact=contact
+    )
     mj = world.mj
     data = mujoco.MjData(mj)
     data.qpos[:], data.ctrl[:] = world.qpos, q0
@@ -185,12 +197,18 @@ def simulate(
             R, q, w = log[-1][1], log[-1][0], log[-1][2]
             out = stabiliser.update(R, q, w, PERIOD, PERIOD if t >= 0.0 else 0.0)
             phase = stabiliser.phase
-            speed = walk.path.sample(min(phase + PERIOD, walk.duration))[1] if t >= 0 else 0.0
+            speed = (
+                walk.path.sample(min(phase + PERIOD, walk.duration))[1]
+                if t >= 0
+                else 0.0
+            )
             target = out.q + lag * out.rate * speed
         for load_ in list(waiting):
             if k * PERIOD >= load_.start and load_.mass:
                 body = load_.body + 1
-                grown = loaded(read_trunk(mj, body), load_.mass, np.array(load_.position))
+                grown = loaded(
+                    read_trunk(mj, body), load_.mass, np.array(load_.position)
+                )
                 write_trunk(mj, grown, body)
                 sensors.read_masses(mj)
                 waiting.remove(load_)
@@ -218,7 +236,9 @@ def simulate(
         if has_fallen(*first, R, middle.root_position):
             fell_at = k * PERIOD
             break
-    q, Rs, wrenches, effort, com, tilts = (np.array(part) for part in zip(*log, strict=True))
+    q, Rs, wrenches, effort, com, tilts = (
+        np.array(part) for part in zip(*log, strict=True)
+    )
     times = PERIOD * np.arange(len(log), dtype=np.float64)
     return Log(times, q, Rs, wrenches, effort, com, tilts, fell_at)
 
@@ -257,10 +277,16 @@ def believed(name: str, errors: Errors, seed: int) -> RobotModel:
         own = np.flatnonzero(bodies.body_of_link == body)
         link = int(own[np.argmax(wrong.link_masses[own])])  # others are frames
         mass = float(wrong.link_masses[link])
-        shift = bodies.R_body_link[link].T @ layout.plant.triad[body] @ np.array(errors.trunk)
+        shift = (
+            bodies.R_body_link[link].T
+            @ layout.plant.triad[body]
+            @ np.array(errors.trunk)
+        )
         moved = wrong.link_coms[link] - shift * bodies.mass[body] / mass
         part = Inertial(mass, moved, wrong.link_inertias[link])
-        wrong = RobotModel.from_urdf(edit_inertials(wrong.xml, {model.link_names[link]: part}))
+        wrong = RobotModel.from_urdf(
+            edit_inertials(wrong.xml, {model.link_names[link]: part})
+        )
         wrong = wrong.with_frames(model.frames)
     return wrong
 
@@ -289,7 +315,9 @@ def spoil(name: str, log: Log, errors: Errors, seed: int) -> Log:
     carrier = model.bodies.names[layout.plant.blocks.imu]
     R_carrier = link_pose_batch(model, q, carrier)[0]
     turn = np.zeros((len(q), 3))
-    turn[:, :2] = np.radians(0.03) * rng.standard_normal(2) + acts * np.array(errors.tilt)
+    turn[:, :2] = np.radians(0.03) * rng.standard_normal(2) + acts * np.array(
+        errors.tilt
+    )
     decay = np.exp(-PERIOD / 2.0)
     wander, state = rng.standard_normal((len(q), 2)), rng.standard_normal(2)
     for k in range(len(q)):

@@ -44,7 +44,9 @@ READY = 120.0  # s, for the node to start
 
 def node_figures(name: str, seed: int) -> dict[str, Any]:
     """The figures: what else a computer does makes single ones differ by a third."""
-    runs = sorted((follow_walk(name, seed) for _ in range(RUNS)), key=lambda run: run[0])
+    runs = sorted(
+        (follow_walk(name, seed) for _ in range(RUNS)), key=lambda run: run[0]
+    )
     percent, answers = runs[RUNS // 2]
     every = [run[0] for run in runs]
     return {"node_cpu_percent": percent, "answers": answers, "all_percent": every}
@@ -55,25 +57,34 @@ def follow_walk(name: str, seed: int) -> tuple[float, float]:
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     config, model = load(name)[1], believed(name, Errors(), seed)
     log = spoil(name, simulate(name, "walk", seed), Errors(), seed)
-    imu, names = LinkFrames(model, [config.imu_link or model.root_link]), list(model.joint_names)
+    imu, names = (
+        LinkFrames(model, [config.imu_link or model.root_link]),
+        list(model.joint_names),
+    )
     raw = ground_wrenches(log.wrenches, config.feet)
     came: list[float] = []
     rclpy.init()
     driver = Node("diagnosis_driver")
     kinds = [(JointState, "joint_states"), (Imu, "imu")]
     kinds += [(WrenchStamped, foot.wrench_topic) for foot in config.feet]
-    joints, orientation, *wrenches = (driver.create_publisher(*kind, 100) for kind in kinds)
+    joints, orientation, *wrenches = (
+        driver.create_publisher(*kind, 100) for kind in kinds
+    )
     driver.create_subscription(
         CenterOfMass, "com_corrected", lambda _: came.append(time.monotonic()), 1000
     )
     with tempfile.TemporaryDirectory() as folder:
         parameters = {"robot_description": model.xml, "robot_config": config.source}
         node = start(
-            node_program("com_estimation", "humanoid_com_estimator", parameters, Path(folder))
+            node_program(
+                "com_estimation", "humanoid_com_estimator", parameters, Path(folder)
+            )
         )
         try:
             end = time.monotonic() + READY
-            while not all(p.get_subscription_count() for p in (joints, orientation, *wrenches)):
+            while not all(
+                p.get_subscription_count() for p in (joints, orientation, *wrenches)
+            ):
                 if time.monotonic() > end or node.poll() is not None:
                     raise SystemExit("humanoid_com_estimator does not start: see above")
                 time.sleep(0.1)
@@ -81,10 +92,14 @@ def follow_walk(name: str, seed: int) -> tuple[float, float]:
             standing = takewhile(lambda _: not came, cycle(STANDING))
             begin, cpu, first = time.monotonic(), 0.0, round(SKIPPED / PERIOD)
             start_ns = time.time_ns()
-            for sent, k in enumerate(chain(standing, range(STANDING.start, len(log.q)))):
+            for sent, k in enumerate(
+                chain(standing, range(STANDING.start, len(log.q)))
+            ):
                 q = log.q[k]
                 if time.monotonic() > end:
-                    raise SystemExit("humanoid_com_estimator does not answer: see above")
+                    raise SystemExit(
+                        "humanoid_com_estimator does not answer: see above"
+                    )
                 stamp = ns_to_stamp(start_ns + round(1e9 * PERIOD) * sent)
                 reading = Imu()
                 R = log.R[k] @ imu.poses(q)[0][0]
@@ -110,7 +125,9 @@ def follow_walk(name: str, seed: int) -> tuple[float, float]:
             driver.destroy_node()
             rclpy.shutdown()
     if len(came) < 0.5 * (len(log.q) - first):
-        raise SystemExit(f"only {len(came)} of {len(log.q) - first} samples were answered")
+        raise SystemExit(
+            f"only {len(came)} of {len(log.q) - first} samples were answered"
+        )
     return round(100.0 * cpu / seconds, 1), round(len(came) / seconds, 1)
 
 

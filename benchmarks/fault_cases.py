@@ -83,7 +83,16 @@ def edited(topic: str, edit: Edit) -> Change:
 
 def faults() -> list[Fault]:
     """All of them, in a fixed order."""
-    groups = (_values(), _imu(), _wrenches(), _sizes(), _stamps(), _order(), _silence(), _rest())
+    groups = (
+        _values(),
+        _imu(),
+        _wrenches(),
+        _sizes(),
+        _stamps(),
+        _order(),
+        _silence(),
+        _rest(),
+    )
     return [fault for group in groups for fault in group]
 
 
@@ -94,12 +103,22 @@ def _values() -> list[Fault]:
         for value in (math.nan, math.inf, 1e300, -1e300, 1e6):
             change = edited("joints", _one(name, value))
             result.append(Fault(f"value joints.{name} {value:g}", change))
-        result.append(Fault(f"value joints.{name} all 1e300", edited("joints", _all(name, 1e300))))
+        result.append(
+            Fault(f"value joints.{name} all 1e300", edited("joints", _all(name, 1e300)))
+        )
     return [
         *result,
-        Fault("value joints.position slip 2 pi", edited("joints", _slip(2.0 * math.pi))),
-        Fault("value joints.position once 1e300", _once(edited("joints", _one("position", 1e300)))),
-        Fault("value joints.effort once 1e300", _once(edited("joints", _one("effort", 1e300)))),
+        Fault(
+            "value joints.position slip 2 pi", edited("joints", _slip(2.0 * math.pi))
+        ),
+        Fault(
+            "value joints.position once 1e300",
+            _once(edited("joints", _one("position", 1e300))),
+        ),
+        Fault(
+            "value joints.effort once 1e300",
+            _once(edited("joints", _one("effort", 1e300))),
+        ),
     ]
 
 
@@ -136,7 +155,12 @@ def _imu() -> list[Fault]:
 
     def upside_down(msg: Any, _: Progress) -> None:
         q = msg.orientation
-        q.x, q.y, q.z, q.w = q.w, -q.z, q.y, -q.x  # turned by 180 degrees about its own x
+        q.x, q.y, q.z, q.w = (
+            q.w,
+            -q.z,
+            q.y,
+            -q.x,
+        )  # turned by 180 degrees about its own x
         for vector in (msg.linear_acceleration, msg.angular_velocity):
             vector.y, vector.z = -vector.y, -vector.z
 
@@ -233,9 +257,16 @@ def _sizes() -> list[Fault]:
             ("a name of 100 kB", strangers(1, "x" * 100_000)),
         )
 
-    harmless = ("3000 strangers", "a name of 100 kB", "velocities empty", "efforts empty")
+    harmless = (
+        "3000 strangers",
+        "a name of 100 kB",
+        "velocities empty",
+        "efforts empty",
+    )
     return [
-        Fault(f"size joints: {name}", edited("joints", edit), visible=name not in harmless)
+        Fault(
+            f"size joints: {name}", edited("joints", edit), visible=name not in harmless
+        )
         for name, edit in edits()
     ]
 
@@ -243,7 +274,9 @@ def _sizes() -> list[Fault]:
 # --- stamps and order --------------------------------------------------------------------------
 def shifted(stamp: Time, by_ns: int) -> Time:
     """A stamp some time later, within what a stamp can be."""
-    total = min(max(stamp.sec * NS + stamp.nanosec + by_ns, -(2**31) * NS), (2**31 - 1) * NS)
+    total = min(
+        max(stamp.sec * NS + stamp.nanosec + by_ns, -(2**31) * NS), (2**31 - 1) * NS
+    )
     return Time(sec=total // NS, nanosec=total % NS)
 
 
@@ -265,9 +298,17 @@ def _stamps() -> list[Fault]:
     return [
         Fault("stamp 0", _stamped(lambda _: Time())),
         Fault("stamp negative", _stamped(lambda _: Time(sec=-(2**31)))),
-        Fault("stamp of 2038", _stamped(lambda _: Time(sec=2**31 - 1, nanosec=999_999_999))),
-        Fault("stamp nanosec 4e9", _stamped(lambda s: Time(sec=s.sec, nanosec=2**32 - 1))),
-        *(Fault(f"stamp once {s:+d} s", _once(later(s))) for s in (9, 3600, -1, -20, -3600)),
+        Fault(
+            "stamp of 2038",
+            _stamped(lambda _: Time(sec=2**31 - 1, nanosec=999_999_999)),
+        ),
+        Fault(
+            "stamp nanosec 4e9", _stamped(lambda s: Time(sec=s.sec, nanosec=2**32 - 1))
+        ),
+        *(
+            Fault(f"stamp once {s:+d} s", _once(later(s)))
+            for s in (9, 3600, -1, -20, -3600)
+        ),
         Fault("stamp +1 h for a while", later(3600.0)),
         Fault("stamp -20 s for a while", later(-20.0)),
         Fault("stamp stands still", frozen),
@@ -292,8 +333,12 @@ def _order() -> list[Fault]:
 
     return [
         Fault("order twice", lambda b, _: [*b, *b], visible=False),
-        Fault("order reversed in pairs", lambda b, p: held(b, p, 2) or [], visible=False),
-        Fault("order reversed in tens", lambda b, p: held(b, p, 10) or [], visible=False),
+        Fault(
+            "order reversed in pairs", lambda b, p: held(b, p, 2) or [], visible=False
+        ),
+        Fault(
+            "order reversed in tens", lambda b, p: held(b, p, 10) or [], visible=False
+        ),
         Fault("order imu first", lambda b, _: b[::-1], visible=False),
         Fault("flood of 20", lambda b, _: b * 20, visible=False),
     ]
@@ -333,9 +378,12 @@ def _rest() -> list[Fault]:
         msg.header.frame_id = "no_such_frame" * 50
 
     entities = '<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa">' + "".join(
-        f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+        f'<!ENTITY {b} "{f"&{a};" * 10}">'
+        for a, b in zip("abcdefgh", "bcdefghi", strict=True)
     )
-    massless = '<robot name="r"><link name="a"><inertial><mass value="nan"/></inertial></link>'
+    massless = (
+        '<robot name="r"><link name="a"><inertial><mass value="nan"/></inertial></link>'
+    )
     descriptions = (
         ("empty", ""),
         ("no XML", "%" * 1000),

@@ -16,7 +16,9 @@ Array = NDArray[np.float64]
 LIMIT_TOLERANCE = 1e-3  # rad or m, that a command may be beyond a limit
 SPEED_TOLERANCE = 1.5  # times the limit of speed, that a command may go
 FASTEST = 20.0  # rad/s or m/s, where the URDF says nothing
-SETTLING = 0.3  # s, after the robot was put elsewhere, in which commands are not checked
+SETTLING = (
+    0.3  # s, after the robot was put elsewhere, in which commands are not checked
+)
 OTHER_TIME = 1.0  # s, from which on a stamp is of another time
 SOON = 1e-3  # s, in which a command that is over is followed
 STEP_TOLERANCE = 0.02  # rad or m, by which two commands may differ whatever their times
@@ -37,7 +39,12 @@ class CommandCheck:
     _settled_s: float = 0.0
 
     def check(
-        self, msg: JointTrajectory, fault: str, now_s: float, age_s: float, position: Array
+        self,
+        msg: JointTrajectory,
+        fault: str,
+        now_s: float,
+        age_s: float,
+        position: Array,
     ) -> None:
         """Check all points of a trajectory.
 
@@ -63,30 +70,44 @@ class CommandCheck:
         """Where the commands of before have the joints now; without any, where they are."""
         return np.array(
             [
-                np.interp(now_s, *self._last[names[i]]) if names[i] in self._last else position[i]
+                np.interp(now_s, *self._last[names[i]])
+                if names[i] in self._last
+                else position[i]
                 for i in index
             ]
         )
 
-    def _problem(self, msg: JointTrajectory, now_s: float, age_s: float, position: Array) -> str:
+    def _problem(
+        self, msg: JointTrajectory, now_s: float, age_s: float, position: Array
+    ) -> str:
         names = list(self.model.joint_names)
         unknown = set(msg.joint_names) - set(names)
         if unknown or not msg.points:
             return f"joints {sorted(unknown)[:3]}, {len(msg.points)} points"
         index = [names.index(name) for name in msg.joint_names]
         stamp_s = now_s - age_s if abs(age_s) < OTHER_TIME else now_s
-        begin = min(now_s, stamp_s)  # on its way it may be late, which is not the node's fault
-        model, times, path = self.model, [begin], [self._reference(names, index, begin, position)]
+        begin = min(
+            now_s, stamp_s
+        )  # on its way it may be late, which is not the node's fault
+        model, times, path = (
+            self.model,
+            [begin],
+            [self._reference(names, index, begin, position)],
+        )
         for point in msg.points:
             q, v = np.array(point.positions), np.array(point.velocities)
-            if len(q) != len(index) or not (np.isfinite(q).all() and np.isfinite(v).all()):
+            if len(q) != len(index) or not (
+                np.isfinite(q).all() and np.isfinite(v).all()
+            ):
                 return f"not finite, or {len(q)} positions of {len(index)} joints"
             after = point.time_from_start.sec + point.time_from_start.nanosec / NS
             times.append(stamp_s + after)
             path.append(q)
         if min(np.diff(times)[1:], default=1.0) <= 0.0:
             return "times do not increase"
-        beyond = np.maximum(model.lower[index] - path, path - model.upper[index])[1:].max(axis=0)
+        beyond = np.maximum(model.lower[index] - path, path - model.upper[index])[
+            1:
+        ].max(axis=0)
         if beyond.max() > LIMIT_TOLERANCE:
             k = int(beyond.argmax())
             return f"{msg.joint_names[k]} {beyond[k]:.3g} rad beyond its limit"
@@ -104,5 +125,7 @@ class CommandCheck:
         if excess.max() > 0.0:
             row, column = np.unravel_index(int(excess.argmax()), excess.shape)
             jump, duration = steps[row, column] + STEP_TOLERANCE, t[row + 1] - t[row]
-            return f"{msg.joint_names[column]} jumps by {jump:.3g} rad in {duration:.3g} s"
+            return (
+                f"{msg.joint_names[column]} jumps by {jump:.3g} rad in {duration:.3g} s"
+            )
         return ""

@@ -79,17 +79,29 @@ def _points() -> Iterator[tuple[str, Make]]:
 
 def _velocities() -> Iterator[tuple[str, Make]]:
     for value in NUMBERS:
-        yield f"{value:g}", partial(Twist, linear=Vector3(x=value), angular=Vector3(z=value))
+        yield (
+            f"{value:g}",
+            partial(Twist, linear=Vector3(x=value), angular=Vector3(z=value)),
+        )
 
 
 def _goals() -> Iterator[tuple[str, Make]]:
     for value in NUMBERS:
-        yield f"step_length {value:g}", partial(msgs.WalkGoal, steps=[4], step_length=[value])
-        yield f"step_time {value:g}", partial(msgs.WalkGoal, steps=[4], step_time=[value])
+        yield (
+            f"step_length {value:g}",
+            partial(msgs.WalkGoal, steps=[4], step_length=[value]),
+        )
+        yield (
+            f"step_time {value:g}",
+            partial(msgs.WalkGoal, steps=[4], step_time=[value]),
+        )
     yield "2e9 steps", lambda: msgs.WalkGoal(steps=[2_000_000_000])
     yield "-1 steps", lambda: msgs.WalkGoal(steps=[-1])
     yield "unknown method", lambda: msgs.WalkGoal(steps=[4], method="x" * 100_000)
-    yield "footsteps of no side", lambda: msgs.WalkGoal(footsteps=[msgs.Footstep()] * 1000)
+    yield (
+        "footsteps of no side",
+        lambda: msgs.WalkGoal(footsteps=[msgs.Footstep()] * 1000),
+    )
 
 
 def _trunks() -> Iterator[tuple[str, Make]]:
@@ -112,7 +124,10 @@ def _trunks() -> Iterator[tuple[str, Make]]:
 
 def _phases() -> Iterator[tuple[str, Make]]:
     yield "no legs", lambda: msgs.GaitPhase(state=msgs.GaitPhase.TROTTING)
-    yield "unknown legs", lambda: msgs.GaitPhase(state=3, legs=["x" * 1000] * 4, phase=math.nan)
+    yield (
+        "unknown legs",
+        lambda: msgs.GaitPhase(state=3, legs=["x" * 1000] * 4, phase=math.nan),
+    )
     yield "unknown state", lambda: msgs.GaitPhase(state=255)
 
 
@@ -120,7 +135,10 @@ def _coms() -> Iterator[tuple[str, Make]]:
     for value in NUMBERS:
         make = partial(msgs.CenterOfMass, status=5, position=Point(x=value))
         yield f"position {value:g}", make
-    yield "unknown contacts", lambda: msgs.CenterOfMass(status=5, contacts=["nobody"] * 1000)
+    yield (
+        "unknown contacts",
+        lambda: msgs.CenterOfMass(status=5, contacts=["nobody"] * 1000),
+    )
     yield "unknown status", lambda: msgs.CenterOfMass(status=255)
 
 
@@ -132,8 +150,14 @@ def _chains() -> Iterator[tuple[str, Make]]:
 
 def _reactions() -> Iterator[tuple[str, Make]]:
     yield "a foot without force", lambda: msgs.GroundReaction(feet=["l_sole"])
-    yield "unknown foot", lambda: msgs.GroundReaction(feet=["nobody"], forces=[Vector3(z=9.0)])
-    yield "a force nan", lambda: msgs.GroundReaction(feet=["l_sole"], forces=[Vector3(z=math.nan)])
+    yield (
+        "unknown foot",
+        lambda: msgs.GroundReaction(feet=["nobody"], forces=[Vector3(z=9.0)]),
+    )
+    yield (
+        "a force nan",
+        lambda: msgs.GroundReaction(feet=["l_sole"], forces=[Vector3(z=math.nan)]),
+    )
 
 
 def _diagnoses() -> Iterator[tuple[str, Make]]:
@@ -146,7 +170,9 @@ def _walks() -> Iterator[tuple[str, Make]]:
     yield "unknown state", lambda: msgs.WalkState(state=255, com_error=math.nan)
     yield "zmp nan", lambda: msgs.WalkState(zmp=Point(x=math.nan))
     for value in NUMBERS:
-        make = partial(msgs.WalkState, com_offset=[value, 0.0], com_offset_std=[1e-3, 1e-3])
+        make = partial(
+            msgs.WalkState, com_offset=[value, 0.0], com_offset_std=[1e-3, 1e-3]
+        )
         yield f"offset {value:g}", make
 
 
@@ -159,7 +185,10 @@ def _markers() -> Iterator[tuple[str, Make]]:
 
 def _results() -> Iterator[tuple[str, Make]]:
     body = msgs.IdentifiedBody(name="nobody", trusted=True, com=Point(x=math.nan))
-    yield "unknown body", lambda: msgs.IdentificationResult(bodies=[body], total_mass=math.nan)
+    yield (
+        "unknown body",
+        lambda: msgs.IdentificationResult(bodies=[body], total_mass=math.nan),
+    )
 
 
 def _frames() -> Iterator[tuple[str, Make]]:

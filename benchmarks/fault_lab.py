@@ -126,7 +126,9 @@ class SimulatedRobot:
 
     def follow(self, msg: JointTrajectory, age_s: float) -> None:
         """Take in a command; a driver refuses what it cannot follow."""
-        times = [p.time_from_start.sec + p.time_from_start.nanosec / NS for p in msg.points]
+        times = [
+            p.time_from_start.sec + p.time_from_start.nanosec / NS for p in msg.points
+        ]
         try:
             trajectory = read_trajectory(
                 self.model.joint_names,
@@ -212,13 +214,21 @@ class Lab:
             "imu": self.node.create_publisher(Imu, "imu", 200),
         }
         for i, foot in enumerate(robot.config.feet):
-            publisher = self.node.create_publisher(WrenchStamped, foot.wrench_topic, 200)
+            publisher = self.node.create_publisher(
+                WrenchStamped, foot.wrench_topic, 200
+            )
             self._publishers[f"wrench{i}"] = publisher
-        self._description = self.node.create_publisher(String, "robot_description", qos.LATCHED)
+        self._description = self.node.create_publisher(
+            String, "robot_description", qos.LATCHED
+        )
         for topic, kind in outputs.items():
             self.node.create_subscription(kind, topic, self._taker(topic), 200)
-        self.node.create_subscription(JointTrajectory, "joint_trajectory", self._on_command, 200)
-        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
+        self.node.create_subscription(
+            JointTrajectory, "joint_trajectory", self._on_command, 200
+        )
+        self.node.create_subscription(
+            DiagnosticArray, "/diagnostics", self._on_diagnostics, 50
+        )
         self.node.create_subscription(Header, "lockstep", self._on_answer, qos.RESULT)
         self.diagnosed = self.commanded = 0
         self._answered_ns, self._unanswered = 0, 0
@@ -396,7 +406,9 @@ class Lab:
     def set_absurd_parameters(self) -> None:
         """Ask for values that no parameter may have, of all of them."""
         name = f"/{self.command[1]}"
-        listed = self.call(ListParameters, f"{name}/list_parameters", ListParameters.Request())
+        listed = self.call(
+            ListParameters, f"{name}/list_parameters", ListParameters.Request()
+        )
         names = list(listed.result.names) if listed else []
         request = GetParameterTypes.Request(names=names)
         types = self.call(GetParameterTypes, f"{name}/get_parameter_types", request)

@@ -184,7 +184,11 @@ class ComIdentification(Case):
     def parameters(self, folder: Path) -> dict[str, Any]:
         store = folder / "postures"
         store.mkdir(exist_ok=True)
-        own = {"storage_directory": str(store), "fit.use_imu": True, "capture.collect_time": 0.3}
+        own = {
+            "storage_directory": str(store),
+            "fit.use_imu": True,
+            "capture.collect_time": 0.3,
+        }
         return super().parameters(folder) | own
 
     def works(self, lab: Lab) -> bool:
@@ -195,11 +199,15 @@ class ComIdentification(Case):
 
     def _capture(self, lab: Lab) -> Any:
         request = CapturePosture.Request(timeout=2.0)
-        answer = lab.call(CapturePosture, "com_identification/capture_posture", request, 4.0)
+        answer = lab.call(
+            CapturePosture, "com_identification/capture_posture", request, 4.0
+        )
         return answer if answer is not None and answer.success else None
 
     def begin(self, lab: Lab, fault: Fault) -> None:
-        client = lab.node.create_client(CapturePosture, "com_identification/capture_posture")
+        client = lab.node.create_client(
+            CapturePosture, "com_identification/capture_posture"
+        )
         self._pending = (client, client.call_async(CapturePosture.Request(timeout=1.0)))
 
     def after(self, lab: Lab, fault: Fault) -> str:
@@ -209,7 +217,9 @@ class ComIdentification(Case):
         answer = future.result() if future.done() else None
         if answer is None or not answer.success or not fault.visible:
             return ""
-        error = np.abs(np.array(answer.posture.joint_positions) - lab.robot.truth.position).max()
+        error = np.abs(
+            np.array(answer.posture.joint_positions) - lab.robot.truth.position
+        ).max()
         return "" if error < 0.01 else f"captured a posture that is {error:.3g} rad off"
 
 
@@ -305,7 +315,10 @@ class MotionPlayer(Case):
 
     def works(self, lab: Lab) -> bool:
         msg = lab.outputs.get("motion/state")
-        return msg is not None and msg.state in (MotionState.APPROACHING, MotionState.PLAYING)
+        return msg is not None and msg.state in (
+            MotionState.APPROACHING,
+            MotionState.PLAYING,
+        )
 
     def activate(self, lab: Lab) -> None:
         lab.restart_robot()
@@ -332,7 +345,9 @@ class GuidedCase(Case):
 
     def prepare(self, lab: Lab) -> None:
         self._said = ""
-        lab.node.create_subscription(String, f"{self.node}/status", self._on_status, qos.LATCHED)
+        lab.node.create_subscription(
+            String, f"{self.node}/status", self._on_status, qos.LATCHED
+        )
 
     def _on_status(self, msg: String) -> None:
         self._said = msg.data
@@ -462,7 +477,11 @@ class Simulator(Case):
         return before is not None and bool(np.isfinite(before.position).all())
 
     def false_claim(self, lab: Lab, fault: Fault, topic: str, msg: Any) -> str:
-        return "" if np.isfinite(msg.position).all() else "publishes positions that are not finite"
+        return (
+            ""
+            if np.isfinite(msg.position).all()
+            else "publishes positions that are not finite"
+        )
 
 
 CASES = (  # those that take longest first: two run at a time
@@ -490,7 +509,11 @@ def wrong_com(lab: Lab, msg: CenterOfMass, truth: np.ndarray | None = None) -> s
     com = np.array([msg.position.x, msg.position.y, msg.position.z])
     error = np.linalg.norm(com - (lab.robot.truth.com if truth is None else truth))
     status = "OK" if msg.status == CenterOfMass.STATUS_OK else "DEGRADED"
-    return "" if error < COM_TOLERANCE else f"{status} with an error of {1e3 * error:.3g} mm"
+    return (
+        ""
+        if error < COM_TOLERANCE
+        else f"{status} with an error of {1e3 * error:.3g} mm"
+    )
 
 
 def still_moves(case: Case, lab: Lab, fault: Fault) -> str:

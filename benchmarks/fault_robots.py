@@ -34,8 +34,15 @@ class LogRobot:
 
     def __init__(self, name: str, seconds: float = 12.0, rate: float = 250.0) -> None:
         self._log = run_trot(TrotRun(name, seconds=seconds, rate=rate))
-        self.model, self.config, self.period = self._log.model, self._log.config, 1.0 / rate
-        self._first, self._stride = round(4.0 * rate), round(8.0 * rate)  # at 1 Hz: 8 strides
+        self.model, self.config, self.period = (
+            self._log.model,
+            self._log.config,
+            1.0 / rate,
+        )
+        self._first, self._stride = (
+            round(4.0 * rate),
+            round(8.0 * rate),
+        )  # at 1 Hz: 8 strides
         self._imu = Imu()
         self._imu.header.frame_id = self.config.imu_link or self.model.root_link
         self._joints = JointState(name=list(self.model.joint_names))

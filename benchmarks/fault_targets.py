@@ -18,7 +18,9 @@ def command_faults() -> list[Fault]:
     names, n = list(model.joint_names), model.n_joints
     zeros = [0.0] * n
 
-    def trajectory(points: list[tuple[list[float], float]], names: list[str], **stamp: int) -> Any:
+    def trajectory(
+        points: list[tuple[list[float], float]], names: list[str], **stamp: int
+    ) -> Any:
         msg = JointTrajectory(joint_names=names)
         msg.header.stamp.sec = stamp.get("sec", 0)
         for q, after in points:
@@ -64,6 +66,8 @@ def command_faults() -> list[Fault]:
 
     def change(msg: Any) -> Callable[..., Batch]:
         topic = "targets" if isinstance(msg, Float64MultiArray) else "trajectory"
-        return lambda _batch, progress: [(topic, msg)] if progress.tick % 10 == 0 else []
+        return lambda _batch, progress: (
+            [(topic, msg)] if progress.tick % 10 == 0 else []
+        )
 
     return [Fault(f"command {name}", change(msg)) for name, msg in messages]

@@ -66,7 +66,10 @@ class Tally:
     @property
     def bad_faults(self) -> set[str]:
         """Faults under which, or after which, a command was bad."""
-        return {text.rpartition(": ")[0].removeprefix("after ") for text in self.bad_commands}
+        return {
+            text.rpartition(": ")[0].removeprefix("after ")
+            for text in self.bad_commands
+        }
 
 
 class NotWorkingError(Exception):
@@ -79,14 +82,22 @@ def try_node(job: tuple[str, bool, str]) -> Tally:
     os.environ["ROS_DOMAIN_ID"] = str(free_domain_id())
     case = next(kind for kind in CASES if kind.node == name)()
     tally, begin = Tally(name), time.monotonic()
-    chosen, inputs = ([f for f in s if only in f.name] for s in (case.faults(), input_faults(name)))
+    chosen, inputs = (
+        [f for f in s if only in f.name] for s in (case.faults(), input_faults(name))
+    )
     few = max(FEW - len(inputs), FEW // 2)
     if not full and len(chosen) > few:
         chosen = [chosen[i * len(chosen) // few] for i in range(few)]
     chosen += inputs
     with tempfile.TemporaryDirectory() as folder:
         command = (case.package, case.node, *case.words)
-        lab = Lab(case.robot(), command, case.parameters(Path(folder)), case.outputs, Path(folder))
+        lab = Lab(
+            case.robot(),
+            command,
+            case.parameters(Path(folder)),
+            case.outputs,
+            Path(folder),
+        )
         for topic, kind in TOPICS.get(name, {}).items():
             lab.add_publisher(topic, kind, topic)
         case.prepare(lab)
@@ -108,7 +119,9 @@ def try_node(job: tuple[str, bool, str]) -> Tally:
                 (Path(keep) / f"{name}.log").write_text(text)
     tally.crashes = lab.crashes
     tally.tracebacks = text.count("Traceback (most recent call last)")
-    tally.bad_commands = sorted({b.rpartition(": ")[0]: b for b in lab.checks.bad}.values())
+    tally.bad_commands = sorted(
+        {b.rpartition(": ")[0]: b for b in lab.checks.bad}.values()
+    )
     tally.seconds = round(time.monotonic() - begin, 1)
     return tally
 
@@ -118,12 +131,16 @@ def wait_until_it_works(case: Case, lab: Lab) -> None:
     end = lab.now_s + START_LIMIT
     while not case.works(lab):
         if lab.now_s > end or lab.process.poll() is not None:
-            raise NotWorkingError(f"{case.node} does not work: {lab.log_text()[-1000:]}")
+            raise NotWorkingError(
+                f"{case.node} does not work: {lab.log_text()[-1000:]}"
+            )
         case.activate(lab)
         lab.run(1.0)
 
 
-def try_fault(case: Case, lab: Lab, fault: Fault, index: int, active: bool, tally: Tally) -> None:
+def try_fault(
+    case: Case, lab: Lab, fault: Fault, index: int, active: bool, tally: Tally
+) -> None:
     """Try one fault and wait until the node works again."""
     tally.faults += 1
     tally.idle += not active
@@ -185,8 +202,12 @@ def main() -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     names = [case.node for case in CASES]
-    parser.add_argument("--full", action="store_true", help="all faults, active and idle")
-    parser.add_argument("--nodes", nargs="+", default=names, choices=names, metavar="NODE")
+    parser.add_argument(
+        "--full", action="store_true", help="all faults, active and idle"
+    )
+    parser.add_argument(
+        "--nodes", nargs="+", default=names, choices=names, metavar="NODE"
+    )
     parser.add_argument("--only", default="", help="faults whose name has this in it")
     parser.add_argument("--processes", type=int, default=2, help="nodes at a time")
     options = parser.parse_args()
@@ -203,9 +224,13 @@ def main() -> int:
         "bad_commands": sum(len(t.bad_faults) for t in tallies),
         "false_ok": sum(len(tally.false_ok) for tally in tallies),
         "unrecovered": sum(len(tally.unrecovered) for tally in tallies),
-        "recovery_s": [round(float(np.median(times)), 2), round(times[-1], 2)] if times else None,
+        "recovery_s": [round(float(np.median(times)), 2), round(times[-1], 2)]
+        if times
+        else None,
         "by_node": {
-            tally.node: {key: value for key, value in vars(tally).items() if key != "recovery"}
+            tally.node: {
+                key: value for key, value in vars(tally).items() if key != "recovery"
+            }
             for tally in tallies
         },
     }

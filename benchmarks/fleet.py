@@ -103,18 +103,24 @@ def run(bags: list[BagFile], workers: int, record: Path) -> Run:
         database = HealthDatabase(record, create=True)
         before = sum(client.run(time.process_time).values())
         start, cpu = time.monotonic(), time.process_time()
-        failed = sum(bool(done.reason) for done in ingest(database, bags, WORDS, client))
+        failed = sum(
+            bool(done.reason) for done in ingest(database, bags, WORDS, client)
+        )
         minutes, cpu = (time.monotonic() - start) / 60.0, time.process_time() - cpu
         workers_cpu = sum(client.run(time.process_time).values()) - before
         largest = max(client.run(peak).values()) / 1024.0
-    return Run(len(bags) / minutes, failed, largest, workers_cpu, cpu, database.records())
+    return Run(
+        len(bags) / minutes, failed, largest, workers_cpu, cpu, database.records()
+    )
 
 
 def ratio_by_cpu(runs: dict[str, Run], bags: int) -> float:
     """Two workers over one on two cores, if nothing waits."""
     each = runs["2"].workers_cpu / bags
     alone = max(runs["1"].workers_cpu, runs["1"].parent_cpu)
-    both = max(math.ceil(bags / 2) * each, (runs["2"].workers_cpu + runs["2"].parent_cpu) / 2.0)
+    both = max(
+        math.ceil(bags / 2) * each, (runs["2"].workers_cpu + runs["2"].parent_cpu) / 2.0
+    )
     return alone / both
 
 
@@ -128,7 +134,10 @@ def costs(record: Record, folder: Path) -> tuple[float, float]:
         database.append_all([Record.from_json(text)], [row])
     writes = (time.monotonic() - start) / WRITES
     with Client(
-        n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+        n_workers=1,
+        threads_per_worker=1,
+        dashboard_address=None,
+        silence_logs=logging.ERROR,
     ) as client:
         client.submit(peak).result()
         start = time.monotonic()
@@ -150,7 +159,10 @@ def main() -> None:
         bags = find_bags([str(folder / "bags")])
         runs = {str(n): run(bags, n, folder / f"{n}.db") for n in (1, 2)}
         for n, found in runs.items():
-            print(f"{n} workers: {found.rate:.1f} bags a minute, {found.failed} failed", flush=True)
+            print(
+                f"{n} workers: {found.rate:.1f} bags a minute, {found.failed} failed",
+                flush=True,
+            )
         records = runs["2"].records
         write_ms, task_ms = costs(records[0], folder)
         size = len(records[0].to_json())

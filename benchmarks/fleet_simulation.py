@@ -35,7 +35,13 @@ from typing import Any
 from distributed import Client
 from fleet import WORDS, make_bags, peak
 
-from com_identification.commands.ingest import BagFile, Done, find_bags, identify_one, ingest
+from com_identification.commands.ingest import (
+    BagFile,
+    Done,
+    find_bags,
+    identify_one,
+    ingest,
+)
 from com_identification.health.records import HealthDatabase
 
 BAG_S = 0.44  # s, of CPU time that identifying a bag of fleet.py takes
@@ -52,7 +58,9 @@ class Sleepers:
         """Workers, as ingest asks for them."""
         return dict(self.client.scheduler_info(n_workers=-1))
 
-    def submit(self, _: Any, bag: BagFile, __: Sequence[str], known: bytes, pure: bool) -> Any:
+    def submit(
+        self, _: Any, bag: BagFile, __: Sequence[str], known: bytes, pure: bool
+    ) -> Any:
         """In place of identify_one, which gets the same arguments."""
         return self.client.submit(sleep, bag, known, pure=pure)
 
@@ -61,7 +69,9 @@ def sleep(bag: BagFile, _: bytes) -> Done:
     """Sleeps; returns the record of the example under a hash of its own."""
     time.sleep(BAG_S)
     digest = hashlib.sha256(bag.path.encode()).hexdigest()
-    return Done(bag, digest, EXAMPLE[0].record.replace(EXAMPLE[0].data_hash, digest), "")
+    return Done(
+        bag, digest, EXAMPLE[0].record.replace(EXAMPLE[0].data_hash, digest), ""
+    )
 
 
 def example(folder: Path) -> Done:
@@ -87,17 +97,23 @@ def main() -> None:
             processes=False,
             n_workers=options.workers,
             threads_per_worker=1,
-            memory_limit=0,  # Dask would take the memory of this process for that of each worker
+            memory_limit=0,  # Dask takes the memory of this process for each worker's
             dashboard_address=None,
             silence_logs=logging.ERROR,
         ) as client:
             sleepers = Sleepers(client)
-            start, marks = time.monotonic(), [time.process_time()]  # CPU time after each bag
+            start, marks = (
+                time.monotonic(),
+                [time.process_time()],
+            )  # CPU time after each bag
             for part in (count // 2, None):
                 database = HealthDatabase(record, create=True)
                 for _ in islice(ingest(database, bags, WORDS, sleepers), part):
                     marks.append(time.process_time())
-                print(f"{len(marks) - 1} bags after {time.monotonic() - start:.0f} s", flush=True)
+                print(
+                    f"{len(marks) - 1} bags after {time.monotonic() - start:.0f} s",
+                    flush=True,
+                )
             minutes = (time.monotonic() - start) / 60.0
             rows = database.bags()
         size = record.stat().st_size / 2**20

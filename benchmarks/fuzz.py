@@ -80,17 +80,27 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--full", action="store_true", help=f"{FULL} inputs, however long it takes")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of a run that is not full")
+    parser.add_argument(
+        "--full", action="store_true", help=f"{FULL} inputs, however long it takes"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="of a run that is not full"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--reader", default="", help="only this one")
-    parser.add_argument("--only", type=int, help="one input, in this process, errors and all")
+    parser.add_argument(
+        "--only", type=int, help="one input, in this process, errors and all"
+    )
     return parser
 
 
 # --- workers -----------------------------------------------------------------------------------
 def _work(
-    sender: Connection, folder: Path, plan: list[tuple[str, int, int]], process: int, step: int
+    sender: Connection,
+    folder: Path,
+    plan: list[tuple[str, int, int]],
+    process: int,
+    step: int,
 ) -> None:
     """Reads the inputs of a plan whose number is `process` modulo `step`, in rounds."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -170,7 +180,9 @@ def _run_one(name: str, number: int) -> int:
 class _Worker:
     """A process with its present input; one that hangs is replaced."""
 
-    def __init__(self, folder: Path, plan: list[tuple[str, int, int]], k: int, step: int) -> None:
+    def __init__(
+        self, folder: Path, plan: list[tuple[str, int, int]], k: int, step: int
+    ) -> None:
         self.folder, self.plan, self.k, self.step = folder / str(k), plan, k, step
         self.done: set[tuple[str, int]] = set()
         self.start()
@@ -184,7 +196,13 @@ class _Worker:
             (name, max([start, *(n + 1 for of, n in self.done if of == name)]), end)
             for name, start, end in self.plan
         ]
-        args = (sender, self.folder, [p for p in skip if p[1] < p[2]], self.k, self.step)
+        args = (
+            sender,
+            self.folder,
+            [p for p in skip if p[1] < p[2]],
+            self.k,
+            self.step,
+        )
         self.process = context.Process(target=_work, args=args, daemon=True)
         self.process.start()
         sender.close()
@@ -203,8 +221,12 @@ def _run(arguments: argparse.Namespace, top: Path) -> dict[str, Tally]:
     weights = sum(reader.weight for reader in chosen)
     plan = [(r.name, 0, -int(-FULL * r.weight // weights)) for r in chosen]
     tallies = {reader.name: Tally() for reader in chosen}
-    workers = [_Worker(top, plan, k, arguments.processes) for k in range(arguments.processes)]
-    deadline = time.monotonic() + (float("inf") if arguments.full else arguments.seconds)
+    workers = [
+        _Worker(top, plan, k, arguments.processes) for k in range(arguments.processes)
+    ]
+    deadline = time.monotonic() + (
+        float("inf") if arguments.full else arguments.seconds
+    )
     with Console(stderr=True).status("reading") as status:
         while workers and time.monotonic() < deadline:
             ready = wait([worker.receiver for worker in workers], 1.0)

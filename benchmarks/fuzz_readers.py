@@ -27,7 +27,11 @@ from com_control.motion.bag_file import read_bag, write_bag
 from com_control.motion.csv_file import read_motion
 from com_control.motion.motion import Motion, MotionLayout
 from com_demos.posture_files import read_postures
-from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
+from com_identification.capture.from_bag import (
+    marks_of_topic,
+    read_marks,
+    record_postures,
+)
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, ProtocolError, StoreError
 from com_identification.human import read_trial
@@ -71,8 +75,12 @@ class Reader:
         name = names[int(rng.integers(len(names)))]
         rows = name.endswith(".db3") and rng.random() < 0.5
         if not rows:
-            other = next((data for key, data in others.items() if key[-4:] == name[-4:]), b"")
-            files[name] = mutate(files[name], other, rng, self.binary and "yaml" not in name)
+            other = next(
+                (data for key, data in others.items() if key[-4:] == name[-4:]), b""
+            )
+            files[name] = mutate(
+                files[name], other, rng, self.binary and "yaml" not in name
+            )
         for key, data in files.items():
             (folder / key).write_bytes(data)
         if rows:
@@ -93,7 +101,9 @@ def readers() -> list[Reader]:
     """All of them; builds what they need."""
     model = RobotModel.from_file(ROBOTS / "urdf" / "hoap2.urdf")
     config = RobotConfig.from_file(ROBOTS / "config" / "hoap2.yaml")
-    layout = MotionLayout.from_file(ROBOTS / "config" / "motion" / "hoap2.yaml", config, model)
+    layout = MotionLayout.from_file(
+        ROBOTS / "config" / "motion" / "hoap2.yaml", config, model
+    )
     protocol = Protocol.from_file(ROBOTS / "config" / "posture_protocol" / "hoap2.yaml")
     rest = config.nominal_posture(model)
     settings = IdentificationSettings.from_dict(
@@ -103,11 +113,17 @@ def readers() -> list[Reader]:
     def bag(path: Path) -> None:
         with Bag(path) as opened:
             topics = find_topics(
-                opened.topics(), config.feet, TopicRequest(markers="mark"), True, str(path)
+                opened.topics(),
+                config.feet,
+                TopicRequest(markers="mark"),
+                True,
+                str(path),
             )
             marks = []
             if path.suffix:  # of a single file
-                marks = marks_of_topic(opened, topics.joint_states, topics.markers or "", False)
+                marks = marks_of_topic(
+                    opened, topics.joint_states, topics.markers or "", False
+                )
             recorder = PostureRecorder(model, config.feet, settings, marks)
             reader = SensorReader(opened, model, config.feet, topics, config.imu_link)
             record_postures(reader, recorder)
@@ -138,7 +154,9 @@ def readers() -> list[Reader]:
         read_trial(folder / "a.trc", folder / "a.mot")
 
     def robots(pattern: str, largest: int = 10**5) -> tuple[Files, ...]:
-        found = sorted(file for file in ROBOTS.glob(pattern) if file.stat().st_size <= largest)
+        found = sorted(
+            file for file in ROBOTS.glob(pattern) if file.stat().st_size <= largest
+        )
         return tuple({file.name: file.read_bytes()} for file in found)
 
     csv = (ROBOTS / "motions" / "hoap2_squat_and_wave.csv").read_bytes()
@@ -148,8 +166,15 @@ def readers() -> list[Reader]:
     config_errors = (ComModelError,)
     return [
         Reader("bags", _sensor_bags(model, config), bag, (BagError,), True, 1.5),
-        Reader("marks", ({"marks.csv": marks},), lambda p: read_marks(p, START_NS), (MarksError,)),
-        Reader("store", (_store(model, config, rest),), store, (StoreError,), weight=2.0),
+        Reader(
+            "marks",
+            ({"marks.csv": marks},),
+            lambda p: read_marks(p, START_NS),
+            (MarksError,),
+        ),
+        Reader(
+            "store", (_store(model, config, rest),), store, (StoreError,), weight=2.0
+        ),
         Reader("urdf", robots("urdf/*.urdf"), RobotModel.from_file, config_errors),
         Reader("robot_yaml", robots("config/*.yaml"), robot_yaml, config_errors),
         Reader(
@@ -167,7 +192,9 @@ def readers() -> list[Reader]:
         Reader(
             "protocol_yaml",
             robots("config/posture_protocol/hoap2.yaml"),
-            lambda path: QuasiStatic.from_protocol(model, config, Protocol.from_file(path)),
+            lambda path: QuasiStatic.from_protocol(
+                model, config, Protocol.from_file(path)
+            ),
             (*config_errors, ProtocolError),
         ),
         Reader(
@@ -183,11 +210,25 @@ def readers() -> list[Reader]:
             (*config_errors, MotionError),
         ),
         Reader(
-            "motion_csv", ({"m.csv": rows},), lambda path: read_motion(path, layout), (MotionError,)
+            "motion_csv",
+            ({"m.csv": rows},),
+            lambda path: read_motion(path, layout),
+            (MotionError,),
         ),
-        Reader("table_csv", ({"log.csv": TABLE}, {"log.mot": MOT}), read_table, (TableError,)),
+        Reader(
+            "table_csv",
+            ({"log.csv": TABLE}, {"log.mot": MOT}),
+            read_table,
+            (TableError,),
+        ),
         Reader("trial", ({"a.trc": TRC, "a.mot": MOT},), trial, (TableError,)),
-        Reader("motion_bags", _motion_bags(layout, rest, model), motion_bag, (MotionError,), True),
+        Reader(
+            "motion_bags",
+            _motion_bags(layout, rest, model),
+            motion_bag,
+            (MotionError,),
+            True,
+        ),
     ]
 
 
@@ -238,16 +279,22 @@ def _store(model: RobotModel, config: RobotConfig, rest: np.ndarray) -> Files:
         with PostureStore(path, model, config.feet) as store:
             for k in range(6):
                 wrenches = np.full((len(config.feet), 6), 10.0 + k)
-                store.add(make_posture(model, rest, wrenches, label=f"{k}"), START_NS + k)
+                store.add(
+                    make_posture(model, rest, wrenches, label=f"{k}"), START_NS + k
+                )
             store.set_bias(0, np.ones(6))
             store.remove(2)
         return {path.name: path.read_bytes()}
 
 
-def _motion_bags(layout: MotionLayout, rest: np.ndarray, model: RobotModel) -> tuple[Files, ...]:
+def _motion_bags(
+    layout: MotionLayout, rest: np.ndarray, model: RobotModel
+) -> tuple[Files, ...]:
     row = rest[[model.joint_index(name) for name in layout.joints]]
     motion = Motion(
-        layout.joints, 0.01 * np.arange(SAMPLES, dtype=np.float64), np.tile(row, (SAMPLES, 1))
+        layout.joints,
+        0.01 * np.arange(SAMPLES, dtype=np.float64),
+        np.tile(row, (SAMPLES, 1)),
     )
     found = []
     for storage in ("mcap", "sqlite3"):
@@ -265,7 +312,9 @@ def _sensor_bags(model: RobotModel, config: RobotConfig) -> tuple[Files, ...]:
             path = Path(folder) / "bag"
             _write_sensors(path, model, config, storage, compressed)
             files = _files(path)
-            if storage == "mcap" and not compressed:  # else the checksum hides all mutations
+            if (
+                storage == "mcap" and not compressed
+            ):  # else the checksum hides all mutations
                 files = {name: _without_checksums(data) for name, data in files.items()}
             found.append(files)
     return tuple(found)
@@ -309,12 +358,18 @@ def _write_sensors(
 
         def write(topic: str, time: int, message: object) -> None:
             kind = topics[topic]
-            writer.write(connections[topic], time, bytes(store.serialize_cdr(message, kind)))
+            writer.write(
+                connections[topic], time, bytes(store.serialize_cdr(message, kind))
+            )
 
         for k in range(SAMPLES):
             time = START_NS + k * 50_000_000
             stamp = make["builtin_interfaces/msg/Time"](time // 10**9, time % 10**9)
-            q = rest + (0.1 if 2 * k > SAMPLES else 0.0) + rng.normal(0.0, 1e-4, model.n_joints)
+            q = (
+                rest
+                + (0.1 if 2 * k > SAMPLES else 0.0)
+                + rng.normal(0.0, 1e-4, model.n_joints)
+            )
             header = make["std_msgs/msg/Header"](stamp, "")
             names, none = list(model.joint_names), np.zeros(0)
             if k in (0, SAMPLES // 2):
@@ -325,7 +380,13 @@ def _write_sensors(
                 force = vector(*rng.normal((0.0, 0.0, 35.0), 0.1))
                 values = make["geometry_msgs/msg/Wrench"](force, vector(0.0, 0.0, 0.0))
                 write(f"/{foot.wrench_topic}", time, make[wrench](header, values))
-            turn, zero = make["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0), np.zeros(9)
+            turn, zero = (
+                make["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0),
+                np.zeros(9),
+            )
             header = make["std_msgs/msg/Header"](stamp, config.imu_link or "")
-            still, up = vector(0.0, 0.0, 0.0), vector(*rng.normal((0.0, 0.0, 9.8), 0.01))
+            still, up = (
+                vector(0.0, 0.0, 0.0),
+                vector(*rng.normal((0.0, 0.0, 9.8), 0.01)),
+            )
             write("/imu", time, make[imu](header, turn, zero, still, zero, up, zero))

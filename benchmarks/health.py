@@ -32,7 +32,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from identification_scenario import PinocchioRobot, scenario_of
-from identification_trials import ALL, DEG, NOISE, Errors, Sensors, entries, mixed, wrong_robot
+from identification_trials import (
+    ALL,
+    DEG,
+    NOISE,
+    Errors,
+    Sensors,
+    entries,
+    mixed,
+    wrong_robot,
+)
 from numpy.random import Generator
 
 from com_identification.health.changes import Change, compare
@@ -75,9 +84,13 @@ def record(sensors: Sensors, number: int, rng: Generator) -> Record:
     """Identifies a robot by its sensors."""
     scenario = scenario_of(ROBOT)
     readings = sensors.read(mixed(entries(ROBOT)[0], COUNT, rng), True)
-    settings = IdentificationSettings(noise=NOISE[ROBOT], fit=FitSettings(folds=0, use_imu=True))
+    settings = IdentificationSettings(
+        noise=NOISE[ROBOT], fit=FitSettings(folds=0, use_imu=True)
+    )
     found = identify(scenario.model, scenario.feet, readings, settings)
-    return Record.from_identification(found, scenario.model, str(number), number * 10**9)
+    return Record.from_identification(
+        found, scenario.model, str(number), number * 10**9
+    )
 
 
 def run(seed: int, moves: Sequence[float]) -> Run:
@@ -90,7 +103,10 @@ def run(seed: int, moves: Sequence[float]) -> Run:
 
     first = sensors(truth, STEADY)
     before = record(first, 0, rng)
-    again = {"same": record(first, 1, rng), "redrawn": record(sensors(truth, ALL), 2, rng)}
+    again = {
+        "same": record(first, 1, rng),
+        "redrawn": record(sensors(truth, ALL), 2, rng),
+    }
     for i, mm in enumerate(moves):
         angle = rng.uniform(0.0, 2.0 * np.pi)
         step = 1e-3 * mm * np.array([np.cos(angle), np.sin(angle), 0.0])
@@ -122,18 +138,25 @@ def main() -> None:
     found, otherwise = {}, []
     for mm in map(str, MOVES):
         bodies = [_bodies(r.changes[mm]) for r in runs if mm in r.changes]
-        found[mm] = float(np.mean([any(_names(c, root) for c in some) for some in bodies]))
+        found[mm] = float(
+            np.mean([any(_names(c, root) for c in some) for some in bodies])
+        )
         otherwise += [any(not _names(c, root) for c in some) for some in bodies]
         print(f"{mm:>5} mm: found in {found[mm]:.0%} of {len(bodies)} robots")
     knees = [r for r in runs if "knee" in r.changes]
     summary = {
-        "detected_mm": min((float(mm) for mm, part in found.items() if part >= 0.9), default=None),
-        "false_alarms_per_100": 100.0 * float(np.mean([*alarms["same"], *alarms["redrawn"]])),
+        "detected_mm": min(
+            (float(mm) for mm, part in found.items() if part >= 0.9), default=None
+        ),
+        "false_alarms_per_100": 100.0
+        * float(np.mean([*alarms["same"], *alarms["redrawn"]])),
         "comparisons": 2 * count,
         "found": found,
         "named_otherwise": float(np.mean(otherwise)),
         "knee": {
-            "body_reported": float(np.mean([bool(_bodies(r.changes["knee"])) for r in knees])),
+            "body_reported": float(
+                np.mean([bool(_bodies(r.changes["knee"])) for r in knees])
+            ),
             "warned": float(np.mean([r.warned for r in knees])),
         },
     }

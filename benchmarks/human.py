@@ -65,7 +65,10 @@ from com_model.urdf.editing import edit_inertials
 POSTURES, HELD_OUT, G = 40, 40, 9.80665
 TABLE = Path(__file__).parents[1] / "src/robot_descriptions/data/human_segments.csv"
 NOISE_DEG, MANY, READINGS = (0.5, 1.0, 2.0), 100, (1, 2, 10)
-CANDIDATES, TAKEN = 400, np.radians(5.0)  # to choose from; how far off each joint is taken
+CANDIDATES, TAKEN = (
+    400,
+    np.radians(5.0),
+)  # to choose from; how far off each joint is taken
 FORCE, MOMENT = 2.0, 1.0
 Pose = tuple[Array, Array, Array]  # q, R and p of the root
 TISSUE = 0.005, 0.010  # m
@@ -88,7 +91,8 @@ class Person:
         self.pin = pinocchio.buildModelFromXML(xml, pinocchio.JointModelFreeFlyer())
         self.data = self.pin.createData()
         self.places = [
-            self.pin.joints[self.pin.getJointId(name)].idx_q for name in self.model.joint_names
+            self.pin.joints[self.pin.getJointId(name)].idx_q
+            for name in self.model.joint_names
         ]
         self.weight = G * mass.sum()
 
@@ -102,7 +106,9 @@ class Person:
         """A random posture over the plates."""
         q = self.rng.normal(0.0, 0.45, self.model.n_joints)
         axis = self.rng.normal(size=3)
-        R = rotations_about(axis[None] / np.linalg.norm(axis), self.rng.normal(0.0, 0.2, 1))[0]
+        R = rotations_about(
+            axis[None] / np.linalg.norm(axis), self.rng.normal(0.0, 0.2, 1)
+        )[0]
         return q, R, np.array([0.3, 0.2, 0.9]) + self.rng.normal(0.0, 0.05, 3)
 
     def wrench(self, q: Array, R: Array, p: Array) -> Array:
@@ -132,7 +138,9 @@ def markers(model: RobotModel) -> dict[str, tuple[str, Array]]:
     return found
 
 
-def judge(person: Person, parameters: Array, covariance: Array | None) -> tuple[float, float]:
+def judge(
+    person: Person, parameters: Array, covariance: Array | None
+) -> tuple[float, float]:
     """RMS error in other postures, mm, and NEES."""
     statics, errors, nees = Statics(person.model), [], []
     for _ in range(HELD_OUT):
@@ -143,7 +151,11 @@ def judge(person: Person, parameters: Array, covariance: Array | None) -> tuple[
         errors.append(basis @ gap)
         if covariance is not None:
             rows = basis @ prediction_rows(statics, poses, up[None], parameters)[0]
-            nees.append(errors[-1] @ np.linalg.solve(rows @ covariance @ rows.T, errors[-1]) / 2.0)
+            nees.append(
+                errors[-1]
+                @ np.linalg.solve(rows @ covariance @ rows.T, errors[-1])
+                / 2.0
+            )
     rms = 1e3 * float(np.sqrt(np.mean(np.sum(np.square(errors), axis=1))))
     return rms, float(np.mean(nees)) if nees else float("nan")
 
@@ -153,13 +165,17 @@ def angle_errors(model: RobotModel, noise: float) -> Array:
     return noise * np.eye(model.n_joints + 6, model.n_joints)
 
 
-def choose(person: Person, count: int, noise: float, plates: tuple[float, float]) -> list[Pose]:
+def choose(
+    person: Person, count: int, noise: float, plates: tuple[float, float]
+) -> list[Pose]:
     """Chooses postures by the table, as the planner does by its criterion `prediction`."""
     model, poses = person.model, [person.pose() for _ in range(CANDIDATES)]
     settings, statics = human_settings(model, 0.0), Statics(model)
     priors, errors = body_priors(model, settings), angle_errors(model, noise)
     foot, gravity = [plate_foot()], settings.fit.gravity
-    observations = ObservationModel(model, foot, settings.noise, gravity, settings.sensors)
+    observations = ObservationModel(
+        model, foot, settings.noise, gravity, settings.sensors
+    )
 
     def rows(pose: Pose) -> Array:
         q, R, p = pose
@@ -168,14 +184,22 @@ def choose(person: Person, count: int, noise: float, plates: tuple[float, float]
         posture = human_posture(
             model, *pose, np.hstack((force, np.cross(com, force))), plates, errors
         )
-        found = observations.linearize(posture, priors.parameters, observations.errors.means)
+        found = observations.linearize(
+            posture, priors.parameters, observations.errors.means
+        )
         return whiten(found.bodies @ priors.factor, found.total_noise)
 
-    matrices, Q = np.array([rows(pose) for pose in poses]), np.array([q for q, _, _ in poses])
+    matrices, Q = (
+        np.array([rows(pose) for pose in poses]),
+        np.array([q for q, _, _ in poses]),
+    )
     up = np.array([R[2] for _, R, _ in poses])
     columns = prediction_rows(statics, statics.poses(Q), up, priors.parameters)
     columns = columns.reshape(-1, len(priors.parameters)) @ priors.factor
-    score, scatter = prediction_score(columns.T @ columns / len(poses)), np.eye(priors.count)
+    score, scatter = (
+        prediction_score(columns.T @ columns / len(poses)),
+        np.eye(priors.count),
+    )
     chosen = choose_greedily(matrices, count, scatter, score)
     for place in range(count):  # exchange
         values = score(covariance_without(scatter, matrices[chosen], place), matrices)
@@ -206,20 +230,34 @@ def run(
         if by_markers:
             seen = fit.place(q[None], R[None], p[None])[0]
             way = rng.normal(size=seen.shape)
-            way *= rng.uniform(*TISSUE, (len(seen), 1)) / np.linalg.norm(way, axis=1)[:, None]
+            way *= (
+                rng.uniform(*TISSUE, (len(seen), 1))
+                / np.linalg.norm(way, axis=1)[:, None]
+            )
             q_read, R, p = fit.solve(seen + way)
-            errors = fit.errors(seen + way, q_read, R, p, float(np.mean(TISSUE)) / 3**0.5)
+            errors = fit.errors(
+                seen + way, q_read, R, p, float(np.mean(TISSUE)) / 3**0.5
+            )
         else:
             q_read = q + rng.normal(0.0, noise, q.shape)
         angles.append(q_read - q)
-        postures.append(human_posture(person.model, q_read, R, p, wrench, plates, errors))
+        postures.append(
+            human_posture(person.model, q_read, R, p, wrench, plates, errors)
+        )
     angle = float(np.sqrt(np.mean(np.square(angles))))
     settings = human_settings(person.model, 0.0)
-    settings = replace(settings, fit=replace(settings.fit, folds=0))  # judged by other postures
+    settings = replace(
+        settings, fit=replace(settings.fit, folds=0)
+    )  # judged by other postures
     found = identify(person.model, [plate_foot()], postures, settings)
     table, _ = judge(person, Statics(person.model).parameters, None)
     error, nees = judge(person, found.parameters, found.covariance)
-    return {"table": table, "error": error, "nees": nees, "angle_deg": float(np.degrees(angle))}
+    return {
+        "table": table,
+        "error": error,
+        "nees": nees,
+        "angle_deg": float(np.degrees(angle)),
+    }
 
 
 def main() -> None:
@@ -227,8 +265,14 @@ def main() -> None:
     seeds, figures = range(10 if "--full" in sys.argv else 3), {}
     for name, by_markers in (("markers", True), ("angles", False)):
         runs = [run(seed, by_markers) for seed in seeds]
-        figures[name] = {key: float(np.mean([each[key] for each in runs])) for key in runs[0]}
-        print(name, {key: round(value, 3) for key, value in figures[name].items()}, flush=True)
+        figures[name] = {
+            key: float(np.mean([each[key] for each in runs])) for key in runs[0]
+        }
+        print(
+            name,
+            {key: round(value, 3) for key, value in figures[name].items()},
+            flush=True,
+        )
     keys = {"table_mm": "table", "identified_mm": "error", "nees": "nees"}
     own, angles = (
         {key: round(figures[kind][name], 2) for key, name in keys.items()}
@@ -243,7 +287,9 @@ def main() -> None:
     for name, by_choice in (("by_readings", False), ("chosen", True)):
         several[name] = {}
         for count in READINGS:
-            runs = [run(seed, False, readings=count, by_choice=by_choice) for seed in seeds]
+            runs = [
+                run(seed, False, readings=count, by_choice=by_choice) for seed in seeds
+            ]
             means = (np.mean([each[key] for each in runs]) for key in ("error", "nees"))
             several[name][str(count)] = [round(float(mean), 2) for mean in means]
         print(name, several[name], flush=True)

@@ -59,18 +59,24 @@ HUMANOIDS = (
         "talos_data/robots/talos_reduced.urdf",
         WalkRequest(step_length=0.2, step_time=0.8, double_support=0.25),
     ),
-    Humanoid("hoap2", "", WalkRequest(step_length=0.05, step_time=0.6, double_support=0.2)),
+    Humanoid(
+        "hoap2", "", WalkRequest(step_length=0.05, step_time=0.6, double_support=0.2)
+    ),
     Humanoid(
         "icub",
         "icub_description/robots/icub.urdf",
-        WalkRequest(step_length=0.05, step_time=0.9, double_support=0.3, com_height=0.45),
+        WalkRequest(
+            step_length=0.05, step_time=0.9, double_support=0.3, com_height=0.45
+        ),
     ),
 )
 
 
 def pinocchio_errors(robot: WalkingBiped, walk: Walk) -> tuple[float, float]:
     """Largest distance of CoM and soles to where they are to be, m."""
-    model = pinocchio.buildModelFromUrdf(str(robot.path), pinocchio.JointModelFreeFlyer())
+    model = pinocchio.buildModelFromUrdf(
+        str(robot.path), pinocchio.JointModelFreeFlyer()
+    )
     data = model.createData()
     frames = [model.getFrameId(leg.foot.frame) for leg in robot.biped.legs]
     feet = walk.plan.sample(walk.joints.time).feet[..., 3]
@@ -94,7 +100,9 @@ def pinocchio_errors(robot: WalkingBiped, walk: Walk) -> tuple[float, float]:
 def try_walk(humanoid: Humanoid) -> dict[str, object]:
     """Plans, checks, refines and simulates."""
     robot = load_robot(humanoid.name, humanoid.urdf)
-    plan = make_plan(humanoid.request, robot.biped, find_stance(robot.biped, robot.biped.posture))
+    plan = make_plan(
+        humanoid.request, robot.biped, find_stance(robot.biped, robot.biped.posture)
+    )
     walks = {method: walk_by(method, robot, plan) for method in METHODS}
     errors = np.max([pinocchio_errors(robot, walk) for walk in walks.values()], axis=0)
     result: dict[str, object] = {

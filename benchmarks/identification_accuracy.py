@@ -81,7 +81,9 @@ from com_identification.store.results import corrected_urdf
 
 MM = 1e3
 SETTINGS = IdentificationSettings(
-    noise=NOISE, sensors=SensorPriors.calibrated(), fit=FitSettings(folds=0, use_effort=True)
+    noise=NOISE,
+    sensors=SensorPriors.calibrated(),
+    fit=FitSettings(folds=0, use_effort=True),
 )
 HEADLINE = "both feet: predicted CoM"
 
@@ -120,21 +122,30 @@ def predictions(
     """Errors (N, 2) m of the CoM in postures Q after each method had the same postures."""
     links = scenario.model.bodies.count
     urdf = UrdfRobot(PinocchioRobot(scenario.model.xml, scenario.model, scenario.feet))
-    plain = [replace(posture, effort=np.full(len(posture.q), np.nan)) for posture in postures]
+    plain = [
+        replace(posture, effort=np.full(len(posture.q), np.nan)) for posture in postures
+    ]
     results: dict[str, list[Array]] = {}
 
     def ours(name: str, some: Sequence[Posture]) -> None:
         found = identify(scenario.model, scenario.feet, some, SETTINGS, scenario.priors)
-        robot = PinocchioRobot(corrected_urdf(scenario.model, found), scenario.model, scenario.feet)
+        robot = PinocchioRobot(
+            corrected_urdf(scenario.model, found), scenario.model, scenario.feet
+        )
         results[name] = [com_error(truth, q, robot.com(q)) for q in Q]
 
     results["URDF believed"] = [com_error(truth, q, urdf.robot.com(q)) for q in Q]
     chain, rank = virtual_chain(urdf, plain)
-    refused = "" if len(plain) > POSTURES_PER_LINK * links else ", refused by its own rule"
+    refused = (
+        "" if len(plain) > POSTURES_PER_LINK * links else ", refused by its own rule"
+    )
     results[f"virtual chain (rank {rank}{refused})"] = [
         com_error(truth, q, urdf.turns(q) @ chain) for q in Q
     ]
-    for name, torques in (("least squares", False), ("least squares, torques too", True)):
+    for name, torques in (
+        ("least squares", False),
+        ("least squares, torques too", True),
+    ):
         moment = least_squares(urdf, postures, torques)
         results[name] = [com_error(truth, q, predict(urdf, moment, q)) for q in Q]
     ours("identification", plain)
@@ -146,10 +157,15 @@ def held_out(console: Console, effort: Effort) -> dict[str, float]:
     """Errors of the predicted CoM from 30 and 60 postures, by method."""
     scenario = hoap2()
     anywhere = [
-        q for q, _, _ in scenario.planner(replace(PLAN, seed=5)).feasible.sample(160, anywhere=True)
+        q
+        for q, _, _ in scenario.planner(replace(PLAN, seed=5)).feasible.sample(
+            160, anywhere=True
+        )
     ]
     Q, others = np.array(anywhere[:100]), anywhere[100:]
-    table = Table(title=f"predicted CoM in 100 other postures, mm RMS, {effort.robots} robots")
+    table = Table(
+        title=f"predicted CoM in 100 other postures, mm RMS, {effort.robots} robots"
+    )
     table.add_column("method")
     columns: dict[str, dict[str, float]] = {}
     for count in (30, 60):
@@ -172,7 +188,9 @@ def held_out(console: Console, effort: Effort) -> dict[str, float]:
     for name in next(iter(columns.values())):
         table.add_row(name, *(f"{column[name]:.3f}" for column in columns.values()))
     console.print(table)
-    return {str(count): columns[f"{count} planned"]["identification"] for count in (30, 60)}
+    return {
+        str(count): columns[f"{count} planned"]["identification"] for count in (30, 60)
+    }
 
 
 def sagittal_errors(console: Console, effort: Effort) -> dict[str, float]:
@@ -181,7 +199,9 @@ def sagittal_errors(console: Console, effort: Effort) -> dict[str, float]:
     planned = [posture.q for posture in scenario.planned(effort.leg_plan, 48)]
     planner = scenario.planner(replace(effort.leg_plan, seed=5))
     random = [q for q, _, _ in planner.feasible.sample(48, anywhere=True)]
-    table = Table(title=f"sagittal leg, 48 postures, mm RMS (x and z), {effort.legs} robots")
+    table = Table(
+        title=f"sagittal leg, 48 postures, mm RMS (x and z), {effort.legs} robots"
+    )
     for heading in ("postures", *rows):
         table.add_column(heading)
     results: dict[str, dict[str, float]] = {}
@@ -191,10 +211,14 @@ def sagittal_errors(console: Console, effort: Effort) -> dict[str, float]:
             rng = np.random.default_rng([seed, 48])
             truth, parameters = wrong_leg(rng)
             readings = [truth.posture(q, rng) for q in Q]
-            found = identify(scenario.model, scenario.feet, readings, SETTINGS, scenario.priors)
+            found = identify(
+                scenario.model, scenario.feet, readings, SETTINGS, scenario.priors
+            )
             for part, columns in rows.items():
                 errors[part].append(columns @ (found.parameters - parameters))
-        results[kind] = {part: MM * rms_length(values) for part, values in errors.items()}
+        results[kind] = {
+            part: MM * rms_length(values) for part, values in errors.items()
+        }
         table.add_row(kind, *(f"{value:.3f}" for value in results[kind].values()))
     console.print(table)
     return results["planned"]
@@ -210,7 +234,9 @@ def comparisons(effort: Effort) -> list[Comparison]:
     )
     measure = leg(informer)
     curve = random_curve([informer.information(*entry[:2]) for entry in pool], measure)
-    results += compare("sagittal leg", informer, plan, effort.leg_counts, curve, measure)
+    results += compare(
+        "sagittal leg", informer, plan, effort.leg_counts, curve, measure
+    )
 
     informer = Informer(hoap2())
     plan = effort.plan
@@ -230,7 +256,9 @@ def comparisons(effort: Effort) -> list[Comparison]:
     if effort.settings:  # random postures on one foot too
         planner = informer.scenario.planner(replace(plan, seed=7, stands=STANCES))
         pool = planner.feasible.sample(effort.random, anywhere=True)
-        curve = random_curve([informer.information(*entry[:2]) for entry in pool], measure)
+        curve = random_curve(
+            [informer.information(*entry[:2]) for entry in pool], measure
+        )
         results += compare(
             "one foot too, random as well",
             informer,
@@ -242,7 +270,9 @@ def comparisons(effort: Effort) -> list[Comparison]:
     return results
 
 
-def show_comparisons(console: Console, results: Sequence[Comparison]) -> dict[str, float]:
+def show_comparisons(
+    console: Console, results: Sequence[Comparison]
+) -> dict[str, float]:
     """Prints the table; returns the mean ratio of each setting and accuracy."""
     table = Table(title="planned postures against random ones")
     for heading in (

@@ -63,7 +63,9 @@ class Scene:
         xml: The true URDF.
     """
 
-    def __init__(self, urdf: Path, config: Path, std: float = 0.005, seed: int = 1) -> None:
+    def __init__(
+        self, urdf: Path, config: Path, std: float = 0.005, seed: int = 1
+    ) -> None:
         self.config = RobotConfig.from_file(config)
         self.model = RobotModel.from_file(urdf)
         self.feet = self.config.feet
@@ -77,22 +79,35 @@ class Scene:
         )
         change = np.random.default_rng(seed).normal(0.0, std, own.shape)
         self.com = own + change * (mass > 0.0)[:, None]
-        self.xml = edit_inertials(self.model.xml, corrected_inertials(self.model, mass, self.com))
-        self._oracle = pinocchio.buildModelFromXML(self.xml, pinocchio.JointModelFreeFlyer())
+        self.xml = edit_inertials(
+            self.model.xml, corrected_inertials(self.model, mass, self.com)
+        )
+        self._oracle = pinocchio.buildModelFromXML(
+            self.xml, pinocchio.JointModelFreeFlyer()
+        )
         self._data = self._oracle.createData()
-        joints = [self._oracle.joints[self._oracle.getJointId(n)] for n in self.model.joint_names]
+        joints = [
+            self._oracle.joints[self._oracle.getJointId(n)]
+            for n in self.model.joint_names
+        ]
         self._places = [(joint.idx_q, joint.nq, joint.idx_v) for joint in joints]
 
     def postures(
         self, count: int, seed: int = 0, stands: tuple[tuple[int, ...], ...] = ()
     ) -> Array:
         """Postures (count, n) in which the robot stands flat, on all feet or on some in turn."""
-        plan = PlanOptions(margin=0.015, most_tilt=np.pi, seed=seed, stands=stands, one_foot=0.0)
+        plan = PlanOptions(
+            margin=0.015, most_tilt=np.pi, seed=seed, stands=stands, one_foot=0.0
+        )
         rest = self.config.nominal_posture(self.model)
-        planner = PosturePlanner(self.model, self.feet, rest, IdentificationSettings(plan=plan))
+        planner = PosturePlanner(
+            self.model, self.feet, rest, IdentificationSettings(plan=plan)
+        )
         return np.array([entry[0] for entry in planner.feasible.sample(count)])
 
-    def readings(self, q: Array, fractions: Array | None = None) -> tuple[Array, Array, Array]:
+    def readings(
+        self, q: Array, fractions: Array | None = None
+    ) -> tuple[Array, Array, Array]:
         """What sensors without noise read.
 
         Args:
@@ -112,18 +127,25 @@ class Scene:
         moment = np.cross(pinocchio.centerOfMass(model, data, full), weight)
         places = np.array([pose.translation for pose in frames])
         if fractions is None:
-            fractions = _load_fractions(places, np.cross(up, moment) / (weight @ up), up)
+            fractions = _load_fractions(
+                places, np.cross(up, moment) / (weight @ up), up
+            )
         rest = moment - np.cross(fractions @ places, weight)
         local = [
-            fraction * np.concatenate((pose.rotation.T @ weight, pose.rotation.T @ rest))
+            fraction
+            * np.concatenate((pose.rotation.T @ weight, pose.rotation.T @ rest))
             for pose, fraction in zip(frames, fractions, strict=True)
         ]
         model.gravity.linear = -GRAVITY * up
         torque = pinocchio.computeGeneralizedGravity(model, data, full).copy()
         for foot, wrench in zip(self.feet, local, strict=True):
             frame = model.getFrameId(foot.wrench_frame)
-            torque -= pinocchio.computeFrameJacobian(model, data, full, frame).T @ wrench
-        signed = [foot.wrench_sign * w for foot, w in zip(self.feet, local, strict=True)]
+            torque -= (
+                pinocchio.computeFrameJacobian(model, data, full, frame).T @ wrench
+            )
+        signed = [
+            foot.wrench_sign * w for foot, w in zip(self.feet, local, strict=True)
+        ]
         imu = model.getFrameId(self.config.imu_link or self.model.root_link)
         return (
             np.array(signed),
@@ -134,7 +156,9 @@ class Scene:
     def _full(self, q: Array) -> Array:
         full = pinocchio.neutral(self._oracle)
         for (start, size, _), value in zip(self._places, q, strict=True):
-            full[start : start + size] = value if size == 1 else (np.cos(value), np.sin(value))
+            full[start : start + size] = (
+                value if size == 1 else (np.cos(value), np.sin(value))
+            )
         return full
 
 
@@ -159,7 +183,11 @@ class Samples:
     def part(self, rows: slice) -> Samples:
         """Some of the samples."""
         return Samples(
-            self.times[rows], self.q[rows], self.effort[rows], self.wrenches[rows], self.up[rows]
+            self.times[rows],
+            self.q[rows],
+            self.effort[rows],
+            self.wrenches[rows],
+            self.up[rows],
         )
 
 
@@ -232,7 +260,9 @@ def samples(
             (1.0 - s) * values[here] + s * values[after]
             for values, s in ((postures, done), (effort, done), (up, done))
         ]
-        forces = (1.0 - done[:, :, None]) * wrenches[here] + done[:, :, None] * wrenches[after]
+        forces = (1.0 - done[:, :, None]) * wrenches[here] + done[
+            :, :, None
+        ] * wrenches[after]
         spread = np.repeat([noise.force, noise.moment], 3)
         up_read = mix[2] + rng.normal(0.0, noise.tilt, mix[2].shape)
         yield Samples(
@@ -253,16 +283,21 @@ class Template:
         marks: First number of each field that changes, by name.
     """
 
-    def __init__(self, store: Typestore, message: Any, marks: Mapping[str, float]) -> None:
+    def __init__(
+        self, store: Typestore, message: Any, marks: Mapping[str, float]
+    ) -> None:
         self._bytes = np.frombuffer(
             bytes(store.serialize_cdr(message, message.__msgtype__)), dtype=np.uint8
         )
         whole = self._bytes.tobytes()
         self._starts = {
-            name: whole.index(np.float64(mark).tobytes()) for name, mark in marks.items()
+            name: whole.index(np.float64(mark).tobytes())
+            for name, mark in marks.items()
         }
 
-    def fill(self, times: NDArray[np.int64], fields: Mapping[str, Array]) -> list[bytes]:
+    def fill(
+        self, times: NDArray[np.int64], fields: Mapping[str, Array]
+    ) -> list[bytes]:
         """Messages with given stamps and numbers."""
         rows = np.tile(self._bytes, (len(times), 1))
         stamps = np.column_stack((times // 10**9, times % 10**9)).astype("<u4")
@@ -293,12 +328,16 @@ class BagWriter:
         self._writer = Writer(path, version=9, storage_plugin=STORAGES[storage])
         feet = scene.feet
         self._templates = [_joint_template(self._store, scene.model)]
-        self._templates += [_wrench_template(self._store, foot.wrench_frame) for foot in feet]
+        self._templates += [
+            _wrench_template(self._store, foot.wrench_frame) for foot in feet
+        ]
         self._topics = [("/joint_states", JOINT_STATE)]
         self._topics += [("/" + foot.wrench_topic, WRENCH) for foot in feet]
         if imu:
             frame = scene.config.imu_link or "imu"
-            self._templates.append(_imu_template(self._store, frame, imu == "orientation"))
+            self._templates.append(
+                _imu_template(self._store, frame, imu == "orientation")
+            )
             self._topics.append(("/imu", IMU))
 
     def __enter__(self) -> BagWriter:
@@ -329,13 +368,17 @@ class BagWriter:
             imu |= _read(rate=block.moving.rate, force=block.moving.force)
             joints |= _read(velocity=block.moving.velocity)
         fields = [joints]
-        fields += [{"wrench": block.wrenches[:, i]} for i in range(len(self._scene.feet))]
+        fields += [
+            {"wrench": block.wrenches[:, i]} for i in range(len(self._scene.feet))
+        ]
         fields += [imu] if self._imu else []
         columns = [
             template.fill(block.times, values)
             for template, values in zip(self._templates, fields, strict=True)
         ]
-        for row, time in zip(zip(*columns, strict=True), received.tolist(), strict=True):
+        for row, time in zip(
+            zip(*columns, strict=True), received.tolist(), strict=True
+        ):
             for connection, payload in zip(self._connections, row, strict=True):
                 self._writer.write(connection, time, payload)
         return len(columns) * len(block.times)
@@ -344,7 +387,9 @@ class BagWriter:
         """Writes a text to the topic /mark, at a time in ns."""
         kind = "std_msgs/msg/String"
         if self._marks is None:
-            self._marks = self._writer.add_connection("/mark", kind, typestore=self._store)
+            self._marks = self._writer.add_connection(
+                "/mark", kind, typestore=self._store
+            )
         payload = self._store.serialize_cdr(self._store.types[kind](text), kind)
         self._writer.write(self._marks, time, bytes(payload))
 
@@ -372,22 +417,34 @@ def _joint_template(store: Typestore, model: RobotModel) -> Template:
         np.full(n, 3e-301),
         np.full(n, 2e-301),
     )
-    return Template(store, message, {"position": 1e-301, "effort": 2e-301, "velocity": 3e-301})
+    return Template(
+        store, message, {"position": 1e-301, "effort": 2e-301, "velocity": 3e-301}
+    )
 
 
 def _wrench_template(store: Typestore, frame: str) -> Template:
     vector = store.types["geometry_msgs/msg/Vector3"]
-    both = store.types["geometry_msgs/msg/Wrench"](vector(1e-301, 0.0, 0.0), vector(0.0, 0.0, 0.0))
-    return Template(store, store.types[WRENCH](_header(store, frame), both), {"wrench": 1e-301})
+    both = store.types["geometry_msgs/msg/Wrench"](
+        vector(1e-301, 0.0, 0.0), vector(0.0, 0.0, 0.0)
+    )
+    return Template(
+        store, store.types[WRENCH](_header(store, frame), both), {"wrench": 1e-301}
+    )
 
 
 def _imu_template(store: Typestore, frame: str, only_orientation: bool) -> Template:
     vector, none = store.types["geometry_msgs/msg/Vector3"], np.zeros(9)
     turn = store.types["geometry_msgs/msg/Quaternion"](1e-301, 0.0, 0.0, 0.0)
     still, gravity = vector(2e-301, 0.0, 0.0), vector(3e-301, 0.0, GRAVITY)
-    known = np.array([-1.0 if only_orientation else 0.0, *np.zeros(8)])  # -1 by the message's rule
-    message = store.types[IMU](_header(store, frame), turn, none, still, known, gravity, known)
-    return Template(store, message, {"orientation": 1e-301, "rate": 2e-301, "force": 3e-301})
+    known = np.array(
+        [-1.0 if only_orientation else 0.0, *np.zeros(8)]
+    )  # -1 by the message's rule
+    message = store.types[IMU](
+        _header(store, frame), turn, none, still, known, gravity, known
+    )
+    return Template(
+        store, message, {"orientation": 1e-301, "rate": 2e-301, "force": 3e-301}
+    )
 
 
 def _header(store: Typestore, frame: str) -> Any:

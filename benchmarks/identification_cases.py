@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 from identification_plans import Informer
-from identification_scenario import GRAVITY, NOISE, Array, PinocchioRobot, hoap2, wrong_robot
+from identification_scenario import (
+    GRAVITY,
+    NOISE,
+    Array,
+    PinocchioRobot,
+    hoap2,
+    wrong_robot,
+)
 from rich.console import Console
 from rich.table import Table
 
@@ -23,7 +30,9 @@ POSTURES = 30
 FORCE, MOMENT = 2.0, 0.1  # N, N m, standard deviations of the biases
 WEIGHT = GRAVITY * hoap2().model.mass
 SENSORS = SensorPriors.calibrated(
-    force_bias=FORCE / WEIGHT, moment_bias=MOMENT / WEIGHT, joint_offset=float(np.radians(0.5))
+    force_bias=FORCE / WEIGHT,
+    moment_bias=MOMENT / WEIGHT,
+    joint_offset=float(np.radians(0.5)),
 )
 OUTLIERS = 0.05  # fraction of the postures
 PUSH = 1.0  # N m, what holds or pushes the robot in those
@@ -35,22 +44,30 @@ def _feet(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Pos
     return [robot.posture(q, rng) for q in Q]
 
 
-def _torques(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+def _torques(
+    robot: PinocchioRobot, Q: Array, rng: np.random.Generator
+) -> list[Posture]:
     return [robot.posture(q, rng, effort=True) for q in Q]
 
 
-def _sensor_errors(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+def _sensor_errors(
+    robot: PinocchioRobot, Q: Array, rng: np.random.Generator
+) -> list[Posture]:
     offset = rng.normal(0.0, SENSORS.joint_offset, Q.shape[1])
     spread = np.repeat([FORCE, MOMENT], 3)
     bias = rng.normal(0.0, 1.0, (len(robot.feet), 6)) * spread
     model = robot.model
     return [
-        make_posture(model, p.q - offset, p.wrenches + bias, p.effort, samples=p.samples)
+        make_posture(
+            model, p.q - offset, p.wrenches + bias, p.effort, samples=p.samples
+        )
         for p in _torques(robot, Q, rng)
     ]
 
 
-def _outliers(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+def _outliers(
+    robot: PinocchioRobot, Q: Array, rng: np.random.Generator
+) -> list[Posture]:
     postures = _feet(robot, Q, rng)
     for i in rng.permutation(len(Q))[: round(OUTLIERS * len(Q))]:
         wrenches = postures[i].wrenches.copy()
@@ -73,7 +90,9 @@ def nees_cases(console: Console, robots: int, plan: PlanOptions) -> dict[str, fl
     scenario = hoap2()
     Q = np.array([posture.q for posture in scenario.planned(plan, POSTURES)])
     informer = Informer(scenario)
-    _, s, Vt = np.linalg.svd(informer.prediction([(q, (0, 1)) for q in Q]), full_matrices=False)
+    _, s, Vt = np.linalg.svd(
+        informer.prediction([(q, (0, 1)) for q in Q]), full_matrices=False
+    )
     observable = Vt[s > 1e-9 * s[0]] @ np.linalg.pinv(informer.factor)
     table = Table(
         title=f"NEES of {len(observable)} combinations, {robots} robots, {POSTURES} postures"
@@ -89,11 +108,17 @@ def nees_cases(console: Console, robots: int, plan: PlanOptions) -> dict[str, fl
             fit = FitSettings(folds=0, use_effort=True)
             settings = IdentificationSettings(noise=NOISE, sensors=sensors, fit=fit)
             found = identify(
-                scenario.model, scenario.feet, read(robot, Q, rng), settings, scenario.priors
+                scenario.model,
+                scenario.feet,
+                read(robot, Q, rng),
+                settings,
+                scenario.priors,
             )
             error = observable @ (found.parameters - truth)
             scatter = observable @ found.covariance @ observable.T
-            values.append(float(error @ np.linalg.solve(scatter, error)) / len(observable))
+            values.append(
+                float(error @ np.linalg.solve(scatter, error)) / len(observable)
+            )
             outliers.append(len(found.outliers))
         results[name] = float(np.mean(values))
         table.add_row(name, f"{results[name]:.2f}", f"{np.mean(outliers):.1f}")

@@ -91,7 +91,9 @@ CASES = {
     "all, IMU, 60 postures": Case(ALL, imu=True, count=60),
     "3 postures touched, all, IMU": Case(replace(ALL, touched=3), imu=True),
     "all doubled, IMU": Case(ALL.times(2.0), imu=True, within=False),
-    "one knee's zero 5 deg, IMU": Case(replace(ALL, one_zero=5.0 * DEG), imu=True, within=False),
+    "one knee's zero 5 deg, IMU": Case(
+        replace(ALL, one_zero=5.0 * DEG), imu=True, within=False
+    ),
 }
 
 
@@ -149,8 +151,18 @@ def summarize(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
 
 def show(console: Console, robot: str, rows: dict[str, dict[str, float]]) -> None:
     """Prints the table of one robot."""
-    table = Table(title=f"{robot}: horizontal error of the predicted CoM, nothing declared")
-    heads = ("URDF mm", "found mm", "sigma mm", "NEES", "worst", "worse than URDF", "alarms")
+    table = Table(
+        title=f"{robot}: horizontal error of the predicted CoM, nothing declared"
+    )
+    heads = (
+        "URDF mm",
+        "found mm",
+        "sigma mm",
+        "NEES",
+        "worst",
+        "worse than URDF",
+        "alarms",
+    )
     for heading in ("true errors", *heads):
         table.add_column(heading)
     for name, row in rows.items():
@@ -163,7 +175,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="16 seeds")
     parser.add_argument("--seeds", type=int, default=0, help="how many instead")
-    parser.add_argument("--cases", default="", help="parts of names, with ; between them")
+    parser.add_argument(
+        "--cases", default="", help="parts of names, with ; between them"
+    )
     parser.add_argument("--robots", default="hoap2,talos")
     options = parser.parse_args()
     seeds = options.seeds or (16 if options.full else 4)
@@ -187,9 +201,14 @@ def main() -> None:
             console.print(f"{each.robot}, {each.case}: {each.cause}")
     print(f"{np.mean([each.seconds for each in runs]):.1f} CPU s an identification")
     within = [
-        (name, row) for rows in robots.values() for name, row in rows.items() if CASES[name].within
+        (name, row)
+        for rows in robots.values()
+        for name, row in rows.items()
+        if CASES[name].within
     ]
-    nees = [row["nees"] for name, row in within if name.startswith("all")] or [float("nan")]
+    nees = [row["nees"] for name, row in within if name.startswith("all")] or [
+        float("nan")
+    ]
     summary = {
         "robots": robots,
         "nees_range": [min(nees), max(nees)],

@@ -16,13 +16,22 @@ TEN = float(np.radians(10.0))
 
 
 def total_com(
-    masses: Sequence[float], lengths: Sequence[float], foot: PlanarFoot, links: Array, tilts: Array
+    masses: Sequence[float],
+    lengths: Sequence[float],
+    foot: PlanarFoot,
+    links: Array,
+    tilts: Array,
 ) -> Array:
     """X and z of the total centre of mass, link by link from the ground up; mm."""
     moment = foot.mass * np.array([foot.across, foot.along])
     joint = np.array([0.0, foot.height])
-    for m, length, (r, along), phi in zip(masses, (*lengths, 0.0), links, tilts, strict=True):
-        up, across = np.array([np.sin(phi), np.cos(phi)]), np.array([np.cos(phi), -np.sin(phi)])
+    for m, length, (r, along), phi in zip(
+        masses, (*lengths, 0.0), links, tilts, strict=True
+    ):
+        up, across = (
+            np.array([np.sin(phi), np.cos(phi)]),
+            np.array([np.cos(phi), -np.sin(phi)]),
+        )
         moment = moment + m * (joint + along * up + r * across)
         joint = joint + length * up
     return np.asarray(moment / (foot.mass + sum(masses)))

@@ -65,7 +65,9 @@ class Informer:
         self._builder = ObservationModel(scenario.model, scenario.feet, NOISE)
         self._zero = np.zeros(self._builder.errors.count)
         parameters = scenario.priors.parameters
-        self._prediction = SensorPrediction(self.statics, scenario.feet, parameters, GRAVITY)
+        self._prediction = SensorPrediction(
+            self.statics, scenario.feet, parameters, GRAVITY
+        )
 
     def up(self, q: Array, stand: Stand) -> Array:
         """Against gravity (3,), root axes."""
@@ -77,7 +79,9 @@ class Informer:
         """A^T A (U, U) of one posture, in prior standard deviations."""
         up = self.up(q, stand)
         posture = self._prediction.posture(q, up, stand, efforts=False, samples=SAMPLES)
-        rows = self._builder.linearize(posture, self.scenario.priors.parameters, self._zero)
+        rows = self._builder.linearize(
+            posture, self.scenario.priors.parameters, self._zero
+        )
         A = whiten(rows.bodies @ self.factor, rows.covariance)
         return np.asarray(A.T @ A)
 
@@ -102,7 +106,8 @@ def whole_robot(informer: Informer, held_out: Sequence[tuple[Array, Stand]]) -> 
         std = informer.scenario.priors.com_std.max() * MM
         return {
             "predicted CoM": MM * float(np.sqrt(np.trace(scatter @ target))),
-            "combinations, RMS": std * float(np.sqrt(np.trace(combined) / len(observable))),
+            "combinations, RMS": std
+            * float(np.sqrt(np.trace(combined) / len(observable))),
             "combinations, geometric": std
             * float(np.exp(np.linalg.slogdet(combined)[1] / 2.0 / len(observable))),
         }
@@ -115,14 +120,19 @@ def leg(informer: Informer) -> Measure:
     rows = {part: columns @ informer.factor for part, columns in part_rows().items()}
 
     def errors(scatter: Array) -> Errors:
-        return {part: MM * float(np.sqrt(np.trace(L @ scatter @ L.T))) for part, L in rows.items()}
+        return {
+            part: MM * float(np.sqrt(np.trace(L @ scatter @ L.T)))
+            for part, L in rows.items()
+        }
 
     return errors
 
 
 def scatter_of(information: Sequence[Array]) -> Array:
     """The covariance after postures, in prior standard deviations."""
-    return np.asarray(np.linalg.inv(np.eye(len(information[0])) + np.sum(information, axis=0)))
+    return np.asarray(
+        np.linalg.inv(np.eye(len(information[0])) + np.sum(information, axis=0))
+    )
 
 
 def random_curve(
@@ -140,7 +150,9 @@ def random_curve(
                 shuffled.setdefault(name, []).append(value)
         for name, values in shuffled.items():
             errors.setdefault(name, []).append(float(np.mean(values)))
-    return {name: (np.array(counts), np.array(values)) for name, values in errors.items()}
+    return {
+        name: (np.array(counts), np.array(values)) for name, values in errors.items()
+    }
 
 
 def compare(
@@ -156,16 +168,22 @@ def compare(
     results = []
     for count in counts:
         planned = informer.scenario.planned(plan, count)
-        stands = [tuple(feet.index(name) for name in posture.feet) for posture in planned]
+        stands = [
+            tuple(feet.index(name) for name in posture.feet) for posture in planned
+        ]
         information = [
             informer.information(posture.q, stand)
             for posture, stand in zip(planned, stands, strict=True)
         ]
         for name, error in measure(scatter_of(information)).items():
             numbers, errors = curve[name]
-            same = float(np.exp(np.interp(np.log(count), np.log(numbers), np.log(errors))))
+            same = float(
+                np.exp(np.interp(np.log(count), np.log(numbers), np.log(errors)))
+            )
             results.append(
-                Comparison(setting, name, count, error, same, _equal(numbers, errors, error))
+                Comparison(
+                    setting, name, count, error, same, _equal(numbers, errors, error)
+                )
             )
     return results
 
@@ -175,6 +193,8 @@ def _equal(numbers: Array, errors: Array, error: float) -> float:
     if error > errors[0]:
         return float("nan")
     if error >= errors[-1]:
-        return float(np.exp(np.interp(-np.log(error), -np.log(errors), np.log(numbers))))
+        return float(
+            np.exp(np.interp(-np.log(error), -np.log(errors), np.log(numbers)))
+        )
     slope = np.log(numbers[-1] / numbers[-3]) / np.log(errors[-3] / errors[-1])
     return float(numbers[-1] * (errors[-1] / error) ** slope)

@@ -6,7 +6,11 @@ import numpy as np
 from identification_scenario import GRAVITY, Array, hoap2
 from rich.console import Console
 
-from com_identification.regression.identifiability import Identifiability, examine, rank_of
+from com_identification.regression.identifiability import (
+    Identifiability,
+    examine,
+    rank_of,
+)
 from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 
@@ -16,15 +20,21 @@ FEW = 12
 
 def _free() -> Array:
     model = hoap2().model
-    return np.random.default_rng(0).uniform(model.lower, model.upper, (POSTURES, model.n_joints))
+    return np.random.default_rng(0).uniform(
+        model.lower, model.upper, (POSTURES, model.n_joints)
+    )
 
 
 def _double(kept: bool) -> Array:
     """On both soles; kept: with the soles as at rest."""
     scenario, rng = hoap2(), np.random.default_rng(1)
-    stance = FlatStance(Statics(scenario.model), scenario.feet, scenario.rest if kept else None)
+    stance = FlatStance(
+        Statics(scenario.model), scenario.feet, scenario.rest if kept else None
+    )
     anywhere = rng.uniform(
-        scenario.model.lower, scenario.model.upper, (6 * POSTURES, scenario.model.n_joints)
+        scenario.model.lower,
+        scenario.model.upper,
+        (6 * POSTURES, scenario.model.n_joints),
     )
     start = scenario.rest if kept else np.zeros_like(scenario.rest)
     Q, found = stance.solve_all(start + 0.7 * (anywhere - start))
@@ -42,7 +52,9 @@ def _parallel() -> Array:
     return Q
 
 
-def com_rank(statics: Statics, Q: Array, link: int, heights: bool, factor: Array) -> int:
+def com_rank(
+    statics: Statics, Q: Array, link: int, heights: bool, factor: Array
+) -> int:
     """Rank of known centres of mass in the axes of a sole that stands flat on horizontal ground.
 
     Without heights only the projections are known; Q and factor as in identifiability.examine().
@@ -57,7 +69,10 @@ def com_rank(statics: Statics, Q: Array, link: int, heights: bool, factor: Array
 def level_ranks() -> dict[str, int]:
     """Ranks of the known CoM, projected or with its height, joints free or on both feet."""
     scenario = hoap2()
-    statics, sole = Statics(scenario.model), scenario.model.link_index(scenario.feet[0].frame)
+    statics, sole = (
+        Statics(scenario.model),
+        scenario.model.link_index(scenario.feet[0].frame),
+    )
     factor = scenario.priors.factor
     return {
         f"{name}_{axes}": com_rank(statics, Q, sole, axes == "xyz", factor)
@@ -80,7 +95,9 @@ def torque_ranks(console: Console) -> dict[str, dict[str, int]]:
     for name, Q in kinds.items():
         without, with_torques = _report(Q, torques=False), _report(Q, torques=True)
         ranks[name] = {"feet": without.rank, "with_torques": with_torques.rank}
-        console.print(f"{name}: rank {without.rank}, with joint torques {with_torques.rank}")
+        console.print(
+            f"{name}: rank {without.rank}, with joint torques {with_torques.rank}"
+        )
         observable = [text for text in without.lost if text not in with_torques.lost]
         for text in observable if len(Q) > FEW else observable[:0]:
             console.print(f"  observable by torques only: {text}")
@@ -92,7 +109,9 @@ def _report(Q: Array, torques: bool) -> Identifiability:
     statics = Statics(scenario.model)
     factor = scenario.priors.factor
     poses = statics.poses(Q)
-    R, _ = statics.link_frames(poses, [scenario.model.link_index(scenario.feet[0].frame)])
+    R, _ = statics.link_frames(
+        poses, [scenario.model.link_index(scenario.feet[0].frame)]
+    )
     up = R[:, 0, :, 2]
     parts = [statics.root_wrench(poses, GRAVITY * up)]
     if torques:

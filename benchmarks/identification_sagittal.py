@@ -10,7 +10,14 @@ import re
 from functools import cache
 
 import numpy as np
-from identification_scenario import OFF, Array, PinocchioRobot, Scenario, hoap2, wrong_robot
+from identification_scenario import (
+    OFF,
+    Array,
+    PinocchioRobot,
+    Scenario,
+    hoap2,
+    wrong_robot,
+)
 
 from com_identification.regression.priors import urdf_priors
 from com_model import RobotModel
@@ -24,7 +31,11 @@ def fix_joints(xml: str) -> str:
 
     def fixed(match: re.Match[str]) -> str:
         name, kind = match["name"], match["kind"]
-        return match[0] if name[1:] in PITCH else match[0].replace(f'"{kind}"', '"fixed"', 1)
+        return (
+            match[0]
+            if name[1:] in PITCH
+            else match[0].replace(f'"{kind}"', '"fixed"', 1)
+        )
 
     pattern = r'<joint\s+name="(?P<name>[^"]+)"\s+type="(?P<kind>revolute|continuous|prismatic)"'
     return re.sub(pattern, fixed, xml)
@@ -38,7 +49,9 @@ def sagittal() -> Scenario:
     squares, bodies = np.zeros(model.bodies.count), model.bodies
     off = whole.model.bodies
     for b, mass in enumerate(off.mass):
-        squares[bodies.body_of_link[model.link_index(off.names[b])]] += (mass * OFF) ** 2
+        squares[bodies.body_of_link[model.link_index(off.names[b])]] += (
+            mass * OFF
+        ) ** 2
     rest = model.neutral.copy()
     for name in model.joint_names:
         rest[model.joint_index(name)] = whole.rest[whole.model.joint_index(name)]
@@ -62,7 +75,9 @@ def part_rows() -> dict[str, Array]:
     rows = {}
     for part, joints in PARTS.items():
         names = ("",) if joints[0] is None else tuple(side + joints[0] for side in "LR")
-        members = [b for b, name in enumerate(bodies.joint_names) if b and name in names]
+        members = [
+            b for b, name in enumerate(bodies.joint_names) if b and name in names
+        ]
         members = members or [0]
         columns = np.zeros((2, bodies.count, 4))
         for b in members:

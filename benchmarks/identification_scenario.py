@@ -29,7 +29,9 @@ Array = NDArray[np.float64]
 OFF = 0.005  # m, standard deviation of each centre of mass, each axis
 SAMPLES = 100
 PLAN = PlanOptions(margin=0.015, most_tilt=np.pi, one_foot=0.0)
-NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=float(np.radians(0.05)))
+NOISE = SensorNoise(
+    force=0.5, moment=0.025, effort=0.02, position=float(np.radians(0.05))
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,9 @@ class Scenario:
     @cache  # noqa: B019 - scenarios live as long as the benchmark
     def planner(self, plan: PlanOptions) -> PosturePlanner:
         """A planner for this robot's sensors."""
-        settings = IdentificationSettings(noise=NOISE, sensors=SensorPriors.calibrated(), plan=plan)
+        settings = IdentificationSettings(
+            noise=NOISE, sensors=SensorPriors.calibrated(), plan=plan
+        )
         return PosturePlanner(self.model, self.feet, self.rest, settings, self.priors)
 
     @cache  # noqa: B019
@@ -87,8 +91,12 @@ class PinocchioRobot:
         self.pin = pinocchio.buildModelFromXML(xml, pinocchio.JointModelFreeFlyer())
         self.data = self.pin.createData()
         ids = [self.pin.getJointId(name) for name in model.bodies.joint_names[1:]]
-        self.joints = [self.pin.joints[i] for i in ids]  # of the bodies; a follower is free, too
-        self.v_index = [self.pin.joints[self.pin.getJointId(j)].idx_v for j in model.joint_names]
+        self.joints = [
+            self.pin.joints[i] for i in ids
+        ]  # of the bodies; a follower is free, too
+        self.v_index = [
+            self.pin.joints[self.pin.getJointId(j)].idx_v for j in model.joint_names
+        ]
         self.mass = float(pinocchio.computeTotalMass(self.pin))
 
     def full(self, q: Array) -> Array:
@@ -111,10 +119,16 @@ class PinocchioRobot:
         body = int(bodies.body_of_link[link])
         pose = self.data.oMf[self.pin.getFrameId(bodies.names[body])]
         if self.pin.existFrame(name):
-            pose, R, p = self.data.oMf[self.pin.getFrameId(name)], np.eye(3), np.zeros(3)
+            pose, R, p = (
+                self.data.oMf[self.pin.getFrameId(name)],
+                np.eye(3),
+                np.zeros(3),
+            )
         else:
             R, p = bodies.R_body_link[link], bodies.p_body_link[link]
-        return np.array(pose.rotation) @ R, np.array(pose.translation) + np.array(pose.rotation) @ p
+        return np.array(pose.rotation) @ R, np.array(pose.translation) + np.array(
+            pose.rotation
+        ) @ p
 
     def read(self, q: Array, load: Array) -> tuple[Array, Array]:
         """Wrenches (f, 6) of feet that share the weight as `load`, and efforts (n,)."""
@@ -123,7 +137,8 @@ class PinocchioRobot:
         weight = self.mass * GRAVITY * up
         moment = np.cross(self.com(q), weight)
         rest = moment - sum(
-            np.cross(p, fraction * weight) for fraction, (_, p) in zip(load, frames, strict=True)
+            np.cross(p, fraction * weight)
+            for fraction, (_, p) in zip(load, frames, strict=True)
         )
         local = [
             f * np.concatenate((R.T @ weight, R.T @ rest))
@@ -136,17 +151,31 @@ class PinocchioRobot:
         """Efforts (n,) that hold a posture on wrenches (f, 6) of the ground, sensor axes."""
         self.pin.gravity.linear = -GRAVITY * up
         full = self.full(q)
-        torque = np.array(pinocchio.computeGeneralizedGravity(self.pin, self.data, full))
-        for foot, (force, moment) in zip(self.feet, wrenches.reshape(-1, 2, 3), strict=True):
+        torque = np.array(
+            pinocchio.computeGeneralizedGravity(self.pin, self.data, full)
+        )
+        for foot, (force, moment) in zip(
+            self.feet, wrenches.reshape(-1, 2, 3), strict=True
+        ):
             R, p = self.frame(q, foot.wrench_frame)
-            body = self.model.bodies.body_of_link[self.model.link_index(foot.wrench_frame)]
+            body = self.model.bodies.body_of_link[
+                self.model.link_index(foot.wrench_frame)
+            ]
             frame = self.pin.getFrameId(self.model.bodies.names[body])
-            J = pinocchio.computeFrameJacobian(self.pin, self.data, full, frame, pinocchio.WORLD)
-            torque -= J.T @ np.concatenate((R @ force, R @ moment + np.cross(p, R @ force)))
+            J = pinocchio.computeFrameJacobian(
+                self.pin, self.data, full, frame, pinocchio.WORLD
+            )
+            torque -= J.T @ np.concatenate(
+                (R @ force, R @ moment + np.cross(p, R @ force))
+            )
         return np.asarray(torque[self.v_index])
 
     def posture(
-        self, q: Array, rng: np.random.Generator, stand: Sequence[int] = (), effort: bool = False
+        self,
+        q: Array,
+        rng: np.random.Generator,
+        stand: Sequence[int] = (),
+        effort: bool = False,
     ) -> Posture:
         """What the sensors read, means of SAMPLES readings.
 
@@ -166,16 +195,24 @@ class PinocchioRobot:
             self.model,
             q + rng.normal(0.0, NOISE.position * ratio, q.shape),
             wrenches + rng.normal(0.0, 1.0, wrenches.shape) * spread,
-            torque + rng.normal(0.0, NOISE.effort * ratio, torque.shape) if effort else None,
+            torque + rng.normal(0.0, NOISE.effort * ratio, torque.shape)
+            if effort
+            else None,
             samples=SAMPLES,
         )
 
 
-def wrong_robot(scenario: Scenario, rng: np.random.Generator) -> tuple[PinocchioRobot, Array]:
+def wrong_robot(
+    scenario: Scenario, rng: np.random.Generator
+) -> tuple[PinocchioRobot, Array]:
     """A robot with all centres of mass off by OFF, and its (4 B,) masses and first moments."""
     bodies = scenario.model.bodies
-    com = bodies.first_moment / bodies.mass[:, None] + rng.normal(0.0, OFF, (bodies.count, 3))
-    xml = edit_inertials(scenario.model.xml, corrected_inertials(scenario.model, bodies.mass, com))
+    com = bodies.first_moment / bodies.mass[:, None] + rng.normal(
+        0.0, OFF, (bodies.count, 3)
+    )
+    xml = edit_inertials(
+        scenario.model.xml, corrected_inertials(scenario.model, bodies.mass, com)
+    )
     truth = np.column_stack((bodies.mass, bodies.mass[:, None] * com)).ravel()
     return PinocchioRobot(xml, scenario.model, scenario.feet), truth
 

@@ -29,7 +29,10 @@ SAMPLES, HELD_OUT = 100, 40
 MARGIN = {"hoap2": 0.015, "talos": 0.02}
 COM_STD = {"hoap2": 0.005, "talos": 0.01}  # m, each axis
 FORCE, MOMENT = {"hoap2": 1.0, "talos": 4.0}, {"hoap2": 0.05, "talos": 0.4}
-NOISE = {"hoap2": SensorNoise(force=0.5, moment=0.025), "talos": SensorNoise(force=2.0, moment=0.2)}
+NOISE = {
+    "hoap2": SensorNoise(force=0.5, moment=0.025),
+    "talos": SensorNoise(force=2.0, moment=0.2),
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,9 @@ class Errors:
     def times(self, factor: float) -> Errors:
         """All errors of sensors and floor larger by a factor; the bodies' stay."""
         scaled = {item.name: factor * getattr(self, item.name) for item in fields(self)}
-        return replace(self, **{**scaled, "masses": self.masses, "touched": self.touched})
+        return replace(
+            self, **{**scaled, "masses": self.masses, "touched": self.touched}
+        )
 
 
 ALL = Errors(
@@ -102,7 +107,9 @@ def entries(robot: str) -> tuple[list[tuple[Array, tuple[int, ...]]], Array]:
     statics = Statics(scenario.model)
     mixed = FeasiblePostures(statics, scenario.feet, scenario.rest, plan).sample(60)
     plan = replace(plan, stands=((0, 1),), seed=12)
-    others = FeasiblePostures(statics, scenario.feet, scenario.rest, plan).sample(HELD_OUT)
+    others = FeasiblePostures(statics, scenario.feet, scenario.rest, plan).sample(
+        HELD_OUT
+    )
     return [(q, stand) for q, stand, _ in mixed], np.array([q for q, _, _ in others])
 
 
@@ -129,13 +136,17 @@ class Sensors:
         rng: Draws them.
     """
 
-    def __init__(self, truth: PinocchioRobot, robot: str, errors: Errors, rng: Generator) -> None:
+    def __init__(
+        self, truth: PinocchioRobot, robot: str, errors: Errors, rng: Generator
+    ) -> None:
         self.truth, self.robot, self.errors, self.rng = truth, robot, errors, rng
         f, n = len(truth.feet), truth.model.n_joints
         lever = float(np.ptp(truth.feet[0].corners, axis=0).max() / 2.0)
         scale = np.repeat([FORCE[robot], MOMENT[robot]], 3)
         self.zeros = rng.normal(0.0, 1.0, n) * errors.zeros
-        knee = next(i for i, name in enumerate(truth.model.joint_names) if _is_knee(name))
+        knee = next(
+            i for i, name in enumerate(truth.model.joint_names) if _is_knee(name)
+        )
         self.zeros[knee] += errors.one_zero
         self.bias = errors.bias * scale * rng.normal(size=(f, 6))
         self.step = errors.drift * scale
@@ -144,25 +155,39 @@ class Sensors:
         self.matrix += errors.gain * np.eye(6) * rng.normal(size=(f, 6, 1))
         self.matrix += errors.crosstalk * unit * rng.normal(size=(f, 6, 6))
         self.origin = errors.origin * rng.normal(size=(f, 3))
-        self.turn = Rotation.from_rotvec(errors.orientation * rng.normal(size=(f, 3))).as_matrix()
+        self.turn = Rotation.from_rotvec(
+            errors.orientation * rng.normal(size=(f, 3))
+        ).as_matrix()
         self.slope = errors.slope * rng.normal(size=2)
-        self.mounting = Rotation.from_rotvec(errors.mounting * rng.normal(size=3)).as_matrix()
+        self.mounting = Rotation.from_rotvec(
+            errors.mounting * rng.normal(size=3)
+        ).as_matrix()
         unit = lever * truth.mass * GRAVITY
-        self.joints = errors.joints / unit * np.abs(rng.normal(size=n)) if errors.joints else 0.0
+        self.joints = (
+            errors.joints / unit * np.abs(rng.normal(size=n)) if errors.joints else 0.0
+        )
         self.soles = np.zeros((f, 2))
         if errors.soles:
             self.soles = errors.soles / unit * np.abs(rng.normal(size=(f, 2)))
 
-    def read(self, postures: Sequence[tuple[Array, tuple[int, ...]]], imu: bool) -> list[Posture]:
+    def read(
+        self, postures: Sequence[tuple[Array, tuple[int, ...]]], imu: bool
+    ) -> list[Posture]:
         """What the sensors read in true postures, means of SAMPLES readings."""
-        touched = set(self.rng.permutation(len(postures))[: self.errors.touched].tolist())
+        touched = set(
+            self.rng.permutation(len(postures))[: self.errors.touched].tolist()
+        )
         readings = []
         for k, (q, stand) in enumerate(postures):
-            self.bias = self.bias + self.step * self.rng.normal(size=self.bias.shape) * (k > 0)
+            self.bias = self.bias + self.step * self.rng.normal(
+                size=self.bias.shape
+            ) * (k > 0)
             readings.append(self._read(q, stand, imu, k in touched))
         return readings
 
-    def _read(self, q: Array, stand: tuple[int, ...], imu: bool, touched: bool) -> Posture:
+    def _read(
+        self, q: Array, stand: tuple[int, ...], imu: bool, touched: bool
+    ) -> Posture:
         truth, rng, noise = self.truth, self.rng, NOISE[self.robot]
         tilt = self.slope + self.errors.unevenness * rng.normal(size=2)
         fractions = rng.uniform(0.3, 0.7, len(stand))
@@ -171,7 +196,9 @@ class Sensors:
         for _ in range(2 if self.soles.any() else 0):
             q, normal = self._give_way(q, stand, wrenches)
             up, wrenches = self._stand(q, stand, tilt + normal, fractions)
-        bent = self.joints * truth.efforts(q, up, wrenches) if self.errors.joints else 0.0
+        bent = (
+            self.joints * truth.efforts(q, up, wrenches) if self.errors.joints else 0.0
+        )
         if touched:
             push = rng.normal(size=3)
             size = rng.uniform(0.05, 0.1) * truth.mass * GRAVITY
@@ -180,12 +207,16 @@ class Sensors:
         spread = ratio * np.repeat([noise.force, noise.moment], 3)
         read = np.empty_like(wrenches)
         for i, (force, moment) in enumerate(wrenches.reshape(-1, 2, 3)):
-            moved = moment - np.cross(self.origin[i], force)  # about the sensor's true origin
+            moved = moment - np.cross(
+                self.origin[i], force
+            )  # about the sensor's true origin
             local = np.concatenate((self.turn[i].T @ force, self.turn[i].T @ moved))
             read[i] = truth.feet[i].wrench_sign * self.matrix[i] @ local
         read += self.bias + spread * rng.normal(size=read.shape)
         imu_up = self.mounting @ up + noise.tilt * rng.normal(size=3)
-        encoders = q + bent - self.zeros + self.errors.backlash * rng.normal(size=len(q))
+        encoders = (
+            q + bent - self.zeros + self.errors.backlash * rng.normal(size=len(q))
+        )
         return make_posture(
             truth.model,
             encoders + noise.position * ratio * rng.normal(size=len(q)),
@@ -205,21 +236,31 @@ class Sensors:
         frames = [truth.frame(q, truth.feet[i].wrench_frame) for i in stand]
         forces = [fraction * weight for fraction in fractions]
         rest = np.cross(truth.com(q), weight)
-        rest = rest - sum(np.cross(p, F) for (_, p), F in zip(frames, forces, strict=True))
+        rest = rest - sum(
+            np.cross(p, F) for (_, p), F in zip(frames, forces, strict=True)
+        )
         wrenches = np.zeros((len(truth.feet), 6))
-        for i, (R, _), F, fraction in zip(stand, frames, forces, fractions, strict=True):
+        for i, (R, _), F, fraction in zip(
+            stand, frames, forces, fractions, strict=True
+        ):
             wrenches[i] = np.concatenate((R.T @ F, R.T @ (fraction * rest)))
         return up, wrenches
 
-    def _give_way(self, q: Array, stand: tuple[int, ...], wrenches: Array) -> tuple[Array, Array]:
+    def _give_way(
+        self, q: Array, stand: tuple[int, ...], wrenches: Array
+    ) -> tuple[Array, Array]:
         """The joints with elastic soles on one floor; its normal (2,) in the first sole's axes."""
         truth, seen = self.truth, []
         for i in stand:
             foot = truth.feet[i]
-            (R, p), (R_s, p_s) = (truth.frame(q, name) for name in (foot.frame, foot.wrench_frame))
+            (R, p), (R_s, p_s) = (
+                truth.frame(q, name) for name in (foot.frame, foot.wrench_frame)
+            )
             middle = p + R[:, :2] @ foot.corners.mean(axis=0)
             force, moment = R_s @ wrenches[i, :3], R_s @ wrenches[i, 3:]
-            moment = (R.T @ (moment + np.cross(p_s - middle, force)))[:2] * self.soles[i]
+            moment = (R.T @ (moment + np.cross(p_s - middle, force)))[:2] * self.soles[
+                i
+            ]
             seen.append(np.array([moment[1], -moment[0]]))
         if len(stand) == 1:
             return q, seen[0]
@@ -275,7 +316,10 @@ def prediction_scores(
         after.append(error)
         sigma.append(np.trace(covariance))
         nees.append(error @ np.linalg.solve(covariance, error) / 2.0)
-    rms = [MM * float(np.sqrt(np.mean(np.sum(np.square(e), axis=1)))) for e in (before, after)]
+    rms = [
+        MM * float(np.sqrt(np.mean(np.sum(np.square(e), axis=1))))
+        for e in (before, after)
+    ]
     return (
         rms[0],
         rms[1],

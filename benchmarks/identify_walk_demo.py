@@ -51,24 +51,36 @@ LINK_STD = 0.01  # m, before the walk
 def command_line() -> argparse.ArgumentParser:
     """Options of the demo."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--robot", default="go2", help="a quadruped: go2, a1, ..., or its URDF")
+    parser.add_argument(
+        "--robot", default="go2", help="a quadruped: go2, a1, ..., or its URDF"
+    )
     parser.add_argument("--config", help="its configuration, if not its own")
-    parser.add_argument("--output", type=Path, default=Path("out"), help="folder of what it writes")
-    parser.add_argument("--seconds", type=float, default=7.0, help="of each of five gaits (7)")
+    parser.add_argument(
+        "--output", type=Path, default=Path("out"), help="folder of what it writes"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=7.0, help="of each of five gaits (7)"
+    )
     return parser
 
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
     robot, config_file = demonstration.find_configured_robot(options, "feet and IMU")
-    believed, config = RobotModel.from_file(robot.urdf), RobotConfig.from_file(config_file)
+    believed, config = (
+        RobotModel.from_file(robot.urdf),
+        RobotConfig.from_file(config_file),
+    )
     true = loaded(believed)
     folder = options.output / f"{robot.name}_identify_walk"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "truth.urdf").write_text(true.xml)
     for name, gait in GAITS.items():
-        print(f"{robot.name}: {true.mass:.2f} kg trot {name} for {options.seconds:g} s", flush=True)
+        print(
+            f"{robot.name}: {true.mass:.2f} kg trot {name} for {options.seconds:g} s",
+            flush=True,
+        )
         count = round(options.seconds / PERIOD)
         walker = trot_gait(believed, config, OPEN_LOOP | {"frequency": 2.0} | gait)
         trot(true, walker, config, robot.urdf, count, folder / name)
@@ -81,7 +93,9 @@ def show(options: argparse.Namespace) -> None:
     after = RobotModel.from_file(folder / "identified" / "corrected.urdf")
     posterior = Posterior.from_file(folder / "identified" / "posterior.npz")
     comparison = compare(true, believed, after, config.nominal_posture(believed))
-    stds = np.sqrt(np.diag(posterior.covariance))[: 10 * len(posterior.bodies)].reshape(-1, 10)
+    stds = np.sqrt(np.diag(posterior.covariance))[: 10 * len(posterior.bodies)].reshape(
+        -1, 10
+    )
     title = f"{robot.name}: URDF without the {BOX:g} kg on its back, after five trots"
     plot = options.output / f"{robot.name}_identify_walk.png"
     save_png(identification_figure(comparison, stds[:, 7:], LINK_STD, title), plot)
@@ -119,11 +133,18 @@ def loaded(believed: RobotModel) -> RobotModel:
 
 
 def trot(
-    true: RobotModel, walker: Gait, config: RobotConfig, urdf: Path, count: int, path: Path
+    true: RobotModel,
+    walker: Gait,
+    config: RobotConfig,
+    urdf: Path,
+    count: int,
+    path: Path,
 ) -> None:
     """Record samples of a trot of the robot as it is into a bag."""
     options: dict[str, Any] = {"base": "floating", "step": STEP, "integrator": "euler"}
-    world = build_world(true, config, urdf_path=urdf, joint_friction=FRICTION, **options)
+    world = build_world(
+        true, config, urdf_path=urdf, joint_friction=FRICTION, **options
+    )
     world = replace(world, feet=())  # no sensors in them
     simulation = Simulation(world, PERIOD, TROT_NOISE, seed=1)
     stand(simulation, walker)
@@ -134,7 +155,9 @@ def trot(
             simulation.lead(target.position, target.velocity)
 
 
-def compare(true: RobotModel, before: RobotModel, after: RobotModel, mean: Array) -> Comparison:
+def compare(
+    true: RobotModel, before: RobotModel, after: RobotModel, mean: Array
+) -> Comparison:
     """Errors of the CoM in postures about a mean one (n,), and of all bodies'."""
     rng, heavy = np.random.default_rng(1), np.flatnonzero(true.bodies.mass > 0.0)
     postures = mean + rng.uniform(-SPREAD, SPREAD, (POSTURES, len(mean)))

@@ -85,7 +85,9 @@ def main() -> int:
     tally, todo = Tally(), queue.SimpleQueue[int]()
     for number in range(kills):
         todo.put(number)
-    deadline = time.monotonic() + (float("inf") if arguments.full else 60.0 * arguments.minutes)
+    deadline = time.monotonic() + (
+        float("inf") if arguments.full else 60.0 * arguments.minutes
+    )
     with tempfile.TemporaryDirectory(prefix="kill.") as top:
         lanes = []
         for k in range(arguments.lanes):
@@ -108,8 +110,12 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--minutes", type=float, default=9.0, help="after which it ends early")
-    parser.add_argument("--full", action="store_true", help="100 kills, however long they take")
+    parser.add_argument(
+        "--minutes", type=float, default=9.0, help="after which it ends early"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="100 kills, however long they take"
+    )
     parser.add_argument("--lanes", type=int, default=2, help="nodes at a time")
     return parser
 
@@ -130,16 +136,24 @@ class StandingBiped:
         self.config = RobotConfig.from_file(self.config_path)
         self.model = RobotModel.from_file(ROBOTS / "urdf" / "biped3.urdf")
         self._statics = Statics(self.model)
-        self._links = [self.model.link_index(foot.wrench_frame) for foot in self.config.feet]
+        self._links = [
+            self.model.link_index(foot.wrench_frame) for foot in self.config.feet
+        ]
 
     def wrenches(self, q: np.ndarray) -> list[np.ndarray]:
         """Readings (6,) of the feet, which carry half of the weight each."""
         poses = self._statics.poses(q[None])
-        com = self._statics.first_moment(poses)[0] @ self._statics.parameters / self.model.mass
+        com = (
+            self._statics.first_moment(poses)[0]
+            @ self._statics.parameters
+            / self.model.mass
+        )
         R, p = self._statics.link_frames(poses, self._links)
         force = np.array([0.0, 0.0, 0.5 * self.model.mass * GRAVITY])
         return [
-            np.concatenate((R[0, i].T @ force, R[0, i].T @ np.cross(com - p[0, i], force)))
+            np.concatenate(
+                (R[0, i].T @ force, R[0, i].T @ np.cross(com - p[0, i], force))
+            )
             for i in range(len(self._links))
         ]
 
@@ -158,7 +172,9 @@ class Client:
         self._description = make(String, "robot_description", LATCHED)
         self._description.publish(String(data=robot.model.xml))
         self._joints = make(JointState, "joint_states", 50)
-        self._wrenches = [make(WrenchStamped, f.wrench_topic, 50) for f in robot.config.feet]
+        self._wrenches = [
+            make(WrenchStamped, f.wrench_topic, 50) for f in robot.config.feet
+        ]
         self._clients: dict[str, Any] = {}
         self._node.create_timer(1.0 / RATE_HZ, self._on_timer)
         self._rng = np.random.default_rng(0)
@@ -166,7 +182,9 @@ class Client:
     def ask(self, kind: Any, name: str, /, **fields: Any) -> Any:
         """Calls a service when it is there; returns the future of its answer."""
         if name not in self._clients:
-            self._clients[name] = self._node.create_client(kind, f"com_identification/{name}")
+            self._clients[name] = self._node.create_client(
+                kind, f"com_identification/{name}"
+            )
         client = self._clients[name]
         self.spin(client.service_is_ready, PATIENCE_S, f"no service {name}")
         return client.call_async(kind.Request(**fields))
@@ -199,7 +217,9 @@ class Client:
         stamp = ns_to_stamp(time.time_ns())
         names = list(self._robot.model.joint_names)
         self._joints.publish(numpy_to_joint_state(names, self.q, stamp=stamp))
-        for publisher, wrench in zip(self._wrenches, self._robot.wrenches(self.q), strict=True):
+        for publisher, wrench in zip(
+            self._wrenches, self._robot.wrenches(self.q), strict=True
+        ):
             noise = self._rng.normal(0.0, 0.01, 6)
             message = WrenchStamped(wrench=numpy_to_wrench(wrench + noise))
             message.header.stamp = stamp
@@ -222,7 +242,12 @@ class Lane:
     """One node after another on the same files."""
 
     def __init__(
-        self, folder: Path, domain: int, context: Any, tally: Tally, rng: np.random.Generator
+        self,
+        folder: Path,
+        domain: int,
+        context: Any,
+        tally: Tally,
+        rng: np.random.Generator,
     ) -> None:
         self.folder, self.domain, self._context = folder, domain, context
         self.tally, self._rng, self.robot = tally, rng, StandingBiped()
@@ -243,7 +268,9 @@ class Lane:
             try:
                 self._round(MODES[ORDER[number % len(ORDER)]], number)
             except Exception as error:
-                self.tally.problems.append(f"kill {number}: {type(error).__name__}: {error}")
+                self.tally.problems.append(
+                    f"kill {number}: {type(error).__name__}: {error}"
+                )
                 self.tally.failed += 1
         self._check_files()
 
@@ -291,7 +318,11 @@ class Lane:
             "export_directory": str(self.export),
             **PARAMETERS,
         }
-        words = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
+        words = [
+            word
+            for name, value in values.items()
+            for word in ("-p", f"{name}:={value}")
+        ]
         return ["--ros-args", "--log-level", "warn", *words]
 
     def _delay(self, mode: str) -> float:
@@ -361,7 +392,9 @@ class Lane:
                 if path.suffix == ".urdf":
                     RobotModel.from_file(path)
                 elif path.suffix == ".jsonl":
-                    with PostureStore(path, self.robot.model, self.robot.config.feet) as store:
+                    with PostureStore(
+                        path, self.robot.model, self.robot.config.feet
+                    ) as store:
                         labels = {posture.label for posture in store.postures.values()}
                     if path.stem == "postures" and self.postures - labels:
                         self.tally.lost += len(self.postures - labels)

@@ -68,10 +68,16 @@ class Listener(Node):
 
     def _fetch_joints(self) -> None:
         with self._joints.handle:
-            while (taken := self._joints.handle.take_message(JointState, True)) is not None:
+            while (
+                taken := self._joints.handle.take_message(JointState, True)
+            ) is not None:
                 data, info = taken
-                sec, nanosec = struct.unpack_from("<iI", data, 4)  # after the CDR header
-                self._sent.extend((sec * 1_000_000_000 + nanosec, info["source_timestamp"]))
+                sec, nanosec = struct.unpack_from(
+                    "<iI", data, 4
+                )  # after the CDR header
+                self._sent.extend(
+                    (sec * 1_000_000_000 + nanosec, info["source_timestamp"])
+                )
 
     def destroy_node(self) -> None:
         """Write what was received."""
@@ -121,7 +127,9 @@ class BareNode(Node):
         self._msg = CenterOfMass(status=CenterOfMass.STATUS_OK, mass=7.0, contacts=feet)
         self._msg.header.frame_id = "base_link"
         self._com = self.create_publisher(CenterOfMass, "com", qos.RESULT)
-        self.create_subscription(JointState, "joint_states", self._on_joints, qos.stream(500))
+        self.create_subscription(
+            JointState, "joint_states", self._on_joints, qos.stream(500)
+        )
         if sensors:
             self.create_subscription(Imu, "imu", self._on_sensor, qos.stream(500))
             for foot in hoap2()[1].feet:
@@ -179,7 +187,9 @@ def drive(rate_hz: float, sensors: bool = False) -> None:
     for phase in np.linspace(0.0, 2.0 * np.pi, 200, endpoint=False):
         q = posture[order] + 0.05 * np.sin(phase)
         messages.append(numpy_to_joint_state(names, q, zero, zero))
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # SIGINT is a KeyboardInterrupt
+    rclpy.init(
+        signal_handler_options=SignalHandlerOptions.NO
+    )  # SIGINT is a KeyboardInterrupt
     node = Node("latency_driver")
     publisher = node.create_publisher(JointState, "joint_states", qos.RESULT)
     weight = model.mass * GRAVITY
@@ -216,7 +226,9 @@ def main() -> int:
         roles.add_parser(name).add_argument("file", type=Path)
     options = parser.parse_args()
     if options.role in listeners:
-        return run(partial(listeners[options.role], options.file), [], make_fast_executor)
+        return run(
+            partial(listeners[options.role], options.file), [], make_fast_executor
+        )
     if options.role == "bare":
         return run(partial(BareNode, options.sensors), [], make_fast_executor)
     drive(options.rate, options.sensors)

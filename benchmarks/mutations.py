@@ -16,20 +16,108 @@ Files = Mapping[str, bytes]
 _NUMBER = re.compile(rb"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z_0-9/]+")
 _NUMBERS = (
-    *(b"0", b"-0.0", b"-1", b"1", b"2", b"1e-320", b"1e-9", b"1e9", b"1e15", b"1e160", b"1e300"),
-    *(b"1e309", b"-1e308", b"nan", b".nan", b"inf", b"-.inf", b"NaN", b"Infinity", b"null", b"R"),
-    *(b"9223372036854775807", b"9223372036854775808", b"-9223372036854775809", b"1_000", b"0x10"),
-    *(b"18446744073709551616", b"9" * 400, b"9" * 5000, b"true", b"[]", b"{}", b'""', b"1:30:20"),
+    *(
+        b"0",
+        b"-0.0",
+        b"-1",
+        b"1",
+        b"2",
+        b"1e-320",
+        b"1e-9",
+        b"1e9",
+        b"1e15",
+        b"1e160",
+        b"1e300",
+    ),
+    *(
+        b"1e309",
+        b"-1e308",
+        b"nan",
+        b".nan",
+        b"inf",
+        b"-.inf",
+        b"NaN",
+        b"Infinity",
+        b"null",
+        b"R",
+    ),
+    *(
+        b"9223372036854775807",
+        b"9223372036854775808",
+        b"-9223372036854775809",
+        b"1_000",
+        b"0x10",
+    ),
+    *(
+        b"18446744073709551616",
+        b"9" * 400,
+        b"9" * 5000,
+        b"true",
+        b"[]",
+        b"{}",
+        b'""',
+        b"1:30:20",
+    ),
 )
 _WORDS = (
-    *(b"", b"a", b"x" * 300, b"x" * 70_000, b"\0", b"\xff\xfe", "\u202e\u0007".encode(), b"../.."),
-    *(b"%s%n", b"nan", b"null", b"~", b"&a", b"*a", b"!!python/object", b"\n", b'"', b"'", b"{"),
+    *(
+        b"",
+        b"a",
+        b"x" * 300,
+        b"x" * 70_000,
+        b"\0",
+        b"\xff\xfe",
+        "\u202e\u0007".encode(),
+        b"../..",
+    ),
+    *(
+        b"%s%n",
+        b"nan",
+        b"null",
+        b"~",
+        b"&a",
+        b"*a",
+        b"!!python/object",
+        b"\n",
+        b'"',
+        b"'",
+        b"{",
+    ),
 )
 _BYTES = (
-    *(b"\0", b"\xff", b"\x7f", b"\x80", b"[" * 5000, b"{" * 200, b"(" * 200, b"," * 3000, b'"'),
-    *(b"\r", b"\n" * 2000, b"\xef\xbb\xbf", b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"<a>" * 300),
+    *(
+        b"\0",
+        b"\xff",
+        b"\x7f",
+        b"\x80",
+        b"[" * 5000,
+        b"{" * 200,
+        b"(" * 200,
+        b"," * 3000,
+        b'"',
+    ),
+    *(
+        b"\r",
+        b"\n" * 2000,
+        b"\xef\xbb\xbf",
+        b"<!DOCTYPE a [<!ENTITY b 'c'>]>",
+        b"<a>" * 300,
+    ),
 )
-_INTEGERS = (0, 1, 2, 2**7, 2**8 - 1, 2**15, 2**16, 2**24, 2**29, 2**31 - 1, 2**31, 2**32 - 1)
+_INTEGERS = (
+    0,
+    1,
+    2,
+    2**7,
+    2**8 - 1,
+    2**15,
+    2**16,
+    2**24,
+    2**29,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+)
 _DOUBLES = (0.0, -0.0, 1e-320, 1e9, 1e160, 1e300, -1e308, np.inf, -np.inf, np.nan)
 
 
@@ -50,11 +138,21 @@ def mutate(data: bytes, other: bytes, rng: np.random.Generator, binary: bool) ->
 
 def mutate_rows(path: Path, rng: np.random.Generator) -> None:
     """Changes values in the tables of an sqlite3 file, which stays a valid one."""
-    names = ("id", "name", "type", "serialization_format", "topic_id", "timestamp", "data")
+    names = (
+        "id",
+        "name",
+        "type",
+        "serialization_format",
+        "topic_id",
+        "timestamp",
+        "data",
+    )
     with sqlite3.connect(path) as base:
         for _ in range(int(rng.integers(1, 4))):
             column = str(rng.choice(names))
-            table = "messages" if column in ("topic_id", "timestamp", "data") else "topics"
+            table = (
+                "messages" if column in ("topic_id", "timestamp", "data") else "topics"
+            )
             (count,) = base.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
             row = int(rng.integers(1, count + 1))
             where = f"WHERE rowid = {row}" if rng.random() < 0.7 else ""
@@ -66,7 +164,19 @@ def mutate_rows(path: Path, rng: np.random.Generator) -> None:
                 new = mutate(value, value, rng, True)
             else:
                 new = _pick(
-                    rng, (None, 0, -1, 2**63 - 1, -(2**63), 1.5, 1e300, "", "x" * 5000, b"\0" * 9)
+                    rng,
+                    (
+                        None,
+                        0,
+                        -1,
+                        2**63 - 1,
+                        -(2**63),
+                        1.5,
+                        1e300,
+                        "",
+                        "x" * 5000,
+                        b"\0" * 9,
+                    ),
                 )
             try:
                 base.execute(f"UPDATE {table} SET {column} = ? {where}", (new,))  # noqa: S608
@@ -135,7 +245,9 @@ def _integer(data: bytes, _: bytes, rng: np.random.Generator) -> bytes:
         value = 2**64 - 1 - value
     if rng.random() < 0.3:
         value = struct.unpack_from(kind, data, start)[0] + int(rng.integers(-3, 4))
-    new = (value % 2 ** (8 * size)).to_bytes(size, "big" if kind[0] == ">" else "little")
+    new = (value % 2 ** (8 * size)).to_bytes(
+        size, "big" if kind[0] == ">" else "little"
+    )
     return _put(data, start, new, start + size)
 
 
@@ -155,7 +267,10 @@ def _word(data: bytes, _: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _token(
-    data: bytes, rng: np.random.Generator, pattern: re.Pattern[bytes], values: tuple[bytes, ...]
+    data: bytes,
+    rng: np.random.Generator,
+    pattern: re.Pattern[bytes],
+    values: tuple[bytes, ...],
 ) -> bytes:
     """Replaces one token, by one of some values or by another token of the file."""
     start = _place(data, rng)
@@ -188,5 +303,22 @@ def _lines(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
 
 Mutation = Callable[[bytes, bytes, np.random.Generator], bytes]
 _ANY: tuple[Mutation, ...] = (_flip, _cut, _remove, _repeat, _insert, _splice)
-_TEXT: tuple[Mutation, ...] = (*_ANY, _number, _number, _number, _word, _word, _lines, _lines)
-_BINARY: tuple[Mutation, ...] = (*_ANY, _zeros, _integer, _integer, _integer, _double, _word)
+_TEXT: tuple[Mutation, ...] = (
+    *_ANY,
+    _number,
+    _number,
+    _number,
+    _word,
+    _word,
+    _lines,
+    _lines,
+)
+_BINARY: tuple[Mutation, ...] = (
+    *_ANY,
+    _zeros,
+    _integer,
+    _integer,
+    _integer,
+    _double,
+    _word,
+)

@@ -52,11 +52,19 @@ COMPILE_LIMIT_S = 300.0  # for the first start of a node, which may compile its 
 def main() -> int:
     """Measure with all drivers and print the result."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seconds", type=float, default=10.0, help="time to measure, each time")
-    parser.add_argument("--rate", type=float, default=1000.0, help="joint_states per second")
-    parser.add_argument("--repeats", type=int, default=3, help="turns of node and bare node")
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="time to measure, each time"
+    )
+    parser.add_argument(
+        "--rate", type=float, default=1000.0, help="joint_states per second"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="turns of node and bare node"
+    )
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the processes are stopped
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(1)
+    )  # so that the processes are stopped
     # What a shell starts in the background ignores Ctrl-C, by which its processes are stopped.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
@@ -87,7 +95,9 @@ def main() -> int:
 Figures = dict[str, float]
 
 
-def compare(options: argparse.Namespace, folder: Path, sensors: bool) -> tuple[Figures, Figures]:
+def compare(
+    options: argparse.Namespace, folder: Path, sensors: bool
+) -> tuple[Figures, Figures]:
     """Figures of the node with our driver, and its ratios to a bare node; the median of turns."""
     more = ["--sensors"] if sensors else []
     source = role("drive", "--rate", str(options.rate), *more)
@@ -103,7 +113,9 @@ def compare(options: argparse.Namespace, folder: Path, sensors: bool) -> tuple[F
         f"ratio_{short}{end}": round(middle["node"][key] / middle["bare"][key], 3)
         for short, key in (("p50", "p50_ms"), ("cpu", "node_cpu"))
     }
-    bare_figures = {f"bare_{key}": middle["bare"][key] for key in ("p50_ms", "p99_ms", "node_cpu")}
+    bare_figures = {
+        f"bare_{key}": middle["bare"][key] for key in ("p50_ms", "p99_ms", "node_cpu")
+    }
     return middle["node"] | bare_figures, ratios
 
 
@@ -131,13 +143,18 @@ def measure_overload(seconds: float, folder: Path) -> Figures:
 def measure_starts(rate_hz: float, folder: Path) -> dict[str, list[float]]:
     """Seconds from STARTS starts of each node to its first result."""
     cases = {
-        "sesc_publisher": (role("drive", "--rate", str(rate_hz)), node_command({}, folder)),
+        "sesc_publisher": (
+            role("drive", "--rate", str(rate_hz)),
+            node_command({}, folder),
+        ),
         "trunk_estimator": (
             simulator_command(500.0, folder, "scalf2"),
             node_program("com_estimation", "trunk_estimator", robot("scalf2"), folder),
         ),
     }
-    result = {name: measure_start(*commands, folder) for name, commands in cases.items()}
+    result = {
+        name: measure_start(*commands, folder) for name, commands in cases.items()
+    }
     print(f"start: {result}", flush=True)
     return result
 
@@ -171,7 +188,10 @@ def role(*arguments: str) -> list[str]:
 
 
 def measure(
-    source_command: Sequence[str], node_command: Sequence[str], seconds: float, folder: Path
+    source_command: Sequence[str],
+    node_command: Sequence[str],
+    seconds: float,
+    folder: Path,
 ) -> Figures:
     """Run source, node and listener and compare what went in with what came out."""
     received = folder / "received.npz"
@@ -191,7 +211,9 @@ def measure(
     finally:
         for process in (source, node, listener):
             stop(process)
-    return evaluate(np.load(received), begin_ns, end_ns) | {"node_cpu": round(cpu / seconds, 3)}
+    return evaluate(np.load(received), begin_ns, end_ns) | {
+        "node_cpu": round(cpu / seconds, 3)
+    }
 
 
 def evaluate(received: Mapping[str, np.ndarray], begin_ns: int, end_ns: int) -> Figures:
@@ -209,13 +231,17 @@ def evaluate(received: Mapping[str, np.ndarray], begin_ns: int, end_ns: int) -> 
     times = np.array(
         [
             (received_ns - sent[stamp], received_ns - stamp, sent_ns - stamp)
-            for stamp, sent_ns, received_ns, known in zip(*map(received.get, names), strict=True)
+            for stamp, sent_ns, received_ns, known in zip(
+                *map(received.get, names), strict=True
+            )
             if known and stamp in sent
         ]
     )
     if not times.size:
         raise SystemExit("no com came back: see the messages above")
-    p50, p99, largest = np.percentile(times / 1e6, [50, 99, 100], axis=0).round(3).tolist()
+    p50, p99, largest = (
+        np.percentile(times / 1e6, [50, 99, 100], axis=0).round(3).tolist()
+    )
     return {
         "rate_hz": round(len(times) / (end_ns - begin_ns) * 1e9, 1),
         "sent": len(sent),
@@ -232,7 +258,9 @@ def evaluate(received: Mapping[str, np.ndarray], begin_ns: int, end_ns: int) -> 
 
 def node_command(parameters: dict[str, object], folder: Path) -> list[str]:
     """The installed sesc_publisher with HOAP-2's model and configuration."""
-    return node_program("com_estimation", "sesc_publisher", robot("hoap2") | parameters, folder)
+    return node_program(
+        "com_estimation", "sesc_publisher", robot("hoap2") | parameters, folder
+    )
 
 
 def simulator_command(rate_hz: float, folder: Path, name: str = "hoap2") -> list[str]:
@@ -243,13 +271,19 @@ def simulator_command(rate_hz: float, folder: Path, name: str = "hoap2") -> list
 
 def robot(name: str) -> dict[str, object]:
     """Parameters that give a node a robot of robot_descriptions."""
-    config = Path(get_package_share_directory("robot_descriptions")) / "config" / f"{name}.yaml"
+    config = (
+        Path(get_package_share_directory("robot_descriptions"))
+        / "config"
+        / f"{name}.yaml"
+    )
     urdf = RobotConfig.from_file(config).urdf
     assert urdf is not None
     return {"robot_description": urdf.read_text(), "robot_config": str(config)}
 
 
-def node_program(package: str, name: str, parameters: dict[str, object], folder: Path) -> list[str]:
+def node_program(
+    package: str, name: str, parameters: dict[str, object], folder: Path
+) -> list[str]:
     """Command line of a node with parameters."""
     file = folder / f"{name}.yaml"
     file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}, width=1e9))
@@ -263,7 +297,9 @@ def start(command: Sequence[str]) -> subprocess.Popen:
 
 
 def wait(
-    seconds: float, processes: Sequence[subprocess.Popen], until: Callable[[], bool] | None = None
+    seconds: float,
+    processes: Sequence[subprocess.Popen],
+    until: Callable[[], bool] | None = None,
 ) -> None:
     """Wait for a time, or at most that for a condition.
 
@@ -273,7 +309,9 @@ def wait(
     while (left := end - time.monotonic()) > 0:
         for process in processes:
             if process.poll() is not None:
-                raise SystemExit(f"{process.args!r} ended with code {process.returncode}")
+                raise SystemExit(
+                    f"{process.args!r} ended with code {process.returncode}"
+                )
         if until is not None and until():
             return
         time.sleep(min(0.25, left))
@@ -303,7 +341,10 @@ def describe(driver: str, result: dict[str, float]) -> None:
     count = f"{result['received']} of {result['sent']} at {result['rate_hz']:g} Hz"
     times = f"median {result['p50_ms']:g} ms, 99 % under {result['p99_ms']:g} ms"
     load = f"the node takes {100 * result['node_cpu']:.0f} % of a core"
-    print(f"{driver}: {count}, {times}, largest {result['max_ms']:g} ms; {load}", flush=True)
+    print(
+        f"{driver}: {count}, {times}, largest {result['max_ms']:g} ms; {load}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -15,13 +15,17 @@ from scipy.spatial.transform import Rotation
 from com_model import RobotModel
 
 Array = NDArray[np.float64]
-UNLIMITED = {"prismatic": 1.0}  # m; other joints without limits turn half a turn either way
+UNLIMITED = {
+    "prismatic": 1.0
+}  # m; other joints without limits turn half a turn either way
 
 
 def example_urdfs() -> dict[str, Path]:
     """The URDFs of the package example-robot-data, by their path below its robots/ folder."""
     files = distribution("example-robot-data").files or []
-    paths = sorted(Path(str(file.locate())).resolve() for file in files if file.suffix == ".urdf")
+    paths = sorted(
+        Path(str(file.locate())).resolve() for file in files if file.suffix == ".urdf"
+    )
     return {str(path).split("/robots/", 1)[1]: path for path in paths}
 
 
@@ -37,7 +41,9 @@ def robot_size(model: RobotModel) -> float:
     heavy = bodies.mass > 0.0
     coms = np.linalg.norm(bodies.first_moment[heavy] / bodies.mass[heavy, None], axis=1)
     weights = np.where(model.link_masses > 0.0, model.link_masses, np.inf)
-    traces = np.abs(np.trace(model.link_inertias, axis1=1, axis2=2))  # some URDFs have them < 0
+    traces = np.abs(
+        np.trace(model.link_inertias, axis1=1, axis2=2)
+    )  # some URDFs have them < 0
     gyration = np.sqrt(traces / (2.0 * weights))
     return max(float((reach[heavy] + coms).max()), float(gyration.max()))
 
@@ -69,7 +75,9 @@ class PinocchioOracle:
         self.floating = floating
         self._bodies = model.bodies
         names = model.bodies.joint_names[1:]
-        self._joints = [self.model.joints[self.model.getJointId(name)] for name in names]
+        self._joints = [
+            self.model.joints[self.model.getJointId(name)] for name in names
+        ]
         self._n = model.n_joints
         # With a fixed base the root's mass belongs to the universe, which centerOfMass leaves out.
         self._fixed = None if floating else self.model.inertias[0]
@@ -94,7 +102,9 @@ class PinocchioOracle:
         com = self.data.com[0].copy()
         J = np.zeros((3, self._n))
         for b, joint in enumerate(self._joints, start=1):
-            J[:, self._bodies.q_index[b]] += self._bodies.multiplier[b] * columns[:, joint.idx_v]
+            J[:, self._bodies.q_index[b]] += (
+                self._bodies.multiplier[b] * columns[:, joint.idx_v]
+            )
         if self._fixed is None:
             return com, np.hstack([columns[:, :3] @ R.T, columns[:, 3:6] @ R.T, J])
         moving, fixed = self.data.mass[0], self._fixed.mass
@@ -112,7 +122,9 @@ class MujocoOracle:
     """
 
     def __init__(self, model: RobotModel, path: Path) -> None:
-        mujoco.set_mju_user_warning(_ignore)  # else it writes a log into the working folder
+        mujoco.set_mju_user_warning(
+            _ignore
+        )  # else it writes a log into the working folder
         spec = mujoco.MjSpec.from_string(_bare_urdf(path))
         root = spec.worldbody.first_body()
         for joint in list(root.joints):
@@ -121,14 +133,19 @@ class MujocoOracle:
         self.model = spec.compile()
         self.data = mujoco.MjData(self.model)
         if abs(mujoco.mj_getTotalmass(self.model) - model.mass) > 1e-9 * model.mass:
-            raise ValueError(f"MuJoCo's mass is {mujoco.mj_getTotalmass(self.model)} kg")
+            raise ValueError(
+                f"MuJoCo's mass is {mujoco.mj_getTotalmass(self.model)} kg"
+            )
         self._bodies, self._n = model.bodies, model.n_joints
         self._joints = [self.model.joint(name) for name in model.bodies.joint_names[1:]]
 
     def com_and_jacobian(self, q: Array, R: Array, p: Array) -> tuple[Array, Array]:
         """CoM (3,) and Jacobian (3, 6 + n) in world axes."""
         bodies, qpos = self._bodies, self.data.qpos
-        qpos[:3], qpos[3:7] = p, np.roll(Rotation.from_matrix(R).as_quat(), 1)  # w, x, y, z
+        qpos[:3], qpos[3:7] = (
+            p,
+            np.roll(Rotation.from_matrix(R).as_quat(), 1),
+        )  # w, x, y, z
         for b, joint in enumerate(self._joints, start=1):
             angle = bodies.multiplier[b] * q[bodies.q_index[b]] + bodies.offset[b]
             qpos[joint.qposadr[0]] = angle
@@ -138,7 +155,9 @@ class MujocoOracle:
         mujoco.mj_jacSubtreeCom(self.model, self.data, columns, 1)
         J = np.zeros((3, self._n))
         for b, joint in enumerate(self._joints, start=1):
-            J[:, bodies.q_index[b]] += bodies.multiplier[b] * columns[:, joint.dofadr[0]]
+            J[:, bodies.q_index[b]] += (
+                bodies.multiplier[b] * columns[:, joint.dofadr[0]]
+            )
         return self.data.subtree_com[1].copy(), np.hstack(
             [columns[:, :3], columns[:, 3:6] @ R.T, J]
         )
@@ -152,7 +171,10 @@ def _bare_urdf(path: Path) -> str:
     """A URDF without shapes, told to keep every mass and inertia as it is."""
     robot = ET.fromstring(path.read_bytes())  # noqa: S314 - a file of the oracle package
     for element in robot.iter():
-        for key in ("name", "link"):  # MuJoCo would take a link "world" for the world itself
+        for key in (
+            "name",
+            "link",
+        ):  # MuJoCo would take a link "world" for the world itself
             if element.get(key) == "world":
                 element.set(key, "world_link")
         for tag in ("visual", "collision", "transmission", "gazebo", "mujoco", "mimic"):

@@ -80,7 +80,9 @@ def muscolo() -> dict[str, Any]:
     return {"eq36_mm": lengths, "com_gain": gain}
 
 
-def equations(model: RobotModel, foot: str, count: int, seed: int) -> tuple[Array, Array]:
+def equations(
+    model: RobotModel, foot: str, count: int, seed: int
+) -> tuple[Array, Array]:
     """Rows (count, 3 B) and right sides (count,) m of postures that tip over an edge of a sole.
 
     At that moment the CoM is above the edge: one coordinate of it is known in axes of the sole that
@@ -133,7 +135,11 @@ def cotton() -> dict[str, Any]:
     found: dict[str, Any] = {"exact": {str(n): held_out(n, 0.0) for n in COUNTS}}
     found["2 mm"] = {str(n): held_out(n, NOISE) for n in NOISY}
     A = equations(model, foot, 500, 0)[0]
-    return {"held_out_mm": found, "rank": int(np.linalg.matrix_rank(A)), "unknowns": A.shape[1]}
+    return {
+        "held_out_mm": found,
+        "rank": int(np.linalg.matrix_rank(A)),
+        "unknowns": A.shape[1],
+    }
 
 
 def branches() -> dict[str, Any]:
@@ -143,13 +149,18 @@ def branches() -> dict[str, Any]:
     bodies, ours = model.bodies, sesc.com_and_jacobian(q)[1]
     r = dict(zip(sesc.chain_links, sesc.parameters_at(q), strict=True))
     R = [link_pose_batch(model, q[None], name)[0][0] for name in bodies.names]
-    steps = [R_k @ r.get(name, np.zeros(3)) for R_k, name in zip(R, bodies.names, strict=True)]
+    steps = [
+        R_k @ r.get(name, np.zeros(3))
+        for R_k, name in zip(R, bodies.names, strict=True)
+    ]
     found = {}
     for b in range(1, bodies.count):
         printed = np.cross(R[b] @ bodies.axis[b], np.sum(steps[b:], axis=0))
         turn = DIFFERENCE * np.eye(model.n_joints)[bodies.q_index[b]]
         true = (sesc.com(q + turn) - sesc.com(q - turn)) / (2.0 * DIFFERENCE)
-        lengths = [np.linalg.norm(v) for v in (printed, true, ours[:, bodies.q_index[b]])]
+        lengths = [
+            np.linalg.norm(v) for v in (printed, true, ours[:, bodies.q_index[b]])
+        ]
         found[bodies.joint_names[b]] = (np.linalg.norm(printed - true), lengths)
     joint = max(found, key=lambda name: found[name][0])
     names, lengths = ("printed", "true", "ours"), np.round(found[joint][1], 4).tolist()
@@ -176,13 +187,18 @@ def ccgd() -> dict[str, Any]:
     target = walk.com, walk.feet, walk.R_pelvis
     path = algorithm.solve_path(*target, start)
     seconds = best_time(lambda: algorithm.solve_path(*target, start), 300)
-    return {"first_point_ms": round(1e3 * seconds, 4), "first_steps": int(path.steps[0])}
+    return {
+        "first_point_ms": round(1e3 * seconds, 4),
+        "first_steps": int(path.steps[0]),
+    }
 
 
 def trot(item: tuple[tuple[float, float], str]) -> tuple[float | None, float | None]:
     """RMS of the roll, degrees, and when it fell, s."""
     offset, swing = item
-    run = TrotRun("scalf2", offset=(*offset, 0.0), seconds=TROT, noise=CLEAN, gait=SWING[swing])
+    run = TrotRun(
+        "scalf2", offset=(*offset, 0.0), seconds=TROT, noise=CLEAN, gait=SWING[swing]
+    )
     try:
         log = run_trot(run)
     except DivergedError:

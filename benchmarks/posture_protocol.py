@@ -37,7 +37,13 @@ from tip_ramp import Turn, ramp_tip_angle, stiff_world
 from tip_worlds import SAGITTAL, find_torso, predictions, recompute, sagittal
 
 from com_identification.exceptions import RefusedFitError
-from com_identification.tip_over.fit import Fit, cross_validate, families, fit, known_candidates
+from com_identification.tip_over.fit import (
+    Fit,
+    cross_validate,
+    families,
+    fit,
+    known_candidates,
+)
 from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, read_angles
 from com_identification.tip_over.report import mean_error
 from com_model import RobotConfig, RobotModel
@@ -46,7 +52,9 @@ from com_model.arrays import Array
 DESCRIPTIONS = Path(__file__).resolve().parent.parent / "src/robot_descriptions"
 ADOPTED = "offsets + compliance"
 SLOW = "links"  # candidates with so many unknowns that two tests are not left out
-Scores = tuple[Array, Array, Array]  # degrees, with one test, two tests, a family left out
+Scores = tuple[
+    Array, Array, Array
+]  # degrees, with one test, two tests, a family left out
 
 
 def ramps(simulation: QuasiStatic, config: RobotConfig, quick: bool) -> Array:
@@ -88,9 +96,14 @@ def validate(simulation: QuasiStatic, found: Fit, quick: bool) -> Scores:
 def lean(simulation: QuasiStatic, found: Fit) -> list[float]:
     """Predicts how far the standing robot leans forward at ankle and hip, degrees."""
     moment = found.candidate.moments(simulation.model, found.x)
-    joints = simulation.find_equilibrium(0, 0.0, found.candidate.errors(found.x), moment).q
+    joints = simulation.find_equilibrium(
+        0, 0.0, found.candidate.errors(found.x), moment
+    ).q
     names = ("LLEG_JOINT5", "LLEG_JOINT3")
-    return [round(float(-np.degrees(joints[simulation.model.joint_index(n)])), 2) for n in names]
+    return [
+        round(float(-np.degrees(joints[simulation.model.joint_index(n)])), 2)
+        for n in names
+    ]
 
 
 def show_pseudo_inverse(simulation: QuasiStatic, real: Array) -> float:
@@ -120,11 +133,15 @@ def compare(
         print(f"{name:32} {found.mean_error_deg:5.2f}  {means}    {each}", flush=True)
         results[name] = found, scores
         values = found.mean_error_deg, scores[0].mean(), scores[1].mean(), *scores[2]
-        figures[name.replace(" + ", " and ")] = [round(float(value), 3) for value in values]
+        figures[name.replace(" + ", " and ")] = [
+            round(float(value), 3) for value in values
+        ]
     return *results[ADOPTED], figures
 
 
-def figures_of(simulation: QuasiStatic, found: Fit, scores: Scores) -> dict[str, object]:
+def figures_of(
+    simulation: QuasiStatic, found: Fit, scores: Scores
+) -> dict[str, object]:
     """Gives the figures of a fit for the last line."""
     by_family = zip(families(simulation), scores[2].tolist(), strict=True)
     return {
@@ -139,21 +156,30 @@ def figures_of(simulation: QuasiStatic, found: Fit, scores: Scores) -> dict[str,
 def table7(table: dict[str, Array], real: Array) -> dict[str, float]:
     """Mean absolute difference of each world to the real robot, degrees."""
     names = [name for name in table if name != "real"]
-    return {name: round(float(np.degrees(mean_error(table[name], real))), 2) for name in names}
+    return {
+        name: round(float(np.degrees(mean_error(table[name], real))), 2)
+        for name in names
+    }
 
 
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few pairs, ramps and candidates")
+    parser.add_argument(
+        "--quick", action="store_true", help="few pairs, ramps and candidates"
+    )
     quick = parser.parse_args().quick
     config = RobotConfig.from_file(DESCRIPTIONS / "config/hoap2.yaml")
     assert config.urdf is not None
     protocol = Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/hoap2.yaml")
-    simulation = QuasiStatic.from_protocol(RobotModel.from_file(config.urdf), config, protocol)
+    simulation = QuasiStatic.from_protocol(
+        RobotModel.from_file(config.urdf), config, protocol
+    )
     table = read_angles(DESCRIPTIONS / "data/hoap2_posture_protocol.csv", protocol)
     real = table["real"]
-    simulated = recompute(simulation, table, DESCRIPTIONS / "config/motion_lab/hoap2.yaml")
+    simulated = recompute(
+        simulation, table, DESCRIPTIONS / "config/motion_lab/hoap2.yaml"
+    )
     tests, torso, places = sagittal(simulation), {}, {}
     for name in ("world2", "world6", "real"):
         places[name], error = find_torso(simulation, table[name], tests)

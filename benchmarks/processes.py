@@ -6,14 +6,23 @@ from multiprocessing import get_context
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def in_processes(
-    function: Callable[[Item], Result], items: Iterable[Item], label: str = "", processes: int = 2
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    label: str = "",
+    processes: int = 2,
 ) -> list[Result]:
     """Calls a function of a module with each item, several at a time; results in their order.
 
@@ -25,7 +34,12 @@ def in_processes(
     """
     items = list(items)
     console = Console(stderr=True)
-    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn(label),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     results: dict[int, Result] = {}
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(label, total=len(items))
@@ -34,8 +48,12 @@ def in_processes(
                 results[i] = function(item)
                 progress.advance(task)
         else:
-            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-                futures = {pool.submit(function, item): i for i, item in enumerate(items)}
+            with ProcessPoolExecutor(
+                processes, mp_context=get_context("spawn")
+            ) as pool:
+                futures = {
+                    pool.submit(function, item): i for i, item in enumerate(items)
+                }
                 for future in as_completed(futures):
                     results[futures[future]] = future.result()
                     progress.advance(task)

@@ -40,7 +40,9 @@ def uniform(robot: RobotWithErrors, rng: np.random.Generator) -> RobotModel:
         factor = 1.0 + rng.uniform(-0.1, 0.1)
         com = model.link_coms[i] + rng.uniform(-0.01, 0.01, 3)
         inertia = model.link_inertias[i] * factor
-        changed[model.link_names[i]] = Inertial(model.link_masses[i] * factor, com, inertia)
+        changed[model.link_names[i]] = Inertial(
+            model.link_masses[i] * factor, com, inertia
+        )
     return RobotModel.from_urdf(edit_inertials(model.xml, changed), model.frames)
 
 

@@ -38,7 +38,14 @@ import pyarrow
 import pyarrow.parquet
 import scipy.io
 import yaml
-from identification_scenario import PLAN, Array, PinocchioRobot, hoap2, rms_length, wrong_robot
+from identification_scenario import (
+    PLAN,
+    Array,
+    PinocchioRobot,
+    hoap2,
+    rms_length,
+    wrong_robot,
+)
 from scipy.interpolate import PchipInterpolator
 
 from com_identification.commands.bag_identification import identify_recording
@@ -76,7 +83,9 @@ class World:
         self.bias = self.rng.normal(0.0, 1.0, (2, 6)) * np.repeat([0.35, 0.035], 3)
         self.held_out = self.postures(HELD_OUT, ((0, 1),), seed=99)
 
-    def postures(self, count: int, stands: tuple[tuple[int, ...], ...], seed: int) -> list[Any]:
+    def postures(
+        self, count: int, stands: tuple[tuple[int, ...], ...], seed: int
+    ) -> list[Any]:
         """Joint positions and feet that stand."""
         plan = type(PLAN)(**{**vars(PLAN), "stands": stands, "seed": seed})
         planner = self.scenario.planner(plan)
@@ -99,7 +108,10 @@ class World:
             knots += [i * (HOLD + MOVE), i * (HOLD + MOVE) + HOLD]
             Q, W = [*Q, q, q], [*W, w.ravel(), w.ravel()]
         t = np.arange(0.0, knots[-1], 1.0 / RATE)
-        at = [np.stack([np.interp(t, knots, c) for c in np.array(x).T], -1) for x in (Q, W)]
+        at = [
+            np.stack([np.interp(t, knots, c) for c in np.array(x).T], -1)
+            for x in (Q, W)
+        ]
         return self.sense(t, at[0], at[1].reshape(len(t), 2, 6))
 
     def motion(self, seconds: float) -> Log:
@@ -155,7 +167,9 @@ def to_sensors(world: World, log: Log) -> Array:
         (R, p), (R_s, p_s) = (
             world.truth.frame(q, name) for name in (foot.wrench_frame, foot.frame)
         )
-        f, m = (log.W[:, i, part] @ (R.T @ R_s).T for part in (slice(0, 3), slice(3, 6)))
+        f, m = (
+            log.W[:, i, part] @ (R.T @ R_s).T for part in (slice(0, 3), slice(3, 6))
+        )
         m = m + np.cross(R.T @ (p_s - p), f)
         result[:, i] = foot.wrench_sign * np.hstack((f, m))
     return result
@@ -179,7 +193,8 @@ def on_plate(world: World, log: Log) -> Array:
 def joints(world: World, log: Log, unit: float = 1.0) -> dict[str, Array]:
     """Columns of the joints by name."""
     return {
-        f"q_{name}": log.Q[:, j] / unit for j, name in enumerate(world.scenario.model.joint_names)
+        f"q_{name}": log.Q[:, j] / unit
+        for j, name in enumerate(world.scenario.model.joint_names)
     }
 
 
@@ -198,7 +213,9 @@ def wrench_columns(world: World, log: Log) -> tuple[dict[str, Array], dict[str, 
     read, feet = to_sensors(world, log), {}
     columns: dict[str, Array] = {}
     for i, foot in enumerate(world.truth.feet):
-        names = [f"{foot.frame}_{axis}" for axis in ("fx", "fy", "fz", "mx", "my", "mz")]
+        names = [
+            f"{foot.frame}_{axis}" for axis in ("fx", "fy", "fz", "mx", "my", "mz")
+        ]
         columns |= {name: read[:, i, k] for k, name in enumerate(names)}
         feet[foot.frame] = {"force": names[:3], "moment": names[3:]}
     return columns, {"feet": feet}
@@ -244,7 +261,11 @@ def npz_cells(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
         columns[foot.frame] = np.round(counts)
         feet[foot.frame] = {
             "cells": [
-                {"column": f"{foot.frame}[{k}]", "at": at, "polynomial": [0.5, 0.02, 1e-6]}
+                {
+                    "column": f"{foot.frame}[{k}]",
+                    "at": at,
+                    "polynomial": [0.5, 0.02, 1e-6],
+                }
                 for k, at in enumerate(CELLS.tolist())
             ]
         }
@@ -257,20 +278,33 @@ def mat_plate(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
     """One plate under both feet; the left one does not move on it."""
     log = world.log(((0, 1),))
     path = folder / "log.mat"
-    scipy.io.savemat(path, {"t": log.t, **joints(world, log), "plate": on_plate(world, log)})
+    scipy.io.savemat(
+        path, {"t": log.t, **joints(world, log), "plate": on_plate(world, log)}
+    )
     names = [f"plate[{k}]" for k in range(6)]
     plate = {"foot": world.truth.feet[0].frame, "pose": POSE.tolist()}
-    return path, mapping(world, plate={**plate, "force": names[:3], "moment": names[3:]})
+    return path, mapping(
+        world, plate={**plate, "force": names[:3], "moment": names[3:]}
+    )
 
 
 def parquet_total_cop(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
     """The centre of pressure alone."""
     log = world.log(((0, 1),))
     w = on_plate(world, log)
-    columns = {"t": log.t, **joints(world, log), "x": -w[:, 4] / w[:, 2], "y": w[:, 3] / w[:, 2]}
+    columns = {
+        "t": log.t,
+        **joints(world, log),
+        "x": -w[:, 4] / w[:, 2],
+        "y": w[:, 3] / w[:, 2],
+    }
     path = folder / "log.parquet"
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
-    plate = {"foot": world.truth.feet[0].frame, "pose": POSE.tolist(), "cop": ["x", "y"]}
+    plate = {
+        "foot": world.truth.feet[0].frame,
+        "pose": POSE.tolist(),
+        "cop": ["x", "y"],
+    }
     return path, mapping(world, plate=plate)
 
 
@@ -280,7 +314,9 @@ def csv_rows(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
     columns, feet = wrench_columns(world, log)
     per, part = round((HOLD + MOVE) * RATE), round((HOLD - 0.1) * RATE)
     rows = {
-        name: np.array([column[k * per + 5 : k * per + part].mean() for k in range(POSTURES)])
+        name: np.array(
+            [column[k * per + 5 : k * per + part].mean() for k in range(POSTURES)]
+        )
         for name, column in {**joints(world, log), **columns}.items()
     }
     path = folder / "rows.csv"
@@ -304,7 +340,13 @@ def mot_wrench(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
     columns, feet = wrench_columns(world, log)
     named = {"time": log.t, **joints(world, log, np.pi / 180.0), **columns}
     path = folder / "log.mot"
-    lines = ["log", "version=1", f"nRows={len(log.t)}", f"nColumns={len(named)}", "inDegrees=yes"]
+    lines = [
+        "log",
+        "version=1",
+        f"nRows={len(log.t)}",
+        f"nColumns={len(named)}",
+        "inDegrees=yes",
+    ]
     lines += ["endheader", "\t".join(named)]
     rows = np.column_stack(list(named.values())).tolist()
     lines += ["\t".join(f"{value:.7g}" for value in row) for row in rows]
@@ -312,14 +354,18 @@ def mot_wrench(world: World, folder: Path) -> tuple[Path, dict[str, Any]]:
     return path, mapping(world, "deg", **feet) | {"time": "time"}
 
 
-def write_text(path: Path, columns: Mapping[str, Array], mark: str, comma: bool = False) -> None:
+def write_text(
+    path: Path, columns: Mapping[str, Array], mark: str, comma: bool = False
+) -> None:
     """Writes a table of text."""
     with path.open("w", newline="") as stream:
         writer = csv.writer(stream, delimiter=mark)
         writer.writerow(columns)
         for row in np.column_stack(list(columns.values())).tolist():
             cells = [f"{value:.7g}" for value in row]
-            writer.writerow([cell.replace(".", ",") for cell in cells] if comma else cells)
+            writer.writerow(
+                [cell.replace(".", ",") for cell in cells] if comma else cells
+            )
 
 
 FORMATS: dict[str, Callable[[World, Path], tuple[Path, dict[str, Any]]]] = {
@@ -337,11 +383,21 @@ FORMATS: dict[str, Callable[[World, Path], tuple[Path, dict[str, Any]]]] = {
 }
 
 
-def measure(world: World, path: Path, what: Mapping[str, Any], slow: bool) -> dict[str, float]:
+def measure(
+    world: World, path: Path, what: Mapping[str, Any], slow: bool
+) -> dict[str, float]:
     """Identifies from a log and compares with the truth."""
     file = path.with_suffix(".yaml")
     file.write_text(yaml.safe_dump(dict(what)))
-    words = [str(path), "--robot", "hoap2", "--mapping", str(file), "--output", "unused"]
+    words = [
+        str(path),
+        "--robot",
+        "hoap2",
+        "--mapping",
+        str(file),
+        "--output",
+        "unused",
+    ]
     arguments = parser().parse_args([*words, *(["--slow-motion"] if slow else [])])
     robot = load_robot(arguments)
     recording = read_files(robot, arguments)
@@ -360,7 +416,8 @@ def judge(world: World, found: Any) -> dict[str, float]:
     soles = [world.truth.frame(q, world.truth.feet[0].frame)[0] for q in Q]
     predicted = statics.com(poses, found.parameters)
     errors = [
-        (R.T @ (c - world.truth.com(q)))[:2] for R, c, q in zip(soles, predicted, Q, strict=True)
+        (R.T @ (c - world.truth.com(q)))[:2]
+        for R, c, q in zip(soles, predicted, Q, strict=True)
     ]
     up = np.array([R[:, 2] for R in soles])
     rows = prediction_rows(statics, poses, up, found.parameters)

@@ -82,13 +82,21 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: {' '.join(ALL)}")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"default: {' '.join(ALL)}"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, help="folder of the results"
+    )
     chosen = parser.parse_args(arguments)
     unknown = sorted(set(chosen.names) - set(ALL))
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; valid names: {', '.join(ALL)}")
-    failed = [name for name in chosen.names or ALL if not run_one(name, options, chosen.results)]
+    failed = [
+        name
+        for name in chosen.names or ALL
+        if not run_one(name, options, chosen.results)
+    ]
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
@@ -100,7 +108,9 @@ def run_one(name: str, options: Sequence[str], results: Path) -> bool:
     begin = time.monotonic()
     sources = {  # as they are loaded, whatever is committed meanwhile
         "commit": _git("rev-parse", "--short", "HEAD"),
-        "uncommitted_changes": bool(_git("status", "--porcelain", "--", "src", "benchmarks/*.py")),
+        "uncommitted_changes": bool(
+            _git("status", "--porcelain", "--", "src", "benchmarks/*.py")
+        ),
     }
     command = [sys.executable, str(FOLDER / f"{name}.py"), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -114,7 +124,9 @@ def run_one(name: str, options: Sequence[str], results: Path) -> bool:
     try:
         figures = json.loads(last)
     except json.JSONDecodeError:
-        print(f"{name}: its last line is no JSON object: {last[:200]!r}", file=sys.stderr)
+        print(
+            f"{name}: its last line is no JSON object: {last[:200]!r}", file=sys.stderr
+        )
         return False
     record = {
         **sources,
@@ -139,7 +151,9 @@ def _store(path: Path, record: dict[str, object]) -> None:
 
 def _git(*words: str) -> str:
     """Return what git says of this checkout; "" where there is no git."""
-    done = subprocess.run(["git", "-C", str(FOLDER), *words], capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "-C", str(FOLDER), *words], capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 

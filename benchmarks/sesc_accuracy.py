@@ -31,7 +31,15 @@ from com_model import RobotModel, Sesc, UrdfError
 Array = NDArray[np.float64]
 Result = tuple[Array, Array]
 STEP = 1e-5  # rad or m, of the central differences
-KEYS = ("com", "jacobian", "fixed_com", "fixed_jacobian", "mujoco", "differences", "chain")
+KEYS = (
+    "com",
+    "jacobian",
+    "fixed_com",
+    "fixed_jacobian",
+    "mujoco",
+    "differences",
+    "chain",
+)
 
 
 def largest_errors(ours: Result, theirs: Result, size: float) -> tuple[float, float]:
@@ -46,7 +54,9 @@ def largest_errors(ours: Result, theirs: Result, size: float) -> tuple[float, fl
 
 def differences(com: Callable[[Array], Array], q: Array) -> Array:
     """Central differences of com at q; (3, n)."""
-    columns = [(com(q + STEP * e) - com(q - STEP * e)) / (2.0 * STEP) for e in np.eye(q.size)]
+    columns = [
+        (com(q + STEP * e) - com(q - STEP * e)) / (2.0 * STEP) for e in np.eye(q.size)
+    ]
     return np.array(columns).reshape(q.size, 3).T
 
 
@@ -75,7 +85,9 @@ def measure(model: RobotModel, path: Path, count: int, seed: int) -> dict[str, f
         note(fixed_com=com, fixed_jacobian=jacobian)
         note(chain=float(np.abs(sesc.chain(q, R, p)[-1] - ours[0]).max()) / size)
         if mujoco is not None:
-            note(mujoco=max(largest_errors(ours, mujoco.com_and_jacobian(q, R, p), size)))
+            note(
+                mujoco=max(largest_errors(ours, mujoco.com_and_jacobian(q, R, p), size))
+            )
     numeric = differences(sesc.com, q)
     note(differences=float(np.abs(numeric - in_root[1]).max(initial=0.0)) / size)
     if mujoco is None:
@@ -91,7 +103,9 @@ def load(path: Path) -> RobotModel | str:
         return str(error)
 
 
-def show(console: Console, results: dict[str, dict[str, float]], sizes: dict[str, float]) -> None:
+def show(
+    console: Console, results: dict[str, dict[str, float]], sizes: dict[str, float]
+) -> None:
     """Prints a row a robot."""
     table = Table(title="largest errors, relative to the robot's size")
     for heading in ("URDF", "size m", *KEYS):
@@ -105,8 +119,12 @@ def show(console: Console, results: dict[str, dict[str, float]], sizes: dict[str
 def main() -> None:
     """Measures all robots and prints the table and the JSON line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--configurations", type=int, default=100, help="per robot (100)")
-    parser.add_argument("--seed", type=int, default=0, help="of the random configurations (0)")
+    parser.add_argument(
+        "--configurations", type=int, default=100, help="per robot (100)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the random configurations (0)"
+    )
     arguments = parser.parse_args()
     console = Console(width=140)
     urdfs = example_urdfs()
@@ -119,7 +137,9 @@ def main() -> None:
             loaded[name] = model
     results = {
         name: measure(model, urdfs[name], arguments.configurations, arguments.seed)
-        for name, model in track(loaded.items(), "robots", console=console, transient=True)
+        for name, model in track(
+            loaded.items(), "robots", console=console, transient=True
+        )
     }
     show(console, results, {name: robot_size(model) for name, model in loaded.items()})
 
@@ -135,7 +155,9 @@ def main() -> None:
         "max_error_com": worst("com", "fixed_com"),
         "max_error_jacobian": worst("jacobian", "fixed_jacobian"),
         "max_error_mujoco": worst("mujoco"),
-        "urdfs_in_mujoco": sum(errors["mujoco"] == errors["mujoco"] for errors in results.values()),
+        "urdfs_in_mujoco": sum(
+            errors["mujoco"] == errors["mujoco"] for errors in results.values()
+        ),
         "max_error_finite_differences": worst("differences"),
         "max_error_chain_end": worst("chain"),
     }

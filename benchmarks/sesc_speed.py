@@ -73,7 +73,9 @@ def seconds(call: Callable[[], object], calls: int = 1) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def medians(calls: dict[str, Callable[[], object]], repeats: int, each: int) -> dict[str, float]:
+def medians(
+    calls: dict[str, Callable[[], object]], repeats: int, each: int
+) -> dict[str, float]:
     """Median time of each call, s; the calls take turns, so that a slow spell meets all of them."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
@@ -88,7 +90,13 @@ def single(model: RobotModel, path: Path, sesc: Sesc) -> dict[str, float]:
     """Times of one configuration, s."""
     rng = np.random.default_rng(0)
     q, (R, p) = random_positions(model, rng), random_pose(rng)
-    names: dict[str, object] = {"sesc": sesc, "q": q, "R": R, "p": p, "pinocchio": pinocchio}
+    names: dict[str, object] = {
+        "sesc": sesc,
+        "q": q,
+        "R": R,
+        "p": p,
+        "pinocchio": pinocchio,
+    }
     for kind in ("floating", "fixed"):
         oracle = PinocchioOracle(model, path, floating=kind == "floating")
         names[f"model_{kind}"], names[f"data_{kind}"] = oracle.model, oracle.data
@@ -155,14 +163,20 @@ def start_up(urdf: Path, repeats: int = 3) -> tuple[float, float]:
     return statistics.median(cold), statistics.median(cached)
 
 
-def show(singles: dict[str, dict[str, float]], batches: dict[str, dict[str, float]]) -> None:
+def show(
+    singles: dict[str, dict[str, float]], batches: dict[str, dict[str, float]]
+) -> None:
     """Prints a row a robot and kind of call."""
     one = Table(title="one CoM and Jacobian, microseconds")
     for heading in ("robot", "call", "ours", "Pinocchio", "ratio"):
         one.add_column(heading, justify="right")
     for robot, s in singles.items():
         for kind, theirs in PAIRS.items():
-            pair = (f"{1e6 * s[kind]:.2f}", f"{1e6 * s[theirs]:.2f}", f"{s[theirs] / s[kind]:.2f}")
+            pair = (
+                f"{1e6 * s[kind]:.2f}",
+                f"{1e6 * s[theirs]:.2f}",
+                f"{s[theirs] / s[kind]:.2f}",
+            )
             one.add_row(robot, kind, *pair)
         one.add_row(robot, "CoM only", f"{1e6 * s['com']:.2f}", "", "")
     many = Table(title=f"batch of {BATCH}, microseconds per configuration")
@@ -187,7 +201,10 @@ def main() -> None:
         path = urdfs[name] if name else OWN / f"{robot}.urdf"
         model = RobotModel.from_file(path)
         oracle, sesc = PinocchioOracle(model, path, floating=True), Sesc(model)
-        singles[robot], batches[robot] = single(model, path, sesc), batch(model, oracle, sesc)
+        singles[robot], batches[robot] = (
+            single(model, path, sesc),
+            batch(model, oracle, sesc),
+        )
     show(singles, batches)
     cold, cached = start_up(HOAP2)
 
@@ -201,10 +218,16 @@ def main() -> None:
         "single_ratio": ratio("floating"),
         "single_placed_ratio": ratio("placed"),
         "single_fixed_ratio": ratio("fixed"),
-        "batch_ratio_1thread": per_robot(lambda r: batches[r]["pinocchio"] / batches[r]["one"], 2),
-        "batch_ratio_2threads": per_robot(lambda r: batches[r]["pinocchio"] / batches[r]["two"], 2),
+        "batch_ratio_1thread": per_robot(
+            lambda r: batches[r]["pinocchio"] / batches[r]["one"], 2
+        ),
+        "batch_ratio_2threads": per_robot(
+            lambda r: batches[r]["pinocchio"] / batches[r]["two"], 2
+        ),
         "single_us": per_robot(lambda r: 1e6 * singles[r]["floating"], 3),
-        "single_us_pinocchio": per_robot(lambda r: 1e6 * singles[r][PAIRS["floating"]], 3),
+        "single_us_pinocchio": per_robot(
+            lambda r: 1e6 * singles[r][PAIRS["floating"]], 3
+        ),
         "batch_us_1thread": per_robot(lambda r: 1e6 * batches[r]["one"], 4),
         "batch_us_2threads": per_robot(lambda r: 1e6 * batches[r]["two"], 4),
         "start_cold_s": round(cold, 3),

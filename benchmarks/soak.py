@@ -58,7 +58,10 @@ Stamps = NDArray[np.int64]
 SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 START_LIMIT = 120.0  # s, until the first answer
 WARM_UP = 10.0  # s, at most a tenth of the time: caches and pools fill
-WINDOWS, COMPARED = 10, 3  # of time; latency is compared between the first and the last ones
+WINDOWS, COMPARED = (
+    10,
+    3,
+)  # of time; latency is compared between the first and the last ones
 RSS_PERIOD = 2.0  # s
 POSITION_NOISE = 1e-6  # rad
 
@@ -99,10 +102,18 @@ KINDS = {
         "joint_trajectory",
         JointTrajectory,
         # without gravity: the driver's IMU does not move with the joints
-        {"autostart": True, "rate_hz": 2000.0, "use_imu": False, "control.upright": False},
+        {
+            "autostart": True,
+            "rate_hz": 2000.0,
+            "use_imu": False,
+            "control.upright": False,
+        },
     ),
     "com_identification": Kind(
-        "com_identification", "identification/state", IdentificationState, every_sample=False
+        "com_identification",
+        "identification/state",
+        IdentificationState,
+        every_sample=False,
     ),
 }
 LONG = ("sesc_publisher", "com_balancer")  # that --full runs
@@ -112,8 +123,12 @@ def main() -> int:
     """Soak the nodes."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--minutes", type=float, default=10.0, help="for each node")
-    parser.add_argument("--rate", type=float, default=1000.0, help="joint_states a second")
-    parser.add_argument("--full", action="store_true", help=f"30 minutes of {' and '.join(LONG)}")
+    parser.add_argument(
+        "--rate", type=float, default=1000.0, help="joint_states a second"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help=f"30 minutes of {' and '.join(LONG)}"
+    )
     parser.add_argument("--nodes", nargs="+", default=list(KINDS), choices=list(KINDS))
     options = parser.parse_args()
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
@@ -161,7 +176,10 @@ def soak(name: str, seconds: float, rate_hz: float) -> dict[str, Any]:
             while (left := end - time.monotonic()) > 0.0:
                 memory.append((time.monotonic(), rss_mb(node.pid)))
                 listener.run(min(RSS_PERIOD, left))
-                for process, what in ((node.poll(), name), (driver.exitcode, "the driver")):
+                for process, what in (
+                    (node.poll(), name),
+                    (driver.exitcode, "the driver"),
+                ):
                     if process is not None:
                         raise SystemExit(f"{what} ended with code {process}")
             found = listener.figures(seconds, kind) | {"rss_slope_mb_h": slope(memory)}
@@ -185,7 +203,9 @@ def start_node(name: str, kind: Kind, folder: Path) -> subprocess.Popen[bytes]:
     values = {"/**": {"ros__parameters": robot | kind.parameters}}
     file.write_text(yaml.safe_dump(values, width=1e9))
     program = Path(get_package_prefix(kind.package)) / "lib" / kind.package / name
-    return subprocess.Popen([program, "--ros-args", "--params-file", file], stdout=sys.stderr)
+    return subprocess.Popen(
+        [program, "--ros-args", "--params-file", file], stdout=sys.stderr
+    )
 
 
 def drive(robot_name: str, rate_hz: float) -> None:
@@ -209,7 +229,9 @@ def drive(robot_name: str, rate_hz: float) -> None:
     kinds = {"joints": (JointState, "joint_states"), "imu": (Imu, "imu")}
     for i, foot in enumerate(robot.config.feet):
         kinds[f"wrench{i}"] = (WrenchStamped, foot.wrench_topic)
-    publishers = {name: node.create_publisher(*kind, 200) for name, kind in kinds.items()}
+    publishers = {
+        name: node.create_publisher(*kind, 200) for name, kind in kinds.items()
+    }
     begin = time.perf_counter()
     for count in range(sys.maxsize):
         stamp = ns_to_stamp(time.time_ns())
@@ -229,7 +251,9 @@ def _noisy(batch: Batch, rng: np.random.Generator) -> Batch:
     batch = copy.deepcopy(batch)
     for name, msg in batch:
         if name == "joints":
-            msg.effort = (np.array(msg.effort) + rng.normal(0.0, 0.01, len(msg.name))).tolist()
+            msg.effort = (
+                np.array(msg.effort) + rng.normal(0.0, 0.01, len(msg.name))
+            ).tolist()
         elif name == "imu":
             msg.angular_velocity.x += rng.normal(0.0, 1e-3)
             msg.linear_acceleration.x += rng.normal(0.0, 1e-2)
@@ -251,8 +275,12 @@ class Listener:
         self.samples: list[int] = []
         self._skipped, self._skipped_before = 0, 0
         self._node.create_subscription(kind.message, kind.topic, self._on_answer, 2000)
-        self._node.create_subscription(JointState, "joint_states", self._on_sample, 2000)
-        self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+        self._node.create_subscription(
+            JointState, "joint_states", self._on_sample, 2000
+        )
+        self._node.create_subscription(
+            DiagnosticArray, "/diagnostics", self._on_diagnostics, 10
+        )
 
     def _on_answer(self, msg: Any) -> None:
         self.answers.append((stamp_to_ns(msg.header.stamp), time.time_ns()))
@@ -261,7 +289,9 @@ class Listener:
         self.samples.append(stamp_to_ns(msg.header.stamp))
 
     def _on_diagnostics(self, msg: DiagnosticArray) -> None:
-        values = {pair.key: pair.value for status in msg.status for pair in status.values}
+        values = {
+            pair.key: pair.value for status in msg.status for pair in status.values
+        }
         self._skipped = int(values.get("skipped", self._skipped))
 
     def clear(self) -> None:
@@ -291,7 +321,9 @@ class Listener:
         if not kind.every_sample:
             return result
         if math.isfinite(kind.answer_hz):
-            unanswered = missed_beats(answers[:, 0], np.array(self.samples), 1e9 / kind.answer_hz)
+            unanswered = missed_beats(
+                answers[:, 0], np.array(self.samples), 1e9 / kind.answer_hz
+            )
         else:
             newest = answers[-1, 0] if len(answers) else 0
             expected = {stamp for stamp in self.samples if stamp <= newest}

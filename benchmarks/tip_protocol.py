@@ -32,9 +32,13 @@ RAMP = Ramp(approach=0.1)
 
 def boxes() -> dict[str, float]:
     """How far beyond the edge a CoM is when the boxes fall, mm; negative: before it."""
-    thirds = np.array([0.5, 0.25, 1.0 / 6.0])  # of a box, the overhangs at which all CoMs pass
+    thirds = np.array(
+        [0.5, 0.25, 1.0 / 6.0]
+    )  # of a box, the overhangs at which all CoMs pass
     one = _bisect(lambda beyond: falls([LENGTH / 2.0 - COM + beyond], COM))
-    three = _bisect(lambda beyond: falls((thirds[::-1] * LENGTH + beyond).tolist(), 0.0))
+    three = _bisect(
+        lambda beyond: falls((thirds[::-1] * LENGTH + beyond).tolist(), 0.0)
+    )
     return {"one_box_mm": round(1e3 * one, 2), "three_boxes_mm": round(1e3 * three, 2)}
 
 
@@ -72,7 +76,9 @@ def falls(overhangs: list[float], com: float) -> bool:
     return False
 
 
-def protocol(simulation: QuasiStatic, config: RobotConfig, real: Array) -> dict[str, Any]:
+def protocol(
+    simulation: QuasiStatic, config: RobotConfig, real: Array
+) -> dict[str, Any]:
     """Runs the sagittal tests one after the other; how long they take, how far off they are."""
     began, robot_s, away, differences = time.process_time(), 0.0, [], []
     expected = simulation.tip_angles()

@@ -105,14 +105,21 @@ def ramp_tip_angle(
     bodies = [_body(world, foot) for foot in turn.feet]
     rest = [np.zeros((3, 3)) for _ in bodies]
     step, sign = float(mj.opt.timestep), float(np.sign(end - begin))
-    for count in range(int((ramp.settle + ramp.approach + abs(end - begin) / ramp.speed) / step)):
+    for count in range(
+        int((ramp.settle + ramp.approach + abs(end - begin) / ramp.speed) / step)
+    ):
         time = count * step
         angle = _angle(time, begin, sign, ramp)
-        data.ctrl[:] = world.posture + _smooth(time / ramp.settle) * offset + angle * rate
+        data.ctrl[:] = (
+            world.posture + _smooth(time / ramp.settle) * offset + angle * rate
+        )
         mujoco.mj_step(mj, data)
         if time < ramp.settle:
             rest = [data.xmat[body].reshape(3, 3).copy() for body in bodies]
-        elif max(map(_tilt, rest, (data.xmat[b].reshape(3, 3) for b in bodies))) > ramp.threshold:
+        elif (
+            max(map(_tilt, rest, (data.xmat[b].reshape(3, 3) for b in bodies)))
+            > ramp.threshold
+        ):
             slow = time > ramp.settle + ramp.approach
             return angle - sign * ramp.threshold if slow else float("nan")
     return float("nan")
@@ -139,7 +146,9 @@ def _gains(stiffness: float) -> ServoGains:
 def _angle(time: float, begin: float, sign: float, ramp: Ramp) -> float:
     """Angle at a time, rad: at rest, smoothly to the slow part, the slow part."""
     slow = max(time - ramp.settle - ramp.approach, 0.0)
-    return begin * _smooth((time - ramp.settle) / ramp.approach) + sign * ramp.speed * slow
+    return (
+        begin * _smooth((time - ramp.settle) / ramp.approach) + sign * ramp.speed * slow
+    )
 
 
 def _smooth(fraction: float) -> float:

@@ -70,7 +70,9 @@ def shifted(simulation: QuasiStatic, shift: Array) -> Array:
     return moment
 
 
-def find_torso(simulation: QuasiStatic, angles: Array, tests: list[int]) -> tuple[Array, float]:
+def find_torso(
+    simulation: QuasiStatic, angles: Array, tests: list[int]
+) -> tuple[Array, float]:
     """Place x, z (m) of the torso's CoM that fits angles best, and the mean error, deg."""
     wanted = angles[tests]
 
@@ -79,12 +81,18 @@ def find_torso(simulation: QuasiStatic, angles: Array, tests: list[int]) -> tupl
         return np.where(np.isnan(found), 1.0, found - wanted)
 
     start = np.array([0.0, 0.02])
-    found = least_squares(errors, start, loss="soft_l1", f_scale=0.02, diff_step=1e-4, x_scale=0.05)
-    place = simulation.model.link_coms[simulation.model.link_index(TORSO)][[0, 2]] + found.x
+    found = least_squares(
+        errors, start, loss="soft_l1", f_scale=0.02, diff_step=1e-4, x_scale=0.05
+    )
+    place = (
+        simulation.model.link_coms[simulation.model.link_index(TORSO)][[0, 2]] + found.x
+    )
     return place, float(np.degrees(np.abs(errors(found.x)).mean()))
 
 
-def predictions(simulation: QuasiStatic, found: Fit, torso: Array) -> dict[str, dict[str, float]]:
+def predictions(
+    simulation: QuasiStatic, found: Fit, torso: Array
+) -> dict[str, dict[str, float]]:
     """What both explanations predict of the robot that stands with all encoders at 0.
 
     lean_deg: of its trunk to the front, by an IMU; cop_mm: before the ankles, by its feet;

@@ -129,23 +129,37 @@ def cases(plan: Plan) -> dict[str, list[Case]]:
     """All runs by group."""
     seconds, payload_at = LIFT_OFF + plan.seconds, LIFT_OFF + plan.drop
     run = TrotRun(LIGHT, seconds=seconds, gait=STANDS)
-    light = [replace(run, offset=offset) for _ in range(plan.repeats) for offset in plan.offsets]
-    rough = [replace(run, offset=offset, **ROUGH) for offset in plan.offsets[-plan.rough :]]
-    still = replace(run, seconds=LIFT_OFF + plan.seconds / 2.0)  # later it begins to sway
+    light = [
+        replace(run, offset=offset)
+        for _ in range(plan.repeats)
+        for offset in plan.offsets
+    ]
+    rough = [
+        replace(run, offset=offset, **ROUGH) for offset in plan.offsets[-plan.rough :]
+    ]
+    still = replace(
+        run, seconds=LIFT_OFF + plan.seconds / 2.0
+    )  # later it begins to sway
     level = [replace(still, offset=(0.0, 0.0, z)) for z in heights(plan.level)]
     dropped = [(PAYLOAD, corner, payload_at) for corner in plan.corners]
     short = replace(run, noise=CLEAN, seconds=LIFT_OFF + WINDOW)
     groups = {
         "light": Group(light, (FLOATING, WITHOUT_ACCELEROMETER, *BASELINES)),
-        "heavy": Group([replace(r, robot=HEAVY) for r in light], (FLOATING, *BASELINES)),
+        "heavy": Group(
+            [replace(r, robot=HEAVY) for r in light], (FLOATING, *BASELINES)
+        ),
         "rough": Group(rough, (FLOATING, LEAST_SQUARES)),
-        "rough_heavy": Group([replace(r, robot=HEAVY) for r in rough], (FLOATING, LEAST_SQUARES)),
+        "rough_heavy": Group(
+            [replace(r, robot=HEAVY) for r in rough], (FLOATING, LEAST_SQUARES)
+        ),
         "payload": Group(
             [replace(run, offset=PAYLOAD_OFFSET, payload=d) for d in dropped],
             (FLOATING, LEAST_SQUARES),
         ),
         "level": Group(level, (FLOATING,)),
-        "paper": Group([replace(short, offset=offset) for offset in plan.offsets], (DING,)),
+        "paper": Group(
+            [replace(short, offset=offset) for offset in plan.offsets], (DING,)
+        ),
     }
     seed, result = 1000 * plan.seed, {}
     for name, group in groups.items():
@@ -183,11 +197,15 @@ class Results:
 
     def mean(self, group: str, method: str = FLOATING) -> Array:
         """Mean absolute errors of x, y, z, mm."""
-        return 1e3 * mean_error(self.tracks(group, method), while_known=method == DING_ALWAYS)
+        return 1e3 * mean_error(
+            self.tracks(group, method), while_known=method == DING_ALWAYS
+        )
 
     def max(self, group: str, method: str = FLOATING) -> Array:
         """Largest absolute errors of x, y, z, mm."""
-        return 1e3 * max_error(self.tracks(group, method), while_known=method == DING_ALWAYS)
+        return 1e3 * max_error(
+            self.tracks(group, method), while_known=method == DING_ALWAYS
+        )
 
     def worst_run(self, group: str) -> dict[str, object]:
         """Which run of the floating base has the largest error in x or y, and how large."""
@@ -195,7 +213,11 @@ class Results:
         k = int(np.argmax(peaks))
         run = self.groups[group][k].case.run
         offset = [round(100.0 * c) for c in run.offset[:2]]
-        return {"offset_cm": offset, "seed": run.seed, "max_mm": round(float(peaks[k]), 2)}
+        return {
+            "offset_cm": offset,
+            "seed": run.seed,
+            "max_mm": round(float(peaks[k]), 2),
+        }
 
 
 def simulate(plan: Plan, processes: int) -> Results:
@@ -203,7 +225,9 @@ def simulate(plan: Plan, processes: int) -> Results:
     planned = cases(plan)
     flat = [case for group in planned.values() for case in group]
     done = iter(in_processes(follow, flat, "trots", processes))
-    return Results({name: [next(done) for _ in group] for name, group in planned.items()})
+    return Results(
+        {name: [next(done) for _ in group] for name, group in planned.items()}
+    )
 
 
 def time_updates(seed: int) -> tuple[float, float]:
@@ -221,7 +245,9 @@ def time_updates(seed: int) -> tuple[float, float]:
     return float(np.median(updates)) / 1e3, total / len(samples) / 1e3
 
 
-def consistency(results: Results, group: str, method: str = FLOATING) -> dict[str, object]:
+def consistency(
+    results: Results, group: str, method: str = FLOATING
+) -> dict[str, object]:
     """NEES at the end of a group's runs: per axis and over all three, its 95 % band."""
     tracks = results.tracks(group, method)
     x, y, z, all_three = rounded(mean_squares(tracks), 2)
@@ -271,7 +297,9 @@ def figures(results: Results, plan: Plan) -> dict[str, Any]:
         "floating_heavy_mean_xy_mm": rounded(results.mean("heavy")[:2]),
         "floating_heavy_max_xy_mm": rounded(results.max("heavy")[:2]),
         "no_accelerometer_mean_xy_mm": rounded(without[:2]),
-        "no_accelerometer_max_xy_mm": rounded(results.max("light", WITHOUT_ACCELEROMETER)[:2]),
+        "no_accelerometer_max_xy_mm": rounded(
+            results.max("light", WITHOUT_ACCELEROMETER)[:2]
+        ),
         "friction_legmass_mean_xy_mm": rounded(results.mean("rough")[:2]),
         "friction_legmass_max_xy_mm": rounded(results.max("rough")[:2]),
         "friction_legmass_heavy_mean_xy_mm": rounded(results.mean("rough_heavy")[:2]),
@@ -279,20 +307,24 @@ def figures(results: Results, plan: Plan) -> dict[str, Any]:
         "at_180ms_max_mm": round(1e3 * max(t.distance_at(0.180) for t in light), 3),
         "payload_each_to_5mm_s": rounded(arrivals[5e-3]),
         "payload_each_to_2mm_s": rounded(arrivals[2e-3]),
-        "payload_noticed_after_s": rounded(t.payload_changed_at - plan.drop for t in payloads),
+        "payload_noticed_after_s": rounded(
+            t.payload_changed_at - plan.drop for t in payloads
+        ),
         "z_mean_mm": {g: round(float(results.mean(g)[2]), 2) for g in quiet},
         "mass_mean_kg": {g: mass_error(results, g) for g in quiet},
         "nees": {g: consistency(results, g) for g in quiet}
         | {"no_accelerometer": consistency(results, "light", WITHOUT_ACCELEROMETER)},
         "nees_light_at_s": {
-            str(t): rounded(mean_squares(light, t), 2) for t in (0.18, 0.5, 1.0, 2.0, 5.0)
+            str(t): rounded(mean_squares(light, t), 2)
+            for t in (0.18, 0.5, 1.0, 2.0, 5.0)
         },
         "mass_nees": {g: round(mass_consistency(results, g), 2) for g in quiet},
         "false_alarms": {g: false_alarms(results.tracks(g)) for g in quiet},
         "status_at_end": {g: statuses(results.tracks(g)) for g in (*quiet, "payload")},
         "worst_run": {g: results.worst_run(g) for g in quiet},
         "tilt_max_deg": {
-            g: round(float(np.degrees(max(r.tilt for r in results.groups[g]))), 2) for g in quiet
+            g: round(float(np.degrees(max(r.tilt for r in results.groups[g]))), 2)
+            for g in quiet
         },
         "baselines_mean_xy_mm": {
             g: {m: rounded(results.mean(g, m)[:2], 2) for m in BASELINES}
@@ -318,18 +350,24 @@ def worse(xyz: Array) -> float:
 
 def mass_error(results: Results, group: str) -> float:
     """Mean absolute error of the trunk's mass at the end, kg."""
-    return round(float(np.mean([abs(t.mass_error[-1]) for t in results.tracks(group)])), 2)
+    return round(
+        float(np.mean([abs(t.mass_error[-1]) for t in results.tracks(group)])), 2
+    )
 
 
 def arrival(results: Results, plan: Plan, limit: float) -> list[float]:
     """Times from the drop of the payload on, s; the rest of the run where it did not get there."""
     longest = plan.seconds - plan.drop
-    return [min(t.time_to(limit, plan.drop), longest) for t in results.tracks("payload")]
+    return [
+        min(t.time_to(limit, plan.drop), longest) for t in results.tracks("payload")
+    ]
 
 
 def show(results: Results, found: dict[str, Any], console: Console) -> None:
     """Prints the tables."""
-    table = Table("x, y, z of the trunk's CoM, error [mm]", "mean", "max", "required", "aim")
+    table = Table(
+        "x, y, z of the trunk's CoM, error [mm]", "mean", "max", "required", "aim"
+    )
     rows = [
         ("floating base, legs 3 kg", "light", FLOATING, "1 / 2", "0.3 / 1"),
         ("floating base, legs 25 kg", "heavy", FLOATING, "1.5 / 4", "0.5 / 2"),
@@ -345,7 +383,9 @@ def show(results: Results, found: dict[str, Any], console: Console) -> None:
         table.add_row(name, millimetres(mean), millimetres(largest), required, aim)
     single = Table("", "found", "required", "aim")
     mean, worst = found["paper_light_mean_mm"], found["paper_light_worst_mm"]
-    single.add_row(f"{DING}, its window, clean: mean, worst [mm]", f"{mean}, {worst}", "10, -", "")
+    single.add_row(
+        f"{DING}, its window, clean: mean, worst [mm]", f"{mean}, {worst}", "10, -", ""
+    )
     for key, required, aim in (
         ("at_180ms_mm", "3", "1"),
         ("payload_to_5mm_s", "1", "0.35"),
@@ -357,9 +397,13 @@ def show(results: Results, found: dict[str, Any], console: Console) -> None:
         low, high = nees["band"]
         where = "inside" if nees["inside"] else "OUTSIDE"
         text = f"{nees['all']} {nees['x_y_z']}: {where}"
-        single.add_row(f"NEES {group}: all three [x, y, z]", text, f"{low} to {high}", "")
+        single.add_row(
+            f"NEES {group}: all three [x, y, z]", text, f"{low} to {high}", ""
+        )
     for method in METHODS:
-        single.add_row(f"ground's force by {method} [N]", str(found["grf_rms_n"][method]), "", "")
+        single.add_row(
+            f"ground's force by {method} [N]", str(found["grf_rms_n"][method]), "", ""
+        )
     console.print(table, single)
 
 
@@ -370,11 +414,21 @@ def millimetres(values: Array) -> str:
 
 def main() -> int:
     """Simulates, prints, draws."""
-    parser = argparse.ArgumentParser(description="Accuracy of the trunk's CoM while trotting.")
-    parser.add_argument("--seed", type=int, default=731, help="the runs have 1000 times this on")
-    parser.add_argument("--quick", action="store_true", help="three offsets, 2.2 s of trot")
-    parser.add_argument("--full", action="store_true", help="the published table, 15 minutes")
-    parser.add_argument("--repeats", type=int, help="of each offset; default: 1, --full: 2")
+    parser = argparse.ArgumentParser(
+        description="Accuracy of the trunk's CoM while trotting."
+    )
+    parser.add_argument(
+        "--seed", type=int, default=731, help="the runs have 1000 times this on"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="three offsets, 2.2 s of trot"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="the published table, 15 minutes"
+    )
+    parser.add_argument(
+        "--repeats", type=int, help="of each offset; default: 1, --full: 2"
+    )
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     parser.add_argument("--out", type=Path, help="folder of the pictures; none without")
     args = parser.parse_args()
@@ -391,9 +445,14 @@ def main() -> int:
     show(results, found, Console(width=120))
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
-        draw_payload(results.tracks("payload")[0], plan.drop, args.out / "trot_payload.png")
+        draw_payload(
+            results.tracks("payload")[0], plan.drop, args.out / "trot_payload.png"
+        )
         names = (FLOATING, LEAST_SQUARES, DING, URDF)
-        draw_methods({m: results.tracks("light", m) for m in names}, args.out / "trot_methods.png")
+        draw_methods(
+            {m: results.tracks("light", m) for m in names},
+            args.out / "trot_methods.png",
+        )
     print(json.dumps(finite(found)))
     return 0
 

@@ -63,12 +63,18 @@ def force(task: Task) -> Forced:
     read = NOISES[noise](log, seed)
     estimator, rows, forced = FloatingBaseEstimator(log.model, log.config), [], False
     for k in range(len(read.time)):
-        estimate, since = estimator.update(read.sample(k)), read.time[k] - LIFT_OFF - DROP
+        estimate, since = (
+            estimator.update(read.sample(k)),
+            read.time[k] - LIFT_OFF - DROP,
+        )
         if not forced and since >= 0.0:
             estimator.raise_alarm(read.time[k], BACK, STRIDE / 4.0)
             forced = True
         if forced and estimate is not None:
-            error, C = (estimate.com - log.trunk_com[k])[:2], estimate.covariance[:2, :2]
+            error, C = (
+                (estimate.com - log.trunk_com[k])[:2],
+                estimate.covariance[:2, :2],
+            )
             beyond = error @ np.linalg.solve(C, error) > BEYOND
             rows.append((since, *error, beyond and estimate.status is Status.CONVERGED))
     found = np.array(rows)
@@ -85,26 +91,38 @@ def forced_runs(seed: int) -> list[Task]:
 
 def main() -> int:
     """Simulates and prints."""
-    parser = argparse.ArgumentParser(description="False alarms of a payload while trotting.")
+    parser = argparse.ArgumentParser(
+        description="False alarms of a payload while trotting."
+    )
     parser.add_argument("--seed", type=int, default=5200)
     parser.add_argument("--full", action="store_true", help="10 minutes of each ground")
-    parser.add_argument("--minutes", type=int, help="of each ground; default 3, --full: 10")
+    parser.add_argument(
+        "--minutes", type=int, help="of each ground; default 3, --full: 10"
+    )
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     args = parser.parse_args()
     console = Console(width=120)
     minutes = args.minutes or (10 if args.full else 3)
     tasks = [t for i, t in enumerate(long_runs(args.seed)) if i % 10 < minutes]
-    outcomes = [o for some in in_processes(judge, tasks, "trots", args.processes) for o in some]
+    outcomes = [
+        o for some in in_processes(judge, tasks, "trots", args.processes) for o in some
+    ]
     grounds: dict[str, dict[str, Any]] = {}
     for ground in GROUNDS:
         own = [o for o in outcomes if o.case == f"long {ground}"]
         figures = summary(own)
         grounds[ground] = {"minutes": len(own), "alarms": figures["false_alarms"]}
-        grounds[ground] |= {k: figures[k] for k in ("false_converged", "mean_mm", "converged")}
+        grounds[ground] |= {
+            k: figures[k] for k in ("false_converged", "mean_mm", "converged")
+        }
         console.print(ground, grounds[ground])
-    forced = list(in_processes(force, forced_runs(args.seed + 1), "alarms", args.processes))
+    forced = list(
+        in_processes(force, forced_runs(args.seed + 1), "alarms", args.processes)
+    )
     peaks = [np.abs(f.error[f.time < STRIDE]).max() for f in forced]
-    after = np.mean([np.abs(f.error[f.time > 2.0 * STRIDE]).mean(axis=0) for f in forced], axis=0)
+    after = np.mean(
+        [np.abs(f.error[f.time > 2.0 * STRIDE]).mean(axis=0) for f in forced], axis=0
+    )
     result = {
         "grounds": grounds,
         "confirmed": sum(each["alarms"] for each in grounds.values()),
@@ -112,7 +130,9 @@ def main() -> int:
             "runs": len(forced),
             "withdrawn": sum(f.withdrawn for f in forced),
             "peak_mm": round(1e3 * float(max(peaks)), 2),
-            "known_while_off": round(float(np.mean([f.beyond.mean() for f in forced])), 4),
+            "known_while_off": round(
+                float(np.mean([f.beyond.mean() for f in forced])), 4
+            ),
             "after_mm": [round(1e3 * float(v), 2) for v in after],
         },
     }

@@ -64,7 +64,8 @@ def with_errors(log: TrotLog, errors: Errors) -> TrotLog:
     return replace(
         log,
         position=log.position + errors.zero,
-        effort=(1.0 + np.asarray(errors.gain)) * (log.effort + errors.rotor * rise) + errors.bias,
+        effort=(1.0 + np.asarray(errors.gain)) * (log.effort + errors.rotor * rise)
+        + errors.bias,
         angular_velocity=tilt.inv().apply(w)[late],
         specific_force=tilt.inv().apply(force)[late],
         R_world_imu=(log.R_world_imu @ tilt.as_matrix())[late],
@@ -82,7 +83,14 @@ def suite_noise(log: TrotLog, seed: int, factor: float = 1.0) -> TrotLog:
     noise = Noise(levels, log.position.shape[1], 4, seed)
     quaternions = Rotation.from_matrix(log.R_world_imu).as_quat()
     point, no_forces = np.zeros(3), np.zeros((4, 3))
-    truth = (point,) * 4 + (np.zeros(4), no_forces, 0.0, 0.0, point, np.eye(3))  # is not used
+    truth = (point,) * 4 + (
+        np.zeros(4),
+        no_forces,
+        0.0,
+        0.0,
+        point,
+        np.eye(3),
+    )  # is not used
     rows = [
         noise.add(Reading(t, p, v, e, np.zeros((4, 6)), o, w, a, *truth))
         for t, p, v, e, o, w, a in zip(
@@ -97,7 +105,10 @@ def suite_noise(log: TrotLog, seed: int, factor: float = 1.0) -> TrotLog:
         )
     ]
     read = SimpleNamespace(
-        **{name: np.array([getattr(row, name) for row in rows]) for name in vars(rows[0])}
+        **{
+            name: np.array([getattr(row, name) for row in rows])
+            for name in vars(rows[0])
+        }
     )
     return replace(
         log,
@@ -136,7 +147,9 @@ def independent_noise(log: TrotLog, seed: int, factor: float = 1.0) -> TrotLog:
     gyro = factor * 0.005 * rng.standard_normal((count, 3))
     gyro += np.cumsum(factor * 2e-5 * rng.standard_normal((count, 3)), axis=0)
     force = log.specific_force * (1.0 + 0.01 * rng.standard_normal(3))
-    force += factor * (0.03 * rng.standard_normal((count, 3))) + 0.02 * rng.standard_normal(3)
+    force += factor * (
+        0.03 * rng.standard_normal((count, 3))
+    ) + 0.02 * rng.standard_normal(3)
     attitude = Rotation.from_rotvec(factor * coloured((count, 3), np.deg2rad(0.2), 1.0))
     late = np.maximum(np.arange(count) - 1, 0)
     return replace(
@@ -161,6 +174,8 @@ def weighed(model: RobotModel, legs: Sequence[Leg], factors: Array) -> RobotMode
         if body > 0 and bodies.q_index[body] in joints and model.link_masses[i] > 0.0:
             factor = factors[int(np.flatnonzero(joints == bodies.q_index[body])[0])]
             changed[link] = Inertial(
-                factor * model.link_masses[i], model.link_coms[i], factor * model.link_inertias[i]
+                factor * model.link_masses[i],
+                model.link_coms[i],
+                factor * model.link_inertias[i],
             )
     return RobotModel.from_urdf(edit_inertials(model.xml, changed))

@@ -99,7 +99,9 @@ class Rocking:
 
     def rms(self, after: float) -> Array:
         """Of roll and pitch (2,), deg, from a time after the first lift-off on."""
-        return np.asarray(np.degrees(np.sqrt((self.tilt[self.time >= after] ** 2).mean(axis=0))))
+        return np.asarray(
+            np.degrees(np.sqrt((self.tilt[self.time >= after] ** 2).mean(axis=0)))
+        )
 
 
 def rock(case: Case) -> Rocking:
@@ -126,7 +128,11 @@ def cases(
     return [
         Case(
             TrotRun(
-                robot, offset=(*offset, 0.0), seconds=STANDING + seconds, seed=seed + i, gait=gait
+                robot,
+                offset=(*offset, 0.0),
+                seconds=STANDING + seconds,
+                seed=seed + i,
+                gait=gait,
             ),
             feedback,
         )
@@ -144,7 +150,9 @@ def conditions(robot: str, offset: tuple[float, float], seed: int) -> list[Case]
     ]
 
 
-def scaled(robot: str, offsets: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def scaled(
+    robot: str, offsets: Sequence[tuple[float, float]]
+) -> list[tuple[float, float]]:
     """SCALF-II's offsets in fractions of another robot's hip distances."""
 
     def size(name: str) -> Array:
@@ -179,7 +187,9 @@ def figures(planned: Sequence[Case], done: Sequence[Rocking]) -> dict[str, Any]:
         for suffix, after in (("", SETTLED), ("_all", 0.0)):
             for name, value in zip(("roll", "pitch"), rocking.rms(after), strict=True):
                 offsets = result.setdefault(f"{name}_rms_deg{suffix}", {})
-                offsets.setdefault(name_of(case.run.offset), {})[how] = round(float(value), 4)
+                offsets.setdefault(name_of(case.run.offset), {})[how] = round(
+                    float(value), 4
+                )
     result["fell"] = sum(
         case.feedback and bool(np.degrees(np.abs(rocking.tilt)).max() > FALLEN)
         for case, rocking in zip(planned, done, strict=True)
@@ -216,12 +226,17 @@ def draw(planned: Sequence[Case], done: Sequence[Rocking], path: Path) -> None:
     """Draws roll and pitch over time, with feedback and without."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(11, 6), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(
+        2, 2, figsize=(11, 6), sharex=True, layout="constrained"
+    )
     for case, r in zip(planned, done, strict=True):
         column = 1 if case.feedback else 0
         for row in range(2):
             axes[row, column].plot(
-                r.time, np.degrees(r.tilt[:, row]), lw=0.8, label=name_of(case.run.offset)
+                r.time,
+                np.degrees(r.tilt[:, row]),
+                lw=0.8,
+                label=name_of(case.run.offset),
             )
     for row, what in enumerate(("roll", "pitch")):
         axes[row, 0].set_ylabel(f"{what} [deg]")
@@ -235,14 +250,24 @@ def draw(planned: Sequence[Case], done: Sequence[Rocking], path: Path) -> None:
 
 def main() -> int:
     """Simulates, prints and draws."""
-    parser = argparse.ArgumentParser(description="Rocking of the trunk with CoM feedback.")
-    parser.add_argument("--seed", type=int, default=917, help="the runs have 1000 times this on")
-    parser.add_argument("--quick", action="store_true", help="one offset of SCALF-II, 3 s of trot")
+    parser = argparse.ArgumentParser(
+        description="Rocking of the trunk with CoM feedback."
+    )
+    parser.add_argument(
+        "--seed", type=int, default=917, help="the runs have 1000 times this on"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="one offset of SCALF-II, 3 s of trot"
+    )
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     parser.add_argument("--out", type=Path, help="folder for the picture")
     args = parser.parse_args()
     seconds, first = (3.0 if args.quick else 10.0), 1000 * args.seed
-    plan = {"scalf2": cases("scalf2", OFFSETS[1:2] if args.quick else OFFSETS, seconds, first)}
+    plan = {
+        "scalf2": cases(
+            "scalf2", OFFSETS[1:2] if args.quick else OFFSETS, seconds, first
+        )
+    }
     if not args.quick:
         aside = scaled("anymal", OFFSETS[1:3])
         plan["anymal"] = cases("anymal", aside, seconds, first + 100)
@@ -254,7 +279,11 @@ def main() -> int:
     count = len(plan["scalf2"])
     if args.out:
         usual = [i for i in range(count) if not flat[i].condition]
-        draw([flat[i] for i in usual], [done[i] for i in usual], args.out / "trot_feedback.png")
+        draw(
+            [flat[i] for i in usual],
+            [done[i] for i in usual],
+            args.out / "trot_feedback.png",
+        )
     result: dict[str, object] = dict(figures(flat[:count], done[:count]))
     if flat[count:]:
         result["anymal"] = figures(flat[count:], done[count:])

@@ -107,7 +107,9 @@ def ground_reaction(item: tuple[str, float, int]) -> Forces:
     gait = {"swing_compensation": False}
     offset = (-0.03, 0.03, 0.0)
     log = run_trot(
-        TrotRun(robot, "", offset, None, seconds, seed=seed, noise=TROT_NOISE, gait=gait)
+        TrotRun(
+            robot, "", offset, None, seconds, seed=seed, noise=TROT_NOISE, gait=gait
+        )
     )
     legs = quadruped_legs(log.model, log.config)
     armature = log.config.servo.armature(log.model.joint_names)
@@ -132,7 +134,9 @@ def first_half_gait(item: tuple[str, tuple[float, float, float]]) -> Window:
     """The paper's method on a robot with such an offset, without noise."""
     robot, offset = item
     gait = {"start_delay": REST}
-    log = run_trot(TrotRun(robot, offset=offset, seconds=REST + FIRST_HALF, noise=CLEAN, gait=gait))
+    log = run_trot(
+        TrotRun(robot, offset=offset, seconds=REST + FIRST_HALF, noise=CLEAN, gait=gait)
+    )
     estimator = DingEstimator(log.model, log.config, DingOptions(bandwidth=BANDWIDTH))
     mean = np.full(2, np.nan)
     for sample in log.samples():
@@ -160,7 +164,11 @@ def _solutions(log: TrotLog, center: Array) -> tuple[Array, Array]:
         legs = list(DIAGONALS[0 if stance[0] else 1])
         reaction, points = source.at(motion)
         support = Support(
-            motion.up, motion.omega, motion.omega_dot, points[legs], reaction.forces[legs]
+            motion.up,
+            motion.omega,
+            motion.omega_dot,
+            points[legs],
+            reaction.forces[legs],
         )
         rows.append((motion.time - lifted, *solve_offset(trunk, support, GRAVITY).xy))
     table = np.array(rows)
@@ -169,7 +177,9 @@ def _solutions(log: TrotLog, center: Array) -> tuple[Array, Array]:
 
 def draw_forces(robots: list[Forces], path: Path) -> None:
     """Figure 5: the upward force on the left front foot, and the errors of each method."""
-    figure, axes = plt.subplots(2, len(robots), figsize=(9, 5), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(
+        2, len(robots), figsize=(9, 5), sharex=True, layout="constrained"
+    )
     for (force, error), forces in zip(axes.T, robots, strict=True):
         shown = forces.time < 2.0
         time, truth = forces.time[shown], forces.truth[shown, 0, 2]
@@ -199,11 +209,15 @@ def draw_windows(windows: list[Window], path: Path) -> None:
             axis.axhline(1e3 * value, color="k", ls="--", lw=0.8)
         for window in windows:
             axis.plot(1e3 * window.time, 1e3 * window.xy[:, component], lw=1.0)
-        lowest, highest = np.sort(1e3 * np.array([w.offset[component] for w in windows]))[[0, -1]]
+        lowest, highest = np.sort(
+            1e3 * np.array([w.offset[component] for w in windows])
+        )[[0, -1]]
         axis.set_ylim(lowest - 30.0, highest + 30.0)
         axis.set_ylabel(f"{name} of the CoM [mm]")
         axis.grid(alpha=0.3)
-    axes[0].set_title("[Ding]'s method in the first half gait (shaded: its window; dashed: truth)")
+    axes[0].set_title(
+        "[Ding]'s method in the first half gait (shaded: its window; dashed: truth)"
+    )
     axes[1].set_xlabel("time since two feet left the ground [ms]")
     axes[1].set_xlim(0.0, 300.0)
     figure.savefig(path, dpi=80)
@@ -218,7 +232,8 @@ def show(forces: list[Forces], windows: list[Window]) -> None:
     errors = Table("true x, y [mm]", "error x [mm]", "error y [mm]")
     for window in windows:
         errors.add_row(
-            "{:.0f}, {:.0f}".format(*1e3 * window.offset), *[f"{1e3 * e:.1f}" for e in window.error]
+            "{:.0f}, {:.0f}".format(*1e3 * window.offset),
+            *[f"{1e3 * e:.1f}" for e in window.error],
         )
     console = Console()
     console.print(table, errors)
@@ -227,9 +242,13 @@ def show(forces: list[Forces], windows: list[Window]) -> None:
 def main() -> int:
     """Simulates, draws and prints."""
     parser = argparse.ArgumentParser(description="Figures 5 and 6 of [Ding].")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the pictures")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out"), help="folder of the pictures"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the sensors' noise")
-    parser.add_argument("--quick", action="store_true", help="2 s of trot and three offsets")
+    parser.add_argument(
+        "--quick", action="store_true", help="2 s of trot and three offsets"
+    )
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -242,8 +261,12 @@ def main() -> int:
     draw_forces(forces, args.out / "trot_ground_reaction.png")
     draw_windows(windows, args.out / "trot_ding_window.png")
     show(forces, windows)
-    errors, heavy_errors = (1e3 * np.array([w.error for w in found]) for found in (windows, heavy))
-    rms = {f.robot: {method: round(f.rms(method), 2) for method in METHODS} for f in forces}
+    errors, heavy_errors = (
+        1e3 * np.array([w.error for w in found]) for found in (windows, heavy)
+    )
+    rms = {
+        f.robot: {method: round(f.rms(method), 2) for method in METHODS} for f in forces
+    }
     rows = [[*(1e3 * w.offset).round(1), *(1e3 * w.error).round(2)] for w in windows]
     result = {
         "grf_rms_n": rms,

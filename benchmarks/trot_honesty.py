@@ -54,7 +54,10 @@ from trot_lab import CLEAN, TrotRun, build, in_processes, run_trot
 from trot_log import TrotLog
 from trot_tracks import LIFT_OFF, STANDS
 
-from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
+from com_estimation.trunk.floating_base import (
+    FloatingBaseEstimator,
+    FloatingBaseOptions,
+)
 from com_estimation.trunk.floating_base.estimator import USABLE
 from com_estimation.trunk.floating_base.filter_types import STATE
 from com_estimation.trunk.floating_base.options import Priors
@@ -137,14 +140,22 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
             if not full and (c + i) % 2:
                 continue
             heavy = replace(light, robot=HEAVY)
-            usual, wrong, close = (each(case, i, both=True) for case in (*HEAVY_CASES, WEIGHED[0]))
+            usual, wrong, close = (
+                each(case, i, both=True) for case in (*HEAVY_CASES, WEIGHED[0])
+            )
             right = tuple((WEIGHED[1], noise, own) for _, noise, own in close)
             yield Task(heavy, usual + wrong + close + right)
             rub = replace(light, friction=20.0, damping=10.0)
-            yield Task(rub, each("friction", i, both=True) + each("everything", i, both=True))
+            yield Task(
+                rub, each("friction", i, both=True) + each("everything", i, both=True)
+            )
             yield Task(replace(light, tiles=TILES, seed=i), each("uneven", i))
-            yield Task(replace(light, gait=STANDS | {"velocity_x": 0.5}), each("speed", i))
-            yield Task(replace(light, gait=STANDS | {"frequency": 2.0}), each("2 Hz", i))
+            yield Task(
+                replace(light, gait=STANDS | {"velocity_x": 0.5}), each("speed", i)
+            )
+            yield Task(
+                replace(light, gait=STANDS | {"frequency": 2.0}), each("2 Hz", i)
+            )
     for i, offset in enumerate(OFFSETS):
         load = (PAYLOAD, CORNERS[i], LIFT_OFF + DROP)
         dropped = replace(run, offset=offset, payload=load, seconds=SECONDS + 1.0)
@@ -153,7 +164,11 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
         for k, (name, task) in enumerate((("2 Hz", fast), ("friction", rubs))):
             own = seed + 700 + 100 * k + 10 * i
             yield Task(
-                task, tuple((f"payload {name}", noise, own + j) for j, noise in enumerate(noises))
+                task,
+                tuple(
+                    (f"payload {name}", noise, own + j)
+                    for j, noise in enumerate(noises)
+                ),
             )
     for i in range(20 if full else 10):
         rng = np.random.default_rng([seed, i])
@@ -170,19 +185,27 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
         )
         name = "ensemble heavy" if heavy_too else "ensemble"
         count = 8 if heavy_too and not full else 6
-        yield Task(rubbing, tuple((name, noises[k % 2], seed + 1000 * i + k) for k in range(count)))
+        yield Task(
+            rubbing,
+            tuple((name, noises[k % 2], seed + 1000 * i + k) for k in range(count)),
+        )
 
 
 def drawn(case: str, std: Array, rng: np.random.Generator) -> tuple[Errors, Array]:
     """Errors of a case, and the factors (12,) of the links' masses in the estimator's URDF."""
     normal = rng.standard_normal
     torque = 20.0 * normal(12)
-    known = Errors(0.03 * normal(12), torque, 0.0, 0.5 * DEG * normal(12), DEG * normal(3))
+    known = Errors(
+        0.03 * normal(12), torque, 0.0, 0.5 * DEG * normal(12), DEG * normal(3)
+    )
     known = replace(known, arm=0.03 * normal(3))
     links = 1.0 + 0.1 * normal(12)
     one = np.ones(12)
     if case.startswith("ensemble"):
-        part = {name: std[block] * normal(block.stop - block.start) for name, block in named()}
+        part = {
+            name: std[block] * normal(block.stop - block.start)
+            for name, block in named()
+        }
         errors = Errors(
             part["gain"],
             part["torque_bias"],
@@ -230,7 +253,9 @@ def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
     errors, links = drawn(case, usual.prior_std, np.random.default_rng([seed, 1]))
     factor = 3.0 if case == "everything" else 1.0
     read = NOISES[noise](with_errors(log, errors), seed, factor)
-    estimator = FloatingBaseEstimator(weighed(log.model, usual.legs, links), log.config, options)
+    estimator = FloatingBaseEstimator(
+        weighed(log.model, usual.legs, links), log.config, options
+    )
     rows, took = [], []
     for k in range(len(read.time)):
         start = time.perf_counter_ns()
@@ -245,7 +270,9 @@ def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
             true = robot_com(log.trunk_mass[k], log.trunk_com[k], usual)
             wrong = np.hypot(*(believed - true)) > USABLE * usual.leg_length
             judged = known, estimate.status in TRUSTED, wrong
-            rows.append((read.time[k] - LIFT_OFF, *e, *np.sqrt(np.diag(C)), d2, *judged))
+            rows.append(
+                (read.time[k] - LIFT_OFF, *e, *np.sqrt(np.diag(C)), d2, *judged)
+            )
     found = np.array(rows)
     times, error, std = found[:, 0], found[:, 1:4], found[:, 4:7]
     loaded = task_payload(log)
@@ -291,12 +318,16 @@ def summary(outcomes: list[Outcome]) -> dict[str, Any]:
     return {
         "mean_mm": rounded(1e3 * np.mean([o.mean[:2] for o in outcomes], axis=0)),
         "max_mm": round(1e3 * max(o.largest for o in outcomes), 2),
-        "sigma_mm": round(1e3 * float(np.mean([o.sigma[:2].max() for o in outcomes])), 2),
+        "sigma_mm": round(
+            1e3 * float(np.mean([o.sigma[:2].max() for o in outcomes])), 2
+        ),
         "nees": round(float(squares[:2].max()), 2),
         "nees_xyz": rounded(squares),
         "z_mean_mm": round(1e3 * float(np.mean([o.mean[2] for o in outcomes])), 2),
         "false_converged": round(float(np.mean([o.false for o in outcomes])), 4),
-        "false_alarms": sum(o.changed_at < DROP for o in alarms) if payload else len(alarms),
+        "false_alarms": sum(o.changed_at < DROP for o in alarms)
+        if payload
+        else len(alarms),
         "converged": round(float(np.mean([o.converged for o in outcomes])), 3),
         "usable": round(float(np.mean([o.usable for o in outcomes])), 3),
         "usable_wrong": round(float(np.mean([o.usable_wrong for o in outcomes])), 4),
@@ -343,22 +374,40 @@ def long_runs(seed: int) -> list[Task]:
 
 def main() -> int:
     """Simulates and prints."""
-    parser = argparse.ArgumentParser(description="Honesty of the trunk's CoM while trotting.")
+    parser = argparse.ArgumentParser(
+        description="Honesty of the trunk's CoM while trotting."
+    )
     parser.add_argument("--seed", type=int, default=4200)
-    parser.add_argument("--full", action="store_true", help="the published table, an hour and more")
+    parser.add_argument(
+        "--full", action="store_true", help="the published table, an hour and more"
+    )
     parser.add_argument("--cases", nargs="*", default=(), help="only these")
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     args = parser.parse_args()
-    planned = list(tasks(args.full, args.seed)) + (long_runs(args.seed) if args.full else [])
+    planned = list(tasks(args.full, args.seed)) + (
+        long_runs(args.seed) if args.full else []
+    )
     if args.cases:
-        kept = [replace(t, cases=tuple(c for c in t.cases if c[0] in args.cases)) for t in planned]
+        kept = [
+            replace(t, cases=tuple(c for c in t.cases if c[0] in args.cases))
+            for t in planned
+        ]
         planned = [task for task in kept if task.cases]
     cases: dict[str, list[Outcome]] = defaultdict(list)
     for outcomes in in_processes(judge, planned, "trots", args.processes):
         for outcome in outcomes:
             cases[outcome.case].append(outcome)
     found = {case: summary(outcomes) for case, outcomes in cases.items()}
-    table = Table("case", "mean x y [mm]", "max", "sigma", "NEES x y z", "false", "alarms", "known")
+    table = Table(
+        "case",
+        "mean x y [mm]",
+        "max",
+        "sigma",
+        "NEES x y z",
+        "false",
+        "alarms",
+        "known",
+    )
     for case, f in found.items():
         table.add_row(
             f"{case} ({f['runs']})",
@@ -374,7 +423,9 @@ def main() -> int:
     console.print(table)
     for case, outcomes in cases.items():
         console.print(f"{case}: {outcomes[0].limited_by}", highlight=False)
-    drawn_cases = [f["nees_xyz"] for case, f in found.items() if case.startswith("ensemble")]
+    drawn_cases = [
+        f["nees_xyz"] for case, f in found.items() if case.startswith("ensemble")
+    ]
     of_xy = [v for nees in drawn_cases for v in nees[:2]]
     result = {
         "cases": found,
@@ -386,7 +437,9 @@ def main() -> int:
         "payload_noticed_with_errors": noticed(cases["payload errors"]),
         "payload_noticed_at_2_hz": noticed(cases["payload 2 Hz"]),
         "payload_noticed_with_friction": noticed(cases["payload friction"]),
-        "update_us": round(float(np.median([o.update_us for c in cases.values() for o in c])), 1),
+        "update_us": round(
+            float(np.median([o.update_us for c in cases.values() for o in c])), 1
+        ),
     }
     print(json.dumps(result))
     return 0

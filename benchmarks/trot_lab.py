@@ -119,7 +119,9 @@ def run_trot(
         mass, position, time = run.payload
         payload = Payload(mass, tuple(position), time + SETTLING)
     simulation = Simulation(world, 1.0 / run.rate, run.noise, run.seed, payload)
-    R_imu_root = model.bodies.R_body_link[model.link_index(world.imu_link)].T  # fixed to the trunk
+    R_imu_root = model.bodies.R_body_link[
+        model.link_index(world.imu_link)
+    ].T  # fixed to the trunk
     stand(simulation, gait)
     mass = float(world.mj.body_subtreemass[1])
     recorder = Recorder(run, model, config, simulation.sample_period)
@@ -138,7 +140,9 @@ def run_trot(
         target = gait.step(
             (k + 1) * simulation.sample_period,
             TrotFeedback(
-                sample.R_world_imu @ R_imu_root, offset, R_imu_root.T @ sample.angular_velocity
+                sample.R_world_imu @ R_imu_root,
+                offset,
+                R_imu_root.T @ sample.angular_velocity,
             ),
         )
         stance = target.stance
@@ -151,7 +155,11 @@ def build(run: TrotRun) -> tuple[RobotModel, RobotConfig, World]:
     files = find_robot(run.robot)
     path = files.config
     if run.config:
-        path = Path(run.config) if run.config.endswith(".yaml") else find_robot(run.config).config
+        path = (
+            Path(run.config)
+            if run.config.endswith(".yaml")
+            else find_robot(run.config).config
+        )
     if path is None:
         raise SystemExit(f"robot {run.robot!r} has no configuration: give config")
     model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(path)
@@ -202,7 +210,11 @@ def with_leg_masses(model: RobotModel, legs: Sequence[Leg], factors: Array) -> s
     for leg, factor in zip(legs, factors, strict=True):
         for i, link in enumerate(model.link_names):
             body = bodies.body_of_link[i]
-            if body > 0 and bodies.q_index[body] in leg.joints and model.link_masses[i] > 0.0:
+            if (
+                body > 0
+                and bodies.q_index[body] in leg.joints
+                and model.link_masses[i] > 0.0
+            ):
                 changed[link] = Inertial(
                     factor * model.link_masses[i],
                     model.link_coms[i],
@@ -211,7 +223,9 @@ def with_leg_masses(model: RobotModel, legs: Sequence[Leg], factors: Array) -> s
     return edit_inertials(model.xml, changed)
 
 
-def trot_gait(model: RobotModel, config: RobotConfig, parameters: dict[str, Any]) -> Gait:
+def trot_gait(
+    model: RobotModel, config: RobotConfig, parameters: dict[str, Any]
+) -> Gait:
     """com_control's trot."""
     return TrotGait(model, config, GaitParameters(**parameters))
 
@@ -237,9 +251,14 @@ def summary(log: TrotLog) -> dict[str, object]:
         "roll_rms_deg": round(float(np.degrees(np.sqrt((log.roll**2).mean()))), 3),
         "pitch_rms_deg": round(float(np.degrees(np.sqrt((log.pitch**2).mean()))), 3),
         "tilt_max_deg": round(
-            float(np.degrees(np.arccos(np.clip(log.R_world_root[:, 2, 2], -1, 1)).max())), 2
+            float(
+                np.degrees(np.arccos(np.clip(log.R_world_root[:, 2, 2], -1, 1)).max())
+            ),
+            2,
         ),
-        "drift_m": np.round(log.root_position[-1, :2] - log.root_position[0, :2], 3).tolist(),
+        "drift_m": np.round(
+            log.root_position[-1, :2] - log.root_position[0, :2], 3
+        ).tolist(),
         "lowest_over_first_height": round(
             float(log.root_position[:, 2].min() / log.root_position[0, 2]), 3
         ),
@@ -250,10 +269,16 @@ def summary(log: TrotLog) -> dict[str, object]:
 
 def main() -> int:
     """Shows one run."""
-    parser = argparse.ArgumentParser(description="One trot in the simulator, and what it was like.")
+    parser = argparse.ArgumentParser(
+        description="One trot in the simulator, and what it was like."
+    )
     parser.add_argument("robot", help="a robot's name, or the path of its URDF")
-    parser.add_argument("--config", default="", help="its configuration, if not its own")
-    parser.add_argument("--offset", type=float, nargs=3, default=(0.0, 0.0, 0.0), metavar="M")
+    parser.add_argument(
+        "--config", default="", help="its configuration, if not its own"
+    )
+    parser.add_argument(
+        "--offset", type=float, nargs=3, default=(0.0, 0.0, 0.0), metavar="M"
+    )
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -143,14 +143,18 @@ class TrotLog:
 class Recorder:
     """Keeps what a simulation reads."""
 
-    def __init__(self, run: TrotRun, model: RobotModel, config: RobotConfig, period: float) -> None:
+    def __init__(
+        self, run: TrotRun, model: RobotModel, config: RobotConfig, period: float
+    ) -> None:
         self.run, self.model, self.config, self.period = run, model, config, period
         self.count = round(run.seconds / period)
         self._legs = quadruped_legs(model, config, fewest=2)
         self._feet = [leg.foot_index for leg in self._legs]
         self._rows: list[tuple[Reading, Array, Flags, Array]] = []
 
-    def record(self, k: int, reading: Reading, stance: Flags, offset: Array | None) -> Sample:
+    def record(
+        self, k: int, reading: Reading, stance: Flags, offset: Array | None
+    ) -> Sample:
         """Keeps the k-th reading; returns it as estimators and gaits take it."""
         R_world_imu = _matrix(reading.imu_orientation)
         used = np.full(3, np.nan) if offset is None else np.array(offset, dtype=float)
@@ -171,10 +175,13 @@ class Recorder:
         readings = [row[0] for row in self._rows]
         position = _stacked(readings, "position")
         wrenches = ground_wrenches(
-            _stacked(readings, "wrenches")[:, self._feet, :3], [leg.foot for leg in self._legs]
+            _stacked(readings, "wrenches")[:, self._feet, :3],
+            [leg.foot for leg in self._legs],
         )
         R_root_foot = foot_rotations(self.model, self._legs, position)
-        R_world_root = Rotation.from_quat(_stacked(readings, "root_orientation")).as_matrix()
+        R_world_root = Rotation.from_quat(
+            _stacked(readings, "root_orientation")
+        ).as_matrix()
         return TrotLog(
             run=self.run,
             model=self.model,
@@ -209,7 +216,8 @@ def foot_rotations(model: RobotModel, legs: Sequence[Leg], position: Array) -> A
         position: (N, n) rad.
     """
     return np.stack(
-        [link_pose_batch(model, position, leg.foot.wrench_frame)[0] for leg in legs], axis=1
+        [link_pose_batch(model, position, leg.foot.wrench_frame)[0] for leg in legs],
+        axis=1,
     )
 
 

@@ -25,7 +25,9 @@ def draw_payload(track: Track, drop: float, path: Path) -> None:
     names = ("x [mm]", "y [mm]", "z [mm]", "mass [kg]")
     shown = track.time > 0.3
     for axis, error, band, name in zip(axes, errors, bands, names, strict=True):
-        axis.fill_between(track.time, -band, band, color="0.85", label="3 standard stds")
+        axis.fill_between(
+            track.time, -band, band, color="0.85", label="3 standard stds"
+        )
         axis.plot(track.time, error, lw=1.0, label="estimate minus truth")
         axis.axvline(drop, color="k", ls="--", lw=0.8)
         settled = np.abs(error[(track.time > drop + 0.5) & shown]).max()

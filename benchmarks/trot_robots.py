@@ -103,7 +103,9 @@ def honesty(results: Sequence[Followed], drawn: Sequence[Outcome]) -> dict[str, 
     """The figures of a robot in `nees`; see the module's text."""
     tracks = [r.tracks[FLOATING] for r in results]
     known = [t.status[-1] == Status.CONVERGED for t in tracks]
-    reasons = [t.reason for t, converged in zip(tracks, known, strict=True) if not converged]
+    reasons = [
+        t.reason for t, converged in zip(tracks, known, strict=True) if not converged
+    ]
     return {
         "quiet": rounded(mean_squares(tracks)[:3]),
         "drawn": rounded(np.mean([o.squares for o in drawn], axis=0)),
@@ -118,7 +120,9 @@ def honesty(results: Sequence[Followed], drawn: Sequence[Outcome]) -> dict[str, 
 
 def relative_error(results: Sequence[Followed], method: str = FLOATING) -> float:
     """Mean length of the error in x and y over that of the trunk."""
-    lengths = [np.linalg.norm(r.tracks[method].settled()[:, :2], axis=1) for r in results]
+    lengths = [
+        np.linalg.norm(r.tracks[method].settled()[:, :2], axis=1) for r in results
+    ]
     return float(np.mean(lengths)) / results[0].trunk_length
 
 
@@ -146,15 +150,25 @@ def describe(robot: str, results: Sequence[Followed]) -> list[str]:
 
 def main() -> int:
     """Simulates and prints."""
-    parser = argparse.ArgumentParser(description="Accuracy of the trunk's CoM on other robots.")
-    parser.add_argument("robots", nargs="*", default=ROBOTS, help="names (default: all)")
-    parser.add_argument("--seed", type=int, default=853, help="the runs have 1000 times this on")
+    parser = argparse.ArgumentParser(
+        description="Accuracy of the trunk's CoM on other robots."
+    )
+    parser.add_argument(
+        "robots", nargs="*", default=ROBOTS, help="names (default: all)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=853, help="the runs have 1000 times this on"
+    )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="one offset, 3 s of trot")
-    length.add_argument("--full", action="store_true", help="all nine offsets, not every other one")
+    length.add_argument(
+        "--full", action="store_true", help="all nine offsets, not every other one"
+    )
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     args = parser.parse_args()
-    fractions = FRACTIONS if args.full else FRACTIONS[-1:] if args.quick else FRACTIONS[::2]
+    fractions = (
+        FRACTIONS if args.full else FRACTIONS[-1:] if args.quick else FRACTIONS[::2]
+    )
     seconds = 3.0 if args.quick else 10.0
     planned = [
         cases(robot, fractions, seconds, 1000 * args.seed + 100 * i)
@@ -162,11 +176,22 @@ def main() -> int:
     ]
     flat = [case for group in planned for case in group]
     done = iter(in_processes(follow, flat, "trots", args.processes))
-    results = {r: [next(done) for _ in g] for r, g in zip(args.robots, planned, strict=True)}
-    errors = [ensemble(g, 1000 * args.seed + 5000 + 100 * i) for i, g in enumerate(planned)]
-    judged = iter(in_processes(judge, [t for g in errors for t in g], "errors", args.processes))
-    drawn = {r: [o for _ in g for o in next(judged)] for r, g in zip(results, errors, strict=True)}
-    nees = {robot: honesty(followed, drawn[robot]) for robot, followed in results.items()}
+    results = {
+        r: [next(done) for _ in g] for r, g in zip(args.robots, planned, strict=True)
+    }
+    errors = [
+        ensemble(g, 1000 * args.seed + 5000 + 100 * i) for i, g in enumerate(planned)
+    ]
+    judged = iter(
+        in_processes(judge, [t for g in errors for t in g], "errors", args.processes)
+    )
+    drawn = {
+        r: [o for _ in g for o in next(judged)]
+        for r, g in zip(results, errors, strict=True)
+    }
+    nees = {
+        robot: honesty(followed, drawn[robot]) for robot, followed in results.items()
+    }
     low, high = band(3, len(fractions))
     table = Table(
         "robot",

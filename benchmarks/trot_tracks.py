@@ -125,7 +125,9 @@ def follow(case: Case) -> Followed:
         case=case,
         tracks={method: track(log, method) for method in case.methods},
         tilt=float(np.arccos(np.clip(log.R_world_root[:, 2, 2], -1.0, 1.0)).max()),
-        trunk_length=float(np.linalg.norm(hips[:2].mean(axis=0) - hips[2:].mean(axis=0))),
+        trunk_length=float(
+            np.linalg.norm(hips[:2].mean(axis=0) - hips[2:].mean(axis=0))
+        ),
     )
 
 

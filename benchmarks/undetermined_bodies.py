@@ -49,7 +49,9 @@ def judge(job: tuple[str, int, int]) -> list[float]:
     scenario, rng = scenario_of(robot), np.random.default_rng([seed, 3])
     truth = wrong_robot(robot, ALL, rng)
     postures, others = entries(robot)
-    readings = Sensors(truth, robot, ALL, rng).read(mixed(postures, count, rng), imu=True)
+    readings = Sensors(truth, robot, ALL, rng).read(
+        mixed(postures, count, rng), imu=True
+    )
     settings = IdentificationSettings(noise=NOISE[robot], fit=FitSettings(folds=0))
     found = identify(scenario.model, scenario.feet, readings, settings)
     before, after, *_ = prediction_scores(robot, truth, found, others)
@@ -76,7 +78,9 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=4, help="runs of each robot")
     seeds = range(parser.parse_args().seeds)
-    jobs = [(robot, count, seed) for robot in ROBOTS for count in COUNTS for seed in seeds]
+    jobs = [
+        (robot, count, seed) for robot in ROBOTS for count in COUNTS for seed in seeds
+    ]
     results = dict(zip(jobs, in_processes(judge, jobs, "runs"), strict=True))
     figures: dict[str, dict[str, object]] = {}
     for robot in ROBOTS:
@@ -85,7 +89,11 @@ def main() -> None:
             n, *axes, mm, found, whole, whole_found, nees = np.mean(runs, axis=0)
             figures.setdefault(robot, {})[str(count)] = {
                 "bodies": int(n),
-                **dict(zip(("all", "some", "none"), np.round(axes, 1).tolist(), strict=True)),
+                **dict(
+                    zip(
+                        ("all", "some", "none"), np.round(axes, 1).tolist(), strict=True
+                    )
+                ),
                 "mm": [round(float(mm), 2), round(float(found), 2)],
                 "whole_mm": [round(float(whole), 2), round(float(whole_found), 2)],
                 "nees": round(float(nees), 2),

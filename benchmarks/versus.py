@@ -52,7 +52,13 @@ import numpy as np
 from baselines.unweighted_least_squares import UrdfRobot, least_squares, predict
 from baselines.whole_body import Motion, mujoco_identification, total_wrench
 from identification_bags import START_NS, BagWriter, Moving, Samples
-from identification_scenario import Array, PinocchioRobot, com_error, rms_length, scenario_of
+from identification_scenario import (
+    Array,
+    PinocchioRobot,
+    com_error,
+    rms_length,
+    scenario_of,
+)
 from identification_trials import (
     DEG,
     NOISE,
@@ -114,7 +120,9 @@ def recorded(name: str, seed: int) -> Postures:
     postures, others = entries(ROBOT)
     # the first one is the robot as it stands, by which a constant offset is found
     chosen = sorted(mixed(postures, COUNT, rng), key=lambda item: -len(item[1]))
-    return Postures(truth, Sensors(truth, ROBOT, errors, rng).read(chosen, imu), others, imu)
+    return Postures(
+        truth, Sensors(truth, ROBOT, errors, rng).read(chosen, imu), others, imu
+    )
 
 
 class Regressor(UrdfRobot):
@@ -145,15 +153,21 @@ class Regressor(UrdfRobot):
         signs = [foot.wrench_sign for foot in robot.feet]
         q = np.array([posture.q for posture in readings])
         R = np.array([minimal_rotation(self.projection(p)[2], z) for p in readings])
-        wrench = np.array([total_wrench(robot, p.q, p.wrenches, signs) for p in readings])
+        wrench = np.array(
+            [total_wrench(robot, p.q, p.wrenches, signs) for p in readings]
+        )
         still = np.zeros((len(q), robot.pin.nv))
         return Motion(q, R, still, still, wrench)
 
 
-def posture_scores(name: str, seed: int, estimates: Sequence[str] = ()) -> dict[str, Score]:
+def posture_scores(
+    name: str, seed: int, estimates: Sequence[str] = ()
+) -> dict[str, Score]:
     """All methods on the same postures."""
     scenario, log = scenario_of(ROBOT), recorded(name, seed)
-    urdf = Regressor(PinocchioRobot(scenario.model.xml, scenario.model, scenario.feet), log.imu)
+    urdf = Regressor(
+        PinocchioRobot(scenario.model.xml, scenario.model, scenario.feet), log.imu
+    )
 
     def score(com: Callable[[Array], Array], start: float) -> Score:
         seconds = time.process_time() - start
@@ -192,13 +206,17 @@ def trot_log(name: str, seed: int, seconds: float = 4.0) -> TrotLog:
     run = TrotRun(TROTTER, offset=(-0.03, 0.10, 0.0), seconds=LIFT_OFF + seconds, gait=STANDS,
                   seed=500 + seed, friction=friction)  # fmt: skip
     log = run_trot(run)
-    return with_errors(log, TrotErrors(bias=bias * rng.normal(size=log.effort.shape[1])))
+    return with_errors(
+        log, TrotErrors(bias=bias * rng.normal(size=log.effort.shape[1]))
+    )
 
 
 def trot_recorded(log: TrotLog) -> Recorded:
     """A trot as anybody's estimate is judged, and written to a bag."""
     count = len(log.time)
-    moving = Moving(log.R_world_imu, log.velocity, log.angular_velocity, log.specific_force)
+    moving = Moving(
+        log.R_world_imu, log.velocity, log.angular_velocity, log.specific_force
+    )
     readings = Samples(
         START_NS + np.round(1e9 * log.time).astype(np.int64),
         log.position,
@@ -219,7 +237,9 @@ def trunk_com(path: Path) -> Array:
     return np.asarray(bodies.first_moment[0] / bodies.mass[0])
 
 
-def trot_scores(name: str, seed: int, estimates: Sequence[str] = ()) -> dict[str, Score]:
+def trot_scores(
+    name: str, seed: int, estimates: Sequence[str] = ()
+) -> dict[str, Score]:
     """All methods on the same trot."""
     log = trot_log(name, seed)
     result = {"MuJoCo sysid": Score(None, why=NO_FORCES)}
@@ -252,10 +272,14 @@ def judge_file(path: str, log: Postures) -> Score:
         return Score(MM * rms_length(errors))
     rows = read_table(path)
     place = (rows[:, 0] // (HOLD + MOVE)).astype(int)
-    still = (rows[:, 0] % (HOLD + MOVE) < HOLD) & (place >= 0) & (place < len(log.others))
+    still = (
+        (rows[:, 0] % (HOLD + MOVE) < HOLD) & (place >= 0) & (place < len(log.others))
+    )
     missing = len(log.others) - len(np.unique(place[still]))
     if missing:
-        raise SystemExit(f"{path}: no estimate in {missing} of {len(log.others)} held-out postures")
+        raise SystemExit(
+            f"{path}: no estimate in {missing} of {len(log.others)} held-out postures"
+        )
     errors, squares = [], []
     for k, row in zip(place[still], rows[still], strict=True):
         q = log.others[k]
@@ -263,7 +287,9 @@ def judge_file(path: str, log: Postures) -> Score:
         errors.append(error)
         if rows.shape[1] == 7:
             R = log.truth.frame(q, log.truth.feet[0].frame)[0][:, :2]
-            squares.append(error @ np.linalg.solve(R.T @ np.diag(row[4:7] ** 2) @ R, error) / 2.0)
+            squares.append(
+                error @ np.linalg.solve(R.T @ np.diag(row[4:7] ** 2) @ R, error) / 2.0
+            )
     return Score(MM * rms_length(errors), float(np.mean(squares)) if squares else None)
 
 
@@ -313,7 +339,9 @@ def _samples(postures: Sequence[Any], rng: np.random.Generator) -> Samples:
     q, wrenches, up = rows("q"), rows("wrenches"), np.nan_to_num(rows("up"), nan=0.0)
     up[~up.any(axis=1), 2] = 1.0
     up = up + 1e-4 * rng.normal(size=up.shape)
-    q = q + 1e-6 * rng.normal(size=q.shape)  # a sensor that repeats itself counts as dead
+    q = q + 1e-6 * rng.normal(
+        size=q.shape
+    )  # a sensor that repeats itself counts as dead
     wrenches = wrenches + 1e-3 * rng.normal(size=wrenches.shape)
     times = START_NS + np.round(np.arange(len(q)) * 1e9 / RATE).astype(np.int64)
     return Samples(times, q, np.zeros_like(q), wrenches, up)
@@ -329,7 +357,9 @@ def summarize(runs: Sequence[dict[str, Score]]) -> dict[str, dict[str, Any]]:
         for name in ("error_mm", "nees", "cpu_s"):
             values = [getattr(score, name) for score in scores]
             digits = 3 if name == "cpu_s" else 4
-            entry[name] = None if None in values else round(float(np.mean(values)), digits)
+            entry[name] = (
+                None if None in values else round(float(np.mean(values)), digits)
+            )
         table[method] = {**entry, **({"why": scores[0].why} if scores[0].why else {})}
     return table
 
@@ -342,8 +372,12 @@ def main() -> None:
     add = parser.add_argument
     add("--seeds", type=int, default=2, help="how many runs of each scenario")
     add("--only", default="", help="part of the names of scenarios")
-    add("--estimate", action="append", default=[], metavar="NAME=FILE", help="see above")
-    add("--write", type=Path, metavar="DIR", help="write the scenarios as bags, and end")
+    add(
+        "--estimate", action="append", default=[], metavar="NAME=FILE", help="see above"
+    )
+    add(
+        "--write", type=Path, metavar="DIR", help="write the scenarios as bags, and end"
+    )
     options = parser.parse_args()
     postures = [name for name in POSTURES if options.only in name]
     walks = [name for name in WALKS if options.only in name]
@@ -355,9 +389,13 @@ def main() -> None:
     for estimate in options.estimate:
         name, _, file = estimate.partition("=")
         if not (name and file and Path(file.partition(":")[0]).exists()):
-            parser.error(f"--estimate: expected NAME=FILE of a file that exists, got {estimate!r}")
+            parser.error(
+                f"--estimate: expected NAME=FILE of a file that exists, got {estimate!r}"
+            )
     if options.estimate and len(chosen) != 1:
-        parser.error(f"--estimate is for one scenario: choose it by --only, got {chosen}")
+        parser.error(
+            f"--estimate is for one scenario: choose it by --only, got {chosen}"
+        )
     seeds = range(1 if options.estimate else options.seeds)
     results: dict[str, Any] = {}
     with ProcessPoolExecutor(2) as pool:
@@ -365,7 +403,9 @@ def main() -> None:
         for name in postures:
             jobs[name] = [pool.submit(posture_scores, name, s, given) for s in seeds]
         for name in walks:
-            jobs[name] = [pool.submit(walk_scores, WALKS[name], s, given) for s in seeds]
+            jobs[name] = [
+                pool.submit(walk_scores, WALKS[name], s, given) for s in seeds
+            ]
         for name in trots:
             jobs[name] = [pool.submit(trot_scores, name, s, given) for s in seeds]
         for name, futures in jobs.items():

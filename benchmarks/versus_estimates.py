@@ -24,7 +24,9 @@ from com_model.robots import find_robot
 
 Array = NDArray[np.float64]
 POINT = "geometry_msgs/msg/PointStamped"
-LONGEST_GAP = 0.5  # s between estimates that count; methods are judged at all times, or refused
+LONGEST_GAP = (
+    0.5  # s between estimates that count; methods are judged at all times, or refused
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,10 @@ class Recorded:
         nees = None
         if table.shape[1] == 7:
             P = np.einsum("nij,nj,nkj->nik", R, table[:, 4:7] ** 2, R)[:, :2, :2]
-            nees = float(np.einsum("ni,nij,nj->n", error, np.linalg.inv(P), error).mean()) / 2.0
+            nees = (
+                float(np.einsum("ni,nij,nj->n", error, np.linalg.inv(P), error).mean())
+                / 2.0
+            )
         return Score(1e3 * float(np.linalg.norm(error, axis=1).mean()), nees)
 
     def write(self, place: Path) -> None:
@@ -99,7 +104,9 @@ class Recorded:
         scene: Any = SimpleNamespace(model=self.model, config=self.config, feet=feet)
         moving = self.readings.moving
         only = moving is not None and moving.rate is None
-        with BagWriter(place / "readings", scene, imu="orientation" if only else True) as writer:
+        with BagWriter(
+            place / "readings", scene, imu="orientation" if only else True
+        ) as writer:
             writer.write(self.readings)
 
 
@@ -115,7 +122,9 @@ def nearest(time: Array, wanted: Array) -> NDArray[np.intp]:
     return after - (wanted - time[after - 1] < time[after] - wanted)
 
 
-def judge_all(estimates: Sequence[str], recorded: Callable[[], Recorded]) -> dict[str, Score]:
+def judge_all(
+    estimates: Sequence[str], recorded: Callable[[], Recorded]
+) -> dict[str, Score]:
     """Scores of NAME=FILE."""
     parts = [estimate.partition("=") for estimate in estimates]
     return {name: recorded().judge(path) for name, _, path in parts}
@@ -127,7 +136,9 @@ def read_table(path: str) -> Array:
     if rows.shape[1] not in (4, 7):
         raise SystemExit(f"{path}: expected 4 or 7 columns, got {rows.shape[1]}")
     if not np.isfinite(rows).all():
-        raise SystemExit(f"{path}: expected finite numbers; leave out what is not known yet")
+        raise SystemExit(
+            f"{path}: expected finite numbers; leave out what is not known yet"
+        )
     return rows
 
 
@@ -140,7 +151,9 @@ def read_csv(path: str) -> Array:
     try:
         return np.loadtxt(lines, delimiter=",", ndmin=2)
     except ValueError as error:
-        raise SystemExit(f"{path}: expected time,x,y,z[,std_x,std_y,std_z]: {error}") from error
+        raise SystemExit(
+            f"{path}: expected time,x,y,z[,std_x,std_y,std_z]: {error}"
+        ) from error
 
 
 def read_bag(text: str) -> Array:

@@ -56,7 +56,9 @@ class Watched:
 def simulated(motion: str, seed: int, culprit: str, contact: str) -> Log:
     """A motion with its loads, if any."""
     loads = arrange(Batch(ROBOT, motion, seed), culprit)[0]
-    return simulate(ROBOT, motion, seed, loads, feedback=motion == "walk", contact=contact)
+    return simulate(
+        ROBOT, motion, seed, loads, feedback=motion == "walk", contact=contact
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +73,15 @@ class WalkCase:
     def recorded(self) -> Recorded:
         """As anybody's estimate is judged, and written to a bag."""
         read, config = self.read, self.config
-        R_imu = link_pose_batch(self.model, read.q, config.imu_link or self.model.root_link)[0]
+        R_imu = link_pose_batch(
+            self.model, read.q, config.imu_link or self.model.root_link
+        )[0]
         times = START_NS + np.round(1e9 * read.time).astype(np.int64)
         speed = np.gradient(read.q, PERIOD, axis=0)
         moving = Moving(read.R @ R_imu, speed)
-        readings = Samples(times, read.q, read.effort, read.wrenches, moving.R_imu[:, 2], moving)
+        readings = Samples(
+            times, read.q, read.effort, read.wrenches, moving.R_imu[:, 2], moving
+        )
         urdf = PinocchioRobot(self.model.xml, self.model, config.feet)
         return Recorded(
             ROBOT,
@@ -102,7 +108,9 @@ def walk_case(scenario: tuple[str, tuple[str, ...], str], number: int) -> WalkCa
     batch = Batch(ROBOT, motion, seed)
     log = simulated(motion, seed, culprits[0], contact)
     if np.isfinite(log.fell_at):
-        raise RuntimeError(f"{scenario}: the robot fell at {log.fell_at:.1f} s; take another SEED")
+        raise RuntimeError(
+            f"{scenario}: the robot fell at {log.fell_at:.1f} s; take another SEED"
+        )
     errors = [arrange(batch, culprit)[1] for culprit in culprits]
     wrong = replace(errors[0], tilt=errors[-1].tilt)
     model = believed(ROBOT, wrong, seed)
@@ -110,7 +118,9 @@ def walk_case(scenario: tuple[str, tuple[str, ...], str], number: int) -> WalkCa
 
 
 def walk_scores(
-    scenario: tuple[str, tuple[str, ...], str], number: int, estimates: Sequence[str] = ()
+    scenario: tuple[str, tuple[str, ...], str],
+    number: int,
+    estimates: Sequence[str] = (),
 ) -> dict[str, Score]:
     """All methods on the same log of a motion."""
     case = walk_case(scenario, number)
@@ -120,10 +130,14 @@ def walk_scores(
 
     def error(com: Array) -> Array:
         """(M, 2) m, horizontal."""
-        return np.asarray(np.einsum("nij,nj->ni", log.R[last], com - log.com[last])[:, :2])
+        return np.asarray(
+            np.einsum("nij,nj->ni", log.R[last], com - log.com[last])[:, :2]
+        )
 
     def score(com: Array, seconds: float, nees: float | None = None) -> Score:
-        return Score(1e3 * float(np.linalg.norm(error(com), axis=1).mean()), nees, seconds)
+        return Score(
+            1e3 * float(np.linalg.norm(error(com), axis=1).mean()), nees, seconds
+        )
 
     def in_root(com: Array) -> Array:
         R, root = read.R[last], watched.root[last]
@@ -146,7 +160,9 @@ def walk_scores(
         start = time.process_time()
         corrected = method(urdf, states)
         seconds = kinematics + time.process_time() - start
-        found[label] = score(np.array([corrected.com(q) for q in read.q[last]]), seconds)
+        found[label] = score(
+            np.array([corrected.com(q) for q in read.q[last]]), seconds
+        )
     e, R = error(watched.com[last]), log.R[last]
     P = np.einsum("nij,njk,nlk->nil", R, watched.covariance[last], R)[:, :2, :2]
     nees = float(np.einsum("ni,nij,nj->n", e, np.linalg.inv(P), e).mean()) / 2.0

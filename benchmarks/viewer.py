@@ -43,7 +43,10 @@ from tf2_msgs.msg import TFMessage
 from websockets.sync.client import ClientConnection, connect
 
 from com_demos.background import Background, free_domain_id
-from com_estimation.nodes.com_conversions import numpy_to_center_of_mass, numpy_to_sesc_chain
+from com_estimation.nodes.com_conversions import (
+    numpy_to_center_of_mass,
+    numpy_to_sesc_chain,
+)
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import RobotConfig, RobotModel, load_robot
 from com_model.exceptions import UnknownRobotError
@@ -116,9 +119,14 @@ class Client:
             assert isinstance(data, bytes)
             packed = data[16 : 16 + int.from_bytes(data[8:16], "little")]
             size = int.from_bytes(data[:8], "little")
-            content = msgspec.msgpack.decode(unpack.decompress(packed, max_output_size=size))
+            content = msgspec.msgpack.decode(
+                unpack.decompress(packed, max_output_size=size)
+            )
             for message in content["messages"]:
-                if message["type"] == "SetPositionMessage" and message["name"] == self._name:
+                if (
+                    message["type"] == "SetPositionMessage"
+                    and message["name"] == self._name
+                ):
                     self.pictures += 1
 
 
@@ -152,14 +160,28 @@ def moving(robot: RobotPublisher) -> Iterator[None]:
 def measure(name: str, model: RobotModel, config: RobotConfig, seconds: float) -> dict:
     """Start the node, and follow it."""
     files = find_robot(name)
-    parameters = {"robot_config": files.config or "", "urdf_file": files.urdf, "port": 8400}
+    parameters = {
+        "robot_config": files.config or "",
+        "urdf_file": files.urdf,
+        "port": 8400,
+    }
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         urdf = Path(folder) / "parameters.yaml"
         text = {"com_viewer": {"ros__parameters": {"robot_description": model.xml}}}
         urdf.write_text(json.dumps(text))
-        options = [word for key, value in parameters.items() for word in ("-p", f"{key}:={value}")]
-        command = [sys.executable, "-m", "com_viewer.commands.view", "live", "--ros-args"]
+        options = [
+            word
+            for key, value in parameters.items()
+            for word in ("-p", f"{key}:={value}")
+        ]
+        command = [
+            sys.executable,
+            "-m",
+            "com_viewer.commands.view",
+            "live",
+            "--ros-args",
+        ]
         rclpy.init(args=[])
         robot = RobotPublisher(model, config)
         with Background([*command, "--params-file", str(urdf), *options], log) as node:

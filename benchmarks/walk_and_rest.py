@@ -63,8 +63,14 @@ class Feet:
     def __init__(self, robot: RobotWithErrors, rng: np.random.Generator) -> None:
         self.robot, self.rng = robot, rng
         self.model = robot.config.attach(robot.true)
-        e, feet, W = SETTINGS.sensors, len(robot.config.feet), robot.believed.mass * GRAVITY
-        self.bias = rng.normal(0.0, np.repeat([W * e.force_bias, W * e.moment_bias], 3), (feet, 6))
+        e, feet, W = (
+            SETTINGS.sensors,
+            len(robot.config.feet),
+            robot.believed.mass * GRAVITY,
+        )
+        self.bias = rng.normal(
+            0.0, np.repeat([W * e.force_bias, W * e.moment_bias], 3), (feet, 6)
+        )
         self.errors = np.zeros((feet, 6, 6))  # true = (1 + these) (reading - bias)
         for E in self.errors:
             E[:3, :3] = rng.normal(0.0, e.crosstalk, (3, 3))
@@ -85,7 +91,11 @@ class Feet:
         for i, E in enumerate(self.errors):
             wrenches[i] = np.linalg.solve(np.eye(6) + E, wrenches[i])
         wrenches = ground_wrenches(wrenches + self.bias, self.robot.config.feet)
-        read = q - self.zero + rng.normal(0.0, SETTINGS.sensors.joint_repeatability, len(q))
+        read = (
+            q
+            - self.zero
+            + rng.normal(0.0, SETTINGS.sensors.joint_repeatability, len(q))
+        )
         up = self.tilt @ (up + np.cross(rng.normal(0.0, noise.tilt, 3), up))
         up /= np.linalg.norm(up)
         return make_posture(self.robot.believed, read, wrenches, up=up, samples=SAMPLES)
@@ -121,7 +131,11 @@ def rest(case: Case, robot: RobotWithErrors, posture: Array) -> list[Posture]:
         up = rotation_from_rpy([*rng.uniform(-LEAN, LEAN, 2), 0.0]).T[:, 2]
         if case.name in HUMANOIDS:  # on flat soles
             names, legs = robot.believed.joint_names, HUMANOIDS[case.name].legs
-            on_feet = [group for foot in robot.config.feet for group in path_joints(robot, foot)]
+            on_feet = [
+                group
+                for foot in robot.config.feet
+                for group in path_joints(robot, foot)
+            ]
             q[on_feet] = robot.config.nominal_posture(robot.believed)[on_feet]
             by = rng.uniform([-LEAN, 0.0, -0.05], [LEAN, 2.0 * BEND, 0.05])
             q += crouched(legs, names, by[None])[0]
@@ -175,7 +189,9 @@ def try_case(case: Case) -> dict[str, Any]:
         unknowns = walk.unknowns
         nothing = replace(walk, z=unknowns.mean, covariance=np.diag(unknowns.std**2))
         postures = rest(case, robot, walk.posture)
-        alone, both = (fuse(w, robot.config.feet, postures, SETTINGS) for w in (nothing, walk))
+        alone, both = (
+            fuse(w, robot.config.feet, postures, SETTINGS) for w in (nothing, walk)
+        )
     except IdentificationError as error:
         return {"name": case.name, "refused": str(error)}
     found = {"walk": walk, "rest": alone, "both": both}
@@ -192,7 +208,9 @@ def figures(results: list[dict[str, Any]]) -> dict[str, Any]:
         return {"refused": refused}
 
     def of(key: str) -> dict[str, Any]:
-        values = {name: np.array([r[key][name] for r in known]) for name in known[0][key]}
+        values = {
+            name: np.array([r[key][name] for r in known]) for name in known[0][key]
+        }
         return {
             "com_mm": round(float(values["com"].max()), 2),
             "xyz_mm": np.round(values["xyz"].max(axis=0), 2).tolist(),
@@ -212,14 +230,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Walking and resting together.")
     parser.add_argument("--robots", nargs="+", default=["go2", "talos"])
     parser.add_argument("--count", type=int, default=2, help="of each")
-    parser.add_argument("--seed", type=int, default=431, help="the robots have it and the next")
+    parser.add_argument(
+        "--seed", type=int, default=431, help="the robots have it and the next"
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="of each gait")
     parser.add_argument("--postures", type=int, default=12)
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     args = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes
     seeds = range(args.seed, args.seed + args.count)
-    cases = [Case(name, s, args.seconds, args.postures) for name in args.robots for s in seeds]
+    cases = [
+        Case(name, s, args.seconds, args.postures)
+        for name in args.robots
+        for s in seeds
+    ]
     done = in_processes(try_case, cases, "robots", args.processes)
     table = Table("", "by", "CoM", "x y z [mm]", "says", "mass %", "says", "NEES", "")
     for r in done:
@@ -228,8 +252,17 @@ def main() -> int:
             continue
         for key in ("walk", "rest", "both"):
             each = r[key]
-            numbers = (each["com"], each["xyz"], each["std"], each["mass"], each["mass_std"])
-            shown = (" ".join(f"{v:.2f}" for v in np.atleast_1d(number)) for number in numbers)
+            numbers = (
+                each["com"],
+                each["xyz"],
+                each["std"],
+                each["mass"],
+                each["mass_std"],
+            )
+            shown = (
+                " ".join(f"{v:.2f}" for v in np.atleast_1d(number))
+                for number in numbers
+            )
             note = "; ".join(r["failed"]) if key == "both" else ""
             table.add_row(r["name"], key, *shown, f"{each['nees']:.2f}", note)
     Console(width=150).print(table)

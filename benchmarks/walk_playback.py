@@ -60,7 +60,9 @@ def starting_at(config: RobotConfig, model: RobotModel, q: ArrayLike) -> RobotCo
     return replace(config, posture=dict(zip(model.joint_names, values, strict=True)))
 
 
-def with_soles(config: RobotConfig, half_length: float, half_width: float) -> RobotConfig:
+def with_soles(
+    config: RobotConfig, half_length: float, half_width: float
+) -> RobotConfig:
     """The configuration with rectangular soles about their frames, for build_world's sole_balls.
 
     Args:
@@ -70,7 +72,9 @@ def with_soles(config: RobotConfig, half_length: float, half_width: float) -> Ro
     """
     signs = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]])
     corners = signs * [half_length, half_width]
-    return replace(config, feet=tuple(replace(foot, corners=corners) for foot in config.feet))
+    return replace(
+        config, feet=tuple(replace(foot, corners=corners) for foot in config.feet)
+    )
 
 
 def play(world: World, targets: WalkTargets, rest: float = 1.0) -> WalkRecord:
@@ -120,7 +124,9 @@ def measured_zmp(world: World, record: WalkRecord) -> Array:
     force, moment = total[:, 0], total[:, 1]
     weight = float(np.linalg.norm(world.mj.opt.gravity)) * world.robot.mass
     load = np.where(force[:, _UP] > LEAST_LOAD * weight, force[:, _UP], np.nan)
-    zmp = np.column_stack((-moment[:, 1] / load, moment[:, 0] / load, np.zeros(len(load))))
+    zmp = np.column_stack(
+        (-moment[:, 1] / load, moment[:, 0] / load, np.zeros(len(load)))
+    )
     zmp[np.isnan(load)] = np.nan
     return zmp
 
@@ -132,7 +138,9 @@ def _trajectory(world: World, targets: WalkTargets) -> Trajectory:
     qd = as_array("qd", targets.qd, (len(time), n))
     finite = all(np.isfinite(values).all() for values in (time, q, qd))
     if not (finite and len(time) >= 2 and (np.diff(time) > 0.0).all()):
-        raise CommandError("a walk needs two points or more, finite numbers, and times that rise")
+        raise CommandError(
+            "a walk needs two points or more, finite numbers, and times that rise"
+        )
     lag = world.servos.damping / world.servos.stiffness
     qdd = np.gradient(qd, time, axis=0)
     return Trajectory(np.arange(n), time, q + lag * qd, qd + lag * qdd)
@@ -140,15 +148,22 @@ def _trajectory(world: World, targets: WalkTargets) -> Trajectory:
 
 def _has_fallen(first: Reading, now: Reading) -> bool:
     start, end = (
-        (Rotation.from_quat(reading.root_orientation).as_matrix(), reading.root_position)
+        (
+            Rotation.from_quat(reading.root_orientation).as_matrix(),
+            reading.root_position,
+        )
         for reading in (first, now)
     )
     return has_fallen(*start, *end)
 
 
-def _record(readings: Sequence[Reading], targets: WalkTargets, fell_at: float) -> WalkRecord:
+def _record(
+    readings: Sequence[Reading], targets: WalkTargets, fell_at: float
+) -> WalkRecord:
     root = np.array([reading.root_position for reading in readings])
-    R = Rotation.from_quat([reading.root_orientation for reading in readings]).as_matrix()
+    R = Rotation.from_quat(
+        [reading.root_orientation for reading in readings]
+    ).as_matrix()
     turn = level(targets.R_root @ R[0].T)
     R, root = turn @ R, root @ turn.T
     root[:, :_UP] += targets.root[:_UP] - root[0, :_UP]

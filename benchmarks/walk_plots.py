@@ -81,7 +81,9 @@ def _run(robot: WalkingBiped, method: str, step_time: float) -> Run:
 def footprints(walk: Walk) -> Array:
     """Corners (k, 4, 3) m of the soles where the feet are to stand."""
     length, width = PAPER_SOLE
-    corners = np.array([[length, width], [length, -width], [-length, -width], [-length, width]])
+    corners = np.array(
+        [[length, width], [length, -width], [-length, -width], [-length, width]]
+    )
     prints = []
     for foot in (*walk.plan.start, *walk.plan.steps):
         c, s = np.cos(foot.yaw), np.sin(foot.yaw)
@@ -92,10 +94,14 @@ def footprints(walk: Walk) -> Array:
 
 def draw_com(runs: dict[str, Run], path: Path) -> None:
     """Figures 10 and 13: x and y of the CoM, meant and simulated, and the distance of the two."""
-    figure, (x, y, error) = plt.subplots(3, 1, figsize=(9, 6.6), sharex=True, layout="constrained")
+    figure, (x, y, error) = plt.subplots(
+        3, 1, figsize=(9, 6.6), sharex=True, layout="constrained"
+    )
     planned = runs["exact"].walk
     for k, axis in enumerate((x, y)):
-        axis.plot(planned.joints.time, planned.com[:, k], "k--", lw=1.0, label="pendulum")
+        axis.plot(
+            planned.joints.time, planned.com[:, k], "k--", lw=1.0, label="pendulum"
+        )
         for name, run in runs.items():
             axis.plot(run.record.time, run.record.com[:, k], color=SHOWN[name], lw=1.2)
         low, high = np.min(planned.com[:, k]), np.max(planned.com[:, k])
@@ -108,14 +114,18 @@ def draw_com(runs: dict[str, Run], path: Path) -> None:
             if run.record.fell
             else f"mean {away.mean():.1f}, largest {away.max():.1f} mm"
         )
-        error.plot(run.record.time[: len(away)], away, color=SHOWN[name], lw=1.2, label=text)
+        error.plot(
+            run.record.time[: len(away)], away, color=SHOWN[name], lw=1.2, label=text
+        )
     error.set_ylim(0.0, 60.0)
     error.set_ylabel("CoM error [mm]")
     error.set_xlabel("time [s]")
     _mark_steps((x, y, error), planned)
     x.legend(fontsize=8, loc="upper left")
     error.legend(fontsize=8, loc="upper left")
-    x.set_title("CoM in the simulator, open loop (shaded: one foot in the air)", fontsize=10)
+    x.set_title(
+        "CoM in the simulator, open loop (shaded: one foot in the air)", fontsize=10
+    )
     figure.savefig(path, dpi=80)
     plt.close(figure)
 
@@ -130,13 +140,20 @@ def _mark_steps(panels: Sequence[Axes], walk: Walk) -> None:
 def draw_zmp(runs: dict[str, Run], path: Path) -> None:
     """Figures 11 and 12: the ZMP by the feet's sensors and the CoM, over the footprints."""
     shown = ("exact", "refined", "constant_offset")
-    figure, panels = plt.subplots(3, 1, figsize=(9, 6.6), sharex=True, layout="constrained")
+    figure, panels = plt.subplots(
+        3, 1, figsize=(9, 6.6), sharex=True, layout="constrained"
+    )
     for axis, name in zip(panels, shown, strict=True):
         run = runs[name]
         for sole in footprints(run.walk):
             axis.add_patch(Polygon(sole[:, :2], facecolor="0.94", edgecolor="0.7"))
         axis.plot(*run.walk.zmp[:, :2].T, "k--", lw=1.0, label="ZMP as planned")
-        axis.plot(*run.zmp[:, :2].T, color=SHOWN[name], lw=0.9, label="ZMP by the feet's sensors")
+        axis.plot(
+            *run.zmp[:, :2].T,
+            color=SHOWN[name],
+            lw=0.9,
+            label="ZMP by the feet's sensors",
+        )
         axis.plot(*run.record.com[:, :2].T, color="#f08c00", lw=1.4, label="CoM")
         axis.set(xlim=(-0.2, 1.75), ylim=(-0.16, 0.16), aspect="equal", ylabel="y [m]")
         fell = f", falls after {run.record.fell_at:.1f} s" if run.record.fell else ""
@@ -149,7 +166,9 @@ def draw_zmp(runs: dict[str, Run], path: Path) -> None:
 
 def draw_joints(robot: WalkingBiped, run: Run, path: Path) -> None:
     """The legs' angles, asked for and simulated."""
-    figure, panels = plt.subplots(2, 1, figsize=(9, 5.5), sharex=True, layout="constrained")
+    figure, panels = plt.subplots(
+        2, 1, figsize=(9, 5.5), sharex=True, layout="constrained"
+    )
     for axis, leg in zip(panels, robot.biped.legs, strict=True):
         for k, joint in enumerate(leg.joints):
             line = axis.plot(run.record.time, run.record.position[:, joint], lw=1.2)[0]
@@ -157,7 +176,9 @@ def draw_joints(robot: WalkingBiped, run: Run, path: Path) -> None:
             axis.plot(run.walk.joints.time, run.walk.joints.q[:, joint], "k:", lw=0.8)
         axis.set_ylabel(f"{leg.side} leg [rad]")
         axis.legend(fontsize=7, ncols=6, loc="upper center")
-    panels[0].set_title("joint angles of the refined walk (dotted: asked for)", fontsize=10)
+    panels[0].set_title(
+        "joint angles of the refined walk (dotted: asked for)", fontsize=10
+    )
     panels[-1].set_xlabel("time [s]")
     _mark_steps(panels, run.walk)
     figure.savefig(path, dpi=80)

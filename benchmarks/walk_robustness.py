@@ -62,7 +62,9 @@ Array = NDArray[np.float64]
 ROBOTS = {
     "talos": WalkRequest(step_length=0.2, step_time=0.8, double_support=0.25),
     "hoap2": WalkRequest(step_length=0.05, step_time=0.6, double_support=0.2),
-    "icub": WalkRequest(step_length=0.05, step_time=0.9, double_support=0.3, com_height=0.45),
+    "icub": WalkRequest(
+        step_length=0.05, step_time=0.9, double_support=0.3, com_height=0.45
+    ),
     "itu_biped": WalkRequest(step_length=0.15, step_time=0.8, double_support=0.25),
     "g1": WalkRequest(step_length=0.067, step_time=0.74, double_support=0.4),
     "alexander": WalkRequest(step_length=0.062, step_time=0.71, double_support=0.4),
@@ -124,7 +126,9 @@ CELLS = (
     Cell("push 0.15 left", push=(0.0, 0.15), random=False),
     Cell("push 0.15 right", push=(0.0, -0.15), random=False),
     *(
-        Cell(f"100 N {way}", force=(100.0 * x, 100.0 * y), only=("talos",), random=False)
+        Cell(
+            f"100 N {way}", force=(100.0 * x, 100.0 * y), only=("talos",), random=False
+        )
         for way, x, y in (
             ("forwards", 1, 0),
             ("backwards", -1, 0),
@@ -144,7 +148,10 @@ class Run:
     cell: Cell
     fed_back: bool
     seed: int
-    feeds: tuple[bool, bool] = (False, False)  # footholds by the DCM; heading by the IMU
+    feeds: tuple[bool, bool] = (
+        False,
+        False,
+    )  # footholds by the DCM; heading by the IMU
 
 
 @dataclass
@@ -163,13 +170,20 @@ class Result:
 def load(name: str) -> tuple[Biped, RobotConfig, Walk]:
     """A robot and its walk."""
     files = find_robot(name)
-    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(str(files.config))
+    model, config = (
+        RobotModel.from_file(files.urdf),
+        RobotConfig.from_file(str(files.config)),
+    )
     biped = Biped.from_config(model, config)
-    walk = Walker(biped).plan(replace(ROBOTS[name], steps=6, method="refined"), biped.posture)
+    walk = Walker(biped).plan(
+        replace(ROBOTS[name], steps=6, method="refined"), biped.posture
+    )
     return biped, config, walk
 
 
-def tiled(biped: Biped, walk: Walk, height: float, rng: np.random.Generator) -> Callable[..., None]:
+def tiled(
+    biped: Biped, walk: Walk, height: float, rng: np.random.Generator
+) -> Callable[..., None]:
     """Ground of tiles up to a height (m) above and below, even where the robot starts."""
     corners = biped.legs[0].foot.corners
     size = 0.5 * float(np.ptp(corners[:, 0]))
@@ -182,7 +196,8 @@ def tiled(biped: Biped, walk: Walk, height: float, rng: np.random.Generator) -> 
         for x in centers:
             for y in centers:
                 start = (
-                    max(abs(x), abs(y)) < 1.2 * size + np.abs(walk.samples.feet[0, :, 1, 3]).max()
+                    max(abs(x), abs(y))
+                    < 1.2 * size + np.abs(walk.samples.feet[0, :, 1, 3]).max()
                 )
                 z = 0.0 if start else rng.uniform(-height, height)
                 spec.worldbody.add_geom(
@@ -225,11 +240,17 @@ def simulate(run: Run, watch: Callable[[Reading], None] = lambda _: None) -> Res
             torque=1e-4 * weight,
         ),
         run.seed,
-        Payload(cell.payload * model.mass, (0.12 * height, 0.0, 0.0)) if cell.payload else None,
-        Tilt(np.degrees(cell.slope), 5.0, start=0.2, hold=STAYS) if cell.slope else None,
+        Payload(cell.payload * model.mass, (0.12 * height, 0.0, 0.0))
+        if cell.payload
+        else None,
+        Tilt(np.degrees(cell.slope), 5.0, start=0.2, hold=STAYS)
+        if cell.slope
+        else None,
     )
     off = cell.zeros * rng.uniform(-1.0, 1.0, model.n_joints)
-    bias = 3e-3 * weight * rng.standard_normal((2, 6)) * [1.0, 1.0, 1.0, 0.05, 0.05, 0.05]
+    bias = (
+        3e-3 * weight * rng.standard_normal((2, 6)) * [1.0, 1.0, 1.0, 0.05, 0.05, 0.05]
+    )
     return follow(run, world, simulation, off, bias, settling, watch)
 
 
@@ -266,7 +287,9 @@ def follow(
         if first is None:
             first = R, now.root_position
             stance = find_stance(biped, walk.path.q[0])
-            turn = level(stance.R_walk_root @ R.T)  # some URDFs have their root backwards
+            turn = level(
+                stance.R_walk_root @ R.T
+            )  # some URDFs have their root backwards
         past.append(now)
         if has_fallen(*first, R, now.root_position):
             return Result(False)
@@ -290,7 +313,11 @@ def follow(
             )
             ticks.append(time.perf_counter() - begin)
             q, rate = out.q, out.rate
-        speed = walk.path.sample(min(plan_time + PERIOD, walk.duration))[1] if t >= 0.0 else 0.0
+        speed = (
+            walk.path.sample(min(plan_time + PERIOD, walk.duration))[1]
+            if t >= 0.0
+            else 0.0
+        )
         simulation.lead(q - off + lag * rate * speed)
         pushed = at <= t < at + PUSH_TIME
         force = pushed * model.mass / PUSH_TIME * np.array([*cell.push, 0.0])
@@ -301,7 +328,9 @@ def follow(
             stood = places if stood is None else stood
             result.creep = float(np.linalg.norm(places - stood, axis=1).max())
         if t >= 0.0:
-            planned = walk.instant(plan_time + (cell.delay if run.fed_back else 0.0)).com[:2]
+            planned = walk.instant(
+                plan_time + (cell.delay if run.fed_back else 0.0)
+            ).com[:2]
             result.errors.append(float(np.linalg.norm(com[:2] - shift - planned)))
             turns = R @ first[0].T
             result.turn = float(np.arctan2(turns[1, 0], turns[0, 0]))
@@ -310,7 +339,9 @@ def follow(
         found = stabiliser.offset[0][0]
         # the trunk is moved forwards in its own axes: to the rear of some robots
         forwards = find_stance(biped, walk.path.q[0]).R_walk_root[0, 0]
-        true = cell.trunk * walk.plan.timing.com_height * model.bodies.mass[0] / model.mass
+        true = (
+            cell.trunk * walk.plan.timing.com_height * model.bodies.mass[0] / model.mass
+        )
         result.offset_error = abs(float(found) - forwards * true)
     return result
 
@@ -331,9 +362,13 @@ def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
         walked = [result for result in group if result.walked]
         entry["fed_back" if fed_back else "open"] = f"{len(walked)}/{len(group)}"
         errors = [error for r in walked for error in r.errors]
-        mean, most = (round(1e3 * f(errors), 1) if errors else None for f in (fmean, max))
+        mean, most = (
+            round(1e3 * f(errors), 1) if errors else None for f in (fmean, max)
+        )
         ends = [result.errors[-1] for result in walked]
-        entry |= {"mean_mm": mean, "max_mm": most} if fed_back else {"open_mean_mm": mean}
+        entry |= (
+            {"mean_mm": mean, "max_mm": most} if fed_back else {"open_mean_mm": mean}
+        )
         if fed_back and ends:
             entry["end_mm"] = round(1e3 * max(ends), 1)
         if walked:
@@ -358,9 +393,18 @@ def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
     ]
     tests = [by.get(("trunk off", robot, True), []) for robot in robots]
     offsets = [result.offset_error for group in tests for result in group]
-    standing = [r for robot in robots for r in by.get(("standing 10 s", robot, True), [])]
-    ends = [e["end_mm"] for name, e in cells["stiff"].items() if name in robots and "end_mm" in e]
-    soft, tiles = count_walked("soft", tuple(robots)), count_walked("tiles +-5 mm", TILED)
+    standing = [
+        r for robot in robots for r in by.get(("standing 10 s", robot, True), [])
+    ]
+    ends = [
+        e["end_mm"]
+        for name, e in cells["stiff"].items()
+        if name in robots and "end_mm" in e
+    ]
+    soft, tiles = (
+        count_walked("soft", tuple(robots)),
+        count_walked("tiles +-5 mm", TILED),
+    )
     return {
         "cells": cells,
         "soft_walked": soft[0],
@@ -368,7 +412,9 @@ def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
         "tiles5_walked": tiles[0],
         "tiles5_total": tiles[1],
         "end_mm": max(ends, default=None),
-        "creep_mm": round(1e3 * max(r.creep for r in standing), 2) if standing else None,
+        "creep_mm": round(1e3 * max(r.creep for r in standing), 2)
+        if standing
+        else None,
         "push_ms": max(survived, default=0.0),
         "stiff_ratio": round(float(np.max(ratios)), 2) if ratios else None,
         "offset_mm": round(1e3 * float(np.nanmax(offsets)), 1) if offsets else None,
@@ -378,13 +424,17 @@ def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
 def show(cells: dict[str, dict[str, Any]]) -> None:
     """Prints the table."""
     robots = list(ROBOTS)
-    table = Table("", *robots, title="walked open loop -> with feedback, mean (largest) error, mm")
+    table = Table(
+        "", *robots, title="walked open loop -> with feedback, mean (largest) error, mm"
+    )
     for cell, by_robot in cells.items():
         row = []
         for robot in robots:
             e = by_robot.get(robot)
             row.append(
-                f"{e['open']} -> {e['fed_back']}, {e['mean_mm']} ({e['max_mm']})" if e else "-"
+                f"{e['open']} -> {e['fed_back']}, {e['mean_mm']} ({e['max_mm']})"
+                if e
+                else "-"
             )
         table.add_row(cell, *row)
     Console(width=200).print(table)
@@ -392,15 +442,25 @@ def show(cells: dict[str, dict[str, Any]]) -> None:
 
 def main() -> int:
     """Walks and prints."""
-    parser = argparse.ArgumentParser(description="Walks with and without the stabiliser.")
-    parser.add_argument("--full", action="store_true", help="five seeds of each random cell")
+    parser = argparse.ArgumentParser(
+        description="Walks with and without the stabiliser."
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="five seeds of each random cell"
+    )
     parser.add_argument("--seed", type=int, default=917000, help="the first one")
     parser.add_argument("--robots", nargs="+", choices=ROBOTS, default=list(ROBOTS))
     parser.add_argument("--cells", nargs="+", help="only cells whose names begin so")
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
-    parser.add_argument("--step-adjustment", action="store_true", help="footholds by the DCM")
-    parser.add_argument("--heading-feedback", action="store_true", help="heading by the IMU")
-    parser.add_argument("--page", action="store_true", help="only write the page of docs/")
+    parser.add_argument(
+        "--step-adjustment", action="store_true", help="footholds by the DCM"
+    )
+    parser.add_argument(
+        "--heading-feedback", action="store_true", help="heading by the IMU"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="only write the page of docs/"
+    )
     args = parser.parse_args()
     if args.page:
         write_page()
@@ -418,7 +478,9 @@ def main() -> int:
         for seed in range((5 if args.full else 2) if cell.random else 1)
     ]
     result = summary(runs, in_processes(simulate, runs, "walks", args.processes))
-    alone = [simulate(Run(robot, CELLS[0], True, args.seed, feeds)) for robot in args.robots]
+    alone = [
+        simulate(Run(robot, CELLS[0], True, args.seed, feeds)) for robot in args.robots
+    ]
     result["tick_us"] = round(1e6 * float(np.median([walk.tick for walk in alone])))
     show(result["cells"])
     print(json.dumps(result))

@@ -45,7 +45,9 @@ Falls with the stabiliser: {falls}.
 def page(record: dict[str, Any]) -> str:
     """docs/walking_robustness.md, of a stored result (see run_all.py)."""
     figures = record["figures"]
-    robots = list(dict.fromkeys(name for cell in figures["cells"].values() for name in cell))
+    robots = list(
+        dict.fromkeys(name for cell in figures["cells"].values() for name in cell)
+    )
     lines = [HEAD, f"| | {' | '.join(robots)} |", "|---" * (len(robots) + 1) + "|"]
     falls = []
     for cell, by_robot in figures["cells"].items():
@@ -56,7 +58,9 @@ def page(record: dict[str, Any]) -> str:
                 row.append("-")
                 continue
             walked, of = (int(n) for n in e["fed_back"].split("/"))
-            falls += [f"{robot} in {of - walked} of {of} ({cell})"] if walked < of else []
+            falls += (
+                [f"{robot} in {of - walked} of {of} ({cell})"] if walked < of else []
+            )
             errors = f": {e['mean_mm']} ({e['max_mm']}) mm" if walked else ""
             row.append(f"{e['open']} -> {e['fed_back']}{errors}")
         lines.append(f"| {cell} | {' | '.join(row)} |")

@@ -97,7 +97,9 @@ def itu_biped() -> WalkingBiped:
 def paper_plan(step_time: float) -> WalkPlan:
     """The six steps of [CCGD], between two of them both feet down: a third of a step, or 0.2 s."""
     double_support = max(step_time / 3.0, 0.2)
-    return paper_walk(WalkParameters(), Timing(step_time=step_time, double_support=double_support))
+    return paper_walk(
+        WalkParameters(), Timing(step_time=step_time, double_support=double_support)
+    )
 
 
 def walk_by(method: str, robot: WalkingBiped, plan: WalkPlan) -> Walk:
@@ -123,7 +125,9 @@ def _walk(
     passes: tuple[float, ...] = (),
 ) -> Walk:
     path = robot_path(robot.biped, joints, POINT_TIME)
-    return Walk(plan, joints, path.p_root[0], path.R_root[0], samples.com, samples.zmp, passes)
+    return Walk(
+        plan, joints, path.p_root[0], path.R_root[0], samples.com, samples.zmp, passes
+    )
 
 
 def _exact(robot: WalkingBiped, _plan: WalkPlan, samples: Samples) -> WalkJoints:
@@ -131,18 +135,30 @@ def _exact(robot: WalkingBiped, _plan: WalkPlan, samples: Samples) -> WalkJoints
 
 
 def _ccgd(robot: WalkingBiped, _plan: WalkPlan, samples: Samples) -> WalkJoints:
-    start = ComIk(robot.biped).solve(samples.com[0], samples.feet[0], samples.R_pelvis[0]).pelvis
-    path = Ccgd(robot.biped).solve_path(samples.com, samples.feet, samples.R_pelvis, start)
+    start = (
+        ComIk(robot.biped)
+        .solve(samples.com[0], samples.feet[0], samples.R_pelvis[0])
+        .pelvis
+    )
+    path = Ccgd(robot.biped).solve_path(
+        samples.com, samples.feet, samples.R_pelvis, start
+    )
     return _joints(samples, path.q, path.pelvis)
 
 
-def _constant_offset(robot: WalkingBiped, _plan: WalkPlan, samples: Samples) -> WalkJoints:
-    first = ComIk(robot.biped).solve(samples.com[0], samples.feet[0], samples.R_pelvis[0])
+def _constant_offset(
+    robot: WalkingBiped, _plan: WalkPlan, samples: Samples
+) -> WalkJoints:
+    first = ComIk(robot.biped).solve(
+        samples.com[0], samples.feet[0], samples.R_pelvis[0]
+    )
     return _on_legs(robot, samples, samples.com + first.pelvis - samples.com[0])
 
 
 def _pelvis(robot: WalkingBiped, plan: WalkPlan, samples: Samples) -> WalkJoints:
-    first = ComIk(robot.biped).solve(samples.com[0], samples.feet[0], samples.R_pelvis[0])
+    first = ComIk(robot.biped).solve(
+        samples.com[0], samples.feet[0], samples.R_pelvis[0]
+    )
     planned, height = plan.pendulum, float(first.pelvis[2])
     pendulum = PendulumPath.from_zmp(planned.times, planned.zmp, sqrt(GRAVITY / height))
     xy = pendulum.sample(samples.time)[0]
@@ -196,7 +212,9 @@ def world_for(
 def simulate(world: World, walk: Walk) -> WalkRecord:
     """Plays a walk back."""
     joints = walk.joints
-    return play(world, WalkTargets(joints.time, joints.q, joints.qd, walk.root, walk.R_root))
+    return play(
+        world, WalkTargets(joints.time, joints.q, joints.qd, walk.root, walk.R_root)
+    )
 
 
 def com_error(walk: Walk, record: WalkRecord) -> Array:

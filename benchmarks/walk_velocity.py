@@ -63,14 +63,25 @@ from com_simulation.physics.world_builder import build_world
 
 LEAD = 0.3  # s, at least, within which a walk is planned again
 # Fractions of the step's length, and of it to the side, and rad, for each step; in equal parts.
-WAYS = ((1.0, 0.0, 0.0), (0.6, 0.0, 0.15), (0.5, 0.2, 0.0), (0.6, 0.0, -0.15), (-0.5, 0.0, 0.0))
+WAYS = (
+    (1.0, 0.0, 0.0),
+    (0.6, 0.0, 0.15),
+    (0.5, 0.2, 0.0),
+    (0.6, 0.0, -0.15),
+    (-0.5, 0.0, 0.0),
+)
 GROUNDS = ("stiff", "soft")
 NODE_STEPS, LIMIT = 20, 400.0  # s of real time
 NODE_WORDS = (
     "robot:=hoap2 walk:=true step_length:=0.05 step_time:=0.6 double_support:=0.2 "
     f"drive_delay:=0.027 steps:={NODE_STEPS} rviz:=false sesc:=false"
 ).split()
-LOCKSTEP = ["use_sim_time:=true", "lockstep:=true", "real_time_factor:=0.0", "input_timeout:=60.0"]
+LOCKSTEP = [
+    "use_sim_time:=true",
+    "lockstep:=true",
+    "real_time_factor:=0.0",
+    "input_timeout:=60.0",
+]
 
 
 @dataclass(frozen=True)
@@ -100,11 +111,18 @@ class Result:
 def simulate(run: Run) -> Result:
     """Walks."""
     model, config = load_robot(run.robot)
-    biped, request = Biped.from_config(model, config), replace(ROBOTS[run.robot], method="refined")
+    biped, request = (
+        Biped.from_config(model, config),
+        replace(ROBOTS[run.robot], method="refined"),
+    )
     weight = model.mass * GRAVITY
-    world = build_world(model, config, urdf_path=find_robot(run.robot).urdf, contact=run.ground)
+    world = build_world(
+        model, config, urdf_path=find_robot(run.robot).urdf, contact=run.ground
+    )
     rng = np.random.default_rng(run.seed)
-    bias = 3e-3 * weight * rng.standard_normal((2, 6)) * [1.0, 1.0, 1.0, 0.05, 0.05, 0.05]
+    bias = (
+        3e-3 * weight * rng.standard_normal((2, 6)) * [1.0, 1.0, 1.0, 0.05, 0.05, 0.05]
+    )
     noise = NoiseLevels(
         position=2e-4,
         orientation=5e-4,
@@ -126,7 +144,9 @@ def simulate(run: Run) -> Result:
     last: Any = None
     sent: Any = None
     outside, took, errors = 0, list[float](), list[float]()
-    due: tuple[float, Any, float] | None = None  # when a plan is ready, the plan, where it changes
+    due: tuple[float, Any, float] | None = (
+        None  # when a plan is ready, the plan, where it changes
+    )
     while True:
         now, old = simulation.advance(), last
         last = now
@@ -134,15 +154,23 @@ def simulate(run: Run) -> Result:
             continue
         R = turned(old.imu_orientation) @ imu_frame.poses(old.position)[0][0].T
         tilt = float(np.arccos(np.clip(R[2] @ up, -1.0, 1.0)))
-        reading = Reading(old.time, old.position, old.wrenches + bias, tilt, R_world_root=R)
+        reading = Reading(
+            old.time, old.position, old.wrenches + bias, tilt, R_world_root=R
+        )
         session.update(reading)
         if session.outcome is not None and session.state is not WalkPhase.WALKING:
             break
         if session.state is WalkPhase.READY and now.time > 1.0:
             session.start_planning()
-            session.begin(planner.begin(np.array(WAYS[0]) * scale, biped.posture), reading)
+            session.begin(
+                planner.begin(np.array(WAYS[0]) * scale, biped.posture), reading
+            )
         planned, walk = session.planned_now(), session.walk
-        if session.state is WalkPhase.WALKING and planned is not None and walk is not None:
+        if (
+            session.state is WalkPhase.WALKING
+            and planned is not None
+            and walk is not None
+        ):
             made = max(planned.step, 0)
             part = min(made * len(WAYS) // run.steps, len(WAYS) - 1)
             velocity = np.array(WAYS[part]) * scale * (made < run.steps - 2)
@@ -160,7 +188,9 @@ def simulate(run: Run) -> Result:
                 due = reading.time + took[-1], changed, at
                 steps = changed.plan.steps[-4:-2]
                 if len(steps) == 2:
-                    way += 0.5 * float(np.linalg.norm(steps[1].position - steps[0].position))
+                    way += 0.5 * float(
+                        np.linalg.norm(steps[1].position - steps[0].position)
+                    )
                     turn += abs(steps[1].yaw - steps[0].yaw)
         target = session.target_at(now.time + 2.0 * PERIOD + lag)
         if target is not None:
@@ -238,7 +268,10 @@ def walk_by_nodes(*words: str) -> tuple[dict[int, tuple[float, ...]], int, float
 def walk_twice() -> dict[str, Any]:
     """The figures of the walks by the nodes."""
     live, _, used = walk_by_nodes()
-    (one, first, _), (other, second, _) = walk_by_nodes(*LOCKSTEP), walk_by_nodes(*LOCKSTEP)
+    (one, first, _), (other, second, _) = (
+        walk_by_nodes(*LOCKSTEP),
+        walk_by_nodes(*LOCKSTEP),
+    )
     both = sorted(set(one) & set(other))
     differ = sum(not np.array_equal(one[t], other[t], equal_nan=True) for t in both)
     return {
@@ -271,13 +304,22 @@ def main() -> None:
     results = in_processes(simulate, runs, "walks", options.processes)
     robots: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for run, result in zip(runs, results, strict=True):
-        found = {key: value for key, value in asdict(result).items() if key != "outside"}
+        found = {
+            key: value for key, value in asdict(result).items() if key != "outside"
+        }
         robots.setdefault(run.robot, {}).setdefault(run.ground, []).append(found)
         print(f"{run.robot:10} {run.ground:6} {found}")
-    done = [r for run, r in zip(runs, results, strict=True) if r.steps >= run.steps and not r.fell]
+    done = [
+        r
+        for run, r in zip(runs, results, strict=True)
+        if r.steps >= run.steps and not r.fell
+    ]
     summary = {
         "robots": {
-            robot: {ground: found[0] if len(found) == 1 else found for ground, found in by.items()}
+            robot: {
+                ground: found[0] if len(found) == 1 else found
+                for ground, found in by.items()
+            }
             for robot, by in robots.items()
         },
         "fell": sum(result.fell for result in results),

@@ -33,11 +33,24 @@ from com_simulation.physics.spec import ROBOT_BIT
 
 Array = NDArray[np.float64]
 
-FRICTION, VISCOUS, BIAS = (0.01, 0.03), (0.001, 0.005), 0.005  # of the drives' torque limits
-SWAYS = ((0.25, 0.45, 0.35), (0.35, 0.25, 0.45))  # Hz: the trunk leans, knees bend, the robot sways
+FRICTION, VISCOUS, BIAS = (
+    (0.01, 0.03),
+    (0.001, 0.005),
+    0.005,
+)  # of the drives' torque limits
+SWAYS = (
+    (0.25, 0.45, 0.35),
+    (0.35, 0.25, 0.45),
+)  # Hz: the trunk leans, knees bend, the robot sways
 LEAN, BEND, SWAY = 0.17, 0.15, 0.03  # rad
 # rad, amplitudes of joints with that name
-SWINGS = {"torso": 0.03, "arm": 0.12, "head": 0.15, "shoulder_pitch": 0.08, "elbow": 0.08}
+SWINGS = {
+    "torso": 0.03,
+    "arm": 0.12,
+    "head": 0.15,
+    "shoulder_pitch": 0.08,
+    "elbow": 0.08,
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,13 @@ class Humanoid:
     # step length and step to the side, m, turn, rad, time, s, and part of it on both feet, number
     walks: tuple[tuple[float, float, float, float, float, int], ...]
     # patterns of the names of hip roll, hip pitch, knee, ankle pitch, ankle roll
-    legs: tuple[str, ...] = ("hip_roll", "hip_pitch", "knee", "ankle_pitch", "ankle_roll")
+    legs: tuple[str, ...] = (
+        "hip_roll",
+        "hip_pitch",
+        "knee",
+        "ankle_pitch",
+        "ankle_roll",
+    )
     fixed: tuple[str, ...] = ()  # joints that it has not
     drives: float = 1.0  # their true size over that by the URDF's limits
 
@@ -117,7 +136,9 @@ def _load(humanoid: Humanoid, folder: str) -> WalkingBiped:
     return WalkingBiped(model, config, Biped.from_config(model, config), file)
 
 
-def record_humanoid(name: str, seed: int, seconds: float) -> tuple[RobotWithErrors, list[Walk]]:
+def record_humanoid(
+    name: str, seed: int, seconds: float
+) -> tuple[RobotWithErrors, list[Walk]]:
     """Logs of several walks and sways, each at most some seconds long; the last is held out."""
     with tempfile.TemporaryDirectory() as folder:
         return _record(HUMANOIDS[name], _load(HUMANOIDS[name], folder), seed, seconds)
@@ -136,7 +157,8 @@ def _record(
         config=replace(robot.config, imu_link=robot.believed.root_link),
         coulomb=rng.uniform(*FRICTION, len(limits)) * limits,
         viscous=rng.uniform(*VISCOUS, len(limits)) * limits,
-        armature=robot.config.servo.armature(names) * rng.uniform(0.8, 1.2, len(limits)),
+        armature=robot.config.servo.armature(names)
+        * rng.uniform(0.8, 1.2, len(limits)),
         wrong=replace(humanoid.wrong, bias=BIAS * limits, torque_noise=BIAS * limits),
     )
     # the walk is of a controller that knows how the robot is, so that it does not fall
@@ -145,7 +167,9 @@ def _record(
     start = biped.biped.posture
     for number, gait in enumerate((*humanoid.walks[:-1], *SWAYS, humanoid.walks[-1])):
         if len(gait) == len(SWAYS[0]):
-            time, q = _sway(humanoid.legs, names, start, gait)  # from where a walk begins
+            time, q = _sway(
+                humanoid.legs, names, start, gait
+            )  # from where a walk begins
         else:
             length, side, turn, step_time, both, steps = gait
             request = WalkRequest(
@@ -156,7 +180,9 @@ def _record(
                 step_time=step_time,
                 double_support=both,
             )
-            plan = make_plan(request, biped.biped, find_stance(biped.biped, biped.biped.posture))
+            plan = make_plan(
+                request, biped.biped, find_stance(biped.biped, biped.biped.posture)
+            )
             joints = walk_by("refined", biped, plan).joints
             time, q, start = joints.time, joints.q, joints.q[0]
         readings = _play(robot, time, q, number)
@@ -170,7 +196,11 @@ def _sway(
 ) -> tuple[Array, Array]:
     """Positions (N, n) of a robot on both feet, that stay where they are, and their times (N,)."""
     time = PERIOD * np.arange(round(12.0 / PERIOD))
-    lean, bend, sway = np.sin(2.0 * np.pi * np.outer(rates, time)) * [[LEAN], [BEND], [SWAY]]
+    lean, bend, sway = np.sin(2.0 * np.pi * np.outer(rates, time)) * [
+        [LEAN],
+        [BEND],
+        [SWAY],
+    ]
     change = crouched(legs, names, np.column_stack([lean, BEND + bend, sway]))
     return time, start + np.minimum(1.0, 0.5 * time)[:, None] * change
 
@@ -182,17 +212,23 @@ def crouched(legs: Sequence[str], names: Sequence[str], by: Array) -> Array:
     moved = (-sway, -1.22 * lean - 0.5 * bend, bend, 0.22 * lean - 0.5 * bend, sway)
     q = np.zeros((len(by), len(names)))
     for j, name in enumerate(names):
-        q[:, j] = sum(a for part, a in zip(legs, moved, strict=True) if re.search(part, name))
+        q[:, j] = sum(
+            a for part, a in zip(legs, moved, strict=True) if re.search(part, name)
+        )
     return q
 
 
 def _play(robot: RobotWithErrors, time: Array, q: Array, number: int) -> list[Reading]:
     config = starting_at(robot.config, robot.believed, q[0])
     world = robot_world(replace(robot, config=config))
-    world.mj.geom_conaffinity[:] &= ~ROBOT_BIT  # arms that touch the trunk: forces nobody measures
+    world.mj.geom_conaffinity[
+        :
+    ] &= ~ROBOT_BIT  # arms that touch the trunk: forces nobody measures
     simulation, readings = Simulation(world, PERIOD), []
     names = robot.believed.joint_names
-    swing = np.array([next((a for key, a in SWINGS.items() if key in name), 0.0) for name in names])
+    swing = np.array(
+        [next((a for key, a in SWINGS.items() if key in name), 0.0) for name in names]
+    )
     rates = 2.0 * np.pi * (0.4 + 0.1 * number + 0.05 * np.arange(len(names)))
     times = PERIOD * np.arange(1, round(time[-1] / PERIOD))
     target = np.column_stack([np.interp(times, time, column) for column in q.T])

@@ -64,7 +64,9 @@ UNMODELLED: dict[str, dict[str, Any]] = {
     "foot torsion": {"foot_friction": (1.0, 0.02, 0.0001)},
     "IMU 6 ms late": {"imu_late": 3},
     "flexible joints": {"stiffness": 1000.0},
-    "default friction": {"friction_time": 0.02},  # of MuJoCo: it reverses before the velocity
+    "default friction": {
+        "friction_time": 0.02
+    },  # of MuJoCo: it reverses before the velocity
 }
 VARIANTS = UNMODELLED | {"averaged": {"averaged": True}}
 OTHERS = ("a1", "a1 averaged", "anymal", "hyq", "g1", "five-joint legs")
@@ -79,7 +81,9 @@ def true_com(model: RobotModel, q: Array) -> Array:
     )
 
 
-def com_errors(robot: RobotWithErrors, result: WalkResult, seed: int) -> tuple[Array, Array, Array]:
+def com_errors(
+    robot: RobotWithErrors, result: WalkResult, seed: int
+) -> tuple[Array, Array, Array]:
     """Errors (N, 3) m before and after, and whitened ones (N, 3) over their NEES."""
     rng = np.random.default_rng([seed, 3])
     before, after, relative, nees = [], [], [], []
@@ -97,7 +101,9 @@ def com_errors(robot: RobotWithErrors, result: WalkResult, seed: int) -> tuple[A
 def torque_percent(robot: RobotWithErrors, result: WalkResult, walk: Walk) -> float:
     """Error of the torques on a gait with its true forces, over their rms, %."""
     u, z = result.unknowns, result.z
-    model = robot.config.attach(RobotModel.from_urdf(corrected_urdf(result.model, u.eta(z))))
+    model = robot.config.attach(
+        RobotModel.from_urdf(corrected_urdf(result.model, u.eta(z)))
+    )
     f, v, armature = (u.joints(z, kind) for kind in ("coulomb", "viscous", "armature"))
     predicted, truth = (
         predict_torques(robot, model, walk, f, v, armature),
@@ -125,19 +131,28 @@ def predict_torques(
     chosen, torques = range(50, len(clean.time) - 50, every), []
     for k in chosen:
         q = clean.position[k]
-        tau = dynamics.inverse_dynamics((q, velocity[k], rise[k]), (w[k], turn[k], force[k]))[1]
+        tau = dynamics.inverse_dynamics(
+            (q, velocity[k], rise[k]), (w[k], turn[k], force[k])
+        )[1]
         tau -= contact_torques(robot, model, q, walk.wrenches[k])
-        torques.append(tau + coulomb * np.tanh(velocity[k] / 0.02) + viscous * velocity[k])
+        torques.append(
+            tau + coulomb * np.tanh(velocity[k] / 0.02) + viscous * velocity[k]
+        )
     return np.array(torques)
 
 
 def true_torques(robot: RobotWithErrors, walk: Walk, every: int = 5) -> Array:
     """Those of the true robot."""
-    true, joints = robot.config.attach(robot.true), (robot.coulomb, robot.viscous, robot.armature)
+    true, joints = (
+        robot.config.attach(robot.true),
+        (robot.coulomb, robot.viscous, robot.armature),
+    )
     return predict_torques(robot, true, walk, *joints, every=every)
 
 
-def contact_torques(robot: RobotWithErrors, model: RobotModel, q: Array, wrenches: Array) -> Array:
+def contact_torques(
+    robot: RobotWithErrors, model: RobotModel, q: Array, wrenches: Array
+) -> Array:
     """J^T w (n,) of wrenches (f, 6) of the ground in the feet's wrench frames."""
     R, p = body_poses(model.bodies, q)
     torques = np.zeros(model.n_joints)
@@ -147,7 +162,9 @@ def contact_torques(robot: RobotWithErrors, model: RobotModel, q: Array, wrenche
         b = int(model.bodies.body_of_link[model.link_index(foot.wrench_frame)])
         while b > 0:
             axis = R[b] @ model.bodies.axis[b]
-            torques[model.bodies.q_index[b]] += axis @ (moment + np.cross(place - p[b], force))
+            torques[model.bodies.q_index[b]] += axis @ (
+                moment + np.cross(place - p[b], force)
+            )
             b = int(model.bodies.parent[b])
     return torques
 
@@ -182,7 +199,9 @@ def try_case(case: Case) -> dict[str, Any]:
         "nees": float(honest[:, 3].mean()),
         "seconds": seconds,
         "tempering": found.fit.tempering,
-        "failed": [gate.name for gate in found.gates if not gate.passed and gate.required],
+        "failed": [
+            gate.name for gate in found.gates if not gate.passed and gate.required
+        ],
     }
 
 
@@ -234,7 +253,9 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="8 and 4 robots")
     parser.add_argument("--robots", type=int, help="of Go2; default 2, --full: 8")
     parser.add_argument("--humanoids", type=int, help="of TALOS; default 1, --full: 4")
-    parser.add_argument("--seed", type=int, default=411, help="the robots have it and the next")
+    parser.add_argument(
+        "--seed", type=int, default=411, help="the robots have it and the next"
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="of each gait")
     text = "of the further cases only these, likewise such as a1, anymal, g1"
     parser.add_argument("--only", nargs="*", metavar="CASE", help=text)
@@ -246,10 +267,16 @@ def main() -> int:
     many = args.humanoids if args.humanoids is not None else 4 if args.full else 1
     cases += [Case("talos", args.seed + i, args.seconds, i == 0) for i in range(many)]
     others = OTHERS if args.full else ()
-    names = [*(f"go2 {name}" for name in UNMODELLED), *others] if args.only is None else args.only
+    names = (
+        [*(f"go2 {name}" for name in UNMODELLED), *others]
+        if args.only is None
+        else args.only
+    )
     cases += [Case(name, args.seed, args.seconds) for name in names]
     done = in_processes(try_case, cases, "robots", args.processes)
-    table = Table("", "seed", "before", "after", "x y z [mm]", "torque %", "95 %", "NEES", "c", "")
+    table = Table(
+        "", "seed", "before", "after", "x y z [mm]", "torque %", "95 %", "NEES", "c", ""
+    )
     for r in done:
         if "refused" in r:
             table.add_row(r["what"], str(r["seed"]), *[""] * 7, r["refused"])
@@ -268,7 +295,11 @@ def main() -> int:
         )
     Console(width=150).print(table)
     kinds = dict.fromkeys(r["what"] for r in done)
-    print(json.dumps({kind: figures([r for r in done if r["what"] == kind]) for kind in kinds}))
+    print(
+        json.dumps(
+            {kind: figures([r for r in done if r["what"] == kind]) for kind in kinds}
+        )
+    )
     return 0
 
 

@@ -43,11 +43,32 @@ from processes import in_processes
 from rich.console import Console
 from rich.table import Table
 from scipy import sparse
-from walking_identification import POSTURES, SPREAD, predict_torques, true_com, true_torques
-from walking_lab import GAITS, HELD_OUT, PERIOD, RobotWithErrors, Walk, Wrong, record, robot_world
+from walking_identification import (
+    POSTURES,
+    SPREAD,
+    predict_torques,
+    true_com,
+    true_torques,
+)
+from walking_lab import (
+    GAITS,
+    HELD_OUT,
+    PERIOD,
+    RobotWithErrors,
+    Walk,
+    Wrong,
+    record,
+    robot_world,
+)
 
 from com_identification.walking.identify import WalkResult, identify_walking
-from com_identification.walking.inertia import split, theta_jacobian, to_eta, to_pseudo, to_theta
+from com_identification.walking.inertia import (
+    split,
+    theta_jacobian,
+    to_eta,
+    to_pseudo,
+    to_theta,
+)
 from com_identification.walking.unknowns import Scale
 from com_model.dynamics.kinematics import body_poses
 
@@ -55,7 +76,12 @@ Array = NDArray[np.float64]
 
 WINDOW, RANDOM = 40, 7  # samples of a roll-out; seed of where they are
 LEAST_STEPS = 4  # Jacobians for which there is to be time
-ERRORS = (5e-3, 0.03, 0.01, 0.5)  # rad, rad/s, rad/s, m/s^2: of position, velocity, gyro, force
+ERRORS = (
+    5e-3,
+    0.03,
+    0.01,
+    0.5,
+)  # rad, rad/s, rad/s, m/s^2: of position, velocity, gyro, force
 
 
 @dataclass(frozen=True)
@@ -77,10 +103,17 @@ def full_theta(robot: RobotWithErrors, eta: Array) -> Array:
 
 def least_squares(robot: RobotWithErrors, result: WalkResult, nuisances: bool) -> Found:
     """From the URDF: what the rows do not determine stays there."""
-    H, n, B = result.fit.information.sum(axis=0), result.model.n_joints, result.theta.size
+    H, n, B = (
+        result.fit.information.sum(axis=0),
+        result.model.n_joints,
+        result.theta.size,
+    )
     used = np.r_[:B, B : B + 3 * n * nuisances, B + 4 * n : B + (4 + nuisances) * n]
     x = np.zeros(len(H))
-    x[:B], x[B + 3 * n : B + 4 * n] = full_theta(robot, to_eta(robot.believed.bodies)).ravel(), 1.0
+    x[:B], x[B + 3 * n : B + 4 * n] = (
+        full_theta(robot, to_eta(robot.believed.bodies)).ravel(),
+        1.0,
+    )
     x[used] -= np.linalg.lstsq(H[np.ix_(used, used)], H[used] @ x, rcond=1e-10)[0]
     return Found(x[:B].reshape(-1, 10), *x[B : B + 3 * n].reshape(3, n))
 
@@ -126,7 +159,9 @@ def lmi(robot: RobotWithErrors, result: WalkResult) -> Found:
         rows[:, 10 * b : 10 * b + 10] = -block / theta[b, 0]
         parts.append(rows)
         cones.append(clarabel.PSDTriangleConeT(4))
-    size = np.concatenate([scaled**-2, std])  # of the variables, so that all are of order one
+    size = np.concatenate(
+        [scaled**-2, std]
+    )  # of the variables, so that all are of order one
     A, limits = np.vstack(parts) * size, np.zeros(1 + 3 * n + 10 * len(theta))
     limits[0] = n
     settings = clarabel.DefaultSettings()
@@ -146,9 +181,14 @@ class Rollouts:
 
     sysid: Any  # the module
 
-    def __init__(self, robot: RobotWithErrors, walks: list[Walk], result: WalkResult) -> None:
+    def __init__(
+        self, robot: RobotWithErrors, walks: list[Walk], result: WalkResult
+    ) -> None:
         n, u = robot.believed.n_joints, result.unknowns
-        nominal = {kind: u.mean[u.joint_slice(kind)] for kind in ("armature", "coulomb", "viscous")}
+        nominal = {
+            kind: u.mean[u.joint_slice(kind)]
+            for kind in ("armature", "coulomb", "viscous")
+        }
         believed = replace(robot, true=robot.believed, **nominal)
         world = robot_world(believed)
         self.world, self.mj = world, world.mj
@@ -158,13 +198,28 @@ class Rollouts:
         self.mj.actuator_gainprm[:], self.mj.actuator_biasprm[:] = 0.0, 0.0
         self.mj.actuator_ctrllimited[:], self.mj.actuator_forcelimited[:] = False, False
         self.used = 1 + np.flatnonzero(u.bodies)
-        accelerometer = np.flatnonzero(self.mj.sensor_type == mujoco.mjtSensor.mjSENS_ACCELEROMETER)
+        accelerometer = np.flatnonzero(
+            self.mj.sensor_type == mujoco.mjtSensor.mjSENS_ACCELEROMETER
+        )
         gyro = np.flatnonzero(self.mj.sensor_type == mujoco.mjtSensor.mjSENS_GYRO)
-        self.imu = [self.mj.sensor_adr[kind[0]] + np.arange(3) for kind in (gyro, accelerometer)]
-        gain, bias = u.std[u.joint_slice("gain")][0], u.std[u.joint_slice("torque_bias")]
-        values = [u.mean[: 10 * len(self.used)], *nominal.values(), np.ones(n), np.zeros(n)]
+        self.imu = [
+            self.mj.sensor_adr[kind[0]] + np.arange(3) for kind in (gyro, accelerometer)
+        ]
+        gain, bias = (
+            u.std[u.joint_slice("gain")][0],
+            u.std[u.joint_slice("torque_bias")],
+        )
+        values = [
+            u.mean[: 10 * len(self.used)],
+            *nominal.values(),
+            np.ones(n),
+            np.zeros(n),
+        ]
         stds = [u.std[: 10 * len(self.used)]]
-        stds += [u.std[u.joint_slice(kind)] for kind in nominal] + [np.full(n, gain), bias]
+        stds += [u.std[u.joint_slice(kind)] for kind in nominal] + [
+            np.full(n, gain),
+            bias,
+        ]
         self.start, self.reach = np.concatenate(values), 3.0 * np.concatenate(stds)
         self.walks, self.rng = walks, np.random.default_rng(RANDOM)
         self.sysid = importlib.import_module("mujoco.sysid")
@@ -172,7 +227,9 @@ class Rollouts:
     def model(self, x: Array) -> mujoco.MjModel:
         """The robot with values of (eta; armature, Coulomb, viscous, gains, biases)."""
         mj, inertial = copy.copy(self.mj), 10 * len(self.used)
-        for b, theta in zip(self.used, to_theta(x[:inertial].reshape(-1, 10)), strict=True):
+        for b, theta in zip(
+            self.used, to_theta(x[:inertial].reshape(-1, 10)), strict=True
+        ):
             mass, com, inertia = split(theta)
             values, axes = np.linalg.eigh(inertia)
             axes[:, 0] *= np.linalg.det(axes)
@@ -204,16 +261,26 @@ class Rollouts:
             qpos[self.world.joint_qpos] = clean.position[k]
             # semi-implicit steps: a difference of positions is the velocity at its end
             qvel[:3] = (place[k + 1] - place[k - 1]) / (2.0 * PERIOD)
-            qvel[3:6], qvel[self.world.joint_dof] = clean.angular_velocity[k], clean.velocity[k]
+            qvel[3:6], qvel[self.world.joint_dof] = (
+                clean.angular_velocity[k],
+                clean.velocity[k],
+            )
             state = self.sysid.create_initial_state(self.mj, qpos, qvel)
             times = PERIOD * np.arange(WINDOW)
-            columns = (log.position, log.velocity, log.angular_velocity, log.specific_force)
+            columns = (
+                log.position,
+                log.velocity,
+                log.angular_velocity,
+                log.specific_force,
+            )
             measured = np.hstack(
                 [values[own] / s for values, s in zip(columns, ERRORS, strict=True)]
             )
             control = self.sysid.TimeSeries(times, log.effort[own])
             readings = self.sysid.TimeSeries(times, measured)
-            made.append(self.sysid.SystemTrajectory(self.mj, control, readings, state, None))
+            made.append(
+                self.sysid.SystemTrajectory(self.mj, control, readings, state, None)
+            )
         return made
 
     def difference(
@@ -225,8 +292,12 @@ class Rollouts:
         qd = state[:, 1 + nq + self.world.joint_dof]
         readings = [predicted.data[:, columns] for columns in self.imu]
         columns = (q, qd, *readings)
-        signals = np.hstack([values / s for values, s in zip(columns, ERRORS, strict=True)])
-        inside = measured.times[(measured.times >= state[0, 0]) & (measured.times <= state[-1, 0])]
+        signals = np.hstack(
+            [values / s for values, s in zip(columns, ERRORS, strict=True)]
+        )
+        inside = measured.times[
+            (measured.times >= state[0, 0]) & (measured.times <= state[-1, 0])
+        ]
         own = np.searchsorted(state[:, 0], inside - 1e-9)
         there = np.searchsorted(measured.times, inside)
         return signals[own] - measured.data[there], predicted, predicted
@@ -273,18 +344,24 @@ class Rollouts:
         return best, steps, len(windows)
 
 
-def score(robot: RobotWithErrors, found: Found, posture: Array, walk: Walk) -> dict[str, float]:
+def score(
+    robot: RobotWithErrors, found: Found, posture: Array, walk: Walk
+) -> dict[str, float]:
     """Errors of the CoM and of the torques; all masses times one factor have the weighed mass."""
     model = robot.config.attach(robot.believed)
     rho = robot.true.mass / found.theta[:, 0].sum()
     theta, rng = found.theta * rho, np.random.default_rng(3)
     inertia = theta[:, [4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(-1, 3, 3)
-    bodies = replace(model.bodies, mass=theta[:, 0], first_moment=theta[:, 1:4], inertia=inertia)
+    bodies = replace(
+        model.bodies, mass=theta[:, 0], first_moment=theta[:, 1:4], inertia=inertia
+    )
     before, after = [], []
     for _ in range(POSTURES):
         q = posture + rng.uniform(-SPREAD, SPREAD, model.n_joints)
         R, p = body_poses(bodies, q)
-        com = (theta[:, 0] @ p + np.einsum("bij,bj->i", R, theta[:, 1:4])) / theta[:, 0].sum()
+        com = (theta[:, 0] @ p + np.einsum("bij,bj->i", R, theta[:, 1:4])) / theta[
+            :, 0
+        ].sum()
         after.append(com - true_com(robot.true, q))
         before.append(true_com(robot.believed, q) - true_com(robot.true, q))
     friction = rho * found.coulomb, rho * found.viscous, rho * found.armature
@@ -294,7 +371,8 @@ def score(robot: RobotWithErrors, found: Found, posture: Array, walk: Walk) -> d
     J = to_pseudo(theta[used, 0], theta[used, 1:4], inertia[used])
     sizes = np.linalg.eigvalsh(J)
     return {
-        "com_mm_before": 1e3 * float(np.sqrt((np.array(before) ** 2).sum(axis=1).mean())),
+        "com_mm_before": 1e3
+        * float(np.sqrt((np.array(before) ** 2).sum(axis=1).mean())),
         "com_mm_after": 1e3 * float(np.sqrt((np.array(after) ** 2).sum(axis=1).mean())),
         "torque_percent": 100.0
         * float(np.sqrt(((predicted - truth) ** 2).mean() / (truth**2).mean())),
@@ -312,7 +390,9 @@ def compare(arguments: tuple[int, float, float]) -> dict[str, dict[str, Any]]:
     result = identify_walking(logs, robot.believed, robot.config, scale)
     own, u = time.perf_counter() - begin, result.unknowns
     kinds = ("armature", "coulomb", "viscous")
-    ours = Found(result.theta, *(u.joints(result.z, kind) / result.rho for kind in kinds))
+    ours = Found(
+        result.theta, *(u.joints(result.z, kind) / result.rho for kind in kinds)
+    )
     figures: dict[str, dict[str, Any]] = {
         "ours": score(robot, ours, result.posture, walks[-1]) | {"seconds": own}
     }
@@ -328,9 +408,13 @@ def compare(arguments: tuple[int, float, float]) -> dict[str, dict[str, Any]]:
         begin = time.perf_counter()
         found = solve()
         taken = time.perf_counter() - begin
-        figures[name] = score(robot, found, result.posture, walks[-1]) | {"seconds": taken}
+        figures[name] = score(robot, found, result.posture, walks[-1]) | {
+            "seconds": taken
+        }
     for name, factor in (("sysid", 1.0), ("sysid_10", longer)):
-        if not all(map(importlib.util.find_spec, ("absl", "colorama", "tabulate", "plotly"))):
+        if not all(
+            map(importlib.util.find_spec, ("absl", "colorama", "tabulate", "plotly"))
+        ):
             figures[name] = {"missing": "mujoco[sysid] is not installed"}
             continue
         rollouts = Rollouts(robot, walks[:-1], result)
@@ -347,12 +431,18 @@ def compare(arguments: tuple[int, float, float]) -> dict[str, dict[str, Any]]:
 
 def main() -> int:
     """Compares and prints."""
-    parser = argparse.ArgumentParser(description="Other methods on recordings of walking.")
+    parser = argparse.ArgumentParser(
+        description="Other methods on recordings of walking."
+    )
     parser.add_argument("--full", action="store_true", help="4 robots")
     parser.add_argument("--robots", type=int, help="default 2, --full: 4")
-    parser.add_argument("--seed", type=int, default=411, help="the robots have it and the next")
+    parser.add_argument(
+        "--seed", type=int, default=411, help="the robots have it and the next"
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="of each gait")
-    parser.add_argument("--longer", type=float, default=10.0, help="time of sysid_10 over ours")
+    parser.add_argument(
+        "--longer", type=float, default=10.0, help="time of sysid_10 over ours"
+    )
     args = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes
     count = args.robots or (4 if args.full else 2)
@@ -364,10 +454,16 @@ def main() -> int:
         if "missing" in parts[0]:
             figures[name] = parts[0]
             continue
-        table.add_row(name, *(f"{p['com_mm_after']:.2f}, {p['torque_percent']:.1f}" for p in parts))
+        table.add_row(
+            name,
+            *(f"{p['com_mm_after']:.2f}, {p['torque_percent']:.1f}" for p in parts),
+        )
         figures[name] = {
             key: round(
-                float((min if key == "bodies_that_exist" else max)(p[key] for p in parts)), 2
+                float(
+                    (min if key == "bodies_that_exist" else max)(p[key] for p in parts)
+                ),
+                2,
             )
             for key in parts[0]
         }

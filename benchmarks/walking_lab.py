@@ -52,7 +52,11 @@ class Wrong:
     trunk_com: float = 0.030  # m, likewise
     inertia: float = 0.1
     payload: float = 2.0  # kg
-    payload_box: tuple[float, float, float] = (0.15, 0.05, 0.08)  # m, half sizes; z upwards only
+    payload_box: tuple[float, float, float] = (
+        0.15,
+        0.05,
+        0.08,
+    )  # m, half sizes; z upwards only
     coulomb: tuple[float, float] = (0.3, 1.0)  # N m
     viscous: tuple[float, float] = (0.02, 0.1)  # N m s/rad
     armature: tuple[float, float] = (0.01, 0.2)  # kg m^2, and by how much it is off
@@ -65,12 +69,20 @@ class Wrong:
     accelerometer: float = 0.05  # m/s^2, noise and bias
     mounting_deg: float = 0.5
     attitude_deg: float = 0.3
-    foot_friction: tuple[float, float, float] | None = None  # MuJoCo's; None: the suite's
+    foot_friction: tuple[float, float, float] | None = (
+        None  # MuJoCo's; None: the suite's
+    )
     contact_time: float | None = None  # s; None: the suite's
-    friction_time: float | None = None  # s, of MuJoCo's joint friction; None: the suite's
+    friction_time: float | None = (
+        None  # s, of MuJoCo's joint friction; None: the suite's
+    )
     imu_late: int = 0  # samples by which the IMU is behind
-    stiffness: float = np.inf  # N m/rad, of the joints: encoders are on the motors' side
-    averaged: bool = False  # torques and IMU, over a sample's time; else they are of one instant
+    stiffness: float = (
+        np.inf
+    )  # N m/rad, of the joints: encoders are on the motors' side
+    averaged: bool = (
+        False  # torques and IMU, over a sample's time; else they are of one instant
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +113,9 @@ def make_robot(name: str, seed: int, wrong: Wrong) -> RobotWithErrors:
     return draw_robot(*load_robot(name), seed, wrong)
 
 
-def draw_robot(model: RobotModel, config: RobotConfig, seed: int, wrong: Wrong) -> RobotWithErrors:
+def draw_robot(
+    model: RobotModel, config: RobotConfig, seed: int, wrong: Wrong
+) -> RobotWithErrors:
     """Draws a robot."""
     rng, n = np.random.default_rng([seed, 1]), model.n_joints
     trunk = model.link_names[int(np.argmax(model.link_masses))]
@@ -113,7 +127,9 @@ def draw_robot(model: RobotModel, config: RobotConfig, seed: int, wrong: Wrong) 
         size *= min(1.0, float(np.cbrt(model.link_masses[i] / 0.1)))
         com = model.link_coms[i] + rng.uniform(-size, size, 3)
         inertia = (
-            model.link_inertias[i] * factor * (1.0 + rng.uniform(-wrong.inertia, wrong.inertia))
+            model.link_inertias[i]
+            * factor
+            * (1.0 + rng.uniform(-wrong.inertia, wrong.inertia))
         )
         mass = float(model.link_masses[i]) * factor
         if link == trunk and wrong.payload:
@@ -168,7 +184,9 @@ def by_size(name: str) -> tuple[Wrong, tuple[dict[str, float], ...]]:
         bias=torque * usual.bias,
         torque_noise=torque * usual.torque_noise,
     )
-    scaled = [{k: factors[k] * v for k, v in gait.items() if k in factors} for gait in gaits]
+    scaled = [
+        {k: factors[k] * v for k, v in gait.items() if k in factors} for gait in gaits
+    ]
     return wrong, tuple(scaled)
 
 
@@ -237,13 +255,18 @@ def imu_pose(robot: RobotWithErrors) -> tuple[Array, Array]:
     return bodies.R_body_link[link], bodies.p_body_link[link]
 
 
-def as_log(robot: RobotWithErrors, readings: Sequence[Reading]) -> tuple[WalkLog, Array, Array]:
+def as_log(
+    robot: RobotWithErrors, readings: Sequence[Reading]
+) -> tuple[WalkLog, Array, Array]:
     """Readings as a log, the wrenches of the ground, and the poses of the root."""
 
     def column(name: str) -> Array:
         return np.array([getattr(reading, name) for reading in readings])
 
-    up = Rotation.from_quat(column("imu_orientation")).as_matrix()[:, 2] @ imu_pose(robot)[0].T
+    up = (
+        Rotation.from_quat(column("imu_orientation")).as_matrix()[:, 2]
+        @ imu_pose(robot)[0].T
+    )
     log = WalkLog(
         column("time"),
         column("position"),
@@ -261,7 +284,11 @@ class Errors:
     """The errors of a robot's sensors, the same in all its logs."""
 
     def __init__(self, robot: RobotWithErrors, seed: int) -> None:
-        rng, n, wrong = np.random.default_rng([seed, 2]), robot.true.n_joints, robot.wrong
+        rng, n, wrong = (
+            np.random.default_rng([seed, 2]),
+            robot.true.n_joints,
+            robot.wrong,
+        )
         self.wrong, self.rng = wrong, rng
         self.gain = 1.0 + wrong.gain * rng.standard_normal(n)
         self.bias = wrong.bias * rng.standard_normal(n)
@@ -289,7 +316,9 @@ class Errors:
             clean.velocity
             + np.gradient(wound, PERIOD, axis=0)
             + wrong.velocity_noise * noise((count, n)),
-            self.gain * clean.effort + self.bias + wrong.torque_noise * noise((count, n)),
+            self.gain * clean.effort
+            + self.bias
+            + wrong.torque_noise * noise((count, n)),
             (gyro + wrong.gyro * noise((count, 3)))[late],
             (force + wrong.accelerometer * noise((count, 3)))[late],
             tilt.apply(clean.up),
@@ -297,7 +326,11 @@ class Errors:
 
 
 def record(
-    name: str, seed: int, seconds: float, wrong: Wrong, gaits: Sequence[dict[str, float]] = GAITS
+    name: str,
+    seed: int,
+    seconds: float,
+    wrong: Wrong,
+    gaits: Sequence[dict[str, float]] = GAITS,
 ) -> tuple[RobotWithErrors, list[Walk]]:
     """A robot's logs of several gaits."""
     robot = make_robot(name, seed, wrong)

@@ -25,7 +25,9 @@ from com_demos.two_joint_human import study
 from com_demos.workspace_plot import workspace_png
 from com_model import RobotConfig, RobotModel, Sesc
 
-CONFIG = Path(__file__).resolve().parent.parent / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = (
+    Path(__file__).resolve().parent.parent / "src/robot_descriptions/config/hoap2.yaml"
+)
 COUNT, STANDING = 1_000_000, 100_000
 AXES = {
     "front": (1, 0, 0),
@@ -93,13 +95,21 @@ def main() -> None:
     start = time.perf_counter()
     workspace = Workspace.from_points(points)
     hull = time.perf_counter() - start
-    legs = [name for group in ("left_leg", "right_leg") for name in config.joint_groups[group]]
+    legs = [
+        name
+        for group in ("left_leg", "right_leg")
+        for name in config.joint_groups[group]
+    ]
     volumes = {
         "all joints": workspace.volume,
-        "legs": Workspace.from_points(sample_coms(model, 100_000, legs, threads=2)).volume,
+        "legs": Workspace.from_points(
+            sample_coms(model, 100_000, legs, threads=2)
+        ).volume,
     }
     com = Sesc(model).com(config.nominal_posture(model))
-    print(f"{COUNT} CoMs: {one:.3f} s with one thread, {two:.3f} s with two; hull {hull:.2f} s")
+    print(
+        f"{COUNT} CoMs: {one:.3f} s with one thread, {two:.3f} s with two; hull {hull:.2f} s"
+    )
     for name, volume in volumes.items():
         print(f"{name}: hull of {1e6 * volume:.0f} cm^3")
     reaches = dict(zip(AXES, workspace.reach(list(AXES.values())), strict=True))
@@ -117,7 +127,9 @@ def main() -> None:
         "cpu_s": round(cpu, 3),
         "hull_s": round(hull, 3),
         "hull_cm3": {name: round(1e6 * volume) for name, volume in volumes.items()},
-        "reach_mm": {name: round(1e3 * float(reach)) for name, reach in reaches.items()},
+        "reach_mm": {
+            name: round(1e3 * float(reach)) for name, reach in reaches.items()
+        },
         "standing": stand(model, config),
         "human_legs": lengths,
     }

@@ -17,12 +17,16 @@ def main(path: str, robot: str) -> None:
     sesc = Sesc(model)
     print("time,x,y,z")
     with Bag(path) as bag:
-        topics = find_topics(bag.topics(), (), TopicRequest(), use_imu=False, source=path)
+        topics = find_topics(
+            bag.topics(), (), TopicRequest(), use_imu=False, source=path
+        )
         reader = SensorReader(bag, model, (), topics)
         for block in reader.blocks():
             known = np.isfinite(block.Q).all(axis=1)
             times = (block.joint_times[known] - (reader.first_ns or 0)) / 1e9
-            for time, (x, y, z) in zip(times, sesc.com_batch(block.Q[known]), strict=True):
+            for time, (x, y, z) in zip(
+                times, sesc.com_batch(block.Q[known]), strict=True
+            ):
                 print(f"{time:.4f},{x:.6f},{y:.6f},{z:.6f}")
         for warning in reader.warnings():
             print(f"warning: {warning}", file=sys.stderr)

@@ -16,7 +16,9 @@ def main(robot: str, *posture: str) -> None:
         joint, _, value = word.partition("=")
         q[model.joint_index(joint)] = float(value)  # rad or m
     com, jacobian = Sesc(model).com_and_jacobian(q)
-    print(f"{model.name}: {model.mass:.3f} kg, CoM in {model.root_link}: {com.round(5)} m")
+    print(
+        f"{model.name}: {model.mass:.3f} kg, CoM in {model.root_link}: {com.round(5)} m"
+    )
     for joint, column in zip(model.joint_names, jacobian.T, strict=True):
         print(f"  {joint:20} {1e3 * column.round(6)} mm/rad (mm/m)")
 

@@ -24,7 +24,9 @@ def main(before: str, after: str) -> None:
             print(f"{link:24} {kg:+9.4f} kg  CoM by {mm:7.2f} mm")
     if old.joint_names == new.joint_names:
         com = Sesc(new).com(new.neutral) - Sesc(old).com(old.neutral)
-        print(f"{'whole robot':24} {new.mass - old.mass:+9.4f} kg  CoM by {1e3 * com.round(6)} mm")
+        print(
+            f"{'whole robot':24} {new.mass - old.mass:+9.4f} kg  CoM by {1e3 * com.round(6)} mm"
+        )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,9 @@ def main(robot: str, output: str) -> None:
     specs[0].compile()
     Path(output).write_text(specs[0].to_xml())
     read = mujoco.MjModel.from_xml_path(output)
-    print(f"{output}: {read.nbody - 1} bodies, {read.nu} actuators, {sum(read.body_mass):.4f} kg")
+    print(
+        f"{output}: {read.nbody - 1} bodies, {read.nu} actuators, {sum(read.body_mass):.4f} kg"
+    )
     for note in world.notes:
         print(f"note: {note}", file=sys.stderr)
 

@@ -26,7 +26,9 @@ def main(robot: str, postures: str, output: str = "") -> None:
     for body, kg, kg_std, mm, mm_std in zip(
         found.bodies, found.mass, found.mass_std, moved, std, strict=True
     ):
-        print(f"{body:24} {kg:8.4f} +- {kg_std:6.4f} kg  CoM by {mm:6.2f} +- {mm_std:5.2f} mm")
+        print(
+            f"{body:24} {kg:8.4f} +- {kg_std:6.4f} kg  CoM by {mm:6.2f} +- {mm_std:5.2f} mm"
+        )
     if output:
         Path(output).write_text(corrected_urdf(model, found))
 

@@ -26,8 +26,12 @@ def main(robot: str, *shift: str) -> None:
         print(f"not reached: {found.reason}")
         return
     com = found.R_world_root @ Sesc(model).com(found.q) + found.p_world_root
-    print(f"CoM at {com.round(6)} m, {1e3 * np.linalg.norm(com - target):.4f} mm from the target")
-    for joint, before, after in zip(model.joint_names, biped.posture, found.q, strict=True):
+    print(
+        f"CoM at {com.round(6)} m, {1e3 * np.linalg.norm(com - target):.4f} mm from the target"
+    )
+    for joint, before, after in zip(
+        model.joint_names, biped.posture, found.q, strict=True
+    ):
         if abs(after - before) > 1e-6:
             print(f"  {joint:20} {before:+8.4f} -> {after:+8.4f} rad")
 

@@ -54,7 +54,9 @@ ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: files of 3 s and more, left out of make test-fast")
+    config.addinivalue_line(
+        "markers", "slow: files of 3 s and more, left out of make test-fast"
+    )
     rest = "exhaustive: variants of other tests, more robots, long runs; left out of make test"
     config.addinivalue_line("markers", rest)
     config.option.loadscopereorder = False  # of pytest -n: not by the number of tests
@@ -116,11 +118,15 @@ class MissingOracles:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name in ORACLES:
-            needed = f"{ORACLES[name]} is not installed (tools/requirements/oracles.txt)"
+            needed = (
+                f"{ORACLES[name]} is not installed (tools/requirements/oracles.txt)"
+            )
             pytest.skip(needed, allow_module_level=True)
 
 
-sys.meta_path.append(MissingOracles)  # the last one: asked for what all others have not found
+sys.meta_path.append(
+    MissingOracles
+)  # the last one: asked for what all others have not found
 
 
 class StandingRobot:
@@ -153,7 +159,9 @@ class StandingRobot:
         change = corrected_inertials(self.model, bodies.mass, self.true_com)
         self.true_xml = edit_inertials(self.model.xml, change)
         self._pin = pinocchio
-        self._oracle = pinocchio.buildModelFromXML(self.true_xml, pinocchio.JointModelFreeFlyer())
+        self._oracle = pinocchio.buildModelFromXML(
+            self.true_xml, pinocchio.JointModelFreeFlyer()
+        )
         self._data = self._oracle.createData()
         self._index = [
             self._oracle.joints[self._oracle.getJointId(joint)].idx_q
@@ -176,7 +184,9 @@ class StandingRobot:
             [
                 foot.wrench_sign
                 * np.concatenate((R.T @ (fraction * weight), R.T @ (fraction * rest)))
-                for foot, fraction, (R, _) in zip(self.config.feet, load, frames, strict=True)
+                for foot, fraction, (R, _) in zip(
+                    self.config.feet, load, frames, strict=True
+                )
             ]
         )
 
@@ -205,7 +215,10 @@ class StandingRobot:
     def random_posture(self):
         """Joint positions (n,), same legs, the CoM above the soles; and the load (f,)."""
         half = self.model.n_joints // 2
-        low, high = np.maximum(self.model.lower, -1.5), np.minimum(self.model.upper, 1.5)
+        low, high = (
+            np.maximum(self.model.lower, -1.5),
+            np.minimum(self.model.upper, 1.5),
+        )
         corners_x = self.config.feet[0].corners[:, 0]
         while True:
             q = np.tile(self._rng.uniform(low[:half], high[:half]), 2)

@@ -22,16 +22,26 @@ DT = 0.001  # s
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 1 when a robot cannot be read."""
-    parser = argparse.ArgumentParser("compile_kernels", description=str(__doc__).partition("\n")[0])
-    parser.add_argument("parts", nargs="?", default=",".join(PARTS), help="default: %(default)s")
+    parser = argparse.ArgumentParser(
+        "compile_kernels", description=str(__doc__).partition("\n")[0]
+    )
+    parser.add_argument(
+        "parts", nargs="?", default=",".join(PARTS), help="default: %(default)s"
+    )
     parser.add_argument("--robots", type=Path, help="folder of robot configurations")
-    parser.add_argument("--progress", type=Path, help="file for: kernels compiled, kernels in all")
+    parser.add_argument(
+        "--progress", type=Path, help="file for: kernels compiled, kernels in all"
+    )
     options = parser.parse_args(words)
     if unknown := set(options.parts.split(",")) - set(PARTS):
-        parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+        parser.error(
+            f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}"
+        )
     folders = [options.robots] if options.robots else _installed_robots()
     if not folders:
-        parser.error("robot_descriptions is not on AMENT_PREFIX_PATH: source it or give --robots")
+        parser.error(
+            "robot_descriptions is not on AMENT_PREFIX_PATH: source it or give --robots"
+        )
     names = options.parts.split(",")
     counter = CompileCounter(sum(KERNELS[name] for name in names), options.progress)
     register("numba:compile", counter)
@@ -133,11 +143,19 @@ def compile_walking(folder: Path) -> None:
     Sesc(model).com_batch(np.array([model.neutral]))
     Dynamics(model).root_wrenches(np.zeros((3, 1, model.n_joints)), np.zeros((3, 1, 3)))
     biped = Biped.from_config(model, config)
-    com, feet, R = Sesc(model).com(biped.posture), sole_poses(biped, biped.posture), np.eye(3)
+    com, feet, R = (
+        Sesc(model).com(biped.posture),
+        sole_poses(biped, biped.posture),
+        np.eye(3),
+    )
     path = np.array([com]), np.array([feet]), R[None]
     ComIk(biped).solve_path(*path)
     ComIk(biped).solve_in_steps(*path, com)
-    newton, values, outcomes = NewtonSolver(biped), np.empty((1, 16)), np.empty(1, dtype=np.int64)
+    newton, values, outcomes = (
+        NewtonSolver(biped),
+        np.empty((1, 16)),
+        np.empty(1, dtype=np.int64),
+    )
     newton.solve_one(com, R, feet, newton.robot, 1e-9, values[0])
     newton.solve_path(path[0], path[2], path[1], newton.robot, 1e-9, values, outcomes)
     walk = Walker(biped).plan(WalkRequest(steps=1), biped.posture)
@@ -173,7 +191,12 @@ def compile_walk_identification(folder: Path) -> None:
     """The equations of motion of a recording of walking."""
     from com_identification.walking.kernels import BODY, IMU, PER_JOINT, Motion
     from com_identification.walking.log import Conditioned
-    from com_identification.walking.rows import find_contacts, find_limbs, make_rows, noise_of
+    from com_identification.walking.rows import (
+        find_contacts,
+        find_limbs,
+        make_rows,
+        noise_of,
+    )
     from com_model.dynamics import GRAVITY
     from com_model.dynamics.tree_kernels import tree_of
 

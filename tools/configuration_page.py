@@ -117,7 +117,9 @@ class Recorder(Section):
         return default
 
     def names(self, key: str) -> tuple[str, ...]:
-        self._note(key, {"type": "array", "items": {"type": "string"}, "uniqueItems": True})
+        self._note(
+            key, {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+        )
         return ()
 
     def _note(self, key: str, schema: dict[str, Any], default: Any = None) -> None:
@@ -137,14 +139,22 @@ def _meaning(path: str) -> str:
 
 
 def _vector(count: int) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "number"}, "minItems": count, "maxItems": count}
+    return {
+        "type": "array",
+        "items": {"type": "number"},
+        "minItems": count,
+        "maxItems": count,
+    }
 
 
 def make_schema() -> dict[str, Any]:
     """The JSON schema of robot.yaml."""
     top = Recorder()
     config_of(top, Path())
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "robot.yaml"}
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "robot.yaml",
+    }
     return head | top.schema | {"required": ["name"]}
 
 
@@ -167,9 +177,13 @@ def _rows(schema: dict[str, Any], path: str = "") -> list[str]:
         children[NAMED] = schema["additionalProperties"]
     order = list(MEANING)
     names = {f"{path}.{key}" if path else key: child for key, child in children.items()}
-    for name, child in sorted(names.items(), key=lambda item: order.index(_meaning(item[0]))):
+    for name, child in sorted(
+        names.items(), key=lambda item: order.index(_meaning(item[0]))
+    ):
         default = child.get("default", "")
-        rows.append(f"| `{name}` | {_type(child)} | {default} | {child['description']} |")
+        rows.append(
+            f"| `{name}` | {_type(child)} | {default} | {child['description']} |"
+        )
         if child.get("type") == "object":
             rows += _rows(child, name)
     return rows

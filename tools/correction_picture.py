@@ -65,7 +65,10 @@ def lean(
     """Let the true robot lean by a model; return what is to be seen."""
     world = build_world(true, config)
     simulation = Simulation(world, 1.0 / RATE)
-    session, player = BalanceSession(model, config), DemonstrationPlayer("reach", load.margin)
+    session, player = (
+        BalanceSession(model, config),
+        DemonstrationPlayer("reach", load.margin),
+    )
     sesc, seen, step = Sesc(model), [], None
     for index in range(round((SETTLE + UNTIL) * RATE)):
         reading = simulation.advance()
@@ -86,7 +89,9 @@ def lean(
             R = Rotation.from_quat(reading.root_orientation).as_matrix()
             p = np.asarray(reading.root_position)
             believed = R @ sesc.com(reading.position) + p
-            seen.append(Instant(reading.position.copy(), R, p, believed, R @ reading.com + p))
+            seen.append(
+                Instant(reading.position.copy(), R, p, believed, R @ reading.com + p)
+            )
     print("fell" if session.state is BalancePhase.FALLEN else "stands")
     return seen
 
@@ -107,8 +112,15 @@ def draw(
         width, height = pixel_axes(axes)
         for sole in soles:
             flat = camera.project(sole)[:, :2]
-            axes.add_patch(Polygon(flat, facecolor=GREEN + "40", edgecolor=GREEN, lw=1.4, zorder=1))
-        draw_body(axes, body_parts(model, shape, instant.q, instant.R, instant.p), camera, 0.75)
+            axes.add_patch(
+                Polygon(flat, facecolor=GREEN + "40", edgecolor=GREEN, lw=1.4, zorder=1)
+            )
+        draw_body(
+            axes,
+            body_parts(model, shape, instant.q, instant.R, instant.p),
+            camera,
+            0.75,
+        )
         for com, color in ((instant.believed, BLUE), (instant.true, RED)):
             ground = np.array([com[0], com[1], 0.0])
             ends = camera.project(np.array([com, ground]))[:, :2]
@@ -116,10 +128,16 @@ def draw(
             axes.plot(*ends[1], "o", ms=6, mfc="white", mec=color, mew=2, zorder=6)
             com_symbol(axes, (float(ends[0, 0]), float(ends[0, 1])), 6.0)
         axes.text(14, 26, title, fontsize=13, fontweight="bold", color=INK)
-    axes.text(width - 12, height - 28, "CoM by the URDF", color=BLUE, ha="right", fontsize=10)
+    axes.text(
+        width - 12, height - 28, "CoM by the URDF", color=BLUE, ha="right", fontsize=10
+    )
     axes.text(width - 12, height - 12, "true CoM", color=RED, ha="right", fontsize=10)
     figure.text(
-        0.5, 0.015, "1 kg on its back, which the URDF does not have", color=FAINT, ha="center"
+        0.5,
+        0.015,
+        "1 kg on its back, which the URDF does not have",
+        color=FAINT,
+        ha="center",
     )
     canvas.draw()
     return Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
@@ -135,7 +153,9 @@ def main() -> None:
     wrong, right = lean(model, true, config, load), lean(true, true, config, load)
     shape = robot_shape(model, ROOT / "src/robot_descriptions/urdf/hoap2.urdf")
     R, p = link_poses(model, right[0].q, right[0].R, right[0].p)
-    feet = [(model.link_index(foot.frame), np.asarray(foot.corners)) for foot in config.feet]
+    feet = [
+        (model.link_index(foot.frame), np.asarray(foot.corners)) for foot in config.feet
+    ]
     soles = np.array([np.c_[c, np.zeros(len(c))] @ R[k].T + p[k] for k, c in feet])
     camera = Camera.looking_at(right[0].true, AZIMUTH_DEG, ELEVATION_DEG, 2.5)
     parts = body_parts(model, shape, right[0].q, right[0].R, right[0].p)
@@ -144,12 +164,22 @@ def main() -> None:
     behind[:, 0] -= 0.12  # where it falls to
     width, height = (round(100 * n) for n in PANEL)
     camera = camera.fitted(np.concatenate([shown, behind]), width, height, border=0.1)
-    pictures = [draw(pair, model, shape, soles, camera) for pair in zip(wrong, right, strict=True)]
+    pictures = [
+        draw(pair, model, shape, soles, camera)
+        for pair in zip(wrong, right, strict=True)
+    ]
     together = Image.fromarray(np.concatenate([np.asarray(p) for p in pictures]))
     palette = together.quantize(COLORS, Image.Quantize.FASTOCTREE)
-    first, *others = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
+    first, *others = [
+        p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures
+    ]
     data = io.BytesIO()
-    options = {"save_all": True, "append_images": others, "duration": 1000.0 / HZ, "loop": 0}
+    options = {
+        "save_all": True,
+        "append_images": others,
+        "duration": 1000.0 / HZ,
+        "loop": 0,
+    }
     first.save(data, "PNG", optimize=True, **options)
     write_file(output, data.getvalue())
     print(f"{output}: {len(data.getvalue()) / 1e6:.2f} MB")

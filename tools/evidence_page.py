@@ -23,10 +23,19 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = "benchmarks/results"
 PAGES = {
-    ROOT / f"docs/{name}.md": ROOT / f"tools/{name}.yaml" for name in ("evidence", "reliability")
+    ROOT / f"docs/{name}.md": ROOT / f"tools/{name}.yaml"
+    for name in ("evidence", "reliability")
 }
 NOT_YET = "not measured yet"
-VERDICTS = ("agrees", "better", "contradicts", "not measurable", "good", "fails", NOT_YET)
+VERDICTS = (
+    "agrees",
+    "better",
+    "contradicts",
+    "not measurable",
+    "good",
+    "fails",
+    NOT_YET,
+)
 FIGURE = re.compile(
     r"(?P<figure>-?\d[\d ]*(?:\.\d+)?(?:e-?\d+)?)<!-- (?P<key>[\w.,:/\[\]-]+(?: [\w.,:/\[\]-]+)*)"
     r"(?: \*(?P<factor>[\d.e-]+))? \+-(?P<percent>[\d.]+)% -->"
@@ -36,7 +45,10 @@ Results = Mapping[str, Mapping[str, Any]]
 
 def read_results(folder: Path) -> dict[str, dict[str, Any]]:
     """All results by name of the benchmark."""
-    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    return {
+        path.stem: json.loads(path.read_text())
+        for path in sorted(folder.glob("*.json"))
+    }
 
 
 def look_up(results: Results, key: str) -> Any:
@@ -57,7 +69,9 @@ def look_up(results: Results, key: str) -> Any:
             value = value[int(part)]
             continue
         names = value if isinstance(value, dict) else {}
-        part = max((n for n in names if f"{rest}.".startswith(f"{n}.")), key=len, default="")
+        part = max(
+            (n for n in names if f"{rest}.".startswith(f"{n}.")), key=len, default=""
+        )
         if not part:
             raise KeyError(f"{key}: no {rest!r} among {sorted(names)}")
         value, rest = value[part], rest[len(part) + 1 :]
@@ -89,7 +103,9 @@ def line_of(row: Mapping[str, Any], results: Results) -> Line:
         ours, verdict = NOT_YET, NOT_YET
     else:
         factor = row.get("factor", 1)
-        ours = row["ours"].format(*(_shown(value, factor) for value in values)) + comment
+        ours = (
+            row["ours"].format(*(_shown(value, factor) for value in values)) + comment
+        )
         judged = [_fraction(values)] if row.get("fraction") else values
         verdict = _judge(row["verdicts"], judged, factor)
     cells = (row["claim"], row.get("paper", ""), ours, command, f"**{verdict}**")
@@ -107,7 +123,11 @@ def _shown(value: Any, factor: float) -> str:
         return ", ".join(_shown(item, factor) for item in value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return f"{factor * value + 0.0:.3g}" if isinstance(value, float) else str(value * factor)
+    return (
+        f"{factor * value + 0.0:.3g}"
+        if isinstance(value, float)
+        else str(value * factor)
+    )
 
 
 def _judge(verdicts: Mapping[str, Any], values: Sequence[Any], factor: float) -> str:
@@ -116,7 +136,10 @@ def _judge(verdicts: Mapping[str, Any], values: Sequence[Any], factor: float) ->
     for verdict, interval in verdicts.items():
         if interval == "least" and worst > min(values):
             continue
-        if interval in ("else", "least") or interval[0] <= factor * worst <= interval[1]:
+        if (
+            interval in ("else", "least")
+            or interval[0] <= factor * worst <= interval[1]
+        ):
             return verdict
     raise ValueError(f"no verdict for {values[0]}: give one as 'else'")
 
@@ -127,10 +150,15 @@ def page(rows: Path, results: Results) -> str:
     parts, used = [document["head"].strip()], set()
     for section in document["sections"]:
         lines = [line_of(row, results) for row in section["rows"]]
-        used |= {key.partition(".")[0] for row in section["rows"] for key in keys_of(row)}
+        used |= {
+            key.partition(".")[0] for row in section["rows"] for key in keys_of(row)
+        }
         count = {v: sum(line.verdict == v for line in lines) for v in VERDICTS}
         summary = ", ".join(f"{n} {verdict}" for verdict, n in count.items() if n)
-        table = ["| what | printed | measured here | command | verdict |", "|---|---|---|---|---|"]
+        table = [
+            "| what | printed | measured here | command | verdict |",
+            "|---|---|---|---|---|",
+        ]
         parts.append(f"## {section['title']}\n\n{summary}.")
         parts.append("\n".join([*table, *(line.text for line in lines)]))
     sources = [
@@ -140,7 +168,11 @@ def page(rows: Path, results: Results) -> str:
         for name, r in results.items()
         if name in used
     ]
-    head = "| benchmark | commit | date | options | cores | Python | s |\n" + 7 * "|---" + "|"
+    head = (
+        "| benchmark | commit | date | options | cores | Python | s |\n"
+        + 7 * "|---"
+        + "|"
+    )
     parts.append("## Where the figures come from\n\n" + "\n".join([head, *sources]))
     return "\n\n".join(parts) + "\n"
 

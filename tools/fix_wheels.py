@@ -50,7 +50,9 @@ def fix_message_exports(prefix: Path) -> int:
     """Point the message packages' CMake exports at this Python's headers; count the files."""
     headers = f"{sysconfig.get_paths()['include']};{numpy.get_include()}"
     line = f'INTERFACE_INCLUDE_DIRECTORIES "{headers}"'
-    exports = list(prefix.glob("share/*/cmake/export_*__rosidl_generator_pyExport.cmake"))
+    exports = list(
+        prefix.glob("share/*/cmake/export_*__rosidl_generator_pyExport.cmake")
+    )
     for path in exports:
         text = path.read_text()
         fixed = INCLUDE_LINE.sub(lambda _: line, text)
@@ -66,7 +68,9 @@ def write_setup_files(prefix: Path) -> None:
     libraries = [*sorted(packages.glob("ros_*.libs"), reverse=True), prefix / "lib"]
     text = SETUP.format(
         prefix=prefix,
-        libraries="\n".join(f'_com_prepend LD_LIBRARY_PATH "{path}"' for path in libraries),
+        libraries="\n".join(
+            f'_com_prepend LD_LIBRARY_PATH "{path}"' for path in libraries
+        ),
     )
     for name in ("local_setup.sh", "local_setup.bash", "setup.sh", "setup.bash"):
         (prefix / name).write_text(text)
@@ -90,10 +94,16 @@ def main() -> int:
     """Apply the fixes to the environment of the running Python."""
     prefix = Path(sys.prefix)
     if prefix == Path(sys.base_prefix):
-        print("fix_wheels: run me with the Python of a virtual environment", file=sys.stderr)
+        print(
+            "fix_wheels: run me with the Python of a virtual environment",
+            file=sys.stderr,
+        )
         return 1
     if not fix_message_exports(prefix):
-        print("fix_wheels: no ROS message packages found in this environment", file=sys.stderr)
+        print(
+            "fix_wheels: no ROS message packages found in this environment",
+            file=sys.stderr,
+        )
         return 1
     write_setup_files(prefix)
     for distribution in ("pytest-cov", "coverage"):

@@ -18,7 +18,9 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
     "com": (
         ("/com/markers", "/com/support"),
         {
-            "CoM in the root link (m)": tuple(f"/com.position.{axis}" for axis in "xyz"),
+            "CoM in the root link (m)": tuple(
+                f"/com.position.{axis}" for axis in "xyz"
+            ),
             "its velocity (m/s)": tuple(f"/com.velocity.{axis}" for axis in "xyz"),
             "support margin (m)": ("/com.support_margin",),
             "status: 0 UNKNOWN, 4 DEGRADED, 5 OK": ("/com.status",),
@@ -34,17 +36,21 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "ground on the feet, upwards (N)": tuple(
                 f"/ground_reaction.forces[{leg}].z" for leg in range(4)
             ),
-            "status: 1 ESTIMATING, 2 USABLE, 3 CONVERGED, 4 DEGRADED": ("/trunk_com.status",),
+            "status: 1 ESTIMATING, 2 USABLE, 3 CONVERGED, 4 DEGRADED": (
+                "/trunk_com.status",
+            ),
         },
     ),
     "walk": (
         ("/gait/markers", "/com/markers"),
         {
             "forwards: planned and measured CoM, ZMP (m)": tuple(
-                f"/gait/state.{name}.x" for name in ("com_reference", "com", "zmp_reference", "zmp")
+                f"/gait/state.{name}.x"
+                for name in ("com_reference", "com", "zmp_reference", "zmp")
             ),
             "to the left: planned and measured CoM, ZMP (m)": tuple(
-                f"/gait/state.{name}.y" for name in ("com_reference", "com", "zmp_reference", "zmp")
+                f"/gait/state.{name}.y"
+                for name in ("com_reference", "com", "zmp_reference", "zmp")
             ),
             "DCM to the left (m)": ("/gait/dcm_reference.point.y", "/gait/dcm.point.y"),
             "error of the CoM (m)": ("/gait/state.com_error",),
@@ -52,7 +58,12 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
         },
     ),
 }
-COLORS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7")  # colour-blind safe [Okabe and Ito 2008]
+COLORS = (
+    "#d55e00",
+    "#0072b2",
+    "#009e73",
+    "#cc79a7",
+)  # colour-blind safe [Okabe and Ito 2008]
 SECONDS = 20.0
 
 
@@ -60,15 +71,28 @@ def plotjuggler(plots: dict[str, tuple[str, ...]]) -> str:
     """A layout of PlotJuggler."""
     make = ElementTree.SubElement
     root = ElementTree.Element("root")
-    window = make(root, "tabbed_widget", {"parent": "main_window", "name": "Main Window"})
+    window = make(
+        root, "tabbed_widget", {"parent": "main_window", "name": "Main Window"}
+    )
     tab = make(window, "Tab", tab_name="centre of mass", containers="1")
     sizes = ";".join([f"{1.0 / len(plots):.6f}"] * len(plots))
     split = make(
-        make(tab, "Container"), "DockSplitter", orientation="-", sizes=sizes, count=str(len(plots))
+        make(tab, "Container"),
+        "DockSplitter",
+        orientation="-",
+        sizes=sizes,
+        count=str(len(plots)),
     )
     for title, paths in plots.items():
         area = make(split, "DockArea", name=title)
-        plot = make(area, "plot", mode="TimeSeries", style="Lines", flip_x="false", flip_y="false")
+        plot = make(
+            area,
+            "plot",
+            mode="TimeSeries",
+            style="Lines",
+            flip_x="false",
+            flip_y="false",
+        )
         make(plot, "limitY")
         for path, color in zip(paths, COLORS, strict=False):
             make(plot, "curve", name=path.replace(".", "/"), color=color)
@@ -78,7 +102,9 @@ def plotjuggler(plots: dict[str, tuple[str, ...]]) -> str:
     plugin = make(make(root, "Plugins"), "plugin", ID="ROS2 Topic Subscriber")
     make(plugin, "use_header_stamp", value="true")
     topics = make(plugin, "selected_topics")
-    for topic in sorted({path.partition(".")[0] for paths in plots.values() for path in paths}):
+    for topic in sorted(
+        {path.partition(".")[0] for paths in plots.values() for path in paths}
+    ):
         make(topics, "topic", name=topic)
     ElementTree.indent(root, " ")
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -103,7 +129,12 @@ def foxglove(shown: tuple[str, ...], plots: dict[str, tuple[str, ...]]) -> str:
         panels[names[-1]] = {
             "title": title,
             "paths": [
-                {"value": path, "color": color, "timestampMethod": "headerStamp", "enabled": True}
+                {
+                    "value": path,
+                    "color": color,
+                    "timestampMethod": "headerStamp",
+                    "enabled": True,
+                }
                 for path, color in zip(paths, COLORS, strict=False)
             ],
             "showLegend": True,

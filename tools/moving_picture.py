@@ -44,7 +44,9 @@ from com_viewer.page import Page
 FRAMES, PUSHED_FRAMES, HZ = 20, 14, 4.0
 SIZE, PANEL = (790, 380), 350  # pixels of the page, and of its panel, which is cut off
 FROM = np.array([1.8, -2.9, 0.5])  # m, of the camera from where it looks
-SHIFT = np.array([0.78, 0.49, -0.1])  # m, of that from the middle of the walk: the panel is cut off
+SHIFT = np.array(
+    [0.78, 0.49, -0.1]
+)  # m, of that from the middle of the walk: the panel is cut off
 WARNING = "document.querySelector('.mantine-Notification-closeButton')"
 PUSHED = robustness.Cell("soft, pushed", contact="soft", push=(0.2, 0.0))
 COLORS = 64  # of all frames together: what does not move is the same in each
@@ -57,7 +59,9 @@ class Film:
     robot: Any  # as load_robot has it
     footsteps: Any
     middle: Array  # (3,) m, of the way of the CoM
-    poses: list[tuple[Array, Array, Array, Array]]  # q, R and p of the root, forces on the feet
+    poses: list[
+        tuple[Array, Array, Array, Array]
+    ]  # q, R and p of the root, forces on the feet
 
 
 def open_loop() -> Film:
@@ -68,7 +72,12 @@ def open_loop() -> Film:
     walk = walk_by("refined", robot, make_plan(talos.request, robot.biped, stance))
     record = simulate(world_for(robot, walk, "stiff", None), walk)
     poses = [
-        (record.position[k], record.R_root[k], record.root[k], record.wrenches[k, :, :3])
+        (
+            record.position[k],
+            record.R_root[k],
+            record.root[k],
+            record.wrenches[k, :, :3],
+        )
         for k in np.linspace(0, len(record.time) - 1, FRAMES).astype(int)
     ]
     return Film(robot, footprints(walk), 0.5 * (record.com[0] + record.com[-1]), poses)
@@ -78,7 +87,9 @@ def pushed(with_stabiliser: bool) -> Film:
     """A walk on soft ground with a push."""
     robot, walk = load_robot("talos", HUMANOIDS[0].urdf), robustness.load("talos")[2]
     seen: list[robustness.Reading] = []
-    robustness.simulate(robustness.Run("talos", PUSHED, with_stabiliser, 0), seen.append)
+    robustness.simulate(
+        robustness.Run("talos", PUSHED, with_stabiliser, 0), seen.append
+    )
     last, poses = seen[-1].time, []
     for time_s in np.linspace(0.0, walk.duration + robustness.REST, PUSHED_FRAMES):
         now = seen[min(round(time_s / robustness.PERIOD), len(seen) - 1)]
@@ -118,14 +129,17 @@ def frames(page: Page, browser: Browser, film: Film) -> list[Image.Image]:
             browser.js(f"{WARNING}?.click()")  # of a machine without a graphics card
             time.sleep(1.0)
         time.sleep(0.4)
-        pictures.append(Image.fromarray(browser.pixels()[:, : width - PANEL]).convert("RGB"))
+        pictures.append(
+            Image.fromarray(browser.pixels()[:, : width - PANEL]).convert("RGB")
+        )
     return pictures
 
 
 def side_by_side(films: list[list[Image.Image]]) -> list[Image.Image]:
     """Pictures of walks, each beside the others' at that time, with one palette."""
     joined = [
-        np.concatenate([np.asarray(p) for p in each], axis=1) for each in zip(*films, strict=True)
+        np.concatenate([np.asarray(p) for p in each], axis=1)
+        for each in zip(*films, strict=True)
     ]
     together = Image.fromarray(np.concatenate(joined))
     palette = together.quantize(COLORS, Image.Quantize.FASTOCTREE)
@@ -139,13 +153,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("output", type=Path, help="picture, .png")
-    parser.add_argument("--pushed", action="store_true", help="on soft ground, with a push")
+    parser.add_argument(
+        "--pushed", action="store_true", help="on soft ground, with a push"
+    )
     args = parser.parse_args()
     films = [pushed(False), pushed(True)] if args.pushed else [open_loop()]
     page = Page()
     try:
         with tempfile.TemporaryDirectory() as folder, Browser(Path(folder)) as browser:
-            first, *others = side_by_side([frames(page, browser, film) for film in films])
+            first, *others = side_by_side(
+                [frames(page, browser, film) for film in films]
+            )
     finally:
         page.close()
     data = io.BytesIO()

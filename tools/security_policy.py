@@ -67,10 +67,16 @@ def uses_of(observer: Any, name: str, namespace: str) -> Uses:
         "subscribe": observer.get_subscriber_names_and_types_by_node,
         "reply": observer.get_service_names_and_types_by_node,
         "request": observer.get_client_names_and_types_by_node,
-        "execute": lambda *a: graph.get_action_server_names_and_types_by_node(observer, *a),
-        "call": lambda *a: graph.get_action_client_names_and_types_by_node(observer, *a),
+        "execute": lambda *a: graph.get_action_server_names_and_types_by_node(
+            observer, *a
+        ),
+        "call": lambda *a: graph.get_action_client_names_and_types_by_node(
+            observer, *a
+        ),
     }
-    found = {(rule, used) for rule, get in ask.items() for used, _ in get(name, namespace)}
+    found = {
+        (rule, used) for rule, get in ask.items() for used, _ in get(name, namespace)
+    }
     return {(rule, used) for rule, used in found if "/_action/" not in used}
 
 
@@ -83,7 +89,10 @@ def allowed(path: Path = POLICY) -> dict[str, Uses]:
         for element in profile:
             for rule in RULES:
                 if element.get(rule) == "ALLOW":
-                    uses |= {(rule, full_name(e.text or "", node, namespace)) for e in element}
+                    uses |= {
+                        (rule, full_name(e.text or "", node, namespace))
+                        for e in element
+                    }
     return result
 
 
@@ -106,7 +115,9 @@ def wrench_topics(configs: Iterable[Path]) -> dict[str, set[str]]:
 
 def with_all_robots(uses: Uses, topics: Mapping[str, set[str]], namespace: str) -> Uses:
     """The uses, with the wrenches of all robots where those of one are used."""
-    every = {f"{namespace.rstrip('/')}/{topic}" for part in topics.values() for topic in part}
+    every = {
+        f"{namespace.rstrip('/')}/{topic}" for part in topics.values() for topic in part
+    }
     rules = {rule for rule, name in uses if name in every}
     return uses | {(rule, name) for rule in rules for name in every}
 
@@ -116,12 +127,21 @@ def foreign(namespace: str) -> dict[str, Uses]:
     base, parameters = namespace.rstrip("/"), ("describe_parameters", "get_parameter_types",
         "get_parameters", "list_parameters", "set_parameters", "set_parameters_atomically",
         "get_type_description")  # fmt: skip
-    layouts = [path.read_text() for path in sorted((ROOT / "launch/rviz").glob("*.rviz"))]
-    shown = {name for text in layouts for name in re.findall(r"^ *Value: ([a-z_/]+)$", text, re.M)}
+    layouts = [
+        path.read_text() for path in sorted((ROOT / "launch/rviz").glob("*.rviz"))
+    ]
+    shown = {
+        name
+        for text in layouts
+        for name in re.findall(r"^ *Value: ([a-z_/]+)$", text, re.M)
+    }
     shown -= {"true", "false"}
     own = {
         "robot_state_publisher": {("publish", name) for name in ("/tf", "/tf_static")}
-        | {("publish", f"{base}/robot_description"), ("subscribe", f"{base}/joint_states")},
+        | {
+            ("publish", f"{base}/robot_description"),
+            ("subscribe", f"{base}/joint_states"),
+        },
         "rviz2": {("subscribe", full_name(name, "rviz2", base)) for name in shown}
         | {("subscribe", "/tf"), ("subscribe", "/tf_static")},
     }
@@ -134,7 +154,9 @@ def foreign(namespace: str) -> dict[str, Uses]:
 
 def reads(uses: Uses) -> bool:
     """Whether a node listens to joint states, which it does last where it is slow to start."""
-    return any(rule == "subscribe" and name.endswith("/joint_states") for rule, name in uses)
+    return any(
+        rule == "subscribe" and name.endswith("/joint_states") for rule, name in uses
+    )
 
 
 def watch(words: list[str], domain: int) -> dict[str, Uses]:
@@ -153,12 +175,15 @@ def watch(words: list[str], domain: int) -> dict[str, Uses]:
     rclpy.init(args=[], context=context, domain_id=domain)
     observer = rclpy.create_node("_policy", context=context, enable_rosout=False)
     found: dict[str, Uses] = {}
-    readers = {name for name, uses in allowed().items() if reads(uses)}  # as far as is known
+    readers = {
+        name for name, uses in allowed().items() if reads(uses)
+    }  # as far as is known
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         try:
             begin = changed = time.monotonic()
             while time.monotonic() - changed < UNCHANGED_S or not all(
-                len(found.get(name, ())) > EVERY and (name not in readers or reads(found[name]))
+                len(found.get(name, ())) > EVERY
+                and (name not in readers or reads(found[name]))
                 for name in planned
             ):
                 if time.monotonic() - begin > FOUND_S:
@@ -181,11 +206,15 @@ def watch(words: list[str], domain: int) -> dict[str, Uses]:
         raise SystemExit(
             f"{words[0]}: {', '.join(sorted(missing))} did not come up: run it by hand"
         )
-    print(f"{words[0]}: {', '.join(f'{name} {len(u)}' for name, u in sorted(found.items()))}")
+    print(
+        f"{words[0]}: {', '.join(f'{name} {len(u)}' for name, u in sorted(found.items()))}"
+    )
     return found
 
 
-def observe(configs: list[Path], namespace: str, domain: int, only: str = "") -> dict[str, Uses]:
+def observe(
+    configs: list[Path], namespace: str, domain: int, only: str = ""
+) -> dict[str, Uses]:
     """What the nodes of the launch files use, by name of the node."""
     topics, found = wrench_topics(configs), {} if only else foreign(namespace)
     with TemporaryDirectory() as folder:
@@ -214,7 +243,9 @@ def write(found: Mapping[str, Uses], namespace: str, path: Path) -> None:
                 for name in names:
                     ElementTree.SubElement(part, kind).text = name
     ElementTree.indent(policy)
-    path.write_text(ElementTree.tostring(policy, encoding="unicode", xml_declaration=True) + "\n")
+    path.write_text(
+        ElementTree.tostring(policy, encoding="unicode", xml_declaration=True) + "\n"
+    )
 
 
 def differences(
@@ -225,7 +256,10 @@ def differences(
     for node in sorted(found.keys() | policy.keys()):
         used, may = found.get(node, set()), policy.get(node, set())
         spare = sorted(may - used) if whole else []
-        lines += [f"{node} may not {rule} {name}, but does" for rule, name in sorted(used - may)]
+        lines += [
+            f"{node} may not {rule} {name}, but does"
+            for rule, name in sorted(used - may)
+        ]
         lines += [f"{node} may {rule} {name}, but does not" for rule, name in spare]
     return lines
 
@@ -235,17 +269,33 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
-    parser.add_argument("--config", type=Path, action="append", default=[], help="of your robot")
-    parser.add_argument("--namespace", default="/", help="absolute; / unless launch files get one")
+    parser.add_argument(
+        "--check", action="store_true", help="compare, and write nothing"
+    )
+    parser.add_argument(
+        "--config", type=Path, action="append", default=[], help="of your robot"
+    )
+    parser.add_argument(
+        "--namespace", default="/", help="absolute; / unless launch files get one"
+    )
     parser.add_argument("--output", type=Path, default=POLICY)
-    parser.add_argument("--domain", type=int, default=int(os.environ.get("ROS_DOMAIN_ID", "90")))
-    parser.add_argument("--only", default="", help="launch files of names that begin so (--check)")
+    parser.add_argument(
+        "--domain", type=int, default=int(os.environ.get("ROS_DOMAIN_ID", "90"))
+    )
+    parser.add_argument(
+        "--only", default="", help="launch files of names that begin so (--check)"
+    )
     options = parser.parse_args()
-    if options.only and not (options.check and any(w.startswith(options.only) for w in LAUNCHES)):
-        parser.error(f"--only {options.only}: with --check, and the beginning of a launch file")
+    if options.only and not (
+        options.check and any(w.startswith(options.only) for w in LAUNCHES)
+    ):
+        parser.error(
+            f"--only {options.only}: with --check, and the beginning of a launch file"
+        )
     shipped = sorted((ROOT / "src/robot_descriptions/config").glob("*.yaml"))
-    found = observe(shipped + options.config, options.namespace, options.domain, options.only)
+    found = observe(
+        shipped + options.config, options.namespace, options.domain, options.only
+    )
     if options.check:
         lines = differences(found, allowed(options.output), whole=not options.only)
         print("\n".join(lines) or "the policy is what the nodes use")

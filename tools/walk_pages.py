@@ -29,11 +29,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-CACHES = (".ruff_cache", ".mypy_cache", ".pytest_cache", ".hypothesis", "__pycache__", "*.egg-info")
+CACHES = (
+    ".ruff_cache",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".hypothesis",
+    "__pycache__",
+    "*.egg-info",
+)
 KEPT = (".venv", "build", "install", "log", ".noble", *CACHES)  # between pages
 LONGEST = 900.0  # s, of one line, the set-up included
 SHELL = ("", "bash", "sh", "shell", "console")
-TRACEBACK = re.compile(r"Traceback \(most recent call last\)|died with exit code|process has died")
+TRACEBACK = re.compile(
+    r"Traceback \(most recent call last\)|died with exit code|process has died"
+)
 # Lines that run until Ctrl-C: what they print when they work, and within how many seconds.
 RUN_ON = {
     "ros2 launch ": ("model '", 90.0),
@@ -147,7 +156,10 @@ class Walk:
             first = len(self._running)
             for line in lines:
                 if line.reason:
-                    print(f"  left out  {line.printed}\n            {line.reason}", flush=True)
+                    print(
+                        f"  left out  {line.printed}\n            {line.reason}",
+                        flush=True,
+                    )
                     continue
                 begin = time.monotonic()
                 if re.fullmatch(r"\w+=\S+", line.command):
@@ -214,7 +226,9 @@ class Walk:
         with log.open("wb") as out:
             process = self._process(line, out)
         self._running.append((line, process, log))
-        wanted, patience = next(v for k, v in RUN_ON.items() if line.command.startswith(k))
+        wanted, patience = next(
+            v for k, v in RUN_ON.items() if line.command.startswith(k)
+        )
         end = time.monotonic() + patience
         while time.monotonic() < end and process.poll() is None:
             if wanted in log.read_text(errors="replace"):
@@ -243,7 +257,10 @@ class Walk:
             elif code not in (0, 130, -signal.SIGINT):
                 line.problem = f"exit code {code} after Ctrl-C"
             if line.problem:
-                print(f"  FAILED at its end: {line.command}\n         {line.problem}", flush=True)
+                print(
+                    f"  FAILED at its end: {line.command}\n         {line.problem}",
+                    flush=True,
+                )
                 print(_tail(line.output), flush=True)
 
     def _process(self, line: Line, out: Any) -> "subprocess.Popen[bytes]":
@@ -274,7 +291,11 @@ class Walk:
             text=True,
             check=False,
         )
-        return "" if done.returncode == 0 else f"Chromium: {done.stdout}{done.stderr[-500:]}"
+        return (
+            ""
+            if done.returncode == 0
+            else f"Chromium: {done.stdout}{done.stderr[-500:]}"
+        )
 
 
 def _obey_ctrl_c() -> None:
@@ -284,7 +305,11 @@ def _obey_ctrl_c() -> None:
 
 def _end(process: "subprocess.Popen[bytes]") -> int | None:
     """End a line and all that it has started; return its exit code."""
-    for number, patience in ((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
+    for number, patience in (
+        (signal.SIGINT, 30.0),
+        (signal.SIGTERM, 5.0),
+        (signal.SIGKILL, 5.0),
+    ):
         if process.poll() is not None:
             break
         with contextlib.suppress(ProcessLookupError):
@@ -297,14 +322,18 @@ def _end(process: "subprocess.Popen[bytes]") -> int | None:
 
 
 def _tail(output: str, lines: int = 15) -> str:
-    return "\n".join(f"         | {line[:300]}" for line in output.splitlines()[-lines:])
+    return "\n".join(
+        f"         | {line[:300]}" for line in output.splitlines()[-lines:]
+    )
 
 
 def untracked(checkout: Path) -> list[str]:
     """Return the files of a checkout that git does not track, without the environment."""
     left_out = [word for name in KEPT for word in ("-x", name)]
     words = ["git", "ls-files", "-o", *left_out]
-    done = subprocess.run(words, cwd=checkout, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        words, cwd=checkout, capture_output=True, text=True, check=True
+    )
     return done.stdout.splitlines()
 
 
@@ -319,21 +348,29 @@ def fresh_clone() -> Iterator[Path]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return 1 if a line failed."""
-    parser = argparse.ArgumentParser("walk_pages", description=str(__doc__).partition("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        "walk_pages", description=str(__doc__).partition("\n\n")[0]
+    )
     parser.add_argument("pages", nargs="*", help="default: README and the tutorials")
     text = "in this checkout, which must have no files that git does not track: pages' are removed"
     parser.add_argument("--here", action="store_true", help=text)
-    parser.add_argument("--seed", type=int, help="of the order of the pages; default: random")
+    parser.add_argument(
+        "--seed", type=int, help="of the order of the pages; default: random"
+    )
     options = parser.parse_args(words)
     if options.here and (files := untracked(ROOT)):
-        parser.error(f"--here: move these first, they would be removed: {', '.join(files[:5])}")
+        parser.error(
+            f"--here: move these first, they would be removed: {', '.join(files[:5])}"
+        )
     with contextlib.ExitStack() as stack:
         checkout = ROOT if options.here else stack.enter_context(fresh_clone())
         rules = json.loads((checkout / "tools/walk_pages.json").read_text())
         pages = options.pages or list(rules["pages"])
         seed = int(time.time()) % 1000 if options.seed is None else options.seed
         random.Random(seed).shuffle(pages)  # noqa: S311
-        print(f"{len(pages)} pages, order of seed {seed}: {', '.join(pages)}", flush=True)
+        print(
+            f"{len(pages)} pages, order of seed {seed}: {', '.join(pages)}", flush=True
+        )
         begin = time.monotonic()
         subprocess.run(["make", "setup"], cwd=checkout, check=True)
         print(f"set up in {time.monotonic() - begin:.0f} s", flush=True)

@@ -65,7 +65,9 @@ def dh_lengths(leg: BipedLeg) -> tuple[float, float, float]:
 
 
 @njit
-def dh_inverse(R: Array, x: float, y: float, z: float, lengths: Array, q: Array) -> bool:
+def dh_inverse(
+    R: Array, x: float, y: float, z: float, lengths: Array, q: Array
+) -> bool:
     """Sets the robot's angles q (6,) rad for a sole pose in the hip's frame (eqs 5 to 10).
 
     Of two solutions for the ankle's roll it is the one with the hip above the foot.
@@ -144,9 +146,13 @@ class Ccgd:
         BipedError: The robot does not fit.
     """
 
-    def __init__(self, biped: Biped, step: float = STEP, precision: float = PRECISION) -> None:
+    def __init__(
+        self, biped: Biped, step: float = STEP, precision: float = PRECISION
+    ) -> None:
         if biped.pelvis != 0:
-            raise BipedError("the root link must be the pelvis, from which both legs start")
+            raise BipedError(
+                "the root link must be the pelvis, from which both legs start"
+            )
         self.biped, self.step, self.precision = biped, step, precision
         self._legs = DhLegs(
             np.array([dh_lengths(leg) for leg in biped.legs]),
@@ -180,13 +186,17 @@ class Ccgd:
             np.empty(n, dtype=bool),
         )
         points = Points(targets, R, poses)
-        converge(points, pelvis, self._legs, self._robot, self.step, self.precision, result)
+        converge(
+            points, pelvis, self._legs, self._robot, self.step, self.precision, result
+        )
         result.q[~result.reached] = np.nan
         return result
 
 
 @njit
-def set_legs(pelvis: Array, R: Array, feet: Array, legs: DhLegs, angles: Array, q: Array) -> bool:
+def set_legs(
+    pelvis: Array, R: Array, feet: Array, legs: DhLegs, angles: Array, q: Array
+) -> bool:
     """Sets the legs' joints in q (n,) for a place of the pelvis; False: a leg is too short."""
     fine = True
     for i in range(2):
@@ -197,7 +207,9 @@ def set_legs(pelvis: Array, R: Array, feet: Array, legs: DhLegs, angles: Array, 
             d[k] = -legs.hips[i, k]
             for j in range(3):
                 d[k] += R[j, k] * (foot[j, 3] - pelvis[j])
-                sole[k, j] = R[0, k] * foot[0, j] + R[1, k] * foot[1, j] + R[2, k] * foot[2, j]
+                sole[k, j] = (
+                    R[0, k] * foot[0, j] + R[1, k] * foot[1, j] + R[2, k] * foot[2, j]
+                )
         fine &= dh_inverse(sole, d[0], d[1], d[2], legs.lengths[i], angles)
         for k in range(6):
             q[legs.joints[i, k]] = angles[k]

@@ -40,7 +40,11 @@ class DingLeg:
         down = self.L0 + self.L1 * c1 + self.L2 * c12
         aside = self.side * self.d2
         return np.array(
-            [-self.L1 * s1 - self.L2 * s12, s0 * down + aside * c0, -c0 * down + aside * s0]
+            [
+                -self.L1 * s1 - self.L2 * s12,
+                s0 * down + aside * c0,
+                -c0 * down + aside * s0,
+            ]
         )
 
     def jacobian(self, q: ArrayLike) -> Array:
@@ -74,7 +78,9 @@ class DingLeg:
         aside = self.side * self.d2
         square = y * y + z * z - aside * aside
         if square < 0.0:
-            raise GeometryError(f"the foot is nearer than {self.d2:g} m to the abduction axis")
+            raise GeometryError(
+                f"the foot is nearer than {self.d2:g} m to the abduction axis"
+            )
         depth = sqrt(square)  # L0 + L1 c1 + L2 c12
         q0 = atan2(y, -z) - atan2(aside, depth)
         below = depth - self.L0

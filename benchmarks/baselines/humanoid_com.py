@@ -92,21 +92,33 @@ def external_force_filter(track: Track, layout: Layout) -> tuple[Array, Array]:
     c, P = track.com, track.momentum[:, :3]
     angular = track.momentum[:, 3:] - np.cross(c, P)
     rate = _smoothed(np.gradient(angular, dt, axis=0), dt)[:, :2]
-    seen = _smoothed(np.gradient(_smoothed(np.gradient(c, dt, axis=0), dt), dt, axis=0), dt)
+    seen = _smoothed(
+        np.gradient(_smoothed(np.gradient(c, dt, axis=0), dt), dt, axis=0), dt
+    )
     x = np.concatenate((c[0], np.zeros(6)))
     cov = np.diag([1e-4] * 3 + [1e-2] * 3 + [(0.01 * layout.weight) ** 2] * 3)
-    noise = np.diag([1e-10] * 3 + [(0.3 * dt) ** 2] * 3 + [(0.05 * layout.weight) ** 2 * dt] * 3)
+    noise = np.diag(
+        [1e-10] * 3 + [(0.3 * dt) ** 2] * 3 + [(0.05 * layout.weight) ** 2 * dt] * 3
+    )
     measured = np.diag([(2e-3 * h / 0.86) ** 2] * 3 + [0.2**2] * 3)
     H = np.zeros((6, 9))
     H[:3, :3] = np.eye(3)
     coms, forces = np.empty_like(c), np.empty_like(c)
     for k in range(len(c)):
-        a, by_c = _acceleration(x, f[k], np.append(pressure[k], track.ground[k]), rate[k], M)
+        a, by_c = _acceleration(
+            x, f[k], np.append(pressure[k], track.ground[k]), rate[k], M
+        )
         F = np.eye(9)
-        F[:3, 3:6], F[3:6, :3], F[3:6, 6:] = dt * np.eye(3), dt * by_c, dt / M * np.eye(3)
+        F[:3, 3:6], F[3:6, :3], F[3:6, 6:] = (
+            dt * np.eye(3),
+            dt * by_c,
+            dt / M * np.eye(3),
+        )
         x = np.concatenate((x[:3] + dt * x[3:6], x[3:6] + dt * a, x[6:]))
         cov = F @ cov @ F.T + noise
-        a, by_c = _acceleration(x, f[k], np.append(pressure[k], track.ground[k]), rate[k], M)
+        a, by_c = _acceleration(
+            x, f[k], np.append(pressure[k], track.ground[k]), rate[k], M
+        )
         H[3:, :3], H[3:, 6:] = by_c, np.eye(3) / M
         gain = np.linalg.solve(H @ cov @ H.T + measured, H @ cov).T
         x = x + gain @ np.concatenate((c[k] - x[:3], seen[k] - a))
@@ -115,10 +127,14 @@ def external_force_filter(track: Track, layout: Layout) -> tuple[Array, Array]:
     return coms, forces
 
 
-def _acceleration(x: Array, f: float, p: Array, rate: Array, M: float) -> tuple[Array, Array]:
+def _acceleration(
+    x: Array, f: float, p: Array, rate: Array, M: float
+) -> tuple[Array, Array]:
     """CoM's acceleration (3,), and its derivative by the CoM (3, 3)."""
     height = x[2] - p[2]
-    a = np.array([f * (x[0] - p[0]) - rate[1], f * (x[1] - p[1]) + rate[0], 0.0]) / (M * height)
+    a = np.array([f * (x[0] - p[0]) - rate[1], f * (x[1] - p[1]) + rate[0], 0.0]) / (
+        M * height
+    )
     by_c = np.diag([f / (M * height)] * 2 + [0.0])
     by_c[:2, 2] = -a[:2] / height
     a += x[6:] / M

@@ -38,7 +38,16 @@ from com_control.walking.leg_ik import (
 )
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, row, sub, turned
+from com_model.geometry.vector_kernels import (
+    Vector,
+    add,
+    cross,
+    dot,
+    rotate,
+    row,
+    sub,
+    turned,
+)
 
 _MEET = 1e-9  # m, distance of axes that count as meeting
 _NEARLY = 0.02  # m, distance of axes that meet well enough for a first guess
@@ -73,7 +82,9 @@ class LegIk:
         self.leg = leg
         hip, hip_gap = meeting_point(leg.points[:3], leg.axes[:3])
         ankle, ankle_gap = meeting_point(leg.points[4:], leg.axes[4:])
-        sines = np.linalg.norm(np.cross(leg.axes[[0, 1, 4]], leg.axes[[1, 2, 5]]), axis=1)
+        sines = np.linalg.norm(
+            np.cross(leg.axes[[0, 1, 4]], leg.axes[[1, 2, 5]]), axis=1
+        )
         b, c = hip - leg.points[3], leg.points[3] - ankle
         upper, lower = np.linalg.norm(np.cross(leg.axes[3], [b, c]), axis=1).tolist()
         square = float(sines.min()) > _LEAST_ANGLE and min(upper, lower) > 1e-6
@@ -85,7 +96,10 @@ class LegIk:
             self.packed[name] = pack_leg(leg)[name]
         self.packed["hip"], self.packed["ankle"] = hip, ankle
         along = float(leg.axes[3] @ (b + c))
-        self.reach = float(np.hypot(upper - lower, along)), float(np.hypot(upper + lower, along))
+        self.reach = (
+            float(np.hypot(upper - lower, along)),
+            float(np.hypot(upper + lower, along)),
+        )
 
     def pose(self, q: ArrayLike) -> tuple[Array, Array]:
         """Pose of the sole in the pelvis' frame, (3, 3) and (3,) m, at joint angles (6,) rad."""
@@ -97,7 +111,9 @@ class LegIk:
         forward(pack_leg(self.leg)[0], _floats("q", q, (6,)), R, p, lines)
         return np.vstack((np.cross(lines[:6], p - lines[6:]).T, lines[:6].T))
 
-    def solve(self, R: ArrayLike, p: ArrayLike, near: ArrayLike | None = None) -> LegSolution:
+    def solve(
+        self, R: ArrayLike, p: ArrayLike, near: ArrayLike | None = None
+    ) -> LegSolution:
         """Finds the joint angles that bring the sole to a pose.
 
         Args:
@@ -115,11 +131,15 @@ class LegIk:
         start = _floats("near", self.leg.nominal if near is None else near, (6,))
         q = np.full(6, np.nan)
         if not (np.isfinite(p).all() and np.isfinite(start).all()):
-            return LegSolution(q, False, False, "the pose that is asked for is not finite")
+            return LegSolution(
+                q, False, False, "the pose that is asked for is not finite"
+            )
         if self.closed:
             outcome = close_form(self.packed[0], R, p, start, q)
             if outcome != REACHED:
-                return LegSolution(np.full(6, np.nan), False, False, self._why(outcome, R, p))
+                return LegSolution(
+                    np.full(6, np.nan), False, False, self._why(outcome, R, p)
+                )
         else:
             q, error = self._search(R, p, start)
             if error > _SOLVED:
@@ -153,7 +173,9 @@ class LegIk:
     def _why(self, outcome: int, R: Array, p: Array) -> str:
         side = self.leg.side
         if outcome == KNEE:
-            ankle = p + R @ self.leg.R_sole.T @ (self.packed["ankle"][0] - self.leg.p_sole)
+            ankle = p + R @ self.leg.R_sole.T @ (
+                self.packed["ankle"][0] - self.leg.p_sole
+            )
             distance = float(np.linalg.norm(ankle - self.packed["hip"][0]))
             return (
                 f"the {side} ankle would be {distance:.3f} m from its hip, the leg reaches "
@@ -182,7 +204,9 @@ def angle_about(axis: Vector, a: Vector, b: Vector, free: float) -> float:
 
 
 @njit
-def meet(a: Vector, u: Vector, b: Vector, v: Vector, side: float) -> tuple[bool, Vector]:
+def meet(
+    a: Vector, u: Vector, b: Vector, v: Vector, side: float
+) -> tuple[bool, Vector]:
     """Finds z that a rotation about the unit axis a takes to u, and into which one about b takes v.
 
     a . z = a . u, b . z = b . v, |z| = |v|: z on two cones. `side` (1 or -1) is that of a x b.
@@ -253,7 +277,11 @@ def close_form(leg: Record, R: Array, p: Array, near: Array, q: Array) -> int:
     v = turned(moved, sub(vector(leg.hip), ankle))
     outcome, best = KNEE, np.inf
     for branch in range(8):
-        knee, foot, hip = 1.0 - 2 * (branch & 1), 1.0 - (branch & 2), 1.0 - (branch & 4) / 2
+        knee, foot, hip = (
+            1.0 - 2 * (branch & 1),
+            1.0 - (branch & 2),
+            1.0 - (branch & 4) / 2,
+        )
         fits, q4 = knee_angle(leg, dot(v, v), knee)
         if not fits:
             return KNEE

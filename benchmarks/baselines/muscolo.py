@@ -104,7 +104,9 @@ class TiltedPair(FrozenArrays):
 
 
 def coefficients(
-    readings: FeetReadings, level: bool = True, internal_moment: ArrayLike = (0.0, 0.0, 0.0)
+    readings: FeetReadings,
+    level: bool = True,
+    internal_moment: ArrayLike = (0.0, 0.0, 0.0),
 ) -> Coefficients:
     """Finds the line that the total centre of mass is on ([Muscolo] eqs 10 to 13).
 
@@ -171,7 +173,9 @@ def tilted_pair(
     m_w = total_mass - foot.mass
     K = foot.mass * foot.along + m_w * foot.height
     matrix = m_w * np.array([[1.0, -a.beta], [c + b.beta * s, s - b.beta * c]])
-    right = [total_mass * x.alpha + x.beta * K - foot.mass * foot.across for x in (a, b)]
+    right = [
+        total_mass * x.alpha + x.beta * K - foot.mass * foot.across for x in (a, b)
+    ]
     if abs(np.linalg.det(matrix)) < 1e-9 * m_w**2:
         raise RankError(
             "the two postures are alike: tilt the second one by 5 degrees or more", 1, 2
@@ -224,7 +228,9 @@ def four_by_four(
     )
     x_b, z_b, x_c, z_c = moved.ravel()
     ankle, knee = (m_b + m_c) * foot.height, m_c * shin_length
-    return A, np.array([x_b - knee * s_b, z_b - ankle - knee * c_b, x_c, z_c - ankle - knee])
+    return A, np.array(
+        [x_b - knee * s_b, z_b - ankle - knee * c_b, x_c, z_c - ankle - knee]
+    )
 
 
 def links_from_heights(A: ArrayLike, a: ArrayLike) -> tuple[float, float]:
@@ -242,7 +248,11 @@ def links_from_heights(A: ArrayLike, a: ArrayLike) -> tuple[float, float]:
 
 
 def planar_links(
-    masses: ArrayLike, lengths: ArrayLike, foot: PlanarFoot, tilts: ArrayLike, com: ArrayLike
+    masses: ArrayLike,
+    lengths: ArrayLike,
+    foot: PlanarFoot,
+    tilts: ArrayLike,
+    com: ArrayLike,
 ) -> Array:
     """Finds r and l of n links from k postures with known total centre of mass.
 
@@ -278,7 +288,9 @@ def planar_links(
     above = (np.cumsum(m[::-1])[::-1] - m) * L
     rows = np.stack((np.dstack((m * c, m * s)), np.dstack((-m * s, m * c))), axis=1)
     m_w = m.sum()
-    known = np.array([foot.mass * foot.across, foot.mass * foot.along + m_w * foot.height])
+    known = np.array(
+        [foot.mass * foot.across, foot.mass * foot.along + m_w * foot.height]
+    )
     right = (foot.mass + m_w) * com - known - np.column_stack((s @ above, c @ above))
     use = np.isfinite(right)
     A = rows.reshape(len(phi), 2, 2 * n)[use]

@@ -12,7 +12,9 @@ def standing(half_width: float = 0.065, yaw: float = 0.0) -> tuple[Footstep, Foo
     return Footstep("left", x, y, yaw=yaw), Footstep("right", -x, -y, yaw=yaw)
 
 
-def paper_walk(walk: WalkParameters | None = None, timing: Timing | None = None) -> WalkPlan:
+def paper_walk(
+    walk: WalkParameters | None = None, timing: Timing | None = None
+) -> WalkPlan:
     """Plans a walk by parameters; the defaults are the six steps of [CCGD]."""
     walk = WalkParameters() if walk is None else walk
     feet = standing(walk.half_width)

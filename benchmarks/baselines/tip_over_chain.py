@@ -57,7 +57,9 @@ class ChainFit(FrozenArrays):
         return len(self.residuals) > self.rank
 
 
-def edge_constraint(foot: Foot, edge: str, std: float, lean: float = 0.0) -> ComConstraint:
+def edge_constraint(
+    foot: Foot, edge: str, std: float, lean: float = 0.0
+) -> ComConstraint:
     """Says that the CoM is above an edge of a sole.
 
     Args:
@@ -72,9 +74,13 @@ def edge_constraint(foot: Foot, edge: str, std: float, lean: float = 0.0) -> Com
     """
     sides = {"front": (0, 1.0), "back": (0, -1.0), "left": (1, 1.0), "right": (1, -1.0)}
     if edge not in sides:
-        raise IdentificationError(f"edge: expected one of {', '.join(sides)}, got {edge!r}")
+        raise IdentificationError(
+            f"edge: expected one of {', '.join(sides)}, got {edge!r}"
+        )
     if not len(foot.corners):
-        raise IdentificationError(f"foot {foot.frame!r} has no corners: it has no edge to tip over")
+        raise IdentificationError(
+            f"foot {foot.frame!r} has no corners: it has no edge to tip over"
+        )
     axis, sign = sides[edge]
     normal = np.zeros(3)
     normal[axis] = sign
@@ -103,7 +109,9 @@ def chain_rows(
         ShapeError: Q is not (m, n).
         IdentificationError: The model has a sliding joint.
     """
-    Q = as_array("Q", Q, (len(constraints), model.n_joints), "One posture for each constraint")
+    Q = as_array(
+        "Q", Q, (len(constraints), model.n_joints), "One posture for each constraint"
+    )
     if "prismatic" in model.joint_types:
         raise IdentificationError(
             "the chain's vectors are not constant: the robot has sliding joints"
@@ -161,7 +169,9 @@ def predict(fit: ChainFit, rows: ArrayLike) -> Array:
 
 
 _SPARE = 2.0  # postures a combination that they determine, at least
-LARGEST_SHIFT = 0.05  # m: a link's CoM that lies further off is not inside a small humanoid's link
+LARGEST_SHIFT = (
+    0.05  # m: a link's CoM that lies further off is not inside a small humanoid's link
+)
 
 
 @dataclass(frozen=True)
@@ -216,12 +226,18 @@ def pseudo_inverse(simulation: QuasiStatic, angles: ArrayLike) -> PseudoInverse:
     Raises:
         ShapeError: angles has the wrong length.
     """
-    angles = as_array("angles", angles, (len(simulation.tests),), "One angle for each test")
-    Q = np.array([c.start + a * c.rate for c, a in zip(simulation.cases, angles, strict=True)])
+    angles = as_array(
+        "angles", angles, (len(simulation.tests),), "One angle for each test"
+    )
+    Q = np.array(
+        [c.start + a * c.rate for c, a in zip(simulation.cases, angles, strict=True)]
+    )
     limits = [_edge(case.test.feet[0], case.soles.edges) for case in simulation.cases]
     chain = fit_chain(*chain_rows(simulation.model, Q, limits))
     moment, shift, body = _moments(simulation.model, chain.parameters)
-    error = np.degrees(np.abs(simulation.tip_angles_near(angles, moment=moment) - angles))
+    error = np.degrees(
+        np.abs(simulation.tip_angles_near(angles, moment=moment) - angles)
+    )
     return PseudoInverse(chain, float(np.nanmean(error)), shift, body)
 
 

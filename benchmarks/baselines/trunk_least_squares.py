@@ -39,7 +39,9 @@ INERTIA_ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 def inertia_columns(w: Array) -> Array:
     """L(w), (3, 6): I w = L(w) (xx, yy, zz, xy, xz, yz)."""
     x, y, z = w.tolist()
-    return np.array([[x, 0, 0, y, z, 0], [0, y, 0, x, 0, z], [0, 0, z, 0, x, y]], dtype=np.float64)
+    return np.array(
+        [[x, 0, 0, y, z, 0], [0, y, 0, x, 0, z], [0, 0, z, 0, x, y]], dtype=np.float64
+    )
 
 
 def trunk_rows(specific_force: Array, omega: Array, omega_dot: Array) -> Array:
@@ -76,7 +78,9 @@ def foot_wrench(points: Array, forces: Array) -> Array:
 PERIOD = 0.005  # s between updates
 FORCE_STD, MOMENT_STD = 30.0, 30.0  # N, N m, of the rows
 MASS_STD = 0.3  # fraction of the URDF's trunk mass, before the first sample
-SETTLED = 0.005  # m, standard deviation of x and y below which the estimate counts as settled
+SETTLED = (
+    0.005  # m, standard deviation of x and y below which the estimate counts as settled
+)
 BANDWIDTH = 150.0  # rad/s, of the filter that all signals go through
 
 
@@ -124,7 +128,10 @@ class RecursiveLeastSquares:
     """
 
     def __init__(
-        self, model: RobotModel, config: RobotConfig, options: LeastSquaresOptions | None = None
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        options: LeastSquaresOptions | None = None,
     ) -> None:
         self._options = o = options or LeastSquaresOptions()
         legs = quadruped_legs(model, config)
@@ -171,9 +178,15 @@ class RecursiveLeastSquares:
     def _add(self, motion: Motion, points: Array, elapsed: float) -> str:
         """Take in the rows of an instant; why not, where that cannot be."""
         root = motion.omega, motion.omega_dot, motion.specific_force
-        legs = self._dynamics.inverse_dynamics((motion.q, motion.qd, motion.qdd), root)[0]
+        legs = self._dynamics.inverse_dynamics((motion.q, motion.qd, motion.qdd), root)[
+            0
+        ]
         Y = trunk_rows(motion.specific_force, motion.omega, motion.omega_dot)
-        b = foot_wrench(points, self.latest_forces.forces) - legs - Y[:, 4:] @ self._inertia
+        b = (
+            foot_wrench(points, self.latest_forces.forces)
+            - legs
+            - Y[:, 4:] @ self._inertia
+        )
         if not (np.isfinite(b).all() and np.isfinite(Y).all()):
             return self._missing(motion)
         Y = Y[:, :4]
@@ -191,16 +204,23 @@ class RecursiveLeastSquares:
             return "the angular velocity is not known: check imu"
         if not np.isfinite(motion.specific_force).all():
             return "the accelerometer is not known: check linear_acceleration in imu"
-        return "; ".join(self.latest_forces.problems) or "the forces on the feet are not known"
+        return (
+            "; ".join(self.latest_forces.problems)
+            or "the forces on the feet are not known"
+        )
 
     def _estimate(self, time: float, problem: str) -> TrunkEstimate:
         if problem and not np.isfinite(self.latest.mass):
             return unknown_estimate(time, problem)
         if problem:
-            return replace(self.latest, time=time, status=Status.DEGRADED, reason=problem)
+            return replace(
+                self.latest, time=time, status=Status.DEGRADED, reason=problem
+            )
         mass = float(self._theta[0])
         if not mass > 0.0:
-            reason = f"the trunk's mass comes out as {mass:.1f} kg: check efforts and imu"
+            reason = (
+                f"the trunk's mass comes out as {mass:.1f} kg: check efforts and imu"
+            )
             return unknown_estimate(time, reason)
         com = self._theta[1:] / mass
         scatter = np.linalg.inv(self._information)
@@ -211,7 +231,9 @@ class RecursiveLeastSquares:
         return TrunkEstimate(
             time=time,
             status=Status.CONVERGED if settled else Status.ESTIMATING,
-            reason="" if settled else f"x and y are known to {1e3 * wide:.0f} mm so far",
+            reason=""
+            if settled
+            else f"x and y are known to {1e3 * wide:.0f} mm so far",
             mass=mass,
             mass_std=float(np.sqrt(scatter[0, 0])),
             com=com,

@@ -28,7 +28,9 @@ class UrdfRobot:
         self.robot = robot
         inertias = list(robot.pin.inertias)[1:]
         self.mass = np.array([inertia.mass for inertia in inertias])
-        self.moment = np.array([inertia.mass * inertia.lever for inertia in inertias]).ravel()
+        self.moment = np.array(
+            [inertia.mass * inertia.lever for inertia in inertias]
+        ).ravel()
 
     def projection(self, posture: Posture) -> tuple[Array, Array, Array]:
         """Level axes of the first sole (2, 3), the point (3,) under the CoM, up (3,); root axes."""
@@ -55,7 +57,9 @@ class UrdfRobot:
         robot, zero = self.robot, np.zeros(self.robot.pin.nv)
         robot.pin.gravity.linear = -GRAVITY * up
         full = robot.full(posture.q)
-        Y = pinocchio.computeJointTorqueRegressor(robot.pin, robot.data, full, zero, zero)
+        Y = pinocchio.computeJointTorqueRegressor(
+            robot.pin, robot.data, full, zero, zero
+        )
         Y = np.array(Y).reshape(robot.pin.nv, -1, 10)
         known = Y[:, :, 0] @ self.mass
         for foot, wrench in zip(robot.feet, posture.wrenches, strict=True):
@@ -104,4 +108,6 @@ def virtual_chain(urdf: UrdfRobot, postures: Sequence[Posture]) -> tuple[Array, 
         rows.append(axes @ urdf.turns(posture.q))
         right.append(axes @ point)
     A = np.vstack(rows)
-    return np.asarray(np.linalg.pinv(A) @ np.concatenate(right)), int(np.linalg.matrix_rank(A))
+    return np.asarray(np.linalg.pinv(A) @ np.concatenate(right)), int(
+        np.linalg.matrix_rank(A)
+    )

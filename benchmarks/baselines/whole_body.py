@@ -52,7 +52,9 @@ class Motion:
         return Motion(*(part[start::step] for part in parts))
 
 
-def total_wrench(robot: PinocchioRobot, q: Array, wrenches: Array, signs: Sequence[float]) -> Array:
+def total_wrench(
+    robot: PinocchioRobot, q: Array, wrenches: Array, signs: Sequence[float]
+) -> Array:
     """(6,) about the root's origin of wrenches (f, 6) in the axes of their sensors."""
     total = np.zeros(6)
     for foot, sign, wrench in zip(robot.feet, signs, wrenches, strict=True):
@@ -63,12 +65,21 @@ def total_wrench(robot: PinocchioRobot, q: Array, wrenches: Array, signs: Sequen
 
 
 def moving(
-    robot: PinocchioRobot, q: Array, R: Array, root: Array, wrenches: Array, period: float
+    robot: PinocchioRobot,
+    q: Array,
+    R: Array,
+    root: Array,
+    wrenches: Array,
+    period: float,
 ) -> Motion:
     """A motion of samples every `period` s; wrenches (N, f, 6) of the ground on the feet."""
     signs = [1.0] * len(robot.feet)
-    wrench = np.array([total_wrench(robot, *row, signs) for row in zip(q, wrenches, strict=True)])
-    full = np.array([full_position(robot, *row) for row in zip(q, R, root, strict=True)])
+    wrench = np.array(
+        [total_wrench(robot, *row, signs) for row in zip(q, wrenches, strict=True)]
+    )
+    full = np.array(
+        [full_position(robot, *row) for row in zip(q, R, root, strict=True)]
+    )
     steps = [pinocchio.difference(robot.pin, a, b) for a, b in pairwise(full)]
     low = butter(2, 2.0 * CUTOFF * period)
     v = filtfilt(*low, np.array([*steps, steps[-1]]) / period, axis=0)
@@ -99,7 +110,9 @@ def regressor_identification(robot: PinocchioRobot, motion: Motion) -> Pinocchio
         residual = wrench - Y @ start.ravel()
         rows.append(scale[:, None] * Y.reshape(6, -1, 10)[:, :, :4].reshape(6, -1))
         right.append(scale * residual)
-    step = np.linalg.lstsq(np.vstack(rows), np.concatenate(right), rcond=RCOND)[0].reshape(-1, 4)
+    step = np.linalg.lstsq(np.vstack(rows), np.concatenate(right), rcond=RCOND)[
+        0
+    ].reshape(-1, 4)
     mass = start[:, 0] + step[:, 0]
     return with_coms(robot, mass, (start[:, 1:4] + step[:, 1:]) / mass[:, None])
 

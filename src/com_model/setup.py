@@ -8,6 +8,8 @@ from setuptools.config.setupcfg import read_configuration
 commands = read_configuration("setup.cfg")["options"]["entry_points"]["console_scripts"]
 if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):
     pairs = [c.split(" = ") for c in commands if not c.startswith("com_")]
-    commands = [f"com-{name.replace('_', '-')} = {function}" for name, function in pairs]
+    commands = [
+        f"com-{name.replace('_', '-')} = {function}" for name, function in pairs
+    ]
     commands.append("com_setup = com_model.commands.setup:main")
 setup(entry_points={"console_scripts": commands})

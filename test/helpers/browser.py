@@ -48,14 +48,23 @@ class Browser:
     def __enter__(self):
         from websockets.sync.client import connect
 
-        command = [find_browser(), *FLAGS, f"--user-data-dir={self._profile}", "about:blank"]
+        command = [
+            find_browser(),
+            *FLAGS,
+            f"--user-data-dir={self._profile}",
+            "about:blank",
+        ]
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         port = self.wait_for(self._port, "the browser starts")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=30) as answer:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{port}/json", timeout=30
+        ) as answer:
             pages = [page for page in json.load(answer) if page["type"] == "page"]
-        self._socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=None, open_timeout=60)
+        self._socket = connect(
+            pages[0]["webSocketDebuggerUrl"], max_size=None, open_timeout=60
+        )
         for domain in ("Page", "Runtime", "Network"):
             self.call(f"{domain}.enable")
         return self
@@ -71,7 +80,9 @@ class Browser:
     def call(self, method, **parameters):
         """Call a method of the protocol; return its result."""
         number = next(self._numbers)
-        self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        self._socket.send(
+            json.dumps({"id": number, "method": method, "params": parameters})
+        )
         while True:
             message = json.loads(self._socket.recv(timeout=60))
             if message.get("id") == number:
@@ -85,7 +96,9 @@ class Browser:
 
     def js(self, expression):
         """Evaluate JavaScript."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        result = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True
+        )
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
@@ -93,20 +106,30 @@ class Browser:
         """Wait until condition() is true; return its value."""
         end = time.monotonic() + timeout
         while not (value := condition()):
-            assert time.monotonic() < end, f"in vain waited until {what}; errors: {self.errors}"
+            assert time.monotonic() < end, (
+                f"in vain waited until {what}; errors: {self.errors}"
+            )
             time.sleep(0.2)
         return value
 
     def wait_for_text(self, text):
         """Wait until a text is on the page."""
         self.wait_for(
-            lambda: text in (self.js("(document.body || {}).innerText") or ""), f"'{text}' shows"
+            lambda: text in (self.js("(document.body || {}).innerText") or ""),
+            f"'{text}' shows",
         )
 
     def click(self, x, y):
         """Press the left button at a place."""
         for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+            self.call(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x,
+                y=y,
+                button="left",
+                clickCount=1,
+            )
 
     def place(self, expression):
         """Middle of the element that JavaScript finds."""
@@ -122,7 +145,9 @@ class Browser:
         """What is to be seen, (h, w, 3) uint8."""
         from matplotlib.image import imread
 
-        data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        data = base64.b64decode(
+            self.call("Page.captureScreenshot", format="png")["data"]
+        )
         return (imread(io.BytesIO(data))[..., :3] * 255).astype(np.uint8)
 
     def _port(self):
@@ -138,5 +163,7 @@ class Browser:
             self.requests.append(message["params"]["url"])
         if message.get("method") == "Runtime.exceptionThrown":
             self.errors.append(message["params"]["exceptionDetails"].get("text"))
-        if message.get("params", {}).get("type") == "error":  # of Runtime.consoleAPICalled
+        if (
+            message.get("params", {}).get("type") == "error"
+        ):  # of Runtime.consoleAPICalled
             self.errors.append(str(message["params"].get("args"))[:500])

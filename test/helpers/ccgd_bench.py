@@ -21,7 +21,12 @@ T0 = 1000 * NS_PER_S  # the stamp of the first message
 EVERY_NS = 50_000_000
 LEVEL = Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
 LYING = Quaternion(x=0.8, y=0.0, z=0.0, w=0.6)
-SHORT = {"steps": [2], "step_length": [0.1], "step_time": [0.6], "double_support": [0.3]}
+SHORT = {
+    "steps": [2],
+    "step_length": [0.1],
+    "step_time": [0.6],
+    "double_support": [0.3],
+}
 
 
 class Bench:
@@ -57,8 +62,14 @@ class Bench:
             assert ((q >= MODEL.lower) & (q <= MODEL.upper)).all()
             assert (np.abs(qd) <= MODEL.velocity_limits * 1.000001).all()
             path = JointPath(times + stamp_to_ns(msg.header.stamp) / NS_PER_S, q, qd)
-            before = self.q if self.path is None else self.path.sample(float(path.time[0]))[0]
-            assert (np.abs(path.q[0] - before) <= 0.1 * MODEL.velocity_limits).all(), "a jump"
+            before = (
+                self.q
+                if self.path is None
+                else self.path.sample(float(path.time[0]))[0]
+            )
+            assert (np.abs(path.q[0] - before) <= 0.1 * MODEL.velocity_limits).all(), (
+                "a jump"
+            )
             self.path = path if self.path is None else self.path.followed_by(path)
         self.taken = len(self.ways)
 
@@ -99,7 +110,9 @@ class Bench:
         for _ in range(int(seconds * NS_PER_S / EVERY_NS)):
             if self.sample() == state:
                 return
-        raise AssertionError(f"state {self.state.state} ({self.state.reason}), not {state}")
+        raise AssertionError(
+            f"state {self.state.state} ({self.state.reason}), not {state}"
+        )
 
     def call(self, kind, name, request):
         client = self.world.node.create_client(kind, f"ccgd_gait/{name}")
@@ -146,7 +159,9 @@ def disturb(robot, seconds, change):
             msg = WrenchStamped()
             msg.wrench.force.z = robot.load
             robot.send(topic, msg)
-        robot.send("joint_states", numpy_to_joint_state(MODEL.joint_names, change(robot.q)))
+        robot.send(
+            "joint_states", numpy_to_joint_state(MODEL.joint_names, change(robot.q))
+        )
         robot.world.spin_for(0.05)
 
 

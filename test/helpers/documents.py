@@ -36,7 +36,9 @@ def spans(text: str) -> list[str]:
 def commands(text: str) -> list[str]:
     """Lines of code blocks in shell, continued lines joined, comments taken off; inline code."""
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-    shell = [block for language, block in blocks if language in ("", "bash", "sh", "console")]
+    shell = [
+        block for language, block in blocks if language in ("", "bash", "sh", "console")
+    ]
     lines = "\n".join(shell).replace("\\\n", " ").splitlines()
     return [re.sub(r"(^|\s)#.*", "", line).strip() for line in lines] + spans(text)
 

@@ -32,7 +32,10 @@ QUICK = {
     "state_rate_hz": 20.0,
     "check_rate_hz": 5.0,
 }
-POSTURE = (np.array([0.1, 0.3, 0.1, 0.3]), np.array([0.4, 0.6]))  # the CoM above the soles
+POSTURE = (
+    np.array([0.1, 0.3, 0.1, 0.3]),
+    np.array([0.4, 0.6]),
+)  # the CoM above the soles
 
 
 def about_x(roll):
@@ -48,7 +51,9 @@ class Scenario:
         self.world, self.robot, self.directory = world, robot, directory
         (directory / "export").mkdir(exist_ok=True)
         self.state = world.collect(IdentificationState, "identification/state")
-        self.results = world.collect(IdentificationResult, "identification/result", LATCHED)
+        self.results = world.collect(
+            IdentificationResult, "identification/result", LATCHED
+        )
         self.checks = world.collect(ModelCheck, "identification/model_check")
         self.parameters = {
             "robot_description": robot.model.xml,
@@ -61,14 +66,18 @@ class Scenario:
         self.node = world.start(ComIdentification, **self.parameters)
         self.time_ns, self.q = 10**12, np.full(robot.model.n_joints, 0.5)
         self.imu_tilt, self.noise = None, np.random.default_rng(1)
-        self.call_later = ServiceCaller(world.node, world.spin_until, "com_identification").begin
+        self.call_later = ServiceCaller(
+            world.node, world.spin_until, "com_identification"
+        ).begin
 
     def call(self, kind, name, /, **fields):
         answer = self.call_later(kind, name, **fields)
         self.world.spin_until(answer.done, f"answer of {name}", timeout=60.0)
         return answer.result()
 
-    def play(self, q, load, count=50, *, offset=0.0, spoil=lambda Q, W: (Q, W), without=()):
+    def play(
+        self, q, load, count=50, *, offset=0.0, spoil=lambda Q, W: (Q, W), without=()
+    ):
         """Readings of a posture at rest, after a quick move from the one before."""
         Q, W = self.robot.read(q, load, count)
         Q, W = spoil(Q, W + offset)
@@ -89,7 +98,9 @@ class Scenario:
         for position, wrenches in zip(Q, W, strict=True):
             self.time_ns += 1_000_000_000 // RATE_HZ
             stamp = ns_to_stamp(self.time_ns)
-            self.world.send("joint_states", numpy_to_joint_state(names, position, stamp=stamp))
+            self.world.send(
+                "joint_states", numpy_to_joint_state(names, position, stamp=stamp)
+            )
             for foot, wrench in zip(self.robot.config.feet, wrenches, strict=True):
                 if foot.frame in without:
                     continue
@@ -113,7 +124,9 @@ class Scenario:
     def capture(self, *posture, label="", **spoilt):
         """Plays a posture and captures it."""
         self.play(*(posture or self.robot.random_posture()), **spoilt)
-        return self.call(srv.CapturePosture, "capture_posture", label=label, timeout=0.3)
+        return self.call(
+            srv.CapturePosture, "capture_posture", label=label, timeout=0.3
+        )
 
     def fill(self, count):
         for _ in range(count):

@@ -12,7 +12,9 @@ from com_identification.settings import (
     SensorNoise,
 )
 
-NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05), tilt=1e-4)
+NOISE = SensorNoise(
+    force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05), tilt=1e-4
+)
 S = 1_000_000_000
 START = 1_700_000_000 * S
 
@@ -51,7 +53,14 @@ class Recording:
 
 
 def record_postures(
-    robot, postures, hold=2.0, load=(0.6, 0.4), rate=500, wrench_rate=250, imu_rate=100, seed=1
+    robot,
+    postures,
+    hold=2.0,
+    load=(0.6, 0.4),
+    rate=500,
+    wrench_rate=250,
+    imu_rate=100,
+    seed=1,
 ):
     """Each posture held, one second of motion before each; the recording, and what is true."""
     rng = np.random.default_rng(seed)
@@ -62,7 +71,9 @@ def record_postures(
     end = knots[-1]
 
     def at(seconds, values):
-        return np.stack([np.interp(seconds, knots, column) for column in np.asarray(values).T], -1)
+        return np.stack(
+            [np.interp(seconds, knots, column) for column in np.asarray(values).T], -1
+        )
 
     t, tw, tu = (np.arange(0.0, end, 1.0 / r) for r in (rate, wrench_rate, imu_rate))
     read = [robot.read(q, list(load)) for q in path]
@@ -82,9 +93,13 @@ def record_postures(
     return recording, read[::2]
 
 
-def recorder_of(robot, options=None, *, noise=NOISE, use_effort=True, use_up=True, marks=()):
+def recorder_of(
+    robot, options=None, *, noise=NOISE, use_effort=True, use_up=True, marks=()
+):
     fit = FitSettings(use_effort=use_effort, use_imu=use_up)
-    settings = IdentificationSettings(noise=noise, fit=fit, capture=options or CaptureOptions())
+    settings = IdentificationSettings(
+        noise=noise, fit=fit, capture=options or CaptureOptions()
+    )
     return PostureRecorder(*robot, settings, marks)
 
 

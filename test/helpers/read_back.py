@@ -32,7 +32,9 @@ def quaternion_to_numpy(msg: Quaternion) -> Array:
     return np.array((msg.x, msg.y, msg.z, msg.w))
 
 
-def numpy_to_transform(R: ArrayLike, p: ArrayLike, out: Transform | None = None) -> Transform:
+def numpy_to_transform(
+    R: ArrayLike, p: ArrayLike, out: Transform | None = None
+) -> Transform:
     """Transform of R_ab (3, 3) and p_ab (3,) m; `out` is filled in place if given."""
     msg = Transform() if out is None else out
     rotation_to_quaternion(R, msg.rotation)
@@ -43,7 +45,9 @@ def numpy_to_transform(R: ArrayLike, p: ArrayLike, out: Transform | None = None)
 def joint_trajectory_to_numpy(msg: JointTrajectory) -> tuple[Array, Array, Array]:
     """Times (N,) s after the stamp, positions (N, n), velocities (N, n), NaN where not given."""
     n = len(msg.joint_names)
-    times = [p.time_from_start.sec + p.time_from_start.nanosec / NS_PER_S for p in msg.points]
+    times = [
+        p.time_from_start.sec + p.time_from_start.nanosec / NS_PER_S for p in msg.points
+    ]
     q = np.array([p.positions for p in msg.points], dtype=np.float64).reshape(-1, n)
     unknown = [math.nan] * n
     qd = np.array([p.velocities or unknown for p in msg.points], dtype=np.float64)
@@ -104,7 +108,13 @@ def ground_reaction_to_numpy(msg: GroundReaction) -> ReactionValues:
     Raises:
         ConversionError: when its arrays are not equally long.
     """
-    sizes = {len(msg.legs), len(msg.feet), len(msg.forces), len(msg.force_std), len(msg.contact)}
+    sizes = {
+        len(msg.legs),
+        len(msg.feet),
+        len(msg.forces),
+        len(msg.force_std),
+        len(msg.contact),
+    }
     if len(sizes) != 1:
         raise ConversionError(
             f"ground_reaction: {len(msg.legs)} legs, {len(msg.feet)} feet, {len(msg.forces)} "

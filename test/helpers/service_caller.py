@@ -16,7 +16,9 @@ class ServiceCaller:
     def begin(self, kind, name, /, **fields):
         """Future of an answer."""
         if name not in self._clients:
-            self._clients[name] = self._node.create_client(kind, f"{self._server}/{name}")
+            self._clients[name] = self._node.create_client(
+                kind, f"{self._server}/{name}"
+            )
         client = self._clients[name]
         self._until(client.service_is_ready, f"service {name}")
         return client.call_async(kind.Request(**fields))

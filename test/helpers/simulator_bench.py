@@ -64,11 +64,15 @@ class Bench:
         self.trajectory = self.node.create_publisher(
             JointTrajectory, "joint_trajectory", qos.RESULT
         )
-        self.commands = self.node.create_publisher(Float64MultiArray, "joint_commands", qos.RESULT)
+        self.commands = self.node.create_publisher(
+            Float64MultiArray, "joint_commands", qos.RESULT
+        )
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
         self.simulator = None
         try:
-            self.simulator = Simulator(context=self.context, parameter_overrides=overrides)
+            self.simulator = Simulator(
+                context=self.context, parameter_overrides=overrides
+            )
         except Exception:
             self.close()
             raise
@@ -95,7 +99,9 @@ class Bench:
     def connect(self):
         self.wait_for("joint_states")
         publishers = (self.trajectory, self.commands)
-        self.until(lambda: all(p.get_subscription_count() for p in publishers), "subscription")
+        self.until(
+            lambda: all(p.get_subscription_count() for p in publishers), "subscription"
+        )
 
     def positions(self):
         """Joint positions received last."""

@@ -29,11 +29,15 @@ class Recorded:
     def identify(self, **changes: np.ndarray) -> WalkResult:
         """Identifies from the recording with other readings."""
         log = replace(self.log, **changes)
-        return identify_walking([log], self.believed, self.config, Scale(self.true.mass))
+        return identify_walking(
+            [log], self.believed, self.config, Scale(self.true.mass)
+        )
 
 
 def _feet(model: RobotModel, config: RobotConfig, q: np.ndarray) -> np.ndarray:
-    return np.stack([link_pose_batch(model, q, foot.frame)[1] for foot in config.feet], axis=1)
+    return np.stack(
+        [link_pose_batch(model, q, foot.frame)[1] for foot in config.feet], axis=1
+    )
 
 
 def record(
@@ -50,15 +54,25 @@ def record(
     """
     believed, config = load_robot("go2")
     config = replace(
-        config, imu_link=None, feet=tuple(replace(foot, radius=0.0) for foot in config.feet)
+        config,
+        imu_link=None,
+        feet=tuple(replace(foot, radius=0.0) for foot in config.feet),
     )
     i = believed.link_index("base")
     inertia = 1.2 * believed.link_inertias[i] + 0.03 * np.eye(3)
     trunk = Inertial(
-        believed.link_masses[i] + 1.5, believed.link_coms[i] + [0.02, -0.02, 0.03], inertia
+        believed.link_masses[i] + 1.5,
+        believed.link_coms[i] + [0.02, -0.02, 0.03],
+        inertia,
     )
-    true = RobotModel.from_urdf(edit_inertials(believed.xml, {"base": trunk}), believed.frames)
-    rng, n, count = np.random.default_rng(seed), believed.n_joints, round(RATE * SECONDS)
+    true = RobotModel.from_urdf(
+        edit_inertials(believed.xml, {"base": trunk}), believed.frames
+    )
+    rng, n, count = (
+        np.random.default_rng(seed),
+        believed.n_joints,
+        round(RATE * SECONDS),
+    )
     time = np.arange(count) / RATE
 
     def waves(
@@ -68,7 +82,9 @@ def record(
         total = np.zeros((3, count, width))
         for w, p in zip(rate, phase, strict=True):
             angle = w * time[:, None] + p
-            total += size * np.array([np.sin(angle), w * np.cos(angle), -w * w * np.sin(angle)])
+            total += size * np.array(
+                [np.sin(angle), w * np.cos(angle), -w * w * np.sin(angle)]
+            )
         return total[0], total[1], total[2]
 
     # feet stay within a centimetre of the ground
@@ -80,7 +96,9 @@ def record(
     total = trunk.mass + added
     com = (trunk.mass * trunk.com + added * np.array(at)) / total
     later = Inertial(total, com, trunk.inertia)
-    loaded = RobotModel.from_urdf(edit_inertials(true.xml, {"base": later}), true.frames)
+    loaded = RobotModel.from_urdf(
+        edit_inertials(true.xml, {"base": later}), true.frames
+    )
     halves = [Dynamics(model, np.full(n, ARMATURE)) for model in (true, loaded)]
     joints, root = np.array((q, qd, qdd)), np.array((omega, omega_dot, force))
     pairs = [
@@ -113,7 +131,10 @@ def standing_wrenches(
     """What the feet's sensors read (f, 6) where a robot with theta (B, 10) rests at q (n,)."""
     model, feet = recorded.believed, recorded.config.feet
     R, p = body_poses(model.bodies, q)
-    weight, moment = 9.80665 * up, theta[:, 0] @ p + np.einsum("bij,bj->i", R, theta[:, 1:4])
+    weight, moment = (
+        9.80665 * up,
+        theta[:, 0] @ p + np.einsum("bij,bj->i", R, theta[:, 1:4]),
+    )
     load = np.concatenate((theta[:, 0].sum() * weight, np.cross(moment, weight)))
     poses = [link_pose(model, q, foot.wrench_frame) for foot in feet]
     levers = np.hstack([np.cross(p, np.eye(3)).T for _, p in poses])

@@ -19,7 +19,10 @@ ANKLE = """
 
 
 def walker_urdf(
-    name: str = "walker", trunk_mass: float = 2.0, root: str = "base_link", ankles: bool = False
+    name: str = "walker",
+    trunk_mass: float = 2.0,
+    root: str = "base_link",
+    ankles: bool = False,
 ) -> str:
     """A trunk with its CoM at (0.1, 0, 0.5) and two legs of 1 kg, 1 m, at y = +-0.1 m.
 

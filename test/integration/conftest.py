@@ -36,12 +36,16 @@ class World:
             for name, value in parameters.items()
         ]
         node = make_node(
-            context=self.context, namespace=namespace or None, parameter_overrides=overrides
+            context=self.context,
+            namespace=namespace or None,
+            parameter_overrides=overrides,
         )
         self.nodes.append(node)
         self.executor.add_node(node)
         outputs = [p for p in node.publishers if p.topic_name in self.topics]
-        self.spin_until(lambda: all(p.get_subscription_count() for p in outputs), "it is received")
+        self.spin_until(
+            lambda: all(p.get_subscription_count() for p in outputs), "it is received"
+        )
         return node
 
     def collect(self, kind, topic, qos=200):
@@ -55,7 +59,9 @@ class World:
         """A publisher that somebody listens to."""
         if topic not in self.publishers:
             self.publishers[topic] = self.node.create_publisher(kind, topic, qos)
-        self.spin_until(self.publishers[topic].get_subscription_count, f"{topic} is received")
+        self.spin_until(
+            self.publishers[topic].get_subscription_count, f"{topic} is received"
+        )
         return self.publishers[topic]
 
     def send(self, topic, msg, qos=200):
@@ -65,7 +71,9 @@ class World:
     def latch(self, topic, msg):
         """Publish a message for whoever comes later, too."""
         if topic not in self.publishers:
-            self.publishers[topic] = self.node.create_publisher(type(msg), topic, LATCHED)
+            self.publishers[topic] = self.node.create_publisher(
+                type(msg), topic, LATCHED
+            )
         self.publishers[topic].publish(msg)
 
     def spin_until(self, condition, what="", timeout=20.0):
@@ -92,8 +100,12 @@ class World:
     @contextmanager
     def served(self, *messages):
         """Serve all nodes in a thread, and publish messages, by topic, again and again."""
-        senders = [(self.node.create_publisher(type(m), name, 10), m) for name, m in messages]
-        timer = self.node.create_timer(0.05, lambda: [sender.publish(m) for sender, m in senders])
+        senders = [
+            (self.node.create_publisher(type(m), name, 10), m) for name, m in messages
+        ]
+        timer = self.node.create_timer(
+            0.05, lambda: [sender.publish(m) for sender, m in senders]
+        )
         ended = threading.Event()
 
         def serve():
@@ -180,6 +192,7 @@ def warnings(monkeypatch):
     """Texts of the throttled warnings, without the throttle."""
     texts = []
     monkeypatch.setattr(
-        "com_ros.diagnostics.ThrottledLog.warn", lambda self, kind, text: texts.append(text)
+        "com_ros.diagnostics.ThrottledLog.warn",
+        lambda self, kind, text: texts.append(text),
     )
     return texts

@@ -21,12 +21,20 @@ def test_the_stiffness_of_the_simulated_servos_is_found(world, stabiliser):
     hoap2 = shipped_robot("hoap2")
     states = world.collect(WalkState, "gait/state")
     simulated = {"noise__position": 2e-4, "noise__force": 0.14, "noise__torque": 0.007}
-    simulated |= {"real_time_factor": 0.0, "publish_rate_hz": 100.0, "lockstep__nodes": "ccgd_gait"}
+    simulated |= {
+        "real_time_factor": 0.0,
+        "publish_rate_hz": 100.0,
+        "lockstep__nodes": "ccgd_gait",
+    }
     world.start(Simulator, **hoap2.parameters, **simulated)
     timeouts = {"joint_timeout": 30.0, "wrench_timeout": 30.0, "imu_timeout": 30.0}
     wrong = {"ankle_stiffness": [90.0, 250.0]}
-    node = world.start(CcgdGaitNode, stabiliser=stabiliser, **hoap2.parameters, **timeouts, **wrong)
-    world.spin_until(lambda: states and states[-1].state == WalkState.READY, "it stands", 60.0)
+    node = world.start(
+        CcgdGaitNode, stabiliser=stabiliser, **hoap2.parameters, **timeouts, **wrong
+    )
+    world.spin_until(
+        lambda: states and states[-1].state == WalkState.READY, "it stands", 60.0
+    )
     client = world.node.create_client(Trigger, SERVICE)
     future = client.call_async(Trigger.Request())
     world.spin_until(future.done, "the sway", 120.0)
@@ -41,7 +49,9 @@ def test_the_stiffness_of_the_simulated_servos_is_found(world, stabiliser):
     assert f"LLEG_JOINT5: {{stiffness: {found[1]:.4g}}}" in answer.message
     if stabiliser:
         body = robot.session.stabiliser.body
-        np.testing.assert_allclose(body.kappa, found / (body.mass * GRAVITY * body.height))
+        np.testing.assert_allclose(
+            body.kappa, found / (body.mass * GRAVITY * body.height)
+        )
     world.spin_until(lambda: states[-1].state == WalkState.READY, "it stands again")
 
 

@@ -42,16 +42,29 @@ def test_a_walk_by_the_action(bench, world):
     seen = {state.state for state in robot.states}
     assert seen >= {WalkState.READY, WalkState.APPROACHING, WalkState.WALKING}
     walked = [s for s in robot.states if s.state == WalkState.WALKING]
-    assert {s.swing for s in walked} == {Footstep.LEFT, Footstep.RIGHT, Footstep.UNKNOWN}
+    assert {s.swing for s in walked} == {
+        Footstep.LEFT,
+        Footstep.RIGHT,
+        Footstep.UNKNOWN,
+    }
     assert {s.step for s in walked} == {0, 1, -1}
     assert max(s.com_error for s in walked) < 2e-4  # between the plan's points
     assert {f.state.step for f in feedback} >= {0, 1}
     assert com[-1].header.frame_id == robot.zmps[-1].header.frame_id == "walk"
     assert com[-1].point.x == pytest.approx(0.1, abs=1e-3)
-    assert robot.state.header.stamp == com[-1].header.stamp == ns_to_stamp(robot.time_ns)
+    assert (
+        robot.state.header.stamp == com[-1].header.stamp == ns_to_stamp(robot.time_ns)
+    )
     assert {t.child_frame_id for msg in frames for t in msg.transforms} == {"walk"}
     names = {marker.ns for msg in markers for marker in msg.markers}
-    assert names >= {"com", "com_reference", "footsteps_left", "footsteps_right", "support", "zmp"}
+    assert names >= {
+        "com",
+        "com_reference",
+        "footsteps_left",
+        "footsteps_right",
+        "support",
+        "zmp",
+    }
 
 
 def test_cmd_vel_walks_on_until_it_is_zero_or_no_longer_sent(bench, world):
@@ -69,7 +82,9 @@ def test_cmd_vel_walks_on_until_it_is_zero_or_no_longer_sent(bench, world):
                 msg.linear.x, msg.angular.z = x, turn
                 world.send("cmd_vel", msg)
             robot.sample()
-        raise AssertionError(f"{robot.state.state}: {robot.state.reason}, step {robot.state.step}")
+        raise AssertionError(
+            f"{robot.state.state}: {robot.state.reason}, step {robot.state.step}"
+        )
 
     drive(lambda: robot.state.step >= 5, 0.1, 0.2)
     assert robot.state.steps > 6
@@ -115,7 +130,13 @@ def test_footsteps_by_the_topic_then_more(bench):
 
 
 def test_streamed_points_follow_the_same_walk(bench):
-    robot = bench(streamed=True, horizon=0.06, autostart=True, walk__steps=2, walk__step_length=0.1)
+    robot = bench(
+        streamed=True,
+        horizon=0.06,
+        autostart=True,
+        walk__steps=2,
+        walk__step_length=0.1,
+    )
     robot.until(WalkState.WALKING)
     robot.until(WalkState.READY, 30.0)
     assert all(len(way.points) == 1 for way in robot.ways)
@@ -197,12 +218,19 @@ def test_a_robot_that_stood_may_sway_for_a_moment(bench):
         ({"step_length": [0.7]}, "leg is too short"),
         ({"com_height": [0.9]}, "leg is too short"),
         ({"steps": [-1]}, "steps is -1"),
-        ({"steps": [10000]}, "10000 steps would take longer than 300 s, which is too long"),
+        (
+            {"steps": [10000]},
+            "10000 steps would take longer than 300 s, which is too long",
+        ),
         ({"step_length": [1e308]}, "x of a footstep is 1e+308: give at most 1e+06"),
         ({"step_length": [float("nan")]}, "step_length is nan"),
         ({"method": "fast"}, "method is 'fast': give one of exact, refined, ccgd"),
         (
-            {"footsteps": [footstep_to_msg(walking.Footstep("left", 0.1, -0.2, 0.0, 0.0))]},
+            {
+                "footsteps": [
+                    footstep_to_msg(walking.Footstep("left", 0.1, -0.2, 0.0, 0.0))
+                ]
+            },
             "footstep 0: the feet cross or touch",
         ),
         ({"footsteps": [Footstep(side=5)]}, "side is 5: give 1 (left) or 2 (right)"),
@@ -231,7 +259,12 @@ def test_plan_walk_plans_without_walking(bench):
     answer = robot.call(PlanWalk, "plan_walk", PlanWalk.Request(goal=WalkGoal(**SHORT)))
     assert (answer.possible, answer.reason, len(answer.footsteps)) == (True, "", 2)
     assert answer.duration == pytest.approx(1.5 + 0.3 + 2 * 0.9 + 1.5)
-    assert len(answer.time) == len(answer.com) == len(answer.zmp) == len(answer.trajectory.points)
+    assert (
+        len(answer.time)
+        == len(answer.com)
+        == len(answer.zmp)
+        == len(answer.trajectory.points)
+    )
     assert robot.ways == []
 
 
@@ -240,7 +273,10 @@ def test_plan_walk_plans_without_walking(bench):
     [
         ({"load": 5.0}, "the robot does not stand: the left foot carries 5 N"),
         ({"load": float("nan")}, "l_sole/wrench is not finite: check its driver"),
-        ({"stale": FEET}, "l_sole/wrench has not been received: check the force sensor's driver"),
+        (
+            {"stale": FEET},
+            "l_sole/wrench has not been received: check the force sensor's driver",
+        ),
         ({"attitude": LYING}, "set it upright on both feet"),
         ({"q": POSTURE + 0.3}, "the robot does not stand in its nominal posture"),
     ],
@@ -299,7 +335,9 @@ def test_a_robot_without_legs_is_refused(world, walker, walker_config):
 
 
 def test_a_configuration_is_needed(world):
-    with pytest.raises(ParameterError, match="give the path of the robot's configuration"):
+    with pytest.raises(
+        ParameterError, match="give the path of the robot's configuration"
+    ):
         world.start(CcgdGaitNode, robot_description=MODEL.xml)
 
 
@@ -307,7 +345,9 @@ def test_limits_may_change_while_it_runs(bench):
     robot = bench()
     robot.load = 0.4 * WEIGHT
     robot.until(WalkState.READY)
-    (result,) = robot.node.set_parameters([Parameter("check.load_fraction", value=0.45)])
+    (result,) = robot.node.set_parameters(
+        [Parameter("check.load_fraction", value=0.45)]
+    )
     assert result.successful
     robot.until(WalkState.REFUSED)
     assert "the robot does not stand" in robot.state.reason
@@ -326,7 +366,9 @@ def test_joint_states_with_bad_numbers_do_not_count(bench):
     robot.world.send("joint_states", JointState())
 
     def timed_out():
-        return any("joint_states timed out" in s.message for msg in health for s in msg.status)
+        return any(
+            "joint_states timed out" in s.message for msg in health for s in msg.status
+        )
 
     robot.world.spin_until(timed_out, "the diagnostics say so")
     assert robot.ways == []
@@ -337,7 +379,9 @@ def test_feedback_without_an_imu_ends_the_walk(bench, world):
     robot = bench(stabiliser=True)
     robot.until(WalkState.READY)
     stabiliser = robot.node._control.robot.session.stabiliser
-    assert hasattr(stabiliser, "table"), "its kernel is compiled before a walk waits for it"
+    assert hasattr(stabiliser, "table"), (
+        "its kernel is compiled before a walk waits for it"
+    )
     handle, _ = robot.walk(**SHORT)
     result = robot.result(handle)
     assert not result.completed
@@ -360,7 +404,9 @@ def test_feedback_while_the_robot_stands(bench, world, balance):
     for _ in range(20):
         assert robot.sample() == WalkState.READY
     assert bool(dcms) == balance
-    assert len([msg for msg in robot.ways if len(msg.points) == 1]) in range(18 * balance, 22)
+    assert len([msg for msg in robot.ways if len(msg.points) == 1]) in range(
+        18 * balance, 22
+    )
     assert bool(robot.ways) == balance
     assert (robot.state.fault == WalkState.NO_FAULT) or balance
     assert np.isfinite(robot.state.margin) == balance

@@ -45,7 +45,9 @@ def test_a_goal_while_walking_is_refused_and_a_cancelled_walk_stops(bench):
     assert robot.sample() == WalkState.READY
 
 
-def test_a_walk_that_was_cancelled_while_it_was_planned_is_not_walked_in_place_of_the_next(bench):
+def test_a_walk_that_was_cancelled_while_it_was_planned_is_not_walked_in_place_of_the_next(
+    bench,
+):
     robot = bench()
     robot.until(WalkState.READY)
     first, _ = robot.walk(steps=[40], step_length=[0.1], step_time=[0.6])
@@ -58,10 +60,14 @@ def test_a_walk_that_was_cancelled_while_it_was_planned_is_not_walked_in_place_o
     assert (result.completed, result.steps, len(robot.ways)) == (True, 2, 1)
 
 
-def test_a_stop_that_takes_longer_to_plan_than_it_may_is_given_more_time(bench, monkeypatch):
+def test_a_stop_that_takes_longer_to_plan_than_it_may_is_given_more_time(
+    bench, monkeypatch
+):
     robot = bench()
     robot.until(WalkState.READY)
-    handle, _ = robot.walk(steps=[12], step_length=[0.1], step_time=[0.6], method="exact")
+    handle, _ = robot.walk(
+        steps=[12], step_length=[0.1], step_time=[0.6], method="exact"
+    )
     robot.until(WalkState.WALKING)
     plan, asked = Walker.plan_stop, []
     passed = threading.Event()
@@ -81,7 +87,8 @@ def test_a_stop_that_takes_longer_to_plan_than_it_may_is_given_more_time(bench, 
         tries = len(asked)
         passed.set()
         robot.world.spin_until(
-            lambda tries=tries: len(robot.ways) == 2 or len(asked) > tries, "a stop or a new try"
+            lambda tries=tries: len(robot.ways) == 2 or len(asked) > tries,
+            "a stop or a new try",
         )
     assert robot.result(handle).steps < 12
     assert len(asked) == 2, "0.3 s ahead, then half as long again as that took"
@@ -173,7 +180,9 @@ def test_joints_that_cannot_be_stop_the_walk(bench, change, reason):
     stands_and_walks_again(robot, handle, reason)
 
 
-@pytest.mark.parametrize(("stale", "reason"), [(FEET, "l_sole/wrench is"), (("imu",), "imu is")])
+@pytest.mark.parametrize(
+    ("stale", "reason"), [(FEET, "l_sole/wrench is"), (("imu",), "imu is")]
+)
 def test_sensors_that_time_out_stop_the_walk(bench, stale, reason):
     robot = bench()
     robot.attitude = LEVEL
@@ -192,7 +201,9 @@ def test_sensors_that_time_out_stop_the_walk(bench, stale, reason):
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_stale_joints_bring_both_feet_down_in_one_piece(bench, streamed):
-    robot = bench(joint_timeout=1.0, streamed=streamed, horizon=0.06, walk__method="exact")
+    robot = bench(
+        joint_timeout=1.0, streamed=streamed, horizon=0.06, walk__method="exact"
+    )
     robot.until(WalkState.READY)
     handle, _ = robot.walk(steps=[9], step_length=[0.1], step_time=[0.6])
     robot.until(WalkState.WALKING)

@@ -13,7 +13,12 @@ from com_control.nodes.com_balancer import ComBalancerNode
 from com_model import Sesc, link_pose
 from com_msgs.msg import BalanceState
 from com_ros import qos
-from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, point_to_numpy, vector3_to_numpy
+from com_ros.conversions import (
+    ns_to_stamp,
+    numpy_to_joint_state,
+    point_to_numpy,
+    vector3_to_numpy,
+)
 
 _, MODEL, POSTURE, ROBOT = shipped_robot("hoap2")
 T0 = 1_000_000_000_000  # ns, the stamp of the first message
@@ -57,13 +62,16 @@ class Bench:
         if self.states[-1].state in (BalanceState.BALANCING, BalanceState.HOLDING):
             stamp = ns_to_stamp(self.time_ns)
             self.world.spin_until(
-                lambda: self.ways and self.ways[-1].header.stamp == stamp, "joint_trajectory"
+                lambda: self.ways and self.ways[-1].header.stamp == stamp,
+                "joint_trajectory",
             )
         return self.states[-1]
 
     def _heard(self, of):
         latest = of(self.node)
-        self.world.spin_until(lambda: latest.age_s(self.time_ns) == 0.0, "it is received")
+        self.world.spin_until(
+            lambda: latest.age_s(self.time_ns) == 0.0, "it is received"
+        )
 
     def desire(self, x, y, z=math.nan, frame=""):
         """Send a desired CoM, and samples until it is taken in or refused."""
@@ -105,7 +113,12 @@ def test_it_waits_for_start_and_begins_without_a_jump(bench):
     robot = bench()
     state = robot.sample()
     assert (state.state, state.reason) == (BalanceState.STANDING, "")
-    unknown = [state.com.x, state.com_reference.y, state.com_error, state.support_margin]
+    unknown = [
+        state.com.x,
+        state.com_reference.y,
+        state.com_error,
+        state.support_margin,
+    ]
     assert np.isnan(unknown).all()
     assert not robot.ways
     robot.balance()
@@ -119,10 +132,14 @@ def test_it_waits_for_start_and_begins_without_a_jump(bench):
     soles = [link_pose(MODEL, POSTURE, name)[1] for name in ("l_sole", "r_sole")]
     com = point_to_numpy(state.com)
     expected = Sesc(MODEL).com(POSTURE) - np.mean(soles, axis=0)
-    np.testing.assert_allclose(com, expected, atol=1e-3)  # gravity is off the soles by 0.2 deg
+    np.testing.assert_allclose(
+        com, expected, atol=1e-3
+    )  # gravity is off the soles by 0.2 deg
     assert 0.039 < state.support_margin < 0.043
     robot.world.spin_until(lambda: robot.errors, "balance/com_error")
-    np.testing.assert_allclose(vector3_to_numpy(robot.errors[-1].vector), 0.0, atol=1e-12)
+    np.testing.assert_allclose(
+        vector3_to_numpy(robot.errors[-1].vector), 0.0, atol=1e-12
+    )
 
 
 def test_it_moves_towards_what_is_desired_with_bounded_speed(bench):
@@ -147,7 +164,10 @@ def test_a_com_outside_is_held_at_the_margin_and_said(bench):
     state = robot.desire(0.5, 0.0)
     assert state.held_at_margin
     assert state.state == BalanceState.BALANCING
-    assert "446 mm outside the support polygon: held at the margin of 20 mm" in state.reason
+    assert (
+        "446 mm outside the support polygon: held at the margin of 20 mm"
+        in state.reason
+    )
     for _ in range(1000):
         state = robot.sample(position=targets(robot))
         if state.com.x > 0.0543 - 0.0205:
@@ -160,13 +180,16 @@ def test_points_in_the_frame_of_a_link_are_turned(bench):
     robot = bench()
     robot.balance()
     state = robot.desire(0.01, 0.0, frame="l_sole")
-    place = link_pose(MODEL, POSTURE, "l_sole")[1] - link_pose(MODEL, POSTURE, "r_sole")[1]
+    place = (
+        link_pose(MODEL, POSTURE, "l_sole")[1] - link_pose(MODEL, POSTURE, "r_sole")[1]
+    )
     assert state.com_desired.x == pytest.approx(0.01, abs=1e-4)
     assert state.com_desired.y == pytest.approx(0.5 * np.linalg.norm(place), abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("point", "frame"), [((math.nan, 0.0), ""), ((0.0, math.inf), ""), ((0.0, 0.0), "nowhere")]
+    ("point", "frame"),
+    [((math.nan, 0.0), ""), ((0.0, math.inf), ""), ((0.0, 0.0), "nowhere")],
 )
 def test_points_that_mean_nothing_are_refused(bench, point, frame):
     robot = bench()
@@ -179,7 +202,10 @@ def test_points_that_mean_nothing_are_refused(bench, point, frame):
     ("reading", "said"),
     [
         ({"orientation": None}, "imu is stale"),
-        ({"orientation": UNKNOWN}, "not 1; use a driver or filter that gives orientation"),
+        (
+            {"orientation": UNKNOWN},
+            "not 1; use a driver or filter that gives orientation",
+        ),
         ({"load": None}, "l_sole/wrench is stale"),
         ({"load": math.nan}, "l_sole/wrench is not finite"),
     ],

@@ -44,11 +44,15 @@ def test_postures_are_captured_and_stored(scenario, world):
     assert list(values.in_contact) == (load > 0).tolist()
     assert values.mass == pytest.approx(scenario.robot.model.mass, abs=0.05)
     truth, urdf = scenario.robot.com(q), scenario.robot.com(q, scenario.robot.model.xml)
-    up = scenario.robot.frame(q, scenario.robot.config.feet[int(np.argmax(load))].frame)[0][:, 2]
+    up = scenario.robot.frame(
+        q, scenario.robot.config.feet[int(np.argmax(load))].frame
+    )[0][:, 2]
     gap = urdf - truth
     offset = vector3_to_numpy(values.model_offset)
     np.testing.assert_allclose(offset, gap - (gap @ up) * up, atol=5e-4)
-    np.testing.assert_allclose(point_to_numpy(values.com_line), urdf - offset, atol=1e-4)
+    np.testing.assert_allclose(
+        point_to_numpy(values.com_line), urdf - offset, atol=1e-4
+    )
     assert answer.posture.header.frame_id == "base_link"
     assert answer.posture.header.stamp == ns_to_stamp(scenario.time_ns)
 
@@ -78,10 +82,14 @@ def test_refusals_say_why(scenario):
     )
     assert not moving.success
     assert "keep the robot stationary" in moving.message
-    answer = scenario.capture(q, load, without=("l_sole",), count=150)  # longer than capture.lag
+    answer = scenario.capture(
+        q, load, without=("l_sole",), count=150
+    )  # longer than capture.lag
     assert not answer.success
     assert any("l_sole" in reason for reason in answer.reasons), answer.reasons
-    frozen = scenario.capture(q, load, spoil=lambda Q, W: (Q, np.broadcast_to(W[0], W.shape)))
+    frozen = scenario.capture(
+        q, load, spoil=lambda Q, W: (Q, np.broadcast_to(W[0], W.shape))
+    )
     assert not frozen.success
     assert any("l_sole" in reason for reason in frozen.reasons), frozen.reasons
     hanging = scenario.capture(q, load, spoil=lambda Q, W: (Q, W - W.mean(axis=0)))
@@ -95,7 +103,9 @@ def test_refusals_say_why(scenario):
 def test_a_missing_joint_is_named(scenario):
     names = list(scenario.robot.model.joint_names)[:-1]
     stamp = ns_to_stamp(scenario.time_ns)
-    scenario.world.send("joint_states", numpy_to_joint_state(names, np.zeros(3), stamp=stamp))
+    scenario.world.send(
+        "joint_states", numpy_to_joint_state(names, np.zeros(3), stamp=stamp)
+    )
     answer = scenario.call(srv.CapturePosture, "capture_posture", timeout=0.2)
     assert not answer.success
     assert scenario.robot.model.joint_names[-1] in answer.message
@@ -105,13 +115,17 @@ def test_a_sensor_with_the_wrong_sign_is_named(scenario):
     q, load = POSTURE
     answer = scenario.capture(q, load, spoil=lambda Q, W: (Q, -W))
     assert answer.success
-    assert any("sign" in problem for problem in answer.posture.problems), answer.posture.problems
+    assert any("sign" in problem for problem in answer.posture.problems), (
+        answer.posture.problems
+    )
 
 
 def test_links_are_identified_and_written(scenario, world):
     world.spin_until(lambda: scenario.results, "that there is no result")
     assert "capture postures and call identify_links" in scenario.results[0].reason
-    assert not scenario.call(srv.IdentifyLinks, "identify_links").success  # nothing is stored
+    assert not scenario.call(
+        srv.IdentifyLinks, "identify_links"
+    ).success  # nothing is stored
     scenario.fill(8)
     total = scenario.call(srv.IdentifyTotalCom, "identify_total_com")
     assert total.success, total.message
@@ -147,12 +161,17 @@ def test_links_are_identified_and_written(scenario, world):
     assert saved.success, saved.message
     assert (scenario.directory / "store" / "monday.yaml").read_text()
     assert scenario.call(Trigger, "reset").success
-    world.spin_until(lambda: len(scenario.results) == 3, "that there is no result any more")
+    world.spin_until(
+        lambda: len(scenario.results) == 3, "that there is no result any more"
+    )
     assert scenario.results[-1].status == IdentificationResult.STATUS_UNKNOWN
     loaded = scenario.call(srv.LoadPostures, "load", name="monday")
     assert loaded.success, loaded.message
     assert loaded.count == 8
-    assert "there are monday" in scenario.call(srv.LoadPostures, "load", name="sunday").message
+    assert (
+        "there are monday"
+        in scenario.call(srv.LoadPostures, "load", name="sunday").message
+    )
 
 
 def test_redundant_postures_are_answered_with_one_that_helps(scenario):
@@ -168,10 +187,14 @@ def test_redundant_postures_are_answered_with_one_that_helps(scenario):
 
 def test_actions_report_progress_and_can_be_cancelled(scenario, world):
     scenario.fill(6)
-    client = ActionClient(world.node, action.IdentifyLinks, "com_identification/identify_links")
+    client = ActionClient(
+        world.node, action.IdentifyLinks, "com_identification/identify_links"
+    )
     world.spin_until(client.server_is_ready, "the action")
     feedback = []
-    sent = client.send_goal_async(action.IdentifyLinks.Goal(), feedback_callback=feedback.append)
+    sent = client.send_goal_async(
+        action.IdentifyLinks.Goal(), feedback_callback=feedback.append
+    )
     world.spin_until(sent.done, "the goal")
     busy = scenario.call(srv.ProposePostures, "propose_postures")
     assert not busy.success
@@ -255,7 +278,9 @@ def test_a_foot_that_carries_all_is_tared_by_the_model(scenario):
     assert cleared.feet == ["l_sole", "r_sole"]
 
 
-def test_a_zero_that_the_diagnosis_names_is_tared_with_both_feet_on_the_ground(scenario, world):
+def test_a_zero_that_the_diagnosis_names_is_tared_with_both_feet_on_the_ground(
+    scenario, world
+):
     offset = np.array([np.zeros(6), [2.0, -1.0, 5.0, 0.1, 0.2, -0.1]])
     q, both = POSTURE
     world.publisher(CentroidalDiagnosis, "diagnosis")
@@ -268,7 +293,9 @@ def test_a_zero_that_the_diagnosis_names_is_tared_with_both_feet_on_the_ground(s
     sign = scenario.robot.config.feet[1].wrench_sign
     zero = Culprit(kind=Culprit.WRENCH_ZERO, named=True, lasting=True, parts=["r_sole"])
     zero.parameters, zero.std = (sign * offset[1]).tolist(), [0.1] * 6
-    unsure = Culprit(kind=Culprit.WRENCH_ZERO, named=True, parts=["l_sole"], parameters=[1.0] * 6)
+    unsure = Culprit(
+        kind=Culprit.WRENCH_ZERO, named=True, parts=["l_sole"], parameters=[1.0] * 6
+    )
     world.send("diagnosis", CentroidalDiagnosis(culprits=[zero, unsure]))
     world.spin_until(lambda: scenario.node._current.culprits, "the diagnosis")
     tared = scenario.call(srv.TareWrench, "tare_wrench", diagnosed=True, timeout=1.0)
@@ -281,11 +308,16 @@ def test_a_zero_that_the_diagnosis_names_is_tared_with_both_feet_on_the_ground(s
     assert answer.posture.mass == pytest.approx(scenario.robot.model.mass, abs=0.1)
 
 
-def test_the_stabilisers_offset_is_a_posture_where_there_is_no_diagnosis(scenario, world):
+def test_the_stabilisers_offset_is_a_posture_where_there_is_no_diagnosis(
+    scenario, world
+):
     for topic, kind in (("gait/state", WalkState), ("diagnosis", CentroidalDiagnosis)):
         world.publisher(kind, topic)
     scenario.fill(3)
-    model, rest = scenario.robot.model, scenario.robot.config.nominal_posture(scenario.robot.model)
+    model, rest = (
+        scenario.robot.model,
+        scenario.robot.config.nominal_posture(scenario.robot.model),
+    )
     true = scenario.robot.com(rest) - Sesc(model).com(rest)
     known = WalkState(com_offset=true[:2].tolist(), com_offset_std=[1e-4, 1e-4])
     session = scenario.node._current
@@ -314,11 +346,17 @@ def test_what_a_diagnosis_knows_becomes_evidence(robot):
     trunk, ankle = model.bodies.names[0], model.joint_names[0]
     turn = Rotation.from_euler("xyz", [0.3, -0.2, 0.5])
     axes = rotation_to_quaternion(turn.as_matrix())
-    encoder = Culprit(kind=Culprit.ENCODER_ZERO, parts=[ankle], parameters=[0.01], std=[1e-3])
-    tilt = Culprit(kind=Culprit.IMU_TILT, parts=[trunk], parameters=[0.01, -0.02], axes=axes)
+    encoder = Culprit(
+        kind=Culprit.ENCODER_ZERO, parts=[ankle], parameters=[0.01], std=[1e-3]
+    )
+    tilt = Culprit(
+        kind=Culprit.IMU_TILT, parts=[trunk], parameters=[0.01, -0.02], axes=axes
+    )
     tilt.std = [1e-3, 1e-3]
     moment = np.array([0.03, -0.01, 0.02])  # kg m
-    com = Culprit(kind=Culprit.TRUNK_COM, parts=[trunk], parameters=moment.tolist(), axes=axes)
+    com = Culprit(
+        kind=Culprit.TRUNK_COM, parts=[trunk], parameters=moment.tolist(), axes=axes
+    )
     com.std = [0.001] * 3
     found = culprits_to_evidence([encoder, tilt, com], model, rest)
     assert found.errors["joint_offset", ankle] == (-0.01, 1e-3)
@@ -328,5 +366,7 @@ def test_what_a_diagnosis_knows_becomes_evidence(robot):
     back = np.array([found.errors["tilt", axis][0] for axis in "xyz"])
     np.testing.assert_allclose(read + np.cross(back, read), up, atol=1e-3)
     shift, std = found.coms[trunk]
-    np.testing.assert_allclose(shift, turn.apply(moment) / model.bodies.mass[0], atol=1e-12)
+    np.testing.assert_allclose(
+        shift, turn.apply(moment) / model.bodies.mass[0], atol=1e-12
+    )
     np.testing.assert_allclose(std, 0.001 / model.bodies.mass[0])

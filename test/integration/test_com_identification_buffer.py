@@ -76,7 +76,9 @@ def test_up_comes_from_the_orientation_else_from_the_accelerometer(buffer):
     buffer, recorder, robot = buffer
     q = np.array([0.3, -0.2, 0.1, 0.4])
     buffer.add_joints(joints(robot.model, q.tolist(), 10))
-    orientation = numpy_to_quaternion(Rotation.from_euler("xyz", (0.1, -0.2, 0.5)).as_quat())
+    orientation = numpy_to_quaternion(
+        Rotation.from_euler("xyz", (0.1, -0.2, 0.5)).as_quat()
+    )
     buffer.add_imu(Imu(orientation=orientation), 10)
     without = Imu(linear_acceleration=Vector3(x=1.0, y=2.0, z=9.0))
     without.orientation_covariance[0] = -1.0

@@ -14,7 +14,11 @@ def test_results_come_into_the_record_which_the_robot_is_compared_with(
 ):
     path = tmp_path / "robots.db"
     scenario = Scenario(
-        world, make_standing_robot("biped3"), tmp_path, health_record=str(path), robot_serial="7"
+        world,
+        make_standing_robot("biped3"),
+        tmp_path,
+        health_record=str(path),
+        robot_serial="7",
     )
     scenario.fill(8)
     assert scenario.call(srv.IdentifyLinks, "identify_links").success
@@ -30,7 +34,9 @@ def test_results_come_into_the_record_which_the_robot_is_compared_with(
         return str(scenario.node.diagnose().values["record"])
 
     scenario.node.use_model(scenario.robot.model)  # as after a start
-    scenario.play_until(lambda: scenario.node._health._check is not None, "it has its record")
+    scenario.play_until(
+        lambda: scenario.node._health._check is not None, "it has its record"
+    )
     for _ in range(3):
         scenario.play(*POSTURE)
         assert text() == ""
@@ -46,11 +52,15 @@ def test_a_damaged_record_does_not_stop_the_node_and_the_result_waits(
 ):
     path, damaged = tmp_path / "robots.db", b"no database at all" * 100
     path.write_bytes(damaged)
-    scenario = Scenario(world, make_standing_robot("biped3"), tmp_path, health_record=str(path))
+    scenario = Scenario(
+        world, make_standing_robot("biped3"), tmp_path, health_record=str(path)
+    )
     scenario.fill(8)
     assert scenario.call(srv.IdentifyLinks, "identify_links").success
     waiting = Path(f"{path}.pending")
-    world.spin_until(lambda: list(waiting.glob("*.json")), "the identification, beside the record")
+    world.spin_until(
+        lambda: list(waiting.glob("*.json")), "the identification, beside the record"
+    )
     assert path.read_bytes() == damaged
     path.unlink()
     (record,) = HealthDatabase(path, create=True).records()

@@ -13,7 +13,12 @@ from visualization_msgs.msg import MarkerArray
 from com_identification.nodes.com_identification import ComIdentification
 from com_msgs import srv
 from com_msgs.msg import ModelCheck
-from com_ros.conversions import ns_to_stamp, numpy_to_wrench, stamp_to_ns, vector3_to_numpy
+from com_ros.conversions import (
+    ns_to_stamp,
+    numpy_to_wrench,
+    stamp_to_ns,
+    vector3_to_numpy,
+)
 from com_ros.exceptions import ParameterError
 
 
@@ -29,9 +34,12 @@ def scenario(world, robot, tmp_path):
 
 def test_the_model_is_checked_at_rest(world, robot, tmp_path):
     shapes = world.collect(MarkerArray, "identification/markers")
-    scenario = Scenario(world, robot, tmp_path, com_tolerance=0.0005, capture__timeout=2.0)
+    scenario = Scenario(
+        world, robot, tmp_path, com_tolerance=0.0005, capture__timeout=2.0
+    )
     scenario.play_until(
-        lambda: any(c.verdict == ModelCheck.WRONG_COM for c in scenario.checks), "verdict"
+        lambda: any(c.verdict == ModelCheck.WRONG_COM for c in scenario.checks),
+        "verdict",
     )
     check = next(c for c in scenario.checks if c.verdict == ModelCheck.WRONG_COM)
     assert check.mass == pytest.approx(scenario.robot.model.mass, abs=0.05)
@@ -57,7 +65,9 @@ def test_the_imu_says_what_tilt_explains(world, robot, tmp_path, tilt, verdict):
     assert answer.success, answer.message
     up = vector3_to_numpy(answer.posture.up)
     R_root_sole, _ = robot.frame(POSTURE[0], "l_sole")
-    np.testing.assert_allclose(R_root_sole.T @ up, [0.0, math.sin(tilt), math.cos(tilt)], atol=1e-3)
+    np.testing.assert_allclose(
+        R_root_sole.T @ up, [0.0, math.sin(tilt), math.cos(tilt)], atol=1e-3
+    )
     scenario.play_until(lambda: any(c.verdict for c in scenario.checks), "verdict")
     check = next(c for c in scenario.checks if c.verdict)
     assert check.verdict == verdict, check.reason
@@ -76,7 +86,9 @@ def test_without_imu_nothing_is_captured_that_needs_it(world, robot, tmp_path):
 
 def test_a_directory_that_cannot_be_written_is_named(world, robot, tmp_path):
     (tmp_path / "file").write_text("no directory")
-    scenario = Scenario(world, robot, tmp_path, storage_directory=str(tmp_path / "file"))
+    scenario = Scenario(
+        world, robot, tmp_path, storage_directory=str(tmp_path / "file")
+    )
     answer = scenario.capture(*POSTURE)
     assert not answer.success
     assert f"{tmp_path}/file/postures.jsonl cannot be opened" in answer.message
@@ -115,12 +127,16 @@ def test_auto_capture_takes_each_posture_once(world, robot, tmp_path):
     stored = scenario.call(srv.GetPostures, "get_postures").postures
     stamps = [stamp_to_ns(posture.header.stamp) for posture in stored]
     assert np.diff(stamps).min() > 0.5e9
-    assert 10**12 < stamps[0] < stamps[-1] <= scenario.time_ns  # the stamps' time, not the clock's
+    assert (
+        10**12 < stamps[0] < stamps[-1] <= scenario.time_ns
+    )  # the stamps' time, not the clock's
 
 
 def test_a_second_node_on_the_same_file_says_so(scenario, world):
     second = world.start(ComIdentification, namespace="second", **scenario.parameters)
-    client = world.node.create_client(srv.GetPostures, "second/com_identification/get_postures")
+    client = world.node.create_client(
+        srv.GetPostures, "second/com_identification/get_postures"
+    )
     world.spin_until(client.service_is_ready, "the service")
     answer = client.call_async(srv.GetPostures.Request())
     world.spin_until(answer.done, "the answer")
@@ -130,7 +146,9 @@ def test_a_second_node_on_the_same_file_says_so(scenario, world):
 
 
 def test_without_directories_nothing_is_written(world, robot, tmp_path):
-    scenario = Scenario(world, robot, tmp_path, storage_directory="", export_directory="")
+    scenario = Scenario(
+        world, robot, tmp_path, storage_directory="", export_directory=""
+    )
     answer = scenario.capture()
     assert not answer.success
     assert "set the parameter storage_directory" in answer.message
@@ -141,7 +159,10 @@ def test_without_directories_nothing_is_written(world, robot, tmp_path):
 
 def test_without_a_description_services_say_so(world, robot, tmp_path):
     scenario = Scenario(world, robot, tmp_path, robot_description="")
-    for kind, name in ((srv.GetPostures, "get_postures"), (srv.IdentifyLinks, "identify_links")):
+    for kind, name in (
+        (srv.GetPostures, "get_postures"),
+        (srv.IdentifyLinks, "identify_links"),
+    ):
         answer = scenario.call(kind, name)
         assert not answer.success
         assert "no robot_description yet" in answer.message
@@ -152,7 +173,9 @@ def test_without_feet_the_node_does_not_start(world, tmp_path):
     path.write_text("name: robot\n")
     with pytest.raises(ParameterError, match="give it feet with force sensors"):
         world.start(ComIdentification, robot_config=str(path))
-    with pytest.raises(ParameterError, match="give the path of the robot's configuration"):
+    with pytest.raises(
+        ParameterError, match="give the path of the robot's configuration"
+    ):
         world.start(ComIdentification)
 
 
@@ -171,14 +194,20 @@ def test_broken_messages_do_no_harm(world, robot, tmp_path):
     for _ in range(300):
         stamp = ns_to_stamp(int(rng.choice(stamps)) + int(rng.integers(10**9)))
         count = int(rng.integers(6))
-        joints = JointState(name=[*names, "l_knee"][:count], position=rng.choice(odd, count))
+        joints = JointState(
+            name=[*names, "l_knee"][:count], position=rng.choice(odd, count)
+        )
         joints.effort = rng.choice(odd, int(rng.integers(6)))
         wrench = WrenchStamped(wrench=numpy_to_wrench(rng.choice(odd, 6)))
         x, y, z, w = rng.choice(odd, 4)
         imu = Imu(orientation=Quaternion(x=x, y=y, z=z, w=w))
         imu.linear_acceleration.x = float(rng.choice(odd))
         foot = robot.config.feet[int(rng.integers(2))]
-        for topic, msg in (("joint_states", joints), (foot.wrench_topic, wrench), ("imu", imu)):
+        for topic, msg in (
+            ("joint_states", joints),
+            (foot.wrench_topic, wrench),
+            ("imu", imu),
+        ):
             msg.header.stamp = stamp
             scenario.world.send(topic, msg)
         for _ in range(12):  # all of them, and timers

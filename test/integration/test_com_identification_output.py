@@ -32,9 +32,18 @@ def test_a_good_result_has_no_issues(found):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"variance_factor": 9.0, "cause": "a zero"}, "by 3.0 times what the priors allow"),
-        ({"cause": "zero offsets: knee"}, "far larger than its prior. Likeliest: zero offsets: kn"),
-        ({"held_out": Residual(0.05, 0.05, 0.05, 8)}, r"50.00 mm, worse than by the URDF"),
+        (
+            {"variance_factor": 9.0, "cause": "a zero"},
+            "by 3.0 times what the priors allow",
+        ),
+        (
+            {"cause": "zero offsets: knee"},
+            "far larger than its prior. Likeliest: zero offsets: kn",
+        ),
+        (
+            {"held_out": Residual(0.05, 0.05, 0.05, 8)},
+            r"50.00 mm, worse than by the URDF",
+        ),
         ({"at_bound": ("l_foot",)}, "centre of mass of l_foot would be outside"),
         ({"outliers": (1, 2, 5)}, "3 of 8 postures are inconsistent with the others"),
     ],

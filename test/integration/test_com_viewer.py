@@ -49,11 +49,17 @@ def stamp(world):
 
 
 def send_joints(world, q=(0.0, 0.0, 0.0, 0.0)):
-    world.send("joint_states", numpy_to_joint_state(NAMES, q, np.zeros(4), stamp=stamp(world)))
+    world.send(
+        "joint_states", numpy_to_joint_state(NAMES, q, np.zeros(4), stamp=stamp(world))
+    )
 
 
 def position(viewer, name):
-    handle = viewer.page._robots["robot"][2].handles.get(name) if viewer.page._robots else None
+    handle = (
+        viewer.page._robots["robot"][2].handles.get(name)
+        if viewer.page._robots
+        else None
+    )
     return None if handle is None or not handle.visible else np.array(handle.position)
 
 
@@ -73,7 +79,12 @@ def test_the_robot_and_its_com_from_joints_alone(world, viewer, tmp_path):
     np.testing.assert_allclose(position(viewer, "com/point"), [0.05, 0, 1], atol=1e-9)
     assert "no topic com" in viewer.page._rows["source"]
     assert viewer.page._rows["robot"] == "walker, 4.000 kg, 0 of 0 shapes"
-    wait(world, viewer, lambda: position(viewer, "com/point")[0] < 0.04, q=(0.3, 0.0, 0.3, 0.0))
+    wait(
+        world,
+        viewer,
+        lambda: position(viewer, "com/point")[0] < 0.04,
+        q=(0.3, 0.0, 0.3, 0.0),
+    )
     assert viewer.page.address.startswith("http://127.0.0.1:")
     with urllib.request.urlopen(viewer.page.address, timeout=10) as answer:
         assert b"viser" in answer.read().lower()
@@ -86,12 +97,19 @@ def test_the_robot_and_its_com_from_joints_alone(world, viewer, tmp_path):
 
 def test_what_is_published_wins(world, viewer, walker):
     state = ComObserver(RobotModel.from_urdf(walker)).update(np.zeros(4), np.zeros(4))
-    other = state._replace(position=np.array([0.02, 0.03, 0.04]), reason="said by the node")
+    other = state._replace(
+        position=np.array([0.02, 0.03, 0.04]), reason="said by the node"
+    )
 
     def send():
         world.send("com", numpy_to_center_of_mass(other, stamp(world), "base_link"))
 
-    wait(world, viewer, lambda: "said by the node" in viewer.page._rows.get("CoM", ""), also=send)
+    wait(
+        world,
+        viewer,
+        lambda: "said by the node" in viewer.page._rows.get("CoM", ""),
+        also=send,
+    )
     assert position(viewer, "com/point")[:2] == pytest.approx([0.02, 0.03])
 
 
@@ -106,7 +124,9 @@ def test_a_message_that_contradicts_itself_is_dropped(world, viewer):
 
 def test_joints_that_stop_are_no_longer_ok(world, walker, tmp_path):
     record = str(tmp_path / "seen.html")
-    viewer = world.start(Viewer, robot_description=walker, record=record, joint_timeout=0.3)
+    viewer = world.start(
+        Viewer, robot_description=walker, record=record, joint_timeout=0.3
+    )
     world.ticks = iter(range(1_000_000))
     wait(world, viewer, lambda: viewer.page._rows.get("CoM") == "OK")
     world.spin_until(lambda: "UNKNOWN: " in viewer.page._rows["CoM"], "it is stale")
@@ -134,7 +154,9 @@ def test_the_root_follows_tf(world, viewer):
 
 def test_the_trunk_before_and_after_with_its_uncertainty(world, viewer):
     def send():
-        msg = TrunkCom(status=TrunkCom.STATUS_CONVERGED, reason="settled", mass=2.0, mass_std=0.1)
+        msg = TrunkCom(
+            status=TrunkCom.STATUS_CONVERGED, reason="settled", mass=2.0, mass_std=0.1
+        )
         msg.header.stamp = stamp(world)
         msg.position = numpy_to_point([0.1, 0.0, 0.5])
         msg.offset_from_urdf = Vector3(x=0.04)
@@ -142,9 +164,14 @@ def test_the_trunk_before_and_after_with_its_uncertainty(world, viewer):
         world.send("trunk_com", msg)
 
     wait(
-        world, viewer, lambda: position(viewer, "marks/trunk CoM, estimated") is not None, also=send
+        world,
+        viewer,
+        lambda: position(viewer, "marks/trunk CoM, estimated") is not None,
+        also=send,
     )
-    before, after = (position(viewer, f"marks/trunk CoM, {name}") for name in ("URDF", "estimated"))
+    before, after = (
+        position(viewer, f"marks/trunk CoM, {name}") for name in ("URDF", "estimated")
+    )
     np.testing.assert_allclose(after - before, [0.04, 0, 0], atol=1e-9)
     cloud = viewer.page._robots["robot"][2].handles["marks/trunk CoM, estimated_std"]
     assert sorted(cloud.scale) == pytest.approx([0.02, 0.04, 0.06])
@@ -158,18 +185,31 @@ def test_while_walking_the_corrected_com_with_its_ellipsoid_and_the_dcm(world, v
 
     def send():
         walk, dcm = WalkState(state=WalkState.WALKING), PointStamped()
-        diagnosis = CentroidalDiagnosis(verdict="CoM of the trunk", com_correction=Vector3(y=0.05))
+        diagnosis = CentroidalDiagnosis(
+            verdict="CoM of the trunk", com_correction=Vector3(y=0.05)
+        )
         diagnosis.covariance = np.diag([1e-4, 4e-4, 9e-4]).ravel()
         dcm.point = numpy_to_point([0.3, 0.1, 0.0])
-        for topic, msg in (("gait/state", walk), ("gait/dcm", dcm), ("diagnosis", diagnosis)):
+        for topic, msg in (
+            ("gait/state", walk),
+            ("gait/dcm", dcm),
+            ("diagnosis", diagnosis),
+        ):
             msg.header.stamp = stamp(world)
             world.send(topic, msg)
         world.send("/tf", TFMessage(transforms=frames))
 
     wait(world, viewer, lambda: position(viewer, "marks/DCM") is not None, also=send)
-    wait(world, viewer, lambda: position(viewer, "marks/CoM, corrected") is not None, also=send)
+    wait(
+        world,
+        viewer,
+        lambda: position(viewer, "marks/CoM, corrected") is not None,
+        also=send,
+    )
     root = np.array(viewer.page._robots["robot"][1].bodies[0].position)
-    np.testing.assert_allclose(position(viewer, "marks/DCM") - root, [0.3, 0.1, -1.0], atol=1e-9)
+    np.testing.assert_allclose(
+        position(viewer, "marks/DCM") - root, [0.3, 0.1, -1.0], atol=1e-9
+    )
     moved = position(viewer, "marks/CoM, corrected") - position(viewer, "com/point")
     np.testing.assert_allclose(moved, [0.0, 0.05, 0.0], atol=1e-9)
     cloud = viewer.page._robots["robot"][2].handles["marks/CoM, corrected_std"]
@@ -221,9 +261,13 @@ def test_states_have_names_and_reasons(world, viewer):
 
 
 def test_bodies_are_coloured_by_their_correction(world, viewer):
-    bodies = [IdentifiedBody(name="l_leg", trusted=True, com=numpy_to_point([0.05, 0, 0]))]
+    bodies = [
+        IdentifiedBody(name="l_leg", trusted=True, com=numpy_to_point([0.05, 0, 0]))
+    ]
     wait(world, viewer, lambda: viewer.page._robots)
-    world.latch("identification/result", IdentificationResult(bodies=bodies, total_mass=4.0))
+    world.latch(
+        "identification/result", IdentificationResult(bodies=bodies, total_mass=4.0)
+    )
 
     def colors():
         shown = viewer.page._robots["robot"][1]
@@ -245,7 +289,9 @@ def test_a_button_calls_its_service(world, viewer):
     wait(world, viewer, lambda: "gait/start" in viewer.page._labels)
     viewer._press("gait/start")
     wait(world, viewer, lambda: "refused" in viewer.page._rows["service"])
-    assert viewer.page._rows["service"] == "gait/start: refused. the robot does not stand"
+    assert (
+        viewer.page._rows["service"] == "gait/start: refused. the robot does not stand"
+    )
     assert called == [True]
 
 

@@ -30,7 +30,9 @@ def test_answers_come_when_they_are_given_and_to_the_right_one(world):
     for i in (2, 0, 1):  # in another order than they came
         node.waiting[i](Trigger.Response(success=True, message=f"answer {i}"))
     world.spin_until(lambda: all(answer.done() for answer in answers), "the answers")
-    assert [answer.result().message for answer in answers] == [f"answer {i}" for i in range(3)]
+    assert [answer.result().message for answer in answers] == [
+        f"answer {i}" for i in range(3)
+    ]
 
 
 def test_at_once_is_late_enough(world):

@@ -32,7 +32,9 @@ from launcher.cli import main as launch
 
 SHARE = ROOT / "src/robot_descriptions"
 PROTOCOL = str(SHARE / "config/posture_protocol/hoap2.yaml")
-HOAP2, SCALF2 = ({"robot_config": str(SHARE / f"config/{n}.yaml")} for n in ("hoap2", "scalf2"))
+HOAP2, SCALF2 = (
+    {"robot_config": str(SHARE / f"config/{n}.yaml")} for n in ("hoap2", "scalf2")
+)
 XML = {"robot_description": (SHARE / "urdf/hoap2.urdf").read_text()}
 # By the beginning of the names that it has; most have no robot, so that answers come at once.
 NODES = {
@@ -46,14 +48,19 @@ NODES = {
     "/simulator/": (Simulator, {**HOAP2, **XML, "real_time_factor": 0.05}),
 }
 COMMANDS = {"com-viewer": "com_viewer.commands.view:main"} | {
-    f"com-{name}": f"com_model.commands.{name}:main" for name in ("audit", "workspace", "setup")
+    f"com-{name}": f"com_model.commands.{name}:main"
+    for name in ("audit", "workspace", "setup")
 }
 LINES = sorted({line for path in documents() for line in commands(path.read_text())})
 
 
 def lines(pattern):
     """Command lines, as words, that match from their beginning; not where their output goes."""
-    return [shlex.split(line.partition(" > ")[0]) for line in LINES if re.match(pattern, line)]
+    return [
+        shlex.split(line.partition(" > ")[0])
+        for line in LINES
+        if re.match(pattern, line)
+    ]
 
 
 TALKS = lines(r"ros2 (topic|service|action) \w+ \S")
@@ -64,9 +71,14 @@ def test_lines_that_talk_to_a_node(world, ros2, names):
     node = world.start(NODES[names][0], **NODES[names][1])
     uses = security_policy.uses_of(world.node, node.get_name(), node.get_namespace())
     assert len(uses) > 10
-    assert uses <= security_policy.allowed()[node.get_name()], "tools/security_policy.py"
+    assert uses <= security_policy.allowed()[node.get_name()], (
+        "tools/security_policy.py"
+    )
     desired = world.collect(PointStamped, "balance/com_desired")
-    messages = [("ground_reaction", GroundReaction()), ("identification/model_check", ModelCheck())]
+    messages = [
+        ("ground_reaction", GroundReaction()),
+        ("identification/model_check", ModelCheck()),
+    ]
     messages.append(("diagnosis", CentroidalDiagnosis(verdict="nothing is wrong")))
     talks = [words for words in TALKS if any(re.match(names, word) for word in words)]
     assert talks
@@ -82,7 +94,9 @@ def test_lines_that_talk_to_a_node(world, ros2, names):
 
 def test_each_line_has_its_node():
     for words in TALKS:
-        assert sum(any(re.match(names, word) for word in words) for names in NODES) == 1, words
+        assert (
+            sum(any(re.match(names, word) for word in words) for names in NODES) == 1
+        ), words
 
 
 class ParsedError(Exception):
@@ -107,7 +121,9 @@ def test_lines_of_programs_are_parsed(monkeypatch):
             continue
         module, _, name = function.partition(":")
         with pytest.raises(ParsedError):
-            getattr(importlib.import_module(module), name)(words[4 if words[0] == "ros2" else 1 :])
+            getattr(importlib.import_module(module), name)(
+                words[4 if words[0] == "ros2" else 1 :]
+            )
         parsed += 1
     assert parsed >= 12
 
@@ -130,13 +146,28 @@ RUN = (
     r"tools/in_env python examples/com_of_urdf.py hoap2$",
 )
 MADE = {
-    *("robot.yaml", "robot.png", "out/hoap2_com_workspace.html", "hoap2.html", "table.urdf"),
-    *("out/hoap2_tip_angles.html", "postures.yaml", "hoap2_bag/truth.urdf", "result/report.html"),
+    *(
+        "robot.yaml",
+        "robot.png",
+        "out/hoap2_com_workspace.html",
+        "hoap2.html",
+        "table.urdf",
+    ),
+    *(
+        "out/hoap2_tip_angles.html",
+        "postures.yaml",
+        "hoap2_bag/truth.urdf",
+        "result/report.html",
+    ),
 }
 
 
 # Where HOAP-2 is so much more to compute: there its lines are those of a planar biped.
-SMALLER = {"hoap2": "biped3", "$U/config/hoap2.yaml": "$U/config/biped3.yaml", "60": "6"}
+SMALLER = {
+    "hoap2": "biped3",
+    "$U/config/hoap2.yaml": "$U/config/biped3.yaml",
+    "60": "6",
+}
 LONG = ("propose_postures", "record_bag", "identify", "compare_urdfs")
 
 
@@ -156,13 +187,17 @@ def test_lines_that_can_run_do(tmp_path, monkeypatch, capsys):
         assert chosen, f"no page has {pattern}"
         for words in chosen:
             smaller = SMALLER if any(name in words for name in LONG) else {}
-            words = [smaller.get(word, word).replace("$U", str(SHARE)) for word in words]
+            words = [
+                smaller.get(word, word).replace("$U", str(SHARE)) for word in words
+            ]
             if words[0] == "tools/in_env":
                 done = subprocess.run([sys.executable, *words[2:]], capture_output=True)
                 assert done.returncode == 0, done.stderr
                 continue
             words = words[3:] if words[0] == "ros2" else words
-            if words[0] == "com_setup" and "--update" not in words:  # it replaces nothing unasked
+            if (
+                words[0] == "com_setup" and "--update" not in words
+            ):  # it replaces nothing unasked
                 (tmp_path / "robot.yaml").unlink(missing_ok=True)
             function = by_name.get(words[0]) or COMMANDS[words[0]]
             module, _, name = function.partition(":")

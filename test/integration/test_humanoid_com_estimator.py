@@ -116,8 +116,12 @@ def test_com_diagnosis_and_frozen_inputs(world, robot) -> None:
     warnings = world.collect(Bool, "fall_warning", LATCHED)
     robot.send(400)
     world.spin_until(lambda: any(m.window_count >= 10 for m in diagnosis), "windows")
-    robot.send_until(lambda: com[-1].status == CenterOfMass.STATUS_OK, "com_corrected is OK")
-    assert PERIOD_NS <= robot.time_ns - stamp_to_ns(com[-1].header.stamp) <= 20 * PERIOD_NS
+    robot.send_until(
+        lambda: com[-1].status == CenterOfMass.STATUS_OK, "com_corrected is OK"
+    )
+    assert (
+        PERIOD_NS <= robot.time_ns - stamp_to_ns(com[-1].header.stamp) <= 20 * PERIOD_NS
+    )
     expected = Sesc(robot.robot.model).com(robot.robot.posture)
     found = com[-1].position
     np.testing.assert_allclose([found.x, found.y, found.z], expected, atol=0.003)
@@ -133,7 +137,9 @@ def test_com_diagnosis_and_frozen_inputs(world, robot) -> None:
     robot.node._backlogs[0].problem = ""
 
     robot.send(60, sign=-1.0)
-    world.spin_until(lambda: diagnosis[-1].mode == CentroidalDiagnosis.MODE_FROZEN, "it freezes")
+    world.spin_until(
+        lambda: diagnosis[-1].mode == CentroidalDiagnosis.MODE_FROZEN, "it freezes"
+    )
     assert "check the signs" in diagnosis[-1].reason
     assert com[-1].status == CenterOfMass.STATUS_DEGRADED
     assert not any(m.data for m in warnings)
@@ -146,7 +152,9 @@ def test_while_the_imu_is_silent_for_a_moment_there_is_no_com(world, robot) -> N
     robot.send(50)
     frozen = CentroidalDiagnosis.MODE_FROZEN
     world.spin_until(lambda: any(m.mode == frozen for m in diagnosis), "it freezes")
-    assert "the imu gives no orientation" in next(m.reason for m in diagnosis if m.mode == frozen)
+    assert "the imu gives no orientation" in next(
+        m.reason for m in diagnosis if m.mode == frozen
+    )
     unknown = [m for m in robot.com if "the imu gives no orientation" in m.reason]
     assert {m.status for m in unknown} >= {CenterOfMass.STATUS_UNKNOWN}
     assert all(np.isnan(m.position.x) for m in unknown if not m.status)
@@ -155,7 +163,9 @@ def test_while_the_imu_is_silent_for_a_moment_there_is_no_com(world, robot) -> N
 def test_joint_states_that_come_twice_count_once(world, robot) -> None:
     diagnosis = world.collect(CentroidalDiagnosis, "diagnosis")
     robot.send(300, copies=2)
-    robot.send_until(lambda: any(m.window_count >= 3 for m in diagnosis), "windows", copies=2)
+    robot.send_until(
+        lambda: any(m.window_count >= 3 for m in diagnosis), "windows", copies=2
+    )
     assert diagnosis[-1].mode == CentroidalDiagnosis.MODE_STANDING
     times = [stamp_to_ns(m.header.stamp) for m in robot.com]
     assert len(set(times)) == len(times)
@@ -166,7 +176,8 @@ def test_drivers_that_are_too_slow_are_named(world, robot) -> None:
     robot.send(60, period_ns=20_000_000, answered=False)
     reason = "50 Hz, expected 95 Hz"
     world.spin_until(
-        lambda: any(reason in status.message for m in found for status in m.status), reason
+        lambda: any(reason in status.message for m in found for status in m.status),
+        reason,
     )
     assert not robot.com
     robot.send(200)
@@ -186,7 +197,12 @@ def test_fall_warning(world, robot) -> None:
     found = world.collect(DiagnosticArray, "/diagnostics")
 
     def told():
-        return [s.message for m in found for s in m.status if "fall warning: DCM" in s.message]
+        return [
+            s.message
+            for m in found
+            for s in m.status
+            if "fall warning: DCM" in s.message
+        ]
 
     robot.send_until(told, "diagnostics say why", tilt=1.2)
     robot.node._reset()

@@ -25,14 +25,22 @@ def shipped_parameters():
 
 
 def test_shipped_parameters_are_the_defaults():
-    assert IdentificationSettings.from_dict(shipped_parameters()) == IdentificationSettings()
+    assert (
+        IdentificationSettings.from_dict(shipped_parameters())
+        == IdentificationSettings()
+    )
 
 
 def test_a_bag_gives_the_same_links_whoever_identifies(world, tmp_path):
-    urdf, config = DESCRIPTIONS / "urdf/biped3.urdf", DESCRIPTIONS / "config/biped3.yaml"
+    urdf, config = (
+        DESCRIPTIONS / "urdf/biped3.urdf",
+        DESCRIPTIONS / "config/biped3.yaml",
+    )
     scene, bag, out = Scene(urdf, config), tmp_path / "bag", tmp_path / "out"
     with BagWriter(bag, scene, "mcap") as writer:
-        for block in samples(scene, scene.postures(12), Tour(rate=100.0, still=2.0, moving=0.5)):
+        for block in samples(
+            scene, scene.postures(12), Tour(rate=100.0, still=2.0, moving=0.5)
+        ):
             writer.write(block)
     words = [bag, "--robot", urdf, "--config", config, "--output", out]
     assert main([str(word) for word in words]) == 0
@@ -53,7 +61,9 @@ def test_a_bag_gives_the_same_links_whoever_identifies(world, tmp_path):
             for name, value in values.items()
         },
     )
-    client = world.node.create_client(srv.IdentifyLinks, "com_identification/identify_links")
+    client = world.node.create_client(
+        srv.IdentifyLinks, "com_identification/identify_links"
+    )
     world.spin_until(client.service_is_ready, "the service")
     future = client.call_async(srv.IdentifyLinks.Request())
     world.spin_until(future.done, "an answer", timeout=120.0)
@@ -63,9 +73,13 @@ def test_a_bag_gives_the_same_links_whoever_identifies(world, tmp_path):
     with PostureStore(out / "postures.jsonl", scene.model, scene.feet) as written:
         by_python = identify(scene.model, scene.feet, list(written.postures.values()))
 
-    assert [body.name for body in by_node] == [body["link"] for body in by_command["bodies"]]
+    assert [body.name for body in by_node] == [
+        body["link"] for body in by_command["bodies"]
+    ]
     for b, body in enumerate(by_command["bodies"]):
         for name, to_numpy in (("com", point_to_numpy), ("com_std", vector3_to_numpy)):
             found = np.array(body[name], dtype=float)
-            np.testing.assert_allclose(to_numpy(getattr(by_node[b], name)), found, atol=1e-9)
+            np.testing.assert_allclose(
+                to_numpy(getattr(by_node[b], name)), found, atol=1e-9
+            )
             np.testing.assert_allclose(getattr(by_python, name)[b], found, atol=1e-9)

@@ -63,7 +63,10 @@ def test_a_shape_that_was_tilted_gives_the_height(start):
 
 def test_links_are_identified_by_a_known_com_without_forces(start, world):
     scenario = start(capture__missing_feet=True, prior__mass_std_fraction=0.0)
-    robot, feet = scenario.robot, tuple(foot.frame for foot in scenario.robot.config.feet)
+    robot, feet = (
+        scenario.robot,
+        tuple(foot.frame for foot in scenario.robot.config.feet),
+    )
     rng = np.random.default_rng(5)
 
     def tell(q, frame):
@@ -91,6 +94,8 @@ def test_links_are_identified_by_a_known_com_without_forces(start, world):
     assert written.success, written.message
     Q = rng.uniform(-0.5, 0.5, (20, robot.model.n_joints))
     corrected = Sesc(RobotModel.from_file(written.path)).com_batch(Q)
-    true, before = (np.array([robot.com(q, *xml) for q in Q]) for xml in ((), (robot.model.xml,)))
+    true, before = (
+        np.array([robot.com(q, *xml) for q in Q]) for xml in ((), (robot.model.xml,))
+    )
     left, was = (np.linalg.norm(com - true) for com in (corrected, before))
     assert left < 0.6 * was

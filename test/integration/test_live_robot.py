@@ -30,7 +30,9 @@ def running(world):
     world.latch("robot_description", String(data=model.xml))
     topics = {"joint_states": JointState, "imu": Imu}
     topics |= {foot.wrench_topic: WrenchStamped for foot in config.feet}
-    publishers = {t: world.node.create_publisher(kind, t, 10) for t, kind in topics.items()}
+    publishers = {
+        t: world.node.create_publisher(kind, t, 10) for t, kind in topics.items()
+    }
     over, sign = threading.Event(), [1.0]
 
     def send():
@@ -67,4 +69,7 @@ def test_the_running_robot_fits_its_configuration_or_not(running, tmp_path, caps
 def test_a_robot_that_is_not_there(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("com_identification.nodes.live_robot.WAIT", 0.2)
     assert main([str(tmp_path / "robot.urdf"), "--live"]) == 2
-    assert "no robot_description within 0.2 s: start robot_state" in capsys.readouterr().err
+    assert (
+        "no robot_description within 0.2 s: start robot_state"
+        in capsys.readouterr().err
+    )

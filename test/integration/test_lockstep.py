@@ -98,7 +98,9 @@ def test_each_sample_is_answered_when_it_is_complete(world, answers):
     world.spin_until(lambda: len(answers) > 2, "it repeats its last answer")
     assert set(given(answers)) == {3}
     held = False
-    world.spin_until(lambda: given(answers)[-1] == 4, "it answers after the computation")
+    world.spin_until(
+        lambda: given(answers)[-1] == 4, "it answers after the computation"
+    )
 
 
 def test_without_a_subscriber_nothing_is_sent(world):

@@ -68,11 +68,14 @@ class Bench:
         self.time_ns += STEP_NS
         states, ways = len(self.states), len(self.ways)
         before = self.node._player.state
-        joints = numpy_to_joint_state(LAYOUT.joints, self.q, stamp=ns_to_stamp(self.time_ns))
+        joints = numpy_to_joint_state(
+            LAYOUT.joints, self.q, stamp=ns_to_stamp(self.time_ns)
+        )
         self.world.send("joint_states", joints, qos.stream(100))
         stamp = ns_to_stamp(self.time_ns)
         self.world.spin_until(
-            lambda: any(s.header.stamp == stamp for s in self.states[states:]), "motion/state"
+            lambda: any(s.header.stamp == stamp for s in self.states[states:]),
+            "motion/state",
         )
         if before not in (*IDLE, MotionState.PAUSED):
             self.world.spin_until(lambda: len(self.ways) > ways, "joint_trajectory")
@@ -116,10 +119,17 @@ def test_it_leads_smoothly_and_plays_and_pauses_and_goes_on(bench):
     robot.sample()
     assert robot.last.state == MotionState.EMPTY
     refused = robot.call("play")
-    assert (refused.success, refused.message) == (False, "no motion is loaded: load one")
+    assert (refused.success, refused.message) == (
+        False,
+        "no motion is loaded: load one",
+    )
     loaded = robot.load("bend.csv")
     assert loaded.success, loaded.message
-    assert (loaded.rows, loaded.duration, loaded.violations) == (101, pytest.approx(1.0), [])
+    assert (loaded.rows, loaded.duration, loaded.violations) == (
+        101,
+        pytest.approx(1.0),
+        [],
+    )
     began = robot.call("play")
     assert began.success
     assert "the farthest is LLEG_JOINT4, by 5.7 deg" in began.message
@@ -140,7 +150,11 @@ def test_it_leads_smoothly_and_plays_and_pauses_and_goes_on(bench):
     robot.run(MotionState.PAUSED, 80)
     row = robot.last.row
     assert 20 < row < 101
-    assert (robot.last.rows, robot.last.rate, robot.last.motion) == (101, 0.0, "bend.csv")
+    assert (robot.last.rows, robot.last.rate, robot.last.motion) == (
+        101,
+        0.0,
+        "bend.csv",
+    )
     said = robot.call("resume")
     assert said.message == f"goes on with row {row} of 101"
     robot.run(MotionState.FINISHED)

@@ -98,7 +98,9 @@ def run(ros_context):
 
 def test_a_node_that_is_fast_enough_again_uses_each_message(run):
     """Also while messages come in bunches, of which it has used only the newest."""
-    node = run("events", lambda node: 0.0 if node._backlogs[0].skipped > 50 else 0.02, 6.0)
+    node = run(
+        "events", lambda node: 0.0 if node._backlogs[0].skipped > 50 else 0.02, 6.0
+    )
     assert node._backlogs[0].skipped > 50
     assert node.too_slow == ""
     assert node.warnings[-1] == ()
@@ -111,6 +113,9 @@ def test_a_node_that_is_too_slow_uses_the_newest_message(run, kind):
     assert backlog.skipped > len(node.ages)  # more than half
     assert "cannot keep up with /joint_states" in node.too_slow
     half = len(node.ages) // 2
-    age, period = statistics.median(node.ages[half:]), statistics.median(np.diff(node.done[half:]))
+    age, period = (
+        statistics.median(node.ages[half:]),
+        statistics.median(np.diff(node.done[half:])),
+    )
     assert age < 5 * period  # a second of messages fits in the queue, 50 periods
     assert all("cannot keep up" in warnings[0] for warnings in node.warnings[half:])

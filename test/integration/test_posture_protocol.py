@@ -48,13 +48,19 @@ def test_all_tests_and_some(world, ask):
     )
     some = ask(tests=["leg5 Back, arms_lowered", "leg3 Back, arms_forward"])
     assert list(some.names) == ["leg5 Back, arms_lowered", "leg3 Back, arms_forward"]
-    np.testing.assert_allclose(np.degrees(some.angles), [angles[name] for name in some.names])
+    np.testing.assert_allclose(
+        np.degrees(some.angles), [angles[name] for name in some.names]
+    )
 
 
-def test_errors_of_the_joints_count_unless_the_robot_is_to_be_rigid(world, ask, tmp_path):
+def test_errors_of_the_joints_count_unless_the_robot_is_to_be_rigid(
+    world, ask, tmp_path
+):
     errors = tmp_path / "errors.yaml"
     errors.write_text(ERRORS)
-    world.start(PostureProtocol, robot_description=URDF, joint_errors=str(errors), **FILES)
+    world.start(
+        PostureProtocol, robot_description=URDF, joint_errors=str(errors), **FILES
+    )
     test = "leg5 Front, arms_forward"
     erring, rigid = ask(tests=[test]), ask(tests=[test], rigid=True)
     assert erring.angles[0] - rigid.angles[0] == pytest.approx(0.01, abs=1e-6)
@@ -83,20 +89,28 @@ def test_it_waits_for_the_description_and_refuses_another_robot(world, ask, walk
 
 
 def test_files_that_cannot_be_used(world, tmp_path):
-    with pytest.raises(ParameterError, match="parameter 'protocol' is '': give the path"):
+    with pytest.raises(
+        ParameterError, match="parameter 'protocol' is '': give the path"
+    ):
         world.start(PostureProtocol, robot_config=FILES["robot_config"])
     empty = tmp_path / "empty.yaml"
     empty.write_text("robot: hoap2\n")
     with pytest.raises(ProtocolError, match="there are no moves"):
-        world.start(PostureProtocol, robot_config=FILES["robot_config"], protocol=str(empty))
+        world.start(
+            PostureProtocol, robot_config=FILES["robot_config"], protocol=str(empty)
+        )
     with pytest.raises(ConfigError, match=r"none.yaml: does not exist"):
-        world.start(PostureProtocol, robot_config=FILES["robot_config"], protocol="none.yaml")
+        world.start(
+            PostureProtocol, robot_config=FILES["robot_config"], protocol="none.yaml"
+        )
 
 
 def test_bad_joint_errors_are_a_refusal_with_the_fix(world, ask, tmp_path):
     errors = tmp_path / "errors.yaml"
     errors.write_text("robot: nao\n")
-    world.start(PostureProtocol, robot_description=URDF, joint_errors=str(errors), **FILES)
+    world.start(
+        PostureProtocol, robot_description=URDF, joint_errors=str(errors), **FILES
+    )
     answer = ask()
     assert not answer.success
     assert "joint errors of robot 'nao', but the robot is 'hoap2'" in answer.message

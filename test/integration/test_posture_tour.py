@@ -18,11 +18,19 @@ from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostu
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 from com_ros.exceptions import ParameterError
 
-CONFIG = Path(__file__).resolve().parents[2] / "src/robot_descriptions/config/biped3.yaml"
+CONFIG = (
+    Path(__file__).resolve().parents[2] / "src/robot_descriptions/config/biped3.yaml"
+)
 LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 POSTURES = ((0.25, -0.2), (-0.2, 0.25), (0.1, 0.0))  # knees, ankles
 STEP_NS = 20_000_000  # of the stamps, which go faster than time
-QUICK = {"settle": 0.1, "speed": 1.0, "answer_timeout": 20.0, "batch": 2, "hoist_time": 0.2}
+QUICK = {
+    "settle": 0.1,
+    "speed": 1.0,
+    "answer_timeout": 20.0,
+    "batch": 2,
+    "hoist_time": 0.2,
+}
 PATIENT = {"joint_timeout": 5.0}  # a busy machine is no silence
 
 
@@ -39,7 +47,9 @@ class Scenario:
         self.time_ns, self.asked, self.captured, self.lifts = 10**12, [], [], []
         self.refusals = 0
         self.joints = self.node.create_publisher(JointState, "joint_states", 50)
-        self.node.create_subscription(JointTrajectory, "joint_trajectory", self.follow, 10)
+        self.node.create_subscription(
+            JointTrajectory, "joint_trajectory", self.follow, 10
+        )
         for kind, name, serve in (
             (ProposePostures, "propose_postures", self.propose),
             (CapturePosture, "capture_posture", self.capture),
@@ -73,7 +83,9 @@ class Scenario:
     # --- the robot ---------------------------------------------------------------------------
     def follow(self, msg):
         assert msg.joint_names == self.names
-        times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in msg.points]
+        times = [
+            p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in msg.points
+        ]
         speeds = np.array([list(p.velocities) for p in msg.points])
         assert np.abs(speeds).max() <= 1.0 + 1e-9
         knots = np.vstack((self.q, [list(p.positions) for p in msg.points]))
@@ -103,7 +115,9 @@ class Scenario:
             place = {"l_knee": knee, "r_knee": knee, "l_ankle": ankle, "r_ankle": ankle}
             names = list(reversed(self.names))  # by name, not by order
             positions = [place[name] for name in names]
-            response.postures.append(ProposedPosture(joint_names=names, joint_positions=positions))
+            response.postures.append(
+                ProposedPosture(joint_names=names, joint_positions=positions)
+            )
         response.success = True
         return response
 
@@ -137,7 +151,9 @@ def test_a_tour_from_its_start_to_the_urdf(scenario):
     assert scenario.asked == [2, 1]
     for q, (knee, ankle) in zip(scenario.captured, POSTURES, strict=True):
         place = dict(zip(scenario.names, q, strict=True))
-        assert [place["l_knee"], place["r_ankle"]] == pytest.approx([knee, ankle], abs=0.01)
+        assert [place["l_knee"], place["r_ankle"]] == pytest.approx(
+            [knee, ankle], abs=0.01
+        )
     np.testing.assert_allclose(
         scenario.q, scenario.config.nominal_posture(scenario.model), atol=0.01
     )
@@ -211,7 +227,9 @@ def test_a_blocked_joint_ends_it(scenario):
     scenario.start(automatic=True, count=1)
     scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.01, "it moves")
     scenario.blocked = True
-    assert "off its target: is it blocked, or is there no subscriber" in scenario.finish()
+    assert (
+        "off its target: is it blocked, or is there no subscriber" in scenario.finish()
+    )
 
 
 def test_a_joint_that_does_not_follow_is_noticed_on_the_way(scenario):
@@ -219,7 +237,9 @@ def test_a_joint_that_does_not_follow_is_noticed_on_the_way(scenario):
     scenario.start(automatic=True, count=1, speed=0.1, tracking_tolerance=0.05)
     scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.01, "it moves")
     scenario.blocked = True
-    assert "off its target: is it blocked, or is there no subscriber" in scenario.finish()
+    assert (
+        "off its target: is it blocked, or is there no subscriber" in scenario.finish()
+    )
     scenario.blocked = False
     scenario.world.spin_for(1.0)
     assert np.abs(scenario.q).max() < 0.15
@@ -241,7 +261,9 @@ def test_a_clock_that_jumps_stops_a_motion(scenario, jump_s):
 @pytest.mark.parametrize("jump_s", [20, -20])
 def test_a_clock_that_jumps_does_not_prolong_a_wait(scenario, jump_s):
     scenario.start(automatic=True, count=1, settle=2.0)
-    scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.24, "it is at the posture")
+    scenario.world.spin_until(
+        lambda: np.abs(scenario.q).max() > 0.24, "it is at the posture"
+    )
     scenario.world.spin_for(0.5)
     scenario.motion = None
     scenario.time_ns += jump_s * 10**9
@@ -272,7 +294,9 @@ def test_a_robot_that_comes_up_late_is_waited_for(scenario):
     scenario.mute = True
     scenario.start(automatic=True, count=1, hoist="late_hoist")
     late = "waits for joint_states: start the robot's driver"
-    scenario.world.spin_until(lambda: scenario.status and scenario.status[-1].data == late, late)
+    scenario.world.spin_until(
+        lambda: scenario.status and scenario.status[-1].data == late, late
+    )
     scenario.mute = False
     late = "waits for the service late_hoist: start the hoist"
     scenario.world.spin_until(lambda: scenario.status[-1].data == late, late)
@@ -283,5 +307,7 @@ def test_a_robot_that_comes_up_late_is_waited_for(scenario):
 
 
 def test_a_configuration_is_needed(world):
-    with pytest.raises(ParameterError, match="give the path of the robot's configuration"):
+    with pytest.raises(
+        ParameterError, match="give the path of the robot's configuration"
+    ):
         world.start(PostureTour)

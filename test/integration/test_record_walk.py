@@ -44,8 +44,12 @@ class _Walk:
         config = tmp_path / "go2.yaml"
         config.write_text(text.replace("imu: {link: imu}", "imu: {link: base}"))
         self.world, self.recorded = world, recorded
-        self.said = world.collect(WalkRecording, "identification/walk_recording", LATCHED)
-        self.results = world.collect(IdentificationResult, "identification/result", LATCHED)
+        self.said = world.collect(
+            WalkRecording, "identification/walk_recording", LATCHED
+        )
+        self.results = world.collect(
+            IdentificationResult, "identification/result", LATCHED
+        )
         self.node = world.start(
             ComIdentification,
             robot_description=recorded.believed.xml,
@@ -60,7 +64,10 @@ class _Walk:
         return answer.result()
 
     def messages(self, k):
-        log, stamp = self.recorded.log, ns_to_stamp(10**12 + round(1e9 * self.recorded.log.time[k]))
+        log, stamp = (
+            self.recorded.log,
+            ns_to_stamp(10**12 + round(1e9 * self.recorded.log.time[k])),
+        )
         names = list(self.recorded.believed.joint_names)
         joints = numpy_to_joint_state(names, log.position[k], stamp=stamp)
         joints.effort = log.effort[k].tolist()
@@ -81,7 +88,9 @@ class _Walk:
                 self.world.spin_for(0.002)
         what = "the messages are recorded"
         self.world.spin_until(lambda: len(walks._messages) == 2 * few, what, PATIENCE)
-        size = {name: len(data) for name, _, data in walks._messages}  # without what rclpy adds
+        size = {
+            name: len(data) for name, _, data in walks._messages
+        }  # without what rclpy adds
         for k in range(few, count):
             for topic, msg in spoil(self.messages(k)).items():
                 name = f"/{topic}"
@@ -90,7 +99,9 @@ class _Walk:
                 self.world.spin_for(0.01)
 
 
-def test_a_walk_is_recorded_analysed_and_identified(world, recorded, tmp_path, monkeypatch):
+def test_a_walk_is_recorded_analysed_and_identified(
+    world, recorded, tmp_path, monkeypatch
+):
     monkeypatch.setattr(walk_services, "MAX_CHUNK", 5600)  # 14 s
     store, export = tmp_path / "store", tmp_path / "export"
     export.mkdir()
@@ -140,7 +151,9 @@ def test_a_walk_is_recorded_analysed_and_identified(world, recorded, tmp_path, m
         "posterior.npz",
         "report.html",
     }
-    world.spin_until(lambda: repr(walk.results[-1]) == repr(answer.result), "the result")
+    world.spin_until(
+        lambda: repr(walk.results[-1]) == repr(answer.result), "the result"
+    )
     written = walk.call(srv.ExportUrdf, "export_urdf", name="walked")
     assert written.success, written.message
     model = RobotModel.from_file(export / "walked.urdf")
@@ -148,12 +161,17 @@ def test_a_walk_is_recorded_analysed_and_identified(world, recorded, tmp_path, m
     wrong = walk.call(srv.IdentifyWalk, "identify_walk", recordings=["../walk_007"])
     assert "no 'walk_007': there are walk_001" in wrong.message
     for values in ({"mass": -1.0}, {"mass": math.nan}, {"mass_std": math.inf}):
-        assert "expected kg" in walk.call(srv.IdentifyWalk, "identify_walk", **values).message
+        assert (
+            "expected kg"
+            in walk.call(srv.IdentifyWalk, "identify_walk", **values).message
+        )
     none = walk.call(srv.IdentifyWalk, "identify_walk", postures=True)
     assert "no postures are stored" in none.message
 
 
-def test_what_cannot_be_recorded_or_used_is_named(world, recorded, tmp_path, monkeypatch):
+def test_what_cannot_be_recorded_or_used_is_named(
+    world, recorded, tmp_path, monkeypatch
+):
     monkeypatch.setattr(walk_services, "MAX_CHUNK", 1400)  # 3.5 s
     walk = _Walk(world, recorded, tmp_path, storage_directory=str(tmp_path / "store"))
 
@@ -163,7 +181,10 @@ def test_what_cannot_be_recorded_or_used_is_named(world, recorded, tmp_path, mon
 
     assert walk.call(SetBool, "record_walk", data=True).success
     nothing = walk.call(SetBool, "record_walk", data=False)
-    assert (nothing.success, nothing.message) == (False, "neither joint_states nor imu came")
+    assert (nothing.success, nothing.message) == (
+        False,
+        "neither joint_states nor imu came",
+    )
     assert walk.call(SetBool, "record_walk", data=True).success
     walk.send(700, without_torques)
     assert walk.call(SetBool, "record_walk", data=False).success
@@ -177,7 +198,9 @@ def test_what_cannot_be_recorded_or_used_is_named(world, recorded, tmp_path, mon
     assert walk.results[-1].status == IdentificationResult.STATUS_UNKNOWN
 
     monkeypatch.setattr(
-        walk_services, "append_messages", lambda *_: (_ for _ in ()).throw(OSError("no space"))
+        walk_services,
+        "append_messages",
+        lambda *_: (_ for _ in ()).throw(OSError("no space")),
     )
     assert walk.call(SetBool, "record_walk", data=True).success
     walk.send(100)

@@ -22,22 +22,41 @@ JOINTS = JointState(name=["a", "b"], position=[0.5, -1.0])
 
 def test_topics(world, ros2):
     points = world.collect(PointStamped, "/point")
-    with world.served(("/joints", JOINTS), ("/numbers", JointState(position=[0.25] * 200))):
-        assert "/joints [sensor_msgs/msg/JointState]\n" in ros2("topic", "list", "-t")[1]
-        assert ros2("topic", "type", "joints") == (0, "sensor_msgs/msg/JointState\n", "")
+    with world.served(
+        ("/joints", JOINTS), ("/numbers", JointState(position=[0.25] * 200))
+    ):
+        assert (
+            "/joints [sensor_msgs/msg/JointState]\n" in ros2("topic", "list", "-t")[1]
+        )
+        assert ros2("topic", "type", "joints") == (
+            0,
+            "sensor_msgs/msg/JointState\n",
+            "",
+        )
         expected = "Type: sensor_msgs/msg/JointState\nPublisher count: 1\nSubscription count: 0\n"
         assert ros2("topic", "info", "/joints") == (0, expected, "")
         _, out, _ = ros2("topic", "echo", "/joints", "--once")
         found = yaml.safe_load(out.removesuffix("---\n"))
         assert (found["name"], found["position"]) == (["a", "b"], [0.5, -1.0])
         assert list(found) == ["header", "name", "position", "velocity", "effort"]
-        assert ros2("topic", "echo", "--once", "/joints", "--field", "header.stamp.sec")[1] == (
-            "0\n---\n"
-        )
+        assert ros2(
+            "topic", "echo", "--once", "/joints", "--field", "header.stamp.sec"
+        )[1] == ("0\n---\n")
         _, out, _ = ros2("topic", "echo", "--once", "/numbers", "--field", "position")
         assert out == "- 0.25\n" * 128 + "- '...'\n---\n"
-        words = ("topic", "pub", "-t", "2", "-r", "50", "/point", "geometry_msgs/msg/PointStamped")
-        code, out, _ = ros2(*words, "{header: {stamp: now, frame_id: map}, point: {x: 1, z: .nan}}")
+        words = (
+            "topic",
+            "pub",
+            "-t",
+            "2",
+            "-r",
+            "50",
+            "/point",
+            "geometry_msgs/msg/PointStamped",
+        )
+        code, out, _ = ros2(
+            *words, "{header: {stamp: now, frame_id: map}, point: {x: 1, z: .nan}}"
+        )
         assert (code, out.count("publishing #")) == (0, 2)
     assert [(msg.point.x, msg.header.frame_id) for msg in points] == [(1.0, "map")] * 2
     assert points[0].header.stamp.sec > 1e9
@@ -45,7 +64,13 @@ def test_topics(world, ros2):
 
 def test_rate_of_a_topic(world):
     with world.served(("/joints", JOINTS)):
-        command = [TOOLS / "in_env", TOOLS / "without_ros" / "ros2", "topic", "hz", "/joints"]
+        command = [
+            TOOLS / "in_env",
+            TOOLS / "without_ros" / "ros2",
+            "topic",
+            "hz",
+            "/joints",
+        ]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         line = process.stdout.readline()
         process.terminate()
@@ -56,21 +81,35 @@ def test_rate_of_a_topic(world):
 
 def test_parameters(world, ros2):
     bounds = [FloatingPointRange(from_value=0.0, to_value=2.0)]
-    descriptor = ParameterDescriptor(description="1/s, a rate", floating_point_range=bounds)
+    descriptor = ParameterDescriptor(
+        description="1/s, a rate", floating_point_range=bounds
+    )
     world.node.declare_parameter("rate", 1.5, descriptor)
     world.node.declare_parameter("names", ["l", "r"])
     with world.served():
         assert "/world\n" in ros2("node", "list")[1]
         assert "  names\n  rate\n" in ros2("param", "list", "/world")[1]
-        assert ros2("param", "get", "/world", "rate") == (0, "Double value is: 1.5\n", "")
-        assert ros2("param", "get", "world", "names")[1] == "String values are: ['l', 'r']\n"
-        assert ros2("param", "set", "/world", "rate", "2.0")[1] == "Set parameter successful\n"
+        assert ros2("param", "get", "/world", "rate") == (
+            0,
+            "Double value is: 1.5\n",
+            "",
+        )
+        assert (
+            ros2("param", "get", "world", "names")[1]
+            == "String values are: ['l', 'r']\n"
+        )
+        assert (
+            ros2("param", "set", "/world", "rate", "2.0")[1]
+            == "Set parameter successful\n"
+        )
         code, _, err = ros2("param", "set", "/world", "rate", "3.0")
         assert (code, err.startswith("Setting parameter failed: ")) == (1, True)
         text = ros2("param", "describe", "/world", "rate")[1]
         assert "  Description: 1/s, a rate\n" in text
         assert "    Max value: 2.0\n" in text
-        values = yaml.safe_load(ros2("param", "dump", "/world")[1])["/world"]["ros__parameters"]
+        values = yaml.safe_load(ros2("param", "dump", "/world")[1])["/world"][
+            "ros__parameters"
+        ]
         assert (values["rate"], values["names"]) == (2.0, ["l", "r"])
         code, _, err = ros2("param", "get", "/nobody", "rate")
         assert (code, err.split(". ")[0]) == (1, "Node not found: /nobody")
@@ -111,21 +150,33 @@ def test_a_bag_is_recorded_shown_and_played(world, ros2, tmp_path, monkeypatch):
     assert len(joints) > 3
     assert list(joints[-1].position) == [0.5, -1.0]
     assert {msg.reason for msg in walks} == {"asked to"}
-    assert ros2("bag", "record", "-o", bag, "/x")[2] == f"Output folder '{bag}' already exists.\n"
+    assert (
+        ros2("bag", "record", "-o", bag, "/x")[2]
+        == f"Output folder '{bag}' already exists.\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("service call /x std_srvs/srv/Nothing", "type 'std_srvs/srv/Nothing' is not installed"),
+        (
+            "service call /x std_srvs/srv/Nothing",
+            "type 'std_srvs/srv/Nothing' is not installed",
+        ),
         ("topic pub /x std_msgs/msg/String {text", "is not YAML"),
         ("topic pub /x std_msgs/msg/String text", "expected fields by name"),
         (
             "topic pub /x std_msgs/msg/String '{text: a}'",
             "String has no field 'text'; it has: data",
         ),
-        ("service call /x std_srvs/srv/SetBool '{data: up}'", "field 'data' is boolean, not 'up'"),
-        ("topic echo --once /nothing", r"topic \[/nothing\] does not appear to be published yet"),
+        (
+            "service call /x std_srvs/srv/SetBool '{data: up}'",
+            "field 'data' is boolean, not 'up'",
+        ),
+        (
+            "topic echo --once /nothing",
+            r"topic \[/nothing\] does not appear to be published yet",
+        ),
         ("bag info nothing", "'nothing' is no bag"),
         ("bag record", "give topics, or --all"),
         ("run com_model nothing", "package 'com_model' has no executable 'nothing'"),

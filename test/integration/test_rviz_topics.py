@@ -94,7 +94,12 @@ def domain(draw_domain):
 def started(tmp_path_factory):
     """Make a node of hoap2.launch.xml, scalf2 or itu_biped in this order; hand it on; end it."""
     folder = tmp_path_factory.mktemp("parameters")
-    given = {"namespace": NAMESPACE, "sway": "true", "simulation": "true", "use_imu": "false"}
+    given = {
+        "namespace": NAMESPACE,
+        "sway": "true",
+        "simulation": "true",
+        "use_imu": "false",
+    }
     given["diagnosis"] = "true"
     by_name = {
         node.executable: node
@@ -125,7 +130,9 @@ def published(started):
     found = dict(FOREIGN)
     for name in CLASSES:
         with started(name) as node:
-            found |= {p.topic_name: (p.msg_type, p.qos_profile) for p in node.publishers}
+            found |= {
+                p.topic_name: (p.msg_type, p.qos_profile) for p in node.publishers
+            }
     return found
 
 
@@ -207,7 +214,9 @@ def test_plots_show_numbers_that_are_published(name, published):
 
 
 def test_layouts_are_those_of_the_tool():
-    assert {path: path.read_text() for path in layouts.FOLDER.iterdir()} == layouts.files()
+    assert {
+        path: path.read_text() for path in layouts.FOLDER.iterdir()
+    } == layouts.files()
 
 
 def _constant(text):
@@ -219,7 +228,8 @@ def test_marker_namespaces_are_those_that_are_published(path, started):
     expected = {
         display["Topic"]["Value"]: set(display["Namespaces"])
         for display in displays(path)
-        if display["Class"] == "rviz_default_plugins/MarkerArray" and display["Namespaces"]
+        if display["Class"] == "rviz_default_plugins/MarkerArray"
+        and display["Namespaces"]
     }
     with started("sesc_publisher") as node:
         assert _marker_namespaces(node) == expected.pop("com/markers")
@@ -239,19 +249,35 @@ def _trunk_namespaces(node):
     legs = [SimpleNamespace(name=name) for name in LEG_NAMES]
     model = RobotModel.from_file(find_robot("scalf2").urdf)
     pipeline = SimpleNamespace(meter=meter)
-    robot = SimpleNamespace(model=model, legs=legs, frame="base_link", pipeline=pipeline)
+    robot = SimpleNamespace(
+        model=model, legs=legs, frame="base_link", pipeline=pipeline
+    )
     zero, ones = np.zeros(3), np.ones(3, dtype=bool)
     estimate = TrunkEstimate(
-        0.0, Status.CONVERGED, "", 300.0, 1.0, zero, np.eye(3), zero, zero, ones, math.nan
+        0.0,
+        Status.CONVERGED,
+        "",
+        300.0,
+        1.0,
+        zero,
+        np.eye(3),
+        zero,
+        zero,
+        ones,
+        math.nan,
     )
     display = TrunkDisplay(node)
-    return _heard_namespaces("trunk_com/markers", lambda: display.show(estimate, robot, Time()))
+    return _heard_namespaces(
+        "trunk_com/markers", lambda: display.show(estimate, robot, Time())
+    )
 
 
 def _walk_namespaces(node):
     """Namespaces of the markers of a robot at the beginning of its walk."""
     files = find_robot("itu_biped")
-    biped = Biped.from_config(RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config))
+    biped = Biped.from_config(
+        RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
+    )
     walk = Walker(biped).plan(WalkRequest(), biped.posture)
     begin = walk.instant(0.0)
     session = SimpleNamespace(walk=walk, planned_now=lambda: begin)
@@ -307,7 +333,9 @@ def test_launch_files_give_only_parameters_that_the_node_has(name, started):
     for block in run.plan.parameters:
         given |= set(block if isinstance(block, dict) else _names_in(block))
     with run as node:
-        unknown = {parameter for parameter in given if not node.has_parameter(parameter)}
+        unknown = {
+            parameter for parameter in given if not node.has_parameter(parameter)
+        }
     assert unknown == set()
 
 
@@ -319,5 +347,9 @@ def _names_in(path):
 def _flat(tree, prefix=""):
     names = []
     for key, value in tree.items():
-        names += _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
+        names += (
+            _flat(value, f"{prefix}{key}.")
+            if isinstance(value, dict)
+            else [prefix + key]
+        )
     return names

@@ -41,7 +41,9 @@ T0 = 1_000_000_000_000  # ns, the stamp of the first message
 
 
 def joints(q=(0, 0, 0, 0), qd=(0, 0, 0, 0), names=NAMES, t_ms=0):
-    return numpy_to_joint_state(list(names), q, qd, stamp=ns_to_stamp(T0 + t_ms * 1_000_000))
+    return numpy_to_joint_state(
+        list(names), q, qd, stamp=ns_to_stamp(T0 + t_ms * 1_000_000)
+    )
 
 
 def ask(world, com, msg):
@@ -72,8 +74,12 @@ def test_com_point_and_jacobian_of_each_message(world, com, walker):
         world.send("joint_states", joints([9, *q[order]], [9, *qd[order]], names, step))
         world.spin_until(lambda count=step + 1: len(com) == count, "com")
         sent.append((T0 + step * 1_000_000, q, qd))
-    world.spin_until(lambda: len(com) == len(points) == len(jacobians) == 50, "50 of each")
-    for (stamp_ns, q, qd), msg, point, jacobian in zip(sent, com, points, jacobians, strict=True):
+    world.spin_until(
+        lambda: len(com) == len(points) == len(jacobians) == 50, "50 of each"
+    )
+    for (stamp_ns, q, qd), msg, point, jacobian in zip(
+        sent, com, points, jacobians, strict=True
+    ):
         for header in (msg.header, point.header, jacobian.header):
             assert stamp_to_ns(header.stamp) == stamp_ns
             assert header.frame_id == "base_link"
@@ -126,7 +132,10 @@ def test_feet_of_the_configuration(world, com, walker, walker_config):
 
 def test_feet_by_parameter(world, com, walker, walker_config):
     world.start(
-        SescPublisher, robot_description=walker, robot_config=walker_config, feet=["r_sole"]
+        SescPublisher,
+        robot_description=walker,
+        robot_config=walker_config,
+        feet=["r_sole"],
     )
     values = ask(world, com, joints())
     assert values.contacts == ("r_sole",)
@@ -146,7 +155,10 @@ def test_forces_tell_which_feet_stand(world, com, walker, walker_config):
     assert (values.status, values.contacts) == (OK, ("r_sole",))
     values = ask(world, com, joints(t_ms=400))  # the sensors have fallen silent
     assert values.status == DEGRADED
-    assert "l_sole/wrench is stale, 0.40 s old: check the force sensor's driver" in values.reason
+    assert (
+        "l_sole/wrench is stale, 0.40 s old: check the force sensor's driver"
+        in values.reason
+    )
     assert values.contacts == ("l_sole", "r_sole")
 
 
@@ -158,24 +170,37 @@ def imu(R_world_root, t_ms=0, frame="somewhere"):
     return msg
 
 
-def test_on_a_slope_the_projection_goes_along_gravity(world, com, walker, walker_config):
-    world.start(SescPublisher, robot_description=walker, robot_config=walker_config, use_imu=True)
+def test_on_a_slope_the_projection_goes_along_gravity(
+    world, com, walker, walker_config
+):
+    world.start(
+        SescPublisher,
+        robot_description=walker,
+        robot_config=walker_config,
+        use_imu=True,
+    )
     slope = np.deg2rad(2.0)
     world.send("imu", imu(Rotation.from_euler("y", slope).as_matrix()))
     world.spin_for(0.1)
     values = ask(world, com, joints())
     assert (values.status, values.reason) == (OK, "")
     forward = 0.05 + np.tan(slope)
-    np.testing.assert_allclose(values.gravity, [np.sin(slope), 0, -np.cos(slope)], atol=1e-9)
+    np.testing.assert_allclose(
+        values.gravity, [np.sin(slope), 0, -np.cos(slope)], atol=1e-9
+    )
     np.testing.assert_allclose(values.projection, [forward, 0, -1], atol=1e-9)
     assert values.margin == pytest.approx(0.1 - forward, abs=1e-9)
 
 
-def test_without_configuration_the_imu_s_frame_is_that_of_its_message(world, com, walker):
+def test_without_configuration_the_imu_s_frame_is_that_of_its_message(
+    world, com, walker
+):
     world.start(SescPublisher, robot_description=walker, use_imu=True)
     world.send("imu", imu(np.eye(3), frame="imu_link"))
     world.spin_for(0.1)
-    np.testing.assert_allclose(ask(world, com, joints()).gravity, [0, 0, -1], atol=1e-12)
+    np.testing.assert_allclose(
+        ask(world, com, joints()).gravity, [0, 0, -1], atol=1e-12
+    )
 
 
 def test_a_new_description_replaces_the_model(world, com, make_walker):
@@ -183,27 +208,37 @@ def test_a_new_description_replaces_the_model(world, com, make_walker):
     world.latch("robot_description", String(data=make_walker()))
     world.publisher(JointState, "joint_states")
     assert ask(world, com, joints()).status in (OK, UNKNOWN)
-    world.spin_until(lambda: ask(world, com, joints(t_ms=1)).status != UNKNOWN, "first model")
+    world.spin_until(
+        lambda: ask(world, com, joints(t_ms=1)).status != UNKNOWN, "first model"
+    )
     assert com[-1].mass == pytest.approx(4.0)
-    world.latch("robot_description", String(data=make_walker("heavy", 6.0, root="trunk")))
+    world.latch(
+        "robot_description", String(data=make_walker("heavy", 6.0, root="trunk"))
+    )
     world.spin_until(lambda: ask(world, com, joints(t_ms=2)).mass > 4.5, "second model")
     assert com[-1].mass == pytest.approx(8.0)
     assert com[-1].position.x == pytest.approx(0.075)
     assert com[-1].header.frame_id == "trunk"
 
 
-def test_a_new_description_with_other_joints_while_the_last_state_is_shown(world, com, walker):
+def test_a_new_description_with_other_joints_while_the_last_state_is_shown(
+    world, com, walker
+):
     world.start(SescPublisher, robot_description=walker, display_rate_hz=20.0)
     chains = world.collect(SescChain, "sesc")
     block = """<robot name="block"><link name="block"><inertial><mass value="3"/>
       <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
     for step in range(5):
         ask(world, com, joints(t_ms=2 * step))
-        world.latch("robot_description", String(data=block if step % 2 == 0 else walker))
+        world.latch(
+            "robot_description", String(data=block if step % 2 == 0 else walker)
+        )
         world.spin_for(0.1)
     values = ask(world, com, joints(t_ms=20))
     assert (values.status, values.mass) == (OK, 3.0)
-    world.spin_until(lambda: chains and chains[-1].mass == 3.0, "the chain of the block")
+    world.spin_until(
+        lambda: chains and chains[-1].mass == 3.0, "the chain of the block"
+    )
 
 
 def test_parts_of_the_joints_from_several_publishers(world, com, walker):
@@ -232,7 +267,10 @@ def test_assumed_joints(world, com, walker):
 
 
 def test_display_carries_the_stamp_of_the_data(world, com, walker, walker_config):
-    markers, chains = world.collect(MarkerArray, "com/markers"), world.collect(SescChain, "sesc")
+    markers, chains = (
+        world.collect(MarkerArray, "com/markers"),
+        world.collect(SescChain, "sesc"),
+    )
     frames = world.collect(TFMessage, "/tf")
     world.start(
         SescPublisher,
@@ -250,7 +288,10 @@ def test_display_carries_the_stamp_of_the_data(world, com, walker, walker_config
         assert transform.header.frame_id == "r1/base_link"
         assert transform.header.stamp == ns_to_stamp(T0)
         assert transform.transform.rotation.w == 1.0
-    for name, expected in (("r1/com", values.position), ("r1/com_projection", values.projection)):
+    for name, expected in (
+        ("r1/com", values.position),
+        ("r1/com_projection", values.projection),
+    ):
         np.testing.assert_array_equal(
             vector3_to_numpy(transforms[name].transform.translation), expected
         )
@@ -264,7 +305,9 @@ def test_display_carries_the_stamp_of_the_data(world, com, walker, walker_config
     }
     assert all(m.header.stamp == ns_to_stamp(T0) for m in markers[-1].markers)
     mass, links = chains[-1].mass, chains[-1].links
-    parameters, points = map(points_to_numpy, (chains[-1].parameters, chains[-1].points))
+    parameters, points = map(
+        points_to_numpy, (chains[-1].parameters, chains[-1].points)
+    )
     assert chains[-1].header.stamp == ns_to_stamp(T0)
     assert mass == pytest.approx(4.0)
     assert len(links) == len(parameters) == len(points) - 1
@@ -300,18 +343,27 @@ def test_what_is_shown_vanishes_when_the_com_is_not_known(world, com, walker):
 
 def test_switches(world, com, walker):
     node = world.start(
-        SescPublisher, robot_description=walker, publish_jacobian=False, display_rate_hz=0.0
+        SescPublisher,
+        robot_description=walker,
+        publish_jacobian=False,
+        display_rate_hz=0.0,
     )
     frames = world.collect(TFMessage, "/tf")
     ask(world, com, joints())
     world.spin_for(0.3)
     assert not frames
-    assert "/com/jacobian" not in {publisher.topic_name for publisher in node.publishers}
+    assert "/com/jacobian" not in {
+        publisher.topic_name for publisher in node.publishers
+    }
 
 
 def test_a_namespace_moves_all_but_tf_and_diagnostics(world, walker):
     node = world.start(
-        SescPublisher, namespace="robot1", robot_description=walker, feet=["l_sole"], use_imu=True
+        SescPublisher,
+        namespace="robot1",
+        robot_description=walker,
+        feet=["l_sole"],
+        use_imu=True,
     )
     assert {publisher.topic_name for publisher in node.publishers} >= {
         "/robot1/com",
@@ -333,7 +385,10 @@ def test_a_namespace_moves_all_but_tf_and_diagnostics(world, walker):
 def test_diagnostics(world, com, walker, walker_config):
     heard = world.collect(DiagnosticArray, "/diagnostics")
     world.start(
-        SescPublisher, robot_description=walker, robot_config=walker_config, joint_timeout=30.0
+        SescPublisher,
+        robot_description=walker,
+        robot_config=walker_config,
+        joint_timeout=30.0,
     )
     world.publisher(JointState, "joint_states")
     for _ in range(30):
@@ -345,8 +400,15 @@ def test_diagnostics(world, com, walker, walker_config):
     (status,) = heard[-1].status
     values = {pair.key: pair.value for pair in status.values}
     assert status.name == "sesc_publisher: centre of mass"
-    assert (status.level, status.message) == (DiagnosticStatus.OK, "centre of mass is known")
-    assert (status.hardware_id, values["model"], values["status"]) == ("walker", "walker", "OK")
+    assert (status.level, status.message) == (
+        DiagnosticStatus.OK,
+        "centre of mass is known",
+    )
+    assert (status.hardware_id, values["model"], values["status"]) == (
+        "walker",
+        "walker",
+        "OK",
+    )
     assert float(values["mass_kg"]) == pytest.approx(4.0)
     assert float(values["rate_hz"]) > 0
     assert 0 < float(values["latency_mean_ms"]) < 20_000
@@ -378,14 +440,25 @@ def test_stamps_of_a_recording_are_kept(world, com, walker):
 
 def test_sole_frames_of_the_configuration_are_on_tf_static(world, walker, tmp_path):
     file = tmp_path / "walker.yaml"
-    file.write_text("{name: walker, feet: {sole: {link: l_sole, xyz: [0, 0, -0.1], size: [1, 1]}}}")
+    file.write_text(
+        "{name: walker, feet: {sole: {link: l_sole, xyz: [0, 0, -0.1], size: [1, 1]}}}"
+    )
     static = world.collect(TFMessage, "/tf_static", LATCHED)
     com = world.collect(CenterOfMass, "com")
-    options = {"robot_description": walker, "robot_config": str(file), "frame_prefix": "r1/"}
+    options = {
+        "robot_description": walker,
+        "robot_config": str(file),
+        "frame_prefix": "r1/",
+    }
     world.start(SescPublisher, **options)
     ask(world, com, joints())
     world.spin_until(lambda: static, "/tf_static")
     (transform,) = static[0].transforms
-    assert (transform.header.frame_id, transform.child_frame_id) == ("r1/l_sole", "r1/sole")
-    np.testing.assert_array_equal(vector3_to_numpy(transform.transform.translation), [0, 0, -0.1])
+    assert (transform.header.frame_id, transform.child_frame_id) == (
+        "r1/l_sole",
+        "r1/sole",
+    )
+    np.testing.assert_array_equal(
+        vector3_to_numpy(transform.transform.translation), [0, 0, -0.1]
+    )
     assert com[-1].contacts == ["sole"]

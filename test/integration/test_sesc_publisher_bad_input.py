@@ -28,7 +28,9 @@ T0 = 1_000_000_000_000  # ns
 
 
 def joints(q=ZERO, qd=(), effort=(), names=NAMES, t_ms=0):
-    msg = JointState(name=list(names), position=list(q), velocity=list(qd), effort=list(effort))
+    msg = JointState(
+        name=list(names), position=list(q), velocity=list(qd), effort=list(effort)
+    )
     msg.header.stamp = ns_to_stamp(T0 + t_ms * 1_000_000)
     return msg
 
@@ -120,7 +122,10 @@ DOUBTFUL = {
         "the stamp of joint_states went back by 0.500 s: two drivers of one joint, a clock that "
         "jumped, or a recording that was started again",
     ),
-    "stamp repeated": (joints(qd=ZERO), "joint_states repeats a stamp: two drivers of one joint"),
+    "stamp repeated": (
+        joints(qd=ZERO),
+        "joint_states repeats a stamp: two drivers of one joint",
+    ),
 }
 
 
@@ -146,7 +151,9 @@ def test_joints_without_a_stamp(world, com, walker):
     com.clear()
     values = ask(world, com, msg)
     assert values.status == DEGRADED
-    assert values.reason == "joint_states has no stamp: its driver must fill header.stamp"
+    assert (
+        values.reason == "joint_states has no stamp: its driver must fill header.stamp"
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,10 +174,15 @@ def test_joints_that_are_right_for_all_that(world, com, walker, msg):
 
 
 def test_joint_states_that_never_come(world, walker, capfd):
-    world.start(SescPublisher, namespace="lab", robot_description=walker, joint_timeout=0.1)
+    world.start(
+        SescPublisher, namespace="lab", robot_description=walker, joint_timeout=0.1
+    )
     world.spin_for(0.5)
     log = capfd.readouterr().err
-    assert log.count("no joint_states yet on /lab/joint_states: start the robot's driver") == 1
+    assert (
+        log.count("no joint_states yet on /lab/joint_states: start the robot's driver")
+        == 1
+    )
 
 
 def test_joint_states_that_stop(world, com, walker, capfd):
@@ -197,7 +209,9 @@ def test_a_description_that_never_comes(world, com, capfd):
     world.topics.add("/lab/com")
     heard = world.collect(CenterOfMass, "/lab/com")
     world.publisher(JointState, "/lab/joint_states")
-    world.spin_until(lambda: (world.send("/lab/joint_states", joints()), heard)[1], "com")
+    world.spin_until(
+        lambda: (world.send("/lab/joint_states", joints()), heard)[1], "com"
+    )
     values = center_of_mass_to_numpy(heard[-1])
     assert_unknown(values)
     assert math.isnan(values.mass)
@@ -222,11 +236,14 @@ def test_a_broken_description(world, com, walker, capfd, case):
     world.latch("robot_description", String(data=BROKEN[case]))
     world.publisher(JointState, "joint_states")
     world.spin_until(
-        lambda: "no usable robot_description" in ask(world, com, joints()).reason, "refusal"
+        lambda: "no usable robot_description" in ask(world, com, joints()).reason,
+        "refusal",
     )
     assert_unknown(center_of_mass_to_numpy(com[-1]))
     world.latch("robot_description", String(data=walker))
-    world.spin_until(lambda: ask(world, com, joints(t_ms=1)).status != UNKNOWN, "the good one")
+    world.spin_until(
+        lambda: ask(world, com, joints(t_ms=1)).status != UNKNOWN, "the good one"
+    )
     capfd.readouterr()
     world.latch("robot_description", String(data=BROKEN[case]))
     world.spin_for(0.2)
@@ -251,8 +268,12 @@ def test_a_misspelt_inertial_is_told(world, com, walker, capfd):
     assert "<intertial>" in log
 
 
-def test_a_description_whose_inertials_are_all_misspelt_gives_no_com(world, com, walker):
-    world.start(SescPublisher, robot_description=walker.replace("inertial>", "intertial>"))
+def test_a_description_whose_inertials_are_all_misspelt_gives_no_com(
+    world, com, walker
+):
+    world.start(
+        SescPublisher, robot_description=walker.replace("inertial>", "intertial>")
+    )
     values = ask(world, com, joints())
     assert_unknown(values)
     assert "<intertial>" in values.reason
@@ -287,7 +308,12 @@ def assert_no_gravity(values):
 
 
 def test_an_imu_that_is_silent(world, com, walker, walker_config, capfd):
-    world.start(SescPublisher, robot_description=walker, robot_config=walker_config, use_imu=True)
+    world.start(
+        SescPublisher,
+        robot_description=walker,
+        robot_config=walker_config,
+        use_imu=True,
+    )
     assert_no_gravity(ask(world, com, joints()))
     assert "imu" not in capfd.readouterr().err  # its first message may be on its way
     for t_ms in (300, 301, 302):
@@ -299,7 +325,9 @@ def test_an_imu_that_is_silent(world, com, walker, walker_config, capfd):
         )
     assert capfd.readouterr().err.count("/imu has not been received") == 1
     world.send("imu", imu(x=1.0, w=0.0, t_ms=310))
-    world.spin_until(lambda: ask(world, com, joints(t_ms=320)).reason != values.reason, "imu")
+    world.spin_until(
+        lambda: ask(world, com, joints(t_ms=320)).reason != values.reason, "imu"
+    )
     assert ask(world, com, joints(t_ms=330)).status == OK
     values = ask(world, com, joints(t_ms=710))
     assert_no_gravity(values)
@@ -309,9 +337,15 @@ def test_an_imu_that_is_silent(world, com, walker, walker_config, capfd):
 @pytest.mark.parametrize(
     ("msg", "reason"),
     [
-        (imu(w=0.0), "/imu: quaternion (x, y, z, w) = (0, 0, 0, 0) has length 0, not 1"),
+        (
+            imu(w=0.0),
+            "/imu: quaternion (x, y, z, w) = (0, 0, 0, 0) has length 0, not 1",
+        ),
         (imu(w=NAN), "/imu: quaternion (x, y, z, w) = (0, 0, 0, nan)"),
-        (imu(w=1.0), "gravity does not point into the ground under the feet: check how the imu"),
+        (
+            imu(w=1.0),
+            "gravity does not point into the ground under the feet: check how the imu",
+        ),
         (
             imu(t_ms=5000, w=1.0),
             "/imu is 5.00 s ahead of joint_states (other clock, or overloaded node)",
@@ -320,7 +354,12 @@ def test_an_imu_that_is_silent(world, com, walker, walker_config, capfd):
     ids=["no orientation", "nan", "upside down", "another clock"],
 )
 def test_an_imu_that_is_wrong(world, com, walker, walker_config, msg, reason):
-    world.start(SescPublisher, robot_description=walker, robot_config=walker_config, use_imu=True)
+    world.start(
+        SescPublisher,
+        robot_description=walker,
+        robot_config=walker_config,
+        use_imu=True,
+    )
     world.send("imu", msg)
     world.spin_for(0.1)
     values = ask(world, com, joints())
@@ -350,8 +389,16 @@ def test_an_imu_in_an_unknown_frame(world, com, walker):
             r"'assumed_positions' is \[\]: give 1, one for each of assumed_joints",
         ),
         ({"robot_config": "/nowhere/robot.yaml"}, ConfigError, "/nowhere/robot.yaml"),
-        ({"display_rate_hz": -1.0}, ParameterError, "'display_rate_hz' is -1.0: give a value"),
-        ({"joint_timeout": 0.0}, ParameterError, "'joint_timeout' is 0.0: give a value"),
+        (
+            {"display_rate_hz": -1.0},
+            ParameterError,
+            "'display_rate_hz' is -1.0: give a value",
+        ),
+        (
+            {"joint_timeout": 0.0},
+            ParameterError,
+            "'joint_timeout' is 0.0: give a value",
+        ),
     ],
 )
 def test_parameters_that_cannot_work(world, parameters, error, text):
@@ -362,7 +409,10 @@ def test_parameters_that_cannot_work(world, parameters, error, text):
 @pytest.mark.parametrize(
     ("parameters", "text"),
     [
-        ({"feet": ["l_sol"]}, "'feet' is ['l_sol']: no link 'l_sol', did you mean 'l_sole'?"),
+        (
+            {"feet": ["l_sol"]},
+            "'feet' is ['l_sol']: no link 'l_sol', did you mean 'l_sole'?",
+        ),
         (
             {"assumed_joints": ["hip"], "assumed_positions": [0.0]},
             "'assumed_joints' is 'hip': valid: l_hip, l_knee, r_hip, r_knee",

@@ -14,7 +14,9 @@ from rosgraph_msgs.msg import Clock
 from com_msgs.msg import CenterOfMass
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 
-PROGRAM = Path(get_package_prefix("com_estimation")) / "lib/com_estimation/sesc_publisher"
+PROGRAM = (
+    Path(get_package_prefix("com_estimation")) / "lib/com_estimation/sesc_publisher"
+)
 ROOT = Path(__file__).parents[2]
 NAMES = ["l_hip", "l_knee", "r_hip", "r_knee"]
 
@@ -40,7 +42,9 @@ def run_node(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_cleanly(run_node, walker, number):
     process = run_node(robot_description=walker)
-    assert "model 'walker' from parameter robot_description" in process.stderr.readline()
+    assert (
+        "model 'walker' from parameter robot_description" in process.stderr.readline()
+    )
     assert "no joint_states yet" in process.stderr.readline()  # it spins
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
@@ -53,7 +57,9 @@ def test_ctrl_c_while_it_starts(run_node, walker, after):
     """Also while modules are imported: no traceback."""
     process = run_node(robot_description=walker)
     maps = Path(f"/proc/{process.pid}/maps")
-    while process.poll() is None and "numpy" not in maps.read_text():  # before is Python's own
+    while (
+        process.poll() is None and "numpy" not in maps.read_text()
+    ):  # before is Python's own
         time.sleep(0.01)
     time.sleep(after)
     process.send_signal(signal.SIGINT)
@@ -67,7 +73,9 @@ def test_ctrl_c_in_a_command():
     """No traceback either."""
     program = Path(get_package_prefix("com_demos")) / "lib/com_demos/workspace"
     hoap2 = ROOT / "src/robot_descriptions/urdf/hoap2.urdf"
-    process = subprocess.Popen([program, "--robot", hoap2], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [program, "--robot", hoap2], stderr=subprocess.PIPE, text=True
+    )
     maps = Path(f"/proc/{process.pid}/maps")
     while process.poll() is None and "numpy" not in maps.read_text():
         time.sleep(0.01)
@@ -78,7 +86,9 @@ def test_ctrl_c_in_a_command():
 
 
 def test_help():
-    done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [PROGRAM, "--help"], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0
     assert done.stdout.startswith("usage: ros2 run ")
     assert "robot_description" in done.stdout
@@ -100,7 +110,9 @@ def test_it_answers_each_message_with_its_stamp(world, run_node, walker, use_sim
     run_node(robot_description=walker, use_sim_time=use_sim_time, joint_timeout=30.0)
     joints = numpy_to_joint_state(NAMES, [0.0] * 4, stamp=ns_to_stamp(1))
     world.spin_until(lambda: (world.send("joint_states", joints), com)[1], "com")
-    world.spin_until(lambda: health, "diagnostics")  # so timers run when simulated time stands
+    world.spin_until(
+        lambda: health, "diagnostics"
+    )  # so timers run when simulated time stands
     clock = world.publisher(Clock, "/clock") if use_sim_time else None
     for step in range(1, 301):
         joints.header.stamp = ns_to_stamp(step * 1_000_000)
@@ -110,6 +122,8 @@ def test_it_answers_each_message_with_its_stamp(world, run_node, walker, use_sim
         world.spin_for(0.002)
     last = ns_to_stamp(300_000_000)
     world.spin_until(lambda: com[-1].header.stamp == last, "the last com")
-    stamps = [m.header.stamp.nanosec for m in com if m.header.stamp.nanosec >= 1_000_000]
+    stamps = [
+        m.header.stamp.nanosec for m in com if m.header.stamp.nanosec >= 1_000_000
+    ]
     assert stamps == [step * 1_000_000 for step in range(1, 301)]
     assert all(m.status == CenterOfMass.STATUS_OK for m in com[-300:])

@@ -23,7 +23,13 @@ from com_ros.conversions import (
 def test_all_of_one_instant_belongs_together(simulator_bench):
     bench = simulator_bench(**HOAP2, publish_rate_hz=100.0)
     bench.until(lambda: len(bench.received["joint_states"]) > 150, "second of standing")
-    names = ("joint_states", "imu", "l_sole/wrench", "r_sole/wrench", "ground_truth/com")
+    names = (
+        "joint_states",
+        "imu",
+        "l_sole/wrench",
+        "r_sole/wrench",
+        "ground_truth/com",
+    )
     stamped = {name: by_stamp(bench.received[name]) for name in names}
     common = set.intersection(*(set(messages) for messages in stamped.values()))
     assert len(common) > 100
@@ -35,7 +41,11 @@ def test_all_of_one_instant_belongs_together(simulator_bench):
     assert tuple(joints.name) == model.joint_names
     assert len(joints.position) == len(joints.velocity) == len(joints.effort) == 25
     R, p = link_poses(model, joints.position)
-    com = model.link_masses @ (p + np.einsum("lij,lj->li", R, model.link_coms)) / model.mass
+    com = (
+        model.link_masses
+        @ (p + np.einsum("lij,lj->li", R, model.link_coms))
+        / model.mass
+    )
     np.testing.assert_allclose(point_to_numpy(truth.position), com, atol=1e-6)
     assert truth.status == CenterOfMass.STATUS_OK
     assert truth.header.frame_id == "base_link"
@@ -51,7 +61,10 @@ def test_all_of_one_instant_belongs_together(simulator_bench):
     assert weight[2] == pytest.approx(7.1200448 * 9.81, rel=0.02)
 
     transform = bench.received["/tf"][-1].transforms[0]
-    assert (transform.header.frame_id, transform.child_frame_id) == ("odom", "base_link")
+    assert (transform.header.frame_id, transform.child_frame_id) == (
+        "odom",
+        "base_link",
+    )
     assert transform.transform.translation.z == pytest.approx(0.281, abs=0.01)
     assert not bench.received["/clock"]
     steps = np.diff(sorted(stamped["joint_states"]))
@@ -69,7 +82,9 @@ def test_clock_of_the_simulation(simulator_bench):
     status = bench.wait_for("/diagnostics")[-1].status[0]
     assert status.level == DiagnosticStatus.OK
     assert status.hardware_id == "hoap2"
-    values = {item.key: float(item.value) for item in status.values if item.key != "model"}
+    values = {
+        item.key: float(item.value) for item in status.values if item.key != "model"
+    }
     assert values["drift_s"] == 0.0
     assert values["rate_hz"] == pytest.approx(100.0)
 
@@ -78,9 +93,13 @@ def test_commands_are_followed(simulator_bench):
     bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0)
     bench.connect()
     bench.send(["b", "a"], [0.2, 0.4], [[0.0, 0.1], [-0.5, 0.3]], [[0, 0], [0, 0]])
-    bench.until(lambda: np.allclose(bench.positions(), [0.3, -0.5], atol=0.01), "trajectory")
+    bench.until(
+        lambda: np.allclose(bench.positions(), [0.3, -0.5], atol=0.01), "trajectory"
+    )
     bench.commands.publish(Float64MultiArray(data=[-0.2, 0.1]))
-    bench.until(lambda: np.allclose(bench.positions(), [-0.2, 0.1], atol=0.01), "command")
+    bench.until(
+        lambda: np.allclose(bench.positions(), [-0.2, 0.1], atol=0.01), "command"
+    )
 
 
 def test_a_stamped_trajectory_begins_at_its_time(simulator_bench):
@@ -88,7 +107,9 @@ def test_a_stamped_trajectory_begins_at_its_time(simulator_bench):
     bench.connect()
     begin = stamp_to_ns(bench.received["joint_states"][-1].header.stamp) + 500_000_000
     bench.send(["a"], [0.1], [[0.4]], stamp=ns_to_stamp(begin))
-    bench.until(lambda: np.allclose(bench.positions(), [0.4, 0.0], atol=0.01), "trajectory")
+    bench.until(
+        lambda: np.allclose(bench.positions(), [0.4, 0.0], atol=0.01), "trajectory"
+    )
     moved = [
         stamp_to_ns(msg.header.stamp)
         for msg in bench.received["joint_states"]
@@ -101,13 +122,27 @@ def test_bad_commands_are_refused_with_the_mend(simulator_bench, warnings):
     bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0)
     bench.connect()
     bench.send(["a", "b"], [0.3], [[0.2, 0.2]])
-    bench.until(lambda: np.allclose(bench.positions(), 0.2, atol=0.01), "good trajectory")
+    bench.until(
+        lambda: np.allclose(bench.positions(), 0.2, atol=0.01), "good trajectory"
+    )
     now = stamp_to_ns(bench.received["joint_states"][-1].header.stamp)
     for message, send in (
-        ("unknown joint 'x': the robot's joints are a, b", lambda: bench.send(["x"], [1], [[1]])),
-        ("positions of point 0 are not all finite", lambda: bench.send(["a"], [1], [[np.nan]])),
-        ("point 0 has 2 positions for 1 joints", lambda: bench.send(["a"], [1], [[1, 2]])),
-        ("times must start at 0 or later", lambda: bench.send(["a"], [2, 1], [[1], [2]])),
+        (
+            "unknown joint 'x': the robot's joints are a, b",
+            lambda: bench.send(["x"], [1], [[1]]),
+        ),
+        (
+            "positions of point 0 are not all finite",
+            lambda: bench.send(["a"], [1], [[np.nan]]),
+        ),
+        (
+            "point 0 has 2 positions for 1 joints",
+            lambda: bench.send(["a"], [1], [[1, 2]]),
+        ),
+        (
+            "times must start at 0 or later",
+            lambda: bench.send(["a"], [2, 1], [[1], [2]]),
+        ),
         (
             "stamp it by the clock of joint_states",
             lambda: bench.send(["a"], [1], [[1]], stamp=ns_to_stamp(now + 10**12)),
@@ -129,6 +164,8 @@ def test_bad_commands_are_refused_with_the_mend(simulator_bench, warnings):
         send()
         bench.until(lambda: warnings, f"warning {message!r}")
         assert message in warnings[0]
-        assert warnings[0].startswith(("joint_trajectory refused: ", "joint_commands refused: "))
+        assert warnings[0].startswith(
+            ("joint_trajectory refused: ", "joint_commands refused: ")
+        )
     bench.spin(0.2)
     np.testing.assert_allclose(bench.positions(), 0.2, atol=0.01)

@@ -13,7 +13,12 @@ from std_srvs.srv import SetBool, Trigger
 from com_model import ConfigError, RobotModel, Sesc, UrdfError
 from com_msgs.msg import Culprit
 from com_ros import qos
-from com_ros.conversions import imu_to_rotation, point_to_numpy, stamp_to_ns, vector3_to_numpy
+from com_ros.conversions import (
+    imu_to_rotation,
+    point_to_numpy,
+    stamp_to_ns,
+    vector3_to_numpy,
+)
 from com_ros.exceptions import ComRosError, ParameterError
 from com_simulation.exceptions import DivergedError
 from com_simulation.nodes.simulator import LATCHED_EVENTS
@@ -36,9 +41,13 @@ def test_robot_from_the_topic_and_no_second_one(simulator_bench, warnings):
 def test_file_and_robot_description_on_the_topic(simulator_bench, tmp_path):
     file = tmp_path / "arm.urdf"
     file.write_text(ARM)
-    bench = simulator_bench(urdf_file=str(file), publish_robot_description=True, frame_prefix="r1/")
+    bench = simulator_bench(
+        urdf_file=str(file), publish_robot_description=True, frame_prefix="r1/"
+    )
     received = []
-    bench.node.create_subscription(String, "robot_description", received.append, qos.LATCHED)
+    bench.node.create_subscription(
+        String, "robot_description", received.append, qos.LATCHED
+    )
     bench.until(lambda: received, "robot_description")
     assert received[0].data == ARM
     assert bench.wait_for("/tf")[0].transforms[0].child_frame_id == "r1/base"
@@ -61,7 +70,9 @@ def test_the_truth_about_the_trunk(simulator_bench):
     )
     last = 30 * 10**7 + 10**8
     received = bench.received["ground_truth/trunk_com"]
-    bench.until(lambda: received and stamp_to_ns(received[-1].header.stamp) >= last, "trunk")
+    bench.until(
+        lambda: received and stamp_to_ns(received[-1].header.stamp) >= last, "trunk"
+    )
     before = [msg for msg in received if stamp_to_ns(msg.header.stamp) < 30 * 10**7]
     after = [msg for msg in received if stamp_to_ns(msg.header.stamp) >= 30 * 10**7]
     assert before
@@ -75,7 +86,10 @@ def test_the_truth_about_the_trunk(simulator_bench):
         assert msg.mass == pytest.approx(trunk + mass)
         loaded = (trunk * com + mass * place) / (trunk + mass)
         np.testing.assert_allclose(point_to_numpy(msg.position), loaded, atol=1e-9)
-    total = {stamp_to_ns(msg.header.stamp): msg.mass for msg in bench.received["ground_truth/com"]}
+    total = {
+        stamp_to_ns(msg.header.stamp): msg.mass
+        for msg in bench.received["ground_truth/com"]
+    }
     for stamp, robot_mass in total.items():
         expected = model.mass + (mass if stamp >= 30 * 10**7 else 0.0)
         assert robot_mass == pytest.approx(expected)
@@ -101,7 +115,12 @@ def test_a_payload_on_demand(simulator_bench, mass):
 
 def test_errors_of_real_sensors(simulator_bench):
     bench = simulator_bench(
-        **HOAP2, **{"noise.preset": "trot", "noise.position_step": 0.25, "publish_rate_hz": 100.0}
+        **HOAP2,
+        **{
+            "noise.preset": "trot",
+            "noise.position_step": 0.25,
+            "publish_rate_hz": 100.0,
+        },
     )
     positions = np.array([msg.position for msg in bench.wait_for("joint_states", 5)])
     np.testing.assert_allclose(positions / 0.25, np.round(positions / 0.25), atol=1e-9)
@@ -143,13 +162,17 @@ def test_the_true_robot_is_not_the_published_one(simulator_bench, tmp_path):
         },
     )
     received = []
-    bench.node.create_subscription(String, "robot_description", received.append, qos.LATCHED)
+    bench.node.create_subscription(
+        String, "robot_description", received.append, qos.LATCHED
+    )
     bench.until(lambda: received, "robot_description")
     assert received[0].data == HOAP2["robot_description"]
     true, believed = RobotModel.from_file(file), RobotModel.from_urdf(received[0].data)
     truth = bench.wait_for("ground_truth/com")[-1]
     stamp = stamp_to_ns(truth.header.stamp)
-    bench.until(lambda: stamp in by_stamp(bench.received["joint_states"]), "joint_states")
+    bench.until(
+        lambda: stamp in by_stamp(bench.received["joint_states"]), "joint_states"
+    )
     joints = by_stamp(bench.received["joint_states"])[stamp]
     places = dict(zip(joints.name, joints.position, strict=True))
     q = np.array([places[name] for name in true.joint_names])
@@ -164,7 +187,9 @@ def test_the_hoist_lifts_and_lowers(simulator_bench):
     bench.until(service.service_is_ready, "hoist")
 
     def lift():
-        return sum(bench.received[f"{side}_sole/wrench"][-1].wrench.force.z for side in "lr")
+        return sum(
+            bench.received[f"{side}_sole/wrench"][-1].wrench.force.z for side in "lr"
+        )
 
     bench.wait_for("r_sole/wrench", 20)
     weight = bench.simulator._simulation.world.robot.mass * 9.81
@@ -173,12 +198,21 @@ def test_the_hoist_lifts_and_lowers(simulator_bench):
         bench.until(call.done, "hoist")
         assert call.result().success
         assert call.result().message == f"goes {'up' if up else 'down'} in 1.5 s"
-        bench.until(lambda up=up: abs(lift() - (0.0 if up else weight)) < 0.01 * weight, "lift")
+        bench.until(
+            lambda up=up: abs(lift() - (0.0 if up else weight)) < 0.01 * weight, "lift"
+        )
 
 
 def test_a_floor_that_tilts_and_goes_back(simulator_bench):
-    tilt = {"tilt.angle_deg": 3.0, "tilt.direction_deg": 90.0, "tilt.start": 0.2, "tilt.hold": 1.0}
-    bench = simulator_bench(**HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0)
+    tilt = {
+        "tilt.angle_deg": 3.0,
+        "tilt.direction_deg": 90.0,
+        "tilt.start": 0.2,
+        "tilt.hold": 1.0,
+    }
+    bench = simulator_bench(
+        **HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0
+    )
 
     def leaning():
         """Angle (deg) by which what stands on the floor leans to the right."""
@@ -192,7 +226,9 @@ def test_a_floor_that_tilts_and_goes_back(simulator_bench):
 @pytest.mark.parametrize("angle", [3.0, 0.0])
 def test_a_floor_that_tilts_on_demand(simulator_bench, angle):
     tilt = {"tilt.angle_deg": angle, "tilt.start": 1e6, "tilt.hold": 1e6}
-    bench = simulator_bench(**HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0)
+    bench = simulator_bench(
+        **HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0
+    )
 
     def pitch():
         """Of the trunk, deg."""
@@ -214,9 +250,17 @@ def test_a_floor_that_tilts_on_demand(simulator_bench, angle):
 
 
 def test_it_waits_for_nodes_that_answer(simulator_bench):
-    waits = {"lockstep.nodes": ["gait"], "lockstep.timeout": 1.0, "lockstep.start_timeout": 60.0}
+    waits = {
+        "lockstep.nodes": ["gait"],
+        "lockstep.timeout": 1.0,
+        "lockstep.start_timeout": 60.0,
+    }
     bench = simulator_bench(
-        **HOAP2, **waits, publish_clock=True, publish_rate_hz=100.0, real_time_factor=0.0
+        **HOAP2,
+        **waits,
+        publish_clock=True,
+        publish_rate_hz=100.0,
+        real_time_factor=0.0,
     )
     joints = bench.received["joint_states"]
     answers = bench.node.create_publisher(Header, "lockstep", qos.RESULT)
@@ -235,21 +279,29 @@ def test_it_waits_for_nodes_that_answer(simulator_bench):
     bench.until(lambda: len(joints) > 100, "it goes on without")
 
     def warnings():
-        found = [status for msg in bench.received["/diagnostics"] for status in msg.status]
-        return [status.message for status in found if status.level == DiagnosticStatus.WARN]
+        found = [
+            status for msg in bench.received["/diagnostics"] for status in msg.status
+        ]
+        return [
+            status.message for status in found if status.level == DiagnosticStatus.WARN
+        ]
 
     late = "goes on without gait, which did not answer"
     bench.until(lambda: late in warnings(), "a warning")
 
 
 def test_what_was_commanded_before_an_answer_counts_first(simulator_bench):
-    bench = simulator_bench(**HOAP2, **{"lockstep.nodes": ["gait"], "lockstep.start_timeout": 60.0})
+    bench = simulator_bench(
+        **HOAP2, **{"lockstep.nodes": ["gait"], "lockstep.start_timeout": 60.0}
+    )
     simulator = bench.simulator
     bench.until(bench.commands.get_subscription_count, "subscription")
     done = []
     simulator.destroy_subscription(simulator._command_inputs[1])
     simulator._command_inputs = (
-        simulator.create_subscription(Float64MultiArray, "joint_commands", done.append, 10),
+        simulator.create_subscription(
+            Float64MultiArray, "joint_commands", done.append, 10
+        ),
     )
     bench.until(lambda: bench.commands.get_subscription_count() == 1, "its end")
     bench.spin(0.2)
@@ -280,29 +332,53 @@ def test_a_fixed_robot_has_no_hoist(simulator_bench):
             ComRosError,
             "both a true URDF and true_errors are given: give one of them",
         ),
-        ({"base": "flying"}, ParameterError, "'base' is 'flying': give one of auto, floating"),
+        (
+            {"base": "flying"},
+            ParameterError,
+            "'base' is 'flying': give one of auto, floating",
+        ),
         ({"physics_step": 1.0}, ParameterError, "give a value from 1e-05 to 0.02"),
-        ({"noise.gyro": -1.0}, ParameterError, "'noise.gyro' is -1.0: give a value from 0"),
+        (
+            {"noise.gyro": -1.0},
+            ParameterError,
+            "'noise.gyro' is -1.0: give a value from 0",
+        ),
         (
             {"noise.preset": "loud"},
             ParameterError,
             "'noise.preset' is 'loud': give one of none, tr",
         ),
-        ({"integrator": "rk4"}, ParameterError, "'integrator' is 'rk4': give one of auto, euler"),
+        (
+            {"integrator": "rk4"},
+            ParameterError,
+            "'integrator' is 'rk4': give one of auto, euler",
+        ),
         (
             {"trunk_com_offset": [0.1]},
             ParameterError,
             r"'trunk_com_offset' is \[0.1\]: give three numbers: x, y, z",
         ),
-        ({"payload.position": [0.1, 0.2]}, ParameterError, "'payload.position' is .*: give three"),
+        (
+            {"payload.position": [0.1, 0.2]},
+            ParameterError,
+            "'payload.position' is .*: give three",
+        ),
         (
             {"publish_rate_hz": 2000.0},
             ParameterError,
             "give at most 1000, or a physics_step of at most 0.0005",
         ),
-        ({"urdf_file": "/nowhere.urdf", "robot_description": ""}, UrdfError, "does not exist"),
+        (
+            {"urdf_file": "/nowhere.urdf", "robot_description": ""},
+            UrdfError,
+            "does not exist",
+        ),
         ({"robot_config": "/nowhere.yaml"}, ConfigError, "nowhere.yaml"),
-        ({"robot_config": HOAP2["robot_config"]}, ConfigError, "the URDF's root is 'base', not"),
+        (
+            {"robot_config": HOAP2["robot_config"]},
+            ConfigError,
+            "the URDF's root is 'base', not",
+        ),
     ],
 )
 def test_bad_parameters_end_with_the_mend(simulator_bench, parameters, error, message):
@@ -314,7 +390,9 @@ def test_a_diverged_simulation_ends_the_node(simulator_bench):
     bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0)
     bench.wait_for("joint_states")
     bench.simulator._error = DivergedError(1.5, 0.001)
-    with pytest.raises(ComRosError, match=r"diverged at 1\.500 s: take a physics step below"):
+    with pytest.raises(
+        ComRosError, match=r"diverged at 1\.500 s: take a physics step below"
+    ):
         bench.spin(3.0)
     bench.simulator._error = None
     levels = [msg.status[0].level for msg in bench.wait_for("/diagnostics")]
@@ -326,7 +404,10 @@ def test_a_slow_machine_is_reported(simulator_bench, warnings, monkeypatch):
     bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0)
     status = bench.wait_for("/diagnostics")[-1].status[0]
     assert status.level == DiagnosticStatus.WARN
-    assert "lower publish_rate_hz, raise physics_step, or set publish_clock here" in status.message
+    assert (
+        "lower publish_rate_hz, raise physics_step, or set publish_clock here"
+        in status.message
+    )
     assert not warnings  # once is a hiccup
     bench.until(lambda: warnings, "warning")
     assert "the machine is too slow" in warnings[0]
@@ -334,7 +415,9 @@ def test_a_slow_machine_is_reported(simulator_bench, warnings, monkeypatch):
 
 def test_a_slow_clock_is_no_fault(simulator_bench, monkeypatch):
     monkeypatch.setattr("com_simulation.nodes.simulator.LATE", -1.0)
-    bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0, publish_clock=True)
+    bench = simulator_bench(
+        robot_description=ARM, publish_rate_hz=100.0, publish_clock=True
+    )
     status = bench.wait_for("/diagnostics")[-1].status[0]
     assert (status.level, status.message) == (DiagnosticStatus.OK, "simulating")
 
@@ -387,10 +470,16 @@ def test_a_world_by_name_and_a_push_on_demand(simulator_bench):
 
 def test_events_are_told_also_to_who_comes_later(simulator_bench):
     event = "payload_0.3kg@0.2-0.4+fz_1N_r_sole@0.3-inf+left_0.1N"
-    bench = simulator_bench(**HOAP2, event=event, publish_clock=True, publish_rate_hz=100.0)
-    bench.until(lambda: stamp_to_ns(bench.wait_for("imu")[-1].header.stamp) > 5 * 10**8, "0.5 s")
+    bench = simulator_bench(
+        **HOAP2, event=event, publish_clock=True, publish_rate_hz=100.0
+    )
+    bench.until(
+        lambda: stamp_to_ns(bench.wait_for("imu")[-1].header.stamp) > 5 * 10**8, "0.5 s"
+    )
     told = []
-    bench.node.create_subscription(Culprit, "ground_truth/events", told.append, LATCHED_EVENTS)
+    bench.node.create_subscription(
+        Culprit, "ground_truth/events", told.append, LATCHED_EVENTS
+    )
     bench.until(lambda: len(told) >= 3, "events")
     found = [(msg.kind, msg.named, msg.lasting, stamp_to_ns(msg.onset)) for msg in told]
     payload, zero = Culprit.PAYLOAD, Culprit.WRENCH_ZERO
@@ -410,7 +499,8 @@ def test_events_are_told_also_to_who_comes_later(simulator_bench):
 
 
 @pytest.mark.parametrize(
-    ("options", "text"), [({"world": "mud"}, "world 'mud': give"), ({"event": "up"}, "event 'up'")]
+    ("options", "text"),
+    [({"world": "mud"}, "world 'mud': give"), ({"event": "up"}, "event 'up'")],
 )
 def test_a_world_or_push_of_no_such_name(simulator_bench, options, text):
     with pytest.raises(ComRosError, match=text):

@@ -37,7 +37,9 @@ def walk(hoap2, contact, fed_back, seconds, zeros=0.0, **world):
     start = dict(zip(model.joint_names, plan.path.q[0].tolist(), strict=True))
     world = build_world(model, replace(config, posture=start), contact=contact, **world)
     weight = model.mass * GRAVITY
-    noise = NoiseLevels(position=2e-4, orientation=5e-4, orientation_bias=BIAS, force=2e-3 * weight)
+    noise = NoiseLevels(
+        position=2e-4, orientation=5e-4, orientation_bias=BIAS, force=2e-3 * weight
+    )
     simulation = Simulation(world, PERIOD, noise, seed=11)
     off = zeros * np.random.default_rng(11).uniform(-1.0, 1.0, model.n_joints)
     stabiliser = Stabiliser(biped, ankle_stiffness(biped, config), PERIOD)
@@ -55,7 +57,11 @@ def walk(hoap2, contact, fed_back, seconds, zeros=0.0, **world):
         if fed_back:  # by what is one period old
             t = stabiliser.phase
             out = stabiliser.update(
-                turned(last.imu_orientation), last.position + off, last.wrenches, PERIOD, 2 * PERIOD
+                turned(last.imu_orientation),
+                last.position + off,
+                last.wrenches,
+                PERIOD,
+                2 * PERIOD,
             )
             q, rate = out.q, out.rate
         simulation.lead(q - off + lag * rate * plan.path.sample(t + PERIOD)[1])
@@ -76,7 +82,9 @@ def test_soft_ground(hoap2):
 
 
 def test_stiff_ground_with_wrong_joint_zeros(hoap2):
-    fell, stabiliser = walk(hoap2, "stiff", True, hoap2[2].duration + 0.5, zeros=np.radians(0.5))
+    fell, stabiliser = walk(
+        hoap2, "stiff", True, hoap2[2].duration + 0.5, zeros=np.radians(0.5)
+    )
     assert fell is None
     assert stabiliser.phase == pytest.approx(hoap2[2].duration)
 
@@ -103,12 +111,16 @@ def test_a_turn_does_not_smear_the_offset(hoap2):
     biped, config, _ = hoap2
     request = replace(REQUEST, steps=10, step_length=0.02, turn=0.25)
     turning = biped, config, Walker(biped).plan(request, biped.posture)
-    fell, stabiliser = walk(turning, "stiff", True, 10.0, trunk_com_offset=np.array([0.02, 0, 0]))
+    fell, stabiliser = walk(
+        turning, "stiff", True, 10.0, trunk_com_offset=np.array([0.02, 0, 0])
+    )
     assert fell is None
     heading = stabiliser.target.R_pelvis[:, 0]
     assert np.degrees(np.arctan2(heading[1], heading[0])) > 90.0
     expected = [0.02 * biped.model.bodies.mass[0] / biped.model.mass, 0.0]
-    np.testing.assert_allclose(stabiliser.offset[0], expected, atol=BIAS * stabiliser.body.height)
+    np.testing.assert_allclose(
+        stabiliser.offset[0], expected, atol=BIAS * stabiliser.body.height
+    )
 
 
 def test_a_robot_that_lies_is_fallen(hoap2):

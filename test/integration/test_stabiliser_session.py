@@ -28,7 +28,9 @@ class Bench:
     def __init__(self, fed_back, contact="soft"):
         config, model, posture, _ = shipped_robot("hoap2")
         biped = Biped.from_config(model, config)
-        world = build_world(model, replace(config, posture=config.posture), contact=contact)
+        world = build_world(
+            model, replace(config, posture=config.posture), contact=contact
+        )
         self.lag = float(np.median(world.servos.damping / world.servos.stiffness))
         self.walker, self.simulation = Walker(biped), Simulation(world, PERIOD)
         stiffness = ankle_stiffness(biped, config)
@@ -38,7 +40,10 @@ class Bench:
         )
         self.posture, self.sent, self.stop_at = posture, [], None
         self.lost, self.feet = False, []  # wrenches; places of the soles on the ground
-        self.tilt, self.zeros = np.eye(3), np.zeros((2, 6))  # of the IMU, of the wrenches
+        self.tilt, self.zeros = (
+            np.eye(3),
+            np.zeros((2, 6)),
+        )  # of the IMU, of the wrenches
 
     def tick(self):
         now = self.simulation.advance()
@@ -52,7 +57,8 @@ class Bench:
         )
         self.com = now.root_position + R @ now.com
         self.feet.append(
-            sole_poses(self.walker.biped, now.position)[:, :, 3] @ R.T + now.root_position
+            sole_poses(self.walker.biped, now.position)[:, :, 3] @ R.T
+            + now.root_position
         )
         self.session.update(self.reading)
         if self.session.stop_due:
@@ -92,7 +98,9 @@ class Bench:
                 stop_at = None
             if ways is not None and state is WalkPhase.WALKING:
                 made, at = self.session.planned_now().step, self.session.walk_time + 0.3
-                velocity = next((np.array(v) for until, v in ways if made < until), np.zeros(3))
+                velocity = next(
+                    (np.array(v) for until, v in ways if made < until), np.zeros(3)
+                )
                 if by_velocity.due(self.session.walk, at, velocity):
                     walk = by_velocity.go_on(self.session.walk, at, velocity)
                     assert self.session.go_on(walk, at, self.reading.time) is not None
@@ -195,7 +203,9 @@ def test_it_stops_after_a_step(stop_at):
     assert bench.walk(stop_at=stop_at) is not WalkPhase.FALLEN
     assert bench.session.outcome.reason == "asked for"
     assert bench.session.outcome.steps < 4
-    assert np.abs(np.diff(bench.sent, axis=0)).max() < 0.05  # rad in 5 ms: nothing jumps
+    assert (
+        np.abs(np.diff(bench.sent, axis=0)).max() < 0.05
+    )  # rad in 5 ms: nothing jumps
 
 
 def test_it_walks_on_by_a_velocity_turns_and_stops():

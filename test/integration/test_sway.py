@@ -67,7 +67,9 @@ def test_hoap2_sways_and_stands(context, make):
     ear.create_subscription(Imu, "imu", imu.append, qos.stream(1000))
     make.executor.add_node(ear)
     fast = {"publish_clock": True, "real_time_factor": 3.0, "publish_rate_hz": 50.0}
-    make(SwayNode, **HOAP2, use_sim_time=True, period=4.0)  # plans; the simulation runs at once
+    make(
+        SwayNode, **HOAP2, use_sim_time=True, period=4.0
+    )  # plans; the simulation runs at once
     make(Simulator, **HOAP2, **fast)
     until(make.executor, lambda: joints, "joint_states")
     begin = joints[0].header.stamp.sec
@@ -96,7 +98,9 @@ def test_pieces_join_without_gaps():
         for point in msg.points:
             ahead = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
             assert ahead > 0
-            assert point.positions[0] == pytest.approx(np.sin(time_now + ahead - LEAD_IN), abs=1e-8)
+            assert point.positions[0] == pytest.approx(
+                np.sin(time_now + ahead - LEAD_IN), abs=1e-8
+            )
             assert point.velocities[0] == pytest.approx(
                 np.cos(time_now + ahead - LEAD_IN), abs=1e-8
             )
@@ -124,5 +128,7 @@ def test_a_motion_that_is_not_safe_ends_the_node(make, tmp_path):
     config = tmp_path / "outside.yaml"
     corners = "[[0.5, 0.1], [0.5, -0.1], [0.4, 0.0]]"
     config.write_text(f"name: hoap2\nfeet: {{l_sole: {{corners: {corners}}}}}\n")
-    with pytest.raises(ComRosError, match=r"'hoap2': in the nominal posture the CoM is \d+ mm out"):
+    with pytest.raises(
+        ComRosError, match=r"'hoap2': in the nominal posture the CoM is \d+ mm out"
+    ):
         make(SwayNode, **{**HOAP2, "robot_config": str(config)})

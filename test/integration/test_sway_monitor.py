@@ -12,7 +12,10 @@ from sensor_msgs.msg import JointState
 
 from com_demos.background import free_domain_id
 from com_demos.sway_demo import SwayMonitor
-from com_estimation.nodes.com_conversions import numpy_to_center_of_mass, numpy_to_sesc_chain
+from com_estimation.nodes.com_conversions import (
+    numpy_to_center_of_mass,
+    numpy_to_sesc_chain,
+)
 from com_estimation.whole_body.com_state import ComState
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, SescChain
@@ -61,7 +64,9 @@ def stamp(k: int) -> Time:
     return Time(sec=100, nanosec=1000 * k)
 
 
-def com(k: int, z: float, status: int = CenterOfMass.STATUS_OK, reason: str = "") -> CenterOfMass:
+def com(
+    k: int, z: float, status: int = CenterOfMass.STATUS_OK, reason: str = ""
+) -> CenterOfMass:
     values = ComState(
         status=status,
         reason=reason,
@@ -97,7 +102,9 @@ def test_com_meets_its_truth_and_a_posture_its_chain(run) -> None:
         robot.com.publish(com(k, 0.1 * k + 0.25))
     robot.sesc.publish(chain(2, 0.45))
     wait(lambda: len(monitor.recording.samples) == 3)
-    wait(lambda: len(monitor.snapshots) == 1 and monitor.recording.series().error[-1] > 0)
+    wait(
+        lambda: len(monitor.snapshots) == 1 and monitor.recording.series().error[-1] > 0
+    )
 
     np.testing.assert_allclose(monitor.recording.series().error, 0.25)
     for _, received_ns, *_ in monitor.recording.samples:

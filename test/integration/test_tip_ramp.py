@@ -25,7 +25,9 @@ LATCHED = QoSProfile(depth=50, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STEP_NS = 20_000_000  # of the stamps, which go as fast as time
 LOAD = np.array([0.5, 0.5])
 RAMP, FALL_MARGIN = 0.05, 0.002  # rad/s and m
-LAG = 0.19 * (0.19 / 9.8) ** 0.5  # m per rad/s, of a CoM 0.19 m above the soles that is stopped
+LAG = (
+    0.19 * (0.19 / 9.8) ** 0.5
+)  # m per rad/s, of a CoM 0.19 m above the soles that is stopped
 BOTH = {"joints": ["l_ankle", "r_ankle"], "feet": ["l_sole", "r_sole"]}
 PROTOCOL = {
     "robot": "biped3",
@@ -41,7 +43,10 @@ class Scenario:
 
     def __init__(self, world, robot, folder):
         self.world, self.node, self.robot = world, world.node, robot
-        self.names, self.q = list(robot.model.joint_names), np.zeros(robot.model.n_joints)
+        self.names, self.q = (
+            list(robot.model.joint_names),
+            np.zeros(robot.model.n_joints),
+        )
         self.motion, self.time_ns, self.lifts, self.load = None, 10**12, [], 1.0
         self.ramp_speeds = []
         self.standing_speeds = []  # rad/s, largest of each trajectory on the ground
@@ -50,8 +55,12 @@ class Scenario:
         publisher = self.node.create_publisher
         self.joints = publisher(JointState, "joint_states", 50)
         feet = robot.config.feet
-        self.wrenches = [publisher(WrenchStamped, foot.wrench_topic, 50) for foot in feet]
-        self.node.create_subscription(JointTrajectory, "joint_trajectory", self.follow, 10)
+        self.wrenches = [
+            publisher(WrenchStamped, foot.wrench_topic, 50) for foot in feet
+        ]
+        self.node.create_subscription(
+            JointTrajectory, "joint_trajectory", self.follow, 10
+        )
         self.node.create_service(SetBool, "hoist", self.lift)
         self.node.create_timer(0.02, self.step)
         self.status = world.collect(String, "tip_ramp/status", LATCHED)
@@ -72,14 +81,20 @@ class Scenario:
         self.ramp = self.world.start(TipRamp, **{**given, **parameters})
 
     def finish(self):
-        self.world.spin_until(lambda: self.ramp.finished, "the protocol ends", timeout=180.0)
+        self.world.spin_until(
+            lambda: self.ramp.finished, "the protocol ends", timeout=180.0
+        )
         self.world.spin_for(0.2)
         return self.status[-1].data
 
     def follow(self, msg):
-        times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in msg.points]
+        times = [
+            p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in msg.points
+        ]
         knots = np.vstack((self.q, [list(p.positions) for p in msg.points]))
-        speeds = np.vstack((np.zeros(len(self.q)), [list(p.velocities) for p in msg.points]))
+        speeds = np.vstack(
+            (np.zeros(len(self.q)), [list(p.velocities) for p in msg.points])
+        )
         spline = CubicHermiteSpline(np.append(0.0, times), knots, speeds)
         if self.lifts and not self.lifts[-1]:
             rates = spline(np.linspace(0.0, times[-1], 200), 1)
@@ -109,7 +124,9 @@ class Scenario:
         """Quasi-static tip angles of a URDF."""
         protocol = Protocol.from_file(self.protocol)
         model = RobotModel.from_urdf(xml)
-        return QuasiStatic.from_protocol(model, self.robot.config, protocol).tip_angles()
+        return QuasiStatic.from_protocol(
+            model, self.robot.config, protocol
+        ).tip_angles()
 
 
 @pytest.fixture
@@ -122,19 +139,30 @@ def test_the_feet_tell_the_tip_angles_of_the_true_robot(scenario):
     table = scenario.finish()
     assert scenario.lifts == [True, False] * 2
     robot = scenario.robot
-    measured, model = (scenario.angles(xml) for xml in (robot.true_xml, robot.model.xml))
+    measured, model = (
+        scenario.angles(xml) for xml in (robot.true_xml, robot.model.xml)
+    )
     assert np.degrees(model[1] - measured[1]) > 0.6  # what is to be seen
     found = read_angles(scenario.output, Protocol.from_file(scenario.protocol))
     for name, true in (("measured", measured), ("model", model)):
-        assert np.isnan(found[name][0])  # it does not tip forwards before the ankles' limit
+        assert np.isnan(
+            found[name][0]
+        )  # it does not tip forwards before the ankles' limit
         assert np.degrees(found[name][1] - true[1]) == pytest.approx(0.0, abs=0.3)
-    assert any("still stands at the joints' limit" in said.data for said in scenario.status)
-    assert [line.split("  ")[0] for line in table.splitlines()[1:]] == ["ankle Front", "ankle Back"]
+    assert any(
+        "still stands at the joints' limit" in said.data for said in scenario.status
+    )
+    assert [line.split("  ")[0] for line in table.splitlines()[1:]] == [
+        "ankle Front",
+        "ankle Back",
+    ]
     np.testing.assert_allclose(scenario.q, 0.0, atol=0.01)  # it stands again
     # slowly, also from the edge: moving the trunk forwards pushes the pressure backwards
     assert max(scenario.standing_speeds) < 1.1 * RAMP
     assert max(scenario.ramp_speeds) == pytest.approx(RAMP)  # far from the edge
-    assert 0.0 < LAG * min(scenario.ramp_speeds) < FALL_MARGIN / 2.0 < LAG * RAMP  # near it
+    assert (
+        0.0 < LAG * min(scenario.ramp_speeds) < FALL_MARGIN / 2.0 < LAG * RAMP
+    )  # near it
 
 
 def test_an_operator_lifts_it_and_tests_are_chosen(scenario):
@@ -168,5 +196,7 @@ def test_a_robot_that_does_not_stand_has_no_angle(scenario):
 def test_what_is_wrong_is_named(scenario):
     with pytest.raises(ParameterError, match="valid: ankle Front, ankle Back"):
         scenario.start(tests=["ankle Up"])
-    with pytest.raises(ParameterError, match="parameter 'protocol' is '': give the path"):
+    with pytest.raises(
+        ParameterError, match="parameter 'protocol' is '': give the path"
+    ):
         scenario.start(protocol="")

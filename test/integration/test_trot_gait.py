@@ -30,7 +30,11 @@ class Bench:
         self.world, self.time_ns, self.position = world, T0, POSTURE
         self.phases = world.collect(GaitPhase, "gait/stance", 2000)
         self.ways = world.collect(JointTrajectory, "joint_trajectory", 2000)
-        defaults = {"gait__swing_compensation": True, "approach_time": 0.05, "joint_timeout": 30.0}
+        defaults = {
+            "gait__swing_compensation": True,
+            "approach_time": 0.05,
+            "joint_timeout": 30.0,
+        }
         self.node = world.start(TrotGaitNode, **ROBOT, **(defaults | parameters))
 
     @property
@@ -96,12 +100,16 @@ def test_a_simulated_robot_steps_and_stops_and_goes_on(world):
     phases = world.collect(GaitPhase, "gait/stance", 2000)
     joints = world.collect(JointState, "joint_states", qos.stream(2000))
     attitudes = world.collect(Imu, "imu", qos.stream(2000))
-    node = world.start(TrotGaitNode, **ROBOT, approach_time=0.5, joint_timeout=5.0, horizon=0.2)
+    node = world.start(
+        TrotGaitNode, **ROBOT, approach_time=0.5, joint_timeout=5.0, horizon=0.2
+    )
     slow = {"real_time_factor": 0.3}  # a busy machine must answer in time
     world.start(Simulator, **ROBOT, base="floating", publish_rate_hz=50.0, **slow)
 
     def patterns(since=0):
-        return {tuple(p.stance) for p in phases[since:] if p.state == GaitPhase.TROTTING}
+        return {
+            tuple(p.stance) for p in phases[since:] if p.state == GaitPhase.TROTTING
+        }
 
     diagonals = {(False, True, True, False), (True, False, False, True)}
     world.spin_until(lambda: patterns() >= diagonals, "both diagonals swing", 40.0)
@@ -110,7 +118,9 @@ def test_a_simulated_robot_steps_and_stops_and_goes_on(world):
     count = len(joints)
 
     def all_bend():  # hip flexion and knee of each leg
-        ranges = np.ptp([np.array(m.position)[order] for m in joints[count:]] or [POSTURE], axis=0)
+        ranges = np.ptp(
+            [np.array(m.position)[order] for m in joints[count:]] or [POSTURE], axis=0
+        )
         return (ranges[[1, 2, 4, 5, 7, 8, 10, 11]] > 0.05).all()
 
     world.spin_until(all_bend, "all legs bend", 40.0)
@@ -148,7 +158,9 @@ def test_silent_joints_bring_all_feet_down(bench):
     while robot.last.phase < 0.2:
         robot.sample()
     swinging = np.array(robot.ways[-1].points[0].positions)
-    robot.world.spin_until(lambda: "joint_states timed out" in robot.last.reason, "the stop")
+    robot.world.spin_until(
+        lambda: "joint_states timed out" in robot.last.reason, "the stop"
+    )
     assert all(robot.last.stance)
     robot.world.spin_until(lambda: len(robot.ways[-1].points) > 10, "the whole way")
     way = robot.ways[-1]
@@ -195,7 +207,10 @@ def test_an_imu_that_falls_silent_brings_all_feet_down(bench):
     ("before", "reason"),
     [
         ({"orientation": UNKNOWN}, "waits: imu gives no orientation"),
-        ({"orientation": TILTED}, "waits: the trunk tilts by 0.70 rad, max_tilt is 0.60"),
+        (
+            {"orientation": TILTED},
+            "waits: the trunk tilts by 0.70 rad, max_tilt is 0.60",
+        ),
         ({"imu": False}, "waits: imu has not been received"),
     ],
 )
@@ -213,7 +228,8 @@ def test_joints_that_fall_silent_before_the_first_step_are_waited_for(bench):
     robot = bench(joint_timeout=0.3, approach_time=0.2)
     assert robot.sample().state == GaitPhase.APPROACHING
     robot.world.spin_until(
-        lambda: robot.last.reason.startswith("waits: /joint_states timed out"), "it is said"
+        lambda: robot.last.reason.startswith("waits: /joint_states timed out"),
+        "it is said",
     )
     robot.trot()
     assert robot.last.reason == ""
@@ -222,7 +238,9 @@ def test_joints_that_fall_silent_before_the_first_step_are_waited_for(bench):
 def test_a_clock_that_starts_over(bench):
     robot = bench(approach_time=0.2)
     robot.sample()
-    for _ in range(2):  # before it trots, and while it does: it holds until it is asked to go on
+    for _ in range(
+        2
+    ):  # before it trots, and while it does: it holds until it is asked to go on
         before = robot.position
         robot.jump(-T0 // 4)
         robot.sample()
@@ -270,7 +288,9 @@ def test_cmd_vel_is_obeyed_until_it_is_no_longer_sent(bench):
     np.testing.assert_allclose(gait._wanted_velocity, [0.2, 0.0, 0.1])
     velocity.linear.x = 11.0
     robot.world.send("cmd_vel", velocity, qos.stream(1))
-    robot.world.spin_until(lambda: robot.node.faults.counts["implausible"], "it is refused")
+    robot.world.spin_until(
+        lambda: robot.node.faults.counts["implausible"], "it is refused"
+    )
     robot.world.spin_for(0.6)
     robot.sample()
     assert not gait._wanted_velocity.any()
@@ -302,7 +322,9 @@ def test_joints_that_do_not_move_stop_it(bench):
     while robot.last.state == GaitPhase.TROTTING:
         robot.sample(position=POSTURE)
         assert robot.time_ns < T0 + 5_000_000_000
-    assert "do not follow" in robot.last.reason or "from its target" in robot.last.reason
+    assert (
+        "do not follow" in robot.last.reason or "from its target" in robot.last.reason
+    )
     assert all(robot.last.stance)
 
 

@@ -11,7 +11,17 @@ from read_back import ground_reaction_to_numpy, root_body_inertial
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
-from trunk_driver import LEGS, MODEL, ROBOT, SETTLED, SHIFT, T0, URDF_TRUNK, Robot, replace_noise
+from trunk_driver import (
+    LEGS,
+    MODEL,
+    ROBOT,
+    SETTLED,
+    SHIFT,
+    T0,
+    URDF_TRUNK,
+    Robot,
+    replace_noise,
+)
 from visualization_msgs.msg import MarkerArray
 
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
@@ -64,7 +74,9 @@ def test_samples_as_the_messages_have_them(robot):
     q = robot.rng.normal(size=12)
     names = [MODEL.joint_names[i] for i in order]
     stamp = ns_to_stamp(robot.time_ns)
-    robot.world.send("joint_states", numpy_to_joint_state(names, q[order], (), q[order], stamp))
+    robot.world.send(
+        "joint_states", numpy_to_joint_state(names, q[order], (), q[order], stamp)
+    )
     robot.world.send("imu", robot.imu())
     robot.world.spin_for(0.1)
     samples = robot.estimator.samples
@@ -121,7 +133,9 @@ def test_a_late_imu_is_waited_for(robot):
 def test_an_imu_that_is_too_late_is_used_and_spoken_of(robot):
     values = robot.run(100, late_ms=-28.0)
     assert values.status == TrunkCom.STATUS_DEGRADED
-    assert re.search(r"imu and joint_states are [89]\.0 ms apart: stamp them", values.reason)
+    assert re.search(
+        r"imu and joint_states are [89]\.0 ms apart: stamp them", values.reason
+    )
     assert np.isfinite(robot.estimator.samples[-1].specific_force).all()
 
 
@@ -137,7 +151,10 @@ def test_without_imu(robot):
 
 @pytest.mark.parametrize(
     ("effort", "text"),
-    [((), "joint_states carries no effort"), (np.zeros(12), "the effort of every joint is zero")],
+    [
+        ((), "joint_states carries no effort"),
+        (np.zeros(12), "the effort of every joint is zero"),
+    ],
 )
 def test_without_effort(robot, effort, text):
     known = robot.run(60)
@@ -169,7 +186,9 @@ def test_a_position_that_is_not_finite(robot):
 def test_joint_states_fall_silent(world):
     robot = Robot(world, robot_description=MODEL.xml, joint_timeout=0.2)
     robot.run(50)
-    robot.world.spin_until(lambda: robot.last.status == TrunkCom.STATUS_DEGRADED, "silence")
+    robot.world.spin_until(
+        lambda: robot.last.status == TrunkCom.STATUS_DEGRADED, "silence"
+    )
     assert "/joint_states timed out, none for 0." in robot.last.reason
 
 
@@ -179,7 +198,10 @@ def test_reset(robot):
     robot.world.spin_until(client.service_is_ready, "the service")
     future = client.call_async(Trigger.Request())
     robot.world.spin_until(future.done, "the answer")
-    assert (future.result().success, future.result().message) == (True, "the estimation restarts")
+    assert (future.result().success, future.result().message) == (
+        True,
+        "the estimation restarts",
+    )
     assert robot.estimator.samples == []
     assert robot.run(SETTLED).status == TrunkCom.STATUS_CONVERGED
 
@@ -248,11 +270,18 @@ def test_display(world):
         world.collect(TFMessage, "/tf"),
         world.collect(MarkerArray, "trunk_com/markers"),
     )
-    robot = Robot(world, robot_description=MODEL.xml, frame_prefix="r1/", display_rate_hz=100.0)
+    robot = Robot(
+        world, robot_description=MODEL.xml, frame_prefix="r1/", display_rate_hz=100.0
+    )
     robot.run(200)
-    world.spin_until(lambda: frames and markers and len(markers[-1].markers) == 7, "display")
+    world.spin_until(
+        lambda: frames and markers and len(markers[-1].markers) == 7, "display"
+    )
     (transform,) = frames[-1].transforms
-    assert (transform.header.frame_id, transform.child_frame_id) == ("r1/base_link", "r1/trunk_com")
+    assert (transform.header.frame_id, transform.child_frame_id) == (
+        "r1/base_link",
+        "r1/trunk_com",
+    )
     origin = vector3_to_numpy(transform.transform.translation)
     np.testing.assert_allclose(origin, URDF_TRUNK.com + SHIFT, atol=1e-15)
     shapes = {marker.ns: marker for marker in markers[-1].markers}
@@ -265,14 +294,18 @@ def test_display(world):
     scale = shapes["uncertainty"].scale
     assert sorted([scale.x, scale.y, scale.z]) == pytest.approx([0.006, 0.012, 0.06])
     arrow = shapes["force_left_front"].points
-    assert arrow[1].z - arrow[0].z == pytest.approx(0.125, rel=0.2)  # a quarter of the weight
+    assert arrow[1].z - arrow[0].z == pytest.approx(
+        0.125, rel=0.2
+    )  # a quarter of the weight
     assert {m.header.frame_id for m in markers[-1].markers} == {"r1/base_link"}
 
 
 def test_the_gait_s_phase_reaches_the_estimator(robot):
     robot.run(5)
     names = [leg.name for leg in LEGS]
-    gait = GaitPhase(state=GaitPhase.TROTTING, legs=names, stance=[True, False, False, True])
+    gait = GaitPhase(
+        state=GaitPhase.TROTTING, legs=names, stance=[True, False, False, True]
+    )
     gait.header.stamp = ns_to_stamp(robot.time_ns)
     robot.world.send("gait/stance", gait)
     robot.world.spin_for(0.1)
@@ -288,7 +321,10 @@ def test_the_gait_s_phase_reaches_the_estimator(robot):
 def test_foot_sensors(world):
     robot = Robot(world, robot_description=MODEL.xml, ground_reaction="sensor")
     values = robot.run(30)
-    assert "no wrench of the feet is received on lf_foot/wrench, rf_foot/wrench" in values.reason
+    assert (
+        "no wrench of the feet is received on lf_foot/wrench, rf_foot/wrench"
+        in values.reason
+    )
     for k, foot in enumerate(ROBOT.feet):
         msg = WrenchStamped()
         msg.header.stamp = ns_to_stamp(robot.time_ns)
@@ -317,17 +353,23 @@ def test_diagnostics(robot):
     assert int(values["samples"]) >= 55
     assert {"imu_age_ms", "mass_kg", "samples_held_back", "restarts"} <= set(values)
     robot.run(60, spoil=lambda: {"effort": ()})
-    robot.world.spin_until(lambda: received[-1].status[0].level == DiagnosticStatus.WARN, "warning")
+    robot.world.spin_until(
+        lambda: received[-1].status[0].level == DiagnosticStatus.WARN, "warning"
+    )
     assert "carries no effort" in received[-1].status[0].message
 
 
 def test_a_configuration_is_needed(world):
-    with pytest.raises(ParameterError, match="'robot_config' is '': give the path of the robot's"):
+    with pytest.raises(
+        ParameterError, match="'robot_config' is '': give the path of the robot's"
+    ):
         world.start(TrunkEstimatorNode)
 
 
 def test_a_robot_that_is_no_quadruped(world, walker, walker_config):
-    with pytest.raises(ConfigError, match="no foot has side left and end front: give side"):
+    with pytest.raises(
+        ConfigError, match="no foot has side left and end front: give side"
+    ):
         world.start(TrunkEstimatorNode, robot_config=walker_config)
 
 

@@ -28,11 +28,17 @@ from com_viewer.panel import JOINTS, PLOTS
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(not find_browser(), reason="no Chromium: apt-get install chromium"),
+    pytest.mark.skipif(
+        not find_browser(), reason="no Chromium: apt-get install chromium"
+    ),
 ]
 HOAP2 = find_robot("hoap2").urdf
-TEXTS = "[...document.querySelectorAll('label')].map(e => e.textContent.trim()).join('|')"
-BUTTON = "[...document.querySelectorAll('button')].find(e => e.innerText.trim() == '{}')"
+TEXTS = (
+    "[...document.querySelectorAll('label')].map(e => e.textContent.trim()).join('|')"
+)
+BUTTON = (
+    "[...document.querySelectorAll('button')].find(e => e.innerText.trim() == '{}')"
+)
 LABEL = "[...document.querySelectorAll('label')].find(e => e.innerText.trim() == '{}')"
 
 
@@ -79,19 +85,24 @@ def settled(browser):
 
 def changed(one, other):
     """How many pixels differ, to the left of the panel."""
-    return int((np.abs(one[:, :460].astype(int) - other[:, :460]).max(axis=2) > 12).sum())
+    return int(
+        (np.abs(one[:, :460].astype(int) - other[:, :460]).max(axis=2) > 12).sum()
+    )
 
 
 def differs(browser, before, count):
     """Wait until more than so many pixels differ from a picture; how many do."""
     return browser.wait_for(
-        lambda: (n := changed(before, browser.pixels())) > count and n, f"{count} pixels change"
+        lambda: (n := changed(before, browser.pixels())) > count and n,
+        f"{count} pixels change",
     )
 
 
 def nearest(browser, label, selector):
     """x, y, width of the element beside a label."""
-    browser.wait_for(lambda: browser.js(f"!!{LABEL.format(label)}"), f"{label} is there")
+    browser.wait_for(
+        lambda: browser.js(f"!!{LABEL.format(label)}"), f"{label} is there"
+    )
     _, y, _, _ = browser.place(LABEL.format(label))
     boxes = browser.js(
         f"[...document.querySelectorAll('{selector}')].map(e => {{ const b ="
@@ -126,14 +137,18 @@ def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap
     tick(browser, "robot")
     robot = differs(browser, everything, 1000)
     tick(browser, "robot")
-    browser.wait_for(lambda: changed(everything, browser.pixels()) < 200, "the robot shows again")
+    browser.wait_for(
+        lambda: changed(everything, browser.pixels()) < 200, "the robot shows again"
+    )
     tick(browser, "chain")
     assert differs(browser, everything, 20) < 0.5 * robot
     tick(browser, "chain")
 
     labels = browser.js(TEXTS).split("|")
     assert {"robot", "com", "chain", "support", "link CoMs"} <= {*labels}
-    assert not {"forces", "marks", "footsteps", "compared"} & {*labels}, "they cannot appear"
+    assert not {"forces", "marks", "footsteps", "compared"} & {*labels}, (
+        "they cannot appear"
+    )
 
     open_tab(browser, "Joints (°)")
     x, y, width = nearest(browser, model.joint_names[0], ".mantine-Slider-track")
@@ -148,7 +163,9 @@ def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap
     assert shown == pytest.approx(expected, abs=1e-3)
     browser.wait_for_text(page._rows["CoM, root link"])
     browser.click(*browser.place(BUTTON.format("nominal"))[:2])
-    browser.wait_for(lambda: page._rows["CoM, root link"] == before, "the posture is reset")
+    browser.wait_for(
+        lambda: page._rows["CoM, root link"] == before, "the posture is reset"
+    )
 
 
 def test_a_link_that_is_clicked_has_a_mass(browser, page, hoap2):
@@ -183,7 +200,9 @@ def test_a_recording_is_paused_and_scrubbed(browser, page, hoap2):
     assert page._rows["time"].startswith("1.00")
     x, y, width = nearest(browser, "time (s)", ".mantine-Slider-track")
     browser.click(x + 0.5 * width, y)
-    browser.wait_for(lambda: float(page._rows["time"].split()[0]) > 4.0, "it is scrubbed")
+    browser.wait_for(
+        lambda: float(page._rows["time"].split()[0]) > 4.0, "it is scrubbed"
+    )
     at = float(page._rows["time"].split()[0])
     assert at == pytest.approx(5.0, abs=0.3)
     q = Q[np.searchsorted(times, at, side="right") - 1]
@@ -197,8 +216,12 @@ def test_a_html_file_opens_without_a_server(browser, tmp_path):
     assert view.main(["hoap2", "--record", str(path), "--port", "8310"]) == 0
     browser.open(path.as_uri())
     browser.wait_for_text("hoap2, 7.120 kg, 85 of 85 shapes")
-    browser.wait_for(lambda: browser.js("document.querySelectorAll('canvas').length"), "a canvas")
-    browser.wait_for(lambda: colours(browser) > 200, "a shaded robot is seen, no blank page")
+    browser.wait_for(
+        lambda: browser.js("document.querySelectorAll('canvas').length"), "a canvas"
+    )
+    browser.wait_for(
+        lambda: colours(browser) > 200, "a shaded robot is seen, no blank page"
+    )
 
 
 def write_joints(path, names, Q):
@@ -220,13 +243,20 @@ def test_a_film_of_a_bag_plays(browser, hoap2, tmp_path):
     model, config = hoap2
     Q = np.tile(config.nominal_posture(model), (60, 1))
     Q[:, 0] = 0.02 * np.arange(60)
-    path, bag = tmp_path / "walk.html", write_joints(tmp_path / "bag", model.joint_names, Q)
+    path, bag = (
+        tmp_path / "walk.html",
+        write_joints(tmp_path / "bag", model.joint_names, Q),
+    )
     words = ["bag", bag, "--robot", "hoap2", "--record", str(path)]
     assert view.main([*words, "--port", "8320"]) == 0
     browser.open(path.as_uri())
     browser.wait_for_text("2.95 s")
-    browser.wait_for(lambda: colours(browser) > 200, "a shaded robot is seen, no blank page")
-    x, y = browser.place("document.querySelector('.tabler-icon-player-pause-filled')")[:2]
+    browser.wait_for(
+        lambda: colours(browser) > 200, "a shaded robot is seen, no blank page"
+    )
+    x, y = browser.place("document.querySelector('.tabler-icon-player-pause-filled')")[
+        :2
+    ]
     covered = f"!document.elementFromPoint({x}, {y}).closest('[class*=ActionIcon]')"
     assert not browser.js(covered), "the table covers the button"
     browser.click(x, y)
@@ -244,7 +274,10 @@ def test_a_report_is_readable_in_the_dark_and_on_paper(browser, tmp_path):
         browser.call("Emulation.setEmulatedMedia", media=media, features=features)
         browser.open(path.as_uri())
         browser.wait_for_text("What next")
-        assert browser.js("document.querySelector('svg').getBoundingClientRect().width") > 400
+        assert (
+            browser.js("document.querySelector('svg').getBoundingClientRect().width")
+            > 400
+        )
         texts = [browser.js(f"getComputedStyle(document.querySelector('{tag}')).color")
                  for tag in ("td", "th", "p", "h1")]  # fmt: skip
         ground = browser.js("getComputedStyle(document.body).backgroundColor")

@@ -51,7 +51,9 @@ class Launch:
         """Wait until a text was printed."""
         limit = time.monotonic() + PATIENCE
         while text not in self.output:
-            assert self.process.poll() is None, f"ended without {text!r}:\n{self.output}"
+            assert self.process.poll() is None, (
+                f"ended without {text!r}:\n{self.output}"
+            )
             assert time.monotonic() < limit, f"no {text!r}:\n{self.output}"
             time.sleep(0.05)
 
@@ -61,7 +63,9 @@ class Launch:
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 if self.mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                    command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    command = (
+                        (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    )
                     found[int(folder.name)] = command
             except OSError:
                 continue  # ended meanwhile, or another user's
@@ -69,7 +73,9 @@ class Launch:
 
     def pid_of(self, executable):
         """Pid of a node by the name of its program."""
-        (pid,) = [pid for pid, line in self.processes().items() if f"/{executable} " in line]
+        (pid,) = [
+            pid for pid, line in self.processes().items() if f"/{executable} " in line
+        ]
         return pid
 
     def stop(self):
@@ -166,7 +172,9 @@ def run(request):
 
     def run_demo(*words, timeout=600):
         command = [sys.executable, "-m", request.module.DEMO, *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, env=env
+        )
 
     return run_demo
 

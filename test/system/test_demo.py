@@ -94,12 +94,17 @@ RunDemo = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run_demo(
-    demo: ModuleType, lift: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    demo: ModuleType,
+    lift: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
 ) -> RunDemo:
     """run_demo(command, *words): exit code and output of the demo, the command for its launch."""
 
     def run(command: tuple[str, ...], *words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(demo, "launch_command", lambda *_: [sys.executable, "-c", *command])
+        monkeypatch.setattr(
+            demo, "launch_command", lambda *_: [sys.executable, "-c", *command]
+        )
         return demo.main(["--robot", lift, *words]), *capsys.readouterr()
 
     return run
@@ -147,7 +152,13 @@ def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
     assert figures["com_error_max_mm"] < 1e-6
     assert figures["margin_min_mm"] > 5
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"hoap2.png", "hoap2_com.png", "hoap2.json", "hoap2.html", "launch.log"}
+    assert names == {
+        "hoap2.png",
+        "hoap2_com.png",
+        "hoap2.json",
+        "hoap2.html",
+        "launch.log",
+    }
     address = re.search(r"^viewer: http://127.0.0.1:\d+$", done.stdout, re.MULTILINE)
     if importlib.util.find_spec("viser") is None:
         assert "no viewer: install viser" in done.stdout
@@ -163,8 +174,16 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
     env.pop("ROS_DOMAIN_ID", None)
     output = tmp_path / "output"
     with output.open("w") as stream:
-        command = [sys.executable, "-m", "com_demos.sway_demo", "--output", tmp_path / "out"]
-        running = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env=env)
+        command = [
+            sys.executable,
+            "-m",
+            "com_demos.sway_demo",
+            "--output",
+            tmp_path / "out",
+        ]
+        running = subprocess.Popen(
+            command, stdout=stream, stderr=subprocess.STDOUT, env=env
+        )
     end = time.monotonic() + PATIENCE
     while (
         len(left_over(str(tmp_path))) < 3  # demo, launch, a node
@@ -178,7 +197,10 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
     # A shell's status is 130 for both: Python ends itself by SIGINT where the interrupt came inside
     # the exec() of a string, such as that of a named tuple, although it was caught.
     assert running.wait(timeout=PATIENCE) in (130, -signal.SIGINT), output.read_text()
-    assert output.read_text().splitlines()[-1] == "demo: interrupted, everything is stopped"
+    assert (
+        output.read_text().splitlines()[-1]
+        == "demo: interrupted, everything is stopped"
+    )
     assert "Traceback" not in output.read_text()
     assert left_over(str(tmp_path)) == []
 
@@ -188,7 +210,9 @@ def test_figures_and_files(run_demo: RunDemo, tmp_path: Path) -> None:
     code, out, _ = run_demo((STAND_IN, "0.0005"), *words)
     assert code == 0
     lines = out.splitlines()
-    assert lines[0].startswith("lift: 1 joints, 2.00 kg, hangs from its base; ROS_DOMAIN_ID ")
+    assert lines[0].startswith(
+        "lift: 1 joints, 2.00 kg, hangs from its base; ROS_DOMAIN_ID "
+    )
     figures = json.loads(lines[-1])
     assert figures["com_error_mm"] == pytest.approx(0.5)
     assert figures["rate_hz"] == pytest.approx(100, rel=0.01)
@@ -199,7 +223,9 @@ def test_figures_and_files(run_demo: RunDemo, tmp_path: Path) -> None:
 
 
 def test_com_that_is_off_the_truth(run_demo: RunDemo, tmp_path: Path) -> None:
-    code, _, errors = run_demo((STAND_IN, "0.002"), "--seconds", "1", "--output", str(tmp_path))
+    code, _, errors = run_demo(
+        (STAND_IN, "0.002"), "--seconds", "1", "--output", str(tmp_path)
+    )
     assert code == 2
     assert errors == "demo: the CoM is up to 2 mm off the truth, 1 allowed\n"
 
@@ -208,7 +234,10 @@ def test_launch_that_dies(run_demo: RunDemo, tmp_path: Path) -> None:
     command = ("print('first'); print('no such package')",)
     code, _, errors = run_demo(command, "--output", str(tmp_path))
     assert code == 2
-    assert errors == "demo: the launch ended early, its log says:\nfirst\nno such package\n"
+    assert (
+        errors
+        == "demo: the launch ended early, its log says:\nfirst\nno such package\n"
+    )
 
 
 def test_no_data(
@@ -229,13 +258,20 @@ def test_no_data(
             ["--robot", "hop2"],
             "demo: robot 'hop2': unknown, and no URDF's path; valid names: hoap2",
         ),
-        (["--robot", "./gone.urdf"], "demo: robot './gone.urdf': there is no such file"),
+        (
+            ["--robot", "./gone.urdf"],
+            "demo: robot './gone.urdf': there is no such file",
+        ),
         (["--robot", "{broken}"], "demo: "),
         (["--robot", "hoap2", "--output", "{broken}"], "demo: [Errno"),
     ],
 )
 def test_wrong_commands(
-    demo: ModuleType, words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
+    demo: ModuleType,
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
 ) -> None:
     broken = tmp_path / "broken.urdf"
     broken.write_text("<robot")
@@ -253,7 +289,10 @@ def test_robot_that_only_shares_a_name(
     assert robot.config is not None
     robot, config = demo.with_fitting_config(robot, demo.RobotModel.from_file(other))
     assert config is None
-    assert "hoap2: not the robot of that name, so it has no feet: " in capsys.readouterr().out
+    assert (
+        "hoap2: not the robot of that name, so it has no feet: "
+        in capsys.readouterr().out
+    )
     command = demo.launch_command(robot, 1.0)
     assert f"urdf:={other}" in command
     assert "view_robot.launch.xml" in command
@@ -261,7 +300,9 @@ def test_robot_that_only_shares_a_name(
 
 
 @pytest.mark.parametrize("seconds", ["0", "nan", "1e9", "soon"])
-def test_wrong_seconds(demo: ModuleType, seconds: str, capsys: pytest.CaptureFixture) -> None:
+def test_wrong_seconds(
+    demo: ModuleType, seconds: str, capsys: pytest.CaptureFixture
+) -> None:
     with pytest.raises(SystemExit, match="2"):
         demo.main(["--robot", "hoap2", "--seconds", seconds])
     assert "--seconds" in capsys.readouterr().err

@@ -21,7 +21,9 @@ def test_hoap2_falls_is_measured_and_stands(run, tmp_path):
     assert figures["truths_matched"] > 1000
     believed, _ = load_robot("hoap2")
     (urdf,) = (
-        path for path in (tmp_path / "hoap2_corrected").glob("*.urdf") if path.stem != "truth"
+        path
+        for path in (tmp_path / "hoap2_corrected").glob("*.urdf")
+        if path.stem != "truth"
     )
     true = RobotModel.from_file(tmp_path / "hoap2_corrected/truth.urdf")
     corrected = RobotModel.from_file(urdf)
@@ -33,7 +35,10 @@ def test_hoap2_falls_is_measured_and_stands(run, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "names"),
-    [(["--robot", "nobody"], ("nobody", "biped3")), (["--speed", "99"], ("--speed", "0.05", "10"))],
+    [
+        (["--robot", "nobody"], ("nobody", "biped3")),
+        (["--speed", "99"], ("--speed", "0.05", "10")),
+    ],
 )
 def test_wrong_commands(tmp_path, refusal, words, names):
     told = refusal(*words, "--output", tmp_path)

@@ -20,15 +20,24 @@ def test_the_biped_is_mended_and_a_busy_machine_changes_no_figure(run_twice):
     assert (out / "biped3_identify.png").stat().st_size > 10_000
     folder = out / "biped3_identification"
     written = [path for path in folder.glob("*.urdf") if path.name != "truth.urdf"]
-    true, found = RobotModel.from_file(folder / "truth.urdf"), RobotModel.from_file(written[0])
+    true, found = (
+        RobotModel.from_file(folder / "truth.urdf"),
+        RobotModel.from_file(written[0]),
+    )
     assert found.joint_names == true.joint_names
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--robot", "nobody"], "demo: robot 'nobody': unknown, and no URDF's path; valid names: "),
-        (["--robot", "ur5"], "ur5 has none; one is needed, with the feet and their sensors"),
+        (
+            ["--robot", "nobody"],
+            "demo: robot 'nobody': unknown, and no URDF's path; valid names: ",
+        ),
+        (
+            ["--robot", "ur5"],
+            "ur5 has none; one is needed, with the feet and their sensors",
+        ),
         (["--postures", "0"], "--postures 0: give 1 to 500"),
         (["--speed", "99"], "--speed 99: give 0.05 to 10"),
     ],

@@ -13,14 +13,21 @@ def test_hoap2_walks_and_a_busy_machine_changes_no_figure(run_twice):
     assert (figures["robot"], figures["steps"], figures["fell"]) == ("hoap2", 2, False)
     assert figures["com_error_mean_m"] < figures["com_error_max_m"] < 0.02
     names = {path.name for path in out.iterdir()}
-    written = {"hoap2_walk.png", "hoap2_walk_film.png", "hoap2_walk.json", "hoap2_walk.html"}
+    written = {
+        "hoap2_walk.png",
+        "hoap2_walk_film.png",
+        "hoap2_walk.json",
+        "hoap2_walk.html",
+    }
     assert names == written | {"launch.log"}
     assert json.loads((out / "hoap2_walk.json").read_text()) == figures
 
 
 def test_a_robot_without_configuration(tmp_path, refusal):
     said = refusal("--robot", "ur5", "--output", tmp_path)
-    assert "demo: robot configuration: ur5 has none; one is needed, with the side" in said
+    assert (
+        "demo: robot configuration: ur5 has none; one is needed, with the side" in said
+    )
 
 
 @pytest.mark.parametrize(

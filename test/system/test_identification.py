@@ -25,7 +25,9 @@ from com_ros.qos import LATCHED
 
 NAME = "com_identification"
 PROGRAM = Path(get_package_prefix(NAME)) / "lib" / NAME / NAME
-PERIOD_NS = 10_000_000  # of the stamps, which are the test's own: a busy machine is no silence
+PERIOD_NS = (
+    10_000_000  # of the stamps, which are the test's own: a busy machine is no silence
+)
 OFFSET = np.array([2.0, -1.0, 5.0, 0.1, 0.2, -0.1])  # of the left foot's sensor
 PATIENCE = 60.0  # s
 
@@ -82,7 +84,9 @@ class Program:
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
-                marked = self.mark.encode() in (folder / "environ").read_bytes().split(b"\0")
+                marked = self.mark.encode() in (folder / "environ").read_bytes().split(
+                    b"\0"
+                )
             except OSError:
                 continue  # ended meanwhile, or another user's
             if marked and int(folder.name) != self.process.pid:
@@ -142,7 +146,9 @@ class Drivers:
     def listen(self, kind, topic, qos=10):
         """A list that grows with each message."""
         received = []
-        self.ear.node.create_subscription(kind, f"identification/{topic}", received.append, qos)
+        self.ear.node.create_subscription(
+            kind, f"identification/{topic}", received.append, qos
+        )
         return received
 
     def call(self, kind, name, /, **fields):
@@ -169,9 +175,15 @@ class Drivers:
 @pytest.fixture
 def robot(make_standing_robot):
     robot = make_standing_robot("biped3", seed=3)
-    robot.noise = np.random.default_rng(4)  # postures do not depend on how many readings there are
+    robot.noise = np.random.default_rng(
+        4
+    )  # postures do not depend on how many readings there are
     # little noise: which readings a posture gets depends on the load of the machine
-    robot.force_noise, robot.moment_noise, robot.position_noise = 0.05, 0.0025, np.radians(0.005)
+    robot.force_noise, robot.moment_noise, robot.position_noise = (
+        0.05,
+        0.0025,
+        np.radians(0.005),
+    )
     return robot
 
 
@@ -207,10 +219,14 @@ def test_every_service_and_a_kill_at_any_moment(program, make_ear, robot, restar
         drivers = restart()  # right after an acknowledged capture
         assert drivers.ids() == acknowledged
         stored = drivers.call(srv.GetPostures, "get_postures").postures
-        assert all(posture.header.stamp.sec for posture in stored)  # known to a later run, too
+        assert all(
+            posture.header.stamp.sec for posture in stored
+        )  # known to a later run, too
     acknowledged.append(drivers.capture())
     states = drivers.listen(IdentificationState, "state")
-    drivers.begin(srv.CapturePosture, "capture_posture", seconds=900.0, timeout=PATIENCE)
+    drivers.begin(
+        srv.CapturePosture, "capture_posture", seconds=900.0, timeout=PATIENCE
+    )
     drivers.ear.until(lambda: states and states[-1].capturing, "waiting capture")
     drivers = restart()  # while a capture waits, which is not acknowledged
     assert drivers.ids() == acknowledged
@@ -227,7 +243,9 @@ def test_every_service_and_a_kill_at_any_moment(program, make_ear, robot, restar
 
     total = drivers.call(srv.IdentifyTotalCom, "identify_total_com")
     assert total.success, total.message
-    assert total.mass == pytest.approx(robot.model.mass, abs=0.1)  # 5 N of offset are 0.5 kg
+    assert total.mass == pytest.approx(
+        robot.model.mass, abs=0.1
+    )  # 5 N of offset are 0.5 kg
     result = check_identification(drivers, acknowledged)
     check_files(drivers, program, robot, result)
 
@@ -246,7 +264,9 @@ def begin_to_identify(drivers):
     )
     drivers.ear.until(client.server_is_ready, "action identify_links")
     feedback = []
-    sent = client.send_goal_async(action.IdentifyLinks.Goal(), feedback_callback=feedback.append)
+    sent = client.send_goal_async(
+        action.IdentifyLinks.Goal(), feedback_callback=feedback.append
+    )
     drivers.ear.until(sent.done, "goal")
     return feedback, sent
 
@@ -286,7 +306,11 @@ def check_files(drivers, program, robot, result):
     assert drivers.call(Trigger, "reset").success
     assert drivers.ids() == []
     loaded = drivers.call(srv.LoadPostures, "load", name="kept")
-    assert (loaded.success, loaded.count) == (True, len(result.postures) + 1), loaded.message
+    assert (loaded.success, loaded.count) == (True, len(result.postures) + 1), (
+        loaded.message
+    )
     checks = drivers.listen(ModelCheck, "model_check")
-    drivers.ear.until(lambda: checks and checks[-1].verdict != ModelCheck.UNKNOWN, "check")
+    drivers.ear.until(
+        lambda: checks and checks[-1].verdict != ModelCheck.UNKNOWN, "check"
+    )
     assert checks[-1].mass == pytest.approx(robot.model.mass, abs=0.1)

@@ -67,30 +67,56 @@ def test_hoap2_sways_and_its_com_is_the_true_one(launch, ear):
     assert set(message.contacts) == {"l_sole", "r_sole"}
     assert message.support_margin > 0.0
     if RVIZ == "rviz:=true":
-        assert "[run_launch] rviz2 skipped: package 'rviz2' is not installed\n" in run.lines
+        assert (
+            "[run_launch] rviz2 skipped: package 'rviz2' is not installed\n"
+            in run.lines
+        )
     stop_cleanly(run)
 
 
-def test_namespace_moves_all_topics_but_tf_and_a_node_that_dies_is_reported(launch, ear):
+def test_namespace_moves_all_topics_but_tf_and_a_node_that_dies_is_reported(
+    launch, ear
+):
     computed = ear.listen(CenterOfMass, "lab/com")
     true = ear.listen(CenterOfMass, "lab/ground_truth/com")
     frames = ear.listen(TFMessage, "/tf")
     run = launch(
-        *("com_bringup", "hoap2.launch.xml", "rviz:=false", "namespace:=lab", "use_imu:=true")
+        *(
+            "com_bringup",
+            "hoap2.launch.xml",
+            "rviz:=false",
+            "namespace:=lab",
+            "use_imu:=true",
+        )
     )
     ear.until(lambda: pairs(computed, true), "pair of com and truth in the namespace")
 
     def children():
-        return {transform.child_frame_id for message in frames for transform in message.transforms}
+        return {
+            transform.child_frame_id
+            for message in frames
+            for transform in message.transforms
+        }
 
-    ear.until(lambda: {"com", "com_projection", "base_link"} <= children(), "frames on /tf")
+    ear.until(
+        lambda: {"com", "com_projection", "base_link"} <= children(), "frames on /tf"
+    )
     topics = [name for name, _ in ear.node.get_topic_names_and_types()]
     outside = {name for name in topics if not name.startswith("/lab/")}
-    assert outside <= {"/tf", "/tf_static", "/diagnostics", "/parameter_events", "/rosout"}
+    assert outside <= {
+        "/tf",
+        "/tf_static",
+        "/diagnostics",
+        "/parameter_events",
+        "/rosout",
+    }
 
     os.kill(run.pid_of("simulator"), signal.SIGKILL)
     run.wait_for("[run_launch] lab/simulator died by signal SIGKILL")
-    ear.until(lambda: computed[-1].status == CenterOfMass.STATUS_UNKNOWN, "word of the silence")
+    ear.until(
+        lambda: computed[-1].status == CenterOfMass.STATUS_UNKNOWN,
+        "word of the silence",
+    )
     assert "joint_states timed out" in computed[-1].reason
     assert run.stop() == 1
     assert run.processes() == {}
@@ -117,8 +143,13 @@ def test_the_configuration_beside_a_urdf(launch, ear, tmp_path):
     start, end = config.index("  l_sole:"), config.index("  r_sole:")
     (tmp_path / "mine.yaml").write_text(config[:start] + mounted + config[end:])
     computed = ear.listen(CenterOfMass, "com")
-    run = launch("com_bringup", "robot.launch.xml", f"robot:={tmp_path}/mine.urdf", "rviz:=false")
-    ear.until(lambda: computed and computed[-1].contacts == ["l_sole", "r_sole"], "both contacts")
+    run = launch(
+        "com_bringup", "robot.launch.xml", f"robot:={tmp_path}/mine.urdf", "rviz:=false"
+    )
+    ear.until(
+        lambda: computed and computed[-1].contacts == ["l_sole", "r_sole"],
+        "both contacts",
+    )
     stop_cleanly(run)
 
 

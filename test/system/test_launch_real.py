@@ -39,12 +39,40 @@ json.dump([rest, parameters], open(path, "w"), indent=1, sort_keys=True)
 CALLS = [
     ["hoap2.launch.xml"],
     ["hoap2.launch.xml", "rviz:=auto"],
-    ["hoap2.launch.xml", "sway:=true", "namespace:=lab", "publish_rate_hz:=200", "rviz:=0"],
-    ["hoap2.launch.xml", "namespace:=/a/b", "frame_prefix:=b/", "use_imu:=1", "feet:=[l_sole]"],
-    ["hoap2.launch.xml", "simulation:=false", "joint_states:=hoap2/joints", "imu:=imu/data"],
+    [
+        "hoap2.launch.xml",
+        "sway:=true",
+        "namespace:=lab",
+        "publish_rate_hz:=200",
+        "rviz:=0",
+    ],
+    [
+        "hoap2.launch.xml",
+        "namespace:=/a/b",
+        "frame_prefix:=b/",
+        "use_imu:=1",
+        "feet:=[l_sole]",
+    ],
+    [
+        "hoap2.launch.xml",
+        "simulation:=false",
+        "joint_states:=hoap2/joints",
+        "imu:=imu/data",
+    ],
     ["itu_biped.launch.xml", "walk:=true", "step_time:=0.9", "namespace:=lab"],
-    ["view_robot.launch.xml", "urdf:={urdf}", "base:=fixed", "use_sim_time:=true", "seed:=4"],
-    ["view_robot.launch.xml", "urdf:={urdf}", "simulation:=False", "state_publisher:=false"],
+    [
+        "view_robot.launch.xml",
+        "urdf:={urdf}",
+        "base:=fixed",
+        "use_sim_time:=true",
+        "seed:=4",
+    ],
+    [
+        "view_robot.launch.xml",
+        "urdf:={urdf}",
+        "simulation:=False",
+        "state_publisher:=false",
+    ],
 ]
 
 
@@ -57,7 +85,9 @@ def environment(tmp_path, monkeypatch):
     real = get_packages_with_prefixes()
     for package, programs in NODES.items():
         (packages / package).touch()
-        if package in real:  # launch files run find_urdf, which they find from its share
+        if (
+            package in real
+        ):  # launch files run find_urdf, which they find from its share
             share = Path(real[package]) / "share" / package
             (prefix / "share" / package).symlink_to(share)
         (prefix / "lib" / package).mkdir(parents=True)
@@ -66,7 +96,11 @@ def environment(tmp_path, monkeypatch):
             path.write_text(PROBE)
             path.chmod(0o755)
     paths = f"{prefix}{os.pathsep}{os.environ['AMENT_PREFIX_PATH']}"
-    return {**os.environ, "AMENT_PREFIX_PATH": paths, "ROS_LOG_DIR": str(tmp_path / "log")}
+    return {
+        **os.environ,
+        "AMENT_PREFIX_PATH": paths,
+        "ROS_LOG_DIR": str(tmp_path / "log"),
+    }
 
 
 def calls(command, environment, folder):
@@ -89,8 +123,12 @@ def test_same_nodes_same_words_same_parameters(call, environment, tmp_path):
     urdf = tmp_path / "a robot.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
     words = ["com_bringup", *(word.format(urdf=urdf) for word in call)]
-    real = calls(["ros2", "launch", "--noninteractive", *words], environment, tmp_path / "real")
-    ours = calls([str(ROOT / "tools/run_launch"), *words], environment, tmp_path / "ours")
+    real = calls(
+        ["ros2", "launch", "--noninteractive", *words], environment, tmp_path / "real"
+    )
+    ours = calls(
+        [str(ROOT / "tools/run_launch"), *words], environment, tmp_path / "ours"
+    )
     assert "sesc_publisher" in real
     assert ours == real
 

@@ -13,13 +13,19 @@ from com_msgs.msg import MotionState
 from com_ros.conversions import imu_to_rotation, stamp_to_ns
 
 SHARE = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
-CONFIG, LAYOUT = SHARE / "config" / "hoap2.yaml", SHARE / "config" / "motion" / "hoap2.yaml"
+CONFIG, LAYOUT = (
+    SHARE / "config" / "hoap2.yaml",
+    SHARE / "config" / "motion" / "hoap2.yaml",
+)
 SAMPLE = SHARE / "motions" / "hoap2_squat_and_wave.csv"
 QUIET = ["rviz:=false", "sesc:=false"]
 # The simulation waits for the player: on a busy machine late targets would end the motion.
 LOCKSTEP = ["lockstep:=true", "lockstep_nodes:=['motion_player']", "use_sim_time:=true"]
 LOCKSTEP.append("input_timeout:=60.0")
-FOLLOWS, FOLLOWS_LATE = 0.02, 0.2  # rad, 19 of 20 samples; the rest on a machine that stalls
+FOLLOWS, FOLLOWS_LATE = (
+    0.02,
+    0.2,
+)  # rad, 19 of 20 samples; the rest on a machine that stalls
 HORIZON = 0.05  # s, by which the player's targets are ahead
 
 
@@ -41,7 +47,9 @@ def test_the_sample_is_played_and_the_joints_follow(launch, ear):
     ear.until(lambda: states and states[-1].state == MotionState.PLAYING, "motion")
     ear.until(lambda: states[-1].state == MotionState.FINISHED, "end of the motion")
     sample = read_motion(SAMPLE, layout())
-    played = {stamp_to_ns(s.header.stamp): s for s in states if s.state == MotionState.PLAYING}
+    played = {
+        stamp_to_ns(s.header.stamp): s for s in states if s.state == MotionState.PLAYING
+    }
     assert all(s.reason == "" for s in played.values())
     assert {s.rows for s in played.values()} == {len(sample.times)}
     received = {stamp_to_ns(m.header.stamp): m for m in joints}
@@ -50,7 +58,9 @@ def test_the_sample_is_played_and_the_joints_follow(launch, ear):
     for joint in ("LLEG_JOINT4", "RARM_JOINT2", "RARM_JOINT4"):
         column = sample.positions[:, sample.joints.index(joint)]
         gains = RobotConfig.from_file(CONFIG).servo.gains(joint)
-        late = HORIZON + gains.damping / gains.stiffness  # of a joint, behind the state's time
+        late = (
+            HORIZON + gains.damping / gains.stiffness
+        )  # of a joint, behind the state's time
         times = [played[stamp].time - late for stamp in both]
         measured = np.array([position(received[stamp], joint) for stamp in both])
         error = np.abs(measured - np.interp(times, sample.times, column))

@@ -14,6 +14,8 @@ def test_talos_tells_its_tip_angles(launch, ear):
     result = answer.result()
     assert result.success, result.message
     assert list(result.names) == ["ankle Back, arms_down"]
-    assert result.angles[0] == pytest.approx(0.12, abs=0.01)  # 98 mm behind it, 0.83 m above
+    assert result.angles[0] == pytest.approx(
+        0.12, abs=0.01
+    )  # 98 mm behind it, 0.83 m above
     assert list(result.falls) == [True]
     assert run.stop() == 0, run.output

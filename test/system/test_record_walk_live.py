@@ -9,7 +9,12 @@ from com_msgs import srv
 from com_msgs.msg import GaitPhase, WalkRecording
 
 LOAD, AT = 2.0, (-0.06, 0.03, 0.09)  # kg, m on the trunk
-LOCKSTEP = ["lockstep:=true", "use_sim_time:=true", "input_timeout:=60.0", "real_time_factor:=0.0"]
+LOCKSTEP = [
+    "lockstep:=true",
+    "use_sim_time:=true",
+    "input_timeout:=60.0",
+    "real_time_factor:=0.0",
+]
 QUIET = ["sesc:=false", "rviz:=false", "state_publisher:=false"]
 SECONDS = 32  # of the recording; a file has 10
 
@@ -23,8 +28,23 @@ def test_a_trot_is_recorded_analysed_and_identified(launch, ear, tmp_path):
     load += [f"payload_mass:={LOAD}", "payload_time:=0.0"]
     nodes = "lockstep_nodes:=['trot_gait','com_identification']"
     rates = ["publish_rate_hz:=200.0", "physics_step:=0.0005", "noise:=trot"]
-    launch("com_bringup", "trot.launch.xml", *robot, *QUIET, *LOCKSTEP, *load, *rates, nodes)
-    words = [*robot, *QUIET, "simulation:=false", "use_sim_time:=true", f"storage:={tmp_path}"]
+    launch(
+        "com_bringup",
+        "trot.launch.xml",
+        *robot,
+        *QUIET,
+        *LOCKSTEP,
+        *load,
+        *rates,
+        nodes,
+    )
+    words = [
+        *robot,
+        *QUIET,
+        "simulation:=false",
+        "use_sim_time:=true",
+        f"storage:={tmp_path}",
+    ]
     launch("com_bringup", "identification.launch.xml", *words, "input_timeout:=60.0")
     caller = ServiceCaller(ear.node, ear.until, "com_identification")
 
@@ -42,7 +62,9 @@ def test_a_trot_is_recorded_analysed_and_identified(launch, ear, tmp_path):
     assert said[-1].recording
     assert said[-1].problem == ""
     for seconds in range(2, SECONDS + 2, 2):  # each may take a while on a busy machine
-        ear.until(lambda least=seconds: said[-1].seconds >= least, f"{seconds} s are recorded")
+        ear.until(
+            lambda least=seconds: said[-1].seconds >= least, f"{seconds} s are recorded"
+        )
     ear.until(lambda: said[-1].analysed > 25.0, "the analysis of three files")
     ended = call(SetBool, "record_walk", data=False)
     assert ended.success, ended.message

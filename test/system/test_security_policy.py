@@ -42,4 +42,7 @@ def test_a_launch_file_is_chosen_by_the_beginning_of_its_name(monkeypatch, capsy
         monkeypatch.setattr(sys, "argv", ["security_policy.py", *words])
         with pytest.raises(SystemExit):
             tool.main()
-        assert "with --check, and the beginning of a launch file" in capsys.readouterr().err
+        assert (
+            "with --check, and the beginning of a launch file"
+            in capsys.readouterr().err
+        )

@@ -11,7 +11,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = [
     *("bash", "cat", "cut", "dirname", "env", "find", "flock", "grep", "head", "mkdir"),
-    *("nproc", "rm", "sed", "sha256sum", "sort", "tail", "touch", "tr", "uname", "xargs"),
+    *(
+        "nproc",
+        "rm",
+        "sed",
+        "sha256sum",
+        "sort",
+        "tail",
+        "touch",
+        "tr",
+        "uname",
+        "xargs",
+    ),
     *("gcc", "g++", "make", "cmake", "python3"),
 ]
 
@@ -56,7 +67,13 @@ def run_setup(checkout, *, without=(), **environment):
 
 @pytest.mark.parametrize(
     ("missing", "package"),
-    [("gcc", "gcc"), ("g++", "g++"), ("make", "make"), ("cmake", "cmake"), ("python3", "python3")],
+    [
+        ("gcc", "gcc"),
+        ("g++", "g++"),
+        ("make", "make"),
+        ("cmake", "cmake"),
+        ("python3", "python3"),
+    ],
 )
 def test_missing_program(checkout, missing, package):
     line = run_setup(checkout, without=[missing])

@@ -14,7 +14,12 @@ from com_ros.qos import LATCHED
 OFFSET = (-0.03, 0.05, 0.0)
 BOUND = 0.005  # m, of x and y
 WEIGHT = 312 * 9.81  # N
-LOCKSTEP = ["lockstep:=true", "use_sim_time:=true", "input_timeout:=60.0", "real_time_factor:=0.0"]
+LOCKSTEP = [
+    "lockstep:=true",
+    "use_sim_time:=true",
+    "input_timeout:=60.0",
+    "real_time_factor:=0.0",
+]
 QUIET = ["sesc:=false", "rviz:=false"]
 
 
@@ -32,7 +37,9 @@ def matched(estimates, truths, since_ns=0):
 
 def trots(phases):
     """Stamps of the trot's steps, ns."""
-    return [stamp_to_ns(p.header.stamp) for p in phases if p.state == GaitPhase.TROTTING]
+    return [
+        stamp_to_ns(p.header.stamp) for p in phases if p.state == GaitPhase.TROTTING
+    ]
 
 
 def call(ear, name):
@@ -49,13 +56,26 @@ def test_scalf2_trots_and_its_trunk_is_found(launch, ear):
     reactions = ear.listen(GroundReaction, "ground_reaction")
     phases = ear.listen(GaitPhase, "gait/stance")
     corrected = []
-    ear.node.create_subscription(String, "robot_description_corrected", corrected.append, LATCHED)
-    offsets = [f"offset_{axis}:={value}" for axis, value in zip("xyz", OFFSET, strict=True)]
-    run = launch("com_bringup", "scalf2.launch.xml", *QUIET, *LOCKSTEP, *offsets, "corrected:=true")
+    ear.node.create_subscription(
+        String, "robot_description_corrected", corrected.append, LATCHED
+    )
+    offsets = [
+        f"offset_{axis}:={value}" for axis, value in zip("xyz", OFFSET, strict=True)
+    ]
+    run = launch(
+        "com_bringup",
+        "scalf2.launch.xml",
+        *QUIET,
+        *LOCKSTEP,
+        *offsets,
+        "corrected:=true",
+    )
 
     ear.until(lambda: trots(phases), "trot")
     second = trots(phases)[0] + 10**9
-    ear.until(lambda: len(matched(estimates, truths, second)) > 100, "converged estimates")
+    ear.until(
+        lambda: len(matched(estimates, truths, second)) > 100, "converged estimates"
+    )
     for values, truth in matched(estimates, truths, second):
         error = np.abs(values.com - point_to_numpy(truth.position))
         assert (error[:2] < BOUND).all(), error
@@ -63,7 +83,9 @@ def test_scalf2_trots_and_its_trunk_is_found(launch, ear):
         assert values.mass == pytest.approx(truth.mass, abs=4.0 * values.mass_std)
     assert values.offset_from_urdf[:2] == pytest.approx(OFFSET[:2], abs=BOUND)
 
-    lifts = [ground_reaction_to_numpy(message).forces[:, 2].sum() for message in reactions]
+    lifts = [
+        ground_reaction_to_numpy(message).forces[:, 2].sum() for message in reactions
+    ]
     assert np.nanmedian(lifts) == pytest.approx(WEIGHT, rel=0.1)
     assert {tuple(p.stance) for p in phases if p.state == GaitPhase.TROTTING} >= {
         (True, False, False, True),
@@ -75,8 +97,12 @@ def test_scalf2_trots_and_its_trunk_is_found(launch, ear):
     assert found[:2] == pytest.approx(OFFSET[:2], abs=2 * BOUND)
 
     assert call(ear, "trunk_estimator/reset").message == "the estimation restarts"
-    ear.until(lambda: estimates[-1].status != TrunkCom.STATUS_CONVERGED, "new beginning")
-    ear.until(lambda: estimates[-1].status == TrunkCom.STATUS_CONVERGED, "estimate again")
+    ear.until(
+        lambda: estimates[-1].status != TrunkCom.STATUS_CONVERGED, "new beginning"
+    )
+    ear.until(
+        lambda: estimates[-1].status == TrunkCom.STATUS_CONVERGED, "estimate again"
+    )
     assert call(ear, "trot_gait/stop").success
     ear.until(lambda: phases[-1].state == GaitPhase.STANDING, "stand")
 

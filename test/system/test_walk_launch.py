@@ -31,7 +31,9 @@ def recorded(states, coms, frames, joints):
     for transform in (t for msg in frames for t in msg.transforms):
         stamp_ns = stamp_to_ns(transform.header.stamp)
         poses = {"base_link": recording.roots, "walk": recording.walk_frames}
-        poses[transform.child_frame_id][stamp_ns] = transform_to_numpy(transform.transform)
+        poses[transform.child_frame_id][stamp_ns] = transform_to_numpy(
+            transform.transform
+        )
     return recording.series()
 
 
@@ -39,7 +41,9 @@ def walked(series):
     """The walk's figures, which must hold whatever the machine does meanwhile."""
     figures = series.summary()
     assert not figures["fell"], figures
-    assert figures["truths_matched"] > 60, figures  # some are lost where the machine is busy
+    assert figures["truths_matched"] > 60, (
+        figures
+    )  # some are lost where the machine is busy
     assert np.diff(series.truth.time).max() < 2.0, figures
     assert figures["com_error_mean_m"] < MEAN, figures
     assert figures["com_error_max_m"] < MOST, figures
@@ -63,13 +67,21 @@ def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
     ear.until(lambda: states[-1].state >= WalkState.PLANNING, "plan")
     ear.until(walks, "walk")  # a first start compiles kernels
     ear.until(lambda: states[-1].state == WalkState.READY, "end of the walk")
-    steps = [s.step for s in walks() if s.step >= 0]  # -1: before the first or after the last
+    steps = [
+        s.step for s in walks() if s.step >= 0
+    ]  # -1: before the first or after the last
     assert steps == sorted(steps)
-    assert {4, 5} <= set(steps) <= set(range(6))  # a busy test misses messages, or connects late
+    assert (
+        {4, 5} <= set(steps) <= set(range(6))
+    )  # a busy test misses messages, or connects late
     first = recorded(*(list(messages) for messages in received))
-    if len(first.truth.time):  # what came before the walk may be lost while the ear connects
+    if len(
+        first.truth.time
+    ):  # what came before the walk may be lost while the ear connects
         walked(first)
-    assert {"footsteps_left", "footsteps_right"} <= {m.ns for msg in markers for m in msg.markers}
+    assert {"footsteps_left", "footsteps_right"} <= {
+        m.ns for msg in markers for m in msg.markers
+    }
 
     client = ActionClient(ear.node, Walk, "walk")
     ear.until(client.server_is_ready, "action")

@@ -44,7 +44,11 @@ for script in sys.argv[1:]:
 
 def run(*words, **options):
     result = subprocess.run(
-        [str(word) for word in words], capture_output=True, text=True, timeout=300, **options
+        [str(word) for word in words],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **options,
     )
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
@@ -70,9 +74,17 @@ def installed(tmp_path_factory):
 
 def test_computes_a_com_without_ros(installed, tmp_path):
     urdf = ROOT / "src/robot_descriptions/urdf/hoap2.urdf"
-    clean = {"PATH": os.defpath, "NUMBA_DISABLE_JIT": "1"}  # the compiler is that of other tests
+    clean = {
+        "PATH": os.defpath,
+        "NUMBA_DISABLE_JIT": "1",
+    }  # the compiler is that of other tests
     printed = run(
-        installed / "python", "-I", "-c", COM.format(urdf=str(urdf)), cwd=tmp_path, env=clean
+        installed / "python",
+        "-I",
+        "-c",
+        COM.format(urdf=str(urdf)),
+        cwd=tmp_path,
+        env=clean,
     )
     assert len([float(word) for word in printed.split()]) == 3
 

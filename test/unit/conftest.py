@@ -31,7 +31,9 @@ class Messages:
         return self._make("geometry_msgs/msg/Vector3", *map(float, values))
 
     def joints(self, time, names, position, effort=(), velocity=(), frame=""):
-        arrays = [np.array(values, dtype=float) for values in (position, velocity, effort)]
+        arrays = [
+            np.array(values, dtype=float) for values in (position, velocity, effort)
+        ]
         return self._make(JOINT_STATE, self.header(time, frame), list(names), *arrays)
 
     def wrench(self, time, values, frame="l_sole"):
@@ -40,7 +42,14 @@ class Messages:
         )
         return self._make(WRENCH, self.header(time, frame), both)
 
-    def imu(self, time, turn=(0, 0, 0, 1), known=True, acceleration=(0, 0, 9.81), frame="imu"):
+    def imu(
+        self,
+        time,
+        turn=(0, 0, 0, 1),
+        known=True,
+        acceleration=(0, 0, 9.81),
+        frame="imu",
+    ):
         covariance = np.zeros(9)
         covariance[0] = 0.0 if known else -1.0
         return self._make(
@@ -59,7 +68,9 @@ class Messages:
 
     def bytes(self, message, little_endian=True):
         kind = message.__msgtype__
-        return bytes(self.store.serialize_cdr(message, kind, little_endian=little_endian))
+        return bytes(
+            self.store.serialize_cdr(message, kind, little_endian=little_endian)
+        )
 
 
 @pytest.fixture(scope="session")

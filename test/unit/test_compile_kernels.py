@@ -47,7 +47,9 @@ print(sorted(kernels() - known), file=sys.stderr)
 """
 
 
-@pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
+@pytest.mark.skipif(
+    not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled"
+)
 def test_what_walks_and_com_setup_need_is_compiled_by_compile_kernels():
     call = [sys.executable, "-c", PLAN]
     paths = os.pathsep.join([str(TOOLS), os.environ.get("PYTHONPATH", "")])

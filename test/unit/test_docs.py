@@ -20,14 +20,29 @@ FOREIGN_WORDS = """
     secondary_imu mode_pr
 """
 FOREIGN = frozenset(FOREIGN_WORDS.split())
-SOURCES = ("py", "xml", "yaml", "msg", "srv", "action", "sh", "toml", "urdf", "cfg", "rviz", "txt")
+SOURCES = (
+    "py",
+    "xml",
+    "yaml",
+    "msg",
+    "srv",
+    "action",
+    "sh",
+    "toml",
+    "urdf",
+    "cfg",
+    "rviz",
+    "txt",
+)
 
 
 @cache
 def source_text() -> str:
     """All sources in one text."""
     files = tracked(*(f"*.{kind}" for kind in SOURCES), "Makefile", "tools/*", ".ci/*")
-    return "\n".join(path.read_text(errors="ignore") for path in files if path.is_file())
+    return "\n".join(
+        path.read_text(errors="ignore") for path in files if path.is_file()
+    )
 
 
 @cache
@@ -42,10 +57,14 @@ def enum_values() -> frozenset[str]:
     """Constants of our messages and members of our enums."""
     messages = "\n".join(p.read_text() for p in tracked("src/com_msgs/*"))
     members = re.findall(r"^    ([A-Z][A-Z_]+) = ", source_text(), re.MULTILINE)
-    return frozenset(re.findall(r"^\w+ ([A-Z][A-Z_0-9]*)=", messages, re.MULTILINE)) | set(members)
+    return frozenset(
+        re.findall(r"^\w+ ([A-Z][A-Z_0-9]*)=", messages, re.MULTILINE)
+    ) | set(members)
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", documents(), ids=lambda path: str(path.relative_to(ROOT))
+)
 class TestDocument:
     def test_links_lead_to_files(self, path: Path) -> None:
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
@@ -64,15 +83,23 @@ class TestDocument:
     def test_enum_values_exist(self, path: Path) -> None:
         prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
         constants = set(re.findall(r"\b[A-Z]{2,}_[A-Z_]+\b", prose))
-        constants |= {span for span in spans(prose) if re.fullmatch(r"[A-Z][A-Z_]{2,}", span)}
+        constants |= {
+            span for span in spans(prose) if re.fullmatch(r"[A-Z][A-Z_]{2,}", span)
+        }
         unknown = {name for name in constants - enum_values() if name not in words()}
-        assert not unknown, f"no value of a message, an enum or an environment: {unknown}"
+        assert not unknown, (
+            f"no value of a message, an enum or an environment: {unknown}"
+        )
 
     def test_commands_can_be_run(self, path: Path) -> None:
-        targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        targets = set(
+            re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        )
         launch = {p.name: p.read_text() for p in tracked("launch/*.launch.xml")}
         arguments = {
-            name for text in launch.values() for name in re.findall(r'<arg name="(\w+)"', text)
+            name
+            for text in launch.values()
+            for name in re.findall(r'<arg name="(\w+)"', text)
         }
         for line in commands(path.read_text()):
             for target in re.findall(r"^make ([a-z][\w-]*)", line):
@@ -84,7 +111,9 @@ class TestDocument:
                 assert file in launch, f"no launch file {file}: {line}"
                 for name in re.findall(r"(\w+):=", line):
                     assert name in arguments, f"no launch argument {name}: {line}"
-            for script in re.findall(r"python3? ((?:benchmarks|examples|tools)/\S+\.py)", line):
+            for script in re.findall(
+                r"python3? ((?:benchmarks|examples|tools)/\S+\.py)", line
+            ):
                 known = (ROOT / script).exists() or "NAME" in script
                 assert known, f"no file {script}: {line}"
             for module in re.findall(r"python3? -m (com_[\w.]+)", line):
@@ -93,7 +122,9 @@ class TestDocument:
                 assert known, f"no module {module}: {line}"
             if re.search(r"ros2 run com_|tools/|benchmarks/|python3? -m com_", line):
                 for option in re.findall(r"(?<=\s)--([a-z][\w-]+)", line):
-                    assert f"--{option}" in source_text(), f"no option --{option}: {line}"
+                    assert f"--{option}" in source_text(), (
+                        f"no option --{option}: {line}"
+                    )
 
 
 def test_the_picture_that_moves_is_small():
@@ -126,7 +157,9 @@ def test_the_architecture_names_functions_of_these_files():
                 place
                 for place in places
                 if all(
-                    re.search(rf"^\s*(?:def|class) {part}\b", place.read_text(), re.MULTILINE)
+                    re.search(
+                        rf"^\s*(?:def|class) {part}\b", place.read_text(), re.MULTILINE
+                    )
                     for part in name.split(".")
                 )
             ]

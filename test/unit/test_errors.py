@@ -52,7 +52,9 @@ def test_every_package_s_errors_have_one_root(package):
         and kind.__module__ == module.__name__
     ]
     assert own
-    assert [kind for kind in own if not issubclass(kind, of_the_model.ComModelError)] in (
+    assert [
+        kind for kind in own if not issubclass(kind, of_the_model.ComModelError)
+    ] in (
         [],
         [getattr(module, "StorageError", None)],
     )

@@ -36,7 +36,10 @@ README_FIGURES = [
     (" mm and ", "identification_honesty.robots.talos.all, IMU.found_mm"),
     (" mm off (URDF: ", "identification_honesty.robots.hoap2.all, IMU.urdf_mm"),
     (" mm and ", "identification_honesty.robots.talos.all, IMU.urdf_mm"),
-    (" mm), standard deviations ", "identification_honesty.robots.hoap2.all, IMU.sigma_mm"),
+    (
+        " mm), standard deviations ",
+        "identification_honesty.robots.hoap2.all, IMU.sigma_mm",
+    ),
     (" mm and ", "identification_honesty.robots.talos.all, IMU.sigma_mm"),
     ("from joint torques | simulation: ", "trot_honesty.cases.friction.mean_mm.0"),
     (" mm and ", "trot_honesty.cases.friction.mean_mm.1"),
@@ -48,7 +51,11 @@ ROW = {"claim": "c", "paper": "4", "key": "walk.step", "ours": "{}"}
 
 
 def result(**figures):
-    record = {"commit": "abc", "uncommitted_changes": False, "date": "2026-11-22T10:00:00"}
+    record = {
+        "commit": "abc",
+        "uncommitted_changes": False,
+        "date": "2026-11-22T10:00:00",
+    }
     return {"walk": {**record, "options": [], "cores": 2, "python": "3", "seconds": 1.0,
                      "figures": figures}}  # fmt: skip
 
@@ -62,7 +69,9 @@ def test_the_pages_are_those_of_the_stored_results(page):
 
 def test_every_key_is_printed_by_its_benchmark():
     documents = [tool.yaml.safe_load(path.read_text()) for path in tool.PAGES.values()]
-    rows = [row for d in documents for section in d["sections"] for row in section["rows"]]
+    rows = [
+        row for d in documents for section in d["sections"] for row in section["rows"]
+    ]
     keys = [key for row in rows for key in tool.keys_of(row)]
     for key in [*keys, *(match["key"] for _, match in FIGURES)]:
         name, first = key.split(".")[:2]
@@ -97,10 +106,14 @@ def test_a_figure_in_the_documents_is_the_measured_one(figure):
     _, match = figure
     value = tool.look_up(RESULTS, match["key"])
     if value is None:
-        pytest.skip(f"no stored result: make bench BENCH={match['key'].partition('.')[0]}")
+        pytest.skip(
+            f"no stored result: make bench BENCH={match['key'].partition('.')[0]}"
+        )
     measured = float(match["factor"] or 1.0) * float(value)
     stated = float(match["figure"].replace(" ", ""))
-    assert abs(stated - measured) <= float(match["percent"]) / 100.0 * abs(measured), measured
+    assert abs(stated - measured) <= float(match["percent"]) / 100.0 * abs(measured), (
+        measured
+    )
 
 
 def test_the_figures_of_the_readme_are_the_measured_ones():
@@ -144,13 +157,19 @@ def test_comments_with_keys_are_well_formed():
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         if path in tool.PAGES:
             continue
-        comments = re.findall(r"<!-- [\w /-]+\.[\w .,:/\[\]-]+ .*?-->", path.read_text())
+        comments = re.findall(
+            r"<!-- [\w /-]+\.[\w .,:/\[\]-]+ .*?-->", path.read_text()
+        )
         assert len(comments) == len(tool.FIGURE.findall(path.read_text())), path
 
 
 def test_make_evidence_is_that_tool():
     said = subprocess.run(
-        ["make", "-n", "evidence"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["make", "-n", "evidence"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "tools/evidence_page.py" in said.stdout
 
@@ -163,7 +182,12 @@ def test_beside_others_the_least_is_good():
 
 
 def test_a_count_is_judged_by_its_fraction():
-    row = {**ROW, "key": ["walk.done", "walk.tried"], "ours": "{} of {}", "fraction": True}
+    row = {
+        **ROW,
+        "key": ["walk.done", "walk.tried"],
+        "ours": "{} of {}",
+        "fraction": True,
+    }
     row["verdicts"] = {"good": [0.8, 1], "fails": "else"}
     assert tool.line_of(row, result(done=8, tried=10)).verdict == "good"
     assert tool.line_of(row, result(done=10, tried=15)).verdict == "fails"

@@ -33,7 +33,9 @@ def walker(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name
+)
 def test_examples_are_short_and_listed(path):
     assert len(path.read_text().splitlines()) <= 40
     assert path.name in (EXAMPLES / "README.md").read_text()
@@ -46,14 +48,29 @@ def test_com_of_a_urdf(run, walker):
     moved = run("com_of_urdf.py", walker, "l_hip=0.5")[0]
     x = Sesc(RobotModel.from_file(walker)).com([0.5, 0, 0, 0])[0]
     assert f"{x:.5f}"[:6] in moved
-    assert [line.split()[0] for line in lines[1:]] == ["l_hip", "l_knee", "r_hip", "r_knee"]
+    assert [line.split()[0] for line in lines[1:]] == [
+        "l_hip",
+        "l_knee",
+        "r_hip",
+        "r_knee",
+    ]
 
 
 def test_two_urdfs(run, walker, tmp_path):
     other = tmp_path / "other.urdf"
-    other.write_text(walker_urdf(trunk_mass=3.0).replace('xyz="0.1 0 0.5"', 'xyz="0.1 0.02 0.5"'))
+    other.write_text(
+        walker_urdf(trunk_mass=3.0).replace('xyz="0.1 0 0.5"', 'xyz="0.1 0.02 0.5"')
+    )
     lines = run("compare_urdfs.py", walker, other)
-    assert lines[0].split() == ["base_link", "+1.0000", "kg", "CoM", "by", "20.00", "mm"]
+    assert lines[0].split() == [
+        "base_link",
+        "+1.0000",
+        "kg",
+        "CoM",
+        "by",
+        "20.00",
+        "mm",
+    ]
     assert lines[1].startswith("whole robot")
     assert "+1.0000 kg" in lines[1]
     assert len(lines) == 2
@@ -66,7 +83,11 @@ def test_com_along_a_bag(run, walker, write_bag, messages):
     times = start + 20_000_000 * np.arange(51)
     bag = write_bag(
         [
-            ["/joint_states", int(t), messages.joints(int(t), names, [0.0, 0.0, float(a), 0.0])]
+            [
+                "/joint_states",
+                int(t),
+                messages.joints(int(t), names, [0.0, 0.0, float(a), 0.0]),
+            ]
             for t, a in zip(times, angles, strict=True)
         ]
     )
@@ -84,7 +105,9 @@ def test_com_ik(run):
     found, *joints = run("solve_com_ik.py", "itu_biped", 0.01, 0.0, -0.02)
     assert float(found.split()[-5]) < 1e-3  # mm from the target
     assert len(joints) >= 6
-    assert run("solve_com_ik.py", "itu_biped", 0.0, 0.0, 1.0)[0].startswith("not reached: ")
+    assert run("solve_com_ik.py", "itu_biped", 0.0, 0.0, 1.0)[0].startswith(
+        "not reached: "
+    )
 
 
 def test_walk_as_a_film(run, tmp_path):
@@ -104,7 +127,9 @@ def test_identification_from_stored_postures(run, tmp_path, make_standing_robot)
         for _ in range(12):
             q, load = robot.random_posture()
             Q, W = robot.read(q, load, 20)
-            store.add(make_posture(robot.model, Q.mean(axis=0), W.mean(axis=0), samples=20))
+            store.add(
+                make_posture(robot.model, Q.mean(axis=0), W.mean(axis=0), samples=20)
+            )
     output = tmp_path / "corrected.urdf"
     verdict, *bodies = run(
         "identify_from_postures.py", "biped3", tmp_path / "postures.jsonl", output

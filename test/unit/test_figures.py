@@ -11,7 +11,9 @@ import sys
 import pytest
 from documents import ROOT
 
-SPEC = importlib.util.spec_from_file_location("evidence_page", ROOT / "tools/evidence_page.py")
+SPEC = importlib.util.spec_from_file_location(
+    "evidence_page", ROOT / "tools/evidence_page.py"
+)
 tool = sys.modules["evidence_page"] = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(tool)
 
@@ -19,7 +21,11 @@ SPEC.loader.exec_module(tool)
 NO_RESULTS = {"configuration.md", "conventions.md", "walking_robustness.md"}
 NO_RESULTS |= {page.name for page in tool.PAGES}
 PAGES = [  # test_evidence.py has README's figures and their sources
-    *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in NO_RESULTS),
+    *(
+        path
+        for path in sorted((ROOT / "docs").glob("*.md"))
+        if path.name not in NO_RESULTS
+    ),
     *sorted((ROOT / "src").glob("*/README.md")),
 ]
 RESULT = re.compile(
@@ -28,7 +34,9 @@ RESULT = re.compile(
 )
 SETTINGS_TABLE = re.compile(r"\b(?:default|prior)\b")  # in the header
 SETTINGS = {
-    "src/com_simulation/README.md": ("wrenches 0.2 % of the weight and a bias of 0.3 %",),
+    "src/com_simulation/README.md": (
+        "wrenches 0.2 % of the weight and a bias of 0.3 %",
+    ),
     "balance.md": ("by 5 deg/s to 10 deg",),
     "derivations.md": (
         "0.2 deg at 0.85 m are 3 mm",
@@ -179,7 +187,9 @@ def test_results_have_keys(page):
     settings = SETTINGS.get(name, ())
     text = page.read_text()
     found = unkeyed(text, settings)
-    assert not found, "give the key of a benchmark, or add to SETTINGS: is it no result?"
+    assert not found, (
+        "give the key of a benchmark, or add to SETTINGS: is it no result?"
+    )
     for fragment in settings:
         assert fragment in text, f"{fragment!r} is no longer in the page"
 

@@ -53,7 +53,8 @@ MAY = {
     "com_viewer": ("com_model", "com_bags", "com_estimation", "com_simulation"),
 }
 OTHERS = {
-    package: tuple({*MAY, "com_demos", "mujoco"} - {package, *own}) for package, own in MAY.items()
+    package: tuple({*MAY, "com_demos", "mujoco"} - {package, *own})
+    for package, own in MAY.items()
 }
 SOME = {
     "com_model": "com_model.sesc.sesc",
@@ -72,7 +73,15 @@ def test_modules_import_without_ros(package):
         pytest.importorskip("viser")
     warnings = ["-W", "error"] if package == "com_model" else []
     done = subprocess.run(
-        [sys.executable, *warnings, "-c", SCRIPT, package, *EVERYWHERE, *OTHERS[package]],
+        [
+            sys.executable,
+            *warnings,
+            "-c",
+            SCRIPT,
+            package,
+            *EVERYWHERE,
+            *OTHERS[package],
+        ],
         capture_output=True,
         text=True,
         timeout=240,

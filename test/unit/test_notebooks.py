@@ -26,7 +26,9 @@ def run(monkeypatch):
             assert cell["cell_type"] in ("code", "markdown")
             if cell["cell_type"] == "code":
                 assert not cell["outputs"], "clear the outputs before you commit"
-                exec(compile("".join(cell["source"]), f"{name}[{number}]", "exec"), names)
+                exec(
+                    compile("".join(cell["source"]), f"{name}[{number}]", "exec"), names
+                )
         return names
 
     yield run

@@ -85,7 +85,10 @@ def test_pip_installs_what_rosdep_does(package):
 
 def test_all_packages_have_the_same_maintainer_licence_and_version():
     values = [
-        {tag: [e.text for e in ElementTree.parse(path).getroot().findall(tag)] for tag in SHARED}
+        {
+            tag: [e.text for e in ElementTree.parse(path).getroot().findall(tag)]
+            for tag in SHARED
+        }
         for path in MANIFESTS
     ]
     assert all(value == values[0] for value in values)
@@ -107,7 +110,9 @@ def test_every_command_runs_by_its_module():
     """As python -m, where no ROS and no pip gives it a name."""
     for name, module in programs():
         if ".nodes." not in module:
-            package = next(path for path in PYTHON if path.name == module.partition(".")[0])
+            package = next(
+                path for path in PYTHON if path.name == module.partition(".")[0]
+            )
             source = package.joinpath(*module.split(".")).with_suffix(".py").read_text()
             last = ast.unparse(ast.parse(source).body[-1])
             assert last == "if __name__ == '__main__':\n    sys.exit(main())", name
@@ -118,10 +123,15 @@ def test_every_program_is_quiet_at_ctrl_c_before_it_imports_anything_slow():
         package = next(path for path in PYTHON if path.name == module.partition(".")[0])
         folder = package.joinpath(*module.split(".")[:-1])
         firsts = [
-            next((node for node in ast.parse(path.read_text()).body if is_import(node)), None)
+            next(
+                (node for node in ast.parse(path.read_text()).body if is_import(node)),
+                None,
+            )
             for path in (package / package.name / "__init__.py", folder / "__init__.py")
         ]
-        assert "import com_model.interrupt" in [ast.unparse(node) for node in firsts if node], name
+        assert "import com_model.interrupt" in [
+            ast.unparse(node) for node in firsts if node
+        ], name
 
 
 def is_import(node):
@@ -134,7 +144,10 @@ def is_import(node):
 def test_ctrl_c_tries_every_program():
     text = (ROOT / "benchmarks" / "ctrl_c.py").read_text()
     missing = [name for name, _ in programs() if f'"{name}"' not in text]
-    assert missing == ["com_identification/identify_bag", "com_model/setup"]  # second names
+    assert missing == [
+        "com_identification/identify_bag",
+        "com_model/setup",
+    ]  # second names
 
 
 def part_of(module, package):
@@ -153,15 +166,23 @@ def layers(package):
         own = path.relative_to(package / package.name).parts[0].removesuffix(".py")
         tree = ast.parse(path.read_text())
         typing = [
-            n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE" in ast.unparse(n.test)
+            n
+            for n in ast.walk(tree)
+            if isinstance(n, ast.If) and "TYPE" in ast.unparse(n.test)
         ]
         left_out = {id(node) for block in typing for node in ast.walk(block)}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and id(node) not in left_out:
                 inner = [f"{node.module}.{alias.name}" for alias in node.names]
                 names = inner if node.module == package.name else [node.module]
-                needs.setdefault(own, set()).update(part_of(name, package.name) for name in names)
-    needs = {part: needed - {part, ""} for part, needed in needs.items() if part != "__init__"}
+                needs.setdefault(own, set()).update(
+                    part_of(name, package.name) for name in names
+                )
+    needs = {
+        part: needed - {part, ""}
+        for part, needed in needs.items()
+        if part != "__init__"
+    }
     order = TopologicalSorter(needs).static_order()  # raises CycleError
     found = {}
     for part in order:
@@ -188,6 +209,8 @@ def test_files_beside_the_code_are_installed(package):
     config.read(package / "setup.cfg")
     patterns = config.get("options.package_data", "*", fallback="none").split(", ")
     code = package / package.name
-    beside = [p for p in code.rglob("*") if p.is_file() and p.parent.name != "__pycache__"]
+    beside = [
+        p for p in code.rglob("*") if p.is_file() and p.parent.name != "__pycache__"
+    ]
     beside = [p.name for p in beside if p.suffix != ".py"]
     assert [name for name in beside if not any(map(Path(name).match, patterns))] == []

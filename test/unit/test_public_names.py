@@ -24,11 +24,15 @@ def test_public_names_can_be_imported(name):
 def test_type_checkers_see_the_same_names(name):
     package = importlib.import_module(name)
     nodes = ast.walk(ast.parse(Path(package.__file__).read_text()))
-    (block,) = [n for n in nodes if isinstance(n, ast.If) and n.test.id == "TYPE_CHECKING"]
+    (block,) = [
+        n for n in nodes if isinstance(n, ast.If) and n.test.id == "TYPE_CHECKING"
+    ]
     found = {a.name: n.module for n in block.body for a in n.names}
     assert sorted(found) == package.__all__
     for public, module in found.items():
-        assert getattr(importlib.import_module(module), public) is getattr(package, public)
+        assert getattr(importlib.import_module(module), public) is getattr(
+            package, public
+        )
 
 
 @pytest.mark.parametrize("name", PACKAGES)

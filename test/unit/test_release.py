@@ -22,8 +22,13 @@ def run_dependencies():
     for path in MANIFESTS:
         for element in ElementTree.parse(path).getroot().iter("exec_depend"):
             if element.text not in own:
-                bounds = {">=": element.get("version_gte"), "<": element.get("version_lt")}
-                text = ",".join(f"{sign}{value}" for sign, value in bounds.items() if value)
+                bounds = {
+                    ">=": element.get("version_gte"),
+                    "<": element.get("version_lt"),
+                }
+                text = ",".join(
+                    f"{sign}{value}" for sign, value in bounds.items() if value
+                )
                 found[element.text] = text or "*"
     return found
 
@@ -47,9 +52,15 @@ def test_robostack_has_what_the_packages_need():
     offered = pixi["dependencies"] | pixi["pypi-dependencies"]
     for key, versions in run_dependencies().items():
         if key.startswith("python3-"):
-            name = key.removeprefix("python3-").removesuffix("-pip").replace("yaml", "pyyaml")
+            name = (
+                key.removeprefix("python3-")
+                .removesuffix("-pip")
+                .replace("yaml", "pyyaml")
+            )
             assert offered[name] == versions, name
-    assert pixi["workspace"]["version"] == ElementTree.parse(MANIFESTS[0]).findtext("version")
+    assert pixi["workspace"]["version"] == ElementTree.parse(MANIFESTS[0]).findtext(
+        "version"
+    )
 
 
 def test_container_copies_what_exists_and_compiles_kernels():
@@ -70,5 +81,7 @@ def test_container_copies_what_exists_and_compiles_kernels():
 
 def test_quality_declaration_names_files_that_exist():
     text = (ROOT / "QUALITY_DECLARATION.md").read_text()
-    for name in re.findall(r"(?<![\w/])([A-Z]+\.md|\.ci/run|benchmarks/\w+\.py|pixi\.toml)", text):
+    for name in re.findall(
+        r"(?<![\w/])([A-Z]+\.md|\.ci/run|benchmarks/\w+\.py|pixi\.toml)", text
+    ):
         assert (ROOT / name).exists(), name

@@ -31,7 +31,9 @@ def motion():
     rng, (model, config) = np.random.default_rng(1), load_robot("hoap2")
     q = rng.normal(size=(COUNT, model.n_joints))
     R = Rotation.from_rotvec(rng.normal(0.0, 0.5, (COUNT, 3))).as_matrix()
-    moving = Moving(R, 2.0 * q, rng.normal(size=(COUNT, 3)), rng.normal(size=(COUNT, 3)))
+    moving = Moving(
+        R, 2.0 * q, rng.normal(size=(COUNT, 3)), rng.normal(size=(COUNT, 3))
+    )
     times = START_NS + np.round(1e9 * PERIOD * np.arange(COUNT)).astype(np.int64)
     wrenches = rng.normal(size=(COUNT, 2, 6))
     readings = Samples(times, q, 3.0 * q, wrenches, R[:, 2], moving)
@@ -77,19 +79,26 @@ def test_messages_of_a_bag_are_judged_likewise(motion, tmp_path):
     with pytest.raises(SystemExit, match="no topic '/other'; there are /com"):
         motion.judge(f"{tmp_path}/bag:/other")
     motion.write(tmp_path / "case")
-    with pytest.raises(SystemExit, match=r"expected geometry_msgs.*, got sensor_msgs/msg/Imu"):
+    with pytest.raises(
+        SystemExit, match=r"expected geometry_msgs.*, got sensor_msgs/msg/Imu"
+    ):
         motion.judge(f"{tmp_path}/case/readings:/imu")
 
 
 def test_a_urdf_is_judged_by_its_com(motion):
-    turned = replace(motion, R=np.tile(np.eye(3), (COUNT, 1, 1)), of_urdf=lambda _: motion.com + 1)
+    turned = replace(
+        motion, R=np.tile(np.eye(3), (COUNT, 1, 1)), of_urdf=lambda _: motion.com + 1
+    )
     assert turned.judge("a.urdf").error_mm == pytest.approx(1e3 * np.sqrt(2.0))
 
 
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        (slice(0, 250), r"expected estimates from 2\.0 to 4\.0 s.* got 50, 1\.5 s apart"),
+        (
+            slice(0, 250),
+            r"expected estimates from 2\.0 to 4\.0 s.* got 50, 1\.5 s apart",
+        ),
         (slice(300, None), r"got 100, 1\.0 s apart"),
         (slice(0, 100), r"got 0, 2\.0 s apart"),
     ],
@@ -114,7 +123,9 @@ def test_a_table_may_name_its_columns_and_must_have_numbers(motion, tmp_path):
     np.savetxt(path, table(motion), delimiter=",", header="time,x,y,z", comments="")
     assert motion.judge(str(path)).error_mm == pytest.approx(3.0)
     path.write_text("time,x,y,z\n0.0,a,b,c\n")
-    with pytest.raises(SystemExit, match=r"expected time,x,y,z\[,std_x,std_y,std_z\]: .*'a'"):
+    with pytest.raises(
+        SystemExit, match=r"expected time,x,y,z\[,std_x,std_y,std_z\]: .*'a'"
+    ):
         motion.judge(str(path))
     path.write_text("time,x,y,z\n")
     with pytest.raises(SystemExit, match="has no estimates"):
@@ -128,9 +139,14 @@ def test_the_bag_has_the_readings_and_not_the_truth(motion, tmp_path):
         names = {topic.name.lstrip("/") for topic in bag.topics()}
         assert names == {"joint_states", "imu", *(foot.wrench_topic for foot in feet)}
         topics = find_topics(bag.topics(), feet, TopicRequest(), True, "bag")
-        reader = SensorReader(bag, model, feet, topics, motion.config.imu_link or model.root_link)
+        reader = SensorReader(
+            bag, model, feet, topics, motion.config.imu_link or model.root_link
+        )
         blocks = list(reader.blocks())
-    assert np.concatenate([block.Q for block in blocks]).tolist() == motion.readings.q.tolist()
+    assert (
+        np.concatenate([block.Q for block in blocks]).tolist()
+        == motion.readings.q.tolist()
+    )
     for i in range(len(feet)):
         found = np.concatenate([block.wrenches[i][1] for block in blocks])
         np.testing.assert_array_equal(found, motion.readings.wrenches[:, i])
@@ -142,12 +158,19 @@ def test_the_bag_has_the_readings_and_not_the_truth(motion, tmp_path):
         found = np.concatenate([block.imu.values(name) for block in blocks])
         np.testing.assert_array_equal(found, expected, name)
     assert (tmp_path / "case/robot.urdf").read_text() == model.xml
-    assert RobotConfig.from_file(tmp_path / "case/robot.yaml").feet[0].frame == feet[0].frame
+    assert (
+        RobotConfig.from_file(tmp_path / "case/robot.yaml").feet[0].frame
+        == feet[0].frame
+    )
 
 
 def test_a_method_without_estimates_in_all_held_out_postures_is_refused(tmp_path):
     log = SimpleNamespace(others=np.zeros((40, 2)))
-    np.savetxt(tmp_path / "com.csv", [[0.1, 0.0, 0.0, 0.0], [2.6, 0.0, 0.0, 0.0]], delimiter=",")
+    np.savetxt(
+        tmp_path / "com.csv",
+        [[0.1, 0.0, 0.0, 0.0], [2.6, 0.0, 0.0, 0.0]],
+        delimiter=",",
+    )
     with pytest.raises(SystemExit, match="no estimate in 38 of 40 held-out postures"):
         versus.judge_file(str(tmp_path / "com.csv"), log)
 
@@ -171,7 +194,10 @@ def test_an_estimate_is_for_one_scenario(monkeypatch, capsys, tmp_path, only):
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit):
         versus.main()
-    assert "--estimate is for one scenario: choose it by --only, got [" in capsys.readouterr().err
+    assert (
+        "--estimate is for one scenario: choose it by --only, got ["
+        in capsys.readouterr().err
+    )
 
 
 def test_a_trot_is_estimated_from_its_bag_by_another_program(tmp_path, capsys):
@@ -198,7 +224,9 @@ def test_a_walk_is_estimated_from_its_bag_as_from_the_log(tmp_path):
         for time, *sample in diagnose_bag.samples(reader.blocks(), config, link, 0.005):
             out = estimator.update(time - START_NS / 1e9, *sample)
             estimator.process()
-            rows.append([time - START_NS / 1e9, *out.com, *np.sqrt(np.diag(out.covariance))])
+            rows.append(
+                [time - START_NS / 1e9, *out.com, *np.sqrt(np.diag(out.covariance))]
+            )
     known = [row for row in rows if np.isfinite(row).all()]
     assert len(known) > 0.8 * len(rows)
     np.savetxt(tmp_path / "com.csv", known, delimiter=",")

@@ -47,7 +47,9 @@ class Declared:
         unknown = [name for name in given if name not in self.arguments]
         if self.complete and unknown:
             known = ", ".join(self.arguments) or "none"
-            raise LaunchError(f"{path.name} has no argument '{unknown[0]}'; it has: {known}")
+            raise LaunchError(
+                f"{path.name} has no argument '{unknown[0]}'; it has: {known}"
+            )
 
 
 def declared_arguments(path: Path) -> Declared:
@@ -63,7 +65,9 @@ def declared_arguments(path: Path) -> Declared:
     return declared
 
 
-def _collect(element: Element, declared: Declared, taken: set[str], files: list[Path]) -> None:
+def _collect(
+    element: Element, declared: Declared, taken: set[str], files: list[Path]
+) -> None:
     for child in element.children:
         if child.tag == "arg":
             _declare(child, declared, taken)
@@ -81,7 +85,9 @@ def _declare(element: Element, declared: Declared, taken: set[str]) -> None:
         declared.arguments.setdefault(name, Argument(name, default, description))
 
 
-def _enter(element: Element, declared: Declared, taken: set[str], files: list[Path]) -> None:
+def _enter(
+    element: Element, declared: Declared, taken: set[str], files: list[Path]
+) -> None:
     try:
         scope = Scope({}, element.path.parent, run_commands=False)
         path = Path(expand(parse(element.attributes["file"]), scope))

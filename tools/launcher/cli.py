@@ -9,7 +9,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from ament_index_python.packages import (
+    PackageNotFoundError,
+    get_package_share_directory,
+)
 
 from launcher.arguments import declared_arguments
 from launcher.document import LaunchError
@@ -40,7 +43,9 @@ def launch_path(words: list[str]) -> tuple[Path, list[str]]:
             raise LaunchError(f"launch file {first} does not exist")
         return Path(first), rest
     if not rest or ":=" in rest[0]:
-        raise LaunchError(f"'{first}' is no launch file: give FILE.launch.xml or PACKAGE FILE")
+        raise LaunchError(
+            f"'{first}' is no launch file: give FILE.launch.xml or PACKAGE FILE"
+        )
     try:
         share = Path(get_package_share_directory(first))
     except (PackageNotFoundError, ValueError) as error:
@@ -48,7 +53,9 @@ def launch_path(words: list[str]) -> tuple[Path, list[str]]:
     found = {path.name: path for path in sorted(share.rglob("*.launch.xml"))}
     if rest[0] not in found:
         known = ", ".join(found) or "none"
-        raise LaunchError(f"package '{first}' has no launch file '{rest[0]}'; it has: {known}")
+        raise LaunchError(
+            f"package '{first}' has no launch file '{rest[0]}'; it has: {known}"
+        )
     return found[rest[0]], rest[1:]
 
 
@@ -62,7 +69,9 @@ def given_arguments(words: Sequence[str]) -> dict[str, str]:
     for word in words:
         name, separator, value = word.partition(":=")
         if not (name and separator and value):
-            raise LaunchError(f"'{word}' is not of the form name:=value (an empty value: \"''\")")
+            raise LaunchError(
+                f"'{word}' is not of the form name:=value (an empty value: \"''\")"
+            )
         given[name] = value
     return given
 
@@ -97,15 +106,21 @@ def main(words: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("words", nargs="+", help=argparse.SUPPRESS)
-    parser.add_argument("--show-args", action="store_true", help="list the arguments of the file")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be started")
+    parser.add_argument(
+        "--show-args", action="store_true", help="list the arguments of the file"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be started"
+    )
     options = parser.parse_intermixed_args(words)
     try:
         path, rest = launch_path(options.words)
         declared = declared_arguments(path)
         if options.show_args:
             print("Arguments (name:=value):")
-            print("\n".join(argument.text() for argument in declared.arguments.values()))
+            print(
+                "\n".join(argument.text() for argument in declared.arguments.values())
+            )
             if not declared.complete:
                 print("and those of included files whose path depends on arguments")
             return 0

@@ -87,6 +87,8 @@ def read(path: Path) -> Element:
         raise LaunchError(f"{path}: cannot be read: {error.strerror}") from error
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
-        raise LaunchError(f"{path}:{error.lineno}: not well-formed XML: {reason}") from error
+        raise LaunchError(
+            f"{path}:{error.lineno}: not well-formed XML: {reason}"
+        ) from error
     assert reader.root is not None  # noqa: S101  (expat refuses a file without a root)
     return reader.root

@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from ament_index_python.packages import (
+    PackageNotFoundError,
+    get_package_share_directory,
+)
 
 from launcher.substitutions import SubstitutionError, Template
 
@@ -74,7 +77,9 @@ def _command(arguments: list[str], scope: Scope) -> str:
             raise SubstitutionError("command without a program")
         result = subprocess.run(words, capture_output=True, text=True, check=False)
     except (OSError, ValueError) as error:
-        raise SubstitutionError(f"command {arguments[0]!r} cannot be run: {error}") from error
+        raise SubstitutionError(
+            f"command {arguments[0]!r} cannot be run: {error}"
+        ) from error
     complaint = result.stderr.strip()
     if result.returncode or complaint:
         reason = complaint or f"exit code {result.returncode}"

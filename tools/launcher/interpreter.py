@@ -63,7 +63,9 @@ def missing(argument: Element) -> LaunchError:
     """An exception for an argument that was not given."""
     name = argument.attributes["name"]
     description = argument.attributes.get("description", "no description")
-    return argument.error(f"argument '{name}' ({description}) is required: give {name}:=...")
+    return argument.error(
+        f"argument '{name}' ({description}) is required: give {name}:=..."
+    )
 
 
 class _Run:
@@ -107,7 +109,9 @@ class _Run:
             raise schema.attribute_error(element, attribute, error) from error
 
     def optional(self, element: Element, attribute: str) -> str | None:
-        return self.text(element, attribute) if attribute in element.attributes else None
+        return (
+            self.text(element, attribute) if attribute in element.attributes else None
+        )
 
     def condition(self, element: Element) -> bool:
         for attribute, wanted in (("if", True), ("unless", False)):
@@ -154,7 +158,9 @@ class _Run:
 
     def push_namespace(self, element: Element) -> None:
         try:
-            joined = join_namespace(self.variables.get(NAMESPACE), self.text(element, "namespace"))
+            joined = join_namespace(
+                self.variables.get(NAMESPACE), self.text(element, "namespace")
+            )
         except ValueError as error:
             raise schema.attribute_error(element, "namespace", error) from error
         self.variables[NAMESPACE] = joined or "/"
@@ -167,7 +173,10 @@ class _Run:
         )
 
     def node(self, element: Element) -> None:
-        name, namespace = self.optional(element, "name"), self.optional(element, "namespace")
+        name, namespace = (
+            self.optional(element, "name"),
+            self.optional(element, "namespace"),
+        )
         try:
             node = Node(
                 package=self.text(element, "pkg"),
@@ -216,7 +225,9 @@ class _Run:
         type_name = element.attributes.get("type", BY_YAML)
         try:
             value = parameter_value(
-                element.attributes["value"], type_name, lambda t: self.expand(t, element)
+                element.attributes["value"],
+                type_name,
+                lambda t: self.expand(t, element),
             )
         except ValueError as error:
             raise schema.attribute_error(element, "value", error) from error

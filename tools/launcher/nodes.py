@@ -63,7 +63,9 @@ class Node:
         try:
             prefix = Path(get_package_prefix(self.package))
         except (PackageNotFoundError, ValueError) as error:
-            raise FileNotFoundError(f"package '{self.package}' is not installed") from error
+            raise FileNotFoundError(
+                f"package '{self.package}' is not installed"
+            ) from error
         path = prefix / "lib" / self.package / self.executable
         if not (path.is_file() and os.access(path, os.X_OK)):
             raise FileNotFoundError(
@@ -98,7 +100,9 @@ class Node:
         full_name = "/**"
         if self.name is not None and self.namespace is not None:
             full_name = f"{self.namespace.rstrip('/')}/{self.name}"
-        handle, path = tempfile.mkstemp(prefix="parameters_", suffix=".yaml", dir=folder)
+        handle, path = tempfile.mkstemp(
+            prefix="parameters_", suffix=".yaml", dir=folder
+        )
         with open(handle, "w") as file:
             yaml.safe_dump({full_name: {"ros__parameters": block}}, file)
         return Path(path)
@@ -106,7 +110,9 @@ class Node:
     def describe(self) -> str:
         """The node as text for people: the command and the parameters in it."""
         try:
-            lines = [f"[{self.label}] {shlex.join([str(self.program()), *self.arguments])}"]
+            lines = [
+                f"[{self.label}] {shlex.join([str(self.program()), *self.arguments])}"
+            ]
         except FileNotFoundError as error:
             return f"[{self.label}] skipped: {error}"
         if self.namespace is not None:
@@ -115,7 +121,9 @@ class Node:
             if isinstance(block, Path):
                 lines.append(f"    parameters from {block}")
             else:
-                lines += [f"    {name} = {_short(value)}" for name, value in block.items()]
+                lines += [
+                    f"    {name} = {_short(value)}" for name, value in block.items()
+                ]
         lines += [f"    {source} -> {target}" for source, target in self.remaps]
         return "\n".join(lines)
 
@@ -155,4 +163,6 @@ def check_name(name: str, kind: str) -> str:
 
 def _short(value: Value, length: int = 60) -> str:
     text = repr(value)
-    return text if len(text) <= length else f"{text[:length]}... ({len(text)} characters)"
+    return (
+        text if len(text) <= length else f"{text[:length]}... ({len(text)} characters)"
+    )

@@ -23,8 +23,12 @@ class Rule:
     children: dict[str, str]
 
 
-def _rule(required: str = "", optional: str = "", children: dict[str, str] | None = None) -> Rule:
-    return Rule(frozenset(required.split()), frozenset(optional.split()), children or {})
+def _rule(
+    required: str = "", optional: str = "", children: dict[str, str] | None = None
+) -> Rule:
+    return Rule(
+        frozenset(required.split()), frozenset(optional.split()), children or {}
+    )
 
 
 ACTIONS = {
@@ -58,7 +62,12 @@ RULES = {
     "push_ros_namespace": _rule("namespace", "if unless"),
     "push-ros-namespace": _rule("namespace", "if unless"),
 }
-LITERAL = {("arg", "name"), ("arg", "description"), ("param", "type"), ("set_env", "name")}
+LITERAL = {
+    ("arg", "name"),
+    ("arg", "description"),
+    ("param", "type"),
+    ("set_env", "name"),
+}
 PARAM_FORMS = ({"name", "value"}, {"name", "value", "type"}, {"from"})
 
 
@@ -78,14 +87,18 @@ def _check(element: Element, rule_name: str) -> None:
     known = rule.required | rule.optional
     for name in element.attributes:
         if name not in known:
-            raise element.error(f"attribute '{name}' is not understood; known: {_list(known)}")
+            raise element.error(
+                f"attribute '{name}' is not understood; known: {_list(known)}"
+            )
     missing = rule.required - element.attributes.keys()
     if missing:
         raise element.error(f"attribute {_list(missing)} is missing")
     if {"if", "unless"} <= element.attributes.keys():
         raise element.error("'if' and 'unless' exclude each other")
     if element.tag == "param" and element.attributes.keys() not in PARAM_FORMS:
-        raise element.error("give either name, value and optionally type, or from alone")
+        raise element.error(
+            "give either name, value and optionally type, or from alone"
+        )
     for name, text in element.attributes.items():
         _check_text(element, name, text)
     if "value" in element.attributes and element.tag == "param":
@@ -93,14 +106,18 @@ def _check(element: Element, rule_name: str) -> None:
     for child in element.children:
         if child.tag not in rule.children:
             known_tags = _list(rule.children) or "none"
-            raise child.error(f"is not understood inside <{element.tag}>; known: {known_tags}")
+            raise child.error(
+                f"is not understood inside <{element.tag}>; known: {known_tags}"
+            )
         _check(child, rule.children[child.tag])
 
 
 def _check_text(element: Element, attribute: str, text: str) -> None:
     if (element.tag, attribute) in LITERAL:
         if "$(" in text or "\\" in text:
-            raise element.error(f"attribute '{attribute}' takes no substitution and no backslash")
+            raise element.error(
+                f"attribute '{attribute}' takes no substitution and no backslash"
+            )
         return
     try:
         parse(text)

@@ -76,7 +76,9 @@ class _Parser:
             character = self.text[self.position]
             following = self.text[self.position + 1 : self.position + 2]
             if character == "\\" and following and following in "$()'\"":
-                raise self.error(f"a backslash just before {following} has no clear meaning")
+                raise self.error(
+                    f"a backslash just before {following} has no clear meaning"
+                )
         self.position += 1
         return character
 
@@ -123,12 +125,16 @@ def _checked(substitution: Substitution) -> Substitution:
     """Refuse a substitution that is not known or has the wrong number of arguments."""
     if substitution.name not in ARGUMENT_COUNTS:
         known = ", ".join(f"$({name})" for name in ARGUMENT_COUNTS)
-        raise SubstitutionError(f"$({substitution.name}) is not understood; known: {known}")
+        raise SubstitutionError(
+            f"$({substitution.name}) is not understood; known: {known}"
+        )
     least, most = ARGUMENT_COUNTS[substitution.name]
     count = len(substitution.arguments)
     if not least <= count <= most:
         wanted = str(least) if least == most else f"{least} or {most}"
-        raise SubstitutionError(f"$({substitution.name}) takes {wanted} argument(s), got {count}")
+        raise SubstitutionError(
+            f"$({substitution.name}) takes {wanted} argument(s), got {count}"
+        )
     return substitution
 
 

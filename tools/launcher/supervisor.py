@@ -166,7 +166,9 @@ class Supervisor:
 
     def _print(self, label: str, line: bytes) -> None:
         try:
-            self.output.write(b"[" + label.encode() + b"] " + line.rstrip(b"\r") + b"\n")
+            self.output.write(
+                b"[" + label.encode() + b"] " + line.rstrip(b"\r") + b"\n"
+            )
             self.output.flush()
         except BrokenPipeError:  # nobody reads any more: stop, silently
             self.output = open(os.devnull, "wb")  # noqa: SIM115

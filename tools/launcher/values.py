@@ -38,12 +38,18 @@ def check_value(text: str, type_name: str) -> None:
     if _is_plain(parse(text)):
         _convert(text, type_name)
     elif type_name in LISTS:
-        raise ValueError(f"type '{type_name}' takes no substitution: leave the type away")
+        raise ValueError(
+            f"type '{type_name}' takes no substitution: leave the type away"
+        )
     elif type_name in ("bool", BY_YAML) and _yaml(text) != text:
-        raise ValueError("a substitution inside a list or quotes: make it the whole value")
+        raise ValueError(
+            "a substitution inside a list or quotes: make it the whole value"
+        )
 
 
-def parameter_value(text: str, type_name: str, expand: Callable[[Template], str]) -> Value:
+def parameter_value(
+    text: str, type_name: str, expand: Callable[[Template], str]
+) -> Value:
     """Value of a parameter that has passed check_value.
 
     Args:
@@ -76,7 +82,9 @@ def _convert(text: str, type_name: str) -> Value:
             return _scalar(_yaml({"0": "false", "1": "true"}.get(text, text)), bool)
         value = _yaml(text)
         if isinstance(value, list):
-            return [_scalar(item, LISTS.get(type_name, type(value[0]))) for item in value]
+            return [
+                _scalar(item, LISTS.get(type_name, type(value[0]))) for item in value
+            ]
         if type_name in LISTS:
             raise ValueError
         return _scalar(value, type(value))
@@ -95,14 +103,18 @@ def _yaml(text: str) -> object:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(f'{_short(text)} is not YAML (type="str" makes it a text)') from error
+        raise ValueError(
+            f'{_short(text)} is not YAML (type="str" makes it a text)'
+        ) from error
 
 
 def _without_escapes(value: Value) -> Value:
     """Take the backslashes out of the texts in a value, as in every other attribute."""
     if isinstance(value, list):
         return [_without_escapes(item) for item in value]
-    return "".join(str(part) for part in parse(value)) if isinstance(value, str) else value
+    return (
+        "".join(str(part) for part in parse(value)) if isinstance(value, str) else value
+    )
 
 
 def _short(text: str, length: int = 60) -> str:

@@ -29,7 +29,9 @@ LIMITS = {"lower": -pi / 3, "upper": pi / 3, "effort": 200.0, "velocity": 5.0}
 SIDES = {"l": 1.0, "r": -1.0}
 
 
-def add_inertial(link: urdf.Element, mass: float, com: list[float], size: list[float]) -> None:
+def add_inertial(
+    link: urdf.Element, mass: float, com: list[float], size: list[float]
+) -> None:
     """Append mass, centre of mass and the inertia of a full box of this size around it."""
     x, y, z = (width * width for width in size)
     inertial = urdf.add(link, "inertial")
@@ -40,7 +42,9 @@ def add_inertial(link: urdf.Element, mass: float, com: list[float], size: list[f
     urdf.add(inertial, "inertia", **values, ixy="0", ixz="0", iyz="0")
 
 
-def add_box(link: urdf.Element, center: list[float], size: list[float], colour: str) -> None:
+def add_box(
+    link: urdf.Element, center: list[float], size: list[float], colour: str
+) -> None:
     """Append a box to see and to touch."""
     for use in ("visual", "collision"):
         shape = urdf.add(link, use)

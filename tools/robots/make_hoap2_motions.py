@@ -48,11 +48,15 @@ def step(time: np.ndarray, start: float, length: float) -> np.ndarray:
     return fraction**3 * (10.0 - 15.0 * fraction + 6.0 * fraction**2)
 
 
-def squat_and_wave(layout: MotionLayout, config: RobotConfig, model: RobotModel) -> Motion:
+def squat_and_wave(
+    layout: MotionLayout, config: RobotConfig, model: RobotModel
+) -> Motion:
     """The motion, 9 s."""
     time: Array = PERIOD * np.arange(901, dtype=np.float64)
     posture = dict(zip(model.joint_names, config.nominal_posture(model), strict=True))
-    positions: Array = np.tile([posture[joint] for joint in layout.joints], (len(time), 1))
+    positions: Array = np.tile(
+        [posture[joint] for joint in layout.joints], (len(time), 1)
+    )
 
     def add(joint: str, values: np.ndarray) -> None:
         positions[:, layout.joints.index(joint)] += values
@@ -97,10 +101,16 @@ def rise(layout: MotionLayout, config: RobotConfig, model: RobotModel) -> Motion
 def _bend(q: dict[str, float], ankle: float) -> dict[str, float]:
     """The posture with ankles at an angle, trunk upright and soles level."""
     legs = {f"{side}LEG_JOINT5": ankle for side in "LR"}
-    return q | legs | {f"{side}LEG_JOINT3": -ankle - q[f"{side}LEG_JOINT4"] for side in "LR"}
+    return (
+        q
+        | legs
+        | {f"{side}LEG_JOINT3": -ankle - q[f"{side}LEG_JOINT4"] for side in "LR"}
+    )
 
 
-def _ahead(q: dict[str, float], ankle: float, model: RobotModel, sesc: Sesc, sole: int) -> float:
+def _ahead(
+    q: dict[str, float], ankle: float, model: RobotModel, sesc: Sesc, sole: int
+) -> float:
     """By how much the CoM is before the middle of the soles, m."""
     x = np.array([_bend(q, ankle)[joint] for joint in model.joint_names])
     return float(sesc.com(x)[0] - link_poses(model, x)[1][sole, 0] - MIDDLE)
@@ -114,7 +124,9 @@ def main() -> None:
     config = RobotConfig.from_file(PACKAGE / "config" / "hoap2.yaml")
     assert config.urdf is not None  # noqa: S101 - the configuration names it
     model = config.attach(RobotModel.from_file(config.urdf))
-    layout = MotionLayout.from_file(PACKAGE / "config" / "motion" / "hoap2.yaml", config, model)
+    layout = MotionLayout.from_file(
+        PACKAGE / "config" / "motion" / "hoap2.yaml", config, model
+    )
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     for name, make in MOTIONS.items():
         write_motion(folder / f"hoap2_{name}.csv", make(layout, config, model), layout)

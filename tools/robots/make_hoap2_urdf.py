@@ -47,7 +47,9 @@ def inertia(row: urdf.Row) -> dict[str, float]:
         TableError: The inertia is not that of a body.
     """
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-    xx, yy, zz, xy, xz, yz = urdf.vector(row, *(f"{name}_kgmm2" for name in names), scale=1e-6)
+    xx, yy, zz, xy, xz, yz = urdf.vector(
+        row, *(f"{name}_kgmm2" for name in names), scale=1e-6
+    )
     a, b, c = (yy + zz - xx) / 2, (xx + zz - yy) / 2, (xx + yy - zz) / 2
     determinant = a * b * c - 2 * xy * xz * yz - a * yz**2 - b * xz**2 - c * xy**2
     if min(a, a * b - xy**2, determinant) <= 0:
@@ -61,7 +63,9 @@ def inertia(row: urdf.Row) -> dict[str, float]:
 def add_inertial(link: urdf.Element, row: urdf.Row) -> None:
     """Append mass, centre of mass and inertia."""
     if row["assumed"]:
-        link.append(ElementTree.Comment(f" assumed, not read in the report: {row['assumed']} "))
+        link.append(
+            ElementTree.Comment(f" assumed, not read in the report: {row['assumed']} ")
+        )
     inertial = urdf.add(link, "inertial")
     urdf.add(
         inertial,
@@ -70,14 +74,18 @@ def add_inertial(link: urdf.Element, row: urdf.Row) -> None:
     )
     urdf.add(inertial, "mass", value=urdf.text(urdf.vector(row, "mass_kg")))
     urdf.add(
-        inertial, "inertia", **{name: urdf.text([value]) for name, value in inertia(row).items()}
+        inertial,
+        "inertia",
+        **{name: urdf.text([value]) for name, value in inertia(row).items()},
     )
 
 
 def add_limb_shapes(link: urdf.Element, shapes: list[urdf.Row]) -> None:
     """Append the visuals and collisions of a body; those of a right limb are mirrored."""
     name = str(link.get("name"))
-    limb, right = (name[1:], name[0] == "R") if name[1:4] in ("LEG", "ARM") else (name, False)
+    limb, right = (
+        (name[1:], name[0] == "R") if name[1:4] in ("LEG", "ARM") else (name, False)
+    )
     urdf.add_shapes(
         link, (row for row in shapes if row["link"] == limb), (1, -1 if right else 1, 1)
     )
@@ -85,7 +93,9 @@ def add_limb_shapes(link: urdf.Element, shapes: list[urdf.Row]) -> None:
 
 def add_joint(robot: urdf.Element, row: urdf.Row) -> None:
     """Append the moving joint of a row."""
-    lower, upper = (radians(value) for value in urdf.vector(row, "lower_deg", "upper_deg"))
+    lower, upper = (
+        radians(value) for value in urdf.vector(row, "lower_deg", "upper_deg")
+    )
     urdf.add_revolute(
         robot,
         name=row["joint"],
@@ -93,7 +103,12 @@ def add_joint(robot: urdf.Element, row: urdf.Row) -> None:
         child=row["link"],
         xyz=urdf.vector(row, "origin_x_mm", "origin_y_mm", "origin_z_mm", scale=1e-3),
         axis=urdf.vector(row, "axis_x", "axis_y", "axis_z"),
-        limits={"lower": lower, "upper": upper, "effort": MAX_TORQUE, "velocity": MAX_SPEED},
+        limits={
+            "lower": lower,
+            "upper": upper,
+            "effort": MAX_TORQUE,
+            "velocity": MAX_SPEED,
+        },
     )
 
 

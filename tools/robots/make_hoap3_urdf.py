@@ -43,7 +43,8 @@ def right_angle(angle: float) -> float:
 def product(A: Matrix, B: Matrix) -> Matrix:
     """Return A B, whole numbers where there are right angles only."""
     return [
-        [float(round(sum(a * B[k][j] for k, a in enumerate(row)))) for j in range(3)] for row in A
+        [float(round(sum(a * B[k][j] for k, a in enumerate(row)))) for j in range(3)]
+        for row in A
     ]
 
 
@@ -71,13 +72,16 @@ def orientations(rows: list[urdf.Row]) -> dict[str, Matrix]:
     return found
 
 
-def add_inertial(link: urdf.Element, row: urdf.Row, R: Matrix, bodies: dict[str, urdf.Row]) -> None:
+def add_inertial(
+    link: urdf.Element, row: urdf.Row, R: Matrix, bodies: dict[str, urdf.Row]
+) -> None:
     """Append mass, centre of mass, and the inertia of the HOAP-2 body that is like it."""
     mass = float(row["mass_kg"])
     if not mass:
         return
     assumed = (
-        f"assumed: the inertia, that of HOAP-2's {row['like']} times the ratio of their masses"
+        f"assumed: the inertia, that of HOAP-2's {row['like']} "
+        "times the ratio of their masses"
     )
     repaired = f"; repaired: {row['repaired']}" if row["repaired"] else ""
     link.append(ElementTree.Comment(f" {assumed}{repaired} "))
@@ -97,7 +101,9 @@ def add_inertial(link: urdf.Element, row: urdf.Row, R: Matrix, bodies: dict[str,
 
 def add_joint(robot: urdf.Element, row: urdf.Row, turns: dict[str, Matrix]) -> None:
     """Append the joint of a row, its axes turned to those of the root."""
-    xyz = apply(turns[row["parent"]], urdf.vector(row, "origin_x_m", "origin_y_m", "origin_z_m"))
+    xyz = apply(
+        turns[row["parent"]], urdf.vector(row, "origin_x_m", "origin_y_m", "origin_z_m")
+    )
     if row["type"] == "fixed":
         urdf.add_fixed(robot, row["parent"], row["link"], xyz)
         return
@@ -110,9 +116,16 @@ def add_joint(robot: urdf.Element, row: urdf.Row, turns: dict[str, Matrix]) -> N
         xyz=xyz,
         axis=(
             a + 0.0
-            for a in apply(turns[row["link"]], urdf.vector(row, "axis_x", "axis_y", "axis_z"))
+            for a in apply(
+                turns[row["link"]], urdf.vector(row, "axis_x", "axis_y", "axis_z")
+            )
         ),
-        limits={"lower": lower, "upper": upper, "effort": MAX_TORQUE, "velocity": MAX_SPEED},
+        limits={
+            "lower": lower,
+            "upper": upper,
+            "effort": MAX_TORQUE,
+            "velocity": MAX_SPEED,
+        },
     )
 
 
@@ -121,7 +134,9 @@ def shapes_of(
 ) -> tuple[list[urdf.Row], int]:
     """Return the rows of a body's shapes, and -1 where they are to be mirrored."""
     like = row["like"]
-    limb, right = (like[1:], like[0] == "R") if like[1:4] in ("LEG", "ARM") else (like, False)
+    limb, right = (
+        (like[1:], like[0] == "R") if like[1:4] in ("LEG", "ARM") else (like, False)
+    )
     name = row["link"] if row["link"] in OWN_SHAPES else limb
     table = own if name in OWN_SHAPES else others
     return [shape for shape in table if shape["link"] == name], -1 if right else 1
@@ -131,7 +146,10 @@ def build() -> urdf.Element:
     """Return the robot as an XML element."""
     rows = urdf.read_table("hoap3_links.csv")
     bodies = {row["link"]: row for row in urdf.read_table("hoap2_links.csv")}
-    own, others = urdf.read_table("hoap3_shapes.csv"), urdf.read_table("hoap2_shapes.csv")
+    own, others = (
+        urdf.read_table("hoap3_shapes.csv"),
+        urdf.read_table("hoap2_shapes.csv"),
+    )
     turns = orientations(rows)
     comment = (
         "Written by tools/robots/make_hoap3_urdf.py from the tables in data/: edit those. "

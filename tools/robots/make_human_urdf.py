@@ -44,22 +44,33 @@ def joints(p: Mapping[str, float], length: Mapping[str, float]) -> dict[str, Joi
     return found
 
 
-def center(name: str, p: Mapping[str, float], length: float, along: float) -> urdf.Vector:
+def center(
+    name: str, p: Mapping[str, float], length: float, along: float
+) -> urdf.Vector:
     """Return a segment's centre of mass, `along` its length from the first end."""
     if name == "foot":
         return along - p["heel"] * length, 0.0, -0.5 * p["ankle"]
-    if name == "head" or name.endswith("trunk"):  # measured from above; their frames are below
+    if name == "head" or name.endswith(
+        "trunk"
+    ):  # measured from above; their frames are below
         return 0.0, 0.0, length - along
     return 0.0, 0.0, -along
 
 
 def build(sex: str) -> urdf.Element:
     """Return a standing person as an XML element: x forward, y left, z up."""
-    p = {row["name"]: float(row[sex]) for row in urdf.read_table("human_parameters.csv")}
+    p = {
+        row["name"]: float(row[sex]) for row in urdf.read_table("human_parameters.csv")
+    }
     rows = {row["segment"]: row for row in urdf.read_table("human_segments.csv")}
-    length = {name: float(row[f"length_{sex}_mm"]) / p["stature"] for name, row in rows.items()}
+    length = {
+        name: float(row[f"length_{sex}_mm"]) / p["stature"]
+        for name, row in rows.items()
+    }
     carried = joints(p, length)
-    names = {link: link.removeprefix("l_").removeprefix("r_") for link in (ROOT, *carried)}
+    names = {
+        link: link.removeprefix("l_").removeprefix("r_") for link in (ROOT, *carried)
+    }
     whole = sum(float(rows[name][f"mass_{sex}_percent"]) for name in names.values())
     comment = (
         f"A {PEOPLE[sex]}: com_human scales lengths and masses of what "
@@ -78,7 +89,9 @@ def build(sex: str) -> urdf.Element:
             child = link if axis == axes[-1] else f"{link}_{axis}"
             if child != link:
                 urdf.add(robot, "link", name=child)
-            urdf.add_revolute(robot, f"{link}_{axis}", parent, child, origin, AXES[axis], limits)
+            urdf.add_revolute(
+                robot, f"{link}_{axis}", parent, child, origin, AXES[axis], limits
+            )
             parent, origin = child, (0.0, 0.0, 0.0)
     return robot
 
@@ -88,7 +101,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    parser.add_argument(
+        "--check", action="store_true", help="compare instead of writing"
+    )
     options, code = parser.parse_args(), 0
     for sex in PEOPLE:
         options.output = FOLDER / f"person_{sex}.urdf"

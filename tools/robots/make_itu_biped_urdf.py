@@ -66,7 +66,8 @@ def pelvis_com(p: Numbers) -> urdf.Vector:
     leg = (
         (p["yaw_mass"] + p["roll_mass"]) * top
         + p["thigh_mass"] * (top + height(p["thigh_com_x"], p["thigh_com_z"], hip))
-        + p["shank_mass"] * (knee_height + height(p["shank_com_x"], p["shank_com_z"], hip + knee))
+        + p["shank_mass"]
+        * (knee_height + height(p["shank_com_x"], p["shank_com_z"], hip + knee))
         + p["ankle_mass"] * p["l3"]
         + p["foot_mass"] * (p["l3"] + p["foot_com_z"])
     )
@@ -80,7 +81,9 @@ def add_pelvis(robot: urdf.Element, p: Numbers, shapes: list[urdf.Row]) -> None:
     urdf.add(robot, "link", name=ROOT)
     size = p["pelvis_length"], p["pelvis_width"], p["pelvis_height"]
     mass = p["pelvis_mass"]
-    link = urdf.add_body(robot, "pelvis", mass, pelvis_com(p), urdf.box_moments(mass, *size))
+    link = urdf.add_body(
+        robot, "pelvis", mass, pelvis_com(p), urdf.box_moments(mass, *size)
+    )
     urdf.add_shapes(link, (row for row in shapes if row["link"] == "pelvis"))
     urdf.add_fixed(robot, ROOT, "pelvis", (0.0, 0.0, 0.0))
     urdf.add(robot, "link", name="imu_link")
@@ -114,7 +117,9 @@ def leg_bodies(p: Numbers) -> dict[str, tuple[float, urdf.Vector, urdf.Vector]]:
     }
 
 
-def leg_joints(p: Numbers) -> dict[str, tuple[str, urdf.Vector, urdf.Vector, tuple[float, float]]]:
+def leg_joints(
+    p: Numbers,
+) -> dict[str, tuple[str, urdf.Vector, urdf.Vector, tuple[float, float]]]:
     """Return child, origin, axis and limits of a leg's joints, from the hip to the foot.
 
     All are at 0 where the leg hangs straight down. Pitch and knee turn about y: knees bend when
@@ -127,7 +132,12 @@ def leg_joints(p: Numbers) -> dict[str, tuple[str, urdf.Vector, urdf.Vector, tup
         "hip_roll": ("hip_roll", hip, X, (-roll, roll)),
         "hip_pitch": ("thigh", hip, Y, (-p["hip_forward"], p["hip_back"])),
         "knee": ("shank", (0.0, 0.0, -p["l1"]), Y, (0.0, p["knee_limit"])),
-        "ankle_pitch": ("ankle", (0.0, 0.0, -p["l2"]), Y, (-p["ankle_up"], p["ankle_down"])),
+        "ankle_pitch": (
+            "ankle",
+            (0.0, 0.0, -p["l2"]),
+            Y,
+            (-p["ankle_up"], p["ankle_down"]),
+        ),
         "ankle_roll": ("foot", hip, X, (-roll, roll)),
     }
 
@@ -142,9 +152,16 @@ def add_leg(robot: urdf.Element, side: str, p: Numbers, shapes: list[urdf.Row]) 
     for name, (child, origin, axis, (lower, upper)) in leg_joints(p).items():
         if parent == ROOT:
             origin = (0.0, LEGS[side] * p["hip_offset"], 0.0)
-        limits = {"lower": lower, "upper": upper, "effort": p["effort"], "velocity": p["velocity"]}
+        limits = {
+            "lower": lower,
+            "upper": upper,
+            "effort": p["effort"],
+            "velocity": p["velocity"],
+        }
         child = f"{side}_{child}"
-        urdf.add_revolute(robot, f"{side}_{name}_joint", parent, child, origin, axis, limits)
+        urdf.add_revolute(
+            robot, f"{side}_{name}_joint", parent, child, origin, axis, limits
+        )
         parent = child
     urdf.add(robot, "link", name=f"{side}_sole")
     urdf.add_fixed(robot, parent, f"{side}_sole", (0.0, 0.0, -p["l3"]))
@@ -156,7 +173,11 @@ def add_balls(foot: urdf.Element, p: Numbers) -> None:
         for y in (p["ball_y"], -p["ball_y"]):
             shape = urdf.add(foot, "collision")
             urdf.add(shape, "origin", xyz=urdf.text((x, y, p["ball_radius"] - p["l3"])))
-            urdf.add(urdf.add(shape, "geometry"), "sphere", radius=urdf.text([p["ball_radius"]]))
+            urdf.add(
+                urdf.add(shape, "geometry"),
+                "sphere",
+                radius=urdf.text([p["ball_radius"]]),
+            )
 
 
 def build() -> urdf.Element:

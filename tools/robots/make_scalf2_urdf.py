@@ -57,14 +57,18 @@ def add_trunk(robot: urdf.Element, p: Numbers, shapes: list[urdf.Row]) -> None:
     urdf.add(robot, "link", name=ROOT)
     size = p["trunk_length"], p["trunk_width"], p["trunk_height"]
     mass = p["trunk_mass"]
-    link = urdf.add_body(robot, "trunk", mass, (0.0, 0.0, 0.0), urdf.box_moments(mass, *size))
+    link = urdf.add_body(
+        robot, "trunk", mass, (0.0, 0.0, 0.0), urdf.box_moments(mass, *size)
+    )
     urdf.add_shapes(link, (row for row in shapes if row["link"] == "trunk"))
     urdf.add_fixed(robot, ROOT, "trunk", (0.0, 0.0, 0.0))
     urdf.add(robot, "link", name="imu_link")
     urdf.add_fixed(robot, ROOT, "imu_link", (p["imu_x"], p["imu_y"], p["imu_z"]))
 
 
-def add_leg(robot: urdf.Element, leg: Leg, mass: float, p: Numbers, shapes: list[urdf.Row]) -> None:
+def add_leg(
+    robot: urdf.Element, leg: Leg, mass: float, p: Numbers, shapes: list[urdf.Row]
+) -> None:
     """Append the bodies and joints of a leg: hip, thigh, shank, foot.
 
     Abduction turns about x, flexion and knee about y, all at 0 where the leg hangs straight down:
@@ -74,8 +78,12 @@ def add_leg(robot: urdf.Element, leg: Leg, mass: float, p: Numbers, shapes: list
     hip_mass, thigh_mass, shank_mass = (
         mass * p[f"{part}_share"] for part in ("hip", "thigh", "shank")
     )
-    hip_inertia = urdf.box_moments(hip_mass, p["hip_length"], p["hip_width"], p["hip_height"])
-    thigh_inertia = urdf.box_moments(thigh_mass, p["thigh_length"], p["thigh_width"], thigh)
+    hip_inertia = urdf.box_moments(
+        hip_mass, p["hip_length"], p["hip_width"], p["hip_height"]
+    )
+    thigh_inertia = urdf.box_moments(
+        thigh_mass, p["thigh_length"], p["thigh_width"], thigh
+    )
     shank_inertia = rod(shank_mass, p["shank_radius"], shank)
     bodies = {
         "hip": urdf.add_body(
@@ -92,10 +100,16 @@ def add_leg(robot: urdf.Element, leg: Leg, mass: float, p: Numbers, shapes: list
     for part, link in bodies.items():
         rows = (row for row in shapes if row["link"] == part)
         urdf.add_shapes(link, rows, (leg.longitudinal, leg.lateral, 1))
-    corner = (leg.longitudinal * p["trunk_length"] / 2, leg.lateral * p["trunk_width"] / 2, 0.0)
+    corner = (
+        leg.longitudinal * p["trunk_length"] / 2,
+        leg.lateral * p["trunk_width"] / 2,
+        0.0,
+    )
     add_joint(robot, leg, ("haa", ROOT, "hip"), corner, X, p)
     add_joint(robot, leg, ("hfe", f"{leg.name}_hip", "thigh"), (0.0, out, down), Y, p)
-    add_joint(robot, leg, ("kfe", f"{leg.name}_thigh", "shank"), (0.0, 0.0, -thigh), Y, p)
+    add_joint(
+        robot, leg, ("kfe", f"{leg.name}_thigh", "shank"), (0.0, 0.0, -thigh), Y, p
+    )
     urdf.add_fixed(robot, f"{leg.name}_shank", f"{leg.name}_foot", (0.0, 0.0, -shank))
 
 
@@ -109,11 +123,20 @@ def add_joint(
 ) -> None:
     """Append a joint of a leg; names are its own, the parent link's and the part of the leg."""
     joint, parent, part = names
-    most = {"haa": "abduction_limit", "hfe": "flexion_limit", "kfe": "knee_limit"}[joint]
+    most = {"haa": "abduction_limit", "hfe": "flexion_limit", "kfe": "knee_limit"}[
+        joint
+    ]
     lower, upper = -p[most], p[most]
-    if joint == "kfe":  # knees to the outer side: shanks turn backwards in front, forwards behind
+    if (
+        joint == "kfe"
+    ):  # knees to the outer side: shanks turn backwards in front, forwards behind
         lower, upper = (0.0, upper) if leg.longitudinal > 0 else (lower, 0.0)
-    limits = {"lower": lower, "upper": upper, "effort": p["effort"], "velocity": p["velocity"]}
+    limits = {
+        "lower": lower,
+        "upper": upper,
+        "effort": p["effort"],
+        "velocity": p["velocity"],
+    }
     name, child = f"{leg.name}_{joint}_joint", f"{leg.name}_{part}"
     urdf.add_revolute(robot, name, parent, child, xyz, axis, limits)
 
@@ -125,7 +148,10 @@ def build(name: str, leg_mass: float) -> urdf.Element:
         name: Of the robot.
         leg_mass: kg, of each leg.
     """
-    p, shapes = urdf.read_numbers("scalf2_parameters.csv"), urdf.read_table("scalf2_shapes.csv")
+    p, shapes = (
+        urdf.read_numbers("scalf2_parameters.csv"),
+        urdf.read_table("scalf2_shapes.csv"),
+    )
     comment = (
         "Written by tools/robots/make_scalf2_urdf.py from the tables in data/, with legs of"
         f" {leg_mass:.10g} kg: edit those. Lengths and the mass of the trunk are those of"

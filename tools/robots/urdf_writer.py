@@ -77,7 +77,9 @@ def add_geometry(parent: Element, row: Row) -> None:
         return
     length = size.pop(row["axis"]) if row["shape"] == "cylinder" else None
     if len(set(size.values())) != 1:
-        raise TableError(f"{row['link']} {row['part']}: a {row['shape']} is as wide as it is deep")
+        raise TableError(
+            f"{row['link']} {row['part']}: a {row['shape']} is as wide as it is deep"
+        )
     radius = text([next(iter(size.values())) / 2])
     if length is None:
         add(geometry, "sphere", radius=radius)
@@ -85,12 +87,17 @@ def add_geometry(parent: Element, row: Row) -> None:
         add(geometry, "cylinder", radius=radius, length=text([length]))
 
 
-def add_shapes(link: Element, rows: Iterable[Row], mirror: Sequence[int] = (1, 1, 1)) -> None:
+def add_shapes(
+    link: Element, rows: Iterable[Row], mirror: Sequence[int] = (1, 1, 1)
+) -> None:
     """Append visuals and collisions; `mirror` has -1 for the axes that are turned round."""
     for row in rows:
         shape = add(link, row["use"])
         place = vector(row, "x_mm", "y_mm", "z_mm", scale=1e-3)
-        turned = (sign * value if value else 0.0 for sign, value in zip(mirror, place, strict=True))
+        turned = (
+            sign * value if value else 0.0
+            for sign, value in zip(mirror, place, strict=True)
+        )
         origin = add(shape, "origin", xyz=text(turned))
         if row["shape"] == "cylinder":
             origin.set("rpy", text(CYLINDER_RPY[row["axis"]]))
@@ -101,16 +108,24 @@ def add_shapes(link: Element, rows: Iterable[Row], mirror: Sequence[int] = (1, 1
 
 def box_moments(mass: float, x: float, y: float, z: float) -> Vector:
     """Return the moments of inertia of a full box about its center, kg m^2."""
-    return mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12
+    return (
+        mass * (y * y + z * z) / 12,
+        mass * (x * x + z * z) / 12,
+        mass * (x * x + y * y) / 12,
+    )
 
 
-def add_body(robot: Element, name: str, mass: float, com: Vector, moments: Vector) -> Element:
+def add_body(
+    robot: Element, name: str, mass: float, com: Vector, moments: Vector
+) -> Element:
     """Append a link with mass, centre of mass and principal moments along its axes."""
     link = add(robot, "link", name=name)
     inertial = add(link, "inertial")
     add(inertial, "origin", xyz=text(com))
     add(inertial, "mass", value=text([mass]))
-    diagonal = dict(zip(("ixx", "iyy", "izz"), (text([m]) for m in moments), strict=True))
+    diagonal = dict(
+        zip(("ixx", "iyy", "izz"), (text([m]) for m in moments), strict=True)
+    )
     add(inertial, "inertia", **diagonal, ixy="0", ixz="0", iyz="0")
     return link
 
@@ -161,7 +176,9 @@ def command_line(description: str | None, urdf: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    parser.add_argument(
+        "--check", action="store_true", help="compare instead of writing"
+    )
     parser.add_argument(
         "--output",
         type=Path,
@@ -171,7 +188,9 @@ def command_line(description: str | None, urdf: str) -> argparse.ArgumentParser:
     return parser
 
 
-def write_or_check(script: str, options: argparse.Namespace, build: Callable[[], Element]) -> int:
+def write_or_check(
+    script: str, options: argparse.Namespace, build: Callable[[], Element]
+) -> int:
     """Write the URDF, or compare it with what is there; return the command's exit code."""
     name = Path(script).name
     try:
@@ -183,7 +202,9 @@ def write_or_check(script: str, options: argparse.Namespace, build: Callable[[],
         write_file(options.output, content)
         print(f"wrote {options.output}")
         return 0
-    found = options.output.read_text(encoding="utf-8") if options.output.exists() else None
+    found = (
+        options.output.read_text(encoding="utf-8") if options.output.exists() else None
+    )
     if found != content:
         print(
             f"{Path(script).stem}: {options.output} is not what the tables give: "
@@ -195,6 +216,8 @@ def write_or_check(script: str, options: argparse.Namespace, build: Callable[[],
     return 0
 
 
-def run(script: str, description: str | None, urdf: str, build: Callable[[], Element]) -> int:
+def run(
+    script: str, description: str | None, urdf: str, build: Callable[[], Element]
+) -> int:
     """Run a script without arguments of its own; return its exit code."""
     return write_or_check(script, command_line(description, urdf).parse_args(), build)

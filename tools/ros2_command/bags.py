@@ -43,7 +43,9 @@ def record(options: argparse.Namespace) -> None:
         print(f"Recording to {path}. Press CTRL-C to stop.", flush=True)
         while True:
             for topic, kinds in session.topics().items():
-                known = topic not in recorded and session.node.count_publishers(topic) > 0
+                known = (
+                    topic not in recorded and session.node.count_publishers(topic) > 0
+                )
                 if known and (options.all or topic in wanted):
                     recorded.add(topic)
                     qos = session.qos(topic, 1000)
@@ -85,7 +87,9 @@ class _Recording:
             False,
         )
         add = self._bag.add_connection
-        connection = add(topic, kind, typestore=self._store, offered_qos_profiles=[offered])
+        connection = add(
+            topic, kind, typestore=self._store, offered_qos_profiles=[offered]
+        )
         return lambda data: self._bag.write(connection, time.time_ns(), data)
 
     def _learn(self, kind: str) -> None:
@@ -98,7 +102,10 @@ class _Recording:
         for part in find_type(kind, "msg").get_fields_and_field_types().values():
             if "/" in part:
                 inner = (
-                    part.removeprefix("sequence<").partition("[")[0].partition(",")[0].rstrip(">")
+                    part.removeprefix("sequence<")
+                    .partition("[")[0]
+                    .partition(",")[0]
+                    .rstrip(">")
                 )
                 self._learn(inner.replace("/", "/msg/"))
 
@@ -107,12 +114,20 @@ def play(options: argparse.Namespace) -> None:
     """Ros2 bag play."""
     with _opened(options.bag) as bag, Session() as session:
         topics = {absolute(topic) for topic in options.topics or []}
-        chosen = [item for item in bag.connections if not topics or item.topic in topics]
+        chosen = [
+            item for item in bag.connections if not topics or item.topic in topics
+        ]
         publishers = {item.id: _publisher(session, item) for item in chosen}
-        clock = session.node.create_publisher(Clock, "/clock", 10) if options.clock else None
+        clock = (
+            session.node.create_publisher(Clock, "/clock", 10)
+            if options.clock
+            else None
+        )
         for _ in range(4):  # so that who listens is found, also on a busy machine
             session.wait(1.0)
-            if any(publisher.get_subscription_count() for publisher in publishers.values()):
+            if any(
+                publisher.get_subscription_count() for publisher in publishers.values()
+            ):
                 break
         while True:
             begin, ticked = time.monotonic(), 0.0
@@ -144,11 +159,15 @@ def show(options: argparse.Namespace) -> None:
     """Ros2 bag info."""
     with _opened(options.bag) as bag:
         path = Path(options.bag)
-        files = sorted(file for file in path.iterdir() if file.suffix in (".mcap", ".db3"))
+        files = sorted(
+            file for file in path.iterdir() if file.suffix in (".mcap", ".db3")
+        )
         size = sum(file.stat().st_size for file in files)
         print(f"\nFiles:             {', '.join(file.name for file in files)}")
         print(f"Bag size:          {size / 1024:.1f} KiB")
-        print(f"Storage id:        {'mcap' if files[0].suffix == '.mcap' else 'sqlite3'}")
+        print(
+            f"Storage id:        {'mcap' if files[0].suffix == '.mcap' else 'sqlite3'}"
+        )
         print(f"Duration:          {max(bag.duration, 0) / 1e9:.9f}s")
         for name, at in (("Start", bag.start_time), ("End", bag.end_time)):
             moment = datetime.fromtimestamp(at / 1e9).strftime("%b %e %Y %H:%M:%S.%f")

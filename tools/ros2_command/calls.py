@@ -47,7 +47,9 @@ def call(options: argparse.Namespace) -> None:
 def show_actions(options: argparse.Namespace) -> None:
     """Ros2 action list."""
     with Session() as session:
-        found = session.all_of(lambda: dict(sorted(get_action_names_and_types(session.node))))
+        found = session.all_of(
+            lambda: dict(sorted(get_action_names_and_types(session.node)))
+        )
     print_names(found, options.show_types)
 
 
@@ -64,11 +66,17 @@ def send_goal(options: argparse.Namespace) -> None:
         print("Waiting for an action server to become available...", flush=True)
         session.until(client.server_is_ready)
         show("Sending goal", goal)
-        feedback = (lambda msg: show("Feedback", msg.feedback)) if options.feedback else None
-        handle = session.result(client.send_goal_async(goal, feedback_callback=feedback), name)
+        feedback = (
+            (lambda msg: show("Feedback", msg.feedback)) if options.feedback else None
+        )
+        handle = session.result(
+            client.send_goal_async(goal, feedback_callback=feedback), name
+        )
         if not handle.accepted:
             raise CommandError("Goal was rejected.")
-        print(f"Goal accepted with ID: {bytes(handle.goal_id.uuid).hex()}\n", flush=True)
+        print(
+            f"Goal accepted with ID: {bytes(handle.goal_id.uuid).hex()}\n", flush=True
+        )
         try:
             answer = session.result(handle.get_result_async(), name)
         except KeyboardInterrupt:
@@ -81,5 +89,7 @@ def send_goal(options: argparse.Namespace) -> None:
 
 
 def _status(number: int) -> str:
-    names = {getattr(GoalStatus, name): name for name in dir(GoalStatus) if "STATUS_" in name}
+    names = {
+        getattr(GoalStatus, name): name for name in dir(GoalStatus) if "STATUS_" in name
+    }
     return names[number].removeprefix("STATUS_")

@@ -21,16 +21,22 @@ run, launch, topic, service, action, param, node, bag. Everything else comes wit
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(2, f"{self.prog}: {message}\nThe whole ros2 comes with ROS 2: docs.ros.org\n")
+        self.exit(
+            2,
+            f"{self.prog}: {message}\nThe whole ros2 comes with ROS 2: docs.ros.org\n",
+        )
 
 
 def parser() -> argparse.ArgumentParser:
     """The words that are understood."""
-    top = _Parser("ros2", description=DESCRIPTION, formatter_class=argparse.RawTextHelpFormatter)
+    top = _Parser(
+        "ros2", description=DESCRIPTION, formatter_class=argparse.RawTextHelpFormatter
+    )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     for name in ("run", "launch"):  # for --help; main() takes their words as they are
         commands.add_parser(
-            name, help={"run": "PACKAGE EXECUTABLE ...", "launch": "PACKAGE FILE ..."}[name]
+            name,
+            help={"run": "PACKAGE EXECUTABLE ...", "launch": "PACKAGE FILE ..."}[name],
         )
 
     def group(name: str) -> Any:
@@ -43,11 +49,15 @@ def parser() -> argparse.ArgumentParser:
         made = of.add_parser(name)
         made.set_defaults(function=function)
         for word in words:
-            made.add_argument(word.rstrip("?"), nargs="?" if word.endswith("?") else None)
+            made.add_argument(
+                word.rstrip("?"), nargs="?" if word.endswith("?") else None
+            )
         return made
 
     def lists(of: Any, function: str) -> None:
-        verb(of, "list", function).add_argument("-t", "--show-types", action="store_true")
+        verb(of, "list", function).add_argument(
+            "-t", "--show-types", action="store_true"
+        )
 
     of = group("topic")
     lists(of, "topics.show_topics")
@@ -58,7 +68,9 @@ def parser() -> argparse.ArgumentParser:
     echo.add_argument("--field", help="one field, such as position.x")
     echo.add_argument("-f", "--full-length", action="store_true", help="of arrays, too")
     hz = verb(of, "hz", "topics.show_rate", "topic")
-    hz.add_argument("-w", "--window", type=int, default=10000, help="messages in the average")
+    hz.add_argument(
+        "-w", "--window", type=int, default=10000, help="messages in the average"
+    )
     pub = verb(of, "pub", "topics.publish", "topic", "type")
     pub.add_argument("values", nargs="?", default="{}", help="fields in YAML")
     pub.add_argument("-1", "--once", action="store_true")
@@ -79,7 +91,9 @@ def parser() -> argparse.ArgumentParser:
     verb(of, "get", "parameters.show_value", "node", "parameter")
     verb(of, "set", "parameters.change", "node", "parameter", "value")
     verb(of, "dump", "parameters.dump", "node")
-    verb(of, "describe", "parameters.describe", "node").add_argument("parameters", nargs="+")
+    verb(of, "describe", "parameters.describe", "node").add_argument(
+        "parameters", nargs="+"
+    )
     verb(group("node"), "list", "parameters.show_nodes")
     of = group("bag")
     record = verb(of, "record", "bags.record")
@@ -91,7 +105,9 @@ def parser() -> argparse.ArgumentParser:
     play = verb(of, "play", "bags.play", "bag")
     play.add_argument("-r", "--rate", type=float, default=1.0)
     play.add_argument("-l", "--loop", action="store_true")
-    play.add_argument("--clock", type=float, nargs="?", const=40.0, default=0.0, help="1/s")
+    play.add_argument(
+        "--clock", type=float, nargs="?", const=40.0, default=0.0, help="1/s"
+    )
     play.add_argument("--topics", nargs="+")
     verb(of, "info", "bags.show", "bag")
     return top

@@ -28,7 +28,9 @@ def find_type(name: str, kind: str) -> Any:
     try:
         return getattr(importlib.import_module(f"{package}.{kind}"), last)
     except (ImportError, AttributeError) as error:
-        raise CommandError(f"the type '{package}/{kind}/{last}' is not installed") from error
+        raise CommandError(
+            f"the type '{package}/{kind}/{last}' is not installed"
+        ) from error
 
 
 def read_values(text: str) -> dict[str, Any]:
@@ -58,11 +60,15 @@ def fill(message: Any, values: dict[str, Any]) -> Any:
     for name, value in values.items():
         if name not in kinds:
             known = ", ".join(kinds) or "none"
-            raise CommandError(f"{type(message).__name__} has no field '{name}'; it has: {known}")
+            raise CommandError(
+                f"{type(message).__name__} has no field '{name}'; it has: {known}"
+            )
         try:
             setattr(message, name, _value(kinds[name], value))
         except (AssertionError, TypeError, ValueError) as error:
-            raise CommandError(f"field '{name}' is {kinds[name]}, not {value!r}") from error
+            raise CommandError(
+                f"field '{name}' is {kinds[name]}, not {value!r}"
+            ) from error
     return message
 
 
@@ -110,5 +116,7 @@ def plain(value: Any, most: int = MOST) -> _Plain:
 def yaml_text(message: Any, most: int = MOST) -> str:
     """A message as YAML, in the order of its fields."""
     return str(
-        yaml.safe_dump(plain(message, most), sort_keys=False, allow_unicode=True, width=10**6)
+        yaml.safe_dump(
+            plain(message, most), sort_keys=False, allow_unicode=True, width=10**6
+        )
     )

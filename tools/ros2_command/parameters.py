@@ -8,7 +8,12 @@ from typing import Any
 
 import yaml
 from rcl_interfaces.msg import Parameter, ParameterType
-from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParameters,
+)
 from rclpy.parameter import get_parameter_value, parameter_value_to_python
 
 from ros2_command.session import FOUND_S, CommandError, Session, absolute
@@ -50,13 +55,18 @@ def show_value(options: argparse.Namespace) -> None:
     if value.type not in WORDS:
         raise CommandError("Parameter not set.")
     found = parameter_value_to_python(value)
-    print(WORDS[value.type][0], found if isinstance(found, (str, bool, int, float)) else [*found])
+    print(
+        WORDS[value.type][0],
+        found if isinstance(found, (str, bool, int, float)) else [*found],
+    )
 
 
 def change(options: argparse.Namespace) -> None:
     """Ros2 param set."""
     value = get_parameter_value(options.value)
-    request = SetParameters.Request(parameters=[Parameter(name=options.parameter, value=value)])
+    request = SetParameters.Request(
+        parameters=[Parameter(name=options.parameter, value=value)]
+    )
     with Session() as session:
         answer = _ask(session, absolute(options.node), SetParameters, request)
     (result,) = answer.results
@@ -71,9 +81,13 @@ def describe(options: argparse.Namespace) -> None:
     with Session() as session:
         answer = _ask(session, absolute(options.node), DescribeParameters, request)
     if not answer.descriptors:
-        raise CommandError(f"{options.node} has no parameter {', '.join(options.parameters)}")
+        raise CommandError(
+            f"{options.node} has no parameter {', '.join(options.parameters)}"
+        )
     for found in answer.descriptors:
-        print(f"Parameter name: {found.name}\n  Type: {WORDS.get(found.type, ('', 'not set'))[1]}")
+        print(
+            f"Parameter name: {found.name}\n  Type: {WORDS.get(found.type, ('', 'not set'))[1]}"
+        )
         print(f"  Description: {found.description}\n  Constraints:")
         for span in (*found.floating_point_range, *found.integer_range):
             print(f"    Min value: {span.from_value}\n    Max value: {span.to_value}")
@@ -98,12 +112,16 @@ def dump(options: argparse.Namespace) -> None:
 def _nodes(session: Session) -> list[str]:
     pairs = session.node.get_node_names_and_namespaces()
     return sorted(
-        f"{space.rstrip('/')}/{name}" for name, space in pairs if not name.startswith("_")
+        f"{space.rstrip('/')}/{name}"
+        for name, space in pairs
+        if not name.startswith("_")
     )
 
 
 def _names(session: Session, node: str) -> list[str]:
-    return sorted(_ask(session, node, ListParameters, ListParameters.Request()).result.names)
+    return sorted(
+        _ask(session, node, ListParameters, ListParameters.Request()).result.names
+    )
 
 
 def _values(session: Session, node: str, names: Iterable[str]) -> Any:
@@ -117,7 +135,11 @@ def _values(session: Session, node: str, names: Iterable[str]) -> Any:
 def _ask(session: Session, node: str, kind: Any, request: Any) -> Any:
     """Call one of the services that each node has for its parameters."""
     last = {ListParameters: "list", GetParameters: "get", SetParameters: "set"}
-    client = session.node.create_client(kind, f"{node}/{last.get(kind, 'describe')}_parameters")
+    client = session.node.create_client(
+        kind, f"{node}/{last.get(kind, 'describe')}_parameters"
+    )
     if not session.until(client.service_is_ready, FOUND_S):
-        raise CommandError(f"Node not found: {node}. There are: {', '.join(_nodes(session))}")
+        raise CommandError(
+            f"Node not found: {node}. There are: {', '.join(_nodes(session))}"
+        )
     return session.result(client.call_async(request), node, ANSWER_S)

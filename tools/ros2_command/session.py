@@ -99,7 +99,9 @@ class Session:
     def qos(self, topic: str, depth: int = 100) -> QoSProfile:
         """Quality of service that all present publishers of a topic offer."""
         qos = QoSProfile(depth=depth)
-        offers = [info.qos_profile for info in self.node.get_publishers_info_by_topic(topic)]
+        offers = [
+            info.qos_profile for info in self.node.get_publishers_info_by_topic(topic)
+        ]
         if any(offer.reliability == ReliabilityPolicy.BEST_EFFORT for offer in offers):
             qos.reliability = ReliabilityPolicy.BEST_EFFORT
         local = DurabilityPolicy.TRANSIENT_LOCAL

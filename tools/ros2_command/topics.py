@@ -49,7 +49,9 @@ def echo(options: argparse.Namespace) -> None:
         kind = find_type(options.type or session.topic_type(topic), "msg")
         session.until(lambda: session.node.count_publishers(topic), 1.0)
         qos = session.qos(topic)
-        session.node.create_subscription(kind, topic, lambda msg: received.append(msg), qos)
+        session.node.create_subscription(
+            kind, topic, lambda msg: received.append(msg), qos
+        )
         most = 10**9 if options.full_length else 128
         while True:
             session.until(lambda: received)
@@ -72,7 +74,11 @@ def show_rate(options: argparse.Namespace) -> None:
     with Session() as session:
         kind = find_type(session.topic_type(topic), "msg")
         session.node.create_subscription(
-            kind, topic, lambda _: arrivals.append(time.monotonic()), session.qos(topic), raw=True
+            kind,
+            topic,
+            lambda _: arrivals.append(time.monotonic()),
+            session.qos(topic),
+            raw=True,
         )
         last = None
         while True:
@@ -101,7 +107,9 @@ def publish(options: argparse.Namespace) -> None:
     with Session() as session:
         publisher = session.node.create_publisher(kind, topic, 10)
         if publisher.get_subscription_count() < least:
-            print(f"Waiting for at least {least} matching subscription(s)...", flush=True)
+            print(
+                f"Waiting for at least {least} matching subscription(s)...", flush=True
+            )
             session.until(lambda: publisher.get_subscription_count() >= least)
         print("publisher: beginning loop")
         count = 0

@@ -31,7 +31,9 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
 # a launch program to end its own children the hard way.
 STOPS = ((signal.SIGINT, 14.0), (signal.SIGTERM, 4.0), (signal.SIGKILL, 4.0))
 _PR_SET_PDEATHSIG = 1
-DOMAIN_IDS = range(1, 102)  # the ports of higher ones are those that Linux gives to any program
+DOMAIN_IDS = range(
+    1, 102
+)  # the ports of higher ones are those that Linux gives to any program
 _FIRST_PORT = 7410  # of a domain's first participant, 250 apart (DDS-RTPS 2.3, 9.6.1.1)
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
@@ -44,7 +46,10 @@ class Background:
     """
 
     def __init__(
-        self, command: Sequence[str], log: str | Path, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        log: str | Path,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.command = list(command)
         self.log = Path(log)
@@ -101,7 +106,9 @@ class Background:
         return "\n".join(text.splitlines()[-lines:])
 
 
-def _signal_and_wait(process: subprocess.Popen, number: signal.Signals, patience: float) -> bool:
+def _signal_and_wait(
+    process: subprocess.Popen, number: signal.Signals, patience: float
+) -> bool:
     """Send a signal to the group; return whether all of it has ended in time."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
@@ -152,7 +159,9 @@ def reserved(domain_id: int) -> socket.socket:
 
 
 QUEUE = QoSProfile(depth=2000)  # reliable: a recording should miss nothing
-FOR_EVER = Time(sec=2**31 - 1)  # stamp of an answer after which the simulator need not wait again
+FOR_EVER = Time(
+    sec=2**31 - 1
+)  # stamp of an answer after which the simulator need not wait again
 AHEAD_NS = NS_PER_S
 """Simulated time by which a simulator in lockstep may be ahead of what was received, ns.
 
@@ -228,17 +237,23 @@ class ListeningNode(Node, ABC):
         """Process whatever has arrived; to be called again and again."""
         for subscription, process in self._inputs:
             with subscription.handle:
-                while taken := subscription.handle.take_message(subscription.msg_type, False):
+                while taken := subscription.handle.take_message(
+                    subscription.msg_type, False
+                ):
                     self._alive |= subscription is self._inputs[0][0]
                     if header := getattr(taken[0], "header", None):
-                        self._newest_ns = max(self._newest_ns, stamp_to_ns(header.stamp))
+                        self._newest_ns = max(
+                            self._newest_ns, stamp_to_ns(header.stamp)
+                        )
                     process(*taken)
         self._answer()
 
     def _answer(self) -> None:
         """Tell a simulator in lockstep how far it may go on without this node."""
         if not self._connected:
-            inputs = all(subscription.get_publisher_count() for subscription, _ in self._inputs)
+            inputs = all(
+                subscription.get_publisher_count() for subscription, _ in self._inputs
+            )
             self._connected = inputs and self._lockstep.get_subscription_count() > 0
         now = time.monotonic()
         if not self._connected or (not self._alive and now < self._next_probe):

@@ -27,7 +27,12 @@ class BagWriter:
     """
 
     def __init__(
-        self, path: Path, world: World, noise: NoiseLevels, start_ns: int, storage: str = "mcap"
+        self,
+        path: Path,
+        world: World,
+        noise: NoiseLevels,
+        start_ns: int,
+        storage: str = "mcap",
     ) -> None:
         self._writer = Writer(path, version=VERSION, storage_plugin=STORAGES[storage])
         self._world, self._start_ns = world, start_ns
@@ -38,11 +43,19 @@ class BagWriter:
 
     def __enter__(self) -> "BagWriter":
         self._writer.open()
-        kinds = {"joint_states": "sensor_msgs/msg/JointState", "imu": "sensor_msgs/msg/Imu"}
-        kinds |= {foot.wrench_topic: "geometry_msgs/msg/WrenchStamped" for foot in self._world.feet}
+        kinds = {
+            "joint_states": "sensor_msgs/msg/JointState",
+            "imu": "sensor_msgs/msg/Imu",
+        }
+        kinds |= {
+            foot.wrench_topic: "geometry_msgs/msg/WrenchStamped"
+            for foot in self._world.feet
+        }
         kinds["ground_truth/com"] = _COM
         self._connections = {
-            topic: self._writer.add_connection(f"/{topic.lstrip('/')}", kind, typestore=self._store)
+            topic: self._writer.add_connection(
+                f"/{topic.lstrip('/')}", kind, typestore=self._store
+            )
             for topic, kind in kinds.items()
         }
         return self
@@ -86,7 +99,9 @@ class BagWriter:
             contacts=[],
         )
 
-    def _put(self, topic: str, stamp_ns: int, frame: str, *values: Any, **named: Any) -> None:
+    def _put(
+        self, topic: str, stamp_ns: int, frame: str, *values: Any, **named: Any
+    ) -> None:
         types: Any = self._store.types
         stamp = types["builtin_interfaces/msg/Time"](*divmod(stamp_ns, NS_PER_S))
         header = types["std_msgs/msg/Header"](stamp, frame)

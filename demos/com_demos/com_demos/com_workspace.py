@@ -57,7 +57,9 @@ class Workspace(FrozenArrays):
         of a workspace may hold points that no posture reaches.
         """
         targets = as_array("targets", targets, (None, 3))
-        return np.asarray(-(targets @ self.faces[:, :3].T + self.faces[:, 3]).max(axis=1))
+        return np.asarray(
+            -(targets @ self.faces[:, :3].T + self.faces[:, 3]).max(axis=1)
+        )
 
     def reach(self, directions: ArrayLike) -> Array:
         """How far the centre of mass comes in directions (m, 3), m from the origin."""
@@ -83,7 +85,9 @@ def sample_coms(
     neutral posture. The random numbers depend on the seed.
     """
     draw, sesc = _sampler(model, joints, rest, seed), Sesc(model)
-    return np.concatenate([sesc.com_batch(draw(size), threads) for size in _sizes(count, _BLOCK)])
+    return np.concatenate(
+        [sesc.com_batch(draw(size), threads) for size in _sizes(count, _BLOCK)]
+    )
 
 
 def sample_postures(
@@ -163,11 +167,17 @@ class StandingReach(FrozenArrays):
         beyond = self.points[:, :2].max(axis=0) - self.support.max(axis=0)
         behind = self.support.min(axis=0) - self.points[:, :2].min(axis=0)
         far = beyond[0], behind[0], beyond[1], behind[1]
-        return dict(zip(("front", "back", "left", "right"), map(float, far), strict=True))
+        return dict(
+            zip(("front", "back", "left", "right"), map(float, far), strict=True)
+        )
 
 
 def reach_on_foot(
-    model: RobotModel, foot: Foot, count: int, seed: int = 0, others: Sequence[Foot] = ()
+    model: RobotModel,
+    foot: Foot,
+    count: int,
+    seed: int = 0,
+    others: Sequence[Foot] = (),
 ) -> StandingReach:
     """Samples a robot that stands on one flat sole, all joints anywhere within their limits.
 
@@ -182,7 +192,9 @@ def reach_on_foot(
         raise GeometryError(
             f"on {foot.frame!r} none of {count} postures keeps above the ground: draw more"
         )
-    points = np.einsum("nji,nj->ni", R[above], Sesc(model).com_batch(Q[above]) - p[above])
+    points = np.einsum(
+        "nji,nj->ni", R[above], Sesc(model).com_batch(Q[above]) - p[above]
+    )
     polygon = SupportPolygon.from_soles([np.eye(3)], [np.zeros(3)], [foot.corners])
     return _reach((foot.frame,), points, polygon)
 
@@ -215,7 +227,9 @@ def joints_off_the_feet(model: RobotModel, feet: Sequence[Foot]) -> list[str]:
     return [name for i, name in enumerate(model.joint_names) if i not in moving]
 
 
-def _lowest(model: RobotModel, Q: Array, feet: Sequence[Foot], up: Array, ground: Array) -> Array:
+def _lowest(
+    model: RobotModel, Q: Array, feet: Sequence[Foot], up: Array, ground: Array
+) -> Array:
     """Height (N,) m of the lowest of root, ends of limbs and corners of feet over the ground.
 
     up (N, 3) is out of the ground, through ground (N, 3) m; both in the root link's frame.
@@ -233,13 +247,21 @@ def _lowest(model: RobotModel, Q: Array, feet: Sequence[Foot], up: Array, ground
     return lowest
 
 
-def _reach(feet: tuple[str, ...], points: Array, polygon: SupportPolygon) -> StandingReach:
-    return StandingReach(feet, points, np.asarray(polygon.margin(points)), polygon.vertices[:, :2])
+def _reach(
+    feet: tuple[str, ...], points: Array, polygon: SupportPolygon
+) -> StandingReach:
+    return StandingReach(
+        feet, points, np.asarray(polygon.margin(points)), polygon.vertices[:, :2]
+    )
 
 
 def _check_soles(feet: Sequence[Foot]) -> None:
     if not feet:
-        raise GeometryError("no feet to stand on: give feet in the robot's configuration")
+        raise GeometryError(
+            "no feet to stand on: give feet in the robot's configuration"
+        )
     for foot in feet:
         if len(foot.corners) < 3:
-            raise GeometryError(f"foot {foot.frame!r} has no sole to stand on: give its corners")
+            raise GeometryError(
+                f"foot {foot.frame!r} has no sole to stand on: give its corners"
+            )

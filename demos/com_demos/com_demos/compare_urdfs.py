@@ -15,7 +15,14 @@ import numpy as np
 
 from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
-from com_model import ComModelError, ConfigError, RobotConfig, RobotModel, Sesc, find_robot
+from com_model import (
+    ComModelError,
+    ConfigError,
+    RobotConfig,
+    RobotModel,
+    Sesc,
+    find_robot,
+)
 from com_model.arrays import Array
 from com_model.commands import command_parser
 from com_simulation.exceptions import ComSimulationError
@@ -33,7 +40,9 @@ class Comparison:
     bodies: tuple[str, ...]  # B names of those with mass
     before: Array  # (P,) m, horizontal, of the first URDF's CoM in P postures
     after: Array  # (P,) m, of the second's
-    bodies_before: Array  # (B, 3) m, CoM of each body minus the true one, in the body's frame
+    bodies_before: (
+        Array  # (B, 3) m, CoM of each body minus the true one, in the body's frame
+    )
     bodies_after: Array  # (B, 3) m
 
     def figures(self) -> dict[str, float | int]:
@@ -41,9 +50,13 @@ class Comparison:
         figures: dict[str, float | int] = {"postures": len(self.before)}
         for name in ("before", "after"):
             whole, bodies = getattr(self, name), getattr(self, f"bodies_{name}")
-            figures[f"com_rms_{name}_mm"] = round(1e3 * float(np.sqrt(np.mean(whole**2))), 3)
+            figures[f"com_rms_{name}_mm"] = round(
+                1e3 * float(np.sqrt(np.mean(whole**2))), 3
+            )
             figures[f"com_max_{name}_mm"] = round(1e3 * float(whole.max()), 3)
-            figures[f"body_rms_{name}_mm"] = round(1e3 * float(np.sqrt(np.mean(bodies**2))), 3)
+            figures[f"body_rms_{name}_mm"] = round(
+                1e3 * float(np.sqrt(np.mean(bodies**2))), 3
+            )
         return figures
 
 
@@ -61,7 +74,9 @@ def compare(
     models are of different robots, or it cannot stand.
     """
     if not true.joint_names == before.joint_names == after.joint_names:
-        raise ComSimulationError("the URDFs have different joints: give three of one robot")
+        raise ComSimulationError(
+            "the URDFs have different joints: give three of one robot"
+        )
     true, before, after = (config.attach(model) for model in (true, before, after))
     Q, ups = standing_postures(before, config, count, seed)
 
@@ -75,10 +90,14 @@ def compare(
 
     def bodies(model: RobotModel) -> Array:
         coms = model.bodies.first_moment[heavy] / model.bodies.mass[heavy, None]
-        return np.asarray(coms - true.bodies.first_moment[heavy] / true.bodies.mass[heavy, None])
+        return np.asarray(
+            coms - true.bodies.first_moment[heavy] / true.bodies.mass[heavy, None]
+        )
 
     names = tuple(true.bodies.names[body] for body in heavy)
-    return Comparison(names, errors(before), errors(after), bodies(before), bodies(after))
+    return Comparison(
+        names, errors(before), errors(after), bodies(before), bodies(after)
+    )
 
 
 def standing_postures(
@@ -113,9 +132,15 @@ def standing_postures(
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 2 for wrong arguments."""
     parser = command_parser("compare_urdfs", __doc__, __file__)
-    for name, text in (("true", "true"), ("before", "original"), ("after", "identified")):
+    for name, text in (
+        ("true", "true"),
+        ("before", "original"),
+        ("after", "identified"),
+    ):
         parser.add_argument(name, type=Path, help=f"{text} URDF of the robot")
-    parser.add_argument("--config", help="configuration; default: that of the original URDF")
+    parser.add_argument(
+        "--config", help="configuration; default: that of the original URDF"
+    )
     parser.add_argument("--count", type=int, default=COUNT, help="number of postures")
     parser.add_argument("--seed", type=int, default=SEED, help="seed of the postures")
     options = parser.parse_args(words)
@@ -124,7 +149,9 @@ def main(words: Sequence[str] | None = None) -> int:
         true, before, after = (RobotModel.from_file(file) for file in files)
         chosen = find_robot(options.before, options.config).config
         if chosen is None:
-            raise ConfigError("there is none for it; give --config", str(options.before))
+            raise ConfigError(
+                "there is none for it; give --config", str(options.before)
+            )
         config = RobotConfig.from_file(chosen)
         found = compare(true, before, after, config, options.count, options.seed)
     except ComModelError as error:

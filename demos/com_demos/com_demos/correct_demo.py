@@ -99,7 +99,11 @@ class BalanceMonitor(SwayMonitor):
     def elapsed(self) -> float:
         """Time since it balances, s."""
         samples = self.recording.samples
-        return (samples[-1][0] - self._began_ns) / NS_PER_S if samples and self._began_ns else 0.0
+        return (
+            (samples[-1][0] - self._began_ns) / NS_PER_S
+            if samples and self._began_ns
+            else 0.0
+        )
 
     @property
     def fell(self) -> bool:
@@ -109,7 +113,10 @@ class BalanceMonitor(SwayMonitor):
     @property
     def ended(self) -> bool:  # type: ignore[override]
         """Whether the fall has been seen."""
-        return self.fell and self.elapsed > (self._fell_ns - self._began_ns) / NS_PER_S + FALL_TIME
+        return (
+            self.fell
+            and self.elapsed > (self._fell_ns - self._began_ns) / NS_PER_S + FALL_TIME
+        )
 
     def rows(self) -> Rows:
         """Return what a view shows."""
@@ -122,12 +129,18 @@ class BalanceMonitor(SwayMonitor):
             ("part", self._title),
             ("robot", state.lower()),
             ("CoM error", f"{error:.1f} mm" if np.isfinite(error) else "no truth yet"),
-            ("believed margin", f"{margin:.1f} mm" if np.isfinite(margin) else "no feet known"),
+            (
+                "believed margin",
+                f"{margin:.1f} mm" if np.isfinite(margin) else "no feet known",
+            ),
         ]
 
     def _horizontal_error(self) -> float:
         """Return the horizontal distance of the newest CoM and its truth, m; NaN without any."""
-        if not self.snapshots or (truth := self.recording.truths.get(self.stamps[-1])) is None:
+        if (
+            not self.snapshots
+            or (truth := self.recording.truths.get(self.stamps[-1])) is None
+        ):
             return float("nan")
         shot = self.snapshots[-1]
         gap = shot.com - truth
@@ -145,7 +158,11 @@ class BalanceMonitor(SwayMonitor):
         polygon = np.empty((0, 2))
         for stamp_ns, shot in zip(self.stamps, self.snapshots, strict=True):
             truth = self.recording.truths.get(stamp_ns)
-            if truth is None or not shot.contacts or (self.fell and stamp_ns > self._fell_ns):
+            if (
+                truth is None
+                or not shot.contacts
+                or (self.fell and stamp_ns > self._fell_ns)
+            ):
                 continue
             poses = [link_pose(self.model, shot.q, foot.frame) for foot in feet]
             R, p = np.array([R for R, _ in poses]), np.array([p for _, p in poses])
@@ -164,7 +181,9 @@ class BalanceMonitor(SwayMonitor):
         if self.fell and len(outside):  # what follows is the fall
             table = table[: outside[0] + 1]
         fell_at = (self._fell_ns - self._began_ns) / NS_PER_S if self.fell else np.nan
-        return Track(table[:, 0], table[:, 1:3], table[:, 3:5], table[:, 5:], polygon, fell_at)
+        return Track(
+            table[:, 0], table[:, 1:3], table[:, 3:5], table[:, 5:], polygon, fell_at
+        )
 
     def _on_state(self, msg: BalanceState, _info: dict) -> None:
         self._state = msg
@@ -182,8 +201,14 @@ def correction_figure(before: Track, after: Track, title: str) -> Figure:
     """Return the figure of both runs: from above, and the margins over time."""
     figure = plotting.new_figure(SIZE, title)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.3, 1.0))
-    for column, (track, name) in enumerate(((before, "the URDF"), (after, "the corrected URDF"))):
-        end = f"falls after {track.fell_at:.1f} s" if np.isfinite(track.fell_at) else "stands"
+    for column, (track, name) in enumerate(
+        ((before, "the URDF"), (after, "the corrected URDF"))
+    ):
+        end = (
+            f"falls after {track.fell_at:.1f} s"
+            if np.isfinite(track.fell_at)
+            else "stands"
+        )
         above = figure.add_subplot(grid[0, column])
         _above_axes(above, track, f"By {name}: {end}")
         over_time = figure.add_subplot(grid[1, column])
@@ -200,14 +225,26 @@ def _above_axes(axes: Axes, track: Track, title: str) -> None:
     """Plot support polygon and paths of the CoM, mm, the robot's front upwards."""
     closed = 1000 * np.concatenate([track.polygon, track.polygon[:1]])
     axes.fill(closed[:, 1], closed[:, 0], color=plotting.GREEN, alpha=0.12, lw=0)
-    axes.plot(closed[:, 1], closed[:, 0], color=plotting.GREEN, lw=1.4, label="support polygon")
+    axes.plot(
+        closed[:, 1],
+        closed[:, 0],
+        color=plotting.GREEN,
+        lw=1.4,
+        label="support polygon",
+    )
     for path, color, name in (
         (track.believed, BELIEVED, "CoM by the URDF"),
         (track.true, TRUE, "true CoM"),
     ):
         axes.plot(*1000 * path.T[::-1], color=color, lw=1.6, label=name)
     end = 1000 * track.true[-1:]
-    axes.plot(end[:, 1], end[:, 0], "X" if np.isfinite(track.fell_at) else "o", color=TRUE, ms=8)
+    axes.plot(
+        end[:, 1],
+        end[:, 0],
+        "X" if np.isfinite(track.fell_at) else "o",
+        color=TRUE,
+        ms=8,
+    )
     axes.set_title(title, fontsize=11, loc="left", color=plotting.INK)
     axes.set_aspect("equal", adjustable="datalim")
     axes.invert_xaxis()
@@ -271,7 +308,9 @@ def show(options: argparse.Namespace) -> None:
 
 def command_line() -> demonstration.DemoParser:
     """Options of the demo."""
-    parser = demonstration.DemoParser("demo", str(__doc__), "hoap2", "hoap2, talos", speed=2.0)
+    parser = demonstration.DemoParser(
+        "demo", str(__doc__), "hoap2", "hoap2, talos", speed=2.0
+    )
     text = "how long to record a robot that only sways"
     parser.add_number("--seconds", 20.0, (1, 3600), text)
     return parser
@@ -300,10 +339,14 @@ def _balance(
     )
     make = partial(BalanceMonitor, model, part)
     times = Times(LEAN_TIME, ready=120.0)
-    monitor = demonstration.listen(command, make, times, f"{robot.name}: {part}", options)
+    monitor = demonstration.listen(
+        command, make, times, f"{robot.name}: {part}", options
+    )
     track = monitor.track(config)
     if not len(track.time):
-        raise RunError("no chain arrived on sesc together with com, joint_states and the truth")
+        raise RunError(
+            "no chain arrived on sesc together with com, joint_states and the truth"
+        )
     end = f"falls after {track.fell_at:.1f} s" if monitor.fell else "stands"
     error = 1000 * float(np.median(track.error))
     print(f"{part}: its CoM is {error:.1f} mm off; {robot.name} {end}", flush=True)
@@ -342,7 +385,9 @@ def _measure(
     )
     what = f"{robot.name}: {PARTS[1]}"
     times = Times(identify_demo.LONGEST)
-    monitor = demonstration.listen(command, identify_demo.IdentifyMonitor, times, what, options)
+    monitor = demonstration.listen(
+        command, identify_demo.IdentifyMonitor, times, what, options
+    )
     if monitor.failure or monitor.result is None:
         raise RunError(monitor.failure or "no result arrived on identification/result")
     return replace(robot, urdf=identify_demo.corrected_urdf(folder)), monitor.suspicion
@@ -362,7 +407,9 @@ def _report(
     before, after = tracks
     series = monitors[1].recording.series(until=LEAN_TIME)
     plot = options.output / f"{robot.name}_com.png"
-    title = f"{robot.name} with {load.mass:g} kg on its back leans to the edge of its soles"
+    title = (
+        f"{robot.name} with {load.mass:g} kg on its back leans to the edge of its soles"
+    )
     save_png(correction_figure(before, after, title), plot)
     was, now = (1000 * float(np.mean(track.error)) for track in tracks)
     figures = {
@@ -376,14 +423,18 @@ def _report(
         "fell_after": monitors[1].fell,
         "corrected_urdf": str(options.output / f"{robot.name}_corrected"),
     }
-    figures |= sway_demo.write_picture(robot, model, config, monitors[1], options.output)
+    figures |= sway_demo.write_picture(
+        robot, model, config, monitors[1], options.output
+    )
     figures["plot"] = str(plot)
 
     def check() -> None:
         if monitors[1].fell:
             raise RunError("the robot fell with the corrected URDF, too")
         if was < IMPROVEMENT * now:
-            raise RunError(f"the CoM was {was:.1f} mm off and still is {now:.1f} mm off")
+            raise RunError(
+                f"the CoM was {was:.1f} mm off and still is {now:.1f} mm off"
+            )
 
     end = "fell" if monitors[0].fell else "stood"
     verdict = (

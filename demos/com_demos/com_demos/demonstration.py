@@ -31,7 +31,9 @@ from com_model.html import UNKNOWN, image, report, table
 POLL_S = 0.01
 REFRESH_S = 0.25
 # What tools/run_launch and ros2 launch print of a node that ended by an error.
-DEAD_NODE = re.compile(r"^\[run_launch\] \S+ (died|cannot be started)|: process has died ", re.M)
+DEAD_NODE = re.compile(
+    r"^\[run_launch\] \S+ (died|cannot be started)|: process has died ", re.M
+)
 LOG_PREFIX = re.compile(r"^(\[[^]]*\]:? ?)*")  # of a node's line in the log
 
 
@@ -40,13 +42,19 @@ class Times:
     """How long the parts of a run last at most, s; a first start compiles kernels."""
 
     record: float  # of data, by its stamps
-    settle: float = 0.0  # from the first message on, not recorded: further programs start
+    settle: float = (
+        0.0  # from the first message on, not recorded: further programs start
+    )
     first_message: float = 600.0
     silence: float = 600.0  # longest pause between messages
-    ready: float = 600.0  # from the first message on, until what is to be recorded has begun
+    ready: float = (
+        600.0  # from the first message on, until what is to be recorded has begun
+    )
 
 
-def record(monitor: ListeningNode, launch: Background, times: Times, view: LiveView) -> None:
+def record(
+    monitor: ListeningNode, launch: Background, times: Times, view: LiveView
+) -> None:
     """Listen to a launch until the data of a run has arrived, or all has ended before its time.
 
     Raises RunError where no data came, it stopped coming, or the launch ended, KeyboardInterrupt
@@ -57,7 +65,9 @@ def record(monitor: ListeningNode, launch: Background, times: Times, view: LiveV
         text = monitor.problem(seconds)
         return RunError(f"{text}; the launch's log ends with:\n{launch.tail()}")
 
-    def listen(done: Callable[[float], bool], timeout: float, recording: bool = False) -> None:
+    def listen(
+        done: Callable[[float], bool], timeout: float, recording: bool = False
+    ) -> None:
         """Listen until done(seconds), while something arrives within timeout (s)."""
         begin = last = now = time.monotonic()
         while not done(now - begin):
@@ -75,7 +85,9 @@ def record(monitor: ListeningNode, launch: Background, times: Times, view: LiveV
                 rows = [(WAITING, f"{rows[0][1]}, {now - begin:.0f} s"), ("log", log)]
             view.show(rows, monitor.elapsed if recording else None)
             if launch.exit_code is not None:
-                raise RunError(f"the launch ended early, its log says:\n{launch.tail()}")
+                raise RunError(
+                    f"the launch ended early, its log says:\n{launch.tail()}"
+                )
             if DEAD_NODE.search(launch.tail(lines=500)):
                 raise RunError(f"a node died, the launch's log says:\n{launch.tail()}")
             if now - last > timeout:
@@ -90,7 +102,11 @@ def record(monitor: ListeningNode, launch: Background, times: Times, view: LiveV
         listen(lambda _: monitor.received > 0, times.first_message)
         listen(settled, times.silence)
         monitor.start_over()
-        listen(lambda _: monitor.ended or monitor.elapsed >= times.record, times.silence, True)
+        listen(
+            lambda _: monitor.ended or monitor.elapsed >= times.record,
+            times.silence,
+            True,
+        )
 
 
 @contextmanager
@@ -98,7 +114,9 @@ def deferred_interrupts() -> Iterator[list[int]]:
     """Collect SIGINT and SIGTERM, for exceptions must not be raised inside the middleware."""
     arrived: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(n, lambda number, _: arrived.append(number)) for n in numbers]
+    before = [
+        signal.signal(n, lambda number, _: arrived.append(number)) for n in numbers
+    ]
     try:
         yield arrived
     finally:
@@ -127,12 +145,19 @@ class DemoParser(argparse.ArgumentParser):
         text = "folder for what it writes"
         self.add_argument("--output", type=Path, default=Path("out"), help=text)
         text = "show it in the browser; stay: until Ctrl-C (default: %(default)s)"
-        self.add_argument("--view", choices=("off", "on", "stay"), default="off", help=text)
+        self.add_argument(
+            "--view", choices=("off", "on", "stay"), default="off", help=text
+        )
         if speed is not None:
             self.add_number("--speed", speed, (0.05, 10), "simulated over wall time")
 
     def add_number(
-        self, name: str, default: float, bounds: tuple[float, float], text: str, why: str = ""
+        self,
+        name: str,
+        default: float,
+        bounds: tuple[float, float],
+        text: str,
+        why: str = "",
     ) -> None:
         """Add an option that takes a number of the default's type between two bounds."""
         low, high = bounds
@@ -146,7 +171,9 @@ class DemoParser(argparse.ArgumentParser):
         self.add_argument(name, type=number, default=default, help=text)
 
 
-def find_configured_robot(options: argparse.Namespace, needed: str) -> tuple[RobotFiles, Path]:
+def find_configured_robot(
+    options: argparse.Namespace, needed: str
+) -> tuple[RobotFiles, Path]:
     """Find the robot of a command line and its configuration.
 
     Raises UnknownRobotError where there is none of that name, ConfigError, which says what is
@@ -162,8 +189,18 @@ def launch_words(file: str, robot: RobotFiles, **arguments: object) -> list[str]
     """Return the command that starts a launch file: ros2 launch, or run_launch without ROS."""
     ros = shutil.which("ros2") and importlib.util.find_spec("ros2launch")
     start = ["ros2", "launch"] if ros else ["run_launch"]
-    arguments = {"urdf": robot.urdf, "config": robot.config or "", "rviz": "false", **arguments}
-    return [*start, "com_bringup", file, *(f"{name}:={arguments[name]}" for name in arguments)]
+    arguments = {
+        "urdf": robot.urdf,
+        "config": robot.config or "",
+        "rviz": "false",
+        **arguments,
+    }
+    return [
+        *start,
+        "com_bringup",
+        file,
+        *(f"{name}:={arguments[name]}" for name in arguments),
+    ]
 
 
 def lockstep_arguments(speed: float, *nodes: str) -> dict[str, object]:
@@ -239,7 +276,14 @@ LABELS = {
 UNITS = ("mm", "ms", "kg", "hz", "deg", "percent", "m", "s")
 """Units that a figure's name may end with."""
 
-SPELT = {"com": "CoM", "rms": "RMS", "hz": "Hz", "percent": "%", "urdf": "URDF", "zmp": "ZMP"}
+SPELT = {
+    "com": "CoM",
+    "rms": "RMS",
+    "hz": "Hz",
+    "percent": "%",
+    "urdf": "URDF",
+    "zmp": "ZMP",
+}
 
 
 def label(name: str) -> tuple[str, str]:
@@ -276,19 +320,29 @@ def finish(
         verdict = verdict.format_map(figures)
     except RunError as error:
         problem, verdict = error, f"Failed: {error}."
-    pictures = {k: Path(v) for k, v in figures.items() if isinstance(v, str) and v[-4:] == ".png"}
+    pictures = {
+        k: Path(v)
+        for k, v in figures.items()
+        if isinstance(v, str) and v[-4:] == ".png"
+    }
     numbers = [
         (words, UNKNOWN if value is None else _shown(value), unit)
         for name, value in figures.items()
         if name not in pictures
         for words, unit in [label(name)]
     ]
-    shown = [image(path.read_bytes(), label(name)[0]) for name, path in pictures.items()]
+    shown = [
+        image(path.read_bytes(), label(name)[0]) for name, path in pictures.items()
+    ]
     shown.append(table(("figure", "value", "unit"), numbers, words=1))
     page.write_text(report(title, verdict, *shown, then=[then], failed=bool(problem)))
     print(verdict)
     print(f"report: {page}\nnext: {then.replace('`', '')}")
-    written = {**figures, "report": str(page), "setup_s": float(taken) if taken else None}
+    written = {
+        **figures,
+        "report": str(page),
+        "setup_s": float(taken) if taken else None,
+    }
     path.write_text(json.dumps(written) + "\n")
     print(json.dumps(written))
     if problem:
@@ -307,7 +361,9 @@ def run_demo(
 ) -> int:
     """Show; return 0, 2 for a failed run or a wrong command, 130 for Ctrl-C or SIGTERM."""
     options = command_line().parse_args(words)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # what was started is stopped
     try:
         show(options)
     except (ComModelError, OSError) as error:

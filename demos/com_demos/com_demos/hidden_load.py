@@ -61,7 +61,9 @@ def flat_feet(config: RobotConfig) -> bool:
     return len(config.feet) == 2 and all(len(foot.corners) > 2 for foot in config.feet)
 
 
-def forward_and_up(model: RobotModel, config: RobotConfig, q: Array) -> tuple[Array, Array]:
+def forward_and_up(
+    model: RobotModel, config: RobotConfig, q: Array
+) -> tuple[Array, Array]:
     """Return the directions (3,) forwards and up by the soles at q (n,), root link's frame."""
     R, _ = link_poses(model, q)
     soles = R[[model.link_index(foot.frame) for foot in config.feet]]
@@ -86,13 +88,19 @@ def hide_load(model: RobotModel, config: RobotConfig) -> tuple[RobotModel, Hidde
     trunk = _trunk(model, config, q)
     k = model.link_index(trunk)
     height = R[k] @ model.link_coms[k] + p[k]
-    place = height + (com - height).dot(forward) * forward + shift * (model.mass + mass) / mass
+    place = (
+        height
+        + (com - height).dot(forward) * forward
+        + shift * (model.mass + mass) / mass
+    )
     position = np.round(R[k].T @ (place - p[k]), 4)
     bare = Inertial(model.link_masses[k], model.link_coms[k], model.link_inertias[k])
     xml = edit_inertials(model.xml, {trunk: loaded(bare, mass, position)})
     true = RobotModel.from_urdf(xml, model.frames)
     moved = np.asarray(Sesc(true).com(q) - com)
-    return true, HiddenLoad(trunk, mass, position, moved, MARGIN_FRACTION * reach, reach)
+    return true, HiddenLoad(
+        trunk, mass, position, moved, MARGIN_FRACTION * reach, reach
+    )
 
 
 def displace_battery(
@@ -113,12 +121,16 @@ def displace_battery(
     mass = BATTERY_FRACTION * model.mass
     way = BATTERY_SHIFT * _reach(model, config, q) / BATTERY_FRACTION
     # Backwards, to the right and down: no axis is spared.
-    shift = way * (np.array([-0.8, -0.5, -0.3]) @ np.array([forward, np.cross(up, forward), up]))
+    shift = way * (
+        np.array([-0.8, -0.5, -0.3]) @ np.array([forward, np.cross(up, forward), up])
+    )
     drawn = with_true_errors(model, TrueErrors(com=com_error, seed=seed))
     moved = link_poses(model, q)[0][k].T @ shift
     com = drawn.link_coms[k] + mass / model.link_masses[k] * moved
     battery = Inertial(model.link_masses[k], np.round(com, 7), drawn.link_inertias[k])
-    true = RobotModel.from_urdf(edit_inertials(drawn.xml, {trunk: battery}), model.frames)
+    true = RobotModel.from_urdf(
+        edit_inertials(drawn.xml, {trunk: battery}), model.frames
+    )
     text = (
         f"a battery of {mass:.2g} kg is mounted {100 * way:.0f} cm from where the URDF has it "
         f"({trunk}), and each link's CoM is about {1000 * com_error:g} mm off"
@@ -186,4 +198,6 @@ def find_load(before: RobotModel, after: RobotModel, config: RobotConfig) -> Fou
     com = Sesc(before).com(q)
     moment = after.mass * (Sesc(after).com(q) - com)
     place = moment / mass if abs(mass) > 1e-3 * before.mass else np.full(3, np.nan)
-    return FoundLoad(mass, -float(place @ forward), float(place @ np.cross(up, forward)))
+    return FoundLoad(
+        mass, -float(place @ forward), float(place @ np.cross(up, forward))
+    )

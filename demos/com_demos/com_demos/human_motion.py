@@ -27,8 +27,25 @@ from com_model.dynamics import GRAVITY
 from com_model.exceptions import ComModelError
 from com_model.files import write_file
 from com_model.geometry.rotations import skew
-from com_model.html import Raw, bullets, coordinates, element, number, report, svg, table
-from com_model.plotting import BLUE, INK, RED, add_legend, new_figure, robot_figure, style_axes
+from com_model.html import (
+    Raw,
+    bullets,
+    coordinates,
+    element,
+    number,
+    report,
+    svg,
+    table,
+)
+from com_model.plotting import (
+    BLUE,
+    INK,
+    RED,
+    add_legend,
+    new_figure,
+    robot_figure,
+    style_axes,
+)
 
 CURVES = ("com", "std", "table", "force")
 THEN = (
@@ -81,15 +98,29 @@ def com_trajectory(
         q, R, p = fit.solve(seen, q)
         poses, errors = statics.poses(q[None]), fit.errors(seen, q, R, p, std)
         own = statics.com(poses, found.parameters)[0]
-        com[k], table[k] = p + R @ own, p + R @ statics.com(poses, statics.parameters)[0]
-        by_body = (statics.first_moment(poses)[0] - np.outer(own, mass)) / found.total_mass
-        moved = np.hstack((R @ sesc.com_and_jacobian(q)[1], -R @ skew(own), np.eye(3))) @ errors
+        com[k], table[k] = (
+            p + R @ own,
+            p + R @ statics.com(poses, statics.parameters)[0],
+        )
+        by_body = (
+            statics.first_moment(poses)[0] - np.outer(own, mass)
+        ) / found.total_mass
+        moved = (
+            np.hstack((R @ sesc.com_and_jacobian(q)[1], -R @ skew(own), np.eye(3)))
+            @ errors
+        )
         spread[k] = np.sqrt(
             np.einsum("ij,jk,ik->i", R @ by_body, found.covariance, R @ by_body)
             + np.sum(moved**2, axis=1)
         )
     force = _integrated(trial, frames, com)
-    return {"time": frames / trial.rate, "com": com, "std": spread, "table": table, "force": force}
+    return {
+        "time": frames / trial.rate,
+        "com": com,
+        "std": spread,
+        "table": table,
+        "force": force,
+    }
 
 
 def _integrated(trial: Trial, frames: Indices, com: Array) -> Array:
@@ -97,7 +128,9 @@ def _integrated(trial: Trial, frames: Indices, com: Array) -> Array:
     mean = trial.wrench[:, 2].mean()
     acceleration = GRAVITY * (trial.wrench[:, :3] / mean - [0.0, 0.0, 1.0])
     result, time = np.full(com.shape, np.nan), frames / trial.rate
-    for span in np.split(np.arange(len(frames)), np.flatnonzero(np.diff(time // _SPAN)) + 1):
+    for span in np.split(
+        np.arange(len(frames)), np.flatnonzero(np.diff(time // _SPAN)) + 1
+    ):
         known = span[np.isfinite(com[span]).all(axis=1)]
         if len(known) <= 3:
             continue
@@ -106,13 +139,17 @@ def _integrated(trial: Trial, frames: Indices, com: Array) -> Array:
             part = cumulative_trapezoid(part, dx=1.0 / trial.rate, axis=0, initial=0.0)
         moved = part[frames[known] - frames[span[0]]]
         basis = np.vander(time[known] - time[known[0]], 3)
-        result[known] = moved + basis @ np.linalg.lstsq(basis, com[known] - moved, rcond=None)[0]
+        result[known] = (
+            moved + basis @ np.linalg.lstsq(basis, com[known] - moved, rcond=None)[0]
+        )
     return result
 
 
 def compare(path: Mapping[str, Array]) -> tuple[float, float]:
     """RMS distance of the CoM by the table, and as identified, from that of the force, mm."""
-    gaps = (np.linalg.norm(path[kind] - path["force"], axis=1) for kind in ("table", "com"))
+    gaps = (
+        np.linalg.norm(path[kind] - path["force"], axis=1) for kind in ("table", "com")
+    )
     by_table, own = (float(1e3 * np.sqrt(np.nanmean(gap**2))) for gap in gaps)
     return by_table, own
 
@@ -123,7 +160,9 @@ def csv(paths: Sequence[Mapping[str, Array]]) -> str:
     lines = [",".join(("trial", "time", *columns))]
     for trial, path in enumerate(paths, start=1):
         rows = np.column_stack([path["time"], *(path[name] for name in CURVES)])
-        lines += [",".join((str(trial), *(f"{value:.5f}" for value in row))) for row in rows]
+        lines += [
+            ",".join((str(trial), *(f"{value:.5f}" for value in row))) for row in rows
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -137,7 +176,9 @@ def draw(name: str, path: Mapping[str, Array]) -> Figure:
         axes.fill_between(time, com - band, com + band, color=BLUE, alpha=0.2, lw=0)
         axes.plot(time, com, color=BLUE, lw=1.2, label="identified")
         axes.plot(time, path["table"][:, k], color=RED, lw=0.9, label="table")
-        axes.plot(time, path["force"][:, k], color=INK, lw=0.9, ls="--", label="force, twice")
+        axes.plot(
+            time, path["force"][:, k], color=INK, lw=0.9, ls="--", label="force, twice"
+        )
         axes.set_ylabel(f"{'xyz'[k]} (m)")
     panels[-1].set_xlabel("time (s)")
     add_legend(panels[0], 3, above=True)
@@ -151,14 +192,21 @@ def segments(table_model: RobotModel, result: Identification) -> list[Raw]:
         (
             name,
             *(number(model.link_masses[i]) for model in (table_model, own)),
-            number(float(np.linalg.norm(own.link_coms[i] - table_model.link_coms[i])), 1, 1e3),
+            number(
+                float(np.linalg.norm(own.link_coms[i] - table_model.link_coms[i])),
+                1,
+                1e3,
+            ),
         )
         for i, name in enumerate(own.link_names)
         if own.link_masses[i] > 0.0
     ]
     residuals = [
         ("by the table", number(result.prior_residual.rms, 1, 1e3)),
-        ("as identified, each posture left out in turn", number(result.held_out.rms, 1, 1e3)),
+        (
+            "as identified, each posture left out in turn",
+            number(result.held_out.rms, 1, 1e3),
+        ),
         ("standard deviation in such postures", number(result.prediction_std, 1, 1e3)),
     ]
     note = "Single segments are less certain than the CoM of the person: only sums are observable."
@@ -167,7 +215,15 @@ def segments(table_model: RobotModel, result: Identification) -> list[Raw]:
         bullets(issues_of(result), css="warning"),
         element("h2", "Segments"),
         element("p", note),
-        table(("segment", "mass by the table (kg)", "identified (kg)", "CoM moved by (mm)"), rows),
+        table(
+            (
+                "segment",
+                "mass by the table (kg)",
+                "identified (kg)",
+                "CoM moved by (mm)",
+            ),
+            rows,
+        ),
         svg(robot_figure(own, own.neutral, "As identified, all joints at 0")),
     ]
 
@@ -176,7 +232,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     text = "A person's centre of mass over time, compared with the table's and with the plates'."
     parser = person_parser("human_motion", text, __file__)
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="folder"
+    )
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     arguments = parser.parse_args(argv)
     if not arguments.trial:
@@ -186,11 +244,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         model, found, trials, markers = identify_person(arguments)
         std = arguments.marker_std / 1000.0
         paths = [com_trajectory(model, found, trial, markers, std) for trial in trials]
-        rows = [(n, *(number(v, 1) for v in compare(p))) for n, p in zip(names, paths, strict=True)]
-        spread = 1e3 * np.sqrt(np.nanmean(np.concatenate([p["std"] for p in paths]) ** 2, axis=0))
+        rows = [
+            (n, *(number(v, 1) for v in compare(p)))
+            for n, p in zip(names, paths, strict=True)
+        ]
+        spread = 1e3 * np.sqrt(
+            np.nanmean(np.concatenate([p["std"] for p in paths]) ** 2, axis=0)
+        )
         std_text = coordinates(spread, "mm")
         verdict = f"In these trials the CoM is known to {std_text} (one sigma)."
-        head = ("RMS distance from the force's CoM", "by the table (mm)", "identified (mm)")
+        head = (
+            "RMS distance from the force's CoM",
+            "by the table (mm)",
+            "identified (mm)",
+        )
         plots = [svg(draw(name, path)) for name, path in zip(names, paths, strict=True)]
         first, *others = plots
         parts = [
@@ -203,11 +270,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         title = f"Centre of mass of a person of {arguments.height:g} m and {arguments.mass:g} kg"
         page = report(title, f"{gain(found)} {verdict}", *parts, then=THEN)
         for name, *mm in rows:
-            print(f"{name}: {head[0]}: {mm[0]} mm by the table, {mm[1]} mm as identified")
+            print(
+                f"{name}: {head[0]}: {mm[0]} mm by the table, {mm[1]} mm as identified"
+            )
         print(verdict)
         arguments.output.mkdir(parents=True, exist_ok=True)
         for file, content in (("com.csv", csv(paths)), ("human_motion.html", page)):
-            print(f"wrote {write_file(arguments.output / file, content, arguments.force)}")
+            print(
+                f"wrote {write_file(arguments.output / file, content, arguments.force)}"
+            )
     except PostureError as error:
         print(f"human_motion: error: {error}")
         return 1

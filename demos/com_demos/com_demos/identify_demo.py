@@ -71,7 +71,9 @@ class IdentifyMonitor(ListeningNode):
         self._offset = math.nan
         self._listen(IdentificationState, "identification/state", self._on_state)
         self._listen(ModelCheck, "identification/model_check", self._on_check)
-        self._listen(IdentificationResult, "identification/result", self._on_result, qos.LATCHED)
+        self._listen(
+            IdentificationResult, "identification/result", self._on_result, qos.LATCHED
+        )
         self._listen(String, "posture_tour/status", self._on_status, qos.LATCHED)
 
     @property
@@ -102,7 +104,11 @@ class IdentifyMonitor(ListeningNode):
         state = self._state
         lasts = time.monotonic() - self._job_began
         progress = "" if math.isnan(state.progress) else f"{state.progress:.0%} "
-        job = f"{state.job}: {progress}{state.step}, {lasts:.0f} s" if state.job else "nothing"
+        job = (
+            f"{state.job}: {progress}{state.step}, {lasts:.0f} s"
+            if state.job
+            else "nothing"
+        )
         offset = f"{1000 * self._offset:.2f} mm off the feet's"
         return [
             ("postures", str(state.postures)),
@@ -145,7 +151,9 @@ BEFORE, AFTER = plotting.RED, plotting.AXIS_COLORS[2]
 BEST = 0.8  # of the prior's standard deviation: what is less is drawn, the rest is not observable
 
 
-def identification_figure(comparison: Comparison, stds: Array, prior: float, title: str) -> Figure:
+def identification_figure(
+    comparison: Comparison, stds: Array, prior: float, title: str
+) -> Figure:
     """Return the figure of an identification, by the comparison with the truth.
 
     stds (B, 3) m are standard deviations that it gives its bodies' CoMs, prior, m, those before.
@@ -187,7 +195,11 @@ def _bodies(axes: Axes, comparison: Comparison, stds: Array, prior: float) -> No
         for values in (comparison.bodies_before, comparison.bodies_after, stds)
     )
     axes.bar(
-        places, 4.0 * spread, bottom=-2.0 * spread, color="#d0ebff", label="two standard deviations"
+        places,
+        4.0 * spread,
+        bottom=-2.0 * spread,
+        color="#d0ebff",
+        label="two standard deviations",
     )
     axes.plot(places, before, "x", color=BEFORE, ms=5, label="URDF as believed")
     axes.plot(places, after, "o", color=AFTER, ms=4, label="identified")
@@ -210,14 +222,18 @@ def command_line() -> demonstration.DemoParser:
         "demo_identify", str(__doc__), "hoap2", "hoap2, biped3", speed=4.0
     )
     parser.add_number("--postures", 12, (1, 500), "to visit")
-    parser.add_argument("--error", type=float, default=0.005, help="error of the links' CoMs, m")
+    parser.add_argument(
+        "--error", type=float, default=0.005, help="error of the links' CoMs, m"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of these errors")
     return parser
 
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot, path = demonstration.find_configured_robot(options, "the feet and their sensors")
+    robot, path = demonstration.find_configured_robot(
+        options, "the feet and their sensors"
+    )
     folder = options.output / f"{robot.name}_identification"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -230,14 +246,18 @@ def show(options: argparse.Namespace) -> None:
     print(f"{robot.name}: in the simulation {wrong}; no node is told.")
     what = f"{robot.name}: {options.postures} postures at {options.speed:g} times real time"
     command = launch_command(robot, folder, options)
-    monitor = demonstration.listen(command, IdentifyMonitor, Times(LONGEST), what, options)
+    monitor = demonstration.listen(
+        command, IdentifyMonitor, Times(LONGEST), what, options
+    )
     if monitor.failure or monitor.result is None:
         raise RunError(monitor.failure or "no result arrived on identification/result")
     comparison = judge(robot, folder)
     plot = options.output / f"{robot.name}_identify.png"
     postures = len(monitor.result.postures)
     title = f"{robot.name}: CoM of every link, {postures} postures, before and after"
-    found = {body.name: vector3_to_numpy(body.com_std) for body in monitor.result.bodies}
+    found = {
+        body.name: vector3_to_numpy(body.com_std) for body in monitor.result.bodies
+    }
     stds = np.array([found[name] for name in comparison.bodies])
     save_png(identification_figure(comparison, stds, PRIOR, title), plot)
     figures = {"robot": robot.name, "captured": postures, "rank": monitor.result.rank}
@@ -260,13 +280,19 @@ def show(options: argparse.Namespace) -> None:
             raise RunError(f"the CoM was {before} mm off and still is {after} mm off")
         if after > COVERS * figures["com_std_mm"]:
             std = figures["com_std_mm"]
-            raise RunError(f"the CoM is {after} mm off with a standard deviation of {std} mm")
+            raise RunError(
+                f"the CoM is {after} mm off with a standard deviation of {std} mm"
+            )
 
     path = options.output / f"{robot.name}_identify.json"
-    demonstration.finish(figures, path, check, verdict, then, f"{robot.name}: a corrected URDF")
+    demonstration.finish(
+        figures, path, check, verdict, then, f"{robot.name}: a corrected URDF"
+    )
 
 
-def launch_command(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> list[str]:
+def launch_command(
+    robot: RobotFiles, folder: Path, options: argparse.Namespace
+) -> list[str]:
     """Return the command that starts the launch file."""
     arguments: dict[str, object] = {
         "storage": folder.resolve(),
@@ -297,7 +323,9 @@ def corrected_urdf(folder: Path) -> Path:
     """Return the URDF that com_identification has written; RunError where there is none."""
     written = [path for path in folder.glob("*.urdf") if path.name != "truth.urdf"]
     if len(written) != 1:
-        raise RunError(f"expected one URDF to be written into {folder}, found {len(written)}")
+        raise RunError(
+            f"expected one URDF to be written into {folder}, found {len(written)}"
+        )
     return written[0]
 
 

@@ -28,8 +28,13 @@ class LiveView:
         self.title = title
         self.seconds = seconds
         self.console = console
-        self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
-        self._last = {False: -math.inf, True: time.monotonic()}  # line, by whether it waits
+        self._live = (
+            Live(console=console, auto_refresh=False) if console.is_terminal else None
+        )
+        self._last = {
+            False: -math.inf,
+            True: time.monotonic(),
+        }  # line, by whether it waits
 
     def __enter__(self) -> "LiveView":
         if self._live:
@@ -80,6 +85,10 @@ def table(title: str, rows: Rows, done: float | None, seconds: float) -> Panel:
     for name, value in rows:
         grid.add_row(name, value[:LONGEST_ROW])
     shown = 0.0 if done is None else min(done, seconds)
-    grid.add_row("time", "starting" if done is None else f"{shown:.0f} of {seconds:.0f} s")
+    grid.add_row(
+        "time", "starting" if done is None else f"{shown:.0f} of {seconds:.0f} s"
+    )
     grid.add_row("", ProgressBar(total=seconds, completed=shown, width=36))
-    return Panel(grid, title=title, title_align="left", expand=False, border_style="cyan")
+    return Panel(
+        grid, title=title, title_align="left", expand=False, border_style="cyan"
+    )

@@ -51,12 +51,22 @@ from com_simulation.physics.world_builder import World, build_world
 
 SAMPLE, SETTLE, REST = 0.002, 1.0, 1.0  # s
 ROBOTS = {27: "hoap2", 29: "hoap3"}  # by the columns of their files
-STARTS = {"standing": 0.0, "back": -np.pi / 2.0, "belly": np.pi / 2.0}  # rad, about the y axis
+STARTS = {
+    "standing": 0.0,
+    "back": -np.pi / 2.0,
+    "belly": np.pi / 2.0,
+}  # rad, about the y axis
 SATURATED = 0.999  # of a servo's effort
 HIDDEN = ("motion", "duration_s", "peak_torque_joint", "stands")  # in the table
 _LAG = 0.03  # s, damping over stiffness of a servo that the configuration does not know
 SAMPLES = ("hoap2_walk", "hoap2_squat_and_wave", "hoap2_rise")
-QUICK = ("published", "identified", "backlash", "world3", "world6")  # of the samples, but --full
+QUICK = (
+    "published",
+    "identified",
+    "backlash",
+    "world3",
+    "world6",
+)  # of the samples, but --full
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +88,15 @@ def read_models(path: Path, model: RobotModel) -> dict[str, MassModel]:
         coms, speeds = section.section("coms"), section.section("speeds")
         places = {link: coms.vector(link, (0.0, 0.0, 0.0)) for link in coms.entries()}
         if section.flag("com_at_joint", False):
-            places = dict.fromkeys(np.array(model.link_names)[model.link_masses > 0.0], (0.0,) * 3)
+            places = dict.fromkeys(
+                np.array(model.link_names)[model.link_masses > 0.0], (0.0,) * 3
+            )
         changed = {}
         for link, com in places.items():
             i = model.link_index(link)
-            changed[link] = Inertial(model.link_masses[i], np.array(com), model.link_inertias[i])
+            changed[link] = Inertial(
+                model.link_masses[i], np.array(com), model.link_inertias[i]
+            )
         errors = JointErrors(*np.zeros((3, model.n_joints)))
         if file := section.text("joint_errors", None):
             errors = read_joint_errors(path.parent / file, model)
@@ -98,24 +112,34 @@ class Lab:
     """One motion of one robot."""
 
     def __init__(
-        self, model: RobotModel, config: RobotConfig, layout: MotionLayout, motion: Motion
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        layout: MotionLayout,
+        motion: Motion,
     ) -> None:
         self._model, self._config, self._layout = model, config, layout
         self._columns = np.array([model.joint_index(joint) for joint in layout.joints])
         nominal = config.nominal_posture(model)
-        rows = np.where(np.isnan(motion.positions), nominal[self._columns], motion.positions)
+        rows = np.where(
+            np.isnan(motion.positions), nominal[self._columns], motion.positions
+        )
         self._path = RowPath(replace(motion, positions=rows))
         self._first, self._still = nominal, np.zeros(model.n_joints)
         self._first[self._columns] = rows[0]
 
-    def run(self, robot: MassModel, contact: str, start: str, play: float) -> dict[str, Any]:
+    def run(
+        self, robot: MassModel, contact: str, start: str, play: float
+    ) -> dict[str, Any]:
         """Plays it; `play` is the backlash (rad) of the file's joints, if not more is known.
 
         Raises:
             ComSimulationError: The robot cannot be simulated.
         """
         world = self._world(robot, contact, start, play)
-        limits = np.array([self._model.velocity_limits, np.full(self._model.n_joints, np.inf)])
+        limits = np.array(
+            [self._model.velocity_limits, np.full(self._model.n_joints, np.inf)]
+        )
         limits[:, self._columns] = self._layout.velocity, self._layout.acceleration
         lag = world.servos.damping / world.servos.stiffness
         drive = Drive(self._model, limits[0], limits[1], lag)
@@ -150,11 +174,15 @@ class Lab:
         model, errors = robot.model, robot.errors
         gains = {}
         for i in np.flatnonzero(errors.compliance):
-            given = self._config.servo.gains(name := model.joint_names[i]) or ServoGains()
+            given = (
+                self._config.servo.gains(name := model.joint_names[i]) or ServoGains()
+            )
             lag = (given.damping or _LAG) / (given.stiffness or 1.0)
             stiffness = 1.0 / errors.compliance[i]
             gains[name] = replace(given, stiffness=stiffness, damping=lag * stiffness)
-        servo = Servo(self._config.servo.default, {**self._config.servo.joints, **gains})
+        servo = Servo(
+            self._config.servo.default, {**self._config.servo.joints, **gains}
+        )
         first = np.clip(self._first + errors.offset, model.lower, model.upper)
         posture = dict(zip(model.joint_names, first.tolist(), strict=True))
         config = replace(self._config, posture=posture, servo=servo)
@@ -180,7 +208,9 @@ class Lab:
         self, world: World, readings: Sequence[Reading], begin: int, fell: float
     ) -> dict[str, Any]:
         first, last = readings[begin], readings[-1]
-        turned = Rotation.from_quat([r.root_orientation for r in (first, last)]).as_matrix()
+        turned = Rotation.from_quat(
+            [r.root_orientation for r in (first, last)]
+        ).as_matrix()
         heading = np.arctan2(turned[:, 1, 0], turned[:, 0, 0])
         (c, s), way = (np.cos(heading[0]), np.sin(heading[0])), last.root_position
         forward, left = np.array([[c, s], [-s, c]]) @ (way - first.root_position)[:2]
@@ -191,12 +221,18 @@ class Lab:
             "duration_s": round(duration, 3),
             "forward_m": round(float(forward), 4) + 0.0,
             "left_m": round(float(left), 4) + 0.0,
-            "speed_m_s": round(float(forward) / duration, 4) if duration > 0.0 else None,
+            "speed_m_s": round(float(forward) / duration, 4)
+            if duration > 0.0
+            else None,
             "heading_deg": round(float(turn), 2) + 0.0,
             "fell_s": None if np.isnan(fell) else round(fell, 3),
             "peak_torque_nm": round(float(torque.max()), 3),
-            "peak_torque_joint": world.robot.joint_names[int(torque.max(axis=0).argmax())],
-            "saturated": round(float((torque > SATURATED * world.servos.effort).any(1).mean()), 4),
+            "peak_torque_joint": world.robot.joint_names[
+                int(torque.max(axis=0).argmax())
+            ],
+            "saturated": round(
+                float((torque > SATURATED * world.servos.effort).any(1).mean()), 4
+            ),
         }
 
 
@@ -219,7 +255,9 @@ def play_file(name: str, options: Namespace) -> list[dict[str, Any]]:
     if not file.is_file() and file.with_suffix("").as_posix() not in SAMPLES:
         raise MotionError(f"no such file; samples are {listing(SAMPLES)}")
     if not file.is_file():
-        file = find_motion_file(configs.parent / "motions", file.with_suffix(".csv").name)
+        file = find_motion_file(
+            configs.parent / "motions", file.with_suffix(".csv").name
+        )
     robot = robot_of(file)
     model, config = load_robot(robot)
     layout = MotionLayout.from_file(configs / "motion" / f"{robot}.yaml", config, model)
@@ -229,18 +267,29 @@ def play_file(name: str, options: Namespace) -> list[dict[str, Any]]:
     for pair in options.urdf:
         label, _, path = pair.rpartition("=")
         other = RobotModel.from_file(path).with_frames(model.frames)
-        models[label or Path(path).stem] = MassModel(other, models["published"].errors, {})
+        models[label or Path(path).stem] = MassModel(
+            other, models["published"].errors, {}
+        )
     chosen = options.models or list(models)
     if unknown := set(chosen) - set(models):
-        raise MotionError(f"unknown models: {listing(sorted(unknown))}; valid: {listing(models)}")
+        raise MotionError(
+            f"unknown models: {listing(sorted(unknown))}; valid: {listing(models)}"
+        )
     lab, play = Lab(model, config, layout, motion), np.radians(options.backlash)
     printed, results = options.motion or file.stem, []
     for label, contact in product(chosen, options.contacts):
         found = lab.run(models[label], contact, options.start, play)
         thesis = models[label].speeds.get(printed)
-        head = {"motion": file.stem, "model": label, "contact": contact, "printed_m_s": thesis}
+        head = {
+            "motion": file.stem,
+            "model": label,
+            "contact": contact,
+            "printed_m_s": thesis,
+        }
         results.append(head | found)
-    for text in dict.fromkeys(text for result in results for text in result.pop("warnings")):
+    for text in dict.fromkeys(
+        text for result in results for text in result.pop("warnings")
+    ):
         print(f"warning: {text}")
     real = models["published"].speeds.get(f"{printed} real")
     columns = [key for key in results[0] if key not in HIDDEN]
@@ -256,16 +305,30 @@ def play_file(name: str, options: Namespace) -> list[dict[str, Any]]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     parser = command_parser("motion_lab", __doc__, __file__)
-    parser.add_argument("files", nargs="*", metavar="FILE", help="a motion file, or a sample")
-    parser.add_argument("--models", nargs="+", metavar="MODEL", help="default: all that are known")
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="a motion file, or a sample"
+    )
+    parser.add_argument(
+        "--models", nargs="+", metavar="MODEL", help="default: all that are known"
+    )
     text = "one more mass model"
-    parser.add_argument("--urdf", action="append", default=[], metavar="NAME=URDF", help=text)
-    parser.add_argument("--contacts", nargs="+", choices=tuple(CONTACTS), default=tuple(CONTACTS))
-    parser.add_argument("--start", choices=tuple(STARTS), default="standing", help="how it lies")
+    parser.add_argument(
+        "--urdf", action="append", default=[], metavar="NAME=URDF", help=text
+    )
+    parser.add_argument(
+        "--contacts", nargs="+", choices=tuple(CONTACTS), default=tuple(CONTACTS)
+    )
+    parser.add_argument(
+        "--start", choices=tuple(STARTS), default="standing", help="how it lies"
+    )
     text = "degrees, of all joints of the file"
     parser.add_argument("--backlash", type=float, default=0.0, metavar="DEG", help=text)
-    parser.add_argument("--motion", help="which of the thesis' it is; default: the file's name")
-    parser.add_argument("--full", action="store_true", help="the samples by all mass models")
+    parser.add_argument(
+        "--motion", help="which of the thesis' it is; default: the file's name"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="the samples by all mass models"
+    )
     options = parser.parse_args(argv)
     if not (options.files or options.full or options.models):
         options.models = list(QUICK)

@@ -82,7 +82,10 @@ def chain_panel(axes: Axes, scene: Scene) -> None:
     """Draw the neighbourhood of the chain, enlarged."""
     width, height = pixel_axes(axes)
     # A chain that is next to nothing is not enlarged without end.
-    middle, least = scene.chain.mean(axis=0), 0.02 * scene.size * np.array([[0, 0, -1], [0, 0, 1]])
+    middle, least = (
+        scene.chain.mean(axis=0),
+        0.02 * scene.size * np.array([[0, 0, -1], [0, 0, 1]]),
+    )
     points = np.concatenate([scene.chain, middle + least])
     camera = _camera(scene, points, width, height, border=0.17)
     draw_body(axes, scene.parts, camera, opacity=0.25)
@@ -109,7 +112,10 @@ def support_panel(axes: Axes, scene: Scene) -> None:
         return points @ left_and_forward.T
 
     outlines = [(sole, "#dee2e6", FAINT, 0.8) for sole in scene.soles]
-    for outline, face, edge, width in (*outlines, (scene.polygon, SUPPORT + "22", SUPPORT, 1.8)):
+    for outline, face, edge, width in (
+        *outlines,
+        (scene.polygon, SUPPORT + "22", SUPPORT, 1.8),
+    ):
         axes.add_patch(Polygon(plan(outline), facecolor=face, edgecolor=edge, lw=width))
     if len(scene.trace):
         axes.plot(*plan(scene.trace).T, color=GRAVITY, lw=0.9, alpha=0.6)
@@ -117,9 +123,15 @@ def support_panel(axes: Axes, scene: Scene) -> None:
         here = plan(scene.projection)
         nearest = plan(nearest_edge_point(scene.polygon, scene.projection))
         axes.plot(*np.stack([here, nearest]).T, color=INK, lw=1.1)
-        style: dict[str, Any] = {"color": INK, "fontsize": 9.5, "path_effects": halo(4.2)}
+        style: dict[str, Any] = {
+            "color": INK,
+            "fontsize": 9.5,
+            "path_effects": halo(4.2),
+        }
         text = minus(f"{1000 * scene.margin:.1f} mm")
-        axes.annotate(text, (here + nearest) / 2, (6, 5), textcoords="offset points", **style)
+        axes.annotate(
+            text, (here + nearest) / 2, (6, 5), textcoords="offset points", **style
+        )
         axes.plot(*here, "o", ms=7, mfc="white", mec=GRAVITY, mew=2)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.12)
@@ -148,16 +160,29 @@ def _title(figure: Figure, scene: Scene) -> None:
     facts = [f"{scene.mass:.2f} kg", f"CoM {com} mm in {plain_text(scene.root_link)}"]
     if np.isfinite(scene.margin):
         facts.append(minus(f"margin {1000 * scene.margin:.1f} mm"))
-    figure.text(0.025, 0.945, plain_text(scene.name), fontsize=17, fontweight="bold", color=INK)
-    figure.text(0.98, 0.945, "   ·   ".join(facts), fontsize=12.5, color=INK, ha="right")
+    figure.text(
+        0.025, 0.945, plain_text(scene.name), fontsize=17, fontweight="bold", color=INK
+    )
+    figure.text(
+        0.98, 0.945, "   ·   ".join(facts), fontsize=12.5, color=INK, ha="right"
+    )
 
 
 def _legend(figure: Figure, scene: Scene) -> None:
     plane = "ground" if scene.has_ground else f"plane of {plain_text(scene.root_link)}"
     entries = [
         Line2D([], [], color=CHAIN, lw=2.2, marker="o", ms=4, label="SESC chain"),
-        Line2D([], [], ls="", marker="o", ms=9, mfc=COM, mec=INK, label="centre of mass"),
-        Line2D([], [], color=GRAVITY, lw=1.6, ls=(0, (4, 2)), label=f"vertical to the {plane}"),
+        Line2D(
+            [], [], ls="", marker="o", ms=9, mfc=COM, mec=INK, label="centre of mass"
+        ),
+        Line2D(
+            [],
+            [],
+            color=GRAVITY,
+            lw=1.6,
+            ls=(0, (4, 2)),
+            label=f"vertical to the {plane}",
+        ),
     ]
     if len(scene.polygon):
         entries.append(Line2D([], [], color=SUPPORT, lw=2, label="support polygon"))
@@ -167,13 +192,26 @@ def _legend(figure: Figure, scene: Scene) -> None:
         "labelcolor": INK,
         "columnspacing": 1.6,
     }
-    style |= {"loc": "lower left", "bbox_to_anchor": (0.015, 0.008), "handletextpad": 0.6}
+    style |= {
+        "loc": "lower left",
+        "bbox_to_anchor": (0.015, 0.008),
+        "handletextpad": 0.6,
+    }
     figure.legend(handles=entries, ncols=4, **style)
     if scene.note:
-        figure.text(0.98, 0.022, plain_text(scene.note, 160), fontsize=7, color=FAINT, ha="right")
+        figure.text(
+            0.98,
+            0.022,
+            plain_text(scene.note, 160),
+            fontsize=7,
+            color=FAINT,
+            ha="right",
+        )
 
 
-def _camera(scene: Scene, points: np.ndarray, width: int, height: int, border: float) -> Camera:
+def _camera(
+    scene: Scene, points: np.ndarray, width: int, height: int, border: float
+) -> Camera:
     middle = (scene.points.min(axis=0) + scene.points.max(axis=0)) / 2
     azimuth_deg = np.degrees(scene.heading) + _AZIMUTH_DEG
     camera = Camera.looking_at(middle, azimuth_deg, _ELEVATION_DEG, 4 * scene.size)
@@ -185,7 +223,9 @@ def _pixel(camera: Camera, point: np.ndarray) -> tuple[float, float]:
     return x, y
 
 
-def draw_body(axes: Axes, parts: Sequence[Part], camera: Camera, opacity: float) -> None:
+def draw_body(
+    axes: Axes, parts: Sequence[Part], camera: Camera, opacity: float
+) -> None:
     """Paint a robot onto pixel axes; plain outlines of its shapes where nothing can be rendered."""
     width, height = round(axes.get_xlim()[1]), round(axes.get_ylim()[0])
     try:
@@ -194,7 +234,9 @@ def draw_body(axes: Axes, parts: Sequence[Part], camera: Camera, opacity: float)
         logging.getLogger(__name__).warning("%s", error)
         for triangles, color in parts:
             flat = list(camera.project(triangles)[..., :2])
-            axes.add_collection(PolyCollection(flat, facecolor=color, alpha=opacity, zorder=3))
+            axes.add_collection(
+                PolyCollection(flat, facecolor=color, alpha=opacity, zorder=3)
+            )
         return
     image[..., 3] *= opacity
     extent = (0, width, height, 0)
@@ -209,7 +251,9 @@ def _ground(axes: Axes, scene: Scene, camera: Camera) -> None:
         shadow[..., :3], shadow[..., 3] = 0.0, 0.20 * gaussian_filter(shadow[..., 3], 5)
         axes.imshow(shadow, extent=(0, width, height, 0), zorder=1, aspect="auto")
     lines = camera.project(_grid(scene))[..., :2]
-    axes.add_collection(LineCollection(list(lines), colors=GRID, linewidths=0.8, zorder=0))
+    axes.add_collection(
+        LineCollection(list(lines), colors=GRID, linewidths=0.8, zorder=0)
+    )
 
 
 def _grid(scene: Scene) -> np.ndarray:
@@ -232,7 +276,10 @@ def _flattened(scene: Scene) -> np.ndarray:
 
 def _chain(axes: Axes, scene: Scene, camera: Camera, width: float) -> None:
     points = camera.project(scene.chain)[:, :2]
-    style: dict[str, Any] = {"path_effects": halo(width + 2), "solid_joinstyle": "round"}
+    style: dict[str, Any] = {
+        "path_effects": halo(width + 2),
+        "solid_joinstyle": "round",
+    }
     axes.plot(*points.T, color=CHAIN, lw=width, zorder=7, **style)
     axes.plot(*points.T, "o", ms=width + 1.2, mfc="white", mec=CHAIN, mew=1.1, zorder=8)
 
@@ -259,18 +306,30 @@ def pixel_axes(axes: Axes) -> tuple[int, int]:
 
 def com_symbol(axes: Axes, center: tuple[float, float], radius: float) -> None:
     """Draw the quartered disc that stands for a centre of mass."""
-    axes.add_patch(Circle(center, radius + 1.5, facecolor="white", edgecolor="none", zorder=9))
+    axes.add_patch(
+        Circle(center, radius + 1.5, facecolor="white", edgecolor="none", zorder=9)
+    )
     for k in range(4):
         color = INK if k % 2 else COM
-        axes.add_patch(Wedge(center, radius, 90 * k, 90 * (k + 1), facecolor=color, zorder=10))
-    axes.add_patch(Circle(center, radius, facecolor="none", edgecolor=INK, lw=1.2, zorder=11))
+        axes.add_patch(
+            Wedge(center, radius, 90 * k, 90 * (k + 1), facecolor=color, zorder=10)
+        )
+    axes.add_patch(
+        Circle(center, radius, facecolor="none", edgecolor=INK, lw=1.2, zorder=11)
+    )
 
 
 def scale_bar(axes: Axes, pixels_per_m: float, width: int, height: int) -> None:
     """Draw a bar of a round length into the lower left corner of pixel axes."""
     length = round_length(0.25 * width / pixels_per_m)
     left, y = 16, height - 16
-    axes.plot([left, left + length * pixels_per_m], [y, y], color=INK, lw=2, solid_capstyle="butt")
+    axes.plot(
+        [left, left + length * pixels_per_m],
+        [y, y],
+        color=INK,
+        lw=2,
+        solid_capstyle="butt",
+    )
     text = f"{1000 * length:g} mm" if length < 1 else f"{length:g} m"
     axes.text(left, y - 6, text, fontsize=8.5, color=INK)
 
@@ -315,7 +374,9 @@ def draw_film(
             _panel(axes, model, shape, film_row, time)
         top = 1.0 - (row + 0.02) / len(rows)
         title = plain_text(film_row.title, 100)
-        figure.text(0.006, top, title, fontsize=10, fontweight="bold", color=INK, va="top")
+        figure.text(
+            0.006, top, title, fontsize=10, fontweight="bold", color=INK, va="top"
+        )
     save_png(figure, path)
 
 
@@ -337,7 +398,9 @@ def _panel(
     x, y, _ = camera.project(record.com[k]).tolist()
     com_symbol(axes, (x, y), radius=5.0)
     at = f"{record.time[k]:.1f} s"
-    axes.text(0.5 * width, height - 1, at, fontsize=8, color=FAINT, ha="center", va="bottom")
+    axes.text(
+        0.5 * width, height - 1, at, fontsize=8, color=FAINT, ha="center", va="bottom"
+    )
 
 
 def _film_camera(corners: Array, com: Array, width: int, height: int) -> Camera:
@@ -351,7 +414,9 @@ def _film_camera(corners: Array, com: Array, width: int, height: int) -> Camera:
     """
     low, high = corners.min(axis=0), corners.max(axis=0)
     middle = np.array([com[0], *(0.5 * (low + high))[1:]])
-    half = 0.5 * (high - low) * (1.4, 1.2, 1.08)  # it steps, sways, and lifts its pelvis
+    half = (
+        0.5 * (high - low) * (1.4, 1.2, 1.08)
+    )  # it steps, sways, and lifts its pelvis
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     distance = 4.5 * float((high - low).max())
     camera = Camera.looking_at(middle, _FILM_AZIMUTH_DEG, _FILM_ELEVATION_DEG, distance)

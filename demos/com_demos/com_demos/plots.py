@@ -21,5 +21,7 @@ def corner_text(axes: Axes, text: str) -> None:
 
 def center_text(axes: Axes, text: str) -> None:
     """Writes into empty axes why they are empty."""
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=FAINT)
+    axes.text(
+        0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=FAINT
+    )
     axes.set_yticks([])

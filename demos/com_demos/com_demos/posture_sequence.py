@@ -38,9 +38,15 @@ class SequenceOptions:
     all postures allow it.
     """
 
-    transfer: str = parameter("auto", "how to move to the next posture", choices=TRANSFERS)
-    speed: float = parameter(0.5, "rad/s or m/s of the fastest joint while standing", (0.01, 100.0))
-    settle: float = parameter(0.5, "s, minimum time between arrival and rest", (0.0, 3600.0))
+    transfer: str = parameter(
+        "auto", "how to move to the next posture", choices=TRANSFERS
+    )
+    speed: float = parameter(
+        0.5, "rad/s or m/s of the fastest joint while standing", (0.01, 100.0)
+    )
+    settle: float = parameter(
+        0.5, "s, minimum time between arrival and rest", (0.0, 3600.0)
+    )
     rest: float = parameter(1.0, "s in each posture", (0.05, 3600.0))
 
     def __post_init__(self) -> None:
@@ -63,10 +69,14 @@ class PostureSequence:
     where it has no feet, its root is fixed, or its feet have to move although it is to stand.
     """
 
-    def __init__(self, simulation: Simulation, postures: Array, options: SequenceOptions) -> None:
+    def __init__(
+        self, simulation: Simulation, postures: Array, options: SequenceOptions
+    ) -> None:
         world = simulation.world
         if not (world.floating and world.feet):
-            raise ComSimulationError("the robot has no feet to stand on: give a configuration")
+            raise ComSimulationError(
+                "the robot has no feet to stand on: give a configuration"
+            )
         self._simulation, self._postures, self._options = simulation, postures, options
         self._stance = FlatStance(Statics(world.robot), world.feet, kept=world.posture)
         off, _ = self._stance.residuals(postures)
@@ -104,7 +114,11 @@ class PostureSequence:
             return [direct]
         stations = (start, self._simulation.world.posture, end)
         ways = [self._way(a, b) for a, b in itertools.pairwise(stations)]
-        return [] if any(way is None for way in ways) else [w for w in ways if w is not None]
+        return (
+            []
+            if any(way is None for way in ways)
+            else [w for w in ways if w is not None]
+        )
 
     def _way(self, start: Array, end: Array) -> Array | None:
         """Points (k, n) that keep the feet in place, as straight as they can; None: there are none.
@@ -167,7 +181,9 @@ class PostureSequence:
 def find_problem(robot: RobotModel, readings: list[Reading], q: Array) -> str:
     """Returns why a rest in a posture (n,) cannot be used, by the truth; empty if it can."""
     last = readings[-1]
-    places = [np.concatenate((reading.root_position, reading.com)) for reading in readings]
+    places = [
+        np.concatenate((reading.root_position, reading.com)) for reading in readings
+    ]
     if np.ptp(places, axis=0).max() > 10.0 * STILL:
         return "the robot moves"
     weight = last.mass * GRAVITY

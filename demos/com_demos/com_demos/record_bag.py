@@ -47,7 +47,10 @@ def main(words: Sequence[str] | None = None) -> int:
         return 130
     for number, rest in enumerate(rests, 1):
         if rest.problem:
-            print(f"record_bag: posture {number} has no mark: {rest.problem}", file=sys.stderr)
+            print(
+                f"record_bag: posture {number} has no mark: {rest.problem}",
+                file=sys.stderr,
+            )
     print(json.dumps(figures))
     return int(figures["marked"] < figures["postures"])
 
@@ -67,12 +70,31 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--rest", type=float, default=1.0, help="recorded time in each posture, s")
     add("--settle", type=float, default=0.5, help="minimum time before it, s")
-    add("--speed", type=float, default=0.5, help="speed of the fastest joint, rad/s or m/s")
+    add(
+        "--speed",
+        type=float,
+        default=0.5,
+        help="speed of the fastest joint, rad/s or m/s",
+    )
     add("--rate", type=float, default=200.0, help="samples per second")
-    add("--noise", choices=tuple(PRESETS), default="identification", help="sensor noise")
-    add("--com-error", type=float, default=0.005, help="error of each link's CoM per axis, m")
-    add("--mass-error", type=float, default=0.0, help="relative error of each link's mass")
-    add("--truth", default="", metavar="URDF", help="true URDF, instead of these errors")
+    add(
+        "--noise", choices=tuple(PRESETS), default="identification", help="sensor noise"
+    )
+    add(
+        "--com-error",
+        type=float,
+        default=0.005,
+        help="error of each link's CoM per axis, m",
+    )
+    add(
+        "--mass-error",
+        type=float,
+        default=0.0,
+        help="relative error of each link's mass",
+    )
+    add(
+        "--truth", default="", metavar="URDF", help="true URDF, instead of these errors"
+    )
     add("--seed", type=int, default=0, help="seed of errors and noise")
     add("--storage", choices=tuple(STORAGES), default="mcap", help="format of the bag")
     add("--quiet", action="store_true", help="do not show progress")

@@ -28,11 +28,18 @@ class Camera:
     R_camera_world: np.ndarray  # (3, 3) rotation
     position: np.ndarray  # (3,) of the pinhole, world frame, m
     scale: float = 1.0  # pixels per unit of x/z and y/z
-    center: tuple[float, float] = (0.0, 0.0)  # (2,) pixel that the camera's z axis meets
+    center: tuple[float, float] = (
+        0.0,
+        0.0,
+    )  # (2,) pixel that the camera's z axis meets
 
     @classmethod
     def looking_at(
-        cls, target: np.ndarray, azimuth_deg: float, elevation_deg: float, distance: float
+        cls,
+        target: np.ndarray,
+        azimuth_deg: float,
+        elevation_deg: float,
+        distance: float,
     ) -> Camera:
         """Place a camera at a distance, m, from a target (3,) m, its horizon horizontal.
 
@@ -48,10 +55,17 @@ class Camera:
         """Return (..., 3) for points (..., 3): pixel x, pixel y, distance along the view (m)."""
         x, y, z = np.moveaxis((points - self.position) @ self.R_camera_world.T, -1, 0)
         return np.stack(
-            [self.scale * x / z + self.center[0], self.scale * y / z + self.center[1], z], axis=-1
+            [
+                self.scale * x / z + self.center[0],
+                self.scale * y / z + self.center[1],
+                z,
+            ],
+            axis=-1,
         )
 
-    def fitted(self, points: np.ndarray, width: int, height: int, border: float = 0.05) -> Camera:
+    def fitted(
+        self, points: np.ndarray, width: int, height: int, border: float = 0.05
+    ) -> Camera:
         """Return this camera with scale and center such that points (k, 3) fill a picture.
 
         The border stays free on each side, as a fraction of the picture's size.
@@ -65,7 +79,9 @@ class Camera:
         return replace(self, scale=scale, center=(float(center[0]), float(center[1])))
 
 
-def render(camera: Camera, parts: Sequence[Part], width: int, height: int) -> NDArray[np.float32]:
+def render(
+    camera: Camera, parts: Sequence[Part], width: int, height: int
+) -> NDArray[np.float32]:
     """Draw opaque triangles, each seen from both sides, with an outline where the distance jumps.
 
     The camera has scale and center for this width and height; what is behind it is not seen.
@@ -93,7 +109,9 @@ def render(camera: Camera, parts: Sequence[Part], width: int, height: int) -> ND
         mujoco.mjr_render(window, scene, context)
         mujoco.mjr_readPixels(color, depth, window, context)
     covered = depth[::-1] < 1.0
-    distance = np.float32(near * far) / (np.float32(far) - depth[::-1] * np.float32(far - near))
+    distance = np.float32(near * far) / (
+        np.float32(far) - depth[::-1] * np.float32(far - near)
+    )
     jump = maximum_filter(distance, 3) - minimum_filter(distance, 3)
     outline = covered & (jump > _OUTLINE_JUMP * distance)
     image = np.empty((*depth.shape, 4), dtype=np.float32)
@@ -121,7 +139,11 @@ def _drawing(
     spec.visual.quality.offsamples = 0
     spec.visual.global_.offwidth, spec.visual.global_.offheight = width, height
     light = spec.visual.headlight
-    light.ambient, light.diffuse, light.specular = [_AMBIENT] * 3, [_DIFFUSE] * 3, [0.0] * 3
+    light.ambient, light.diffuse, light.specular = (
+        [_AMBIENT] * 3,
+        [_DIFFUSE] * 3,
+        [0.0] * 3,
+    )
     spec.worldbody.add_body(name="body")
     for triangles, color in parts:
         count = 3 * len(triangles)
@@ -136,7 +158,9 @@ def _drawing(
     scene = mujoco.MjvScene(mj, maxgeom=len(parts) + 10)
     everything = mujoco.mjtCatBit.mjCAT_ALL
     camera = mujoco.MjvCamera()
-    mujoco.mjv_updateScene(mj, data, mujoco.MjvOption(), None, camera, everything, scene)
+    mujoco.mjv_updateScene(
+        mj, data, mujoco.MjvOption(), None, camera, everything, scene
+    )
     context = mujoco.MjrContext(mj, mujoco.mjtFontScale.mjFONTSCALE_100)
     try:
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
@@ -157,7 +181,12 @@ def _gl_context() -> mujoco.gl_context.GLContext:
 
 
 def _aim(
-    scene: mujoco.MjvScene, camera: Camera, near: float, far: float, width: int, height: int
+    scene: mujoco.MjvScene,
+    camera: Camera,
+    near: float,
+    far: float,
+    width: int,
+    height: int,
 ) -> None:
     """Give MuJoCo the camera: its pose, and the edges of the picture at the nearest distance."""
     _, down, forward = camera.R_camera_world
@@ -176,7 +205,9 @@ def _shrink(image: NDArray[np.float32], n: int) -> NDArray[np.float32]:
     """Average (n h, n w, 4) over n x n pixels, colours weighted by coverage."""
     height, width = image.shape[0] // n, image.shape[1] // n
     color = image[..., :3] * image[..., 3:]
-    blocks = np.concatenate([color, image[..., 3:]], axis=-1).reshape(height, n, width, n, 4)
+    blocks = np.concatenate([color, image[..., 3:]], axis=-1).reshape(
+        height, n, width, n, 4
+    )
     small = blocks.mean(axis=(1, 3))
     small[..., :3] /= np.maximum(small[..., 3:], 1e-6)
     return small

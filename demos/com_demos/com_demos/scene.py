@@ -10,7 +10,13 @@ from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
 from com_model.shapes.urdf_shapes import Color
 from com_model.text import listing
-from com_simulation.drawing.shapes import RobotShape, body_meshes, root_pose, soles, support
+from com_simulation.drawing.shapes import (
+    RobotShape,
+    body_meshes,
+    root_pose,
+    soles,
+    support,
+)
 
 Part = tuple[Array, Color]
 """Corners (m, 3, 3) of triangles, world frame, m, and their colour."""
@@ -56,7 +62,9 @@ class Scene:
     @property
     def triangles(self) -> Array:
         """Return the triangles (m, 3, 3) of all parts, world frame."""
-        return np.concatenate([np.empty((0, 3, 3)), *(triangles for triangles, _ in self.parts)])
+        return np.concatenate(
+            [np.empty((0, 3, 3)), *(triangles for triangles, _ in self.parts)]
+        )
 
     @property
     def com(self) -> Array:
@@ -89,7 +97,9 @@ def build_scene(
     parts = body_parts(model, shape, last.q, R, p)
     standing = [foot for foot in feet if foot.frame in last.contacts]
     outlines = soles(standing, lambda link: link_pose(model, last.q, link, R, p))
-    heights = np.concatenate([np.empty(0), *(part[..., 2].ravel() for part, _ in parts)])
+    heights = np.concatenate(
+        [np.empty(0), *(part[..., 2].ravel() for part, _ in parts)]
+    )
     above = bool(heights.size) and heights.min() > -0.02 * np.ptp(heights)
     return Scene(
         name=name or model.name,
@@ -120,10 +130,14 @@ def shape_note(shape: RobotShape) -> str:
     return f"not drawn: {listing(shape.missing, 1)}; instead collision shapes{lines}"
 
 
-def _heading(model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: Array) -> float:
+def _heading(
+    model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: Array
+) -> float:
     """Return the direction across the line from right to left feet; without those that of x."""
     sides = {
-        side: [link_pose(model, snapshot.q, f.frame, R)[1] for f in feet if f.side == side]
+        side: [
+            link_pose(model, snapshot.q, f.frame, R)[1] for f in feet if f.side == side
+        ]
         for side in ("left", "right")
     }
     if not all(sides.values()):
@@ -150,7 +164,11 @@ def _trace(model: RobotModel, snapshots: Sequence[Snapshot]) -> Array:
 
 
 def body_parts(
-    model: RobotModel, shape: RobotShape, q: Array, R_world_root: Array, p_world_root: Array
+    model: RobotModel,
+    shape: RobotShape,
+    q: Array,
+    R_world_root: Array,
+    p_world_root: Array,
 ) -> tuple[Part, ...]:
     """Place a robot's shapes in the world."""
     R, p = body_poses(model.bodies, model.check_q(q), R_world_root, p_world_root)

@@ -40,7 +40,14 @@ from com_demos.pictures import draw_picture
 from com_demos.plots import center_text, corner_text, minus
 from com_demos.scene import Snapshot, build_scene, shape_note
 from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
-from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting
+from com_model import (
+    ComModelError,
+    RobotConfig,
+    RobotFiles,
+    RobotModel,
+    find_robot,
+    plotting,
+)
 from com_model.plotting import save_png
 from com_msgs.msg import CenterOfMass, SescChain
 from com_ros.conversions import NS_PER_S, points_to_numpy, stamp_to_ns
@@ -56,7 +63,9 @@ class Series:
     com: np.ndarray  # (t, 3) m
     truth: np.ndarray  # (t, 3) m, of the same stamp; NaN where none arrived
     margin: np.ndarray  # (t,) m
-    latency: np.ndarray  # (t,) s, from the receipt of joint_states to that of com; NaN: not known
+    latency: (
+        np.ndarray
+    )  # (t,) s, from the receipt of joint_states to that of com; NaN: not known
 
     @property
     def error(self) -> np.ndarray:
@@ -73,32 +82,49 @@ class Series:
         """Return the figures of the run; None for those that are not known."""
         error, margin, latency = self.error, self.margin, self.latency
         figures = {
-            "seconds": round(self.time[-1] - self.time[0], 3) if len(self.time) else 0.0,
+            "seconds": round(self.time[-1] - self.time[0], 3)
+            if len(self.time)
+            else 0.0,
             "messages": len(self.time),
             "rate_hz": round(self.rate_hz, 1),
             "p50_ms": round(1000 * _over(np.median, latency), 3),
-            "p99_ms": round(1000 * _over(lambda all: np.percentile(all, 99), latency), 3),
+            "p99_ms": round(
+                1000 * _over(lambda all: np.percentile(all, 99), latency), 3
+            ),
             "com_error_mm": float(f"{1000 * _over(np.mean, error):.3g}"),
             "com_error_max_mm": float(f"{1000 * _over(np.max, error):.3g}"),
             "truths_matched": int(np.isfinite(error).sum()),
             "margin_min_mm": round(1000 * _over(np.min, margin), 2),
         }
-        return {name: value if math.isfinite(value) else None for name, value in figures.items()}
+        return {
+            name: value if math.isfinite(value) else None
+            for name, value in figures.items()
+        }
 
     def rows(self) -> Rows:
         """Return what a view shows of the newest sample."""
         if not len(self.time):
             return [(WAITING, "for the first message on com")]
         known = self.latency[np.isfinite(self.latency)]
-        p50, p99 = 1000 * np.percentile(known, [50, 99]) if len(known) else (math.nan, math.nan)
+        p50, p99 = (
+            1000 * np.percentile(known, [50, 99])
+            if len(known)
+            else (math.nan, math.nan)
+        )
         margin = 1000 * self.margin[-1]
         errors = self.error[np.isfinite(self.error)]
         return [
             ("CoM", millimetres(self.com[-1])),
-            ("margin", f"{margin:.2f} mm" if math.isfinite(margin) else "no feet known"),
+            (
+                "margin",
+                f"{margin:.2f} mm" if math.isfinite(margin) else "no feet known",
+            ),
             ("rate", f"{self.rate_hz:.0f} Hz"),
             ("latency", f"{p50:.2f} ms, 99 %: {p99:.2f} ms"),
-            ("error", f"{1000 * errors.max():.1e} mm" if len(errors) else "no truth yet"),
+            (
+                "error",
+                f"{1000 * errors.max():.1e} mm" if len(errors) else "no truth yet",
+            ),
         ]
 
 
@@ -114,10 +140,14 @@ class Recording:
     def series(self, last: int = 0, until: float = math.inf) -> Series:
         """Return all samples, or only the last few, as arrays; until a time of the run, s."""
         first = self.samples[0][0] if self.samples else 0
-        rows = [row for row in self.samples[-last:] if row[0] - first <= until * NS_PER_S]
+        rows = [
+            row for row in self.samples[-last:] if row[0] - first <= until * NS_PER_S
+        ]
         values = np.array([row[1:] for row in rows], dtype=float).reshape(-1, 5)
         truths = [self.truths.get(row[0], (math.nan,) * 3) for row in rows]
-        latency = [(row[1] - self.joints.get(row[0], math.nan)) / NS_PER_S for row in rows]
+        latency = [
+            (row[1] - self.joints.get(row[0], math.nan)) / NS_PER_S for row in rows
+        ]
         return Series(
             time=np.array([row[0] - first for row in rows]) / NS_PER_S,
             com=values[:, 1:4],
@@ -152,7 +182,9 @@ class SwayMonitor(ListeningNode):
         super().__init__(name, "com")
         self.model = model
         self.start_over()
-        self._parts: dict[int, dict[type, Any]] = {}  # messages by their stamp, ns, and type
+        self._parts: dict[
+            int, dict[type, Any]
+        ] = {}  # messages by their stamp, ns, and type
         self._listen(CenterOfMass, "com", self._on_com)
         self._listen(CenterOfMass, "ground_truth/com", self._on_truth)
         self._listen(JointState, "joint_states", self._on_joints)
@@ -189,7 +221,11 @@ class SwayMonitor(ListeningNode):
 
     def problem(self, seconds: float) -> str:
         """Return why no CoM came for a time."""
-        return f"the CoM is not known: {self.reason}" if self.unknown else super().problem(seconds)
+        return (
+            f"the CoM is not known: {self.reason}"
+            if self.unknown
+            else super().problem(seconds)
+        )
 
     def _on_com(self, msg: CenterOfMass, info: dict) -> None:
         if msg.status == CenterOfMass.STATUS_UNKNOWN:
@@ -198,7 +234,9 @@ class SwayMonitor(ListeningNode):
             return
         stamp_ns = stamp_to_ns(msg.header.stamp)
         at, received_ns = msg.position, info["received_timestamp"]
-        self.recording.samples.append((stamp_ns, received_ns, at.x, at.y, at.z, msg.support_margin))
+        self.recording.samples.append(
+            (stamp_ns, received_ns, at.x, at.y, at.z, msg.support_margin)
+        )
         self._gather(msg, info)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
@@ -206,7 +244,9 @@ class SwayMonitor(ListeningNode):
         self.recording.truths[stamp_to_ns(msg.header.stamp)] = com
 
     def _on_joints(self, msg: JointState, info: dict) -> None:
-        self.recording.joints[stamp_to_ns(msg.header.stamp)] = info["received_timestamp"]
+        self.recording.joints[stamp_to_ns(msg.header.stamp)] = info[
+            "received_timestamp"
+        ]
         self._gather(msg, info)
 
     def _gather(self, msg: Any, _info: dict) -> None:
@@ -262,11 +302,19 @@ def _com_axes(axes: Axes, series: Series) -> None:
     mean = 1000 * np.nanmean(series.com, axis=0)
     for k, name in enumerate("xyz"):
         label = minus(f"{name}, mean {mean[k]:.1f} mm")
-        com, truth = (1000 * values[:, k] - mean[k] for values in (series.com, series.truth))
-        thick: dict[str, Any] = {"color": plotting.AXIS_COLORS[k], "lw": 2.6, "alpha": 0.55}
+        com, truth = (
+            1000 * values[:, k] - mean[k] for values in (series.com, series.truth)
+        )
+        thick: dict[str, Any] = {
+            "color": plotting.AXIS_COLORS[k],
+            "lw": 2.6,
+            "alpha": 0.55,
+        }
         axes.plot(series.time, com, label=label, **thick)
         dashed: dict[str, Any] = {"color": plotting.INK, "lw": 0.9, "ls": (0, (5, 4))}
-        axes.plot(series.time, truth, label="simulator's truth" if k == 2 else None, **dashed)
+        axes.plot(
+            series.time, truth, label="simulator's truth" if k == 2 else None, **dashed
+        )
     axes.set_ylabel("CoM − mean (mm)")
     plotting.add_legend(axes, 4, above=True)
 
@@ -277,7 +325,9 @@ def _error_axes(axes: Axes, series: Series) -> None:
     if not np.isfinite(error).any():
         center_text(axes, "no truth arrived")
     else:
-        axes.semilogy(series.time, np.maximum(error, _LEAST_MM), color=plotting.PURPLE, lw=1)
+        axes.semilogy(
+            series.time, np.maximum(error, _LEAST_MM), color=plotting.PURPLE, lw=1
+        )
         low = 10.0 ** np.floor(np.log10(max(np.nanmin(error), _LEAST_MM)))
         axes.set_ylim(low / 3, max(30 * np.nanmax(error), 10 * low))
         axes.yaxis.set_major_locator(LogLocator(numticks=4))
@@ -293,7 +343,9 @@ def _margin_axes(axes: Axes, series: Series) -> None:
         center_text(axes, "no feet known: no support polygon")
     else:
         axes.plot(series.time, margin, color=plotting.GREEN, lw=1.4)
-        axes.axhspan(min(0.0, 1.1 * np.nanmin(margin)), 0.0, color=plotting.RED, alpha=0.12, lw=0)
+        axes.axhspan(
+            min(0.0, 1.1 * np.nanmin(margin)), 0.0, color=plotting.RED, alpha=0.12, lw=0
+        )
         axes.axhline(0.0, color=plotting.RED, lw=1)
         low = min(-0.08 * np.nanmax(margin), 1.1 * np.nanmin(margin))
         axes.set_ylim(low, 1.3 * max(np.nanmax(margin), 0.1))
@@ -309,9 +361,16 @@ def show(options: argparse.Namespace) -> None:
     robot = find_robot(options.robot, options.config)
     model = RobotModel.from_file(robot.urdf)
     robot, config = with_fitting_config(robot, model)
-    stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
+    stands = (
+        "stands on its feet"
+        if config is not None and config.feet
+        else "hangs from its base"
+    )
     what = f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}"
-    times, command = Times(options.seconds, settle=4.0), launch_command(robot, options.speed)
+    times, command = (
+        Times(options.seconds, settle=4.0),
+        launch_command(robot, options.speed),
+    )
     monitor = listen(command, lambda: SwayMonitor(model), times, what, options)
     series = monitor.recording.series(until=options.seconds)
     figures = {"robot": robot.name, **series.summary()}
@@ -329,7 +388,10 @@ def show(options: argparse.Namespace) -> None:
         "`make demo ROBOT=robot.urdf` shows it. "
         "`make demo-identify` corrects a URDF whose masses are wrong."
     )
-    path, title = options.output / f"{robot.name}.json", f"The CoM of {robot.name}, live"
+    path, title = (
+        options.output / f"{robot.name}.json",
+        f"The CoM of {robot.name}, live",
+    )
     finish(figures, path, lambda: check(figures), verdict, then, title)
 
 
@@ -357,7 +419,11 @@ def with_fitting_config(
 
 def launch_command(robot: RobotFiles, speed: float) -> list[str]:
     """Return the command that starts the launch file; simulated over wall time is at most speed."""
-    file = "hoap2.launch.xml" if robot.name == "hoap2" and robot.config else "view_robot.launch.xml"
+    file = (
+        "hoap2.launch.xml"
+        if robot.name == "hoap2" and robot.config
+        else "view_robot.launch.xml"
+    )
     waits = lockstep_arguments(speed, "sesc_publisher", "sway_monitor")
     return launch_words(file, robot, simulation="true", sway="true", **waits)
 
@@ -377,7 +443,9 @@ def write_picture(
         print(f"{robot.name}: {note}")
     picture = out / f"{robot.name}.png"
     feet = config.feet if config is not None else ()
-    draw_picture(build_scene(model, shape, feet, monitor.snapshots, robot.name), picture)
+    draw_picture(
+        build_scene(model, shape, feet, monitor.snapshots, robot.name), picture
+    )
     return {"mass_kg": round(model.mass, 6), "picture": str(picture)}
 
 
@@ -387,7 +455,9 @@ def check(figures: dict) -> None:
     if error is None:
         raise RunError("no message on ground_truth/com has the stamp of one on com")
     if error > MAX_ERROR_MM:
-        raise RunError(f"the CoM is up to {error:.3g} mm off the truth, {MAX_ERROR_MM:g} allowed")
+        raise RunError(
+            f"the CoM is up to {error:.3g} mm off the truth, {MAX_ERROR_MM:g} allowed"
+        )
 
 
 main = partial(run_demo, show, command_line)

@@ -76,7 +76,9 @@ class TrotMonitor(ListeningNode):
     def rows(self) -> Rows:
         """Return what a view shows."""
         status = constant_name(TrunkCom, self._trunk.status)
-        return self.recording.series(last=SHOWN).rows(status, self._trunk.reason, self._lift)
+        return self.recording.series(last=SHOWN).rows(
+            status, self._trunk.reason, self._lift
+        )
 
     @property
     def reason(self) -> str:
@@ -115,7 +117,10 @@ class TrotMonitor(ListeningNode):
             return
         self._tilt_ns = stamp_ns
         R = imu_to_rotation(msg) @ self._R_imu_root
-        roll, pitch = math.atan2(R[2, 1], R[2, 2]), -math.asin(max(-1.0, min(1.0, R[2, 0])))
+        roll, pitch = (
+            math.atan2(R[2, 1], R[2, 2]),
+            -math.asin(max(-1.0, min(1.0, R[2, 0]))),
+        )
         self.recording.tilts.append((stamp_ns, roll, pitch))
 
 
@@ -151,7 +156,13 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     value, truth = SCALES[k] * series.values[:, k], SCALES[k] * series.truth[:, k]
     band = SIGMAS * SCALES[k] * series.std[:, k]
     axes.fill_between(
-        series.time, value - band, value + band, color=COLORS[k], alpha=0.22, lw=0, label="3 σ"
+        series.time,
+        value - band,
+        value + band,
+        color=COLORS[k],
+        alpha=0.22,
+        lw=0,
+        label="3 σ",
     )
     axes.plot(series.time, value, color=COLORS[k], lw=1.6, label="estimate")
     matched = np.isfinite(truth)
@@ -173,7 +184,9 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
 def _tilt_axes(axes: Axes, series: TrunkSeries) -> None:
     for k, name in enumerate(("roll", "pitch")):
         tilt = np.degrees(series.tilt[:, k])
-        axes.plot(series.tilt_time, tilt, color=plotting.AXIS_COLORS[k], lw=1.1, label=name)
+        axes.plot(
+            series.tilt_time, tilt, color=plotting.AXIS_COLORS[k], lw=1.1, label=name
+        )
     plotting.add_legend(axes, 2)
     axes.set_ylabel("tilt (°)")
 
@@ -187,7 +200,9 @@ def _shift_axes(axes: Axes, series: TrunkSeries) -> None:
     if series.saturated.any():
         style: dict[str, Any] = {"color": plotting.RED, "alpha": 0.12, "lw": 0}
         bound, low_high = series.saturated.tolist(), axes.get_ylim()
-        axes.fill_between(series.gait_time, *low_high, bound, label="at its bound", **style)
+        axes.fill_between(
+            series.gait_time, *low_high, bound, label="at its bound", **style
+        )
     plotting.add_legend(axes, 3)
 
 
@@ -202,12 +217,18 @@ def _events(axes: Axes, series: TrunkSeries, named: bool) -> None:
         if np.isfinite(at):
             axes.axvline(at, color=plotting.FAINT, lw=1.0, ls=line, zorder=1)
         if np.isfinite(at) and named and text:
-            place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "va": "bottom"}
+            place: dict[str, Any] = {
+                "transform": axes.get_xaxis_transform(),
+                "va": "bottom",
+            }
             axes.text(at, 0.02, text, fontsize=9, color=plotting.INK, ha=side, **place)
 
 
 DROP_AT = 5.0  # s of trotting, or a little later
-OFFSET = (-0.024, 0.08)  # of the trunk's CoM, over the distances of the hips along x and y
+OFFSET = (
+    -0.024,
+    0.08,
+)  # of the trunk's CoM, over the distances of the hips along x and y
 MARGIN = 0.1  # s, recorded beyond the end, so that nothing of it is missing
 LOAD = 1.0 / 15.0  # of the trunk's mass: 20 kg for 300
 STANDING = 2.0  # s, at most, before the robot trots
@@ -221,29 +242,53 @@ def command_line() -> demonstration.DemoParser:
     )
     why = ", the load drops at 5"
     parser.add_number("--seconds", 15.0, (6, 3600), "of trotting, simulated", why)
-    parser.add_argument("--feedback", action="store_true", help="let the gait use the estimate")
+    parser.add_argument(
+        "--feedback", action="store_true", help="let the gait use the estimate"
+    )
     return parser
 
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot, config_file = demonstration.find_configured_robot(options, "side and end of its feet")
+    robot, config_file = demonstration.find_configured_robot(
+        options, "side and end of its feet"
+    )
     model, config = RobotModel.from_file(robot.urdf), RobotConfig.from_file(config_file)
     hips = np.array([leg.hip for leg in quadruped_legs(model, config)])
     load = LOAD * float(model.bodies.mass[0])
     link = model.link_index(config.imu_link or model.root_link)
     R_imu_root = model.bodies.R_body_link[link].T
-    what = f"{robot.name}: {model.mass:.2f} kg trot at {options.speed:g} times real time"
-    command, times = launch_command(robot, hips, load, options), Times(options.seconds + MARGIN)
-    monitor = demonstration.listen(command, lambda: TrotMonitor(R_imu_root), times, what, options)
+    what = (
+        f"{robot.name}: {model.mass:.2f} kg trot at {options.speed:g} times real time"
+    )
+    command, times = (
+        launch_command(robot, hips, load, options),
+        Times(options.seconds + MARGIN),
+    )
+    monitor = demonstration.listen(
+        command, lambda: TrotMonitor(R_imu_root), times, what, options
+    )
     series = monitor.recording.series(until=options.seconds)
     name = f"{robot.name}_trot" + ("_feedback" if options.feedback else "")
     plot = options.output / f"{name}.png"
-    title = f"{robot.name}: CoM and mass of the trunk, {load:.3g} kg dropped on a corner"
+    title = (
+        f"{robot.name}: CoM and mass of the trunk, {load:.3g} kg dropped on a corner"
+    )
     save_png(trunk_figure(series, title), plot)
-    figures = {"robot": robot.name, "feedback": options.feedback, "payload_kg": round(load, 3)}
-    status = Status(series.status[-1]).name if len(series.status) else Status.UNKNOWN.name
-    figures |= {"status": status, "reason": monitor.reason, **series.summary(), "plot": str(plot)}
+    figures = {
+        "robot": robot.name,
+        "feedback": options.feedback,
+        "payload_kg": round(load, 3),
+    }
+    status = (
+        Status(series.status[-1]).name if len(series.status) else Status.UNKNOWN.name
+    )
+    figures |= {
+        "status": status,
+        "reason": monitor.reason,
+        **series.summary(),
+        "plot": str(plot),
+    }
     verdict = (
         "At the end the CoM of the trunk is found to {error_x_mm:.2f} mm in x and {error_y_mm:.2f} "
         "mm in y (standard deviations {sigma_x_mm:.2f} and {sigma_y_mm:.2f} mm), its mass to "
@@ -256,7 +301,9 @@ def show(options: argparse.Namespace) -> None:
     )
     prior_mm = 1000.0 * Priors().com * float(np.linalg.norm(hips[0] - hips[3]))
     path = options.output / f"{name}.json"
-    demonstration.finish(figures, path, lambda: check(figures, prior_mm), verdict, then, title)
+    demonstration.finish(
+        figures, path, lambda: check(figures, prior_mm), verdict, then, title
+    )
 
 
 def launch_command(
@@ -276,8 +323,12 @@ def launch_command(
     nodes = ("trot_gait", "trunk_estimator", "trot_monitor")
     arguments |= demonstration.lockstep_arguments(options.speed, *nodes)
     offset = np.array(OFFSET) * np.ptp(hips[:, :2], axis=0)
-    arguments |= {f"offset_{axis}": value for axis, value in zip("xy", offset, strict=True)}
-    arguments |= {f"payload_{axis}": value for axis, value in zip("xyz", hips[0], strict=True)}
+    arguments |= {
+        f"offset_{axis}": value for axis, value in zip("xy", offset, strict=True)
+    }
+    arguments |= {
+        f"payload_{axis}": value for axis, value in zip("xyz", hips[0], strict=True)
+    }
     return demonstration.launch_words("trot.launch.xml", robot, **arguments)
 
 
@@ -294,11 +345,17 @@ def check(figures: dict, prior_mm: float) -> None:
     for name in ("x_mm", "y_mm", "z_mm", "mass_kg"):
         error, sigma = figures[f"error_{name}"], figures[f"sigma_{name}"]
         if error > SIGMAS * sigma:
-            raise RunError(f"{name} is off by {error:.3g} at a standard deviation of {sigma:.3g}")
+            raise RunError(
+                f"{name} is off by {error:.3g} at a standard deviation of {sigma:.3g}"
+            )
         if name[0] in "xy" and sigma >= prior_mm:
-            raise RunError(f"{name} is known to {sigma:.3g}, before the trot to {prior_mm:.3g}")
+            raise RunError(
+                f"{name} is known to {sigma:.3g}, before the trot to {prior_mm:.3g}"
+            )
     if figures["nees_xy"] > MAX_NEES:
-        raise RunError(f"squared error over variance is {figures['nees_xy']:.3g} in x and y")
+        raise RunError(
+            f"squared error over variance is {figures['nees_xy']:.3g} in x and y"
+        )
 
 
 main = partial(demonstration.run_demo, show, command_line)

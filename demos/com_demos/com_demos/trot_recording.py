@@ -14,7 +14,11 @@ from com_ros.conversions import NS_PER_S
 
 NEVER = math.nan
 UNKNOWN = np.full(4, np.nan)
-KNOWN = (Status.ESTIMATING, Status.USABLE, Status.CONVERGED)  # estimates from sound input
+KNOWN = (
+    Status.ESTIMATING,
+    Status.USABLE,
+    Status.CONVERGED,
+)  # estimates from sound input
 SIGMAS = 3.0
 HOLD = 0.5  # s, for which an error must stay small to count as reached
 LAST = 2.0  # s at the end, over which the final errors are averaged, or since a load was noticed
@@ -56,7 +60,9 @@ class TrunkSeries:
         """Return the s since a time after which x and y are within a limit (m) for HOLD."""
         later = (self.time >= since) & np.isfinite(self.distance)
         begin = NEVER
-        for time, within in zip(self.time[later], self.distance[later] < limit, strict=True):
+        for time, within in zip(
+            self.time[later], self.distance[later] < limit, strict=True
+        ):
             if not within:
                 begin = NEVER
             elif math.isnan(begin):
@@ -74,12 +80,17 @@ class TrunkSeries:
         if not len(self.time):
             return [(WAITING, "for the first message on trunk_com")]
         errors = self.error[np.isfinite(self.distance)]
-        roll, pitch = np.degrees(self.tilt[-1]) if len(self.tilt) else (math.nan, math.nan)
+        roll, pitch = (
+            np.degrees(self.tilt[-1]) if len(self.tilt) else (math.nan, math.nan)
+        )
         return [
             ("trunk CoM", millimetres(self.values[-1, :3])),
             ("3 sigma", millimetres(SIGMAS * self.std[-1, :3])),
             ("error", millimetres(errors[-1, :3]) if len(errors) else "no truth yet"),
-            ("mass", f"{self.values[-1, 3]:.2f} kg, 3 sigma {SIGMAS * self.std[-1, 3]:.2f} kg"),
+            (
+                "mass",
+                f"{self.values[-1, 3]:.2f} kg, 3 sigma {SIGMAS * self.std[-1, 3]:.2f} kg",
+            ),
             ("on the feet", f"{lift:.0f} N"),
             ("tilt", f"roll {roll:.2f} pitch {pitch:.2f} degrees"),
             ("payload", "on" if self.loaded_at > 0.0 else "not yet"),
@@ -121,7 +132,9 @@ class TrunkSeries:
             "pitch_rms_deg": float(pitch),
             "shift_saturated": _mean(self.saturated),
         }
-        return {k: round(v, 4) if math.isfinite(v) else None for k, v in figures.items()}
+        return {
+            k: round(v, 4) if math.isfinite(v) else None for k, v in figures.items()
+        }
 
 
 class TrunkRecording:
@@ -131,7 +144,9 @@ class TrunkRecording:
         # stamp, ns; when a change of the payload was noticed, ns, 0: never; TrunkCom.STATUS_*;
         # x, y, z in the root link's frame, m, and mass, kg; their standard deviations
         self.samples: list[tuple[int, int, int, tuple[float, ...]]] = []
-        self.tilts: list[tuple[int, float, float]] = []  # stamp, ns; roll and pitch, rad
+        self.tilts: list[
+            tuple[int, float, float]
+        ] = []  # stamp, ns; roll and pitch, rad
         # stamp, ns; shift of the feet, x and y, m; whether that is at its bound
         self.gaits: list[tuple[int, float, float, bool]] = []
         self.began_ns = 0  # stamp of the first step; 0: not yet
@@ -146,7 +161,9 @@ class TrunkRecording:
 
     def elapsed(self) -> float:
         """Return the s that the robot has been trotting with an estimate of its trunk."""
-        first = next((stamp_ns for stamp_ns, _, status, _ in self.samples if status), None)
+        first = next(
+            (stamp_ns for stamp_ns, _, status, _ in self.samples if status), None
+        )
         if first is None or not self.began_ns:
             return 0.0
         return (self.samples[-1][0] - max(first, self.began_ns)) / NS_PER_S
@@ -159,12 +176,18 @@ class TrunkRecording:
         def recent(rows: list[Any]) -> list[Any]:
             return [row for row in rows if row[0] <= end_ns][-last:]
 
-        samples, tilts, gaits = recent(self.samples), recent(self.tilts), recent(self.gaits)
+        samples, tilts, gaits = (
+            recent(self.samples),
+            recent(self.tilts),
+            recent(self.gaits),
+        )
         changes = {row[1] for row in self.samples if row[1]}
         noticed_ns = min((stamp for stamp in changes if stamp >= loaded_ns), default=0)
 
         def since(rows: list[Any]) -> Array:
-            return np.array([row[0] - zero for row in rows], dtype=np.float64) / NS_PER_S
+            return (
+                np.array([row[0] - zero for row in rows], dtype=np.float64) / NS_PER_S
+            )
 
         values = np.array([row[3] for row in samples], dtype=np.float64).reshape(-1, 8)
         gait = np.array([row[1:] for row in gaits], dtype=np.float64).reshape(-1, 3)
@@ -173,14 +196,18 @@ class TrunkRecording:
             status=np.array([row[2] for row in samples], dtype=np.int64),
             values=values[:, :4],
             std=values[:, 4:],
-            truth=np.array([self._truths.get(row[0], UNKNOWN) for row in samples]).reshape(-1, 4),
+            truth=np.array(
+                [self._truths.get(row[0], UNKNOWN) for row in samples]
+            ).reshape(-1, 4),
             tilt_time=since(tilts),
             tilt=np.array([row[1:] for row in tilts], dtype=np.float64).reshape(-1, 2),
             gait_time=since(gaits),
             shift=gait[:, :2],
             saturated=gait[:, 2] > 0.0,
             loaded_at=(loaded_ns - zero) / NS_PER_S if loaded_ns else NEVER,
-            noticed_at=(noticed_ns - zero) / NS_PER_S if noticed_ns and loaded_ns else NEVER,
+            noticed_at=(noticed_ns - zero) / NS_PER_S
+            if noticed_ns and loaded_ns
+            else NEVER,
         )
 
 

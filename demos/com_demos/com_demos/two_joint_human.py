@@ -24,11 +24,18 @@ from com_model.arrays import Array
 from com_model.files import write_file
 from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
 
-WINTER_LEGS = 0.530  # fraction of the height below the hips [Winter, Biomechanics, 2005]
-RATIOS = np.arange(0.05, 0.96, 0.01)  # lengths of the legs over the height that are compared
+WINTER_LEGS = (
+    0.530  # fraction of the height below the hips [Winter, Biomechanics, 2005]
+)
+RATIOS = np.arange(
+    0.05, 0.96, 0.01
+)  # lengths of the legs over the height that are compared
 CELL = 0.004  # m, side of the squares that are counted
 _STEPS = 600  # of each angle
-_WIDE, _OFFSET = 1 << 32, 1 << 20  # more than there are rows of squares; they become positive
+_WIDE, _OFFSET = (
+    1 << 32,
+    1 << 20,
+)  # more than there are rows of squares; they become positive
 
 
 @dataclass(frozen=True)
@@ -37,10 +44,18 @@ class TwoJointHuman:
 
     height: float = 1.80  # m, L
     legs_mass: float = 0.322  # fraction of the mass in both legs
-    legs_com: float = 0.553  # fraction of the legs' length at which their CoM is, from the ankle
+    legs_com: float = (
+        0.553  # fraction of the legs' length at which their CoM is, from the ankle
+    )
     body_com: float = 0.5  # fraction of the body's length, from the hip
-    ankle: tuple[float, float] = (-0.35, 0.52)  # rad, least and largest; positive leans forward
-    hip: tuple[float, float] = (-0.35, 2.09)  # rad, least and largest; positive bends forward
+    ankle: tuple[float, float] = (
+        -0.35,
+        0.52,
+    )  # rad, least and largest; positive leans forward
+    hip: tuple[float, float] = (
+        -0.35,
+        2.09,
+    )  # rad, least and largest; positive bends forward
     foot: tuple[float, float] = (-0.06, 0.21)  # m, heel and toe from the ankle
 
     def radii(self, fraction: float) -> tuple[float, float]:
@@ -64,7 +79,9 @@ class TwoJointHuman:
 
     def areas(self, fractions: Sequence[float] | Array) -> Array:
         """Measures the workspace for several lengths of the legs over the height, (k,) m^2."""
-        return CELL**2 * np.array([float(len(self.workspace(float(f)))) for f in fractions])
+        return CELL**2 * np.array(
+            [float(len(self.workspace(float(f)))) for f in fractions]
+        )
 
 
 def study(folder: Path | None, overwrite: bool = False) -> dict[str, float]:
@@ -78,8 +95,12 @@ def study(folder: Path | None, overwrite: bool = False) -> dict[str, float]:
     found = {"largest": areas.argmax(), "least": areas.argmin()}
     lengths = {name: round(float(RATIOS[i]), 2) for name, i in found.items()}
     for name, i in found.items():
-        print(f"{name} workspace: {1e4 * areas[i]:.0f} cm^2, legs {RATIOS[i]:.2f} of the height")
-    print(f"Winter: legs {WINTER_LEGS} of the height, which [Cotton] VI.A finds for the least one")
+        print(
+            f"{name} workspace: {1e4 * areas[i]:.0f} cm^2, legs {RATIOS[i]:.2f} of the height"
+        )
+    print(
+        f"Winter: legs {WINTER_LEGS} of the height, which [Cotton] VI.A finds for the least one"
+    )
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "human_com_workspace.png"
@@ -95,11 +116,15 @@ def human_png(human: TwoJointHuman, areas: Array) -> bytes:
     curve, *places = figure.subplots(1, 4, width_ratios=(1.6, 1, 1, 1))
     style_axes(curve)
     curve.plot(RATIOS, 1e4 * areas, color=BLUE)
-    curve.axvline(WINTER_LEGS, color=RED, ls="--", label="Winter; [Cotton]: least workspace")
+    curve.axvline(
+        WINTER_LEGS, color=RED, ls="--", label="Winter; [Cotton]: least workspace"
+    )
     curve.legend(frameon=False, fontsize=9)
     curve.set(xlabel="length of the legs over the height", ylabel="area (cm^2)")
     found = WINTER_LEGS, RATIOS[areas.argmax()], RATIOS[areas.argmin()]
-    for axes, ratio, name in zip(places, found, ("Winter", "largest", "least"), strict=True):
+    for axes, ratio, name in zip(
+        places, found, ("Winter", "largest", "least"), strict=True
+    ):
         axes.plot(*human.workspace(ratio).T, ",", color=BLUE)
         axes.plot(human.foot, (0.0, 0.0), color=INK, lw=4.0)
         style_axes(axes)

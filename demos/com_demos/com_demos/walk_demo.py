@@ -56,11 +56,17 @@ SAME_TIME_NS = 10_000_000  # poses that are further apart in time are not compar
 def walk_rows(msg: WalkState) -> Rows:
     """Return what a view shows of a state."""
     zmp, reference = (point_to_numpy(point) for point in (msg.zmp, msg.com_reference))
-    reason, error = with_reason(constant_name(WalkState, msg.state), msg.reason), msg.com_error
+    reason, error = (
+        with_reason(constant_name(WalkState, msg.state), msg.reason),
+        msg.com_error,
+    )
     return [
         ("state", reason),
         ("step", f"{msg.step + 1} of {msg.steps}" if msg.step >= 0 else "none"),
-        ("CoM reference", millimetres(reference) if np.isfinite(reference).all() else "not known"),
+        (
+            "CoM reference",
+            millimetres(reference) if np.isfinite(reference).all() else "not known",
+        ),
         ("CoM error", f"{1000 * error:.2f} mm" if math.isfinite(error) else "-"),
         ("ZMP", millimetres(zmp) if np.isfinite(zmp).all() else "not known"),
     ]
@@ -74,8 +80,12 @@ class WalkSeries:
     com_reference: Array  # (t, 3) m
     zmp_reference: Array  # (t, 3) m
     zmp: Array  # (t, 3) m
-    truth: WalkRecord  # where the simulated robot was: root, joints, CoM; times as above
-    footprints: tuple[Array, ...]  # (k, 3) m each, corners of the soles where they are set down
+    truth: (
+        WalkRecord  # where the simulated robot was: root, joints, CoM; times as above
+    )
+    footprints: tuple[
+        Array, ...
+    ]  # (k, 3) m each, corners of the soles where they are set down
     duration: float  # s of the walk; NaN without one
 
     @property
@@ -85,14 +95,18 @@ class WalkSeries:
             return np.full(len(self.truth.time), np.nan)
         at, axes = self.truth.time, self.com_reference.T
         reference = [np.interp(at, self.time, values) for values in axes]
-        return np.asarray(np.linalg.norm(self.truth.com - np.transpose(reference), axis=1))
+        return np.asarray(
+            np.linalg.norm(self.truth.com - np.transpose(reference), axis=1)
+        )
 
     def summary(self) -> dict[str, float | bool | None]:
         """The figures of the walk, from its beginning to its end."""
         lasts = (self.truth.time >= 0.0) & (self.truth.time <= self.duration)
         error = self.error[lasts & np.isfinite(self.error)]
         return {
-            "seconds": round(self.duration, 3) if math.isfinite(self.duration) else None,
+            "seconds": round(self.duration, 3)
+            if math.isfinite(self.duration)
+            else None,
             "com_error_mean_m": round(float(error.mean()), 5) if len(error) else None,
             "com_error_max_m": round(float(error.max()), 5) if len(error) else None,
             "truths_matched": len(error),
@@ -115,11 +129,15 @@ class WalkRecording:
     walk_frames: dict[int, Pose] = field(default_factory=dict)
     # the true CoM (3,) m in the root link's frame, likewise
     coms: dict[int, Array] = field(default_factory=dict)
-    joints: dict[int, Array] = field(default_factory=dict)  # positions (n,), rad or m, likewise
+    joints: dict[int, Array] = field(
+        default_factory=dict
+    )  # positions (n,), rad or m, likewise
 
     def add(self, msg: WalkState, time: float) -> None:
         """Add a state, at a time of the walk, s."""
-        points = points_to_numpy([msg.com_reference, msg.zmp_reference, msg.zmp]).ravel()
+        points = points_to_numpy(
+            [msg.com_reference, msg.zmp_reference, msg.zmp]
+        ).ravel()
         self.samples.append((stamp_to_ns(msg.header.stamp), time, points))
 
     def series(self) -> WalkSeries:
@@ -132,20 +150,32 @@ class WalkRecording:
             com_reference=points[:, :3],
             zmp_reference=points[:, 3:6],
             zmp=points[:, 6:],
-            truth=self._truth(begin_ns, [stamp_ns for stamp_ns, t, _ in walk if t < 0.0]),
-            footprints=tuple(sole for soles in self.footprints.values() for sole in soles),
+            truth=self._truth(
+                begin_ns, [stamp_ns for stamp_ns, t, _ in walk if t < 0.0]
+            ),
+            footprints=tuple(
+                sole for soles in self.footprints.values() for sole in soles
+            ),
             duration=self.duration,
         )
 
     def _truth(self, begin_ns: int, standing: list[int]) -> WalkRecord:
         frame = self._walk_in_odom(standing)
         known = [k for k in self.roots if k in self.coms and k in self.joints]
-        stamps = sorted(k for k in known if standing and k >= standing[0]) if frame else []
+        stamps = (
+            sorted(k for k in known if standing and k >= standing[0]) if frame else []
+        )
         R, p = frame or (np.eye(3), np.zeros(3))
         roots = [(R.T @ self.roots[k][0], R.T @ (self.roots[k][1] - p)) for k in stamps]
-        coms = [Rr @ self.coms[k] + pr for k, (Rr, pr) in zip(stamps, roots, strict=True)]
+        coms = [
+            Rr @ self.coms[k] + pr for k, (Rr, pr) in zip(stamps, roots, strict=True)
+        ]
         time = np.array([(k - begin_ns) / NS_PER_S for k in stamps])
-        fallen = (t for t, root in zip(time, roots, strict=True) if has_fallen(*roots[0], *root))
+        fallen = (
+            t
+            for t, root in zip(time, roots, strict=True)
+            if has_fallen(*roots[0], *root)
+        )
         return WalkRecord(
             time=time,
             position=np.array([self.joints[k] for k in stamps]),
@@ -246,7 +276,9 @@ class WalkMonitor(ListeningNode):
 
     def waiting_for(self, seconds: float) -> str:
         """Return why no walk began."""
-        reason = self._state.reason or f"it is {constant_name(WalkState, self._state.state)}"
+        reason = (
+            self._state.reason or f"it is {constant_name(WalkState, self._state.state)}"
+        )
         return f"the robot does not walk after {seconds:.0f} s: {reason}"
 
     def _on_state(self, msg: WalkState, _info: dict) -> None:
@@ -266,7 +298,9 @@ class WalkMonitor(ListeningNode):
                 self.recording.footprints[marker.ns] = outlines(edges)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
-        self.recording.coms[stamp_to_ns(msg.header.stamp)] = point_to_numpy(msg.position)
+        self.recording.coms[stamp_to_ns(msg.header.stamp)] = point_to_numpy(
+            msg.position
+        )
 
     def _on_joints(self, msg: JointState, _info: dict) -> None:
         stamp_ns = stamp_to_ns(msg.header.stamp)
@@ -279,7 +313,10 @@ class WalkMonitor(ListeningNode):
             stamp_ns, pose = stamp_to_ns(transform.header.stamp), transform.transform
             if transform.child_frame_id == self._root:
                 self.recording.roots[stamp_ns] = transform_to_numpy(pose)
-            elif transform.child_frame_id == WALK and transform.header.frame_id == self._root:
+            elif (
+                transform.child_frame_id == WALK
+                and transform.header.frame_id == self._root
+            ):
                 self.recording.walk_frames[stamp_ns] = transform_to_numpy(pose)
 
 
@@ -317,7 +354,13 @@ def _ground_axes(axes: Axes, series: WalkSeries) -> None:
     axes.plot(*series.zmp[:, :2].T, color=ZMP, lw=0.8, alpha=0.7, label="ZMP, measured")
     dashed: dict[str, Any] = {"color": plotting.INK, "lw": 0.8, "ls": (0, (4, 3))}
     axes.plot(*series.zmp_reference[:, :2].T, label="ZMP, meant", **dashed)
-    axes.plot(*series.com_reference[:, :2].T, color=MEANT, lw=2.4, alpha=0.6, label="CoM, meant")
+    axes.plot(
+        *series.com_reference[:, :2].T,
+        color=MEANT,
+        lw=2.4,
+        alpha=0.6,
+        label="CoM, meant",
+    )
     axes.plot(*series.truth.com[:, :2].T, color=TRUE, lw=1.1, label="CoM, true")
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel("x (m)")
@@ -327,7 +370,13 @@ def _ground_axes(axes: Axes, series: WalkSeries) -> None:
 
 def _along_axes(axes: Axes, series: WalkSeries, k: int, name: str) -> None:
     axes.plot(series.time, series.zmp[:, k], color=ZMP, lw=0.8, alpha=0.7)
-    axes.plot(series.time, series.zmp_reference[:, k], color=plotting.INK, lw=0.8, ls=(0, (4, 3)))
+    axes.plot(
+        series.time,
+        series.zmp_reference[:, k],
+        color=plotting.INK,
+        lw=0.8,
+        ls=(0, (4, 3)),
+    )
     axes.plot(series.time, series.com_reference[:, k], color=MEANT, lw=2.4, alpha=0.6)
     axes.plot(series.truth.time, series.truth.com[:, k], color=TRUE, lw=1.1)
     axes.set_ylabel(name)
@@ -356,9 +405,15 @@ def command_line() -> demonstration.DemoParser:
         "demo_walk", str(__doc__), PAPER, "itu_biped, hoap2, talos", speed=0.5
     )
     parser.add_number("--steps", 6, (1, 100), "to make")
-    parser.add_number("--step-time", 0.0, (0, 10), "s, of a step; 0: by its configuration, or 1.2")
-    parser.add_argument("--method", default="refined", choices=("exact", "refined", "ccgd"))
-    parser.add_argument("--open-loop", action="store_true", help="walk without the stabiliser")
+    parser.add_number(
+        "--step-time", 0.0, (0, 10), "s, of a step; 0: by its configuration, or 1.2"
+    )
+    parser.add_argument(
+        "--method", default="refined", choices=("exact", "refined", "ccgd")
+    )
+    parser.add_argument(
+        "--open-loop", action="store_true", help="walk without the stabiliser"
+    )
     return parser
 
 
@@ -367,9 +422,13 @@ def show(options: argparse.Namespace) -> None:
     robot, _ = demonstration.find_configured_robot(options, "the side of its feet")
     model = RobotModel.from_file(robot.urdf)
     seconds = options.steps * ((options.step_time or 1.2) + 0.4) + STANDING
-    what = f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time"
+    what = (
+        f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time"
+    )
     command, times = launch_command(robot, options), Times(seconds)
-    monitor = demonstration.listen(command, lambda: WalkMonitor(model), times, what, options)
+    monitor = demonstration.listen(
+        command, lambda: WalkMonitor(model), times, what, options
+    )
     if monitor.refusal:
         raise RunError(f"the walk was refused: {monitor.refusal}")
     series, steps = monitor.recording.series(), monitor.completed
@@ -380,7 +439,9 @@ def show(options: argparse.Namespace) -> None:
     figures["open_loop"] = options.open_loop
     figures |= {**series.summary(), "plot": str(plot)}
     if len(series.truth.time):
-        row = FilmRow(f"{robot.name}, {options.method}", series.truth, series.footprints)
+        row = FilmRow(
+            f"{robot.name}, {options.method}", series.truth, series.footprints
+        )
         times = np.linspace(0.0, float(series.truth.time[-1]), FRAMES).tolist()
         shape = robot_shape(model, robot.urdf)
         draw_film(model, shape, [row], times, film)
@@ -395,13 +456,19 @@ def show(options: argparse.Namespace) -> None:
         "docs/stabiliser.md says what feedback did; --open-loop walks without."
     )
     path = options.output / f"{name}.json"
-    demonstration.finish(figures, path, lambda: check(figures, options), verdict, then, title)
+    demonstration.finish(
+        figures, path, lambda: check(figures, options), verdict, then, title
+    )
 
 
 def launch_command(robot: RobotFiles, options: argparse.Namespace) -> list[str]:
     """Return the command that starts the launch file."""
     file = "itu_biped.launch.xml" if robot.name == PAPER else "walk.launch.xml"
-    walk = {"steps": options.steps, "step_time": options.step_time, "method": options.method}
+    walk = {
+        "steps": options.steps,
+        "step_time": options.step_time,
+        "method": options.method,
+    }
     walk["stabiliser"] = "false" if options.open_loop else "true"
     walk |= demonstration.lockstep_arguments(options.speed, "ccgd_gait", "walk_monitor")
     return demonstration.launch_words(file, robot, sesc="false", walk="true", **walk)
@@ -412,7 +479,9 @@ def check(figures: dict, options: argparse.Namespace) -> None:
     if figures["fell"]:
         raise RunError("the robot fell")
     if figures["steps"] != options.steps:
-        raise RunError(f"the robot made {figures['steps']} of {options.steps} steps: see its log")
+        raise RunError(
+            f"the robot made {figures['steps']} of {options.steps} steps: see its log"
+        )
     if figures["com_error_mean_m"] is None:
         raise RunError("no ground truth was received")
 

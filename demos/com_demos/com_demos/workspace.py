@@ -35,7 +35,9 @@ _SIDES = {
     "up": (0, 0, 1),
     "down": (0, 0, -1),
 }
-_STANDING = 50_000  # postures of a standing robot at most: their feet are placed in plain numpy
+_STANDING = (
+    50_000  # postures of a standing robot at most: their feet are placed in plain numpy
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,24 +52,47 @@ def main(argv: Sequence[str] | None = None) -> int:
         model, config = load_robot(arguments.robot, arguments.config)
         workspace, seconds = _sample(model, arguments)
         standing = _stand(model, config, arguments)
-        figures = _hull(workspace, lines) | {"standing": [_standing(r, lines) for r in standing]}
+        figures = _hull(workspace, lines) | {
+            "standing": [_standing(r, lines) for r in standing]
+        }
         print("\n".join(lines))
         if arguments.output is not None:
-            _write(arguments, model, config.nominal_posture(model), workspace, standing, lines)
+            _write(
+                arguments,
+                model,
+                config.nominal_posture(model),
+                workspace,
+                standing,
+                lines,
+            )
     except (ComModelError, OSError) as error:
         print(f"workspace: {error}", file=sys.stderr)
         return 2
-    head = {"robot": model.name, "configurations": arguments.count, "wall_s": round(seconds, 3)}
+    head = {
+        "robot": model.name,
+        "configurations": arguments.count,
+        "wall_s": round(seconds, 3),
+    }
     print(json.dumps(head | figures))
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(None, "Samples the region that a robot's CoM can reach.", __file__)
+    parser = command_parser(
+        None, "Samples the region that a robot's CoM can reach.", __file__
+    )
     add = parser.add_argument
     add_robot(parser, required=False)
-    add("--human", action="store_true", help="in place of a robot, a human of two links, see below")
-    add("--joints", nargs="+", help="joints that vary while the root link is fixed; default: all")
+    add(
+        "--human",
+        action="store_true",
+        help="in place of a robot, a human of two links, see below",
+    )
+    add(
+        "--joints",
+        nargs="+",
+        help="joints that vary while the root link is fixed; default: all",
+    )
     add("--count", type=int, default=1_000_000, help="number of postures")
     add("--threads", type=int, default=2, help="number of threads")
     add("--seed", type=int, default=0, help="random seed, 0 or more")
@@ -77,7 +102,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _sample(model: RobotModel, arguments: argparse.Namespace) -> tuple[Workspace, float]:
+def _sample(
+    model: RobotModel, arguments: argparse.Namespace
+) -> tuple[Workspace, float]:
     """Samples the robot with its root link held; the time that it took, s."""
     if arguments.seed < 0:
         raise ComModelError(f"--seed: expected 0 or more, got {arguments.seed}")
@@ -106,10 +133,16 @@ def _stand(
 
 def _hull(workspace: Workspace, lines: list[str]) -> dict[str, object]:
     """Figures of the hull; appends them in words."""
-    reach = dict(zip(_SIDES, workspace.reach(list(_SIDES.values())).tolist(), strict=True))
+    reach = dict(
+        zip(_SIDES, workspace.reach(list(_SIDES.values())).tolist(), strict=True)
+    )
     volume = f"root link held: hull of {1e6 * workspace.volume:.0f} cm^3"
     lines.append(f"{volume}; from the root link's origin")
-    lines.append("  " + ", ".join(f"{side} {1e3 * far:.0f}" for side, far in reach.items()) + " mm")
+    lines.append(
+        "  "
+        + ", ".join(f"{side} {1e3 * far:.0f}" for side, far in reach.items())
+        + " mm"
+    )
     return {"hull_m3": workspace.volume, "reach_m": reach}
 
 
@@ -144,7 +177,14 @@ def _tables(workspace: Workspace, standing: Sequence[StandingReach]) -> list[htm
         )
         for r in standing
     ]
-    head = ("on", "stable (%)", "best margin (mm)", "lowest (m)", "highest (m)", *sides[:4])
+    head = (
+        "on",
+        "stable (%)",
+        "best margin (mm)",
+        "lowest (m)",
+        "highest (m)",
+        *sides[:4],
+    )
     held = "Root link held: how far the CoM comes from its origin; the hull of all places has "
     over = "On the feet: height of the CoM, and how far its projection leaves the support polygon."
     return [
@@ -164,8 +204,13 @@ def _write(
 ) -> None:
     """Writes the picture and the page; q (n,) is the posture in which the robot is drawn."""
     title = f"Workspace of the centre of mass of {model.name}"
-    png, robot = workspace_png(workspace, title, standing), robot_figure(model, q, "The robot")
-    fractions = [f"{100 * r.fraction:.1f} % on {' and '.join(r.feet)}" for r in standing]
+    png, robot = (
+        workspace_png(workspace, title, standing),
+        robot_figure(model, q, "The robot"),
+    )
+    fractions = [
+        f"{100 * r.fraction:.1f} % on {' and '.join(r.feet)}" for r in standing
+    ]
     verdict = f"In the root link's frame, {lines[0]}: {lines[1].strip()}."
     if standing:
         verdict = f"Random postures that {model.name} can hold at rest: {', '.join(fractions)}."

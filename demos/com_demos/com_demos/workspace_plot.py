@@ -31,8 +31,14 @@ def workspace_png(
     for axis in axes[2 + len(standing) :]:
         axis.remove()
     lines = [Line2D([], [], color=INK, label="hull of all postures; support polygon")]
-    lines += [Line2D([], [], color=c, marker=m, ls="", label=n) for n, c, m in _LEGEND if standing]
-    figure.legend(handles=lines, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    lines += [
+        Line2D([], [], color=c, marker=m, ls="", label=n)
+        for n, c, m in _LEGEND
+        if standing
+    ]
+    figure.legend(
+        handles=lines, loc="outside lower center", ncols=3, frameon=False, fontsize=9
+    )
     png = BytesIO()
     figure.savefig(png, format="png")
     return png.getvalue()
@@ -46,7 +52,9 @@ def _hull(axes: Axes, workspace: Workspace, j: int, view: str) -> None:
     bar = axes.figure.colorbar(dots, ax=axes, shrink=0.8, pad=0.02)
     bar.set_label(f"{'xyz'[k]} (mm)")
     _outline(axes, convex_hull(workspace.vertices[:, [0, j]]))
-    axes.annotate("root link", (0.0, 0.0), (5, 5), textcoords="offset points", fontsize=8)
+    axes.annotate(
+        "root link", (0.0, 0.0), (5, 5), textcoords="offset points", fontsize=8
+    )
     axes.plot(0.0, 0.0, "+", color=INK, ms=9)
     _style(axes, "xyz"[j], f"root link held, from {view}")
 

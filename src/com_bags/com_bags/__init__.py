@@ -10,7 +10,13 @@ from com_model.public_names import import_when_used
 if TYPE_CHECKING:
     from com_bags.bag import Bag, Block, Topic
     from com_bags.decoding import IMU, JOINT_STATE, POINT, WRENCH
-    from com_bags.exceptions import BagError, DefinitionError, MarksError, TableError, TopicError
+    from com_bags.exceptions import (
+        BagError,
+        DefinitionError,
+        MarksError,
+        TableError,
+        TopicError,
+    )
     from com_bags.growing import append_messages
     from com_bags.sensors import (
         SensorBlock,

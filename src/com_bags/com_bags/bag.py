@@ -92,8 +92,13 @@ class Bag:
                 key = item.topic, item.msgtype
                 publishers[key] = publishers.get(key, 0) + 1
                 old = found.get(key, Topic(*key, 0, 0, False))
-                defined = old.defined or item.msgdef.format != MessageDefinitionFormat.NONE
-                count, most = old.count + item.msgcount, max(old.publishers, publishers[key])
+                defined = (
+                    old.defined or item.msgdef.format != MessageDefinitionFormat.NONE
+                )
+                count, most = (
+                    old.count + item.msgcount,
+                    max(old.publishers, publishers[key]),
+                )
                 found[key] = Topic(*key, count, most, defined)
         return [found[key] for key in sorted(found)]
 
@@ -114,7 +119,9 @@ class Bag:
             except StorageError as error:
                 if file.damage:  # there is a note
                     continue
-                total = sum(item.msgcount for item in file.connections if item.topic in topics)
+                total = sum(
+                    item.msgcount for item in file.connections if item.topic in topics
+                )
                 note = (
                     f"{self.path.name}: the bag is damaged after {count} of {total} messages "
                     f"({_first_line(error)}); what comes before is used"
@@ -122,14 +129,18 @@ class Bag:
                 if note not in self.notes:
                     self.notes.append(note)
 
-    def blocks(self, topics: Mapping[str, str], span_ns: int) -> Iterator[dict[str, Block]]:
+    def blocks(
+        self, topics: Mapping[str, str], span_ns: int
+    ) -> Iterator[dict[str, Block]]:
         """Yields the messages recorded within each span_ns, by topic (topics by name, with types).
 
         A block is shorter where it would be larger than MAX_BLOCK_BYTES.
         """
         current = {topic: Block() for topic in topics}
         start, size = None, 0
-        for connection, time, payload in self.messages(list(topics), set(topics.values())):
+        for connection, time, payload in self.messages(
+            list(topics), set(topics.values())
+        ):
             if start is None:
                 start = time
             elif not 0 <= time - start < span_ns or size > MAX_BLOCK_BYTES:
@@ -161,7 +172,9 @@ class Bag:
                 refused.append(getattr(error, "problem", str(error)))
                 self.notes.append(f"{name}: {refused[-1]}")
         if not self._files:
-            raise BagError(refused[0] if refused else "contains no files", str(self.path))
+            raise BagError(
+                refused[0] if refused else "contains no files", str(self.path)
+            )
 
     def _names_without_metadata(self, reason: str) -> list[str]:
         names = sorted(file.name for file in self.path.iterdir())
@@ -173,7 +186,9 @@ class Bag:
                 problem += ". Its files are compressed and metadata.yaml is missing or broken: "
                 problem += "unpack them with zstd -d first"
             raise BagError(problem, str(self.path))
-        self.notes.append(f"{self.path.name}: {reason}; its files are read without metadata.yaml")
+        self.notes.append(
+            f"{self.path.name}: {reason}; its files are read without metadata.yaml"
+        )
         return files
 
     def _open_file(self, path: Path) -> None:
@@ -219,11 +234,17 @@ def _metadata(folder: Path) -> tuple[list[str], str]:
     except (PermissionError, StorageError):
         raise
     except Exception as error:  # damaged text becomes values of any type
-        raise StorageError(f"metadata.yaml cannot be read: {_first_line(error)}") from error
+        raise StorageError(
+            f"metadata.yaml cannot be read: {_first_line(error)}"
+        ) from error
     if version > _NEWEST:
-        raise StorageError(f"metadata.yaml has version {version}, known are those up to {_NEWEST}")
+        raise StorageError(
+            f"metadata.yaml has version {version}, known are those up to {_NEWEST}"
+        )
     if missing or not names:
-        raise StorageError(f"files of metadata.yaml are missing: {listing(missing) or 'all'}")
+        raise StorageError(
+            f"files of metadata.yaml are missing: {listing(missing) or 'all'}"
+        )
     return names, mode
 
 

@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 from rosbags.interfaces import Connection, MessageDefinitionFormat
-from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
+from rosbags.typesys import (
+    Stores,
+    get_types_from_idl,
+    get_types_from_msg,
+    get_typestore,
+)
 from rosbags.typesys.store import Typestore
 
 from com_bags.exceptions import DefinitionError
@@ -43,7 +48,9 @@ FIELDS: Mapping[str, Mapping[str, int | None]] = MappingProxyType(
 """Float64 fields after the header (and the names of a JointState); None: a list of any length."""
 
 
-_MOST_SHAPES = 8  # of messages of one length in one block; the others are decoded one by one
+_MOST_SHAPES = (
+    8  # of messages of one length in one block; the others are decoded one by one
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +103,9 @@ class Decoder:
         if end != length:
             return first, indices
         indices = np.concatenate((first.rows, indices))
-        rows = np.frombuffer(b"".join(payloads[i] for i in indices), np.uint8).reshape(-1, length)
+        rows = np.frombuffer(b"".join(payloads[i] for i in indices), np.uint8).reshape(
+            -1, length
+        )
         fixed = np.ones(length, dtype=np.bool_)
         fixed[4:12] = False
         for start, values in zip(starts, first.numbers.values(), strict=True):
@@ -106,10 +115,14 @@ class Decoder:
         seconds, rest = rows[:, 4:12].copy().view(f"{order}u4").astype(np.int64).T
         numbers = {}
         for start, (field, values) in zip(starts, first.numbers.items(), strict=True):
-            part = rows[:, start : start + 8 * values.shape[1]].copy().view(f"{order}f8")
+            part = (
+                rows[:, start : start + 8 * values.shape[1]].copy().view(f"{order}f8")
+            )
             numbers[field] = part.astype(np.float64).reshape(len(rows), values.shape[1])
         stamps = seconds.astype(np.int32).astype(np.int64) * 1_000_000_000 + rest
-        return Batch(indices[same], stamps, first.frame, first.names, numbers), indices[~same]
+        return Batch(indices[same], stamps, first.frame, first.names, numbers), indices[
+            ~same
+        ]
 
     def _one_by_one(self, payloads: Sequence[bytes], indices: Indices) -> list[Batch]:
         """Lets rosbags decode messages, and puts those of one shape together."""
@@ -119,7 +132,10 @@ class Decoder:
                 message: Any = self._store.deserialize_cdr(payloads[i], self._type)
                 stamp, frame = message.header.stamp, str(message.header.frame_id)
                 names = tuple(message.name) if self._type == JOINT_STATE else ()
-                numbers = [_numbers(getattr(message, f), n) for f, n in FIELDS[self._type].items()]
+                numbers = [
+                    _numbers(getattr(message, f), n)
+                    for f, n in FIELDS[self._type].items()
+                ]
                 time_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
             except Exception as error:  # rosbags raises many types here
                 self.errors[f"{type(error).__name__}: {error}"] += 1
@@ -129,8 +145,14 @@ class Decoder:
         batches = []
         for (frame, names, _), own in entries.items():
             rows, stamps, columns = zip(*own, strict=True)
-            fields = zip(FIELDS[self._type], map(np.array, zip(*columns, strict=True)), strict=True)
-            batches.append(Batch(np.array(rows), np.array(stamps), frame, names, dict(fields)))
+            fields = zip(
+                FIELDS[self._type],
+                map(np.array, zip(*columns, strict=True)),
+                strict=True,
+            )
+            batches.append(
+                Batch(np.array(rows), np.array(stamps), frame, names, dict(fields))
+            )
         return batches
 
 
@@ -146,7 +168,9 @@ def _starts(type_name: str, message: Batch) -> tuple[list[int], int]:
         if FIELDS[type_name][field] is None:
             at += -at % 4 + 4
         if values.shape[1]:
-            at += (4 - at) % 8  # offsets count from behind the four bytes of the encapsulation
+            at += (
+                4 - at
+            ) % 8  # offsets count from behind the four bytes of the encapsulation
         starts.append(at)
         at += 8 * values.shape[1]
     return starts, at
@@ -165,7 +189,9 @@ def _numbers(value: Any, width: int | None) -> Array:
 
 _IDL = "=" * 80 + "\n"
 _MAX_DEFINITION = 2**16  # characters
-_LARGE_ARRAY = re.compile(r"\[\D*\d{6,}\]|array<[^>]*\d{6,}>")  # what rosbags would unroll
+_LARGE_ARRAY = re.compile(
+    r"\[\D*\d{6,}\]|array<[^>]*\d{6,}>"
+)  # what rosbags would unroll
 
 
 def foreign_store(connection: Connection) -> Typestore | None:

@@ -56,7 +56,11 @@ class SensorTopics:
 
 
 def find_topics(
-    topics: Sequence[Topic], feet: Sequence[Foot], request: TopicRequest, use_imu: bool, source: str
+    topics: Sequence[Topic],
+    feet: Sequence[Foot],
+    request: TopicRequest,
+    use_imu: bool,
+    source: str,
 ) -> SensorTopics:
     """Finds the topics; a TopicError lists those of the bag.
 
@@ -86,16 +90,24 @@ def find_topics(
     for i, topic in enumerate(found):
         if topic in found[:i]:
             names = feet[found.index(topic)].frame, feet[i].frame
-            problem = f"{names[0]} and {names[1]} both read {topic}: give each its own topic"
+            problem = (
+                f"{names[0]} and {names[1]} both read {topic}: give each its own topic"
+            )
             raise TopicError(problem, source, "wrench")
-    imu = finder.find(IMU, "the IMU", request.imu, "imu", "--imu TOPIC") if use_imu else None
+    imu = (
+        finder.find(IMU, "the IMU", request.imu, "imu", "--imu TOPIC")
+        if use_imu
+        else None
+    )
     option = "--joint-states TOPIC"
     joints = finder.find(
         JOINT_STATE, "the joint states", request.joint_states, "joint_states", option
     )
     marks = request.markers
     if marks:
-        marks = finder.find(" or ".join(MARKERS), "marks", marks, "", "--marker-topic TOPIC")
+        marks = finder.find(
+            " or ".join(MARKERS), "marks", marks, "", "--marker-topic TOPIC"
+        )
     return SensorTopics(joints, tuple(found), imu, marks or None, com or None)
 
 
@@ -107,33 +119,64 @@ class _Finder:
         self._source = source
 
     def find(
-        self, type_name: str, role: str, requested: str, usual: str, option: str, only: bool = True
+        self,
+        type_name: str,
+        role: str,
+        requested: str,
+        usual: str,
+        option: str,
+        only: bool = True,
     ) -> str:
         """Finds a topic: the requested, the usual name, that name in a namespace, the only one."""
-        fitting = [t.name for t in self._topics if t.type_name in type_name.split(" or ")]
+        fitting = [
+            t.name for t in self._topics if t.type_name in type_name.split(" or ")
+        ]
         name = "/" + (requested or usual).lstrip("/")
         if name in fitting:
             return name
         if requested:
-            raise self._missing(self._why_not(name, type_name, role), role, fitting, option)
+            raise self._missing(
+                self._why_not(name, type_name, role), role, fitting, option
+            )
         spaced = [topic for topic in fitting if topic.endswith(name)]
         for candidates in (spaced, fitting if only else []):
             if len(candidates) == 1:
                 return candidates[0]
-        raise self._missing(f"no topic {name} for {role} ({type_name})", role, fitting, option)
+        raise self._missing(
+            f"no topic {name} for {role} ({type_name})", role, fitting, option
+        )
 
     def _why_not(self, name: str, type_name: str, role: str) -> str:
         topic = next((topic for topic in self._topics if topic.name == name), None)
         if topic is None:
             meant = closest(name, sorted(topic.name for topic in self._topics))
-            also = f" of {type_name}" if type_name not in (JOINT_STATE, WRENCH, IMU) else ""
-            return f"no topic {name}{also} for {role}" + f"; did you mean {meant}?" * bool(meant)
-        undefined = "" if topic.defined else ", and the bag does not contain its definition"
-        return f"{name} is {topic.type_name}; for {role} expected {type_name}{undefined}"
+            also = (
+                f" of {type_name}"
+                if type_name not in (JOINT_STATE, WRENCH, IMU)
+                else ""
+            )
+            return (
+                f"no topic {name}{also} for {role}"
+                + f"; did you mean {meant}?" * bool(meant)
+            )
+        undefined = (
+            "" if topic.defined else ", and the bag does not contain its definition"
+        )
+        return (
+            f"{name} is {topic.type_name}; for {role} expected {type_name}{undefined}"
+        )
 
-    def _missing(self, problem: str, role: str, fitting: Sequence[str], option: str) -> TopicError:
-        would = f"would fit, with {option}: {listing(fitting)}" if fitting else "none would fit"
-        there = listing([f"{topic.name} ({topic.type_name})" for topic in self._topics], _SHOWN)
+    def _missing(
+        self, problem: str, role: str, fitting: Sequence[str], option: str
+    ) -> TopicError:
+        would = (
+            f"would fit, with {option}: {listing(fitting)}"
+            if fitting
+            else "none would fit"
+        )
+        there = listing(
+            [f"{topic.name} ({topic.type_name})" for topic in self._topics], _SHOWN
+        )
         there += "; --list-topics shows all" if len(self._topics) > _SHOWN else ""
         return TopicError(
             f"{problem}. Of the bag's topics {would}. There are: {there or 'none'}",
@@ -180,10 +223,18 @@ class SensorReader:
         received: bool = False,
     ) -> None:
         self._bag, self._feet, self._imu_link = bag, feet, imu_link
-        self._joint_topic = TopicReader(bag, topics.joint_states, JOINT_STATE, _JUMP_RAD, received)
+        self._joint_topic = TopicReader(
+            bag, topics.joint_states, JOINT_STATE, _JUMP_RAD, received
+        )
         self._joints = JointReader(model, topics.joint_states)
-        self._wrenches = [TopicReader(bag, t, WRENCH, _JUMP_N, received) for t in topics.wrenches]
-        self._imu = TopicReader(bag, topics.imu, IMU, _JUMP_UP, received) if topics.imu else None
+        self._wrenches = [
+            TopicReader(bag, t, WRENCH, _JUMP_N, received) for t in topics.wrenches
+        ]
+        self._imu = (
+            TopicReader(bag, topics.imu, IMU, _JUMP_UP, received)
+            if topics.imu
+            else None
+        )
         self._up = UpReader(model, imu_link) if imu_link is not None else None
         com = topics.known_com
         self._com = TopicReader(bag, com, POINT, received=received) if com else None
@@ -222,7 +273,9 @@ class SensorReader:
             times, Q, effort = self._joints.read(joints)
             self._joint_topic.publishers.add_values(Q)
             if len(times):
-                self.first_ns = int(times[0]) if self.first_ns is None else self.first_ns
+                self.first_ns = (
+                    int(times[0]) if self.first_ns is None else self.first_ns
+                )
                 self.last_ns = max(self.last_ns or int(times[0]), int(times.max()))
             wrenches = []
             for reader in self._wrenches:
@@ -245,7 +298,9 @@ class SensorReader:
                 raise TopicError(problem, reader.topic, "sensor")
         self._joints.check()
 
-    def _known_com(self, raw: Mapping[str, Block]) -> tuple[tuple[Times, str, Array], ...]:
+    def _known_com(
+        self, raw: Mapping[str, Block]
+    ) -> tuple[tuple[Times, str, Array], ...]:
         """Readings of the CoM by another source, by link; "" is the root."""
         if self._com is None:
             return ()
@@ -256,7 +311,11 @@ class SensorReader:
                 problem = f"its frame_id {quote(batch.frame)} is no link of the robot: {meant}"
                 raise TopicError(problem, self._com.topic, "known CoM")
         return tuple(
-            (block.times[batch.rows], batch.frame or model.root_link, batch.numbers["point"])
+            (
+                block.times[batch.rows],
+                batch.frame or model.root_link,
+                batch.numbers["point"],
+            )
             for batch in block.batches
         )
 
@@ -313,7 +372,9 @@ class WalkLog:
     effort: Array  # (N, n) N m or N; NaN where a joint reports none
     angular_velocity: Array  # (N, 3) rad/s, IMU axes
     specific_force: Array  # (N, 3) m/s^2, IMU axes
-    up: Array | None = None  # (N, 3) against gravity, root axes, by the IMU's filter; None: unknown
+    up: Array | None = (
+        None  # (N, 3) against gravity, root axes, by the IMU's filter; None: unknown
+    )
 
 
 def read_walk(reader: SensorReader) -> WalkLog:
@@ -324,18 +385,28 @@ def read_walk(reader: SensorReader) -> WalkLog:
     """
     blocks = list(reader.blocks())
     names = ("joint_times", "Q", "effort")
-    times, Q, effort = (np.concatenate([getattr(b, name) for b in blocks]) for name in names)
+    times, Q, effort = (
+        np.concatenate([getattr(b, name) for b in blocks]) for name in names
+    )
     fields = "angular_velocity", "linear_acceleration"
-    pairs = [(b.imu, *b.up) for b in blocks if b.imu is not None and b.up and b.imu.batches]
-    parts = [(stamps, *(imu.values(f) for f in fields), up) for imu, stamps, up in pairs]
+    pairs = [
+        (b.imu, *b.up) for b in blocks if b.imu is not None and b.up and b.imu.batches
+    ]
+    parts = [
+        (stamps, *(imu.values(f) for f in fields), up) for imu, stamps, up in pairs
+    ]
     stamps, *readings = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(stamps, kind="stable")
     own, since = (1e-9 * (stamp - times[0]) for stamp in (times, stamps[order]))
     after = np.searchsorted(since, own, side="right")
-    gaps = np.array([own - since[after - 1], since[np.minimum(after, len(since) - 1)] - own])
+    gaps = np.array(
+        [own - since[after - 1], since[np.minimum(after, len(since) - 1)] - own]
+    )
     used = (after > 0) & (np.abs(gaps).min(axis=0) <= IMU_NEAR) & (own <= since[-1])
     at = own[used]
-    columns = ([np.interp(at, since, v) for v in values[order].T] for values in readings)
+    columns = (
+        [np.interp(at, since, v) for v in values[order].T] for values in readings
+    )
     gyro, force, up = map(np.column_stack, columns)
     known = None if reader.without_orientation else up
     return WalkLog(own[used], Q[used], None, effort[used], gyro, force, known)

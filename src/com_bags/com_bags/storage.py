@@ -37,7 +37,14 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 MAX_RECORD = 2**27  # bytes; a longer one is a damaged length
 _LAST_NS = 2**63  # times are signed 64-bit numbers
 _MOST_GROWTH = 1000  # of a compressed file
-_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS = 0x02, 0x03, 0x04, 0x05, 0x06, 0x0B
+_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS = (
+    0x02,
+    0x03,
+    0x04,
+    0x05,
+    0x06,
+    0x0B,
+)
 _DATA_END = 0x0F
 _HEAD = struct.Struct("<BQ")  # type and length of a record
 _MESSAGE_HEAD = struct.Struct("<H4xQ8x")  # channel and time of recording
@@ -81,8 +88,14 @@ class McapFile:
                     channel, time = _MESSAGE_HEAD.unpack_from(records, start)
                     if channel in wanted:
                         if time >= _LAST_NS:
-                            raise StorageError(f"a message has the impossible time {time} ns")
-                        yield wanted[channel], time, records[start + _MESSAGE_HEAD.size : end]
+                            raise StorageError(
+                                f"a message has the impossible time {time} ns"
+                            )
+                        yield (
+                            wanted[channel],
+                            time,
+                            records[start + _MESSAGE_HEAD.size : end],
+                        )
                 elif kind in (_SCHEMA, _CHANNEL):
                     self._define(kind, records[start:end])
                     wanted = _select(self._channels.values(), topics, types)
@@ -133,14 +146,20 @@ class McapFile:
             while True:
                 start = stream.tell()
                 head = stream.read(_HEAD.size)
-                kind, length = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, MAX_RECORD)
+                kind, length = (
+                    _HEAD.unpack(head) if len(head) == _HEAD.size else (0, MAX_RECORD)
+                )
                 if kind in (_FOOTER, _DATA_END):
                     return
                 content = stream.read(length) if length < MAX_RECORD else b""
                 if len(content) == length:
                     yield _unpack_chunk(content) if kind == _CHUNK else head + content
                     continue
-                if kind == _CHUNK and len(content) > 40 and _chunk_data(content)[0] == "":
+                if (
+                    kind == _CHUNK
+                    and len(content) > 40
+                    and _chunk_data(content)[0] == ""
+                ):
                     yield _chunk_data(content)[1]
                 raise StorageError(
                     f"the last {size - start} of {size} bytes are not a complete record"
@@ -176,7 +195,9 @@ class SqliteFile:
         self._path = path
         self.damage = ""
         try:
-            topics = list(self._rows("SELECT id, name, type, serialization_format FROM topics"))
+            topics = list(
+                self._rows("SELECT id, name, type, serialization_format FROM topics")
+            )
         except sqlite3.Error as error:
             problem = f"no topics can be read of it ({error}). Copy it once more, or record again"
             raise BagError(problem, str(path)) from error
@@ -198,7 +219,9 @@ class SqliteFile:
             for number, topic, kind, encoding in sorted(good)
         ]  # fmt: skip
 
-    def messages(self, topics: Collection[str], types: Collection[str] = ()) -> Iterator[Message]:
+    def messages(
+        self, topics: Collection[str], types: Collection[str] = ()
+    ) -> Iterator[Message]:
         """Yields messages in the order of the file, up to damage: a StorageError."""
         wanted = _select(self.connections, topics, types)
         query = "SELECT topic_id, timestamp, data FROM messages NOT INDEXED ORDER BY id"
@@ -257,12 +280,16 @@ def unpack_file(path: Path, folder: Path) -> Path:
             try:
                 part = stream.read(2**20)
             except Exception as error:  # likewise
-                raise StorageError(f"{path.name} cannot be unpacked: {error}") from error
+                raise StorageError(
+                    f"{path.name} cannot be unpacked: {error}"
+                ) from error
             if not part:
                 return target
             unpacked.write(part)
             if unpacked.tell() > most:
-                raise StorageError(f"{path.name} becomes {_MOST_GROWTH} times as large unpacked")
+                raise StorageError(
+                    f"{path.name} becomes {_MOST_GROWTH} times as large unpacked"
+                )
 
 
 def zstd_stream(packed: BinaryIO) -> Any:
@@ -287,13 +314,16 @@ def _split(records: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _select(
-    connections: Iterable[Connection], topics: Collection[str] | None, types: Collection[str]
+    connections: Iterable[Connection],
+    topics: Collection[str] | None,
+    types: Collection[str],
 ) -> dict[int, Connection]:
     """Those of topics (None: all) and types (none: all), by their numbers."""
     return {
         item.id: item
         for item in connections
-        if (topics is None or item.topic in topics) and (not types or item.msgtype in types)
+        if (topics is None or item.topic in topics)
+        and (not types or item.msgtype in types)
     }
 
 
@@ -303,7 +333,12 @@ def _definition(encoding: str, text: str) -> MessageDefinition:
 
 
 def _connection(
-    number: int, topic: str, kind: str, definition: MessageDefinition, encoding: str, owner: object
+    number: int,
+    topic: str,
+    kind: str,
+    definition: MessageDefinition,
+    encoding: str,
+    owner: object,
 ) -> Connection:
     ext = ConnectionExtRosbag2(encoding, [])
     return Connection(number, topic, kind, definition, "", 0, ext, owner)

@@ -23,7 +23,9 @@ _HOLD_NS = 100_000_000  # how long a joint's value counts for messages that do n
 _UNIT = 1e-3  # largest error of a quaternion's norm
 _MAX_LATE = 0.02  # fraction of messages
 _MIN_VALUES = 20  # of a block whose values are looked at
-_MAX_CLOCK_DIFFERENCE_NS = NS_PER_S  # between the delays from stamp to recording of two topics
+_MAX_CLOCK_DIFFERENCE_NS = (
+    NS_PER_S  # between the delays from stamp to recording of two topics
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,9 @@ class PublisherCheck:
         if not len(times):
             return
         before = times[:1] if self._last_ns is None else np.array([self._last_ns])
-        self._late += int(np.count_nonzero(np.diff(np.concatenate((before, times))) < 0))
+        self._late += int(
+            np.count_nonzero(np.diff(np.concatenate((before, times))) < 0)
+        )
         self._count += len(times)
         self._last_ns = int(times[-1])
 
@@ -117,7 +121,9 @@ class PublisherCheck:
                 f"frame_id changes between {listing(map(quote, sorted(self.frames.counts)))}"
             )
         if self._count and self._late > max(INTERLEAVED, _MAX_LATE * self._count):
-            words.append(f"{self._late} of {self._count} stamps are older than the one before")
+            words.append(
+                f"{self._late} of {self._count} stamps are older than the one before"
+            )
         if self._blocks and 2 * self._alternating > self._blocks:
             words.append("its values alternate from one message to the next")
         return words
@@ -133,7 +139,12 @@ class TopicReader:
     """
 
     def __init__(
-        self, bag: Bag, topic: str, type_name: str, jump: float = np.inf, received: bool = False
+        self,
+        bag: Bag,
+        topic: str,
+        type_name: str,
+        jump: float = np.inf,
+        received: bool = False,
     ) -> None:
         own = [c for c in bag.connections if (c.topic, c.msgtype) == (topic, type_name)]
         self.topic, self.type_name = topic, type_name
@@ -166,10 +177,14 @@ class TopicReader:
         readable = decoded.readable
         self.count += int(np.count_nonzero(readable))
         self.publishers.add_times(times[readable])
-        self.publishers.frames.add([(batch, batch.frame) for batch in batches], readable)
+        self.publishers.frames.add(
+            [(batch, batch.frame) for batch in batches], readable
+        )
         return decoded
 
-    def warnings(self, joints: "TopicReader", frame: str | None = None, key: str = "") -> list[str]:
+    def warnings(
+        self, joints: "TopicReader", frame: str | None = None, key: str = ""
+    ) -> list[str]:
         """What may be wrong with the topic, whose frame_id should be the key's."""
         texts, topic = [], self.topic
         if self.errors:
@@ -183,7 +198,11 @@ class TopicReader:
         signs = self.publishers.signs()
         texts += [f"{topic}: it seems to have two publishers: {sign}" for sign in signs]
         delay, own = self.delay_ns, joints.delay_ns
-        if delay is not None and own is not None and abs(delay - own) > _MAX_CLOCK_DIFFERENCE_NS:
+        if (
+            delay is not None
+            and own is not None
+            and abs(delay - own) > _MAX_CLOCK_DIFFERENCE_NS
+        ):
             texts.append(
                 f"{topic}: its stamps are {(own - delay) / NS_PER_S:.3g} s ahead of those of "
                 f"{joints.topic}: the clocks differ. Try --time received"
@@ -209,7 +228,9 @@ class JointReader:
     def __init__(self, model: RobotModel, topic: str) -> None:
         self._model = model
         self._topic = topic
-        self._last = np.full((3, model.n_joints), np.nan)  # position, effort, stamp of each
+        self._last = np.full(
+            (3, model.n_joints), np.nan
+        )  # position, effort, stamp of each
         self._seen = np.zeros(model.n_joints, dtype=np.bool_)
         self.incomplete = 0
         self.foreign: set[str] = set()
@@ -260,7 +281,9 @@ class JointReader:
         """Messages without positions, names that change, unknown joints, in sentences."""
         texts, topic = [], self._topic
         if self.incomplete:
-            texts.append(f"{topic}: {self.incomplete} messages without a position for each name")
+            texts.append(
+                f"{topic}: {self.incomplete} messages without a position for each name"
+            )
         if len(self.layouts.counts) > 1:
             what = "in another order" if self.shared() else "of different joints"
             switches, lists = self.layouts.switches, len(self.layouts.counts)
@@ -270,7 +293,9 @@ class JointReader:
             )
         if self.foreign:
             names = listing(sorted(self.foreign))
-            texts.append(f"{topic}: joints that are not moving joints of the robot: {names}")
+            texts.append(
+                f"{topic}: joints that are not moving joints of the robot: {names}"
+            )
         return texts
 
     def shared(self) -> list[str]:
@@ -311,7 +336,10 @@ class UpReader:
     def __init__(self, model: RobotModel, link: str) -> None:
         self._model = model
         self._link = model.link_index(link)
-        self._before: tuple[Times, Array] = (np.zeros(0, np.int64), np.zeros((0, model.n_joints)))
+        self._before: tuple[Times, Array] = (
+            np.zeros(0, np.int64),
+            np.zeros((0, model.n_joints)),
+        )
         self.without_orientation = 0
 
     def read(self, block: DecodedBlock, times: Times, Q: Array) -> tuple[Times, Array]:
@@ -325,11 +353,15 @@ class UpReader:
         up = self._in_imu_axes(block)
         if self._model.bodies.body_of_link[self._link] == 0:
             return stamps, up @ self._model.bodies.R_body_link[self._link].T
-        times, Q = (np.concatenate(pair) for pair in zip(self._before, (times, Q), strict=True))
+        times, Q = (
+            np.concatenate(pair) for pair in zip(self._before, (times, Q), strict=True)
+        )
         if not len(times):
             return stamps, np.full((len(stamps), 3), np.nan)
         self._before = times[-1:], Q[-1:]
-        nearest = np.clip(np.searchsorted(times, stamps, side="right") - 1, 0, len(times) - 1)
+        nearest = np.clip(
+            np.searchsorted(times, stamps, side="right") - 1, 0, len(times) - 1
+        )
         link = self._model.link_names[self._link]
         R_root_link, _ = link_pose_batch(self._model, Q[nearest], link)
         return stamps, (R_root_link @ up[:, :, None])[:, :, 0]
@@ -337,7 +369,9 @@ class UpReader:
     def _in_imu_axes(self, block: DecodedBlock) -> Array:
         """(N, 3): the third row of R_world_imu, of a quaternion x, y, z, w."""
         x, y, z, w = block.values("orientation").T
-        up = np.column_stack((2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)))
+        up = np.column_stack(
+            (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y))
+        )
         norm = np.sqrt(x * x + y * y + z * z + w * w)
         missing = block.values("orientation_covariance")[:, 0] == -1.0
         missing |= ~(np.abs(norm - 1.0) < _UNIT)

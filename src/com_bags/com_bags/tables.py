@@ -27,8 +27,39 @@ LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 _HEADER = 200  # lines
 _COMMENTS = "#%"  # lines before the first that begin with one are passed over
 _MISSING = ("", "-", "nan", "na", "n/a", "null")  # cells
-_UNITS = {"", "rad", "deg", "°", "m", "cm", "mm", "s", "ms", "us", "ns", "N", "kN", "kgf", "kg"}
-_UNITS |= {"N m", "Nm", "N*m", "N.m", "N mm", "Nmm", "V", "mV", "g", "m/s^2", "m/s2", "-", "%", "1"}
+_UNITS = {
+    "",
+    "rad",
+    "deg",
+    "°",
+    "m",
+    "cm",
+    "mm",
+    "s",
+    "ms",
+    "us",
+    "ns",
+    "N",
+    "kN",
+    "kgf",
+    "kg",
+}
+_UNITS |= {
+    "N m",
+    "Nm",
+    "N*m",
+    "N.m",
+    "N mm",
+    "Nmm",
+    "V",
+    "mV",
+    "g",
+    "m/s^2",
+    "m/s2",
+    "-",
+    "%",
+    "1",
+}
 _UNITS |= {f"[{unit}]" for unit in _UNITS} | {f"({unit})" for unit in _UNITS}
 
 
@@ -40,7 +71,9 @@ class Table:
     rows: int
     source: str
     notes: tuple[str, ...] = ()  # what was left out, sentences
-    first_row: int = 1  # number of the first row in the file: of a text that of its line
+    first_row: int = (
+        1  # number of the first row in the file: of a text that of its line
+    )
 
 
 def is_table(path: str | Path) -> bool:
@@ -56,17 +89,23 @@ def read_table(path: str | Path) -> Table:
     file = Path(path)
     reader = _READERS.get(file.suffix.lower())
     if reader is None:
-        raise TableError(f"is not a table. Expected {listing(sorted(_READERS))}", str(path))
+        raise TableError(
+            f"is not a table. Expected {listing(sorted(_READERS))}", str(path)
+        )
     try:
         if not file.is_file():
-            raise TableError("is not a file" if file.exists() else "does not exist", str(path))
+            raise TableError(
+                "is not a file" if file.exists() else "does not exist", str(path)
+            )
         _check_size(file, file.stat().st_size, MAX_BYTES, "bytes")
         return _table(reader(file), str(path))
     except TableError:
         raise
     except ImportError as error:
         fix = f"save it as npz, or install it: {pip_install('pandas pyarrow')}"
-        raise TableError(f"needs {error.name}, which is not installed: {fix}", str(path)) from error
+        raise TableError(
+            f"needs {error.name}, which is not installed: {fix}", str(path)
+        ) from error
     except Exception as error:  # whatever a library makes of a damaged file
         fix = "Save it again (in MATLAB save(..., '-v7')), or as csv"
         text = f"cannot be read: {type(error).__name__}: {str(error).strip()}. {fix}"
@@ -87,12 +126,16 @@ def _table(arrays: Mapping[str, Any], source: str) -> Table:
         array = np.asarray(value)
         first = int(value.index[0]) if hasattr(value, "index") and len(value) else first
         if array.dtype.kind == "O":  # text of a csv file
-            numbers = importlib.import_module("pandas").to_numeric(value, errors="coerce")
+            numbers = importlib.import_module("pandas").to_numeric(
+                value, errors="coerce"
+            )
             array = np.array(numbers, dtype=float)
             wrong = np.flatnonzero(np.isnan(array) & ~np.asarray(value.isna()))
             if len(wrong) and np.isfinite(array).any():
                 one = f"{quote(str(value.iloc[wrong[0]]))} in row {first + wrong[0]}"
-                notes.append(f"{quote(name)}: {len(wrong)} cells are no numbers, like {one}")
+                notes.append(
+                    f"{quote(name)}: {len(wrong)} cells are no numbers, like {one}"
+                )
         elif array.dtype.kind == "M":
             array = array.astype("datetime64[ns]").astype(float) * 1e-9
         if array.dtype.kind not in "biuf" or array.ndim not in (1, 2) or array.size < 2:
@@ -100,15 +143,25 @@ def _table(arrays: Mapping[str, Any], source: str) -> Table:
         if array.ndim == 2 and 1 in array.shape:
             array = array.ravel()
         parts = [array] if array.ndim == 1 else list(array.T)
-        names = [name] if array.ndim == 1 else [f"{name}[{i}]" for i in range(len(parts))]
-        columns |= {key: np.array(part, float) for key, part in zip(names, parts, strict=True)}
-    columns = {name: column for name, column in columns.items() if np.isfinite(column).any()}
+        names = (
+            [name] if array.ndim == 1 else [f"{name}[{i}]" for i in range(len(parts))]
+        )
+        columns |= {
+            key: np.array(part, float) for key, part in zip(names, parts, strict=True)
+        }
+    columns = {
+        name: column for name, column in columns.items() if np.isfinite(column).any()
+    }
     if not columns:
-        raise TableError("contains no column of numbers. Expected names, then numbers", source)
+        raise TableError(
+            "contains no column of numbers. Expected names, then numbers", source
+        )
     lengths = [len(column) for column in columns.values()]
     rows = max(set(lengths), key=lambda length: (lengths.count(length), length))
     if others := [name for name, column in columns.items() if len(column) != rows]:
-        notes.append(f"left out, because they do not have {rows} rows as most: {listing(others)}")
+        notes.append(
+            f"left out, because they do not have {rows} rows as most: {listing(others)}"
+        )
     kept = {name: column for name, column in columns.items() if len(column) == rows}
     return Table(kept, rows, source, tuple(notes), first)
 
@@ -123,7 +176,12 @@ def _read_npz(file: Path) -> Mapping[str, Any]:
 
 def _read_mat(file: Path) -> Mapping[str, Any]:
     shapes = [(name, shape) for name, shape, _ in scipy.io.whosmat(file)]
-    _check_size(file, sum(np.prod(shape, dtype=float) for _, shape in shapes), MAX_CELLS, "numbers")
+    _check_size(
+        file,
+        sum(np.prod(shape, dtype=float) for _, shape in shapes),
+        MAX_CELLS,
+        "numbers",
+    )
     found = scipy.io.loadmat(file)
     return {name: found[name] for name, _ in shapes if found[name].dtype.kind in "biuf"}
 
@@ -134,7 +192,9 @@ def _read_parquet(file: Path) -> Mapping[str, Any]:
     frame = importlib.import_module("pandas").read_parquet(file)
     frame = frame.reset_index(drop=frame.index.name is None)  # it may be the time
     frame.index += 1
-    return {str(name): frame[name] for name in frame if frame[name].dtype.kind in "biufM"}
+    return {
+        str(name): frame[name] for name in frame if frame[name].dtype.kind in "biufM"
+    }
 
 
 def _read_text(file: Path) -> Mapping[str, Any]:
@@ -156,7 +216,9 @@ def _find_header(lines: list[str], file: Path) -> tuple[list[str], int, str, boo
     first = next((i for i, line in enumerate(lines) if _data_mark(line)), 0)
     if not (mark := _data_mark(lines[first])):
         return _first_line(lines, file)
-    above = [_split(line.lstrip(_COMMENTS), mark) for line in lines[:first] if line.strip()][-2:]
+    above = [
+        _split(line.lstrip(_COMMENTS), mark) for line in lines[:first] if line.strip()
+    ][-2:]
     if len(above) == 2 and len(above[0]) == len(above[1]) and set(above[1]) <= _UNITS:
         above.pop()
     names, cells = above[-1] if above else [], _split(lines[first], mark)
@@ -175,9 +237,15 @@ def _find_header(lines: list[str], file: Path) -> tuple[list[str], int, str, boo
 
 def _first_line(lines: list[str], file: Path) -> tuple[list[str], int, str, bool]:
     """The same, with the names in the first line."""
-    used = [i for i, line in enumerate(lines) if line.strip() and line.strip()[0] not in _COMMENTS]
+    used = [
+        i
+        for i, line in enumerate(lines)
+        if line.strip() and line.strip()[0] not in _COMMENTS
+    ]
     if not used or "\0" in lines[used[0]]:
-        raise TableError("is empty or not a text file. Expected columns of numbers", str(file))
+        raise TableError(
+            "is empty or not a text file. Expected columns of numbers", str(file)
+        )
     line = lines[used[0]]
     # of the marks that occur the one that does most; ; goes with decimal commas
     mark = max(";\t, ", key=lambda each: line.count(each) if each != " " else 0.5)
@@ -212,7 +280,9 @@ def _unique(names: list[str]) -> list[str]:
     return found
 
 
-def _read_columns(file: Path, names: list[str], skipped: int, mark: str, **options: Any) -> Any:
+def _read_columns(
+    file: Path, names: list[str], skipped: int, mark: str, **options: Any
+) -> Any:
     """Columns of text as a frame of pandas, below a number of skipped lines."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # rows longer than the first one
@@ -249,7 +319,9 @@ def _encoding(file: Path) -> str:
 def _read_mot(file: Path) -> Mapping[str, Any]:
     """OpenSim's storage: lines to `endheader`, names, then numbers."""
     lines = _head(file, _HEADER)
-    ends = [i for i, line in enumerate(lines[:-1]) if line.strip().lower() == "endheader"]
+    ends = [
+        i for i, line in enumerate(lines[:-1]) if line.strip().lower() == "endheader"
+    ]
     if not ends or not lines[ends[0] + 1].strip():
         text = f"has no line endheader with names below it in the first {_HEADER} lines"
         raise TableError(text, str(file))
@@ -259,16 +331,25 @@ def _read_mot(file: Path) -> Mapping[str, Any]:
 def _read_trc(file: Path) -> Mapping[str, Any]:
     """Markers: columns Time (s) and NAME.x, .y, .z in m."""
     _, keys, values, markers, _ = (line.split("\t") for line in _head(file, 5))
-    about = {key.strip(): value.strip() for key, value in zip(keys, values, strict=False)}
+    about = {
+        key.strip(): value.strip() for key, value in zip(keys, values, strict=False)
+    }
     meter = LENGTHS.get(about.get("Units", "").lower())
-    if meter is None or [name.strip().lower() for name in markers[:2]] != ["frame#", "time"]:
-        expected = f"Units {listing(LENGTHS)} in its third line, Frame# and Time in its fourth"
+    if meter is None or [name.strip().lower() for name in markers[:2]] != [
+        "frame#",
+        "time",
+    ]:
+        expected = (
+            f"Units {listing(LENGTHS)} in its third line, Frame# and Time in its fourth"
+        )
         raise TableError(f"is no trc: expected {expected}", str(file))
     labels = [name.strip() for name in markers[2:] if name.strip()]
     names = ["Frame#", "Time", *(f"{name}.{axis}" for name in labels for axis in "xyz")]
     used = {"usecols": range(len(names))}  # lines may end with tabs
     frame = _read_columns(file, names, 5, "\t", **used)
-    return {name: frame[name] * (1.0 if name == "Time" else meter) for name in names[1:]}
+    return {
+        name: frame[name] * (1.0 if name == "Time" else meter) for name in names[1:]
+    }
 
 
 _READERS: dict[str, Callable[[Path], Mapping[str, Any]]] = {

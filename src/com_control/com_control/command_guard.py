@@ -26,9 +26,14 @@ JUMP = 0.5  # rad or m, within one sample, besides three times what the velocity
 MAX_GAP = 0.1  # s between samples, for which the velocity limit allows a way
 CATCH_UP = 0.015  # s, for which it allows a way to a command, however long ago the last one was
 LOOK_PERIOD, LOOK_GAP = 0.05, 0.5  # s; between two looks at most, or they begin again
-LOOKS, OLD_LOOKS = 21, 11  # compared: 1 s of measurements and the first half of the commands
+LOOKS, OLD_LOOKS = (
+    21,
+    11,
+)  # compared: 1 s of measurements and the first half of the commands
 EXACT_LOOKS, EXACT_OLD = 11, 7  # where positions are repeated exactly
-FROZEN_MOTION = 0.05  # rad or m, of commands; a joint that makes less than a tenth of it is frozen
+FROZEN_MOTION = (
+    0.05  # rad or m, of commands; a joint that makes less than a tenth of it is frozen
+)
 RECENT = 0.5  # s, since when the drives are held at the last command
 CLOSE = 1e-9  # rad, m or s, of rounding
 CHANGED = 1e-6  # rad or m, by which a command was changed
@@ -39,9 +44,13 @@ class GuardOptions:
     """Bounds of what joints report and of what they are sent."""
 
     following_error: float = live_parameter(
-        0.5, "rad or m, of a joint from its target; beyond, the motion stops", (0.001, 10.0)
+        0.5,
+        "rad or m, of a joint from its target; beyond, the motion stops",
+        (0.001, 10.0),
     )
-    following_time: float = live_parameter(0.1, "s, for which it must be that far", (0.0, 10.0))
+    following_time: float = live_parameter(
+        0.1, "s, for which it must be that far", (0.0, 10.0)
+    )
     speed_factor: float = live_parameter(
         1.0, "largest speed of commands over the URDF's velocity limits", (0.01, 10.0)
     )
@@ -87,10 +96,16 @@ class CommandGuard:
         self.restart()
 
     @classmethod
-    def from_model(cls, model: RobotModel, options: GuardOptions | None = None) -> "CommandGuard":
+    def from_model(
+        cls, model: RobotModel, options: GuardOptions | None = None
+    ) -> "CommandGuard":
         """Makes one by the limits of the URDF."""
         return cls(
-            model.joint_names, model.lower, model.upper, model.velocity_limits, options=options
+            model.joint_names,
+            model.lower,
+            model.upper,
+            model.velocity_limits,
+            options=options,
         )
 
     @property
@@ -120,7 +135,9 @@ class CommandGuard:
     def stop_by_clock(self, jump: float) -> None:
         """The same where the times that come do not jump."""
         if jump and self._dues and not self.reason:
-            self.reason = f"the clock of joint_states jumped by {jump:.3g} s: check its driver"
+            self.reason = (
+                f"the clock of joint_states jumped by {jump:.3g} s: check its driver"
+            )
 
     def _forget(self) -> None:
         """Forgets what was sent."""
@@ -152,7 +169,9 @@ class CommandGuard:
 
     def _implausible(self, time: float, measured: Array) -> str:
         margin = self.options.position_margin
-        wrong = ~((measured >= self._least - margin) & (measured <= self._most + margin))
+        wrong = ~(
+            (measured >= self._least - margin) & (measured <= self._most + margin)
+        )
         if wrong.any():
             i = int(np.argmax(wrong))
             return (
@@ -184,7 +203,9 @@ class CommandGuard:
         if not self.error > most:
             self._far_since[:] = np.inf
             return self._frozen(time, expected)
-        self._far_since = np.where(error > most, np.minimum(self._far_since, time), np.inf)
+        self._far_since = np.where(
+            error > most, np.minimum(self._far_since, time), np.inf
+        )
         late = time - self._far_since >= self.options.following_time - CLOSE
         if late.any():
             i = int(np.argmax(np.where(late, error, 0.0)))
@@ -281,7 +302,10 @@ class CommandGuard:
         """Where the drives are sent already (n,), and the time (m,) s from there on."""
         if not self._dues:
             last_due, last = self._last
-            if due[0] - last_due < RECENT and (np.abs(last - self._measured) <= JUMP).all():
+            if (
+                due[0] - last_due < RECENT
+                and (np.abs(last - self._measured) <= JUMP).all()
+            ):
                 return last, _steps(min(last_due, due[0]), due)  # a clock may go back
             return self._measured, _steps(-np.inf, due)  # no limit of velocity
         begin = max(self._last_due, float(due[0]) - CATCH_UP)
@@ -290,7 +314,9 @@ class CommandGuard:
         before = np.where(np.isnan(sent), self._measured, sent)
         return before, _steps(min(begin, float(due[0])), due)
 
-    def _within_limits(self, before: Array, spans: Array, wanted: Array) -> tuple[Array, Array]:
+    def _within_limits(
+        self, before: Array, spans: Array, wanted: Array
+    ) -> tuple[Array, Array]:
         """Positions (m, n) that keep the limits, and their slopes (m, n)."""
         lowest, highest = np.fmin(self._lower, before), np.fmax(self._upper, before)
         sent = np.minimum(np.maximum(wanted, lowest), highest)

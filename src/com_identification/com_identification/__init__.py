@@ -23,8 +23,16 @@ if TYPE_CHECKING:
     from com_identification.planning.planner import PosturePlanner
     from com_identification.regression.identify import Identification, identify
     from com_identification.regression.observations import ObservationModel
-    from com_identification.regression.postures import ComConstraint, Posture, make_posture
-    from com_identification.regression.priors import BodyPriors, body_priors, urdf_priors
+    from com_identification.regression.postures import (
+        ComConstraint,
+        Posture,
+        make_posture,
+    )
+    from com_identification.regression.priors import (
+        BodyPriors,
+        body_priors,
+        urdf_priors,
+    )
     from com_identification.settings import (
         CaptureOptions,
         FitSettings,

@@ -191,7 +191,9 @@ def identify_links(
     progress: Progress,
 ) -> tuple[Identification, tuple[PlannedPosture, ...]]:
     """Identifies all links; with redundant postures also finds one that would help."""
-    found = identify(model, feet, postures, settings, progress=progress, evidence=evidence)
+    found = identify(
+        model, feet, postures, settings, progress=progress, evidence=evidence
+    )
     if not found.redundancy:
         return found, ()
 

@@ -17,7 +17,11 @@ from scipy.spatial.transform import Rotation
 
 from com_bags import Table, TableError, read_table
 from com_bags.tables import LENGTHS
-from com_identification.regression.postures import Posture, make_posture, wrench_transform
+from com_identification.regression.postures import (
+    Posture,
+    make_posture,
+    wrench_transform,
+)
 from com_identification.regression.statics import Statics
 from com_identification.settings import IdentificationSettings, SensorPriors
 from com_model import Foot, RobotModel
@@ -28,12 +32,18 @@ from com_model.strict_yaml import Section
 from com_model.text import listing
 
 SEXES = ("f", "m")
-_MASS_STD, _COM_STD = 0.1, 0.02 / 3**0.5  # of the table: fraction, and m along each axis
+_MASS_STD, _COM_STD = (
+    0.1,
+    0.02 / 3**0.5,
+)  # of the table: fraction, and m along each axis
 ROOT = "lower_trunk"
 _WINDOW = 0.5  # s
 _TRAVEL, _VARY = 0.015, 0.05  # m of a marker, fraction of the force within a window
 _MOST, _ALIKE = 200, 0.03  # postures; rad, least change of some joint between two
-_PLATES, _SWAY = (2.0, 1.0), 0.002  # N and N m of a reading; m, CoP less CoM of who stands still
+_PLATES, _SWAY = (
+    (2.0, 1.0),
+    0.002,
+)  # N and N m of a reading; m, CoP less CoM of who stands still
 MAX_BYTES = 2**29
 _SCALED = re.compile(r'(origin xyz|mass value|i[xyz]{2})="([^"]*)"')
 
@@ -67,7 +77,9 @@ def plate_foot() -> Foot:
     return Foot(ROOT, wrench_frame=ROOT)
 
 
-def human_settings(model: RobotModel, registration: float = 0.002) -> IdentificationSettings:
+def human_settings(
+    model: RobotModel, registration: float = 0.002
+) -> IdentificationSettings:
     """Settings for a person, whose masses are about 10 % and CoMs 20 mm away from the table.
 
     What is wrong in a segment's frame in the same way in all postures, such as the place of a
@@ -75,7 +87,11 @@ def human_settings(model: RobotModel, registration: float = 0.002) -> Identifica
     posture's readings is that of human_posture(); registration is the constant error of the root's
     position in the plates' axes, m along each axis.
     """
-    heavy = [name for name, mass in zip(model.link_names, model.link_masses, strict=True) if mass]
+    heavy = [
+        name
+        for name, mass in zip(model.link_names, model.link_masses, strict=True)
+        if mass
+    ]
     sections = {
         "noise": dict.fromkeys(("force", "moment", "position", "tilt"), 0.0),
         "sensors": asdict(SensorPriors.calibrated(sensor_position=registration)),
@@ -119,7 +135,9 @@ def human_posture(
     noise = np.zeros((6 + n, 6 + errors.shape[1]))
     noise[:6, :6] = turn * np.repeat(plates, 3)
     noise[3:6, 6:], noise[6:, 6:] = skew(read[:3]) @ arm, errors[:n]
-    return make_posture(model, q, read[None], up=R.T[:, 2] / np.linalg.norm(R[2]), noise=noise)
+    return make_posture(
+        model, q, read[None], up=R.T[:, 2] / np.linalg.norm(R[2]), noise=noise
+    )
 
 
 class MarkerFit:
@@ -134,7 +152,10 @@ class MarkerFit:
     """
 
     def __init__(
-        self, model: RobotModel, markers: Mapping[str, tuple[str, Array]], stiffness: float = 1e-3
+        self,
+        model: RobotModel,
+        markers: Mapping[str, tuple[str, Array]],
+        stiffness: float = 1e-3,
     ) -> None:
         self._n, self._statics, self._w = model.n_joints, Statics(model), stiffness
         self._links = [model.link_index(link) for link, _ in markers.values()]
@@ -157,7 +178,9 @@ class MarkerFit:
         here, steps = self._gaps(seen, q, R, p, x[None]), x + 1e-6 * np.eye(len(x))
         return np.asarray(1e6 * (self._gaps(seen, q, R, p, steps) - here).T)
 
-    def solve(self, seen: Array, start: Array | None = None) -> tuple[Array, Array, Array]:
+    def solve(
+        self, seen: Array, start: Array | None = None
+    ) -> tuple[Array, Array, Array]:
         """Fits one frame: (M, 3) m in the markers' order, NaN of those that are hidden.
 
         Returns q (n,), R (3, 3) and p (3,); starts at joint positions (n,).
@@ -171,7 +194,9 @@ class MarkerFit:
         # x_scale: SciPy 1.16 changed what it is without.
         scaled = {"method": "lm", "x_scale": "jac", "xtol": 1e-6}
         gaps, slope = partial(self._gaps, *first), partial(self._slope, *first)
-        x = least_squares(lambda x: gaps(x[None])[0], np.zeros(n + 6), slope, **scaled).x
+        x = least_squares(
+            lambda x: gaps(x[None])[0], np.zeros(n + 6), slope, **scaled
+        ).x
         R = (turn * Rotation.from_rotvec(x[n : n + 3])).as_matrix()
         return q + x[:n], R, first[3] + x[n + 3 :]
 
@@ -205,18 +230,24 @@ def read_c3d(path: str | Path) -> Trial:
     try:
         if Path(path).stat().st_size > MAX_BYTES:
             raise TableError(f"is larger than {MAX_BYTES >> 20} MiB", file)
-        content = importlib.import_module("ezc3d").c3d(file, extract_forceplat_data=True)
+        content = importlib.import_module("ezc3d").c3d(
+            file, extract_forceplat_data=True
+        )
         point = content["parameters"]["POINT"]
         rate = float(point["RATE"]["value"][0])
         meter = LENGTHS[point["UNITS"]["value"][0].strip().lower()]
         markers = meter * content["data"]["points"][:3].transpose(2, 1, 0)
         labels = point["LABELS"]["value"][: markers.shape[1]]
-        names = tuple(label.strip().rpartition(":")[2] for label in labels)  # SUBJECT:NAME
+        names = tuple(
+            label.strip().rpartition(":")[2] for label in labels
+        )  # SUBJECT:NAME
         count, total = len(markers), np.zeros((len(markers), 6))
         for plate in content["data"]["platform"]:
             force, center = plate["force"].T, meter * plate["corners"].mean(axis=1)
             unit = 1e-3 if plate["unit_moment"].endswith("mm") else 1.0
-            wrench = np.hstack((force, unit * plate["moment"].T + np.cross(center, force)))
+            wrench = np.hstack(
+                (force, unit * plate["moment"].T + np.cross(center, force))
+            )
             each = len(wrench) // count
             total += wrench[: count * each].reshape(count, each, 6).mean(axis=1)
     except TableError:
@@ -224,7 +255,9 @@ def read_c3d(path: str | Path) -> Trial:
     except ImportError as error:
         raise TableError(f"needs ezc3d: {pip_install('ezc3d')}", file) from error
     except Exception as error:  # whatever a library makes of a damaged file
-        raise TableError(f"cannot be read: {type(error).__name__}: {error}", file) from error
+        raise TableError(
+            f"cannot be read: {type(error).__name__}: {error}", file
+        ) from error
     return _upright(Trial(rate, names, markers, total), file)
 
 
@@ -232,7 +265,9 @@ def _upright(trial: Trial, file: str) -> Trial:
     """The same with the force of the plates on the person; TableError where z is not up."""
     mean = trial.wrench[:, :3].mean(axis=0)
     if not abs(mean[2]) > 0.9 * np.linalg.norm(mean) > 0.0:
-        raise TableError(f"the plates' mean force is {mean.round(1)} N: expected z to be up", file)
+        raise TableError(
+            f"the plates' mean force is {mean.round(1)} N: expected z to be up", file
+        )
     return replace(trial, wrench=trial.wrench * np.sign(mean[2]))
 
 
@@ -252,10 +287,16 @@ def read_trial(path: str | Path, plates: str | Path | None = None) -> Trial:
     heads = tuple(name[:-2] for name in table.columns if name.endswith(".x"))
     names = tuple(head.rpartition(":")[2] for head in heads)  # SUBJECT:NAME
     at, known = _times(table), _times(forces)
-    markers = np.array([_three(table, f"{head}.*") for head in heads]).reshape(-1, len(at), 3)
+    markers = np.array([_three(table, f"{head}.*") for head in heads]).reshape(
+        -1, len(at), 3
+    )
     total = np.zeros((len(known), 6))
-    for head, tail in re.findall(r"^(.*)force(.*)_vx$", "\n".join(forces.columns), re.MULTILINE):
-        force, point = (np.nan_to_num(_three(forces, f"{head}force{tail}_{c}*")) for c in "vp")
+    for head, tail in re.findall(
+        r"^(.*)force(.*)_vx$", "\n".join(forces.columns), re.MULTILINE
+    ):
+        force, point = (
+            np.nan_to_num(_three(forces, f"{head}force{tail}_{c}*")) for c in "vp"
+        )
         torque = np.nan_to_num(_three(forces, f"{head}torque{tail}_*"))
         total += np.hstack((force, torque + np.cross(point, force)))
     inside = (at >= known[0]) & (at <= known[-1])
@@ -265,7 +306,11 @@ def read_trial(path: str | Path, plates: str | Path | None = None) -> Trial:
     rate = float(1.0 / np.median(np.diff(at)))
     wrench = np.column_stack([np.interp(at, known, column) for column in total.T])
     mean = np.abs(wrench[inside, :3].mean(axis=0))
-    turn = np.eye(3) if mean[2] > mean[1] else np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
+    turn = (
+        np.eye(3)
+        if mean[2] > mean[1]
+        else np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
+    )
     wrench = (wrench.reshape(-1, 2, 3) @ turn.T).reshape(-1, 6)
     seen = markers.transpose(1, 0, 2)[inside] @ turn.T
     return _upright(Trial(rate, names, seen, wrench[inside]), forces.source)
@@ -273,7 +318,9 @@ def read_trial(path: str | Path, plates: str | Path | None = None) -> Trial:
 
 def _times(table: Table) -> Array:
     """(N,) s, rising."""
-    column = next((c for name, c in table.columns.items() if name.lower() == "time"), None)
+    column = next(
+        (c for name, c in table.columns.items() if name.lower() == "time"), None
+    )
     if column is None or len(column) < 2 or not (np.diff(column) > 0.0).all():
         raise TableError("expected a column `time` in s that rises", table.source)
     return column
@@ -313,7 +360,10 @@ def marker_fit(
 
 
 def trial_postures(
-    model: RobotModel, trial: Trial, markers: Mapping[str, tuple[str, Array]], std: float
+    model: RobotModel,
+    trial: Trial,
+    markers: Mapping[str, tuple[str, Array]],
+    std: float,
 ) -> tuple[list[Posture], dict[str, float]]:
     """Postures of the windows in which the person hardly moves, and seconds by what became of them.
 
@@ -331,16 +381,26 @@ def trial_postures(
         wrench = trial.wrench[start : start + size]
         visible = np.isfinite(seen).all(axis=(0, 2))
         travel = np.ptp(seen[:, visible], axis=0).max(initial=0.0)
-        if travel > _TRAVEL or visible.sum() < 3 or np.ptp(wrench[:, 2]) > _VARY * wrench[0, 2]:
+        if (
+            travel > _TRAVEL
+            or visible.sum() < 3
+            or np.ptp(wrench[:, 2]) > _VARY * wrench[0, 2]
+        ):
             seconds["moved"] += _WINDOW
             continue
         mean = seen.mean(axis=0)
         q, R, p = fit.solve(mean, q)
-        if any(np.abs(q - each.q).max() < _ALIKE for each in postures) or len(postures) >= _MOST:
+        if (
+            any(np.abs(q - each.q).max() < _ALIKE for each in postures)
+            or len(postures) >= _MOST
+        ):
             seconds["redundant"] += _WINDOW
             continue
         seconds["used"] += _WINDOW
         errors, force = fit.errors(mean, q, R, p, std), wrench.mean(axis=0)
-        plates = _PLATES[0] / size**0.5, float(np.hypot(_PLATES[1] / size**0.5, _SWAY * force[2]))
+        plates = (
+            _PLATES[0] / size**0.5,
+            float(np.hypot(_PLATES[1] / size**0.5, _SWAY * force[2])),
+        )
         postures.append(human_posture(model, q, R, p, force, plates, errors))
     return postures, seconds

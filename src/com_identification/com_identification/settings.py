@@ -55,9 +55,13 @@ class SensorNoise(_Options):
         "constant during a posture",
     )
     known_com: float = parameter(
-        0.002, "m, each component of a CoM that is known otherwise. Not averaged", (1e-6, 1.0)
+        0.002,
+        "m, each component of a CoM that is known otherwise. Not averaged",
+        (1e-6, 1.0),
     )
-    least_fraction: float = number(0.0, "Fraction of a standard deviation that is not averaged")
+    least_fraction: float = number(
+        0.0, "Fraction of a standard deviation that is not averaged"
+    )
 
     def std_ratio(self, samples: int) -> float:
         """Returns the standard deviation of a mean over that of one reading."""
@@ -83,38 +87,66 @@ class SensorPriors(_Options):
     Values of angles (rad) are those of revolute joints; a prismatic joint has as many dm.
     """
 
-    force_bias: float = parameter(0.02, "of W, each axis of each foot's sensor", (0.0, 1.0))
+    force_bias: float = parameter(
+        0.02, "of W, each axis of each foot's sensor", (0.0, 1.0)
+    )
     moment_bias: float = parameter(0.002, "m, moment over W, each axis", (0.0, 0.05))
     force_drift: float = parameter(
         0.002, "of W, each axis, of the step from one posture to the next", (0.0, 1.0)
     )
-    moment_drift: float = parameter(1e-4, "m, moment over W, of the step likewise", (0.0, 0.05))
-    wrench_gain: float = parameter(0.02, "1, each axis of each foot's sensor", (0.0, 1.0))
-    crosstalk: float = parameter(
-        0.01, "1, between axes; moment into force over L, force into moment times L", (0.0, 1.0)
+    moment_drift: float = parameter(
+        1e-4, "m, moment over W, of the step likewise", (0.0, 0.05)
     )
-    sensor_position: float = parameter(0.002, "m, each axis, of a sensor in its link", (0.0, 1.0))
-    sensor_rotation: float = parameter(radians(0.5), "rad, about each axis, likewise", _ANGLE)
-    joint_offset: float = parameter(radians(0.5), "rad, each encoder's zero offset", _ANGLE)
+    wrench_gain: float = parameter(
+        0.02, "1, each axis of each foot's sensor", (0.0, 1.0)
+    )
+    crosstalk: float = parameter(
+        0.01,
+        "1, between axes; moment into force over L, force into moment times L",
+        (0.0, 1.0),
+    )
+    sensor_position: float = parameter(
+        0.002, "m, each axis, of a sensor in its link", (0.0, 1.0)
+    )
+    sensor_rotation: float = parameter(
+        radians(0.5), "rad, about each axis, likewise", _ANGLE
+    )
+    joint_offset: float = parameter(
+        radians(0.5), "rad, each encoder's zero offset", _ANGLE
+    )
     joint_repeatability: float = parameter(
-        radians(0.1), "rad, each joint: backlash, new in each posture, never averaged", _ANGLE
+        radians(0.1),
+        "rad, each joint: backlash, new in each posture, never averaged",
+        _ANGLE,
     )
     compliance: float = parameter(
         radians(0.1), "rad, each joint, its deflection under the torque W L", _ANGLE
     )
     sole_compliance: float = parameter(
-        radians(0.2), "rad, each sole about each axis, its tilt under the moment W L", _ANGLE
+        radians(0.2),
+        "rad, each sole about each axis, its tilt under the moment W L",
+        _ANGLE,
     )
     slope: float = parameter(radians(1.0), "rad, of the floor, about each axis", _ANGLE)
-    unevenness: float = parameter(radians(0.1), "rad, of the floor, new in each posture", _ANGLE)
-    sole_angle: float = parameter(
-        radians(0.3), "rad, between soles on the floor, about each axis; 0: not used", _ANGLE
+    unevenness: float = parameter(
+        radians(0.1), "rad, of the floor, new in each posture", _ANGLE
     )
-    sole_height: float = parameter(0.001, "m, of one sole above the plane of another", (0.0, 1.0))
-    tilt: float = parameter(radians(0.5), "rad, about each axis: how the IMU is mounted", _ANGLE)
+    sole_angle: float = parameter(
+        radians(0.3),
+        "rad, between soles on the floor, about each axis; 0: not used",
+        _ANGLE,
+    )
+    sole_height: float = parameter(
+        0.001, "m, of one sole above the plane of another", (0.0, 1.0)
+    )
+    tilt: float = parameter(
+        radians(0.5), "rad, about each axis: how the IMU is mounted", _ANGLE
+    )
     effort_gain: float = parameter(0.05, "1, each joint", (0.0, 1.0))
     effort_offset: float = parameter(0.002, "m, each joint, torque over W", (0.0, 1.0))
-    friction: float = parameter(0.005, "m, torque over W, new in each posture", (0.0, 1.0))
+    friction: float = parameter(
+        0.005, "m, torque over W, new in each posture", (0.0, 1.0)
+    )
 
     @classmethod
     def calibrated(cls, **errors: float) -> SensorPriors:
@@ -131,11 +163,15 @@ class LinkPrior:
     mass_std_fraction says otherwise.
     """
 
-    com_std: float | None = parameter(None, "m, of its centre of mass; 0: known", NOT_NEGATIVE)
+    com_std: float | None = parameter(
+        None, "m, of its centre of mass; 0: known", NOT_NEGATIVE
+    )
     mass_std_fraction: float | None = parameter(
         None, "Standard deviation of its mass over the mass; 0: known", NOT_NEGATIVE
     )
-    mass: float | None = parameter(None, "kg, of the body, where it was weighed", (1e-9, 1e9))
+    mass: float | None = parameter(
+        None, "kg, of the body, where it was weighed", (1e-9, 1e9)
+    )
 
 
 @dataclass(frozen=True)
@@ -147,8 +183,12 @@ class PriorSettings(_Options):
         "Standard deviation of each component of a body's centre of mass over the body's size, "
         "the edge of a cube of water of its mass; 5 to 20 mm",
     )
-    mass_std_fraction: float = number(0.05, "Standard deviation of a mass over the mass; 0: known")
-    bounded: bool = parameter(True, "Whether a centre of mass must stay near its link's shapes")
+    mass_std_fraction: float = number(
+        0.05, "Standard deviation of a mass over the mass; 0: known"
+    )
+    bounded: bool = parameter(
+        True, "Whether a centre of mass must stay near its link's shapes"
+    )
     shape_margin: float = number(0.02, "m, how far outside of them it may be")
 
 
@@ -157,12 +197,15 @@ class FitSettings(_Options):
     """How the regression works."""
 
     folds: int = parameter(
-        5, "Parts of the postures that are left out in turn for the held-out error; 0: none", _COUNT
+        5,
+        "Parts of the postures that are left out in turn for the held-out error; 0: none",
+        _COUNT,
     )
     gravity: float = parameter(GRAVITY, "m/s^2", (0.1, 100.0))
     use_effort: bool = parameter(False, "Whether joint efforts are used")
     use_imu: bool = parameter(
-        False, "Whether gravity's direction is measured by an IMU, too; else by the floor alone"
+        False,
+        "Whether gravity's direction is measured by an IMU, too; else by the floor alone",
     )
 
 
@@ -177,30 +220,57 @@ class CaptureOptions(_Options):
 
     collect_time: float = number(0.3, "s of readings that a posture needs at least")
     max_time: float = parameter(
-        5.0, "s; with so much a stationary interval is complete; the newest count", (1e-3, 1e3)
+        5.0,
+        "s; with so much a stationary interval is complete; the newest count",
+        (1e-3, 1e3),
     )
     settle_time: float = number(0.5, "s, stationary before the first reading counts")
-    slice_time: float = parameter(0.1, "s; each slice has readings of all streams", (1e-3, 10.0))
+    slice_time: float = parameter(
+        0.1, "s; each slice has readings of all streams", (1e-3, 10.0)
+    )
     joint_travel: float = number(0.003, "rad or m, of a joint within a slice")
-    joint_drift: float = number(0.003, "rad or m, of a joint's mean over a stationary interval")
-    force_travel: float = number(0.05, "Fraction of the robot's weight, of a force within a slice")
+    joint_drift: float = number(
+        0.003, "rad or m, of a joint's mean over a stationary interval"
+    )
+    force_travel: float = number(
+        0.05, "Fraction of the robot's weight, of a force within a slice"
+    )
     force_drift: float = number(
         0.01, "Fraction of the weight, of a force's mean over a stationary interval"
     )
-    pressure_travel: float = number(0.01, "m, of a moment over the weight within a slice")
-    pressure_drift: float = number(0.003, "m, of a moment's mean over the weight, likewise")
-    tilt_travel: float = number(0.01, "1, of the direction against gravity within a slice")
-    tilt_drift: float = number(0.003, "1, of its mean over a stationary interval")
-    timeout: float = number(0.5, "s behind the newest reading of all: a stream is timed out")
-    lag: float = number(2.0, "s that a stream may be behind; readings that come later are left out")
-    jump_back: float = number(1.0, "s; a stamp older than the newest by more restarts the recorder")
-    frozen_time: float = number(
-        0.5, "s of identical readings of a force sensor or IMU: it is frozen; 0: never (simulation)"
+    pressure_travel: float = number(
+        0.01, "m, of a moment over the weight within a slice"
     )
-    force_limit: float = number(0.0, "N, of each axis, where a sensor saturates; 0: unknown")
+    pressure_drift: float = number(
+        0.003, "m, of a moment's mean over the weight, likewise"
+    )
+    tilt_travel: float = number(
+        0.01, "1, of the direction against gravity within a slice"
+    )
+    tilt_drift: float = number(0.003, "1, of its mean over a stationary interval")
+    timeout: float = number(
+        0.5, "s behind the newest reading of all: a stream is timed out"
+    )
+    lag: float = number(
+        2.0, "s that a stream may be behind; readings that come later are left out"
+    )
+    jump_back: float = number(
+        1.0, "s; a stamp older than the newest by more restarts the recorder"
+    )
+    frozen_time: float = number(
+        0.5,
+        "s of identical readings of a force sensor or IMU: it is frozen; 0: never (simulation)",
+    )
+    force_limit: float = number(
+        0.0, "N, of each axis, where a sensor saturates; 0: unknown"
+    )
     moment_limit: float = number(0.0, "N m, of each axis; 0: unknown")
-    min_load: float = number(0.05, "Fraction of the weight that the feet must carry together")
-    min_foot_load: float = number(0.02, "Fraction of the weight above which a foot is in contact")
+    min_load: float = number(
+        0.05, "Fraction of the weight that the feet must carry together"
+    )
+    min_foot_load: float = number(
+        0.02, "Fraction of the weight above which a foot is in contact"
+    )
     all_feet: bool = parameter(False, "Whether every foot must be in contact")
     missing_feet: bool = parameter(
         False,
@@ -230,14 +300,19 @@ class PlanOptions(_Options):
     """
 
     candidates: int = parameter(200, "How many postures to choose from", _COUNT)
-    refinements: int = parameter(30, "How many changes of each chosen posture are tried", _COUNT)
+    refinements: int = parameter(
+        30, "How many changes of each chosen posture are tried", _COUNT
+    )
     margin: float = number(
-        0.025, "m, of the URDF's CoM inside the support polygon; more than the URDF may be off by"
+        0.025,
+        "m, of the URDF's CoM inside the support polygon; more than the URDF may be off by",
     )
     limit_fraction: float = number(
         0.95, "Fraction of each joint's range, about its middle, that is used"
     )
-    clearance: float = number(0.005, "m, between the boxes of links that are not adjacent")
+    clearance: float = number(
+        0.005, "m, between the boxes of links that are not adjacent"
+    )
     stands: tuple[tuple[int, ...], ...] = ()
     one_foot: float = parameter(
         0.5,
@@ -303,8 +378,14 @@ class IdentificationSettings:
         top = Section(data, source)
         links = top.section("links")
         found = cls(
-            links={name: _read_part(links.section(name), LinkPrior) for name in links.entries()},
-            **{name: _read_part(top.section(name), kind) for name, kind in _PARTS.items()},
+            links={
+                name: _read_part(links.section(name), LinkPrior)
+                for name in links.entries()
+            },
+            **{
+                name: _read_part(top.section(name), kind)
+                for name, kind in _PARTS.items()
+            },
         )
         top.finish()
         return found
@@ -314,7 +395,9 @@ class IdentificationSettings:
         found: dict[str, Any] = {name: asdict(getattr(self, name)) for name in _PARTS}
         found["plan"]["stands"] = [list(stand) for stand in self.plan.stands]
         found["links"] = {
-            name: {key: value for key, value in asdict(link).items() if value is not None}
+            name: {
+                key: value for key, value in asdict(link).items() if value is not None
+            }
             for name, link in sorted(self.links.items())
         }
         return found
@@ -326,7 +409,10 @@ class IdentificationSettings:
             if name not in model.link_names:
                 problem = str(UnknownNameError("link", name, model.link_names))
                 raise ConfigError(problem, source, key)
-            if not model.bodies.mass[model.bodies.body_of_link[model.link_index(name)]] > 0.0:
+            if (
+                not model.bodies.mass[model.bodies.body_of_link[model.link_index(name)]]
+                > 0.0
+            ):
                 problem = "it has no mass in the URDF: give it an inertial there first"
                 raise ConfigError(problem, source, key)
 
@@ -339,7 +425,9 @@ def _read_part(section: Section, kind: type[T]) -> T:
     """Reads a section by the fields of a dataclass, their types, bounds and defaults."""
     default = kind()
     parts = fields(kind)  # type: ignore[arg-type]
-    values = {item.name: _value(section, item, getattr(default, item.name)) for item in parts}
+    values = {
+        item.name: _value(section, item, getattr(default, item.name)) for item in parts
+    }
     section.finish()
     try:
         return kind(**values)

@@ -30,20 +30,27 @@ class FrozenArrays:
         freeze(self)
 
 
-def as_array(name: str, value: ArrayLike, shape: tuple[int | None, ...], hint: str = "") -> Array:
+def as_array(
+    name: str, value: ArrayLike, shape: tuple[int | None, ...], hint: str = ""
+) -> Array:
     """Converts an argument to float64 and checks its shape, in which None matches any length.
 
     The array is the argument itself where it is one of float64 already. Raises ShapeError for
     another shape, or what is no number.
     """
     expected = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
-    expected = expected.replace(",)", ")") if len(shape) != 1 else f"({expected[1:-1]},)"
+    expected = (
+        expected.replace(",)", ")") if len(shape) != 1 else f"({expected[1:-1]},)"
+    )
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ShapeError(name, f"numbers of shape {expected}", f"{error}", hint) from error
+        raise ShapeError(
+            name, f"numbers of shape {expected}", f"{error}", hint
+        ) from error
     if len(array.shape) != len(shape) or any(
-        want is not None and want != got for want, got in zip(shape, array.shape, strict=True)
+        want is not None and want != got
+        for want, got in zip(shape, array.shape, strict=True)
     ):
         raise ShapeError(name, f"shape {expected}", f"{array.shape}", hint)
     return array

@@ -37,13 +37,21 @@ class Bodies(FrozenArrays):
     multiplier: Array  # (B,) 1 for joints that follow no other, 0 for the root
     offset: Array  # (B,) rad or m; 0 for joints that follow no other
     mass: Array  # (B,) kg, with all links of the body
-    first_moment: Array  # (B, 3) kg m, sum of mass times centre of mass in the body's frame
-    inertia: Array  # (B, 3, 3) kg m^2, about the origin of the body's frame, in its axes
+    first_moment: (
+        Array  # (B, 3) kg m, sum of mass times centre of mass in the body's frame
+    )
+    inertia: (
+        Array  # (B, 3, 3) kg m^2, about the origin of the body's frame, in its axes
+    )
     subtree_mass: Array  # (B,) kg, of the body and all below it
     subtree_end: Indices  # (B,) one past the last body of the subtree
-    body_of_link: Indices  # (L,) index of the body that each link of the model belongs to
+    body_of_link: (
+        Indices  # (L,) index of the body that each link of the model belongs to
+    )
     R_body_link: Array  # (L, 3, 3) constant rotation from link to body axes
-    p_body_link: Array  # (L, 3) m, constant origin of the link's frame in the body's frame
+    p_body_link: (
+        Array  # (L, 3) m, constant origin of the link's frame in the body's frame
+    )
 
     @property
     def count(self) -> int:
@@ -85,7 +93,9 @@ def build_bodies(tree: Tree) -> Bodies:
         d.append(p_here)
     parent, each = np.array(parents, dtype=np.int64), np.arange(len(heads))
     q_index, multiplier, offset = _drives(tree, joints)
-    mass, first_moment, inertia = _sum_links(tree, body_of_link, R_link, p_link, len(heads))
+    mass, first_moment, inertia = _sum_links(
+        tree, body_of_link, R_link, p_link, len(heads)
+    )
     kinds = [PRISMATIC if joint.kind == "prismatic" else REVOLUTE for joint in joints]
     return Bodies(
         names=tuple(tree.links[i].name for i in heads),
@@ -102,7 +112,8 @@ def build_bodies(tree: Tree) -> Bodies:
         first_moment=first_moment,
         inertia=inertia,
         subtree_mass=sum_over_subtrees(parent, mass),
-        subtree_end=each + sum_over_subtrees(parent, np.ones(len(heads))).astype(np.int64),
+        subtree_end=each
+        + sum_over_subtrees(parent, np.ones(len(heads))).astype(np.int64),
         body_of_link=body_of_link,
         R_body_link=R_link,
         p_body_link=p_link,
@@ -120,7 +131,9 @@ def sum_over_subtrees(parent: Sequence[int] | Indices, values: Array) -> Array:
 def _drives(tree: Tree, joints: Sequence[Joint]) -> tuple[Indices, Array, Array]:
     """Finds for each body what drives it: index into q, multiplier, offset."""
     moving = {joint.name: joint for joint in joints}
-    fixed = {joint.name: joint for joint in tree.joints if joint and joint.kind == "fixed"}
+    fixed = {
+        joint.name: joint for joint in tree.joints if joint and joint.kind == "fixed"
+    }
     resolved = resolve_mimics(moving, fixed)
     index = {joint.name: i for i, joint in enumerate(independent_joints(tree))}
     drives = [resolved[joint.name] for joint in joints]
@@ -150,7 +163,11 @@ def loads_about(
     axis, beyond = R[body] @ bodies.axis[body], np.zeros(bodies.count, dtype=np.bool_)
     beyond[body : bodies.subtree_end[body]] = True
     coms = bodies.first_moment / np.maximum(bodies.mass, 1e-12)[:, None]
-    own = R @ (bodies.inertia - bodies.mass[:, None, None] * steiner(coms)) @ R.transpose(0, 2, 1)
+    own = (
+        R
+        @ (bodies.inertia - bodies.mass[:, None, None] * steiner(coms))
+        @ R.transpose(0, 2, 1)
+    )
     arms, found = np.einsum("bij,bj->bi", R, coms) + p - p[body], []
     inertias = own + bodies.mass[:, None, None] * steiner(arms)
     for which in (beyond, ~beyond):
@@ -173,7 +190,11 @@ def _sum_links(
     m = np.array([link.mass for link in tree.links])
     r = p + np.einsum("lij,lj->li", R, np.array([link.com for link in tree.links]))
     turned = R @ np.array([link.inertia for link in tree.links]) @ R.transpose(0, 2, 1)
-    mass, first_moment, inertia = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
+    mass, first_moment, inertia = (
+        np.zeros(count),
+        np.zeros((count, 3)),
+        np.zeros((count, 3, 3)),
+    )
     np.add.at(mass, body, m)
     np.add.at(first_moment, body, m[:, None] * r)
     np.add.at(inertia, body, turned + m[:, None, None] * steiner(r))

@@ -23,7 +23,8 @@ from numba import njit, typeof
 LOG = logging.getLogger(__name__)
 
 _IMPORT = re.compile(
-    r"^(?:from (com_[\w.]+) import (?:\(([^)]*)\)|(.*))|import (com_[\w.]+))", re.MULTILINE
+    r"^(?:from (com_[\w.]+) import (?:\(([^)]*)\)|(.*))|import (com_[\w.]+))",
+    re.MULTILINE,
 )
 
 
@@ -56,14 +57,23 @@ def entry_point(kernel: Any, *arguments: Any) -> Callable[..., Any]:
     """
     if not hasattr(kernel, "compile"):
         return cast(Callable[..., Any], kernel)
-    return cast(Callable[..., Any], kernel.compile(tuple(typeof(value) for value in arguments)))
+    return cast(
+        Callable[..., Any], kernel.compile(tuple(typeof(value) for value in arguments))
+    )
 
 
 def _refine(store: Any, files: Sequence[str]) -> None:
     """Lets a kernel's cache be stale when a file changes or a type is gone, and log its misses."""
-    index, load, load_index = store._cache_file, store.load_overload, store._cache_file._load_index
+    index, load, load_index = (
+        store._cache_file,
+        store.load_overload,
+        store._cache_file._load_index,
+    )
     stats = [os.stat(file) for file in files]
-    index._source_stamp = (index._source_stamp, *((s.st_mtime, s.st_size) for s in stats))
+    index._source_stamp = (
+        index._source_stamp,
+        *((s.st_mtime, s.st_size) for s in stats),
+    )
 
     def load_or_report(*key: Any) -> Any:
         found = load(*key)
@@ -85,7 +95,9 @@ def _refine(store: Any, files: Sequence[str]) -> None:
 @cache
 def _log_compiling() -> None:
     """Once a process."""
-    LOG.info("compiling kernels, once, about 20 s (beforehand: python3 tools/compile_kernels.py)")
+    LOG.info(
+        "compiling kernels, once, about 20 s (beforehand: python3 tools/compile_kernels.py)"
+    )
 
 
 @cache
@@ -107,7 +119,9 @@ def imported_files(file: str) -> tuple[str, ...]:
 def _imports(file: str) -> Iterator[tuple[str, bool]]:
     """The suite's files that a file imports, and whether those hold kernels."""
     for package, several, single, plain in _IMPORT.findall(_text(file)):
-        names = [name.split()[0] for name in (several or single).split(",") if name.strip()]
+        names = [
+            name.split()[0] for name in (several or single).split(",") if name.strip()
+        ]
         for name in (plain or package, *(f"{package}.{name}" for name in names)):
             path = getattr(sys.modules.get(name), "__file__", None)
             if path is not None:

@@ -24,7 +24,9 @@ class ComModelError(Exception):
         return __newobj__, (type(self), *self.args), self.__dict__
 
 
-def import_optional(name: str, fix: str, kind: type[ComModelError] = ComModelError) -> Any:
+def import_optional(
+    name: str, fix: str, kind: type[ComModelError] = ComModelError
+) -> Any:
     """Imports a module that may be missing; then an error of a kind says so, and how to fix it."""
     try:
         return import_module(name)
@@ -41,13 +43,19 @@ def pip_install(packages: str) -> str:
     An environment without pip (tools/setup.sh makes one) has uv, or pip has to come first; a
     system's Python wants an option.
     """
-    uv = shutil.which("uv", path=os.pathsep.join([f"{sys.prefix}/bin", os.environ.get("PATH", "")]))
+    uv = shutil.which(
+        "uv", path=os.pathsep.join([f"{sys.prefix}/bin", os.environ.get("PATH", "")])
+    )
     if not find_spec("pip"):
         if uv:
             return f"{uv} pip install --python {sys.executable} {packages}"
         return f"{sys.executable} -m ensurepip && {sys.executable} -m pip install {packages}"
     mark = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
-    option = "--break-system-packages " if sys.prefix == sys.base_prefix and mark.exists() else ""
+    option = (
+        "--break-system-packages "
+        if sys.prefix == sys.base_prefix and mark.exists()
+        else ""
+    )
     return f"{sys.executable} -m pip install {option}{packages}"
 
 
@@ -78,7 +86,9 @@ class ShapeError(ComModelError):
     """An array is not as `expected`, for example "(25,)", or cannot be read as numbers."""
 
     def __init__(self, name: str, expected: str, got: str, hint: str = "") -> None:
-        super().__init__(f"{name}: expected {expected}, got {got}{'. ' + hint if hint else ''}")
+        super().__init__(
+            f"{name}: expected {expected}, got {got}{'. ' + hint if hint else ''}"
+        )
         self.name = name
         self.expected = expected
         self.got = got
@@ -95,7 +105,9 @@ class ConfigError(ComModelError):
     at fault, e.g. "feet.l_sole.side"; empty for the whole file.
     """
 
-    def __init__(self, message: str, source: str = "robot configuration", key: str = "") -> None:
+    def __init__(
+        self, message: str, source: str = "robot configuration", key: str = ""
+    ) -> None:
         super().__init__(f"{source}: {key + ': ' if key else ''}{message}")
         self.source = source
         self.key = key

@@ -31,7 +31,9 @@ def whole_file(path: str | os.PathLike[str], overwrite: bool = True) -> Iterator
             part.unlink(missing_ok=True)
 
 
-def write_file(path: str | os.PathLike[str], content: str | bytes, overwrite: bool = True) -> Path:
+def write_file(
+    path: str | os.PathLike[str], content: str | bytes, overwrite: bool = True
+) -> Path:
     """Writes a file whole or not at all; see whole_file. Text becomes UTF-8, its line ends kept."""
     with whole_file(path, overwrite) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -47,7 +49,9 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     if target.exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as hidden:
+    with tempfile.TemporaryDirectory(
+        prefix=f".{target.name}.", dir=target.parent
+    ) as hidden:
         part = Path(hidden) / target.name
         yield part
         part.rename(target)

@@ -49,7 +49,9 @@ def bullets(lines: Iterable[object], css: str = "") -> Raw:
     return element("ul", *items) if items else Raw("")
 
 
-def table(head: Sequence[object], rows: Iterable[Sequence[object]], words: int = 0) -> Raw:
+def table(
+    head: Sequence[object], rows: Iterable[Sequence[object]], words: int = 0
+) -> Raw:
     """A table; so many last columns hold words and stand on the left."""
     first = len(head) - words
     lines = [("th", head), *(("td", row) for row in rows)]
@@ -75,7 +77,10 @@ def plus_minus(value: float, std: float, digits: int = 2, scale: float = 1.0) ->
 
 
 def coordinates(
-    values: Iterable[float], unit: str, stds: Iterable[float] = (0.0,) * 3, scale: float = 1.0
+    values: Iterable[float],
+    unit: str,
+    stds: Iterable[float] = (0.0,) * 3,
+    scale: float = 1.0,
 ) -> str:
     """Three numbers with their axes, and ± stds where they are known: x 1.0, y 2.0, z 3.0 mm.
 
@@ -147,11 +152,18 @@ def _documentation() -> Path | None:
 
 
 def report(
-    title: str, verdict: str, *parts: object, then: Sequence[object], failed: bool = False
+    title: str,
+    verdict: str,
+    *parts: object,
+    then: Sequence[object],
+    failed: bool = False,
 ) -> str:
     """A page of a run that has ended: its verdict first, what to do next (see prose) last."""
     top = element("h1", title), element("p", verdict, css="warning" if failed else "")
-    last = element("h2", "What next"), *(element("p", prose(str(text))) for text in then)
+    last = (
+        element("h2", "What next"),
+        *(element("p", prose(str(text))) for text in then),
+    )
     return page(title, *top, *map(escape, parts), *last)
 
 

@@ -59,7 +59,9 @@ class JointPath(FrozenArrays):
         (a, b), (v, w) = self.q[k : k + 2], self.qd[k : k + 2]
         way = b - a
         q = a + s * s * (3.0 - 2.0 * s) * way + h * s * r * (r * v - s * w)
-        return q, (6.0 * s * r / h) * way + r * (1.0 - 3.0 * s) * v + s * (3.0 * s - 2.0) * w
+        return q, (6.0 * s * r / h) * way + r * (1.0 - 3.0 * s) * v + s * (
+            3.0 * s - 2.0
+        ) * w
 
     def after(self, t: float) -> JointPath:
         """The points after a time; at least the last one, then stationary at that time."""
@@ -92,4 +94,6 @@ class JointPath(FrozenArrays):
         states = [self.sample(t + x - 0.5 * x * x / span) for x in s.tolist()]
         rate = 1.0 - s / span
         q = np.array([state[0] for state in states])
-        return JointPath(t + s, q, np.array([state[1] for state in states]) * rate[:, None])
+        return JointPath(
+            t + s, q, np.array([state[1] for state in states]) * rate[:, None]
+        )

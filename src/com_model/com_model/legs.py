@@ -54,7 +54,9 @@ def quadruped_legs(
         for foot in feet
     ]
     for i, j in combinations(range(len(LEGS)), 2):
-        common = set(model.bodies.q_index[chains[i]]) & set(model.bodies.q_index[chains[j]])
+        common = set(model.bodies.q_index[chains[i]]) & set(
+            model.bodies.q_index[chains[j]]
+        )
         if common:
             names = listing([model.joint_names[k] for k in sorted(common)])
             problem = (
@@ -62,15 +64,22 @@ def quadruped_legs(
                 "trunk from which all four legs start"
             )
             raise ConfigError(problem, config.source, f"feet.{feet[i].frame}")
-    legs = [_leg(model, config, i, chain, fewest) for i, chain in zip(indices, chains, strict=True)]
+    legs = [
+        _leg(model, config, i, chain, fewest)
+        for i, chain in zip(indices, chains, strict=True)
+    ]
     return legs[0], legs[1], legs[2], legs[3]
 
 
 def find_foot(config: RobotConfig, side: str, end: str) -> int:
     """Finds the place in config.feet of the only point foot of a side and end."""
-    found = [i for i, foot in enumerate(config.feet) if (foot.side, foot.end) == (side, end)]
+    found = [
+        i for i, foot in enumerate(config.feet) if (foot.side, foot.end) == (side, end)
+    ]
     if not found:
-        problem = f"no foot has side {side} and end {end}: give side and end of the four feet"
+        problem = (
+            f"no foot has side {side} and end {end}: give side and end of the four feet"
+        )
         raise ConfigError(problem, config.source, "feet")
     if len(found) > 1:
         names = listing([config.feet[i].frame for i in found])
@@ -83,12 +92,16 @@ def find_foot(config: RobotConfig, side: str, end: str) -> int:
     return found[0]
 
 
-def _leg(model: RobotModel, config: RobotConfig, index: int, chain: list[int], fewest: int) -> Leg:
+def _leg(
+    model: RobotModel, config: RobotConfig, index: int, chain: list[int], fewest: int
+) -> Leg:
     foot, bodies = config.feet[index], model.bodies
     names = [bodies.joint_names[body] for body in chain]
     own = [name for name in names if name in model.joint_names]
     if not fewest <= len(own) <= JOINTS or len(own) != len(chain):
-        followers = f", of which {len(names) - len(own)} follow others" * (len(own) < len(names))
+        followers = f", of which {len(names) - len(own)} follow others" * (
+            len(own) < len(names)
+        )
         problem = (
             f"its leg has {len(names)} moving joints ({listing(names) or 'none'}){followers}; "
             f"only legs with {'2 or ' * (fewest < JOINTS)}{JOINTS} are supported: "

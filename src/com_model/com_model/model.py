@@ -27,7 +27,11 @@ class Frame(NamedTuple):
     name: str  # its name; a link_name of the models that have it
     link: str
     xyz: tuple[float, ...] = (0.0, 0.0, 0.0)  # (3,) m, its origin in the link's frame
-    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)  # (3,) rad, its roll, pitch and yaw against the link
+    rpy: tuple[float, ...] = (
+        0.0,
+        0.0,
+        0.0,
+    )  # (3,) rad, its roll, pitch and yaw against the link
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,11 +66,17 @@ class RobotModel:
 
     def __post_init__(self) -> None:
         freeze(self)
-        object.__setattr__(self, "_link_index", {n: i for i, n in enumerate(self.link_names)})
-        object.__setattr__(self, "_joint_index", {n: i for i, n in enumerate(self.joint_names)})
+        object.__setattr__(
+            self, "_link_index", {n: i for i, n in enumerate(self.link_names)}
+        )
+        object.__setattr__(
+            self, "_joint_index", {n: i for i, n in enumerate(self.joint_names)}
+        )
 
     def __repr__(self) -> str:
-        return f"<RobotModel {self.name!r}: {self.n_links} links, {self.n_joints} joints>"
+        return (
+            f"<RobotModel {self.name!r}: {self.n_links} links, {self.n_joints} joints>"
+        )
 
     @classmethod
     def from_urdf(cls, xml: str | bytes, frames: Sequence[Frame] = ()) -> "RobotModel":
@@ -85,7 +95,9 @@ class RobotModel:
     def with_frames(self, frames: Sequence[Frame]) -> "RobotModel":
         """Gives the same robot with these added frames, and no others."""
         same = tuple(frames) == self.frames
-        return self if same else replace(self.from_urdf(self.xml, frames), path=self.path)
+        return (
+            self if same else replace(self.from_urdf(self.xml, frames), path=self.path)
+        )
 
     @property
     def root_link(self) -> str:
@@ -134,7 +146,18 @@ def _with_frames(urdf: Urdf, frames: Sequence[Frame]) -> Urdf:
             raise UrdfError("the URDF has a link of this name", element, fix)
         links.append(Link(frame.name, element, 0.0, origin, np.zeros((3, 3)), False))
         R, d = rotation_from_rpy(list(frame.rpy)), np.array(frame.xyz)
-        joint = frame.link, frame.name, R, d, origin, -np.inf, np.inf, np.inf, np.inf, None
+        joint = (
+            frame.link,
+            frame.name,
+            R,
+            d,
+            origin,
+            -np.inf,
+            np.inf,
+            np.inf,
+            np.inf,
+            None,
+        )
         joints.append(Joint(f"{frame.name} on {frame.link}", element, "fixed", *joint))
     return replace(urdf, links=(*urdf.links, *links), joints=(*urdf.joints, *joints))
 
@@ -200,7 +223,16 @@ def _check_total_mass(urdf: Urdf, tree: Tree, mass: float) -> None:
 
 def _check_finite(urdf: Urdf, bodies: Bodies, inertias: Array) -> None:
     drives = bodies.multiplier, bodies.offset
-    arrays = inertias, bodies.inertia, bodies.d, bodies.first_moment, bodies.subtree_mass, *drives
+    arrays = (
+        inertias,
+        bodies.inertia,
+        bodies.d,
+        bodies.first_moment,
+        bodies.subtree_mass,
+        *drives,
+    )
     if not all(np.isfinite(array).all() for array in arrays):
-        fix = "Masses are in kg and lengths in m: look for a value with a wrong exponent"
+        fix = (
+            "Masses are in kg and lengths in m: look for a value with a wrong exponent"
+        )
         raise UrdfError("sums of its values overflow", str(urdf.node), fix)

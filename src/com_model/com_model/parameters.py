@@ -26,7 +26,12 @@ def parameter(
     live: bool = False,
 ) -> Any:
     """Field of options: text for `ros2 param describe`, bounds (both allowed), live or not."""
-    metadata = {"description": description, "bounds": bounds, "choices": choices, "live": live}
+    metadata = {
+        "description": description,
+        "bounds": bounds,
+        "choices": choices,
+        "live": live,
+    }
     return field(default=default, metadata=metadata)
 
 
@@ -34,7 +39,9 @@ live_parameter = partial(parameter, live=True)
 """Like `parameter`, of one that may change while the node runs."""
 
 
-def check_options(options: Any, error: Callable[[str], Exception], prefix: str = "") -> None:
+def check_options(
+    options: Any, error: Callable[[str], Exception], prefix: str = ""
+) -> None:
     """Raises an error where a number of some options is out of its bounds, or a choice is none.
 
     A number is finite unless its default is not.
@@ -49,9 +56,15 @@ def check_options(options: Any, error: Callable[[str], Exception], prefix: str =
         low, high = bounds
         kind = int if isinstance(item.default, int) else (int, float)
         if not all(
-            isinstance(v, kind) and (isfinite(v) or v == item.default) and low <= v <= high
+            isinstance(v, kind)
+            and (isfinite(v) or v == item.default)
+            and low <= v <= high
             for v in (value if isinstance(value, tuple) else (value,))
         ):
             number = "a whole number" if kind is int else "a number"
-            fix = f"{number} from {low:g} to {high:g}" if isfinite(low) else "a finite number"
+            fix = (
+                f"{number} from {low:g} to {high:g}"
+                if isfinite(low)
+                else "a finite number"
+            )
             raise error(f"{name} is {value}: give {fix}")

@@ -40,7 +40,11 @@ def write_postures(
     comment = f"# {note}\n" if note else ""
     comment += "# postures: rad or m, one row each\n"
     text = yaml.safe_dump(
-        content, default_flow_style=None, sort_keys=False, allow_unicode=True, width=math.inf
+        content,
+        default_flow_style=None,
+        sort_keys=False,
+        allow_unicode=True,
+        width=math.inf,
     )
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_file(path, comment + text)

@@ -9,8 +9,12 @@ from typing import Any
 
 def import_when_used(package: str, file: str) -> tuple[Callable[[str], Any], list[str]]:
     """Makes __getattr__ and __all__ of a package: what its file imports under TYPE_CHECKING."""
-    blocks = [b for b in ast.parse(Path(file).read_bytes()).body if isinstance(b, ast.If)]
-    imports = [each for b in blocks for each in b.body if isinstance(each, ast.ImportFrom)]
+    blocks = [
+        b for b in ast.parse(Path(file).read_bytes()).body if isinstance(b, ast.If)
+    ]
+    imports = [
+        each for b in blocks for each in b.body if isinstance(each, ast.ImportFrom)
+    ]
     modules = {alias.name: str(each.module) for each in imports for alias in each.names}
 
     def getattr_(name: str) -> Any:

@@ -34,11 +34,17 @@ class Foot(FrozenArrays):
     radius: float = 0.0  # m, of a point foot's ball; 0 where there is none
     wrench_topic: str = ""  # topic of its force and torque
     wrench_frame: str = ""  # the link whose frame those are in
-    wrench_sign: int = 1  # 1: the force of the ground on the robot, -1: of the robot on it
-    end: str = ""  # front or hind, of a robot on four legs; "" where the file does not say
+    wrench_sign: int = (
+        1  # 1: the force of the ground on the robot, -1: of the robot on it
+    )
+    end: str = (
+        ""  # front or hind, of a robot on four legs; "" where the file does not say
+    )
     # (3,) m, center of a point foot's ball in the frame
     center: Array = field(default_factory=lambda: np.zeros(3))
-    mount: Frame | None = None  # where the URDF has no link for the frame: how it is fixed to one
+    mount: Frame | None = (
+        None  # where the URDF has no link for the frame: how it is fixed to one
+    )
 
     @property
     def points(self) -> Array:
@@ -53,7 +59,9 @@ class ServoGains:
 
     stiffness: float | None = None  # N m/rad or N/m
     damping: float | None = None  # N m s/rad or N s/m
-    armature: float | None = None  # kg m^2 or kg, inertia of rotor and gear, reflected to the joint
+    armature: float | None = (
+        None  # kg m^2 or kg, inertia of rotor and gear, reflected to the joint
+    )
     effort: float | None = None  # N m or N, the most that it gives
 
 
@@ -105,11 +113,15 @@ class RobotConfig:
     feet: tuple[Foot, ...]  # the feet, in the order of the file
     imu_link: str | None  # the link that carries the IMU, or None
     joint_groups: Mapping[str, tuple[str, ...]]  # joints by the name of the group
-    posture: Mapping[str, float]  # nominal positions, rad or m; joints without one are at 0
+    posture: Mapping[
+        str, float
+    ]  # nominal positions, rad or m; joints without one are at 0
     servo: Servo
     encoder_counts_per_degree: float | None  # or None
     encoder_signs: Mapping[str, int]  # 1 or -1 by joint
-    kind: str | None = None  # humanoid, quadruped or other; None where the file does not say
+    kind: str | None = (
+        None  # humanoid, quadruped or other; None where the file does not say
+    )
     trunk: str | None = None  # the link that carries legs, arms and head, or None
     walking: WalkingSizes = WalkingSizes()
     trot: TrotSizes = TrotSizes()
@@ -118,7 +130,9 @@ class RobotConfig:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "RobotConfig":
         """Reads a YAML file, its urdf relative to it; a ConfigError names the wrong key."""
-        return config_of(Section(read_yaml(path), str(path)), Path(path).resolve().parent)
+        return config_of(
+            Section(read_yaml(path), str(path)), Path(path).resolve().parent
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "RobotConfig":
@@ -156,7 +170,10 @@ class RobotConfig:
         joints = {
             f"{key}.{name}": name
             for key, names in (
-                *((f"joint_groups.{group}", names) for group, names in self.joint_groups.items()),
+                *(
+                    (f"joint_groups.{group}", names)
+                    for group, names in self.joint_groups.items()
+                ),
                 ("posture", self.posture),
                 ("servo.joints", self.servo.joints),
                 ("encoder.signs", self.encoder_signs),
@@ -179,10 +196,16 @@ class RobotConfig:
 
     def hands(self, model: RobotModel) -> list[tuple[str, int]]:
         """Sides and bodies at the ends of the joint groups left_arm and right_arm, if given."""
-        ends = ((side, self.joint_groups.get(f"{side}_arm")) for side in ("left", "right"))
-        return [(side, model.bodies.joint_names.index(arm[-1])) for side, arm in ends if arm]
+        ends = (
+            (side, self.joint_groups.get(f"{side}_arm")) for side in ("left", "right")
+        )
+        return [
+            (side, model.bodies.joint_names.index(arm[-1])) for side, arm in ends if arm
+        ]
 
-    def _unknown(self, kind: str, name: str, valid: tuple[str, ...], key: str) -> ConfigError:
+    def _unknown(
+        self, kind: str, name: str, valid: tuple[str, ...], key: str
+    ) -> ConfigError:
         return ConfigError(str(UnknownNameError(kind, name, valid)), self.source, key)
 
 
@@ -203,11 +226,17 @@ def config_of(top: Section, folder: Path) -> RobotConfig:
         root_link=top.text("root_link", None),
         feet=tuple(_foot(feet.section(frame), frame) for frame in feet.entries()),
         imu_link=imu.text("link", None),
-        joint_groups=MappingProxyType({key: groups.names(key) for key in groups.entries()}),
-        posture=MappingProxyType({key: posture.number(key, 0.0) for key in posture.entries()}),
+        joint_groups=MappingProxyType(
+            {key: groups.names(key) for key in groups.entries()}
+        ),
+        posture=MappingProxyType(
+            {key: posture.number(key, 0.0) for key in posture.entries()}
+        ),
         servo=_servo(top.section("servo")),
         encoder_counts_per_degree=encoder.number("counts_per_degree", None, least=1e-9),
-        encoder_signs=MappingProxyType({key: signs.sign(key, 1) for key in signs.entries()}),
+        encoder_signs=MappingProxyType(
+            {key: signs.sign(key, 1) for key in signs.entries()}
+        ),
         walking=_sizes(top.section("walking"), WalkingSizes()),
         trot=_sizes(top.section("trot"), TrotSizes()),
         source=top.source,
@@ -228,7 +257,12 @@ def _foot(section: Section, frame: str) -> Foot:
             raise section.error("give corners or size, not both", "size")
         if min(length, width) <= 0.0:
             raise section.error("expected length and width, both more than 0", "size")
-        corners = [[length, width], [length, -width], [-length, -width], [-length, width]]
+        corners = [
+            [length, width],
+            [length, -width],
+            [-length, -width],
+            [-length, width],
+        ]
     foot = Foot(
         frame=frame,
         side=section.text("side", "", SIDES),
@@ -244,10 +278,14 @@ def _foot(section: Section, frame: str) -> Foot:
     if link is None and np.any([xyz, rpy]):
         raise section.error("give the link that xyz and rpy are measured in", "link")
     if corners and foot.radius:
-        problem = "give corners or size (a flat sole) or radius (a point foot), not both"
+        problem = (
+            "give corners or size (a flat sole) or radius (a point foot), not both"
+        )
         raise section.error(problem)
     if foot.center.any() and not foot.radius:
-        raise section.error("give the radius of the ball that has this center", "center")
+        raise section.error(
+            "give the radius of the ball that has this center", "center"
+        )
     section.finish()
     wrench.finish()
     return foot
@@ -264,7 +302,9 @@ def _servo(section: Section) -> Servo:
 def _sizes(section: Section, default: T) -> T:
     """Reads a section of numbers, 0 or more, into the dataclass of its defaults."""
     values = {item.name: getattr(default, item.name) for item in fields(default)}
-    values = {key: section.number(key, value, least=0.0) for key, value in values.items()}
+    values = {
+        key: section.number(key, value, least=0.0) for key, value in values.items()
+    }
     section.finish()
     return type(default)(**values)
 

@@ -34,7 +34,10 @@ NO_COLLECTION = (
     "installed (tools/setup.sh run none talos, or pip install --no-deps example-robot-data)"
 )
 _FOLDER_ENDINGS = ("_description", "_data", "_simple")
-_USUAL = {"talos": "talos_reduced", "ur": "ur5_robot"}  # where no file has the folder's name
+_USUAL = {
+    "talos": "talos_reduced",
+    "ur": "ur5_robot",
+}  # where no file has the folder's name
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,9 @@ def find_robot(
             return RobotFiles(path.stem, path, given or _config_of(path))
         if (urdf := _urdf_of(path)) is not None:
             return RobotFiles(path.stem, urdf, given or path)
-        problem = "names no URDF: give the path of the URDF for the robot, and this as config"
+        problem = (
+            "names no URDF: give the path of the URDF for the robot, and this as config"
+        )
         raise ConfigError(problem, str(path), "urdf")
     known = known_robots()
     if text not in known:
@@ -162,7 +167,9 @@ def _urdf_of(config: Path) -> Path | None:
 
 def find_robot_config(name: str) -> Path | None:
     """Return the suite's configuration of a name; None where there is none."""
-    candidates = [share / "config" / f"{name}.yaml" for share in package_shares(DESCRIPTIONS)]
+    candidates = [
+        share / "config" / f"{name}.yaml" for share in package_shares(DESCRIPTIONS)
+    ]
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -179,5 +186,7 @@ def _python_collection() -> tuple[Path, ...]:
         files = metadata.files(COLLECTION) or []
     except metadata.PackageNotFoundError:
         return ()
-    manifests = [f for f in files if f.parts[-3:] == ("share", COLLECTION, "package.xml")]
+    manifests = [
+        f for f in files if f.parts[-3:] == ("share", COLLECTION, "package.xml")
+    ]
     return tuple(Path(str(file.locate())).parent / "robots" for file in manifests)

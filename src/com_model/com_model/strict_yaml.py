@@ -30,7 +30,9 @@ class _StrictLoader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode):
                 if key.value in keys:
                     problem = f"the key {quote(key.value)} is there twice"
-                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                    raise yaml.constructor.ConstructorError(
+                        None, None, problem, key.start_mark
+                    )
                 keys.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -48,15 +50,21 @@ def read_yaml(path: str | os.PathLike[str]) -> Any:
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot be read: {error}", source) from error
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"is larger than {MAX_BYTES // 1024} KiB. Is this the file?", source)
+        raise ConfigError(
+            f"is larger than {MAX_BYTES // 1024} KiB. Is this the file?", source
+        )
     try:
         return yaml.load(data, Loader=_StrictLoader)  # noqa: S506 (a SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise ConfigError(f"is not plain YAML: {error.problem}{where}", source) from error
+        raise ConfigError(
+            f"is not plain YAML: {error.problem}{where}", source
+        ) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = "it nests too deep" if isinstance(error, RecursionError) else str(error)
+        reason = (
+            "it nests too deep" if isinstance(error, RecursionError) else str(error)
+        )
         raise ConfigError(f"is not plain YAML: {reason}", source) from error
 
 
@@ -73,7 +81,9 @@ class Section:
             raise self.error(f"expected keys with values, got {_words(data)}")
         for key in data:
             if not isinstance(key, str):
-                raise self.error(f"the key {key!r} is {_words(key)}: write it in quotes")
+                raise self.error(
+                    f"the key {key!r} is {_words(key)}: write it in quotes"
+                )
         self._data = data
         self._read: set[str] = set()
 
@@ -103,11 +113,15 @@ class Section:
         if value is default:
             return default
         if not isinstance(value, str) or not value.strip():
-            raise self.error(f"expected text, got {_words(value)}: write it in quotes", key)
+            raise self.error(
+                f"expected text, got {_words(value)}: write it in quotes", key
+            )
         if not value.isprintable():
             raise self.error(f"expected one line of text, got {quote(value)}", key)
         if valid and value not in valid:
-            raise self.error(f"expected one of {listing(valid)}, got {quote(value)}", key)
+            raise self.error(
+                f"expected one of {listing(valid)}, got {quote(value)}", key
+            )
         return value
 
     def number(self, key: str, default: T, least: float = -math.inf) -> float | T:
@@ -138,12 +152,18 @@ class Section:
     def rows(self, key: str, width: int) -> list[list[float]]:
         """Reads a list of rows of finite numbers; empty where the key is missing."""
         rows, expected = self._list(self._get(key, []), key), f"rows of {width} numbers"
-        return [[self._number(v, key) for v in self._list(r, key, expected, width)] for r in rows]
+        return [
+            [self._number(v, key) for v in self._list(r, key, expected, width)]
+            for r in rows
+        ]
 
     def indices(self, key: str) -> list[list[int]]:
         """Reads a list of lists of whole numbers, 0 or more; empty where the key is missing."""
         rows, expected = self._list(self._get(key, []), key), "lists of whole numbers"
-        return [[self._whole(v, key) for v in self._list(row, key, expected)] for row in rows]
+        return [
+            [self._whole(v, key) for v in self._list(row, key, expected)]
+            for row in rows
+        ]
 
     def vector(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """Reads a list of as many finite numbers as the default has."""
@@ -156,7 +176,9 @@ class Section:
         seen: dict[str, None] = {}  # in order
         for name in self._list(self._get(key, []), key):
             if not isinstance(name, str) or not name:
-                raise self.error(f"expected names, got {_words(name)}: write it in quotes", key)
+                raise self.error(
+                    f"expected names, got {_words(name)}: write it in quotes", key
+                )
             if name in seen:
                 raise self.error(f"{quote(name)} is there twice", key)
             seen[name] = None
@@ -169,7 +191,9 @@ class Section:
                 meant = closest(key, sorted(self._read))
                 guess = f"did you mean {quote(meant)}? " if meant else ""
                 valid = listing(sorted(self._read), limit=50)
-                raise self.error(f"unknown key {quote(key)}; {guess}valid keys: {valid}")
+                raise self.error(
+                    f"unknown key {quote(key)}; {guess}valid keys: {valid}"
+                )
 
     def _get(self, key: str, default: Any) -> Any:
         self._read.add(key)
@@ -192,7 +216,9 @@ class Section:
     def _number(self, value: Any, key: str, least: float = -math.inf) -> float:
         if isinstance(value, str):
             fix = "write it with a point, like 1.0e-3, without quotes or unit"
-            raise self.error(f"expected a number, got the text {quote(value)}: {fix}", key)
+            raise self.error(
+                f"expected a number, got the text {quote(value)}: {fix}", key
+            )
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(f"expected a number, got {_words(value)}", key)
         if not abs(value) < 1e300:
@@ -204,7 +230,14 @@ class Section:
 
 def _words(value: Any) -> str:
     """Names a value in the words of YAML."""
-    kinds = {bool: "true or false", Mapping: "keys with values", list: "a list", str: "the text"}
-    kind = next((f"{name} " for type_, name in kinds.items() if isinstance(value, type_)), "")
+    kinds = {
+        bool: "true or false",
+        Mapping: "keys with values",
+        list: "a list",
+        str: "the text",
+    }
+    kind = next(
+        (f"{name} " for type_, name in kinds.items() if isinstance(value, type_)), ""
+    )
     shown = repr(value)
     return "nothing" if value is None else kind + shown[:60] + "..." * (len(shown) > 60)

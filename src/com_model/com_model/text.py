@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 MAX_MESSAGE = 500  # characters of an error
-_LONGEST = 80  # characters of a name that a message shows, and that are searched for likeness
+_LONGEST = (
+    80  # characters of a name that a message shows, and that are searched for likeness
+)
 _LONGEST_QUOTED = 120  # with what escapes add
 _END = 150  # characters of a shortened message that are its end: how to fix it
 _MOST_CANDIDATES = 5000
@@ -20,7 +22,11 @@ def shorten(text: str) -> str:
 def quote(name: str) -> str:
     """Quotes a name from a file for a message; control characters escaped, long names cut."""
     shown = repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "...")
-    return shown if len(shown) <= _LONGEST_QUOTED else f"{shown[:_LONGEST_QUOTED]}...{shown[0]}"
+    return (
+        shown
+        if len(shown) <= _LONGEST_QUOTED
+        else f"{shown[:_LONGEST_QUOTED]}...{shown[0]}"
+    )
 
 
 def quote_path(path: str) -> str:

@@ -40,7 +40,11 @@ def ns_to_stamp(time_ns: int) -> Time:
 def constant_name(kind: type, number: int) -> str:
     """Name of a number among the constants of a message's type; STATUS_ is left out."""
     constants = type(kind).__prepare__("", ())  # those of the .msg file, and defaults
-    names = (name for name, value in constants.items() if value == number and "__" not in name)
+    names = (
+        name
+        for name, value in constants.items()
+        if value == number and "__" not in name
+    )
     return next(names, str(number)).removeprefix("STATUS_")
 
 
@@ -119,7 +123,9 @@ def quaternion_to_rotation(msg: Quaternion) -> Array:
     norm = math.hypot(*xyzw)
     if not abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE:  # also true for NaN
         text = ", ".join(f"{value:.6g}" for value in xyzw)
-        raise ConversionError(f"quaternion (x, y, z, w) = ({text}) has length {norm:.6g}, not 1")
+        raise ConversionError(
+            f"quaternion (x, y, z, w) = ({text}) has length {norm:.6g}, not 1"
+        )
     x, y, z, w = (value / norm for value in xyzw)
     x2, y2, z2 = 2.0 * x, 2.0 * y, 2.0 * z
     xx, yy, zz, xy, xz, yz = x * x2, y * y2, z * z2, x * y2, x * z2, y * z2
@@ -166,7 +172,9 @@ def imu_to_rotation(msg: Imu) -> Array:
     Raises ConversionError without orientation (orientation_covariance[0] = -1, or no unit length).
     """
     if msg.orientation_covariance[0] == -1.0:
-        raise ConversionError("imu carries no orientation (orientation_covariance[0] is -1)")
+        raise ConversionError(
+            "imu carries no orientation (orientation_covariance[0] is -1)"
+        )
     return quaternion_to_rotation(msg.orientation)
 
 
@@ -206,18 +214,26 @@ def numpy_to_joint_trajectory(
 
     Raises ConversionError where a number is not finite: such targets are not sent to drives.
     """
-    after, positions, velocities = (np.asarray(a, dtype=np.float64) for a in (times, q, qd))
+    after, positions, velocities = (
+        np.asarray(a, dtype=np.float64) for a in (times, q, qd)
+    )
     if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
-        raise ConversionError("a joint trajectory has targets that are not finite numbers")
+        raise ConversionError(
+            "a joint trajectory has targets that are not finite numbers"
+        )
     msg = JointTrajectory(joint_names=list(names))
     msg.header.stamp = stamp
     msg.points = [
         JointTrajectoryPoint(
             positions=numpy_to_doubles(row),
             velocities=numpy_to_doubles(speed),
-            time_from_start=Duration(sec=int(ns // NS_PER_S), nanosec=int(ns % NS_PER_S)),
+            time_from_start=Duration(
+                sec=int(ns // NS_PER_S), nanosec=int(ns % NS_PER_S)
+            ),
         )
-        for ns, row, speed in zip(np.rint(after * NS_PER_S), positions, velocities, strict=True)
+        for ns, row, speed in zip(
+            np.rint(after * NS_PER_S), positions, velocities, strict=True
+        )
     ]
     return msg
 

@@ -34,13 +34,19 @@ class Diagnostics:
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", RESULT)
 
     def publish(
-        self, level: bytes, message: str, values: Mapping[str, object], hardware_id: str = ""
+        self,
+        level: bytes,
+        message: str,
+        values: Mapping[str, object],
+        hardware_id: str = "",
     ) -> None:
         """Publish the status; floats are written with six digits."""
         status = DiagnosticStatus(
             level=level, name=self._name, message=message, hardware_id=hardware_id
         )
-        status.values = [KeyValue(key=key, value=_text(value)) for key, value in values.items()]
+        status.values = [
+            KeyValue(key=key, value=_text(value)) for key, value in values.items()
+        ]
         msg = DiagnosticArray(status=[status])
         msg.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(msg)
@@ -62,7 +68,9 @@ class RateMeter:
         elapsed_ns = 0 if self._since_ns is None else now_ns - self._since_ns
         found, self._latencies_ns, self._since_ns = self._latencies_ns, [], now_ns
         return {
-            "rate_hz": len(found) * NS_PER_S / elapsed_ns if elapsed_ns > 0 else float("nan"),
+            "rate_hz": len(found) * NS_PER_S / elapsed_ns
+            if elapsed_ns > 0
+            else float("nan"),
             "latency_mean_ms": sum(found) / len(found) / 1e6 if found else float("nan"),
             "latency_max_ms": max(0, *found) / 1e6 if found else float("nan"),
         }

@@ -42,10 +42,14 @@ class InputLimits:
     """Parameters: from where on an input is not believed."""
 
     position_margin: float = live_parameter(
-        6.3, "rad or m beyond a joint's limits from where its position is wrong", (0.0, 1e6)
+        6.3,
+        "rad or m beyond a joint's limits from where its position is wrong",
+        (0.0, 1e6),
     )
     factor: float = live_parameter(
-        10.0, "of a joint's limits of velocity and effort, from where these are wrong", (1.0, 1e6)
+        10.0,
+        "of a joint's limits of velocity and effort, from where these are wrong",
+        (1.0, 1e6),
     )
     angular_velocity: float = live_parameter(
         150.0, "rad/s, from where an imu's angular velocity is wrong", (1.0, 1e6)
@@ -63,14 +67,20 @@ class InputBounds:
 
     def __init__(self, limits: InputLimits, model: RobotModel | None = None) -> None:
         self._limits = limits
-        self._index = {} if model is None else {n: i for i, n in enumerate(model.joint_names)}
+        self._index = (
+            {} if model is None else {n: i for i, n in enumerate(model.joint_names)}
+        )
         weight = 1e4 if model is None else max(model.mass * GRAVITY, MIN_WEIGHT)
         self._wrench = limits.weight_factor * weight
         n, factor = len(self._index), limits.factor
-        highest = np.full((3, n + 1), [[UNLIMITED], [factor * FASTEST], [factor * weight]])
+        highest = np.full(
+            (3, n + 1), [[UNLIMITED], [factor * FASTEST], [factor * weight]]
+        )
         lowest = -highest
         if model is not None:
-            turning = np.array([kind == "continuous" for kind in model.joint_types], dtype=bool)
+            turning = np.array(
+                [kind == "continuous" for kind in model.joint_types], dtype=bool
+            )
             lower, upper = (
                 model.lower - limits.position_margin,
                 model.upper + limits.position_margin,

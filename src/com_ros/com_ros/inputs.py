@@ -68,7 +68,10 @@ class Latest(Generic[T]):
         following = None
         for entry in reversed(self._values):
             if entry[0] <= at_ns:
-                late = following is not None and at_ns - entry[0] > self.timeout_s * NS_PER_S
+                late = (
+                    following is not None
+                    and at_ns - entry[0] > self.timeout_s * NS_PER_S
+                )
                 return following if late else entry
             following = entry
         return following
@@ -89,7 +92,9 @@ class InputWatch:
     By stamps or simulated time it would go unnoticed that the clock has stopped, too.
     """
 
-    def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, timeout_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.timeout_s = timeout_s
         self._clock = clock
         self._last = clock()
@@ -140,7 +145,10 @@ UNKNOWN_IMU = ImuValues(np.full(3, np.nan), np.full(3, np.nan), np.full((3, 3), 
 
 def imu_to_values(msg: Imu) -> ImuValues:
     """Values of an Imu message; a covariance that starts with -1 says that one is not known."""
-    gyro, force = vector3_to_numpy(msg.angular_velocity), vector3_to_numpy(msg.linear_acceleration)
+    gyro, force = (
+        vector3_to_numpy(msg.angular_velocity),
+        vector3_to_numpy(msg.linear_acceleration),
+    )
     if msg.angular_velocity_covariance[0] == -1.0:
         gyro = UNKNOWN_IMU.angular_velocity
     if msg.linear_acceleration_covariance[0] == -1.0:
@@ -168,7 +176,9 @@ class ImuReading:
 
     R_world_imu: Array | None  # (3, 3), world z up; None when it is not known
     frame: str = ""  # the message's frame_id
-    problem: str = ""  # why the orientation is not known and how to fix it; empty when it is
+    problem: str = (
+        ""  # why the orientation is not known and how to fix it; empty when it is
+    )
 
 
 class ImuInput(Latest[Imu]):
@@ -176,7 +186,9 @@ class ImuInput(Latest[Imu]):
 
     def __init__(self, timeout_s: float, topic: str = "imu") -> None:
         super().__init__(timeout_s)
-        self._used: tuple[Imu, ImuReading] | None = None  # the last one, with its reading
+        self._used: tuple[Imu, ImuReading] | None = (
+            None  # the last one, with its reading
+        )
         self._topic = topic
         self._asked_ns: int | None = None
 
@@ -199,7 +211,9 @@ class ImuInput(Latest[Imu]):
         try:
             return ImuReading(imu_to_rotation(msg), msg.header.frame_id)
         except ConversionError as error:
-            fix = "use a driver or filter that gives orientation, or set use_imu to false"
+            fix = (
+                "use a driver or filter that gives orientation, or set use_imu to false"
+            )
             return ImuReading(None, problem=f"{self._topic}: {error}; {fix}")
 
     def settling(self, at_ns: int) -> bool:
@@ -279,7 +293,9 @@ class ImuPairing(Generic[T]):
 def ground_wrench(msg: WrenchStamped, foot: Foot) -> Array:
     """Wrench (6,) of the ground on a foot from a message of its sensor, N and N m."""
     sign, f, t = foot.wrench_sign, msg.wrench.force, msg.wrench.torque
-    return np.array((sign * f.x, sign * f.y, sign * f.z, sign * t.x, sign * t.y, sign * t.z))
+    return np.array(
+        (sign * f.x, sign * f.y, sign * f.z, sign * t.x, sign * t.y, sign * t.z)
+    )
 
 
 class WrenchInputs:
@@ -315,4 +331,6 @@ class WrenchInputs:
         if not self.ever_received:
             return None, ""
         wrenches, problem = self.wrenches(at_ns)
-        return None if wrenches is None else np.ascontiguousarray(wrenches[:, :3]), problem
+        return None if wrenches is None else np.ascontiguousarray(
+            wrenches[:, :3]
+        ), problem

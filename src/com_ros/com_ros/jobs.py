@@ -11,7 +11,9 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 T = TypeVar("T")
-Reply = Callable[[Any], None]  # sends the response, once; call it in the executor's thread
+Reply = Callable[
+    [Any], None
+]  # sends the response, once; call it in the executor's thread
 
 
 class BackgroundJobs:
@@ -27,7 +29,9 @@ class BackgroundJobs:
         self._done: deque[tuple[Future, Callable[[Any], None]]] = deque()
         self._pending = 0
         self._closed = False
-        clock = Clock(clock_type=ClockType.STEADY_TIME)  # for jobs done before the executor
+        clock = Clock(
+            clock_type=ClockType.STEADY_TIME
+        )  # for jobs done before the executor
         self._first = node.create_timer(0.0, self._begin, clock=clock)
 
     @property
@@ -38,7 +42,9 @@ class BackgroundJobs:
     def do(self, work: Callable[[], T], then: Callable[[T | Exception], None]) -> None:
         """Do some work in the thread; hand its result, or exception, on in the node's executor."""
         self._pending += 1
-        self._pool.submit(work).add_done_callback(lambda future: self._ended(future, then))
+        self._pool.submit(work).add_done_callback(
+            lambda future: self._ended(future, then)
+        )
 
     def finish(self) -> None:
         """Hand on what is done; the node's executor calls it, too."""

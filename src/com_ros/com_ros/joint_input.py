@@ -57,19 +57,25 @@ def store(
     limits, or velocities have a wrong length.
     """
     values = stored.values
-    has_velocity, has_effort = velocity.size == position.size, effort.size == position.size
+    has_velocity, has_effort = (
+        velocity.size == position.size,
+        effort.size == position.size,
+    )
     clean = has_velocity or velocity.size == 0
     for k in range(joints.size):
         i, j = source[k], joints[k]
         values[0, j] = position[i]
         values[1, j] = velocity[i] if has_velocity else np.nan
         values[2, j] = effort[i] if has_effort else np.nan
-        clean &= np.isfinite(position[i]) and (not has_velocity or np.isfinite(velocity[i]))
+        clean &= np.isfinite(position[i]) and (
+            not has_velocity or np.isfinite(velocity[i])
+        )
         stored.time_ns[j], stored.assumed[j] = time_ns, False
     for row in range(3):
         for j in range(values.shape[1]):
             wrong = (
-                values[row, j] < stored.lowest[row, j] or values[row, j] > stored.highest[row, j]
+                values[row, j] < stored.lowest[row, j]
+                or values[row, j] > stored.highest[row, j]
             )
             clean &= not wrong
     return not clean
@@ -78,7 +84,9 @@ def store(
 NEVER = -(2**62)
 RESTART_NS = NS_PER_S  # stamps that go back further are of another recording
 MAX_LAYOUTS = 64  # distinct lists of names that are remembered
-_NOT_KNOWN = "it counts as not known: check the joint's driver, or raise input_limits.factor"
+_NOT_KNOWN = (
+    "it counts as not known: check the joint's driver, or raise input_limits.factor"
+)
 WRONG = (  # values that cannot be, by row, and how to fix them
     (
         "a position",
@@ -96,9 +104,15 @@ class JointSample(NamedTuple):
     position: Array  # (n,) rad or m; all NaN when `error` is set
     velocity: Array  # (n,) rad/s or m/s; NaN where not known
     effort: Array  # (n,) N m or N; NaN where not known
-    error: str = ""  # why the positions are not known and how to fix it; empty when they are
-    warnings: tuple[str, ...] = ()  # what else is wrong with the message and how to fix it
-    time_ns: int = 0  # of the message: its stamp, or the time of receipt for a stamp of zero
+    error: str = (
+        ""  # why the positions are not known and how to fix it; empty when they are
+    )
+    warnings: tuple[
+        str, ...
+    ] = ()  # what else is wrong with the message and how to fix it
+    time_ns: int = (
+        0  # of the message: its stamp, or the time of receipt for a stamp of zero
+    )
     stamp_ns: int = 0  # of the message, as it came; 0: none
     # largest time between the message and what others reported of its joints, s
     spread_s: float = 0.0
@@ -115,7 +129,9 @@ class _Layout:
     """What a list of names means to the model."""
 
     names: list[str]  # the list, as it came
-    source: Indices  # (m,) places in the message of the m joints of the model that it names
+    source: (
+        Indices  # (m,) places in the message of the m joints of the model that it names
+    )
     joints: Indices  # (m,) their places in the model, ascending
     complete: bool  # whether these are all joints of the model
     error: str  # why the list is of no use, empty if it is
@@ -130,7 +146,10 @@ class JointInput:
     """
 
     def __init__(
-        self, names: Sequence[str], timeout_s: float, assumed: dict[str, float] | None = None
+        self,
+        names: Sequence[str],
+        timeout_s: float,
+        assumed: dict[str, float] | None = None,
     ) -> None:
         self._names = list(names)
         self._index = {name: i for i, name in enumerate(names)}
@@ -146,7 +165,9 @@ class JointInput:
         self.set_bounds(InputBounds(InputLimits()))
         for name, position in (assumed or {}).items():
             if name not in self._index:
-                raise ParameterError("assumed_joints", name, f"valid: {listing(names, 200)}")
+                raise ParameterError(
+                    "assumed_joints", name, f"valid: {listing(names, 200)}"
+                )
             joint = self._index[name]
             self._assumed[joint] = True
             self._values[:2, joint] = position, 0.0
@@ -191,7 +212,9 @@ class JointInput:
         if not layout.complete:
             away_ns = np.abs(time_ns - self._time_ns[~self._assumed])
             spread_s = float(max(away_ns, default=0)) / NS_PER_S
-        return JointSample(position, velocity, effort, "", warnings, time_ns, stamp_ns, spread_s)
+        return JointSample(
+            position, velocity, effort, "", warnings, time_ns, stamp_ns, spread_s
+        )
 
     def set_bounds(self, bounds: InputBounds) -> None:
         """What is believed of the joints."""
@@ -217,7 +240,9 @@ class JointInput:
 
     def _make_layout(self, names: list[str]) -> _Layout:
         place = {name: i for i, name in enumerate(names)}
-        joints = np.array([i for i, n in enumerate(self._names) if n in place], dtype=np.int64)
+        joints = np.array(
+            [i for i, n in enumerate(self._names) if n in place], dtype=np.int64
+        )
         source = np.array([place[self._names[i]] for i in joints], dtype=np.int64)
         counts = Counter(name for name in names if name in self._index)
         twice = [name for name, count in counts.items() if count > 1]
@@ -255,7 +280,10 @@ class JointInput:
             return ""
         values, low, high = (table[row, joints] for table in self._stored[:3])
         found = zip(joints.tolist(), values, low, high, strict=True)
-        text = [f"{self._names[i]} is {v:.6g}, expected {a:.4g} to {b:.4g}" for i, v, a, b in found]
+        text = [
+            f"{self._names[i]} is {v:.6g}, expected {a:.4g} to {b:.4g}"
+            for i, v, a, b in found
+        ]
         self._values[row, joints] = np.nan
         if row == 0:
             self._time_ns[joints] = NEVER
@@ -283,24 +311,32 @@ class JointInput:
         )
 
     # --- warnings --------------------------------------------------------------------
-    def _check_stamp(self, layout: _Layout, stamp_ns: int, received_ns: int) -> tuple[str, ...]:
+    def _check_stamp(
+        self, layout: _Layout, stamp_ns: int, received_ns: int
+    ) -> tuple[str, ...]:
         """Warnings about a stamp that is not newer, before the message is stored."""
         if stamp_ns == 0:
-            if self._newest_ns == NEVER or received_ns == 0:  # its clock has not started yet
+            if (
+                self._newest_ns == NEVER or received_ns == 0
+            ):  # its clock has not started yet
                 return ()
             return ("joint_states has no stamp: its driver must fill header.stamp",)
         previous_ns = int(self._time_ns[layout.joints].max(initial=NEVER))
         if previous_ns == NEVER or stamp_ns > previous_ns:
             return ()
         if stamp_ns == previous_ns:
-            return ("joint_states repeats a stamp: two drivers of one joint, or a stopped clock",)
+            return (
+                "joint_states repeats a stamp: two drivers of one joint, or a stopped clock",
+            )
         back_s = (previous_ns - stamp_ns) / NS_PER_S
         return (
             f"the stamp of joint_states went back by {back_s:.3f} s: two drivers of one joint, "
             "a clock that jumped, or a recording that was started again",
         )
 
-    def _check_velocity(self, layout: _Layout, msg: JointState, velocity: Array) -> tuple[str, ...]:
+    def _check_velocity(
+        self, layout: _Layout, msg: JointState, velocity: Array
+    ) -> tuple[str, ...]:
         """Warnings about the velocities of a message; none at all are no fault."""
         count = len(msg.velocity)
         if count == 0 or (count == len(layout.names) and np.isfinite(velocity).all()):

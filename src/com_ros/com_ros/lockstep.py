@@ -43,7 +43,10 @@ class LockstepAnswers:
     def received(self, topic: str, stamp_ns: int) -> None:
         """While awaited: a sensor's message has been processed; answers a complete sample."""
         self._newest[topic] = stamp_ns
-        if len(self._newest) == len(self.sensors) and min(self._newest.values()) == stamp_ns:
+        if (
+            len(self._newest) == len(self.sensors)
+            and min(self._newest.values()) == stamp_ns
+        ):
             self._due = True
             self._answer()
 
@@ -62,4 +65,6 @@ class LockstepAnswers:
             self._answered = min(self._newest.values(), default=0)
         elif not self._answered:
             return
-        self._publisher.publish(Header(stamp=ns_to_stamp(self._answered), frame_id=self._name))
+        self._publisher.publish(
+            Header(stamp=ns_to_stamp(self._answered), frame_id=self._name)
+        )

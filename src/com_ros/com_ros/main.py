@@ -94,7 +94,9 @@ def run(
     spinning = False
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:
-        if spinning and number == signal.SIGINT:  # ROS, shut down by rclpy's handler, ends it
+        if (
+            spinning and number == signal.SIGINT
+        ):  # ROS, shut down by rclpy's handler, ends it
             return
         if _is_importing(frame):
             signal.setitimer(signal.ITIMER_REAL, LATER_S)
@@ -125,7 +127,10 @@ def run(
             raise
         # ROS was shut down by a signal while the node was still being made or in a callback.
     finally:
-        for number in (signal.SIGINT, signal.SIGALRM):  # a second one must not break the clean-up
+        for number in (
+            signal.SIGINT,
+            signal.SIGALRM,
+        ):  # a second one must not break the clean-up
             signal.signal(number, signal.SIG_IGN)
         _clean_up(node, executor)
     return 0
@@ -149,7 +154,9 @@ def _quicken_start() -> None:
     linalg: Any = import_module("numba.np.linalg") if "numba" in sys.modules else None
     if hasattr(linalg, "ensure_blas"):  # which other releases need not have
         look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
-        import_module("numba.np.arraymath")  # only looks whether SciPy's is there, for 0.2 s
+        import_module(
+            "numba.np.arraymath"
+        )  # only looks whether SciPy's is there, for 0.2 s
         linalg.ensure_blas = look
 
 
@@ -179,7 +186,9 @@ def _clean_up(node: Node | None, executor: Executor | EventsSpinner | None) -> N
         node.destroy_node()
     try:
         rclpy.try_shutdown()
-    except RuntimeError:  # a signal's handler was quicker, between the look and the shutdown
+    except (
+        RuntimeError
+    ):  # a signal's handler was quicker, between the look and the shutdown
         if rclpy.ok():
             raise
     sys.stdout.flush()

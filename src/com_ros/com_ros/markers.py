@@ -49,12 +49,19 @@ class MarkerMaker:
         """Sets frame and stamp of the data that the next markers show."""
         self._header = Header(frame_id=frame, stamp=stamp)
 
-    def sphere(self, name: str, center: ArrayLike, diameter: float, color: Color) -> Marker:
+    def sphere(
+        self, name: str, center: ArrayLike, diameter: float, color: Color
+    ) -> Marker:
         """A ball."""
         return self._marker(name, Marker.SPHERE, (diameter,) * 3, color, center=center)
 
     def ellipsoid(
-        self, name: str, center: ArrayLike, covariance: ArrayLike, sigmas: float, color: Color
+        self,
+        name: str,
+        center: ArrayLike,
+        covariance: ArrayLike,
+        sigmas: float,
+        color: Color,
     ) -> Marker:
         """The surface of a normal distribution (covariance (3, 3) m^2) at so many deviations."""
         variances, axes = np.linalg.eigh(np.asarray(covariance, dtype=np.float64))
@@ -68,33 +75,58 @@ class MarkerMaker:
         """An arrow from a point along a vector, m."""
         begin = np.asarray(start, dtype=np.float64)
         ends = [begin, begin + np.asarray(vector)]
-        return self._marker(name, Marker.ARROW, (width, 2.0 * width, 0.0), color, points=ends)
+        return self._marker(
+            name, Marker.ARROW, (width, 2.0 * width, 0.0), color, points=ends
+        )
 
     def disc(
-        self, name: str, center: ArrayLike, normal: ArrayLike, diameter: float, color: Color
+        self,
+        name: str,
+        center: ArrayLike,
+        normal: ArrayLike,
+        diameter: float,
+        color: Color,
     ) -> Marker:
         """A flat disc across `normal` (3,)."""
         direction = np.asarray(normal, dtype=np.float64)
-        R = minimal_rotation(np.array([0.0, 0.0, 1.0]), direction / np.linalg.norm(direction))
+        R = minimal_rotation(
+            np.array([0.0, 0.0, 1.0]), direction / np.linalg.norm(direction)
+        )
         size = (diameter, diameter, 0.05 * diameter)
         return self._marker(name, Marker.CYLINDER, size, color, center=center, R=R)
 
     def line(
-        self, name: str, points: ArrayLike, width: float, color: Color, *, closed: bool = False
+        self,
+        name: str,
+        points: ArrayLike,
+        width: float,
+        color: Color,
+        *,
+        closed: bool = False,
     ) -> Marker:
         """A line through (k, 3) points; a closed one returns to the first."""
         corners = np.asarray(points, dtype=np.float64)
         if closed and len(corners) > 2:
             corners = np.concatenate([corners, corners[:1]])
-        return self._marker(name, Marker.LINE_STRIP, (width, 0.0, 0.0), color, points=corners)
+        return self._marker(
+            name, Marker.LINE_STRIP, (width, 0.0, 0.0), color, points=corners
+        )
 
-    def segments(self, name: str, ends: ArrayLike, width: float, color: Color) -> Marker:
+    def segments(
+        self, name: str, ends: ArrayLike, width: float, color: Color
+    ) -> Marker:
         """Separate lines, each between two of (2 k, 3) points."""
-        return self._marker(name, Marker.LINE_LIST, (width, 0.0, 0.0), color, points=ends)
+        return self._marker(
+            name, Marker.LINE_LIST, (width, 0.0, 0.0), color, points=ends
+        )
 
-    def balls(self, name: str, centers: ArrayLike, diameter: float, color: Color) -> Marker:
+    def balls(
+        self, name: str, centers: ArrayLike, diameter: float, color: Color
+    ) -> Marker:
         """Equal balls at (k, 3) points."""
-        return self._marker(name, Marker.SPHERE_LIST, (diameter,) * 3, color, points=centers)
+        return self._marker(
+            name, Marker.SPHERE_LIST, (diameter,) * 3, color, points=centers
+        )
 
     def _marker(
         self,
@@ -109,7 +141,9 @@ class MarkerMaker:
     ) -> Marker:
         marker = self._made.get(name)
         if marker is None:
-            marker = self._made[name] = Marker(ns=name, action=Marker.ADD, lifetime=self._lifetime)
+            marker = self._made[name] = Marker(
+                ns=name, action=Marker.ADD, lifetime=self._lifetime
+            )
         marker.header, marker.type = self._header, kind
         marker.scale.x, marker.scale.y, marker.scale.z = scale
         marker.color.r, marker.color.g, marker.color.b, marker.color.a = color
@@ -139,7 +173,9 @@ class FramePublisher:
         self._node = node
         self._fixed: Publisher | None = None
 
-    def send(self, stamp: Time, parent: str, children: Iterable[tuple[Any, ...]]) -> None:
+    def send(
+        self, stamp: Time, parent: str, children: Iterable[tuple[Any, ...]]
+    ) -> None:
         """Publish frames: name, origin (3,) m in the parent, R_parent_child (3, 3) if turned."""
         if self._publisher.get_subscription_count():  # else nobody receives them
             transforms = [self._transform(stamp, parent, *child) for child in children]
@@ -151,7 +187,9 @@ class FramePublisher:
             return
         stamp = self._node.get_clock().now().to_msg()
         transforms = [
-            self._transform(stamp, f.link, f.name, f.xyz, rotation_from_rpy(list(f.rpy)))
+            self._transform(
+                stamp, f.link, f.name, f.xyz, rotation_from_rpy(list(f.rpy))
+            )
             for f in frames
         ]
         if self._fixed is None:
@@ -159,7 +197,12 @@ class FramePublisher:
         self._fixed.publish(TFMessage(transforms=transforms))
 
     def _transform(
-        self, stamp: Time, parent: str, child: str, p: ArrayLike, R: ArrayLike | None = None
+        self,
+        stamp: Time,
+        parent: str,
+        child: str,
+        p: ArrayLike,
+        R: ArrayLike | None = None,
     ) -> TransformStamped:
         msg = TransformStamped(child_frame_id=self._prefix + child)
         msg.header.stamp = stamp

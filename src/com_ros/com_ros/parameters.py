@@ -53,7 +53,9 @@ _TYPE_NAMES = {
 class RobotParameters:
     """Which robot, and what is believed of its sensors."""
 
-    robot_description: str = parameter("", "the robot's URDF; empty: wait for the topic")
+    robot_description: str = parameter(
+        "", "the robot's URDF; empty: wait for the topic"
+    )
     robot_config: str = parameter("", "path of the robot's configuration (YAML)")
     input_limits: InputLimits = field(default_factory=InputLimits)
 
@@ -96,8 +98,12 @@ class ImuTimeout:
 class AssumedJoints:
     """Joints that no driver reports."""
 
-    assumed_joints: tuple[str, ...] = parameter((), "joints that joint_states does not carry ...")
-    assumed_positions: tuple[float, ...] = parameter((), "... and their positions, rad or m")
+    assumed_joints: tuple[str, ...] = parameter(
+        (), "joints that joint_states does not carry ..."
+    )
+    assumed_positions: tuple[float, ...] = parameter(
+        (), "... and their positions, rad or m"
+    )
 
     def assumed(self) -> dict[str, float]:
         """Assumed positions by joint, rad or m; ParameterError for lists of different lengths."""
@@ -114,11 +120,15 @@ class AssumedJoints:
 class FramePrefix:
     """Frames of several robots in one tree."""
 
-    frame_prefix: str = parameter("", 'prefix of every published frame name, e.g. "robot1/"')
+    frame_prefix: str = parameter(
+        "", 'prefix of every published frame name, e.g. "robot1/"'
+    )
 
 
 @dataclass(frozen=True)
-class SensorParameters(RobotParameters, JointTimeout, WrenchTimeout, ImuTimeout, FramePrefix):
+class SensorParameters(
+    RobotParameters, JointTimeout, WrenchTimeout, ImuTimeout, FramePrefix
+):
     """A node that takes in joint_states, wrenches and imu, and publishes frames."""
 
 
@@ -163,12 +173,16 @@ class _Spec:
         """Value as given by ROS -> value of the field's type, or a ParameterError."""
         result = self._typed(value)
         if self.choices and result not in self.choices:
-            raise ParameterError(self.name, value, f"give one of {', '.join(self.choices)}")
+            raise ParameterError(
+                self.name, value, f"give one of {', '.join(self.choices)}"
+            )
         if self.bounds is not None:
             low, high = self.bounds
             numbers = result if isinstance(result, tuple) else (result,)
             if not all(low <= number <= high for number in numbers):
-                raise ParameterError(self.name, value, f"give a value from {low:g} to {high:g}")
+                raise ParameterError(
+                    self.name, value, f"give a value from {low:g} to {high:g}"
+                )
         return result
 
     def _typed(self, value: Any) -> Any:
@@ -181,7 +195,9 @@ class _Spec:
         if self.type is float and _is_number(value):
             return float(value)
         items = (value,) if isinstance(value, (str, bool, int, float)) else tuple(value)
-        if self.type == tuple[str, ...] and all(isinstance(item, str) for item in items):
+        if self.type == tuple[str, ...] and all(
+            isinstance(item, str) for item in items
+        ):
             return tuple(item for item in items if item)
         if self.type == tuple[float, ...] and all(map(_is_number, items)):
             return tuple(float(item) for item in items)
@@ -193,21 +209,32 @@ class _Spec:
         if self.choices:
             description += f" ({' | '.join(self.choices)})"
         result = ParameterDescriptor(
-            name=self.name, description=description, read_only=not self.live, dynamic_typing=dynamic
+            name=self.name,
+            description=description,
+            read_only=not self.live,
+            dynamic_typing=dynamic,
         )
         if self.bounds is not None and self.type is float:
             low, high = map(float, self.bounds)
-            result.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+            result.floating_point_range = [
+                FloatingPointRange(from_value=low, to_value=high)
+            ]
         if self.bounds is not None and self.type is int:
             first, last = map(int, self.bounds)
-            result.integer_range = [IntegerRange(from_value=first, to_value=last, step=1)]
+            result.integer_range = [
+                IntegerRange(from_value=first, to_value=last, step=1)
+            ]
         return result
 
 
 def _specs(base: Any, prefix: str = "") -> Iterator[_Spec]:
     hints = get_type_hints(type(base))
     for item in fields(base):
-        name, kind, default = prefix + item.name, hints[item.name], getattr(base, item.name)
+        name, kind, default = (
+            prefix + item.name,
+            hints[item.name],
+            getattr(base, item.name),
+        )
         if "description" not in item.metadata:
             if is_dataclass(default):
                 yield from _specs(default, prefix=f"{name}.")
@@ -252,7 +279,11 @@ def _to_ros(value: Any) -> Any:
 
 
 def _follow_changes(
-    node: Node, base: T, specs: list[_Spec], values: dict[str, Any], on_change: Callable[[T], None]
+    node: Node,
+    base: T,
+    specs: list[_Spec],
+    values: dict[str, Any],
+    on_change: Callable[[T], None],
 ) -> None:
     by_name = {spec.name: spec for spec in specs}
 

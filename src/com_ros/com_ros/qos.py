@@ -15,7 +15,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 # Profiles of rclpy are reliable and volatile, and keep the last.
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-RESULT = QoSProfile(depth=100)  # so many can be sent again to a reader on a busy machine
+RESULT = QoSProfile(
+    depth=100
+)  # so many can be sent again to a reader on a busy machine
 TF = QoSProfile(depth=100)
 
 

@@ -53,7 +53,9 @@ def _read_joints(body: bytes, at: int, header: Header, names: list[str]) -> RawJ
     for _ in range(3):
         (count,) = _COUNT.unpack_from(body, at)
         at = at + 11 & -8 if count else at + 4
-        arrays.append(np.frombuffer(body, np.float64, count, at) if count else NO_VALUES)
+        arrays.append(
+            np.frombuffer(body, np.float64, count, at) if count else NO_VALUES
+        )
         at += 8 * count
     return RawJoints(header, names, *arrays)
 
@@ -70,7 +72,11 @@ def _read_wrench(body: bytes, at: int, header: Header, _: list[str]) -> RawWrenc
 
 
 # As for rclpy bytes may follow: rmw_fastrtps serializes into buffers that are a little too large.
-_READ: dict[type, Any] = {JointState: _read_joints, Imu: _read_imu, WrenchStamped: _read_wrench}
+_READ: dict[type, Any] = {
+    JointState: _read_joints,
+    Imu: _read_imu,
+    WrenchStamped: _read_wrench,
+}
 
 
 class Reader:
@@ -102,7 +108,9 @@ class Reader:
 
     def _store_text(self, data: bytes, frame: str, names: list[str] | None) -> None:
         """Remember the text of a message, if it is where it is expected."""
-        texts = [text.encode(errors="replace") + b"\0" for text in (frame, *(names or []))]
+        texts = [
+            text.encode(errors="replace") + b"\0" for text in (frame, *(names or []))
+        ]
         parts, at = [_COUNT.pack(len(text)) + text for text in texts], _TEXT_AT
         if names is not None:
             parts.insert(1, _COUNT.pack(len(names)))
@@ -128,10 +136,14 @@ class Template:
         for run in runs:
             numbers = struct.Struct(f"={len(run)}d")
             values, at = numbers.pack(*run), at + (_HEAD - at) % 8
-            while not self._data.startswith(values, at):  # numbers are aligned, zeros may pad them
+            while not self._data.startswith(
+                values, at
+            ):  # numbers are aligned, zeros may pad them
                 at += 8
                 if at >= len(self._data):
-                    raise ValueError("the message does not have these numbers, one after the other")
+                    raise ValueError(
+                        "the message does not have these numbers, one after the other"
+                    )
             self._runs.append((numbers.pack_into, at))
             at += numbers.size
 
@@ -149,7 +161,9 @@ class Writer:
     def __init__(self, node: Node, kind: type, topic: str) -> None:
         self._publisher = node.create_publisher(kind, topic, qos.RESULT)
         self._text: Hashable = None  # what the last had beside its stamp and numbers
-        self._template: Template | None = None  # of this text, if it came twice in a row
+        self._template: Template | None = (
+            None  # of this text, if it came twice in a row
+        )
         self._templates: dict[Hashable, Template] = {}
 
     def publish(
@@ -181,7 +195,12 @@ class TrajectoryWriter:
         self._writer = Writer(node, JointTrajectory, "joint_trajectory")
 
     def publish(
-        self, names: Sequence[str], times: Sequence[float], q: Array, qd: Array, stamp_ns: int
+        self,
+        names: Sequence[str],
+        times: Sequence[float],
+        q: Array,
+        qd: Array,
+        stamp_ns: int,
     ) -> None:
         """Publish a trajectory as numpy_to_joint_trajectory has it; raises ConversionError."""
 
@@ -189,6 +208,8 @@ class TrajectoryWriter:
             return numpy_to_joint_trajectory(names, times, q, qd, ns_to_stamp(stamp_ns))
 
         finite = np.isfinite(q).all() and np.isfinite(qd).all()
-        runs = [row for both in zip(q.tolist(), qd.tolist(), strict=True) for row in both]
+        runs = [
+            row for both in zip(q.tolist(), qd.tolist(), strict=True) for row in both
+        ]
         text = (tuple(names), *times) if finite else None
         self._writer.publish(text, stamp_ns, runs, make)

@@ -31,7 +31,9 @@ class RobotDescription:
         node: Node,
         on_model: Callable[[RobotModel], None],
         log: ThrottledLog | None = None,
-        guard: Callable[[Callable[[String], None]], Callable[[String], None]] = lambda f: f,
+        guard: Callable[
+            [Callable[[String], None]], Callable[[String], None]
+        ] = lambda f: f,
     ) -> None:
         self._node, self._on_model, self._guard = node, on_model, guard
         self._logger = node.get_logger()
@@ -46,7 +48,9 @@ class RobotDescription:
         self._followed = True
         if xml:
             self._from_parameter = self._load(xml, "parameter robot_description")
-        self._node.create_subscription(String, TOPIC, self._guard(self._receive), LATCHED)
+        self._node.create_subscription(
+            String, TOPIC, self._guard(self._receive), LATCHED
+        )
 
     @property
     def waiting(self) -> str:
@@ -84,7 +88,9 @@ class RobotDescription:
         except (ComModelError, ComRosError) as error:
             self.refusal = str(error)
             kept = f"; keeping '{self.model.name}'" if self.model is not None else ""
-            self._logger.error(f"robot_description from {origin} refused: {error}{kept}")
+            self._logger.error(
+                f"robot_description from {origin} refused: {error}{kept}"
+            )
             return False
         self.model, self.refusal = model, ""
         for text in model.warnings:

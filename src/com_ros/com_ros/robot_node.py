@@ -80,8 +80,14 @@ from com_ros.stream import Backlog, Faults, RateLimit, Stream
 
 P = TypeVar("P", bound=RobotParameters)
 
-EVERY_SAMPLE = 500  # messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
-SENSORS = (Imu, WrenchStamped, JointState)  # messages that a simulator publishes for each sample
+EVERY_SAMPLE = (
+    500  # messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
+)
+SENSORS = (
+    Imu,
+    WrenchStamped,
+    JointState,
+)  # messages that a simulator publishes for each sample
 
 
 class RobotNode(Node, Generic[P]):
@@ -116,7 +122,9 @@ class RobotNode(Node, Generic[P]):
         self.joint_watch = InputWatch(timeout_s)
         self.meter = diagnostics.RateMeter()
         self.lockstep = LockstepAnswers(self)
-        self.description = RobotDescription(self, self._use_model, self.log, self._guarded)
+        self.description = RobotDescription(
+            self, self._use_model, self.log, self._guarded
+        )
         self._joint_states: Stream | None = None
         self._on_sample: Callable[[JointSample], None] = lambda _: None
         self._handles_problems = False
@@ -146,7 +154,9 @@ class RobotNode(Node, Generic[P]):
     def diagnose(self) -> Diagnosis:
         """The status for /diagnostics; the base adds rate, latency and the robot's name."""
         waiting = self.waiting
-        return Diagnosis(diagnostics.ERROR if waiting else diagnostics.OK, waiting or "running")
+        return Diagnosis(
+            diagnostics.ERROR if waiting else diagnostics.OK, waiting or "running"
+        )
 
     # --- the robot -----------------------------------------------------------------------------
     @property
@@ -188,21 +198,35 @@ class RobotNode(Node, Generic[P]):
         self._on_sample, self._handles_problems = on_sample, with_problems
         self._rate = RateLimit(rate_hz)
         on_jump, use = (self._restart, self.joint_watch.extend), self._on_joint_states
-        self._joint_states = self._subscribe(JointState, "joint_states", use, depth, *on_jump)
+        self._joint_states = self._subscribe(
+            JointState, "joint_states", use, depth, *on_jump
+        )
 
-    def follow_wrenches(self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1) -> None:
+    def follow_wrenches(
+        self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1
+    ) -> None:
         """Subscribe the wrenches of feet, in order."""
         for index, foot in enumerate(feet):
-            self.subscribe(WrenchStamped, foot.wrench_topic, partial(inputs.update, index), depth)
+            self.subscribe(
+                WrenchStamped, foot.wrench_topic, partial(inputs.update, index), depth
+            )
 
     def subscribe(
-        self, kind: type, topic: str, callback: Callable[[Any, int], None], depth: int = 1
+        self,
+        kind: type,
+        topic: str,
+        callback: Callable[[Any, int], None],
+        depth: int = 1,
     ) -> None:
         """Subscribe stamped messages, best effort: callback(message, ns); see com_ros.stream."""
         self._subscribe(kind, topic, callback, depth)
 
     def subscribe_with(
-        self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile
+        self,
+        kind: type,
+        topic: str,
+        callback: Callable[[Any], None],
+        profile: QoSProfile,
     ) -> Subscription:
         """Subscribe with another quality of service; the callback gets the message only."""
         return self.create_subscription(kind, topic, self._guarded(callback), profile)
@@ -242,7 +266,9 @@ class RobotNode(Node, Generic[P]):
 
         self.create_service(Trigger, name, answer)
 
-    def create_steady_timer(self, period_s: float, callback: Callable[[], None]) -> Timer:
+    def create_steady_timer(
+        self, period_s: float, callback: Callable[[], None]
+    ) -> Timer:
         """A timer in real time: it goes on when simulated time has stopped."""
 
         def on_timer() -> None:
@@ -254,7 +280,9 @@ class RobotNode(Node, Generic[P]):
                 if self.context.ok():  # else ROS was shut down meanwhile
                     raise
 
-        return self.create_timer(period_s, on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        return self.create_timer(
+            period_s, on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
 
     # --- inside --------------------------------------------------------------------------------
     def _subscribe(
@@ -269,7 +297,9 @@ class RobotNode(Node, Generic[P]):
             self,
             self.resolve_topic_name(topic),
             callback,
-            None if kind is JointState else lambda msg, name: self._bounds.problem(msg, name),
+            None
+            if kind is JointState
+            else lambda msg, name: self._bounds.problem(msg, name),
             self.faults,
             *on_jump,
         )
@@ -323,20 +353,28 @@ class RobotNode(Node, Generic[P]):
         if self._rate.due(time_ns):
             self._on_sample(sample)
             # Without a simulated clock the system's time, which takes a tenth as long.
-            now_ns = self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
+            now_ns = (
+                self.get_clock().now().nanoseconds
+                if self._simulated_time
+                else time.time_ns()
+            )
             self.meter.add(now_ns - time_ns)
 
     def _sample(self, msg: JointState, time_ns: int) -> JointSample | None:
         joints = self.joints
         if joints is None:
-            return JointSample.unknown(0, self.waiting, time_ns, stamp_to_ns(msg.header.stamp))
+            return JointSample.unknown(
+                0, self.waiting, time_ns, stamp_to_ns(msg.header.stamp)
+            )
         if joints is not self._bounded:
             joints.set_bounds(self._bounds)
             self._bounded = joints
         count = joints.implausible
         sample = joints.update(msg, time_ns)
         if joints.implausible > count and sample is not None:
-            self.faults.add("implausible", "joint_states", sample.error or sample.warnings[-1])
+            self.faults.add(
+                "implausible", "joint_states", sample.error or sample.warnings[-1]
+            )
         slow = self.too_slow
         if slow and sample is not None:
             sample = sample._replace(warnings=(*sample.warnings, slow))
@@ -365,7 +403,11 @@ class RobotNode(Node, Generic[P]):
     def _on_diagnostics(self) -> None:
         self._simulated_time = self.get_parameter("use_sim_time").value
         found, name = self.diagnose(), self.robot_name
-        values = {**self.meter.read(time.monotonic_ns()), **found.values, **self.faults.counts}
+        values = {
+            **self.meter.read(time.monotonic_ns()),
+            **found.values,
+            **self.faults.counts,
+        }
         values["skipped"] = sum(backlog.skipped for backlog in self._backlogs)
         if name:
             values["model"] = name
@@ -376,7 +418,10 @@ class RobotNode(Node, Generic[P]):
         self._diagnostics.publish(level, text, values, name)
 
     def _guarded(
-        self, callback: Callable[..., None], sensor: str = "", read: Reader | None = None
+        self,
+        callback: Callable[..., None],
+        sensor: str = "",
+        read: Reader | None = None,
     ) -> Callable[..., None]:
         """A callback whose exceptions, or those of read for bytes, drop the message.
 

@@ -61,7 +61,9 @@ class _Line:
     def continued_by(self, time_ns: int, at_ns: int) -> bool:
         """Whether a message belongs to it."""
         step = time_ns - self.last
-        return -_JUMP_NS <= step <= _JUMP_NS or 0 < step <= PACE * (at_ns - self.last_at)
+        return -_JUMP_NS <= step <= _JUMP_NS or 0 < step <= PACE * (
+            at_ns - self.last_at
+        )
 
 
 class StampGate:
@@ -136,7 +138,10 @@ class RateLimit:
 
     def due(self, time_ns: int) -> bool:
         """Whether a sample of this time is to be used."""
-        if self._period_ns and self._next_ns - self._period_ns - _JUMP_NS < time_ns < self._next_ns:
+        if (
+            self._period_ns
+            and self._next_ns - self._period_ns - _JUMP_NS < time_ns < self._next_ns
+        ):
             return False
         self._next_ns = time_ns + self._period_ns - SLACK_NS
         return True
@@ -184,18 +189,29 @@ class Backlog:
     """
 
     def __init__(
-        self, node: Node, kind: type, topic: str, depth: int, deliver: Callable[[bytes], None]
+        self,
+        node: Node,
+        kind: type,
+        topic: str,
+        depth: int,
+        deliver: Callable[[bytes], None],
     ) -> None:
         self.skipped, self.problem = 0, ""
         self._node, self._kind, self._deliver = node, kind, deliver
         self._timer: Timer | None = None  # made once: rclpy keeps a bit of each one
         self._newest: Any = None
         self._newest_only = False
-        self._behind_ns = 0  # since when each message has waited, on the system's clock as in DDS
-        self._since_ns = self._busy_ns = 0  # of CALM_S: its begin, and the work on those used
+        self._behind_ns = (
+            0  # since when each message has waited, on the system's clock as in DDS
+        )
+        self._since_ns = self._busy_ns = (
+            0  # of CALM_S: its begin, and the work on those used
+        )
         self._used = self._seen = 0  # messages since then
         callback, profile = with_info(self.receive), qos.stream(depth)
-        self.subscription = node.create_subscription(kind, topic, callback, profile, raw=True)
+        self.subscription = node.create_subscription(
+            kind, topic, callback, profile, raw=True
+        )
 
     def receive(self, msg: Any, info: dict[str, Any]) -> None:
         """The subscription's callback."""

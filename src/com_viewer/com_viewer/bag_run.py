@@ -5,7 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from com_bags import Bag, SensorReader, SensorTopics, TopicError, TopicRequest, find_topics
+from com_bags import (
+    Bag,
+    SensorReader,
+    SensorTopics,
+    TopicError,
+    TopicRequest,
+    find_topics,
+)
 from com_estimation.whole_body.com_state import LEVEL, Attitude, ComObserver, ComState
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
@@ -31,7 +38,9 @@ class BagRun:
     def snapshot(self, scene: RobotScene, observer: ComObserver, at: float) -> Snapshot:
         """The newest sample at a time, s."""
         k = max(int(np.searchsorted(self.times, at, side="right")) - 1, 0)
-        return scene.place(self.Q[k], self.state(observer, k), forces=self._forces_at(k))
+        return scene.place(
+            self.Q[k], self.state(observer, k), forces=self._forces_at(k)
+        )
 
     def state(self, observer: ComObserver, k: int) -> ComState:
         """The CoM of a sample, by its index.
@@ -52,7 +61,9 @@ class BagRun:
         return self.forces[k] if known else None
 
 
-def read_run(path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float) -> BagRun:
+def read_run(
+    path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float
+) -> BagRun:
     """Read what a bag has of a robot, the first sample of each 1 / rate_hz s.
 
     Raises BagError where it cannot be read, TopicError without joint states of this robot.
@@ -65,28 +76,40 @@ def read_run(path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: 
         notes += reader.warnings()
     times = np.concatenate([block.joint_times for block in blocks])
     Q = np.concatenate([block.Q for block in blocks])
-    keep = np.unique(times // (1e9 / rate_hz), return_index=True)[1]  # the first of each period
+    keep = np.unique(times // (1e9 / rate_hz), return_index=True)[
+        1
+    ]  # the first of each period
     times, Q = times[keep], Q[keep]
     up = np.full((len(times), 3), np.nan)
     if topics.imu:
         readings = [block.up for block in blocks if block.up is not None]
-        up = _latest(times, *(np.concatenate(part) for part in zip(*readings, strict=True)))
+        up = _latest(
+            times, *(np.concatenate(part) for part in zip(*readings, strict=True))
+        )
     forces = [
         foot.wrench_sign
-        * _latest(times, *(np.concatenate([b.wrenches[f][i] for b in blocks]) for i in (0, 1)))
+        * _latest(
+            times, *(np.concatenate([b.wrenches[f][i] for b in blocks]) for i in (0, 1))
+        )
         for f, foot in enumerate(feet)
     ]
-    stacked = np.stack(forces, axis=1)[:, :, :3] if forces else np.empty((len(times), 0, 3))
+    stacked = (
+        np.stack(forces, axis=1)[:, :, :3] if forces else np.empty((len(times), 0, 3))
+    )
     return BagRun((times - times[0]) / 1e9, Q, up, stacked, tuple(notes))
 
 
-def _topics(bag: Bag, config: RobotConfig) -> tuple[tuple[Foot, ...], SensorTopics, list[str]]:
+def _topics(
+    bag: Bag, config: RobotConfig
+) -> tuple[tuple[Foot, ...], SensorTopics, list[str]]:
     """Topics of the joints, and of feet and IMU where the bag has them."""
     tries = ((config.feet, True), (config.feet, False), ((), True))
     notes: list[str] = []
     for feet, use_imu in tries:
         try:
-            topics = find_topics(bag.topics(), feet, TopicRequest(), use_imu, str(bag.path))
+            topics = find_topics(
+                bag.topics(), feet, TopicRequest(), use_imu, str(bag.path)
+            )
         except TopicError as error:
             notes.append(str(error))
         else:
@@ -98,5 +121,9 @@ def _topics(bag: Bag, config: RobotConfig) -> tuple[tuple[Foot, ...], SensorTopi
 def _latest(at: Array, times: Array, values: Array) -> Array:
     """The newest value (T, c) at each time; NaN before the first one."""
     k = np.searchsorted(times, at, side="right") - 1
-    found = values[np.maximum(k, 0)] if len(values) else np.full((len(at), values.shape[1]), np.nan)
+    found = (
+        values[np.maximum(k, 0)]
+        if len(values)
+        else np.full((len(at), values.shape[1]), np.nan)
+    )
     return np.where((k >= 0)[:, None], found, np.nan)

@@ -46,7 +46,9 @@ def frame_box(
     corners = MARGIN * 0.5 * signs * (high - low)
     wide = np.tan(FOV / 2.0) * aspect * (window.right - window.left) / 2.0
     tall = np.tan(FOV / 2.0) * (window.top - window.bottom) / 2.0
-    needed = np.maximum(np.abs(corners @ r) / wide, np.abs(corners @ u) / tall) + corners @ d
+    needed = (
+        np.maximum(np.abs(corners @ r) / wide, np.abs(corners @ u) / tall) + corners @ d
+    )
     distance = max(float(needed.max()), 0.1)
     right = np.tan(FOV / 2.0) * aspect * (window.right + window.left) / 2.0
     above = np.tan(FOV / 2.0) * (window.top + window.bottom) / 2.0

@@ -21,8 +21,13 @@ class Comparison:
         """
         different = set(model.joint_names) ^ set(other.joint_names)
         if different or model.root_link != other.root_link:
-            what = listing(sorted(different), 3) or f"root {other.root_link}, not {model.root_link}"
-            raise ComModelError(f"{name} is of another robot: {what}; compare URDFs of one robot")
+            what = (
+                listing(sorted(different), 3)
+                or f"root {other.root_link}, not {model.root_link}"
+            )
+            raise ComModelError(
+                f"{name} is of another robot: {what}; compare URDFs of one robot"
+            )
         self.scene, self._observer = RobotScene(other), ComObserver(other)
         self._order = [model.joint_index(joint) for joint in other.joint_names]
         self._name, self._added = name, other.mass - model.mass
@@ -35,7 +40,9 @@ class Comparison:
         """
         q = np.asarray(shown.state.q)[self._order]
         root = shown.R[0], shown.p[0]
-        placed = self.scene.place(q, self._observer.update(q, np.full(len(q), np.nan)), root)
+        placed = self.scene.place(
+            q, self._observer.update(q, np.full(len(q), np.nan)), root
+        )
         moved = 1e3 * shown.R[0].T @ (placed.com - shown.com)
         axes = " ".join(f"{value:.1f}" for value in moved)
         text = f"CoM {np.linalg.norm(moved):.1f} mm away ({axes} mm, root link)"

@@ -30,7 +30,11 @@ class Drawing:
     """
 
     def __init__(
-        self, scene: SceneApi, size: float, link_masses: Array, add_layer: Callable[[str], None]
+        self,
+        scene: SceneApi,
+        size: float,
+        link_masses: Array,
+        add_layer: Callable[[str], None],
     ) -> None:
         """Prepare.
 
@@ -59,8 +63,12 @@ class Drawing:
         self._ball("com/point", Mark(com, scenes.VERMILLION), 1.5 * small)
         self._ball("com/projection", Mark(ground, scenes.VERMILLION), 0.8 * small)
         self._lines("com/plumb_line", np.array([[com, ground]]), scenes.VERMILLION)
-        self._arrows("com/velocity", np.array([[com, com + snapshot.velocity]]), scenes.ORANGE)
-        self._lines("chain/links", scenes.segments(snapshot.chain), scenes.PURPLE, 0.006)
+        self._arrows(
+            "com/velocity", np.array([[com, com + snapshot.velocity]]), scenes.ORANGE
+        )
+        self._lines(
+            "chain/links", scenes.segments(snapshot.chain), scenes.PURPLE, 0.006
+        )
         style: dict[str, Any] = {"point_size": small, "point_shape": "circle"}
         joints, add = snapshot.chain[1:-1], self._scene.add_point_cloud
         cloud = self._handle("chain/joints", add, joints, scenes.PURPLE, **style)
@@ -77,7 +85,12 @@ class Drawing:
 
     def draw_compared(self, snapshot: Snapshot) -> None:
         """Draw the centres of mass of another URDF of the robot."""
-        self._ball("compared/com", Mark(snapshot.com, scenes.BLUE), 0.018 * self._size, "compared")
+        self._ball(
+            "compared/com",
+            Mark(snapshot.com, scenes.BLUE),
+            0.018 * self._size,
+            "compared",
+        )
         self._link_coms("link CoMs/compared", snapshot, scenes.BLUE)
 
     def _link_coms(self, name: str, snapshot: Snapshot, color: Color) -> None:
@@ -85,7 +98,11 @@ class Drawing:
         points = np.nan_to_num(snapshot.link_coms).astype(np.float32)
         ball = Shape("", SPHERE, (1.0,), np.eye(3), np.zeros(3))
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (len(points), 1))
-        style = {"batched_scales": self._radii, "batched_colors": color, "cast_shadow": False}
+        style = {
+            "batched_scales": self._radii,
+            "batched_colors": color,
+            "cast_shadow": False,
+        }
         add = self._scene.add_batched_meshes_simple
         if name not in self.handles:
             sphere = scenes.indexed(shape_triangles(ball))
@@ -102,9 +119,15 @@ class Drawing:
             handle = self._handle(name, add, np.eye(3), np.array([[0, 1, 2]]), color)
             handle.visible = known
         if known:
-            handle.vertices, handle.faces, handle.color = corners, scenes.fan(corners), color
+            handle.vertices, handle.faces, handle.color = (
+                corners,
+                scenes.fan(corners),
+                color,
+            )
 
-    def _handle(self, name: str, add: Callable[..., Any], *values: Any, **options: Any) -> Any:
+    def _handle(
+        self, name: str, add: Callable[..., Any], *values: Any, **options: Any
+    ) -> Any:
         """What is shown by a name; added by one of viser's functions where it is not there yet."""
         if name not in self.handles:
             self._add_layer(name.partition("/")[0])
@@ -120,21 +143,29 @@ class Drawing:
         style: dict[str, Any] = {"subdivisions": 2, "cast_shadow": False}
         ball = self._handle(name, add.add_icosphere, radius, mark.color, **style)
         if fresh and label:
-            add.add_label(f"{ball.name}/label", label, position=(0.0, 0.0, 2.0 * radius))
+            add.add_label(
+                f"{ball.name}/label", label, position=(0.0, 0.0, 2.0 * radius)
+            )
         ball.visible = known
         if known:
             ball.position = mark.position
-        certain = known and mark.covariance is not None and np.isfinite(mark.covariance).all()
+        certain = (
+            known and mark.covariance is not None and np.isfinite(mark.covariance).all()
+        )
         if certain or cloud_name in self.handles:
             style = {"opacity": 0.25, "cast_shadow": False}
-            cloud = self._handle(cloud_name, add.add_icosphere, 1.0, mark.color, **style)
+            cloud = self._handle(
+                cloud_name, add.add_icosphere, 1.0, mark.color, **style
+            )
             cloud.visible = bool(certain)
         if certain:
             R, lengths = scenes.ellipsoid(np.asarray(mark.covariance))
             cloud.position, cloud.wxyz = mark.position, scenes.quaternions(R[None])[0]
             cloud.scale = tuple(np.maximum(lengths, 1e-6).tolist())
 
-    def _lines(self, name: str, points: Array, color: Color, thickness: float = 0.004) -> None:
+    def _lines(
+        self, name: str, points: Array, color: Color, thickness: float = 0.004
+    ) -> None:
         """Segments (m, 2, 3)."""
         add = self._scene.add_line_segments
         self._strokes(name, points, color, add, thickness=thickness)
@@ -145,7 +176,12 @@ class Drawing:
         self._strokes(name, points, color, self._scene.add_arrows, **sizes)
 
     def _strokes(
-        self, name: str, points: Array, color: Color, add: Callable[..., Any], **sizes: float
+        self,
+        name: str,
+        points: Array,
+        color: Color,
+        add: Callable[..., Any],
+        **sizes: float,
     ) -> None:
         """What is not finite, or has no length, is left out; sizes over that of the robot."""
         long = np.abs(points[:, 1] - points[:, 0]).max(axis=1, initial=0.0) > 1e-6

@@ -58,17 +58,23 @@ def joint_groups(
     if not named:
         with suppress(ComModelError):  # no legs
             named = find_limbs(model, read_outside(model, urdf)).groups
-    groups = {name: [model.joint_index(joint) for joint in named[name]] for name in named}
+    groups = {
+        name: [model.joint_index(joint) for joint in named[name]] for name in named
+    }
     grouped = {j for joints in groups.values() for j in joints}
     for j in range(min(model.n_joints, MAX_SLIDERS)):
         if j not in grouped:
             groups.setdefault(_branch(model, j), []).append(j)
-    return {name: joint_ranges(model, joints) for name, joints in groups.items() if joints}
+    return {
+        name: joint_ranges(model, joints) for name, joints in groups.items() if joints
+    }
 
 
 def _branch(model: RobotModel, joint: int) -> str:
     """Name of the first link of the branch of the tree that a joint belongs to."""
     bodies = model.bodies
     path = bodies.path_to(np.flatnonzero(bodies.q_index == joint)[0])
-    starts = [b for b in path if np.count_nonzero(bodies.parent == bodies.parent[b]) > 1]
+    starts = [
+        b for b in path if np.count_nonzero(bodies.parent == bodies.parent[b]) > 1
+    ]
     return bodies.names[starts[-1] if starts else path[0]]

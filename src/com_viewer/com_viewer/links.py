@@ -19,10 +19,14 @@ def link_coms(model: RobotModel, R: Array, p: Array) -> Array:
     bodies, heavy = model.bodies, np.flatnonzero(model.link_masses > 0.0)
     own = np.einsum("lij,lj->li", bodies.R_body_link[heavy], model.link_coms[heavy])
     b = bodies.body_of_link[heavy]
-    return np.asarray(p[b] + np.einsum("lij,lj->li", R[b], bodies.p_body_link[heavy] + own))
+    return np.asarray(
+        p[b] + np.einsum("lij,lj->li", R[b], bodies.p_body_link[heavy] + own)
+    )
 
 
-def describe_links(model: RobotModel, links: list[int], other: RobotModel | None = None) -> str:
+def describe_links(
+    model: RobotModel, links: list[int], other: RobotModel | None = None
+) -> str:
     """Mass and CoM of links, each in its own frame, and how another model of the robot differs.
 
     Args:

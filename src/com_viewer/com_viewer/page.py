@@ -32,7 +32,9 @@ from com_viewer.scene import Color, RobotScene, Snapshot
 
 HOST, PORT = "127.0.0.1", 8080
 ROBOT, COMPARED, LINK_COMS = "robot", "compared", "link CoMs"
-NARROW = 576  # pixels of width, below which viser's panel covers the lower 60 % of the page
+NARROW = (
+    576  # pixels of width, below which viser's panel covers the lower 60 % of the page
+)
 FILM_ASPECT = 0.46  # of a telephone: what fits there is in view on any screen
 ABOVE_PANEL = Window(bottom=0.2)
 
@@ -52,14 +54,19 @@ class Page(Panel):
 
     def __init__(self, host: str = HOST, port: int = PORT) -> None:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints a box
-            self.server = _Server(host=host, port=port, label="centre of mass", verbose=False)
+            self.server = _Server(
+                host=host, port=port, label="centre of mass", verbose=False
+            )
         self.lock = threading.RLock()
         self.address = f"http://{host}:{self.server.get_port()}"
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         super().__init__(self.server.gui)
         self._layers: dict[str, tuple[Any, Any]] = {}  # frame, checkbox
         self._robots: dict[str, tuple[RobotModel, RobotMeshes, Drawing]] = {}
-        self._box = -np.ones(3), np.ones(3)  # m, lowest and highest corner that the camera frames
+        self._box = (
+            -np.ones(3),
+            np.ones(3),
+        )  # m, lowest and highest corner that the camera frames
         self._followed: Array | None = None  # (3,) m, where the root link was then
         self._recorder: Any = None
         self.server.on_client_connect(self._frame)
@@ -87,7 +94,9 @@ class Page(Panel):
             self._layers.clear()
             model = scene.model
             self._add(ROBOT, model, shape, None)
-            self.server.scene.add_grid("/ground", plane="xy", cell_size=0.1, section_size=1.0)
+            self.server.scene.add_grid(
+                "/ground", plane="xy", cell_size=0.1, section_size=1.0
+            )
             self._followed = None
             shapes = f"{shape.declared - len(shape.missing)} of {shape.declared} shapes"
             if shape.missing:
@@ -99,14 +108,20 @@ class Page(Panel):
         with self.lock:
             self._add(COMPARED, scene.model, shape, scenes.BLUE)
 
-    def _add(self, layer: str, model: RobotModel, shape: RobotShape, tint: Color | None) -> None:
+    def _add(
+        self, layer: str, model: RobotModel, shape: RobotShape, tint: Color | None
+    ) -> None:
         scene = self.server.scene
         self._add_layer(layer)
         meshes = RobotMeshes(scene, layer, model, shape, tint)
         low, high = meshes.box(*body_poses(model.bodies, model.neutral))
         size = max(float((high - low).max()), 0.1)
         heavy = model.link_masses[model.link_masses > 0.0]
-        self._robots[layer] = model, meshes, Drawing(scene, size, heavy, self._add_layer)
+        self._robots[layer] = (
+            model,
+            meshes,
+            Drawing(scene, size, heavy, self._add_layer),
+        )
         meshes.on_click(lambda body: self._describe(layer, body))
 
     def show(self, snapshot: Snapshot, compared: Snapshot | None = None) -> None:
@@ -158,7 +173,9 @@ class Page(Panel):
         """Frame a new robot; move the cameras with one that moves a third of its size."""
         new, root = self._followed is None, snapshot.p[0]
         moved = np.zeros(3) if self._followed is None else root - self._followed
-        if not new and np.linalg.norm(moved) < 0.3 * float((self._box[1] - self._box[0]).max()):
+        if not new and np.linalg.norm(moved) < 0.3 * float(
+            (self._box[1] - self._box[0]).max()
+        ):
             return
         self._box, self._followed = meshes.box(snapshot.R, snapshot.p), root.copy()
         camera = self.server.initial_camera
@@ -187,9 +204,13 @@ class Page(Panel):
         html = self._recorder.as_html()
         self._recorder = None
         title = escape(self._rows.get("robot", "robot"))
-        html = re.sub("<title>.*?</title>", lambda _: f"<title>{title}</title>", html, count=1)
+        html = re.sub(
+            "<title>.*?</title>", lambda _: f"<title>{title}</title>", html, count=1
+        )
         style = "position:fixed;left:0;top:0;max-width:80vw;font:13px sans-serif;background:#fffc"
         fold = f"<details open><summary>{title}</summary>{table(self._rows)}</details>"
-        html = f'<div style="{style}">{fold}</div></body>'.join(html.rsplit("</body>", 1))
+        html = f'<div style="{style}">{fold}</div></body>'.join(
+            html.rsplit("</body>", 1)
+        )
         write_file(path, html)
         return len(html.encode()) / 1e6

@@ -69,7 +69,9 @@ class Panel:
 
     def _chart(self, title: str, times: Array, lines: Mapping[str, Array]) -> Any:
         """A plot of lines (T,) against the time (T,) s; all finite, as uPlot wants them."""
-        styles = [{"label": k, "stroke": COLORS.get(k, BLUE), "width": 2} for k in lines]
+        styles = [
+            {"label": k, "stroke": COLORS.get(k, BLUE), "width": 2} for k in lines
+        ]
         with self.tab(PLOTS):
             return self._gui.add_uplot(
                 (times, *lines.values()),
@@ -131,16 +133,24 @@ class Panel:
             show: shows the recording at a time, s.
         """
         gui, events = self._gui, [event.time for event in timeline.events]
-        places = {f"{event.time:.2f} s  {event.text}": event.time for event in timeline.events}
+        places = {
+            f"{event.time:.2f} s  {event.text}": event.time for event in timeline.events
+        }
         with self._player:
             marks = tuple(events) or None
-            slider = gui.add_slider("time (s)", 0.0, max(seconds, 0.01), 0.01, 0.0, marks=marks)
+            slider = gui.add_slider(
+                "time (s)", 0.0, max(seconds, 0.01), 0.01, 0.0, marks=marks
+            )
             button = gui.add_button("pause")
-            speed = gui.add_dropdown("speed", ("0.25", "0.5", "1", "2", "4"), initial_value="1")
+            speed = gui.add_dropdown(
+                "speed", ("0.25", "0.5", "1", "2", "4"), initial_value="1"
+            )
             if places:
                 gui.add_dropdown("event", ("go to", *places)).on_update(
                     lambda event: setattr(
-                        slider, "value", round(places.get(event.target.value, slider.value), 2)
+                        slider,
+                        "value",
+                        round(places.get(event.target.value, slider.value), 2),
                     )
                 )
         com = dict(zip("xyz", timeline.com.T, strict=True))
@@ -154,7 +164,9 @@ class Panel:
                 ends = float(values.min()), float(values.max())
                 shown = dict(zip(lines, values, strict=True))
                 shown |= {"event": _spikes(times, events, *ends)} if events else {}
-                charts.append((self._chart(title, times, shown | {"now": values[0]}), ends))
+                charts.append(
+                    (self._chart(title, times, shown | {"now": values[0]}), ends)
+                )
 
         def toggle(_: Any) -> None:
             button.label = "play" if button.label == "pause" else "pause"
@@ -188,7 +200,9 @@ class Panel:
             self._actions = self._gui.add_folder(None)
         with self._actions:
             for label in labels:
-                self._gui.add_button(label).on_click(lambda _, label=label: press(label))
+                self._gui.add_button(label).on_click(
+                    lambda _, label=label: press(label)
+                )
 
 
 def _spikes(times: Array, places: Sequence[float], low: float, high: float) -> Array:

@@ -25,7 +25,12 @@ class RobotMeshes:
     """
 
     def __init__(
-        self, scene: SceneApi, layer: str, model: RobotModel, shape: RobotShape, tint: Color | None
+        self,
+        scene: SceneApi,
+        layer: str,
+        model: RobotModel,
+        shape: RobotShape,
+        tint: Color | None,
     ) -> None:
         """Add it to the scene, upright in its neutral posture.
 
@@ -39,12 +44,19 @@ class RobotMeshes:
         names = [f"/{layer}/{name.replace('/', '_')}" for name in model.bodies.names]
         self.bodies = [scene.add_frame(name, show_axes=False) for name in names]
         self.meshes: list[tuple[int, Color, Any]] = []
-        self._corners: list[tuple[int, Array]] = [(b, np.zeros((1, 3))) for b in range(len(names))]
+        self._corners: list[tuple[int, Array]] = [
+            (b, np.zeros((1, 3))) for b in range(len(names))
+        ]
         for n, ((b, rgb), triangles) in enumerate(body_meshes(model, shape).items()):
             red, green, blue = (round(255 * part) for part in rgb)
-            color, (vertices, faces) = tint or (red, green, blue), scenes.indexed(triangles)
+            color, (vertices, faces) = (
+                tint or (red, green, blue),
+                scenes.indexed(triangles),
+            )
             mesh = add_mesh(scene, f"{names[b]}/{n}", vertices, faces, color)
-            mesh.opacity = 0.3 if tint is None else 0.12  # the first robot shines through
+            mesh.opacity = (
+                0.3 if tint is None else 0.12
+            )  # the first robot shines through
             self.meshes.append((b, color, mesh))
             ends = zip(vertices.min(axis=0), vertices.max(axis=0), strict=True)
             self._corners.append((b, np.array([*product(*ends)])))
@@ -76,7 +88,9 @@ class RobotMeshes:
             mesh.on_click(partial(_pass_on, clicked, b))
 
 
-def add_mesh(scene: SceneApi, path: str, vertices: Array, faces: Array, color: Color = GREY) -> Any:
+def add_mesh(
+    scene: SceneApi, path: str, vertices: Array, faces: Array, color: Color = GREY
+) -> Any:
     """Add a translucent mesh: vertices (v, 3) m, faces (m, 3) indices; return viser's handle."""
     options: dict[str, Any] = {"opacity": 0.3, "side": "double", "flat_shading": True}
     options |= {"cast_shadow": False, "receive_shadow": False}

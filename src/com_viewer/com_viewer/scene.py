@@ -18,8 +18,18 @@ from com_viewer.links import link_coms
 Color = tuple[int, int, int]  # red, green, blue, 0 to 255
 
 # Safe for colour-blind readers [Okabe and Ito 2008].
-ORANGE, SKY, GREEN, YELLOW = (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66)
-BLUE, VERMILLION, PURPLE, GREY = (0, 114, 178), (213, 94, 0), (204, 121, 167), (140, 146, 154)
+ORANGE, SKY, GREEN, YELLOW = (
+    (230, 159, 0),
+    (86, 180, 233),
+    (0, 158, 115),
+    (240, 228, 66),
+)
+BLUE, VERMILLION, PURPLE, GREY = (
+    (0, 114, 178),
+    (213, 94, 0),
+    (204, 121, 167),
+    (140, 146, 154),
+)
 
 
 class Mark(NamedTuple):
@@ -109,7 +119,9 @@ def describe(state: ComState) -> dict[str, str]:
     """Lines for the table of status texts."""
     text = state.status.name + (f": {state.reason}" if state.reason else "")
     com = " ".join(f"{value:.4f}" for value in state.position)
-    margin = f"{1e3 * state.margin:.1f} mm" if np.isfinite(state.margin) else "not known"
+    margin = (
+        f"{1e3 * state.margin:.1f} mm" if np.isfinite(state.margin) else "not known"
+    )
     return {"CoM": text, "CoM, root link": f"{com} m", "margin": margin}
 
 
@@ -153,7 +165,9 @@ def _between(colors: Sequence[Color], fraction: float) -> Color:
         return GREY
     at = np.clip(fraction, 0.0, 1.0) * (len(colors) - 1)
     parts = np.array(colors, dtype=float).T
-    red, green, blue = (round(float(np.interp(at, range(len(colors)), part))) for part in parts)
+    red, green, blue = (
+        round(float(np.interp(at, range(len(colors)), part))) for part in parts
+    )
     return red, green, blue
 
 

@@ -61,7 +61,13 @@ def _changes(before: ComState, after: ComState) -> list[str]:
     texts = [f"{foot} lifts" for foot in before.contacts if foot not in after.contacts]
     texts += [f"{foot} lands" for foot in after.contacts if foot not in before.contacts]
     if before.status != after.status:
-        texts.append(f"CoM {after.status.name}" + f": {after.reason}" * bool(after.reason))
+        texts.append(
+            f"CoM {after.status.name}" + f": {after.reason}" * bool(after.reason)
+        )
     if (before.margin < 0.0) != (after.margin < 0.0):
-        texts.append("CoM outside the feet" if after.margin < 0.0 else "CoM inside the feet again")
+        texts.append(
+            "CoM outside the feet"
+            if after.margin < 0.0
+            else "CoM inside the feet again"
+        )
     return texts

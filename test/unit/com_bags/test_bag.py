@@ -19,10 +19,15 @@ COUNT = 3000
 @pytest.fixture(scope="module")
 def entries(messages):
     """3000 joint states, and a text now and then."""
-    rows, values = [], np.random.default_rng(0).normal(size=(COUNT, 6))  # hard to compress
+    rows, values = (
+        [],
+        np.random.default_rng(0).normal(size=(COUNT, 6)),
+    )  # hard to compress
     for i in range(COUNT):
         time = START + i * STEP
-        rows.append(("/joint_states", time, messages.joints(time, list("abcdef"), values[i])))
+        rows.append(
+            ("/joint_states", time, messages.joints(time, list("abcdef"), values[i]))
+        )
         if i % 1000 == 0:
             rows.append(("/log", time, messages.text("hello")))
     return rows
@@ -45,7 +50,9 @@ def test_a_whole_bag_is_read_as_directory_and_as_file(write_bag, entries, storag
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-def test_a_directory_whose_recorder_was_killed_is_read_file_by_file(write_bag, entries, storage):
+def test_a_directory_whose_recorder_was_killed_is_read_file_by_file(
+    write_bag, entries, storage
+):
     path = write_bag(entries, storage)
     (path / "metadata.yaml").unlink()
     with Bag(path) as bag:
@@ -73,9 +80,13 @@ def test_of_an_mcap_that_was_cut_all_whole_records_are_read(write_bag, entries):
 
 
 def test_an_mcap_is_read_up_to_a_broken_chunk_in_the_middle(write_bag, messages):
-    names, values = [f"{i:040d}" for i in range(20)], np.random.default_rng(0).normal(size=20)
+    names, values = (
+        [f"{i:040d}" for i in range(20)],
+        np.random.default_rng(0).normal(size=20),
+    )
     entries = [
-        ("/joint_states", START + i, messages.joints(START, names, values + i)) for i in range(4000)
+        ("/joint_states", START + i, messages.joints(START, names, values + i))
+        for i in range(4000)
     ]
     path = write_bag(entries, compression=CompressionMode.STORAGE)
     file = path / "bag.mcap"
@@ -88,7 +99,9 @@ def test_an_mcap_is_read_up_to_a_broken_chunk_in_the_middle(write_bag, messages)
         assert 500 < len(got) < 2000
         assert got == [START + i for i in range(len(got))]
         (note,) = bag.notes
-    assert note.startswith(f"bag: the bag is damaged after {len(got)} of 4000 messages (a chunk ")
+    assert note.startswith(
+        f"bag: the bag is damaged after {len(got)} of 4000 messages (a chunk "
+    )
     assert note.endswith("what comes before is used")
 
 
@@ -151,12 +164,21 @@ def test_an_old_sqlite3_bag_has_no_definitions(tmp_path, messages):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda p: None, "does not exist. Give the directory of a bag, or its .mcap or .db3 file"),
+        (
+            lambda p: None,
+            "does not exist. Give the directory of a bag, or its .mcap or .db3 file",
+        ),
         (lambda p: p.mkdir(), "contains no bag"),
         (lambda p: p.write_bytes(b""), "is empty"),
         (lambda p: p.write_bytes(b"hello"), "is neither mcap nor sqlite3"),
-        (lambda p: p.write_bytes(b"\x89MCAP0\r\n" + bytes(40)), "contains no complete message"),
-        (lambda p: p.write_bytes(b"SQLite format 3\0" + bytes(5000)), "no topics can be read"),
+        (
+            lambda p: p.write_bytes(b"\x89MCAP0\r\n" + bytes(40)),
+            "contains no complete message",
+        ),
+        (
+            lambda p: p.write_bytes(b"SQLite format 3\0" + bytes(5000)),
+            "no topics can be read",
+        ),
     ],
 )
 def test_what_is_no_bag_is_refused_with_the_fix(tmp_path, make, words):

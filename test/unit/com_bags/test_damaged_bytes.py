@@ -22,7 +22,11 @@ def small(write_bag, messages):
 
     def make(storage):
         entries = [
-            ("/joint_states", START + i, messages.joints(START + i, ["a", "b"], [i, -i]))
+            (
+                "/joint_states",
+                START + i,
+                messages.joints(START + i, ["a", "b"], [i, -i]),
+            )
             for i in range(60)
         ]
         path = write_bag(entries, storage)
@@ -51,7 +55,9 @@ def test_damaged_files_are_refused_or_give_fewer_messages(small, storage, way):
             reader = Decoder(JOINT_STATE)
             try:
                 with Bag(path) as bag:
-                    payloads = [payload for _, _, payload in bag.messages(["/joint_states"])]
+                    payloads = [
+                        payload for _, _, payload in bag.messages(["/joint_states"])
+                    ]
                     reader.decode([p for p in payloads if isinstance(p, bytes)])
             except BagError:
                 continue
@@ -90,12 +96,16 @@ def test_at_a_time_that_is_no_number_reading_an_sqlite3_bag_stops(small):
         assert "after 19 of 60 messages (a message has no time)" in bag.notes[0]
 
 
-@pytest.mark.parametrize("change", ["name = NULL", "type = x'00'", "name = 'x', type = NULL"])
+@pytest.mark.parametrize(
+    "change", ["name = NULL", "type = x'00'", "name = 'x', type = NULL"]
+)
 def test_an_sqlite3_bag_without_names_of_its_topics_is_refused(small, change):
     file = small("sqlite3")
     change_rows(file, f"UPDATE topics SET {change}")
     with (
-        pytest.raises(BagError, match=r"1 topics without a name or a type\) and contains no"),
+        pytest.raises(
+            BagError, match=r"1 topics without a name or a type\) and contains no"
+        ),
         Bag(file),
     ):
         pass
@@ -127,7 +137,11 @@ def test_what_would_become_too_large_is_not_unpacked():
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 5000, "rosbag2_bagfile_information: 5", "rosbag2_bagfile_information: {version: x}"],
+    [
+        "[" * 5000,
+        "rosbag2_bagfile_information: 5",
+        "rosbag2_bagfile_information: {version: x}",
+    ],
 )
 def test_with_a_damaged_metadata_file_the_others_are_read(small, text):
     folder = small("mcap").parent

@@ -46,7 +46,9 @@ def test_joint_states_of_any_shape_come_back_as_they_were(messages, little, fram
 
 def test_wrenches_and_imus_come_back_as_they_were(messages):
     values, turn = rng.normal(size=(2, 6)), rng.normal(size=4)
-    wrenches = [messages.wrench(5, v, frame) for v, frame in zip(values, "ab", strict=True)]
+    wrenches = [
+        messages.wrench(5, v, frame) for v, frame in zip(values, "ab", strict=True)
+    ]
     batches = Decoder(WRENCH).decode([messages.bytes(message) for message in wrenches])
     np.testing.assert_array_equal(joined(batches, 2, "wrench"), values)
     assert [batch.frame for batch in batches] == ["a", "b"]
@@ -58,7 +60,9 @@ def test_wrenches_and_imus_come_back_as_they_were(messages):
 
 
 def test_names_that_change_without_changing_the_length_are_distinguished(messages):
-    sent = [messages.joints(i, names, [i, -i]) for i, names in enumerate(["ab", "ba"] * 4)]
+    sent = [
+        messages.joints(i, names, [i, -i]) for i, names in enumerate(["ab", "ba"] * 4)
+    ]
     batches = Decoder(JOINT_STATE).decode([messages.bytes(message) for message in sent])
     assert [batch.names for batch in batches] == [("a", "b"), ("b", "a")]
     assert [batch.rows.tolist() for batch in batches] == [[0, 2, 4, 6], [1, 3, 5, 7]]
@@ -78,13 +82,18 @@ def test_every_message_of_another_shape_is_still_read(messages):
     names = ["".join(rng.choice(list("abcdefgh"), 6)) for _ in range(60)]
     sent = [messages.joints(i, [name], [float(i)]) for i, name in enumerate(names)]
     batches = Decoder(JOINT_STATE).decode([messages.bytes(message) for message in sent])
-    np.testing.assert_array_equal(joined(batches, 60, "position"), np.arange(60.0)[:, None])
+    np.testing.assert_array_equal(
+        joined(batches, 60, "position"), np.arange(60.0)[:, None]
+    )
 
 
 @pytest.mark.parametrize("extra", [b"", b"\0\0\0"])
 @pytest.mark.parametrize("little", [True, False])
 def test_many_messages_of_one_shape_are_as_rosbags_reads_them(messages, little, extra):
-    sent = [messages.imu(7 + i, v, False, v[1:]) for i, v in enumerate(rng.normal(size=(9, 4)))]
+    sent = [
+        messages.imu(7 + i, v, False, v[1:])
+        for i, v in enumerate(rng.normal(size=(9, 4)))
+    ]
     payloads = [messages.bytes(message, little) + extra for message in sent]
     payloads[4] = payloads[4][:-9]
     reader = Decoder(IMU)
@@ -106,7 +115,10 @@ def test_many_messages_of_one_shape_are_as_rosbags_reads_them(messages, little, 
     [
         (lambda b: b[:10], "requires a buffer of at least"),
         (lambda b: b"\0\7" + b[2:], "Invalid or unsupported CDR encapsulation"),
-        (lambda b: b[:12] + b"\xff\xff\xff\x7f" + b[16:], "Invalid string length 2147483647"),
+        (
+            lambda b: b[:12] + b"\xff\xff\xff\x7f" + b[16:],
+            "Invalid string length 2147483647",
+        ),
         (lambda b: b"", "Invalid or unsupported CDR encapsulation"),
         (lambda b: b + b"\0" * 8, "CDR message size mismatch"),
     ],
@@ -124,7 +136,11 @@ def test_broken_messages_are_counted_and_the_others_read(messages, spoil, reason
 def test_a_definition_of_the_bag_s_own_goes_the_general_way(messages):
     store = get_typestore(Stores.EMPTY)
     store.register(
-        {k: v for k, v in messages.store.fielddefs.items() if "Header" in k or "Time" in k}
+        {
+            k: v
+            for k, v in messages.store.fielddefs.items()
+            if "Header" in k or "Time" in k
+        }
     )
     text = (
         "std_msgs/Header header\nstring source\nstring[] name\nfloat64[] position\n"

@@ -80,7 +80,9 @@ def test_times_of_recording_can_be_asked_for(read, write_bag, normal):
     assert result.joints()[0][0] == START + S
 
 
-def test_an_order_that_changes_midway_is_followed_and_reported(read, write_bag, normal, messages):
+def test_an_order_that_changes_midway_is_followed_and_reported(
+    read, write_bag, normal, messages
+):
     entries = normal()
     for i in range(300, 600, 2):
         stamp = START + i // 2 * STEP
@@ -89,13 +91,18 @@ def test_an_order_that_changes_midway_is_followed_and_reported(read, write_bag, 
     _, Q, effort = result.joints()
     np.testing.assert_array_equal(Q, np.tile([0.1, -0.2], (300, 1)))
     assert np.isnan(effort[150:]).all()
-    assert "/joint_states: names change 1 times (2 lists of names, in another order)" in (
-        " ".join(result.warnings)
+    assert (
+        "/joint_states: names change 1 times (2 lists of names, in another order)"
+        in (" ".join(result.warnings))
     )
-    assert "joints that are not moving joints of the robot: gripper" in " ".join(result.warnings)
+    assert "joints that are not moving joints of the robot: gripper" in " ".join(
+        result.warnings
+    )
 
 
-def test_joints_that_come_in_messages_of_their_own_are_joined(read, write_bag, normal, messages):
+def test_joints_that_come_in_messages_of_their_own_are_joined(
+    read, write_bag, normal, messages
+):
     entries = normal()
     for i in range(0, 600, 2):
         stamp, name = START + i // 2 * STEP, "ab"[i // 2 % 2]
@@ -131,19 +138,25 @@ def test_joints_that_no_message_has_are_named(read, write_bag, normal, messages)
     refuses(read, write_bag(entries), words)
 
 
-def test_two_publishers_are_recognised_by_names_or_frames(read, write_bag, normal, messages):
+def test_two_publishers_are_recognised_by_names_or_frames(
+    read, write_bag, normal, messages
+):
     joints, wrenches = normal(), normal()
     for i in range(0, 600, 4):
         time = START + i // 2 * STEP
         joints[i][2] = messages.joints(time, ["b", "a"], [0.0, 0.0])
         wrenches[i + 1][2] = messages.wrench(time, np.zeros(6), "r_sole")
-    words = "/joint_states: two nodes publish it in turn: .* both with a, b. Let one node"
+    words = (
+        "/joint_states: two nodes publish it in turn: .* both with a, b. Let one node"
+    )
     refuses(read, write_bag(joints, name="joints"), words)
     words = "/l/wrench: two nodes publish it in turn, by frame_id: 'base' .*'r_sole'"
     refuses(read, write_bag(wrenches, name="wrenches"), words)
 
 
-def test_two_publishers_are_recognised_by_values_that_jump(read, write_bag, normal, messages):
+def test_two_publishers_are_recognised_by_values_that_jump(
+    read, write_bag, normal, messages
+):
     entries = normal()
     for i in range(0, 600, 4):
         entries[i][2] = messages.joints(START + i // 2 * STEP, ["a", "b"], [0.0, 0.5])
@@ -153,15 +166,23 @@ def test_two_publishers_are_recognised_by_values_that_jump(read, write_bag, norm
     )
 
 
-def test_two_publishers_are_recognised_by_stamps_that_go_back(read, write_bag, normal, messages):
+def test_two_publishers_are_recognised_by_stamps_that_go_back(
+    read, write_bag, normal, messages
+):
     entries = normal()
     for i in range(0, 600, 4):
-        entries[i][2] = messages.joints(START + (i // 2 - 5) * STEP, ["a", "b"], [0.1, -0.2])
+        entries[i][2] = messages.joints(
+            START + (i // 2 - 5) * STEP, ["a", "b"], [0.1, -0.2]
+        )
     result = read(write_bag(entries))
-    assert "149 of 300 stamps are older than the one before" in " ".join(result.warnings)
+    assert "149 of 300 stamps are older than the one before" in " ".join(
+        result.warnings
+    )
 
 
-def test_messages_without_stamp_take_the_time_of_recording(read, write_bag, normal, messages):
+def test_messages_without_stamp_take_the_time_of_recording(
+    read, write_bag, normal, messages
+):
     entries = normal()
     for i in range(0, 600, 2):
         entries[i][2] = messages.joints(0, ["a", "b"], [0.1, -0.2])
@@ -173,7 +194,9 @@ def test_messages_without_stamp_take_the_time_of_recording(read, write_bag, norm
 def test_clocks_that_differ_are_reported(read, write_bag, normal, messages):
     entries = normal()
     for i in range(1, 600, 2):
-        entries[i][2] = messages.wrench(START - 50 * S + i // 2 * STEP, np.zeros(6), "base")
+        entries[i][2] = messages.wrench(
+            START - 50 * S + i // 2 * STEP, np.zeros(6), "base"
+        )
     result = read(write_bag(entries))
     assert "/l/wrench: its stamps are -50 s ahead of those of /joint_states" in (
         " ".join(result.warnings)
@@ -196,10 +219,17 @@ def test_up_follows_the_joints_between_root_and_imu(read, write_bag, normal, mes
         time = START + i * STEP
         angle = 0.01 * i
         entries[2 * i][2] = messages.joints(time, ["a", "b"], [angle, 0.0])
-        turn = (0.0, np.sin(angle / 2), 0.0, np.cos(angle / 2))  # the root stays upright
+        turn = (
+            0.0,
+            np.sin(angle / 2),
+            0.0,
+            np.cos(angle / 2),
+        )  # the root stays upright
         entries.append(["/imu", time + S + 1, messages.imu(time, turn)])
     entries.sort(key=lambda entry: entry[1])
-    result = read(write_bag(entries), SensorTopics("/joint_states", ("/l/wrench",), "/imu"))
+    result = read(
+        write_bag(entries), SensorTopics("/joint_states", ("/l/wrench",), "/imu")
+    )
     up = result.ups()
     np.testing.assert_allclose(up, np.tile([0.0, 0.0, 1.0], (100, 1)), atol=1e-12)
 
@@ -215,9 +245,13 @@ def test_without_orientation_the_acceleration_gives_the_direction_of_gravity(
         imu = messages.imu(time, known=False, acceleration=acceleration)
         entries.append(["/imu", time + S + 1, imu])
     entries.sort(key=lambda entry: entry[1])
-    result = read(write_bag(entries), SensorTopics("/joint_states", ("/l/wrench",), "/imu"))
+    result = read(
+        write_bag(entries), SensorTopics("/joint_states", ("/l/wrench",), "/imu")
+    )
     up = result.ups()
-    np.testing.assert_allclose(up, np.tile([np.sin(0.1), 0.0, np.cos(0.1)], (10, 1)), atol=1e-12)
+    np.testing.assert_allclose(
+        up, np.tile([np.sin(0.1), 0.0, np.cos(0.1)], (10, 1)), atol=1e-12
+    )
     assert "/imu: 10 messages without orientation" in " ".join(result.warnings)
 
 
@@ -228,8 +262,9 @@ def test_broken_messages_are_counted(read, write_bag, normal, messages):
         database.execute("UPDATE messages SET data = 'text' WHERE id % 30 = 3")
     result = read(path)
     assert result.messages["/joint_states"] == 260
-    assert "/joint_states: 40 messages cannot be decoded (SerdeError: Could not deserialize" in (
-        " ".join(result.warnings)
+    assert (
+        "/joint_states: 40 messages cannot be decoded (SerdeError: Could not deserialize"
+        in (" ".join(result.warnings))
     )
 
 
@@ -241,7 +276,9 @@ def test_a_topic_of_which_nothing_can_be_read(read, write_bag, normal):
         read(path)
 
 
-def test_without_definitions_those_of_all_distributions_are_taken(read, write_bag, normal):
+def test_without_definitions_those_of_all_distributions_are_taken(
+    read, write_bag, normal
+):
     path = write_bag(normal(30), "sqlite3")
     with sqlite3.connect(path / "bag.db3") as database:
         database.execute("DELETE FROM message_definitions")
@@ -256,15 +293,21 @@ def test_without_definitions_those_of_all_distributions_are_taken(read, write_ba
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("float64[] angles", "has the fields angles; expected effort, header, name, position"),
+        (
+            "float64[] angles",
+            "has the fields angles; expected effort, header, name, position",
+        ),
         ("float64[ position", "its definition in the bag cannot be read"),
     ],
 )
-def test_a_definition_that_is_another_type_is_refused(read, write_bag, normal, text, words):
+def test_a_definition_that_is_another_type_is_refused(
+    read, write_bag, normal, text, words
+):
     path = write_bag(normal(30), "sqlite3")
     with sqlite3.connect(path / "bag.db3") as database:
         database.execute(
-            "UPDATE message_definitions SET encoded_message_definition = ? WHERE id = 1", (text,)
+            "UPDATE message_definitions SET encoded_message_definition = ? WHERE id = 1",
+            (text,),
         )
     with pytest.raises(DefinitionError, match=words):
         read(path)

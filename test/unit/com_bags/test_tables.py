@@ -22,16 +22,24 @@ def write(path):
     )
     if mark:
         pytest.importorskip("pandas")
-        cells = [[str(x).replace("nan", "").replace(".", dot) for x in row] for row in rows]
-        path.write_text("# made by a test\n" + "\n".join(mark.join(row) for row in cells) + "\n")
+        cells = [
+            [str(x).replace("nan", "").replace(".", dot) for x in row] for row in rows
+        ]
+        path.write_text(
+            "# made by a test\n" + "\n".join(mark.join(row) for row in cells) + "\n"
+        )
     elif path.suffix == ".npz":
         np.savez_compressed(path, t=T, a=A, robot="hoap2", scalar=3.0)
     elif path.suffix == ".mat":
-        scipy.io.savemat(path, {"t": T, "a": A[:, None], "text": "x"}, do_compression=True)
+        scipy.io.savemat(
+            path, {"t": T, "a": A[:, None], "text": "x"}, do_compression=True
+        )
     else:
         arrow = pytest.importorskip("pyarrow")
         arrow.parquet = pytest.importorskip("pyarrow.parquet")
-        arrow.parquet.write_table(arrow.table({"t": T, "a": A, "text": ["x"] * 5}), path)
+        arrow.parquet.write_table(
+            arrow.table({"t": T, "a": A, "text": ["x"] * 5}), path
+        )
     return path
 
 
@@ -59,7 +67,9 @@ def test_broken_files_give_numbers_or_a_table_error(end, damage, tmp_path):
             broken = bytearray(data)
             broken[int(rng.integers(len(data)))] ^= 1 << (k % 8)
         else:
-            broken = {"cut": data[: len(data) * 2 // 3], "empty": b""}.get(damage, rng.bytes(500))
+            broken = {"cut": data[: len(data) * 2 // 3], "empty": b""}.get(
+                damage, rng.bytes(500)
+            )
         path.write_bytes(bytes(broken))
         with suppress(TableError):
             assert read_table(path).rows
@@ -94,7 +104,10 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
 
 
 def test_an_array_that_claims_more_than_there_is(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, archive.open("t.npy", "w") as stream:
+    with (
+        zipfile.ZipFile(tmp_path / "a.npz", "w") as archive,
+        archive.open("t.npy", "w") as stream,
+    ):
         header = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
         np.lib.format.write_array_header_1_0(stream, header)
     with pytest.raises(TableError, match=r"MemoryError|EOF"):
@@ -105,7 +118,10 @@ def test_an_array_that_claims_more_than_there_is(tmp_path):
     ("text", "message"),
     [
         ("t,a\n0,1\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
-        ("t,a,b\n0,1,1,5,2,5\n1,1,1,5,2,5\n", "row 2 has 6 cells below 3 names. If decimals have"),
+        (
+            "t,a,b\n0,1,1,5,2,5\n1,1,1,5,2,5\n",
+            "row 2 has 6 cells below 3 names. If decimals have",
+        ),
         ("only words\nare here\n", "no column of numbers"),
         ("t,a\0\n", "not a text file"),
         ("", "is empty"),
@@ -124,7 +140,9 @@ def test_cells_that_are_no_numbers_are_reported(tmp_path):
     assert table.notes == ("'a': 1 cells are no numbers, like 'oops' in row 3",)
     assert np.isnan(table.columns["a"][1])
     (tmp_path / "a.csv").write_text("t;a\n0,5;1,25\n1,5;x\n")
-    np.testing.assert_array_equal(read_table(tmp_path / "a.csv").columns["a"], [1.25, np.nan])
+    np.testing.assert_array_equal(
+        read_table(tmp_path / "a.csv").columns["a"], [1.25, np.nan]
+    )
 
 
 NAMED = "t,hip,hip,\n"
@@ -147,7 +165,9 @@ ROWS = "0,1,2,\n1,-,3,\n1,nan,4,\n"
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_headers_as_programs_write_them(text, encoding, tmp_path):
     """Lines above the names, units below, equal names, no name, a mark of the byte order."""
-    text = text.lstrip("\ufeff") if encoding == "utf-16" else text  # which writes its own
+    text = (
+        text.lstrip("\ufeff") if encoding == "utf-16" else text
+    )  # which writes its own
     (tmp_path / "a.csv").write_text(text, encoding=encoding, newline="")
     table = read_table(tmp_path / "a.csv")
     assert list(table.columns) == ["t", "hip", "hip (3)"]
@@ -159,12 +179,16 @@ def test_headers_as_programs_write_them(text, encoding, tmp_path):
 
 def test_a_first_row_with_text_is_no_header(tmp_path):
     (tmp_path / "a.csv").write_text("t,a,label\n0,1,stand\n1,2,\n2,3,\n")
-    np.testing.assert_array_equal(read_table(tmp_path / "a.csv").columns["t"], [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(
+        read_table(tmp_path / "a.csv").columns["t"], [0.0, 1.0, 2.0]
+    )
 
 
 def test_no_header_and_version_7_3(tmp_path):
     (tmp_path / "a.csv").write_text("0 1\n2 3\n")
-    np.testing.assert_array_equal(read_table(tmp_path / "a.csv").columns["column 2"], [1, 3])
+    np.testing.assert_array_equal(
+        read_table(tmp_path / "a.csv").columns["column 2"], [1, 3]
+    )
     (tmp_path / "a.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(600))
     with pytest.raises(TableError, match=r"save.*-v7"):
         read_table(tmp_path / "a.mat")
@@ -177,7 +201,9 @@ def test_no_header_and_version_7_3(tmp_path):
 @pytest.mark.parametrize("end", [".mot", ".sto"])
 def test_opensim_storage_begins_below_its_header(end, tmp_path):
     path = tmp_path / f"log{end}"
-    path.write_text("Coordinates\nversion=1\nnRows=2\nendheader\ntime\tknee\n0.0\t1.5\n0.1\t-2\n")
+    path.write_text(
+        "Coordinates\nversion=1\nnRows=2\nendheader\ntime\tknee\n0.0\t1.5\n0.1\t-2\n"
+    )
     table = read_table(path)
     assert {name: column.tolist() for name, column in table.columns.items()} == {
         "time": [0.0, 0.1],
@@ -188,5 +214,7 @@ def test_opensim_storage_begins_below_its_header(end, tmp_path):
 def test_a_header_without_end_is_refused_soon(tmp_path):
     path = tmp_path / "log.mot"
     path.write_text("version=1\n" * 300 + "endheader\ntime\n0.0\n")
-    with pytest.raises(TableError, match=r"no line endheader with names below it in the first 200"):
+    with pytest.raises(
+        TableError, match=r"no line endheader with names below it in the first 200"
+    ):
         read_table(path)

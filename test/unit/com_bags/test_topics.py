@@ -40,7 +40,11 @@ def test_names_in_a_namespace_and_the_only_one_of_its_type_are_found():
         topic("/robot/joints", JOINT_STATE),
     ]
     found = find_topics(topics, FEET, TopicRequest(), False, "bag")
-    assert found.names == ("/robot/joints", "/robot/l_sole/wrench", "/robot/r_sole/wrench")
+    assert found.names == (
+        "/robot/joints",
+        "/robot/l_sole/wrench",
+        "/robot/r_sole/wrench",
+    )
 
 
 def test_requested_topics_come_first():
@@ -60,14 +64,26 @@ def test_requested_topics_come_first():
             r"Stamped\). Of the bag's topics would fit, with --wrench r_sole=TOPIC: "
             r"/l_sole/wrench, /ft, /ft2. There are: /imu \(sensor_msgs/msg/Imu\)",
         ),
-        (USUAL[:1] + USUAL[2:], TopicRequest(), "no topic /joint_states .* none would fit"),
+        (
+            USUAL[:1] + USUAL[2:],
+            TopicRequest(),
+            "no topic /joint_states .* none would fit",
+        ),
         (
             USUAL,
             TopicRequest("/joint_state"),
             "no topic /joint_state .*did you mean /joint_states?",
         ),
-        (USUAL, TopicRequest("/imu"), "/imu is sensor_msgs/msg/Imu; for the joint states expected"),
-        (USUAL, TopicRequest(wrenches={"foot": "/a"}), "no foot 'foot'; valid: l_sole, r_sole"),
+        (
+            USUAL,
+            TopicRequest("/imu"),
+            "/imu is sensor_msgs/msg/Imu; for the joint states expected",
+        ),
+        (
+            USUAL,
+            TopicRequest(wrenches={"foot": "/a"}),
+            "no foot 'foot'; valid: l_sole, r_sole",
+        ),
         (
             USUAL,
             TopicRequest(wrenches={"r_sole": "/l_sole/wrench"}),

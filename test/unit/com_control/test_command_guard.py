@@ -104,7 +104,9 @@ def test_a_random_stream_never_breaks_a_limit(factor):
     for _ in range(2000):
         step = rng.uniform(0.0, 0.05)
         due += step
-        sent, speeds = send(guard, due, last + rng.normal(scale=0.2, size=3), rng.normal() * 9)
+        sent, speeds = send(
+            guard, due, last + rng.normal(scale=0.2, size=3), rng.normal() * 9
+        )
         assert (np.abs(sent - last) <= factor * SPEED * step + 1e-7).all()
         assert (sent >= LOWER).all()
         assert (sent <= UPPER).all()
@@ -116,9 +118,15 @@ def test_a_random_stream_never_breaks_a_limit(factor):
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ([0.0, np.nan, 0.0], "the command of knee is nan, its limits of position and velocity"),
+        (
+            [0.0, np.nan, 0.0],
+            "the command of knee is nan, its limits of position and velocity",
+        ),
         ([0.0, 0.5, np.inf], "the command of wheel is inf"),
-        ([2.9, 0.5, 0.0], "the command of hip is 2.9, its limits of position and velocity allow"),
+        (
+            [2.9, 0.5, 0.0],
+            "the command of hip is 2.9, its limits of position and velocity allow",
+        ),
         ([-1e300, 0.5, 0.0], "the command of hip is -1e+300"),
     ],
 )
@@ -154,11 +162,20 @@ def test_the_first_command_must_be_near_the_robot():
 
 
 ABSURD = [
-    ([1e300, 0.5, 0.0], "hip reports 1e+300, its limits are -1 to 1: check its encoder"),
-    ([0.0, 0.5, 1e6], "wheel reports 1e+06, its limits are -inf to inf: check its encoder"),
+    (
+        [1e300, 0.5, 0.0],
+        "hip reports 1e+300, its limits are -1 to 1: check its encoder",
+    ),
+    (
+        [0.0, 0.5, 1e6],
+        "wheel reports 1e+06, its limits are -inf to inf: check its encoder",
+    ),
     ([0.0, np.nan, 0.0], "knee reports nan, its limits are 0 to 2"),
     ([0.0, 0.5 + 2 * np.pi, 0.0], "knee reports 6.783, its limits are 0 to 2"),
-    ([0.0, 0.5, 2 * np.pi], "wheel jumped by 6.28 within 0.010 s, at most 1.4 is possible"),
+    (
+        [0.0, 0.5, 2 * np.pi],
+        "wheel jumped by 6.28 within 0.010 s, at most 1.4 is possible",
+    ),
 ]
 
 
@@ -172,7 +189,9 @@ def test_an_absurd_position_stops_what_is_commanded(measured, reason):
 
 
 @pytest.mark.parametrize(("measured", "reason"), ABSURD)
-def test_an_absurd_position_is_only_reported_while_nothing_is_commanded(measured, reason):
+def test_an_absurd_position_is_only_reported_while_nothing_is_commanded(
+    measured, reason
+):
     guard = make()
     guard.measure(0.0, HOME)
     assert reason in guard.measure(DT, np.array(measured))
@@ -210,8 +229,12 @@ def test_a_joint_that_does_not_move_stops_it_long_before_it_is_far_off():
     guard = started()
     stopped = follow(guard, swing([0.0, 0.2, 0.0], 0.5), hold=1)
     assert stopped < 1.5
-    assert guard.reason.startswith("knee do not follow: knee moved by 0.000 where its commands")
-    assert follow(started(), swing([0.0, 0.2, 0.0], 0.5), hold=0) is None  # it is not to move
+    assert guard.reason.startswith(
+        "knee do not follow: knee moved by 0.000 where its commands"
+    )
+    assert (
+        follow(started(), swing([0.0, 0.2, 0.0], 0.5), hold=0) is None
+    )  # it is not to move
 
 
 @pytest.mark.parametrize(("pause", "leads"), [(0.1, True), (5.0, False)])
@@ -221,7 +244,9 @@ def test_a_restart_leads_from_the_last_command(pause, leads):
     joints = away(0.3, -0.3, 0.0)
     guard.measure(pause, joints)
     sent, _ = send(guard, DT + pause, joints)
-    np.testing.assert_allclose(sent, away(0.2, -0.3, 0.0) if leads else joints, atol=1e-8)
+    np.testing.assert_allclose(
+        sent, away(0.2, -0.3, 0.0) if leads else joints, atol=1e-8
+    )
     for k in range(20):
         assert guard.measure(pause + k * DT, joints) == ""
         sent, _ = send(guard, DT + pause + k * DT, joints)

@@ -38,7 +38,10 @@ def gone(pid: int) -> bool:
 
 def test_ends_by_interrupt_and_keeps_its_output(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    code = SAYS + "try: time.sleep(60)\nexcept KeyboardInterrupt: print('bye'); sys.exit(3)\n"
+    code = (
+        SAYS
+        + "try: time.sleep(60)\nexcept KeyboardInterrupt: print('bye'); sys.exit(3)\n"
+    )
     with Background(python(code), log) as background:
         wait_for(log, "ready")
         assert background.exit_code is None
@@ -110,7 +113,9 @@ def test_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
 
 
 def test_not_started_and_missing_command(tmp_path: Path) -> None:
-    background = Background(["/nowhere/program"], tmp_path / "log", env=dict(os.environ))
+    background = Background(
+        ["/nowhere/program"], tmp_path / "log", env=dict(os.environ)
+    )
     background.stop()
     assert (background.exit_code, background.tail()) == (None, "")
     with pytest.raises(FileNotFoundError, match="/nowhere/program"):

@@ -43,9 +43,13 @@ def sphere():
 def test_a_rod_reaches_a_sphere(sphere):
     np.testing.assert_allclose(np.linalg.norm(sphere.points, axis=1), 0.5, atol=1e-12)
     assert sphere.volume == pytest.approx(4 / 3 * np.pi * 0.125, rel=0.01)
-    np.testing.assert_allclose(sphere.reach(np.vstack((np.eye(3), -np.eye(3)))), 0.5, atol=0.002)
     np.testing.assert_allclose(
-        sphere.margin([[0, 0, 0], [0.3, 0, 0], [0, 0.7, 0]]), [0.5, 0.2, -0.2], atol=0.01
+        sphere.reach(np.vstack((np.eye(3), -np.eye(3)))), 0.5, atol=0.002
+    )
+    np.testing.assert_allclose(
+        sphere.margin([[0, 0, 0], [0.3, 0, 0], [0, 0.7, 0]]),
+        [0.5, 0.2, -0.2],
+        atol=0.01,
     )
 
 
@@ -60,7 +64,9 @@ def test_samples_are_centres_of_mass_within_the_limits(hoap2):
 
 def test_postures_are_those_of_the_samples(hoap2):
     Q = sample_postures(hoap2, 30_000, seed=3)  # more than are sampled at once
-    np.testing.assert_array_equal(Sesc(hoap2).com_batch(Q), sample_coms(hoap2, 30_000, seed=3))
+    np.testing.assert_array_equal(
+        Sesc(hoap2).com_batch(Q), sample_coms(hoap2, 30_000, seed=3)
+    )
 
 
 def test_joints_that_rest_do_not_move_the_com(hoap2):

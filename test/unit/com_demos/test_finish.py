@@ -17,12 +17,22 @@ PNG = base64.b64decode(
 @pytest.fixture
 def figures(tmp_path):
     (tmp_path / "plot.png").write_bytes(PNG)
-    return {"robot": "a<b", "error_mm": 1.5, "late_s": None, "plot": str(tmp_path / "plot.png")}
+    return {
+        "robot": "a<b",
+        "error_mm": 1.5,
+        "late_s": None,
+        "plot": str(tmp_path / "plot.png"),
+    }
 
 
 def test_a_page_with_verdict_picture_and_figures(tmp_path, figures, capsys):
     finish(
-        figures, tmp_path / "run.json", lambda: None, "It is {error_mm} mm off.", "Go on.", "Run"
+        figures,
+        tmp_path / "run.json",
+        lambda: None,
+        "It is {error_mm} mm off.",
+        "Go on.",
+        "Run",
     )
     html = (tmp_path / "run.html").read_text()
     assert re.search(r"<h1>Run</h1>\s*<p>It is 1.5 mm off.</p>", html)
@@ -43,7 +53,9 @@ def test_a_failed_run_says_so_first(tmp_path, figures, capsys):
         raise RunError("the robot fell")
 
     with pytest.raises(RunError, match="the robot fell"):
-        finish(figures, tmp_path / "run.json", fail, "It is {missing}.", "Go on.", "Run")
+        finish(
+            figures, tmp_path / "run.json", fail, "It is {missing}.", "Go on.", "Run"
+        )
     html = (tmp_path / "run.html").read_text()
     assert '<p class="warning">Failed: the robot fell.</p>' in html
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["robot"] == "a<b"

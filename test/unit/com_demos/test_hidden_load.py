@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from com_demos.hidden_load import SHIFT_FRACTION, displace_battery, find_load, flat_feet, hide_load
+from com_demos.hidden_load import (
+    SHIFT_FRACTION,
+    displace_battery,
+    find_load,
+    flat_feet,
+    hide_load,
+)
 from com_model import Sesc, load_robot
 
 
@@ -12,13 +18,17 @@ def robot(request):
     return load_robot(request.param)
 
 
-def test_the_load_makes_the_true_com_leave_the_soles_where_the_believed_one_does_not(robot):
+def test_the_load_makes_the_true_com_leave_the_soles_where_the_believed_one_does_not(
+    robot,
+):
     model, config = robot
     true, load = hide_load(model, config)
     assert flat_feet(config)
     assert true.mass == pytest.approx(model.mass + load.mass)
     q = config.nominal_posture(model)
-    np.testing.assert_allclose(Sesc(true).com(q) - Sesc(model).com(q), load.shift, atol=1e-12)
+    np.testing.assert_allclose(
+        Sesc(true).com(q) - Sesc(model).com(q), load.shift, atol=1e-12
+    )
     behind = np.linalg.norm(load.shift[:2])
     assert behind == pytest.approx(SHIFT_FRACTION * load.reach, rel=0.02)
     # It leans until 0.9 of the way to the margin.

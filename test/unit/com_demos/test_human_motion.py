@@ -25,7 +25,11 @@ def person() -> RobotModel:
 
 @pytest.fixture(scope="module")
 def where(person):
-    links = [n for n, mass in zip(person.link_names, person.link_masses, strict=True) if mass > 0.0]
+    links = [
+        n
+        for n, mass in zip(person.link_names, person.link_masses, strict=True)
+        if mass > 0.0
+    ]
     return {f"{link}{k}": (link, at) for link in links for k, at in enumerate(SPREAD)}
 
 
@@ -36,7 +40,10 @@ def test_the_path_of_the_centre_of_mass_agrees_with_the_integrated_force(person,
     theta[:, 1:] += theta[:, :1] * rng.normal(0.0, 0.012, (len(theta), 3))
     theta = theta.ravel()
     time = np.arange(0.0, 6.0, 1.0 / rate)
-    size, phase = rng.normal(0.0, 0.3, person.n_joints), rng.uniform(0.0, 6.0, person.n_joints)
+    size, phase = (
+        rng.normal(0.0, 0.3, person.n_joints),
+        rng.uniform(0.0, 6.0, person.n_joints),
+    )
     Q = size * np.sin(2.0 * time[:, None] + phase)
     R, p = np.eye(3), np.array([0.2, 0.1, 0.9])
     true = p + statics.com(statics.poses(Q), theta)
@@ -76,15 +83,31 @@ def test_the_command_writes_a_table_and_a_page(person, where, tmp_path, capsys):
     up, zero = np.full(len(Q), G * person.mass), np.zeros(len(Q))
     point = com * [1.0, 1.0, 0.0]
     force = np.column_stack((zero, zero, up))
-    for word, values in (("force_v", force), ("force_p", point), ("torque_", 0.0 * force)):
-        columns |= {f"ground_{word}{axis}": values[:, i] for i, axis in enumerate("xyz")}
+    for word, values in (
+        ("force_v", force),
+        ("force_p", point),
+        ("torque_", 0.0 * force),
+    ):
+        columns |= {
+            f"ground_{word}{axis}": values[:, i] for i, axis in enumerate("xyz")
+        }
     rows = np.column_stack(list(columns.values())).tolist()
-    lines = [",".join(columns), *(",".join(f"{value:.6f}" for value in row) for row in rows)]
+    lines = [
+        ",".join(columns),
+        *(",".join(f"{value:.6f}" for value in row) for row in rows),
+    ]
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
-    markers = {name: {"link": link, "at": at.tolist()} for name, (link, at) in where.items()}
+    markers = {
+        name: {"link": link, "at": at.tolist()} for name, (link, at) in where.items()
+    }
     (tmp_path / "markers.yaml").write_text(yaml.safe_dump(markers))
     words = ["--height", "1.75", "--mass", "68", "--sex", "f", "--marker-std", "2"]
-    words += ["--trial", str(tmp_path / "a.csv"), "--markers", str(tmp_path / "markers.yaml")]
+    words += [
+        "--trial",
+        str(tmp_path / "a.csv"),
+        "--markers",
+        str(tmp_path / "markers.yaml"),
+    ]
     assert main([*words, "--output", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out
     assert "a.csv: 6 postures" in text

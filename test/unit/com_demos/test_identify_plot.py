@@ -26,15 +26,21 @@ def test_what_the_data_do_not_tell_is_left_out(comparison):
     names = [label.get_text() for label in bodies.get_xticklabels()]
     assert names == ["link3 x", "link1 z"]  # the surest first
     crosses, dots = (line.get_ydata() for line in bodies.lines[:2])
-    np.testing.assert_allclose(crosses, 1000.0 * comparison.bodies_before[[3, 1], [0, 2]])
+    np.testing.assert_allclose(
+        crosses, 1000.0 * comparison.bodies_before[[3, 1], [0, 2]]
+    )
     np.testing.assert_allclose(dots, 1000.0 * comparison.bodies_after[[3, 1], [0, 2]])
     labels = [text.get_text() for text in whole.get_legend().get_texts()]
     rms = 1000.0 * np.sqrt(np.mean(comparison.before**2))
     assert labels[0] == f"URDF as believed: {rms:.2f} mm RMS"
-    np.testing.assert_allclose(whole.lines[1].get_ydata(), 1000.0 * np.sort(comparison.after))
+    np.testing.assert_allclose(
+        whole.lines[1].get_ydata(), 1000.0 * np.sort(comparison.after)
+    )
 
 
 def test_it_becomes_a_small_file(comparison, tmp_path):
     path = tmp_path / "new" / "plot.png"
-    save_png(identification_figure(comparison, np.full((4, 3), 0.001), PRIOR, "box"), path)
+    save_png(
+        identification_figure(comparison, np.full((4, 3), 0.001), PRIOR, "box"), path
+    )
     assert 10_000 < path.stat().st_size < 200_000

@@ -21,7 +21,9 @@ def test_the_robot_has_a_box_on_a_trunk_that_is_off(believed: RobotModel) -> Non
     true, q = loaded(believed), believed.neutral
     i = int(np.argmax(believed.link_masses))
     moved = believed.link_masses[i] * np.array(TRUNK_OFF)
-    assert believed.link_names[i] == believed.link_names[int(np.argmax(true.link_masses))]
+    assert (
+        believed.link_names[i] == believed.link_names[int(np.argmax(true.link_masses))]
+    )
     assert true.mass == pytest.approx(believed.mass + BOX)
     expected = believed.mass * Sesc(believed).com(q) + moved + BOX * np.array(BOX_AT)
     np.testing.assert_allclose(true.mass * Sesc(true).com(q), expected, atol=1e-9)

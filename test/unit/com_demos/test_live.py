@@ -69,7 +69,9 @@ def test_lines_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
             now[0] = 100.0 + second
             view.show([("waiting", f"for the first message, {second} s")], None)
     seconds = [10, 20]
-    lines = [f"starting waiting for the first message, {second} s" for second in seconds]
+    lines = [
+        f"starting waiting for the first message, {second} s" for second in seconds
+    ]
     assert out.getvalue().splitlines() == lines
 
 

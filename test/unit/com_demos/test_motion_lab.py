@@ -41,7 +41,9 @@ def lean(hoap2, tmp_path, degrees, seconds):
     model, config, layout = hoap2
     time = 0.01 * np.arange(round(seconds / 0.01) + 1)
     posture = config.nominal_posture(model)
-    rows = np.tile(posture[[model.joint_index(j) for j in layout.joints]], (len(time), 1))
+    rows = np.tile(
+        posture[[model.joint_index(j) for j in layout.joints]], (len(time), 1)
+    )
     s = time / seconds
     turn = np.radians(degrees) * s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
     for side in "LR":
@@ -85,8 +87,12 @@ def test_the_mass_models_are_the_thesis(hoap2):
     assert models["world3"].model.link_coms[torso, 0] == -0.0973
     assert not models["world1"].model.link_coms.any()
     assert models["world1"].model.mass == pytest.approx(model.mass)
-    assert models["identified"].errors.compliance.max() == pytest.approx(0.0214, abs=1e-3)
-    assert models["world4"].errors.offset.min() == pytest.approx(np.radians(-2.0), abs=1e-4)
+    assert models["identified"].errors.compliance.max() == pytest.approx(
+        0.0214, abs=1e-3
+    )
+    assert models["world4"].errors.offset.min() == pytest.approx(
+        np.radians(-2.0), abs=1e-4
+    )
     assert models["world3"].speeds["m01"] == 0.0252
     assert not {"world7", "world8"} & set(models)
 
@@ -100,7 +106,10 @@ def test_a_row_of_29_columns_is_hoap3s(tmp_path, capsys):
     path.write_text(row + ",R\n")
     status, _, err = run(capsys, path)
     assert status == 2
-    assert "row.csv: expected columns, separated by commas, 27 (hoap2), 29 (hoap3); got 24" in err
+    assert (
+        "row.csv: expected columns, separated by commas, 27 (hoap2), 29 (hoap3); got 24"
+        in err
+    )
 
 
 def test_files_of_other_programs(hoap2, tmp_path, capsys):

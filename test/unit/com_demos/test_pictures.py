@@ -44,7 +44,9 @@ CORNERS = np.array([[0.1, 0.05], [-0.1, 0.05], [-0.1, -0.05], [0.1, -0.05]])
 
 
 def foot(side: str, corners: np.ndarray = CORNERS, radius: float = 0.0) -> Foot:
-    return Foot(f"{side}_sole", side, corners, radius, f"{side}/wrench", f"{side}_sole", 1)
+    return Foot(
+        f"{side}_sole", side, corners, radius, f"{side}/wrench", f"{side}_sole", 1
+    )
 
 
 FEET = (foot("left"), foot("right"))
@@ -71,11 +73,14 @@ def scene_of(*snapshots: Snapshot, feet: tuple[Foot, ...] = FEET, xml: str = URD
 
 
 @pytest.mark.parametrize(
-    "gravity", [[0, 0, -1], [0, 0, 1], [1, 0, 0], [0.1, -0.2, -0.9], [0, -3, 0], [1e-13, 0, -1]]
+    "gravity",
+    [[0, 0, -1], [0, 0, 1], [1, 0, 0], [0.1, -0.2, -0.9], [0, -3, 0], [1e-13, 0, -1]],
 )
 def test_upright_takes_gravity_downwards(gravity: list[float]) -> None:
     R = upright(np.array(gravity))
-    np.testing.assert_allclose(R @ gravity / np.linalg.norm(gravity), [0, 0, -1], atol=1e-12)
+    np.testing.assert_allclose(
+        R @ gravity / np.linalg.norm(gravity), [0, 0, -1], atol=1e-12
+    )
     np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
     assert np.linalg.det(R) == pytest.approx(1)
 
@@ -113,7 +118,9 @@ def test_scene_of_a_leaning_robot_is_upright() -> None:
     np.testing.assert_allclose(scene.com, upright_scene.com, atol=1e-12)
     np.testing.assert_allclose(scene.chain, upright_scene.chain, atol=1e-12)
     # The body itself is seen leaning.
-    assert np.ptp(scene.triangles[..., 0]) > np.ptp(upright_scene.triangles[..., 0]) + 0.1
+    assert (
+        np.ptp(scene.triangles[..., 0]) > np.ptp(upright_scene.triangles[..., 0]) + 0.1
+    )
 
 
 def test_robot_faces_across_its_feet_wherever_its_x_axis_points() -> None:
@@ -140,12 +147,19 @@ def test_trace_is_seen_from_the_standing_foot() -> None:
     # Knees give way by 0.2 m: the root sinks, the projection stays where it is on the ground.
     low = snapshot(q=np.array([0.2, 0.2]), projection=np.array([0.03, 0.02, -0.8]))
     scene = scene_of(snapshot(), low)
-    np.testing.assert_allclose(scene.trace, [[0.01, 0.02, 0], [0.03, 0.02, 0]], atol=1e-12)
-    assert len(scene_of(snapshot(contacts=("left_sole",)), snapshot(contacts=())).trace) == 0
+    np.testing.assert_allclose(
+        scene.trace, [[0.01, 0.02, 0], [0.03, 0.02, 0]], atol=1e-12
+    )
+    assert (
+        len(scene_of(snapshot(contacts=("left_sole",)), snapshot(contacts=())).trace)
+        == 0
+    )
 
 
 def test_hanging_robot_has_no_ground_and_unknown_gravity_no_projection() -> None:
-    hanging = snapshot(contacts=(), on_feet=False, projection=np.array([0.01, 0.02, 0.0]))
+    hanging = snapshot(
+        contacts=(), on_feet=False, projection=np.array([0.01, 0.02, 0.0])
+    )
     scene = scene_of(hanging, feet=())
     assert not scene.has_ground
     assert scene.polygon.shape == (0, 3)
@@ -168,11 +182,14 @@ def test_nearest_edge_point_is_on_the_outline_and_nearest(point: list[float]) ->
     found = nearest_edge_point(square, np.array(point))
     assert np.abs(found).max() == pytest.approx(1)
     assert np.linalg.norm(found - point) == pytest.approx(1 - np.abs(point).max())
-    np.testing.assert_array_equal(nearest_edge_point(square[:1], np.array(point)), square[0])
+    np.testing.assert_array_equal(
+        nearest_edge_point(square[:1], np.array(point)), square[0]
+    )
 
 
 @pytest.mark.parametrize(
-    ("length", "expected"), [(1, 1), (1.9, 1), (2, 2), (7, 5), (0.031, 0.02), (0.05, 0.05)]
+    ("length", "expected"),
+    [(1, 1), (1.9, 1), (2, 2), (7, 5), (0.031, 0.02), (0.05, 0.05)],
 )
 def test_round_length(length: float, expected: float) -> None:
     assert round_length(length) == pytest.approx(expected)
@@ -184,7 +201,9 @@ def has_color(path: Path, color: str) -> bool:
     return bool((np.abs(pixels - wanted).max(axis=-1) <= 2).sum() > 20)
 
 
-def test_picture_of_a_standing_robot_shows_chain_gravity_and_polygon(tmp_path: Path) -> None:
+def test_picture_of_a_standing_robot_shows_chain_gravity_and_polygon(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "new" / "box.png"
     draw_picture(scene_of(snapshot(), snapshot()), path)
     assert all(has_color(path, color) for color in (CHAIN, GRAVITY, SUPPORT))
@@ -196,7 +215,10 @@ def test_picture_of_a_hanging_robot_has_no_polygon(tmp_path: Path) -> None:
     nan = np.full(3, np.nan)
     path = tmp_path / "box.png"
     scene = scene_of(
-        snapshot(contacts=(), on_feet=False, projection=nan, gravity=nan, margin=np.nan), feet=()
+        snapshot(
+            contacts=(), on_feet=False, projection=nan, gravity=nan, margin=np.nan
+        ),
+        feet=(),
     )
     draw_picture(scene, path)
     assert has_color(path, CHAIN)
@@ -213,12 +235,16 @@ def test_picture_of_a_robot_that_is_a_single_point(tmp_path: Path) -> None:
 def test_names_from_a_urdf_are_plain_text(tmp_path: Path) -> None:
     assert plain_text("a\nb$c$") == r"a?b\$c\$"
     assert plain_text("x" * 50) == "x" * 39 + "…"
-    wild = replace(scene_of(snapshot()), name="$\\frac{1}$", root_link="$$" + "y" * 500, note="$_$")
+    wild = replace(
+        scene_of(snapshot()), name="$\\frac{1}$", root_link="$$" + "y" * 500, note="$_$"
+    )
     draw_picture(wild, tmp_path / "wild.png")
     assert (tmp_path / "wild.png").is_file()
 
 
-def test_failed_picture_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_picture_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "box.png"
     path.write_text("old")
 

@@ -42,12 +42,18 @@ def test_the_order_of_joints_is_the_files(arm, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("joints: [a]\npostures: [[0.0]]", r"joints: expected the joints .*; missing: b: c"),
+        (
+            "joints: [a]\npostures: [[0.0]]",
+            r"joints: expected the joints .*; missing: b: c",
+        ),
         ("joints: [a, 'b: c', d]\npostures: [[0, 0, 0]]", "unknown: d"),
         ("joints: [a, 'b: c']\npostures: []", "postures: expected one row"),
         ("joints: [a, 'b: c']\npostures: [[0.0]]", "expected rows of 2 numbers"),
         ("joints: [a, 'b: c']\npostures: [[0.0, .nan]]", "expected a finite number"),
-        ("joints: [a, 'b: c']\npostures: [[0, 0], [1.5, 0]]", r"posture 2: a is 1\.5, .* -1 to 1"),
+        (
+            "joints: [a, 'b: c']\npostures: [[0, 0], [1.5, 0]]",
+            r"posture 2: a is 1\.5, .* -1 to 1",
+        ),
         ("joints: [a, 'b: c']\npostures: [[0, 0]]\nspeed: 1", "unknown key 'speed'"),
         ("[1, 2]", "expected keys with values"),
     ],

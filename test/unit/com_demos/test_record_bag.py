@@ -35,8 +35,14 @@ def biped():
 def write_biped_postures(path, asymmetric=False):
     model, _ = biped()
     rows = np.zeros((3, model.n_joints))
-    names = [model.joint_index(name) for name in ("l_knee", "r_knee", "l_ankle", "r_ankle")]
-    rows[:, names] = [[0.25, 0.25, -0.2, -0.2], [-0.2, -0.2, 0.25, 0.25], [0.1, 0.1, 0, 0]]
+    names = [
+        model.joint_index(name) for name in ("l_knee", "r_knee", "l_ankle", "r_ankle")
+    ]
+    rows[:, names] = [
+        [0.25, 0.25, -0.2, -0.2],
+        [-0.2, -0.2, 0.25, 0.25],
+        [0.1, 0.1, 0, 0],
+    ]
     if asymmetric:
         rows[1, names] = [0.25, 0.0, -0.2, 0.0]
     write_postures(path, model, rows)
@@ -47,7 +53,9 @@ def read(folder):
     """Messages of a bag by topic: [(stamp, message)]."""
     received = {topic: [] for topic in TOPICS}
     with AnyReader([folder / "bag"]) as reader:
-        kinds = {connection.topic: connection.msgtype for connection in reader.connections}
+        kinds = {
+            connection.topic: connection.msgtype for connection in reader.connections
+        }
         for connection, stamp, data in reader.messages():
             message = reader.deserialize(data, connection.msgtype)
             header = message.header.stamp
@@ -60,7 +68,10 @@ def read(folder):
 def marks(folder):
     lines = (folder / "marks.csv").read_text().splitlines()
     assert lines[0] == "start,end,label"
-    return [(float(a), float(b), label) for a, b, label in (line.split(",") for line in lines[1:])]
+    return [
+        (float(a), float(b), label)
+        for a, b, label in (line.split(",") for line in lines[1:])
+    ]
 
 
 def means(received, begin, end):
@@ -68,14 +79,19 @@ def means(received, begin, end):
     start = received["/joint_states"][0][0]
 
     def inside(topic):
-        return [m for t, m in received[topic] if begin - 1e-6 <= (t - start) / 1e9 <= end + 1e-6]
+        return [
+            m
+            for t, m in received[topic]
+            if begin - 1e-6 <= (t - start) / 1e9 <= end + 1e-6
+        ]
 
     joints = inside("/joint_states")
     wrenches = []
     for topic in ("/l_sole/wrench", "/r_sole/wrench"):
         values = [m.wrench for m in inside(topic)]
         rows = [
-            [w.force.x, w.force.y, w.force.z, w.torque.x, w.torque.y, w.torque.z] for w in values
+            [w.force.x, w.force.y, w.force.z, w.torque.x, w.torque.y, w.torque.z]
+            for w in values
         ]
         wrenches.append(np.mean(rows, axis=0))
     truth = [m.position for m in inside("/ground_truth/com")]
@@ -108,7 +124,9 @@ def test_at_rest_the_soles_say_where_the_true_com_is(recorded):
     """Force and moment of both feet balance the weight of the true model, not the believed one."""
     folder, _, _ = recorded
     received = read(folder)
-    true, believed = (RobotModel.from_file(folder / f"{n}.urdf") for n in ("truth", "robot"))
+    true, believed = (
+        RobotModel.from_file(folder / f"{n}.urdf") for n in ("truth", "robot")
+    )
     feet = biped()[1].feet
     visited = marks(folder)
     assert [label for _, _, label in visited] == ["p001", "p002", "p003"]
@@ -157,9 +175,15 @@ def test_the_same_robot_gives_the_same_bag(recorded, tmp_path, capsys, by_truth)
     truth = ["--truth", str(folder / "truth.urdf")] if by_truth else []
     assert main([*words, *BIPED, "--noise", "none", *truth]) == 0
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (figures["postures"], figures["marked"], figures["transfer"]) == (3, 3, "stand")
+    assert (figures["postures"], figures["marked"], figures["transfer"]) == (
+        3,
+        3,
+        "stand",
+    )
     for name in ("bag/bag.mcap", "robot.urdf", "truth.urdf", "marks.csv"):
-        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes(), name
+        assert (tmp_path / "again" / name).read_bytes() == (
+            folder / name
+        ).read_bytes(), name
 
 
 def test_feet_that_move_take_a_hoist(tmp_path, capsys):
@@ -178,7 +202,9 @@ def test_feet_that_move_take_a_hoist(tmp_path, capsys):
     assert main([*words, *BIPED, "--storage", "sqlite3"]) in (0, 1)
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["transfer"] == "hoist"
     lifts = [m.wrench.force.z for _, m in read(tmp_path / "run")["/l_sole/wrench"]]
-    assert min(np.abs(np.convolve(lifts, np.ones(20) / 20, "valid"))) < 1.0  # in the air
+    assert (
+        min(np.abs(np.convolve(lifts, np.ones(20) / 20, "valid"))) < 1.0
+    )  # in the air
 
 
 @pytest.mark.parametrize(
@@ -191,7 +217,10 @@ def test_feet_that_move_take_a_hoist(tmp_path, capsys):
 )
 def test_wrong_words(tmp_path, capsys, change, message):
     write_biped_postures(tmp_path / "p.yaml")
-    options = {"--postures": str(tmp_path / "p.yaml"), "--output": str(tmp_path / "run")}
+    options = {
+        "--postures": str(tmp_path / "p.yaml"),
+        "--output": str(tmp_path / "run"),
+    }
     robot = change.pop("robot", "biped3")
     words = [word for pair in (options | change).items() for word in pair]
     assert main(["--robot", robot, *words]) == 2

@@ -37,7 +37,9 @@ def test_camera_from_the_front_left_sees_left_on_the_right() -> None:
 
 def test_fitted_camera_fills_the_picture_up_to_the_border() -> None:
     points = np.random.default_rng(0).normal(size=(50, 3))
-    camera = Camera.looking_at(np.zeros(3), 30, 20, 20.0).fitted(points, 400, 300, border=0.1)
+    camera = Camera.looking_at(np.zeros(3), 30, 20, 20.0).fitted(
+        points, 400, 300, border=0.1
+    )
     pixels = camera.project(points)[:, :2]
     low, high = pixels.min(axis=0), pixels.max(axis=0)
     assert np.all(low >= [40 - 1e-6, 30 - 1e-6])
@@ -47,7 +49,9 @@ def test_fitted_camera_fills_the_picture_up_to_the_border() -> None:
 
 
 def test_one_point_can_be_fitted() -> None:
-    camera = Camera.looking_at(np.zeros(3), 30, 20, 20.0).fitted(np.ones((1, 3)), 400, 300)
+    camera = Camera.looking_at(np.zeros(3), 30, 20, 20.0).fitted(
+        np.ones((1, 3)), 400, 300
+    )
     np.testing.assert_allclose(camera.project(np.ones(3))[:2], [200, 150])
 
 
@@ -61,12 +65,16 @@ def test_picture_is_where_the_camera_projects_it(center: tuple[float, float]) ->
     area = 0.5 * abs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]))
     assert coverage.sum() == pytest.approx(area, rel=0.02)
     rows, columns = np.indices(coverage.shape) + 0.5
-    middle = [float((coverage * pixels).sum() / coverage.sum()) for pixels in (columns, rows)]
+    middle = [
+        float((coverage * pixels).sum() / coverage.sum()) for pixels in (columns, rows)
+    ]
     np.testing.assert_allclose(middle, [x.mean(), y.mean()], atol=0.1)
 
 
 def test_nearer_triangle_hides_the_farther_in_any_order() -> None:
-    camera = Camera.looking_at(np.zeros(3), 0, 90, 10.0).fitted(SQUARE, 60, 60, border=0.0)
+    camera = Camera.looking_at(np.zeros(3), 0, 90, 10.0).fitted(
+        SQUARE, 60, 60, border=0.0
+    )
     near, far = (0.5 * TWO + [0, 0, 1.0], RED), (TWO, BLUE)
     for parts in ((near, far), (far, near)):
         image = render(camera, parts, 60, 60)
@@ -93,11 +101,15 @@ def test_surfaces_are_as_bright_as_they_face_the_light(azimuth: float) -> None:
     camera = camera.fitted(wall.reshape(-1, 3), 60, 60)
     to_light = -_LIGHT / np.linalg.norm(_LIGHT) @ camera.R_camera_world
     expected = _AMBIENT + _DIFFUSE * max(to_light[0], 0.0)
-    assert render(camera, [(wall, RED)], 60, 60)[30, 30, 0] == pytest.approx(expected, abs=0.02)
+    assert render(camera, [(wall, RED)], 60, 60)[30, 30, 0] == pytest.approx(
+        expected, abs=0.02
+    )
 
 
 def test_outline_darkens_the_edge_where_the_distance_jumps_only() -> None:
-    camera = Camera.looking_at(np.zeros(3), 0, 90, 10.0).fitted(SQUARE, 60, 60, border=0.0)
+    camera = Camera.looking_at(np.zeros(3), 0, 90, 10.0).fitted(
+        SQUARE, 60, 60, border=0.0
+    )
     inside = slice(5, -5)
     flat = render(camera, [(TWO[:1], WHITE), (TWO[1:], WHITE)], 60, 60)
     step = render(camera, [(TWO, WHITE), (0.5 * TWO + [0, 0, 1.0], WHITE)], 60, 60)
@@ -113,7 +125,9 @@ def test_triangles_behind_the_camera_and_none_at_all() -> None:
     assert not render(camera, [], 8, 8).any()
 
 
-def test_a_machine_without_egl_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_egl_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     camera = Camera.looking_at(np.zeros(3), 0, 0, 2.0)
     monkeypatch.setitem(sys.modules, "mujoco.egl", None)
     _gl_context.cache_clear()

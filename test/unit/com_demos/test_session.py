@@ -74,7 +74,9 @@ def test_what_arrives_while_settling_is_not_recorded(view: LiveView) -> None:
 
 
 def test_no_message_at_all(view: LiveView) -> None:
-    with pytest.raises(RunError, match=r"^0 received in 0\.[4-9] s; the launch's log") as caught:
+    with pytest.raises(
+        RunError, match=r"^0 received in 0\.[4-9] s; the launch's log"
+    ) as caught:
         record(Listener(lambda poll: False), Launch(), QUICK, view)
     assert str(caught.value).endswith(" s; the launch's log ends with:\nlast words")
 
@@ -94,10 +96,16 @@ def test_what_never_begins(view: LiveView) -> None:
     assert listener.forgotten == 0
 
 
-def test_a_wait_shows_how_long_and_what_the_log_says(view: LiveView, monkeypatch) -> None:
+def test_a_wait_shows_how_long_and_what_the_log_says(
+    view: LiveView, monkeypatch
+) -> None:
     listener, launch, shown = Listener(lambda poll: poll > 40), Launch(), []
-    launch.log = "[simulator] [WARN] [17.3] [simulator]: waits for ccgd_gait to answer the start"
-    listener.rows = lambda: [("waiting", "for data") if listener.polls < 40 else ("data", "here")]
+    launch.log = (
+        "[simulator] [WARN] [17.3] [simulator]: waits for ccgd_gait to answer the start"
+    )
+    listener.rows = lambda: [
+        ("waiting", "for data") if listener.polls < 40 else ("data", "here")
+    ]
     monkeypatch.setattr(view, "show", lambda rows, done: shown.append((rows, done)))
     record(listener, launch, replace(QUICK, first_message=60.0), view)
     log = ("log", "waits for ccgd_gait to answer the start")
@@ -109,7 +117,9 @@ def test_a_wait_shows_how_long_and_what_the_log_says(view: LiveView, monkeypatch
 def test_launch_that_ends(view: LiveView) -> None:
     launch = Launch()
     launch.exit_code = 1
-    with pytest.raises(RunError, match="the launch ended early, its log says:\nlast words"):
+    with pytest.raises(
+        RunError, match="the launch ended early, its log says:\nlast words"
+    ):
         record(Listener(), launch, QUICK, view)
 
 
@@ -119,7 +129,10 @@ def test_launch_that_ends(view: LiveView) -> None:
         ("[run_launch] sesc_publisher died with exit code 1", True),
         ("[run_launch] sway died by signal SIGSEGV", True),
         ("[run_launch] sway cannot be started: Permission denied", True),
-        ("[ERROR] [sway-3]: process has died [pid 42, exit code 1, cmd '/bin/sway'].", True),
+        (
+            "[ERROR] [sway-3]: process has died [pid 42, exit code 1, cmd '/bin/sway'].",
+            True,
+        ),
         ("[sway] [INFO] the wave died with time", False),
         ("[run_launch] sway has finished", False),
         ("[run_launch] robot_state_publisher skipped: package is not installed", False),
@@ -129,14 +142,18 @@ def test_node_that_died(view: LiveView, log: str, dead: bool) -> None:
     launch = Launch()
     launch.log = f"first words\n{log}\nlast words"
     if dead:
-        with pytest.raises(RunError, match=r"a node died, the launch's log says:\nfirst words"):
+        with pytest.raises(
+            RunError, match=r"a node died, the launch's log says:\nfirst words"
+        ):
             record(Listener(), launch, QUICK, view)
     else:
         record(Listener(), launch, QUICK, view)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_waits_until_messages_are_processed(view: LiveView, number: int) -> None:
+def test_interrupt_waits_until_messages_are_processed(
+    view: LiveView, number: int
+) -> None:
     before = signal.getsignal(number)
     after_signal = []
 

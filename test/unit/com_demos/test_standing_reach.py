@@ -14,7 +14,9 @@ from com_demos.com_workspace import (
 from com_model import GeometryError, RobotConfig, RobotModel, Sesc, link_pose
 from com_model.dynamics.kinematics import link_pose_batch
 
-CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = (
+    Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+)
 ROD = """<robot name="rod"><link name="sole"/>
 <joint name="ankle" type="revolute"><parent link="sole"/><child link="rod"/>
   <axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>
@@ -34,7 +36,9 @@ def hoap2():
 
 @pytest.fixture(scope="module")
 def rod():
-    config = RobotConfig.from_dict({"name": "rod", "feet": {"sole": {"corners": CORNERS}}})
+    config = RobotConfig.from_dict(
+        {"name": "rod", "feet": {"sole": {"corners": CORNERS}}}
+    )
     return RobotModel.from_urdf(ROD), config.feet[0]
 
 
@@ -66,12 +70,16 @@ def test_hoap2_on_one_foot_against_single_poses(hoap2):
         R_sole, p_sole = link_pose(model, q, "l_sole")
         np.testing.assert_allclose(R[i], R_sole, atol=1e-12)
         np.testing.assert_allclose(p[i], p_sole, atol=1e-12)
-        r_corners = [R_sole.T @ (_corner(model, q, c) - p_sole) for c in config.feet[1].corners]
+        r_corners = [
+            R_sole.T @ (_corner(model, q, c) - p_sole) for c in config.feet[1].corners
+        ]
         if min(corner[2] for corner in r_corners) > -0.001:
             expected.append(R_sole.T @ (Sesc(model).com(q) - p_sole))
     reach = reach_on_foot(model, config.feet[0], 500, 4, [config.feet[1]])
     assert 50 < len(reach.points) <= len(expected)
-    distance = np.abs(reach.points[:, None] - np.array(expected)).max(axis=2).min(axis=1)
+    distance = (
+        np.abs(reach.points[:, None] - np.array(expected)).max(axis=2).min(axis=1)
+    )
     assert distance.max() < 1e-12
 
 
@@ -92,7 +100,9 @@ def test_hoap2_on_both_feet(hoap2):
     assert reach.support[:, 1].min() == pytest.approx(-0.109, abs=0.002)
     R, p = link_pose(model, rest, "l_sole")
     nominal = R.T @ (Sesc(model).com(rest) - p)
-    assert (reach.points.min(axis=0) - 0.003 < nominal).all()  # arms down is a corner of the box
+    assert (
+        reach.points.min(axis=0) - 0.003 < nominal
+    ).all()  # arms down is a corner of the box
     assert (reach.points.max(axis=0) > nominal).all()
 
 
@@ -115,10 +125,14 @@ def test_a_robot_that_never_stands_and_feet_that_are_none(rod):
     assert np.isnan(far.heights).all()
     assert far.best_margin < 0.0
     down = RobotModel.from_urdf(ROD.replace('"-3" upper="3"', '"2" upper="3"'))
-    with pytest.raises(GeometryError, match="on 'sole' none of 50 postures keeps above the ground"):
+    with pytest.raises(
+        GeometryError, match="on 'sole' none of 50 postures keeps above the ground"
+    ):
         reach_on_foot(down, foot, 50)
     with pytest.raises(GeometryError, match="no feet to stand on: give feet"):
         reach_on_feet(model, [], [0.0, 0.0], 10)
-    point = RobotConfig.from_dict({"name": "rod", "feet": {"sole": {"radius": 0.01}}}).feet[0]
+    point = RobotConfig.from_dict(
+        {"name": "rod", "feet": {"sole": {"radius": 0.01}}}
+    ).feet[0]
     with pytest.raises(GeometryError, match="foot 'sole' has no sole to stand on"):
         reach_on_foot(model, point, 10)

@@ -21,7 +21,9 @@ def recording_of(*samples: tuple) -> Recording:
 
 def test_match_by_stamp_in_any_order() -> None:
     recording = recording_of(
-        sample(START, 1.5), sample(START + 2_000_000, 2.0), sample(START + 4_000_000, 3.0)
+        sample(START, 1.5),
+        sample(START + 2_000_000, 2.0),
+        sample(START + 4_000_000, 3.0),
     )
     del recording.joints[START]  # as when a message was lost
     recording.truths[START] = (1.0, 0.0, 0.0)
@@ -52,7 +54,10 @@ def test_empty() -> None:
 def test_summary() -> None:
     stamps = [START + k * 2_000_000 for k in range(101)]
     recording = recording_of(
-        *(sample(s, 0.001 * (k % 2), margin=0.05 - k * 1e-4) for k, s in enumerate(stamps))
+        *(
+            sample(s, 0.001 * (k % 2), margin=0.05 - k * 1e-4)
+            for k, s in enumerate(stamps)
+        )
     )
     recording.truths |= dict.fromkeys(stamps, (0.0, 0.0, 0.0))
     assert recording.series().summary() == {
@@ -72,6 +77,13 @@ def test_summary_of_what_is_not_known_is_none() -> None:
     recording = Recording()
     recording.samples.append(sample(START, margin=np.nan))
     summary = recording.series().summary()
-    nothing = {"rate_hz", "p50_ms", "p99_ms", "com_error_mm", "com_error_max_mm", "margin_min_mm"}
+    nothing = {
+        "rate_hz",
+        "p50_ms",
+        "p99_ms",
+        "com_error_mm",
+        "com_error_max_mm",
+        "margin_min_mm",
+    }
     assert {name for name, value in summary.items() if value is None} == nothing
     assert Recording().series().summary()["messages"] == 0

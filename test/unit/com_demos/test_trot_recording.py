@@ -61,7 +61,12 @@ def test_what_is_not_reached_or_known_is_none():
     assert series.reached(0.005, 0.0) == 0.0
     figures = TrunkRecording().series().summary()
     assert figures["messages"] == 0
-    assert figures["error_x_mm"] is figures["payload_at_s"] is figures["roll_rms_deg"] is None
+    assert (
+        figures["error_x_mm"]
+        is figures["payload_at_s"]
+        is figures["roll_rms_deg"]
+        is None
+    )
 
 
 def checked(status=Status.ESTIMATING, prior_mm=100.0, **changes):

@@ -27,7 +27,9 @@ def recorded(off=0.0, tilt_from=math.inf, end=3.0):
     recording.samples.append((1, math.nan, np.full(9, np.nan)))
     for k, t in enumerate(np.arange(-1.0, end, 0.01)):
         stamp = BEGIN + round(1e9 * t)
-        recording.samples.append((stamp, float(t), np.hstack((meant(t), meant(t), unknown))))
+        recording.samples.append(
+            (stamp, float(t), np.hstack((meant(t), meant(t), unknown)))
+        )
         com = meant(t) + np.array([0.0, off if t > 0.0 else 0.0, 0.0])
         root = com + np.array([0.0, 0.0, 0.5])
         R = Rotation.from_euler("x", 1.0 if t >= tilt_from else 0.0).as_matrix()
@@ -46,7 +48,9 @@ def recorded(off=0.0, tilt_from=math.inf, end=3.0):
 
 def test_footprints_have_any_number_of_corners():
     soles = [np.random.default_rng(k).normal(size=(k, 3)) for k in (4, 8, 12, 3)]
-    edges = np.concatenate([np.stack([sole, np.roll(sole, -1, 0)], 1) for sole in soles])
+    edges = np.concatenate(
+        [np.stack([sole, np.roll(sole, -1, 0)], 1) for sole in soles]
+    )
     for found, sole in zip(outlines(edges), soles, strict=True):
         np.testing.assert_array_equal(found, sole)
 

@@ -104,8 +104,12 @@ def test_the_human_of_two_links_is_studied_in_place_of_a_robot(run, tmp_path):
     assert code == 0, output.err
     lengths = json.loads(output.out.splitlines()[-1])["human_legs"]
     assert lengths["winter"] == 0.53
-    assert lengths["largest"] == pytest.approx(0.57, abs=0.015)  # [Cotton] finds the least at 0.53
-    assert lengths["least"] == pytest.approx(0.05)  # the end of the range: r_1 goes to 0
+    assert lengths["largest"] == pytest.approx(
+        0.57, abs=0.015
+    )  # [Cotton] finds the least at 0.53
+    assert lengths["least"] == pytest.approx(
+        0.05
+    )  # the end of the range: r_1 goes to 0
     assert "Winter: legs 0.53 of the height" in output.out
     picture = tmp_path / "out/human_com_workspace.png"
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_estimation.whole_body.com_state import Attitude, ComObserver, Ground, unknown_state
+from com_estimation.whole_body.com_state import (
+    Attitude,
+    ComObserver,
+    Ground,
+    unknown_state,
+)
 from com_estimation.whole_body.stance import point_foot
 from com_model import ShapeError, UnknownNameError
 from com_model.robot_config import ground_wrenches
@@ -59,8 +64,12 @@ def test_standing_on_two_feet(standing):
 
 
 def test_velocity(standing):
-    qd = np.array([0.0, 0, 0, 1.0, 0, 0])  # r_hip turns about y: its leg's CoM, 0.5 m below
-    np.testing.assert_allclose(standing.update(STILL, qd).velocity, [-0.125, 0, 0], atol=1e-15)
+    qd = np.array(
+        [0.0, 0, 0, 1.0, 0, 0]
+    )  # r_hip turns about y: its leg's CoM, 0.5 m below
+    np.testing.assert_allclose(
+        standing.update(STILL, qd).velocity, [-0.125, 0, 0], atol=1e-15
+    )
     qd[1] = np.nan
     state = standing.update(STILL, qd)
     assert isnan(state.velocity)
@@ -76,7 +85,9 @@ def test_one_foot_raised(standing):
 def test_forces_choose_the_feet_with_frame_and_sign(walker):
     feet = (sole("l_sole", wrench_sign=-1), sole("r_sole", wrench_frame="imu_link"))
     observer = ComObserver(walker, feet, contact_force=5.0)
-    readings = np.array([[0, 0, -20.0], [0, 0, -20.0]])  # on the ground; in a frame upside down
+    readings = np.array(
+        [[0, 0, -20.0], [0, 0, -20.0]]
+    )  # on the ground; in a frame upside down
     forces = ground_wrenches(readings, feet)
     assert observer.update(STILL, STILL, forces=forces).contacts == ("l_sole", "r_sole")
     assert observer.update(STILL, STILL, forces=-forces).status is Status.DEGRADED
@@ -118,7 +129,9 @@ def test_imu_on_a_slope(standing):
     slope = np.deg2rad(10)
     R_world_root = Rotation.from_euler("y", slope).as_matrix()  # downhill is ahead
     state = standing.update(STILL, STILL, imu(R_world_root))
-    np.testing.assert_allclose(state.gravity, [np.sin(slope), 0, -np.cos(slope)], atol=1e-12)
+    np.testing.assert_allclose(
+        state.gravity, [np.sin(slope), 0, -np.cos(slope)], atol=1e-12
+    )
     forward = 0.05 + np.tan(slope)  # the CoM is 1 m over the soles
     np.testing.assert_allclose(state.projection, [forward, 0, -1], atol=1e-12)
     assert state.margin == pytest.approx(0.1 - forward)
@@ -132,7 +145,9 @@ def test_heading_does_not_matter(standing):
 
 
 def test_imu_that_is_silent(standing):
-    state = standing.update(STILL, STILL, Attitude(False, problem="imu is silent: start it"))
+    state = standing.update(
+        STILL, STILL, Attitude(False, problem="imu is silent: start it")
+    )
     assert (state.status, state.reason) == (Status.DEGRADED, "imu is silent: start it")
     assert state.ground is Ground.UNKNOWN
     assert isnan(state.gravity, state.projection, state.margin)
@@ -146,7 +161,10 @@ def test_imu_in_a_frame_that_is_not_the_robot_s(standing):
     assert state.reason.startswith("frame of the imu: no link 'imu'")
     assert state.reason.endswith("set the parameter imu_link")
     assert isnan(state.gravity, state.projection, state.margin)
-    assert standing.update(STILL, STILL, Attitude(False, np.eye(3), "imu")).reason == state.reason
+    assert (
+        standing.update(STILL, STILL, Attitude(False, np.eye(3), "imu")).reason
+        == state.reason
+    )
     assert standing.update(STILL, STILL, imu(np.eye(3))).reason == ""
 
 
@@ -189,15 +207,22 @@ def test_positions_that_are_not_finite_give_no_com(footless):
     q = STILL.copy()
     q[2] = np.nan
     state = footless.update(q, STILL)
-    assert (state.status, state.reason) == (Status.UNKNOWN, "joint positions are not finite")
-    assert isnan(state.position, state.velocity, state.gravity, state.projection, state.margin)
+    assert (state.status, state.reason) == (
+        Status.UNKNOWN,
+        "joint positions are not finite",
+    )
+    assert isnan(
+        state.position, state.velocity, state.gravity, state.projection, state.margin
+    )
     assert state.jacobian is None
     assert state.mass == pytest.approx(4.0)
 
 
 def test_unknown_state():
     state = unknown_state("why")
-    assert isnan(state.mass, state.position, state.velocity, state.projection, state.margin)
+    assert isnan(
+        state.mass, state.position, state.velocity, state.projection, state.margin
+    )
     assert (state.status, state.reason, state.q) == (Status.UNKNOWN, "why", None)
 
 

@@ -36,7 +36,9 @@ def write_bag(path, rate=200.0, seconds=4.0, topics=lambda name: True):
     simulation = Simulation(world, 1.0 / rate, noise, payload=load)
     with BagWriter(path, world, noise, START_NS) as bag:
         put = bag._put
-        bag._put = lambda topic, *values, **named: topics(topic) and put(topic, *values, **named)
+        bag._put = lambda topic, *values, **named: (
+            topics(topic) and put(topic, *values, **named)
+        )
         while simulation.time < seconds:
             readings.append(simulation.advance())
             bag.write(readings[-1])
@@ -59,7 +61,9 @@ def test_samples_are_those_of_the_robot(bag) -> None:
         reader = SensorReader(opened, model, config.feet, topics, link.links[0])
         found = list(samples(reader.blocks(), config, link, 0.005))
     assert len(found) == len(readings)
-    for (time, q, R, wrenches), reading in zip(found[::40], readings[::40], strict=True):
+    for (time, q, R, wrenches), reading in zip(
+        found[::40], readings[::40], strict=True
+    ):
         assert time - START_NS / 1e9 == pytest.approx(reading.time, abs=1e-6)
         np.testing.assert_array_equal(q, reading.position)
         root = Rotation.from_quat(reading.root_orientation).as_matrix()
@@ -68,7 +72,9 @@ def test_samples_are_those_of_the_robot(bag) -> None:
         np.testing.assert_allclose(wrenches, expected, atol=1e-9)
 
 
-def test_a_weight_is_found_with_its_time_and_the_page_says_so(bag, tmp_path, capsys) -> None:
+def test_a_weight_is_found_with_its_time_and_the_page_says_so(
+    bag, tmp_path, capsys
+) -> None:
     page, last = tmp_path / "page.html", bag[1][-1]
     assert main([str(bag[0]), "--robot", "hoap2", "--output", str(page)]) == 0
     said = capsys.readouterr().out
@@ -81,7 +87,9 @@ def test_a_weight_is_found_with_its_time_and_the_page_says_so(bag, tmp_path, cap
     off = re.search(r"centre of mass is (\d+\.\d) mm from where the URDF has it", said)
     believed = Sesc(shipped_robot("hoap2").model).com(last.position)
     assert off is not None
-    assert float(off[1]) == pytest.approx(1e3 * np.linalg.norm(last.com - believed), abs=1.0)
+    assert float(off[1]) == pytest.approx(
+        1e3 * np.linalg.norm(last.com - believed), abs=1.0
+    )
     text = page.read_text()
     assert assert_report(text).paragraphs[0] == said.splitlines()[0]
     assert said.splitlines()[0] in text
@@ -92,13 +100,22 @@ def test_a_weight_is_found_with_its_time_and_the_page_says_so(bag, tmp_path, cap
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"topics": lambda name: name != "imu", "seconds": 0.2}, "/imu: no message of it"),
+        (
+            {"topics": lambda name: name != "imu", "seconds": 0.2},
+            "/imu: no message of it",
+        ),
         ({"rate": 50.0, "seconds": 1.0}, "has 50 Hz, expected 95 Hz or more"),
     ],
 )
 def test_bags_that_do_not_do_are_refused(tmp_path, capsys, options, said) -> None:
     write_bag(tmp_path / "bag", **options)
-    words = [str(tmp_path / "bag"), "--robot", "hoap2", "--output", str(tmp_path / "page.html")]
+    words = [
+        str(tmp_path / "bag"),
+        "--robot",
+        "hoap2",
+        "--output",
+        str(tmp_path / "page.html"),
+    ]
     assert main(words) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()

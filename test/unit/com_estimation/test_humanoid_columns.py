@@ -41,7 +41,9 @@ class Motion:
         swing = 0.1 * rng.uniform(-1.0, 1.0, phase.shape)
         self.q = config.nominal_posture(self.model) + swing * np.sin(angle)
         self.poses(self.q)
-        self.right = np.array([3.0, -2.0, -1.0, 0.2, -0.1, 0.3]) * (1.0 + 3.0 * self.t[:, None])
+        self.right = np.array([3.0, -2.0, -1.0, 0.2, -0.1, 0.3]) * (
+            1.0 + 3.0 * self.t[:, None]
+        )
 
     def poses(self, q: np.ndarray) -> None:
         """Root poses such that the left sole stays at the origin."""
@@ -60,16 +62,24 @@ class Motion:
             feet = zip(plant.sensor_body, plant.R_sensor, plant.p_sensor, strict=True)
             self.frames.append([(Rb[b] @ Rs, pb[b] + Rb[b] @ ps) for b, Rs, ps in feet])
 
-    def wrenches(self, model: RobotModel | None = None, external: np.ndarray | None = None):
+    def wrenches(
+        self, model: RobotModel | None = None, external: np.ndarray | None = None
+    ):
         """What the sensors read (N, 2, 6); external (N, 6): on the root's origin, world axes."""
         model = model or self.model
         gradient = [np.gradient(self.q, DT, axis=0, edge_order=2)]
         gradient.append(np.gradient(gradient[0], DT, axis=0, edge_order=2))
-        turn = Rotation.from_matrix(self.R[:-1]).inv() * Rotation.from_matrix(self.R[1:])
+        turn = Rotation.from_matrix(self.R[:-1]).inv() * Rotation.from_matrix(
+            self.R[1:]
+        )
         half = turn.as_rotvec() / DT  # at k + 1/2
         omega = np.vstack((half[:1], 0.5 * (half[1:] + half[:-1]), half[-1:]))
-        omega_dot = np.vstack((omega[:1] * 0, (half[1:] - half[:-1]) / DT, omega[:1] * 0))
-        a = np.gradient(np.gradient(self.p, DT, axis=0, edge_order=2), DT, axis=0, edge_order=2)
+        omega_dot = np.vstack(
+            (omega[:1] * 0, (half[1:] - half[:-1]) / DT, omega[:1] * 0)
+        )
+        a = np.gradient(
+            np.gradient(self.p, DT, axis=0, edge_order=2), DT, axis=0, edge_order=2
+        )
         a[1:-1] = (self.p[2:] - 2.0 * self.p[1:-1] + self.p[:-2]) / DT**2
         specific = np.einsum("nji,nj->ni", self.R, a + np.array([0.0, 0.0, GRAVITY]))
         motion = (self.q, *gradient), (omega, omega_dot, specific)
@@ -88,7 +98,10 @@ class Motion:
         return out
 
     def window(
-        self, wrenches: np.ndarray, q: np.ndarray | None = None, tilt: np.ndarray | None = None
+        self,
+        wrenches: np.ndarray,
+        q: np.ndarray | None = None,
+        tilt: np.ndarray | None = None,
     ):
         """The window that the estimator makes of samples."""
         plant, layout = self.layout.plant, self.layout
@@ -96,7 +109,9 @@ class Motion:
         q = self.q if q is None else q
         for k in range(1, len(self.t) - 1):
             R = self.R[k] if tilt is None else self.R[k] @ tilt
-            if step(plant, q[k], np.ascontiguousarray(R), wrenches[k], DT, LENGTH, memory):
+            if step(
+                plant, q[k], np.ascontiguousarray(R), wrenches[k], DT, LENGTH, memory
+            ):
                 return make_window(0.0, layout, memory.closed, memory.closed_stats)
         raise AssertionError("no window")
 
@@ -106,7 +121,9 @@ def motion(hertz: float = 1.0) -> Motion:
     return Motion(hertz)
 
 
-def with_body(model: RobotModel, body: int, mass: float, moment: np.ndarray) -> RobotModel:
+def with_body(
+    model: RobotModel, body: int, mass: float, moment: np.ndarray
+) -> RobotModel:
     """The robot with a point mass or first moment more on a body, at its CoM."""
     b = model.bodies
     masses, first, inertia = b.mass.copy(), b.first_moment.copy(), b.inertia.copy()
@@ -115,18 +132,26 @@ def with_body(model: RobotModel, body: int, mass: float, moment: np.ndarray) -> 
     inertia[body] += mass * steiner(com + shift)
     if not mass:  # the same mass a little aside: d(m r^2) = 2 moment r
         inertia[body] += (
-            2.0 * (com @ moment * np.eye(3)) - np.outer(com, moment) - np.outer(moment, com)
+            2.0 * (com @ moment * np.eye(3))
+            - np.outer(com, moment)
+            - np.outer(moment, com)
         )
     masses[body] += mass
     first[body] += mass * com + moment
-    return replace(model, bodies=replace(b, mass=masses, first_moment=first, inertia=inertia))
+    return replace(
+        model, bodies=replace(b, mass=masses, first_moment=first, inertia=inertia)
+    )
 
 
 def check(column_sum: np.ndarray, y: np.ndarray, y0: np.ndarray, within: float) -> None:
     change = y - y0
-    scale = np.array([np.abs(column_sum[:3]).max()] * 3 + [np.abs(column_sum[3:]).max()] * 3)
+    scale = np.array(
+        [np.abs(column_sum[:3]).max()] * 3 + [np.abs(column_sum[3:]).max()] * 3
+    )
     scale = np.maximum(
-        scale, [0.2 * np.abs(column_sum[3:]).max()] * 3 + [0.02 * np.abs(column_sum[:3]).max()] * 3
+        scale,
+        [0.2 * np.abs(column_sum[3:]).max()] * 3
+        + [0.02 * np.abs(column_sum[:3]).max()] * 3,
     )
     np.testing.assert_allclose(change / scale, column_sum / scale, atol=within)
 
@@ -172,7 +197,9 @@ def test_first_moments_and_masses() -> None:
             inertia=b.inertia * factor[:, None, None],
         )
         other = m.window(m.wrenches(replace(m.model, bodies=heavier)))
-        check(window.A[:, plant.blocks.masses + group] * scaled, other.y, window.y, 0.03)
+        check(
+            window.A[:, plant.blocks.masses + group] * scaled, other.y, window.y, 0.03
+        )
 
 
 def test_pull() -> None:
@@ -216,7 +243,12 @@ def test_tilt() -> None:
     triad = m.layout.plant.triad[m.layout.plant.blocks.imu]
     for j, column in enumerate(culprits(Kind.IMU_TILT)[0].columns):
         tilt = Rotation.from_rotvec(1e-4 * triad[:, j]).as_matrix()
-        check(1e-4 * window.A[:, column], m.window(m.wrenches(), tilt=tilt).y, window.y, 0.01)
+        check(
+            1e-4 * window.A[:, column],
+            m.window(m.wrenches(), tilt=tilt).y,
+            window.y,
+            0.01,
+        )
 
 
 def test_encoders_and_flexibility() -> None:
@@ -231,11 +263,20 @@ def test_encoders_and_flexibility() -> None:
     k, q = 1e-4, m.q.copy()
     for n, row in enumerate(zip(m.q, m.R, m.p, strict=True)):
         q[n] += k * torques(m, wrenches[n], *row)
-    check(k * window.A[:, plant.blocks.flexibility], m.window(wrenches, q).y, window.y, 0.05)
+    check(
+        k * window.A[:, plant.blocks.flexibility],
+        m.window(wrenches, q).y,
+        window.y,
+        0.05,
+    )
 
 
 def torques(
-    m: Motion, wrenches: np.ndarray, q: np.ndarray, R_root: np.ndarray, p_root: np.ndarray
+    m: Motion,
+    wrenches: np.ndarray,
+    q: np.ndarray,
+    R_root: np.ndarray,
+    p_root: np.ndarray,
 ) -> np.ndarray:
     """Static torques of the legs: each foot's wrench and the weight below, by virtual work."""
     plant, out, step_ = m.layout.plant, np.zeros(m.model.n_joints), 1e-6
@@ -278,10 +319,14 @@ def test_jacobian_of_the_com() -> None:
     for body, column in plant.point:
         heavier = com(with_body(m.model, int(body), 1e-5, np.zeros(3)), m.q[2])
         np.testing.assert_allclose(
-            1e5 * (heavier - com(m.model, m.q[2])), memory.jacobian[:, column], atol=1e-5
+            1e5 * (heavier - com(m.model, m.q[2])),
+            memory.jacobian[:, column],
+            atol=1e-5,
         )
     for body, _, column in plant.joint:
         q = m.q[2].copy()
-        q[plant.tree.q_index[body]] += 1e-6  # what the encoder reads; the robot is at m.q
+        q[plant.tree.q_index[body]] += (
+            1e-6  # what the encoder reads; the robot is at m.q
+        )
         change = (com(m.model, m.q[2]) - com(m.model, q)) / 1e-6
         np.testing.assert_allclose(change, memory.jacobian[:, column], atol=1e-5)

@@ -27,7 +27,9 @@ class Recording:
         self.scale = np.repeat([0.1, 0.01], 3)
         wide = 4.0 * self.layout.tolerance
         for culprit in self.layout.culprits:
-            wide[culprit.columns] = culprit.slab / 6.0  # a few N, where a window has sigma 1 N
+            wide[culprit.columns] = (
+                culprit.slab / 6.0
+            )  # a few N, where a window has sigma 1 N
         self.per = 1.0 / wide
         within = 0.5 * self.layout.tolerance
         self.background = within * self.rng.standard_normal(self.layout.count)
@@ -39,7 +41,9 @@ class Recording:
     ) -> Window:
         n = self.layout.count
         A = 1.5 * self.scale[:, None] * self.rng.standard_normal((6, n)) * self.per
-        y = A @ (self.background + theta) + 0.3 * self.scale * self.rng.standard_normal(6)
+        y = A @ (self.background + theta) + 0.3 * self.scale * self.rng.standard_normal(
+            6
+        )
         self.time += HOP
         loads = np.array([[0.0, 1.0], [0.0, 1.0]])
         R = np.diag((vague * self.scale) ** 2)
@@ -49,7 +53,9 @@ class Recording:
 def guilty(index: int, times: float = 1.5) -> np.ndarray:
     theta = np.zeros(layout().count)
     culprit = layout().culprits[index]
-    theta[culprit.columns] = times * culprit.slab * (-1.0) ** np.arange(len(culprit.columns))
+    theta[culprit.columns] = (
+        times * culprit.slab * (-1.0) ** np.arange(len(culprit.columns))
+    )
     return theta
 
 
@@ -63,7 +69,9 @@ def test_constant_culprits_are_named_and_no_others(index: int | None) -> None:
     theta = np.zeros(layout().count) if index is None else guilty(index)
     for _ in range(70):
         diagnosis.add(recording.window(theta))
-    assert named(diagnosis) == (set() if index is None else {index}), diagnosis.verdict.text
+    assert named(diagnosis) == (set() if index is None else {index}), (
+        diagnosis.verdict.text
+    )
     if index is None:
         assert diagnosis.verdict.text == "nothing is wrong beyond tolerances"
         return
@@ -105,7 +113,9 @@ def test_changes_are_seen_named_and_followed_by_another(index: int) -> None:
     for _ in range(30):
         diagnosis.add(recording.window(guilty(index) + guilty(other)))
     assert named(diagnosis) == {index, other}
-    assert {f.culprit for f in diagnosis.verdict.findings if f.lasting} == {index}  # 2.4 s only
+    assert {f.culprit for f in diagnosis.verdict.findings if f.lasting} == {
+        index
+    }  # 2.4 s only
 
 
 def test_a_change_that_is_undone_is_withdrawn_and_another_may_follow() -> None:
@@ -114,7 +124,9 @@ def test_a_change_that_is_undone_is_withdrawn_and_another_may_follow() -> None:
     for theta, count in ((nothing, 30), (guilty(6), 42), (nothing, 42)):
         for _ in range(count):
             diagnosis.add(recording.window(theta))
-        assert named(diagnosis) == ({6} if theta.any() else set()), diagnosis.verdict.text
+        assert named(diagnosis) == ({6} if theta.any() else set()), (
+            diagnosis.verdict.text
+        )
     for _ in range(15):
         diagnosis.add(recording.window(guilty(other)))
     assert named(diagnosis) == {other}
@@ -173,12 +185,16 @@ def test_a_push_soon_after_a_payload_does_not_change_its_name(after: int) -> Non
         if np.isnan(when) and named(diagnosis):
             when = recording.time
     assert named(diagnosis) == {6}
-    assert when - begin < 1.3  # the push ends after up to 0.8 s, five windows later it is known
+    assert (
+        when - begin < 1.3
+    )  # the push ends after up to 0.8 s, five windows later it is known
 
 
 def test_a_push_puts_off_the_names_of_constant_culprits() -> None:
     recording, diagnosis = Recording(6), Diagnosis(layout())
-    encoders = next(i for i, c in enumerate(layout().culprits) if c.kind is Kind.ENCODER_ZERO)
+    encoders = next(
+        i for i, c in enumerate(layout().culprits) if c.kind is Kind.ENCODER_ZERO
+    )
     force, when = np.array([3.0, -1.0, 0.5, 0.1, 0.4, 0.0]), np.nan
     for k in range(75):
         part = (0.5, 1.0, 0.5)[k - 18] if 18 <= k < 21 else 0.0
@@ -187,7 +203,9 @@ def test_a_push_puts_off_the_names_of_constant_culprits() -> None:
             when = recording.time
     (push,) = diagnosis.events
     assert push.kind is EventKind.PUSH
-    assert 2.5 < when - push.start < 3.4  # it may hide a payload that looks like these at first
+    assert (
+        2.5 < when - push.start < 3.4
+    )  # it may hide a payload that looks like these at first
 
 
 def test_wrenches_that_cannot_balance_the_weight_change_nothing() -> None:

@@ -28,13 +28,17 @@ class Standing:
         robot = shipped_robot("hoap2")
         self.config, self.model, self.q, _ = robot
         self.estimator = HumanoidEstimator(self.model, self.config)
-        self.soles = [link_pose(robot.model, self.q, foot.frame) for foot in self.config.feet]
+        self.soles = [
+            link_pose(robot.model, self.q, foot.frame) for foot in self.config.feet
+        ]
         self.R = self.soles[0][0].T
         self.w = np.zeros((2, 6))
         self.w[:, 2] = 0.5 * self.estimator.layout.weight
         self.k = 0
 
-    def run(self, seconds: float, R: np.ndarray | None = None, w: object = 0) -> Estimate:
+    def run(
+        self, seconds: float, R: np.ndarray | None = None, w: object = 0
+    ) -> Estimate:
         for _ in range(round(seconds / PERIOD)):
             self.k += 1
             wrenches = self.w if isinstance(w, int) else w
@@ -53,10 +57,16 @@ def test_margin_is_that_of_the_projected_com_at_rest_and_nothing_is_named() -> N
     assert not out.fall_warning
     R = np.array([stand.R @ sole[0] for sole in stand.soles])
     p = np.array([stand.R @ sole[1] for sole in stand.soles])
-    polygon = SupportPolygon.from_soles(R, p, [foot.corners for foot in stand.config.feet])
+    polygon = SupportPolygon.from_soles(
+        R, p, [foot.corners for foot in stand.config.feet]
+    )
     assert out.margin == pytest.approx(polygon.margin(stand.R @ out.com), abs=2e-4)
     verdict = stand.estimator.diagnosis.verdict
-    kinds = {stand.estimator.layout.culprits[f.culprit].kind for f in verdict.findings if f.named}
+    kinds = {
+        stand.estimator.layout.culprits[f.culprit].kind
+        for f in verdict.findings
+        if f.named
+    }
     assert kinds <= {Kind.IMU_TILT}
 
 
@@ -80,7 +90,9 @@ def test_wrong_inputs_freeze_with_the_reason(
     out = stand.run(1.0, R, None if wrenches is None else wrenches * stand.w)
     assert out.mode is Mode.FROZEN
     assert reason in out.reason
-    assert np.isnan(out.com).all() == (wrenches is None)  # else the posture is still followed
+    assert np.isnan(out.com).all() == (
+        wrenches is None
+    )  # else the posture is still followed
     assert stand.estimator.diagnosis.sums.count <= count + 1
     assert stand.run(3.0).mode is Mode.STANDING  # and goes on when they are right again
 
@@ -96,7 +108,9 @@ def test_positions_that_stay_the_same_while_the_wrenches_change_are_stale() -> N
     assert np.isnan(out.com).all()
     assert stand.estimator.diagnosis.sums.count <= count + 1
     stand.q = stand.q + 1e-4
-    assert stand.run(1.0, w=swayed).mode is Mode.FROZEN  # windows wait for two good seconds
+    assert (
+        stand.run(1.0, w=swayed).mode is Mode.FROZEN
+    )  # windows wait for two good seconds
     stand.q = stand.q + 1e-4
     assert stand.run(2.0).mode is not Mode.FROZEN
 
@@ -114,11 +128,18 @@ def test_one_silent_sensor_freezes() -> None:
 @pytest.mark.parametrize(
     "axes", [[[0, 0, 1], [0, 1, 0], [-1, 0, 0]], [[1, 0, 0], [0, 0, -1], [0, 1, 0]]]
 )
-def test_wrenches_in_a_wrong_frame_freeze_and_change_nothing(axes: list[list[int]]) -> None:
+def test_wrenches_in_a_wrong_frame_freeze_and_change_nothing(
+    axes: list[list[int]],
+) -> None:
     stand = Standing()
     before = stand.run(2.0)
-    turned = np.hstack((stand.w[:, :3] @ np.array(axes).T, stand.w[:, 3:] @ np.array(axes).T))
-    for wrong in (turned, np.array([stand.w[0], turned[1]])):  # of both feet, and of one
+    turned = np.hstack(
+        (stand.w[:, :3] @ np.array(axes).T, stand.w[:, 3:] @ np.array(axes).T)
+    )
+    for wrong in (
+        turned,
+        np.array([stand.w[0], turned[1]]),
+    ):  # of both feet, and of one
         q, rng = stand.q, np.random.default_rng(5)
         for _ in range(600):
             stand.q = q + 1e-5 * rng.standard_normal(len(q))
@@ -132,7 +153,9 @@ def test_wrenches_in_a_wrong_frame_freeze_and_change_nothing(axes: list[list[int
 def test_wrenches_of_the_wrong_foot_are_implausible_and_change_nothing() -> None:
     stand = Standing()
     before = stand.run(2.0)
-    wrong = np.array([2.0 * stand.w[0], np.zeros(6)])  # all the weight, far from under the CoM
+    wrong = np.array(
+        [2.0 * stand.w[0], np.zeros(6)]
+    )  # all the weight, far from under the CoM
     q, rng = stand.q, np.random.default_rng(5)
     for _ in range(600):
         stand.q = q + 1e-5 * rng.standard_normal(len(q))
@@ -159,7 +182,9 @@ def test_a_clock_that_jumps_ends_the_open_windows_and_invents_nothing() -> None:
 def test_the_corrected_urdf_carries_the_payload() -> None:
     stand = Standing()
     layout, bodies = stand.estimator.layout, stand.model.bodies
-    index = next(i for i, c in enumerate(layout.culprits) if c.name == "payload on the left hand")
+    index = next(
+        i for i, c in enumerate(layout.culprits) if c.name == "payload on the left hand"
+    )
     values = np.array([0.3, 0.004, -0.002, 0.006])  # kg, kg m
     finding = Finding(index, 1.0, True, True, 5.0, values, np.eye(4))
     new = RobotModel.from_urdf(stand.estimator.corrected_urdf([finding]))
@@ -171,7 +196,10 @@ def test_the_corrected_urdf_carries_the_payload() -> None:
     old = Sesc(stand.model).com(stand.q)
     expected = (stand.model.mass * old + 0.3 * at) / new.mass
     np.testing.assert_allclose(Sesc(new).com(stand.q), expected, atol=1e-7)
-    assert RobotModel.from_urdf(stand.estimator.corrected_urdf([])).mass == stand.model.mass
+    assert (
+        RobotModel.from_urdf(stand.estimator.corrected_urdf([])).mass
+        == stand.model.mass
+    )
 
 
 def test_dcm_leads_the_com_by_its_velocity() -> None:
@@ -179,7 +207,10 @@ def test_dcm_leads_the_com_by_its_velocity() -> None:
     stand.run(1.0)
     rate, feet = 0.05, np.mean([p for _, p in stand.soles], axis=0)  # rad/s
     for k in range(60):
-        R = Rotation.from_rotvec([0.0, rate * (k + 1) * PERIOD, 0.0]).as_matrix() @ stand.R
+        R = (
+            Rotation.from_rotvec([0.0, rate * (k + 1) * PERIOD, 0.0]).as_matrix()
+            @ stand.R
+        )
         out = stand.run(PERIOD, R)
     com = R @ (out.com - feet)
     lead = rate * com[2] * np.sqrt(com[2] / GRAVITY)
@@ -187,7 +218,9 @@ def test_dcm_leads_the_com_by_its_velocity() -> None:
     assert not out.fall_warning
 
 
-def test_tipping_over_is_warned_of_before_the_soles_have_tilted_by_ten_degrees() -> None:
+def test_tipping_over_is_warned_of_before_the_soles_have_tilted_by_ten_degrees() -> (
+    None
+):
     stand = Standing()
     stand.run(1.0)
     warned = None
@@ -261,7 +294,10 @@ def test_a_warning_while_the_soles_stay_flat_freezes_nothing() -> None:
     for k in range(80):  # the body tips about its ankles
         stand.q = q.copy()
         stand.q[ankles] += 0.02 * np.cosh(6.0 * k * PERIOD) - 0.02
-        R = [link_pose(stand.model, stand.q, foot.frame)[0].T for foot in stand.config.feet]
+        R = [
+            link_pose(stand.model, stand.q, foot.frame)[0].T
+            for foot in stand.config.feet
+        ]
         np.testing.assert_allclose(R[0], R[1], atol=1e-9)
         out = stand.run(PERIOD, R[0])
         if out.fall_warning:
@@ -277,7 +313,9 @@ def test_one_position_that_repeats_its_last_bits_is_stuck_and_one_that_comes_to_
     rng, names = np.random.default_rng(4), stand.model.joint_names
     arm, q = names.index("LARM_JOINT1"), stand.q
     coarse = names.index("RARM_JOINT1")
-    com = stand.R @ (Sesc(stand.model).com(q) - np.mean([p for _, p in stand.soles], axis=0))
+    com = stand.R @ (
+        Sesc(stand.model).com(q) - np.mean([p for _, p in stand.soles], axis=0)
+    )
     stand.w[:, 3:5] = stand.w[0, 2] * np.array([com[1], -com[0]])
 
     def move(seconds: float, stuck: bool) -> Estimate:

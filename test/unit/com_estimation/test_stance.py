@@ -7,7 +7,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_estimation.whole_body import stance as kernels
-from com_estimation.whole_body.stance import UNKNOWN_FORCES, Feet, Stance, choose_feet, point_foot
+from com_estimation.whole_body.stance import (
+    UNKNOWN_FORCES,
+    Feet,
+    Stance,
+    choose_feet,
+    point_foot,
+)
 from com_model import Foot
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -36,7 +42,9 @@ def stand(feet, R, p, up=UP, forces=None):
     space = np.empty((len(known.points.owner), 3))
     stance = Stance(np.empty(len(feet), dtype=bool), space, np.empty(3))
     arrays = (np.ascontiguousarray(a, dtype=float) for a in (R, p, up))
-    pressing = UNKNOWN_FORCES if forces is None else np.ascontiguousarray(forces, dtype=float)
+    pressing = (
+        UNKNOWN_FORCES if forces is None else np.ascontiguousarray(forces, dtype=float)
+    )
     count = kernels.stand(*arrays, pressing, known.points, known.thresholds, stance)
     return stance._replace(points=space[:count]) if count else None
 
@@ -57,7 +65,9 @@ def test_a_raised_foot_is_not_in_contact():
     np.testing.assert_allclose(stance.points[:, 2], -1.0)
 
 
-@pytest.mark.parametrize("tilt", [turn("y", 20), turn("x", -15), turn("xyz", [10, 20, 30])])
+@pytest.mark.parametrize(
+    "tilt", [turn("y", 20), turn("x", -15), turn("xyz", [10, 20, 30])]
+)
 def test_a_robot_that_leans_keeps_its_feet_on_the_ground(tilt):
     R, p = level([0, 0.1, -1], [0.3, -0.1, -1])
     stance = stand(BIPED, tilt @ R, p @ tilt.T)
@@ -76,8 +86,12 @@ def test_a_swinging_foot_that_is_tilted_does_not_make_the_ground():
 def test_forces_decide_where_there_are_any():
     R, p = level([0, 0.1, -1], [0, -0.1, -1])
     pressed = np.array([[0, 0, 4.9], [0, 0, 30.0]])
-    np.testing.assert_array_equal(stand(BIPED, R, p, forces=pressed).contact, [False, True])
-    pulled = np.array([[0, 0, -30.0], [50.0, 0, 0]])  # hung up by a foot, pushed from the side
+    np.testing.assert_array_equal(
+        stand(BIPED, R, p, forces=pressed).contact, [False, True]
+    )
+    pulled = np.array(
+        [[0, 0, -30.0], [50.0, 0, 0]]
+    )  # hung up by a foot, pushed from the side
     assert stand(BIPED, R, p, forces=pulled) is None
 
 
@@ -90,25 +104,35 @@ def test_the_force_counts_across_the_sole_whatever_the_sensor_s_frame():
     R, p = level([0, 0.1, -1], [0, -0.1, -1], [0, 0, 0])
     R[2] = turn("y", 90)  # x of the shank is down
     on_shank = np.array([[-30.0, 0, 0], [0, 0, 30.0]])  # of the ground on the robot
-    np.testing.assert_array_equal(stand(feet, R, p, forces=on_shank).contact, [True, True])
+    np.testing.assert_array_equal(
+        stand(feet, R, p, forces=on_shank).contact, [True, True]
+    )
     assert stand(feet, R, p, forces=-on_shank) is None
 
 
 def test_four_point_feet_on_a_slope():
     feet = [ball(name) for name in "abcd"]
-    p = np.array([[0.4, 0.2, -0.5], [0.4, -0.2, -0.5], [-0.4, 0.2, -0.5], [-0.4, -0.2, -0.5]])
+    p = np.array(
+        [[0.4, 0.2, -0.5], [0.4, -0.2, -0.5], [-0.4, 0.2, -0.5], [-0.4, -0.2, -0.5]]
+    )
     slope = turn("y", 12)
-    spin = Rotation.random(4, random_state=2).as_matrix()  # frames of balls point anywhere
+    spin = Rotation.random(
+        4, random_state=2
+    ).as_matrix()  # frames of balls point anywhere
     stance = stand(feet, spin, p @ slope.T)
     np.testing.assert_array_equal(stance.contact, [True] * 4)
     np.testing.assert_allclose(stance.normal, slope[:, 2], atol=1e-12)
-    np.testing.assert_allclose(stance.points, p @ slope.T - 0.02 * slope[:, 2], atol=1e-12)
+    np.testing.assert_allclose(
+        stance.points, p @ slope.T - 0.02 * slope[:, 2], atol=1e-12
+    )
 
 
 def test_the_ball_need_not_be_around_the_frame():
     center = np.array([0.01, -0.02, 0.03])
     feet = [dataclasses.replace(ball(name), center=center) for name in "abcd"]
-    p = np.array([[0.4, 0.2, -0.5], [0.4, -0.2, -0.5], [-0.4, 0.2, -0.5], [-0.4, -0.2, -0.5]])
+    p = np.array(
+        [[0.4, 0.2, -0.5], [0.4, -0.2, -0.5], [-0.4, 0.2, -0.5], [-0.4, -0.2, -0.5]]
+    )
     spin = Rotation.random(4, random_state=2).as_matrix()
     stance = stand(feet, spin, p - spin @ center)
     np.testing.assert_array_equal(stance.contact, [True] * 4)
@@ -117,7 +141,9 @@ def test_the_ball_need_not_be_around_the_frame():
 
 def test_three_of_four_point_feet():
     feet = [ball(name) for name in "abcd"]
-    R, p = level([0.4, 0.2, -0.5], [0.4, -0.2, -0.5], [-0.4, 0.2, -0.5], [-0.4, -0.2, -0.4])
+    R, p = level(
+        [0.4, 0.2, -0.5], [0.4, -0.2, -0.5], [-0.4, 0.2, -0.5], [-0.4, -0.2, -0.4]
+    )
     stance = stand(feet, R, p)
     np.testing.assert_array_equal(stance.contact, [True, True, True, False])
     np.testing.assert_allclose(stance.normal, UP, atol=1e-12)
@@ -149,4 +175,8 @@ def test_choosing_feet():
     assert right is configured[1]
     assert isinstance(tail, Foot)
     assert (tail.frame, len(tail.corners), tail.radius) == ("tail", 0, 0.0)
-    assert (tail.wrench_topic, tail.wrench_frame, tail.wrench_sign) == ("tail/wrench", "tail", 1)
+    assert (tail.wrench_topic, tail.wrench_frame, tail.wrench_sign) == (
+        "tail/wrench",
+        "tail",
+        1,
+    )

@@ -26,7 +26,9 @@ def clouds():
     yield np.array([[0.1, 0.2], [0.1, 0.2]])
     yield np.array([[0.0, 0.0], [1.0, 0.5]])
     yield np.array([[0.0, 0.0], [1.0, 1.0], [0.5, 0.5], [0.25, 0.25]])
-    yield np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0], [0.5, 0.5], [1, 1]], dtype=float)
+    yield np.array(
+        [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0], [0.5, 0.5], [1, 1]], dtype=float
+    )
     for m in (3, 4, 8, 20):
         for _ in range(5):
             yield RNG.normal(size=(m, 2))
@@ -58,7 +60,9 @@ def test_projection_and_margin_are_those_of_the_support_polygon(points):
 def test_a_point_that_is_not_known_has_no_margin():
     touch = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], dtype=float)
     normal, projection = np.array([0, 0, 1.0]), np.empty(3)
-    assert np.isnan(kernels.fall(touch, normal, -normal, np.full(3, np.nan), projection))
+    assert np.isnan(
+        kernels.fall(touch, normal, -normal, np.full(3, np.nan), projection)
+    )
     assert np.isnan(projection).all()
 
 
@@ -72,7 +76,10 @@ def test_axes_across(normal):
 
 
 def stand_arguments(n_feet, per_foot, with_forces):
-    soles, rng = per_foot > 1, np.random.default_rng(6)  # with which a foot stands in each case
+    soles, rng = (
+        per_foot > 1,
+        np.random.default_rng(6),
+    )  # with which a foot stands in each case
     R = Rotation.random(n_feet, random_state=1).as_matrix()
     owner = np.repeat(np.arange(n_feet), per_foot)
     offset = np.full((len(owner), 3), [0.01, -0.02, 0.03])
@@ -101,6 +108,8 @@ def test_the_kernels_do_what_their_python_says(n_feet, per_foot, with_forces):
         touch, projection = np.zeros((n_feet * per_foot, 3)), np.empty(3)
         count = stand(*arguments, kernels.Stance(contact, touch, normal))
         assert count == per_foot * contact.sum() > 0
-        margin = fall(touch[:count], normal, -normal, np.array([0.1, 0.2, 0.3]), projection)
+        margin = fall(
+            touch[:count], normal, -normal, np.array([0.1, 0.2, 0.3]), projection
+        )
         results.append([*contact, *normal, *touch.ravel(), *projection, margin])
     np.testing.assert_allclose(results[0], results[1], atol=1e-14)

@@ -35,7 +35,9 @@ def test_a_payload_has_a_mass_and_a_place_in_the_frame_of_its_link(layout):
     body = model.bodies.names.index(culprit.parts[0])
     com = model.bodies.first_moment[body] / model.bodies.mass[body]
     moment = mass * layout.plant.triad[body].T @ (place - com)
-    text = how_much(layout, find(layout, Kind.PAYLOAD, [mass, *moment], [0.01, *[4e-4] * 3]))
+    text = how_much(
+        layout, find(layout, Kind.PAYLOAD, [mass, *moment], [0.01, *[4e-4] * 3])
+    )
     assert text.endswith(f"m in the frame of {culprit.parts[0]}")
     kilograms, std, x, _, y, _, z, _ = numbers(text.partition(" m in")[0])
     assert (kilograms, std) == (mass, 0.01)
@@ -43,7 +45,9 @@ def test_a_payload_has_a_mass_and_a_place_in_the_frame_of_its_link(layout):
 
 
 def test_where_a_payload_is_stays_open_if_its_mass_is_hardly_known(layout):
-    text = how_much(layout, find(layout, Kind.PAYLOAD, [0.02, 0.1, 0.1, 0.1], [0.01] * 4))
+    text = how_much(
+        layout, find(layout, Kind.PAYLOAD, [0.02, 0.1, 0.1, 0.1], [0.01] * 4)
+    )
     assert numbers(text) == [0.02, 0.01]
     assert "frame" not in text
 

@@ -41,7 +41,10 @@ def test_the_trunk_of_a_recorded_trot_is_found(bag, tmp_path, capsys):
     out = capsys.readouterr().out
     assert status == 0, out
     assert "CONVERGED" in out
-    before, after = load_robot("scalf2")[0], RobotModel.from_file(tmp_path / "corrected.urdf")
+    before, after = (
+        load_robot("scalf2")[0],
+        RobotModel.from_file(tmp_path / "corrected.urdf"),
+    )
     shift = after.bodies.first_moment[0] / after.bodies.mass[0]
     shift = shift - before.bodies.first_moment[0] / before.bodies.mass[0]
     np.testing.assert_allclose(shift[:2], OFFSET[:2], atol=0.006)

@@ -14,7 +14,9 @@ from com_identification.store.results import corrected_inertials
 from com_model import RobotConfig, RobotModel
 from com_model.urdf.editing import edit_inertials
 
-CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = (
+    Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+)
 G = 9.81
 QUIET = SensorNoise(0.0, 0.0, 0.0, 0.0)
 
@@ -26,7 +28,9 @@ class Robot:
         self.oracle = pinocchio.buildModelFromXML(xml, pinocchio.JointModelFreeFlyer())
         self.data = self.oracle.createData()
         self.model, self.feet = model, feet
-        self._joints = [self.oracle.joints[self.oracle.getJointId(n)] for n in model.joint_names]
+        self._joints = [
+            self.oracle.joints[self.oracle.getJointId(n)] for n in model.joint_names
+        ]
 
     def _q(self, q):
         full = pinocchio.neutral(self.oracle)
@@ -51,12 +55,16 @@ class Robot:
         weight = mass * G * up
         moment = np.cross(self.com(q), weight)
         forces = [fraction * weight for fraction in load]
-        rest = moment - sum(np.cross(p, f) for (_, p), f in zip(frames, forces, strict=True))
+        rest = moment - sum(
+            np.cross(p, f) for (_, p), f in zip(frames, forces, strict=True)
+        )
         wrenches = []
         self.oracle.gravity.linear = -G * up
         full = self._q(q)
         gravity = pinocchio.computeGeneralizedGravity(self.oracle, self.data, full)
-        for foot, fraction, (R, _), f in zip(self.feet, load, frames, forces, strict=True):
+        for foot, fraction, (R, _), f in zip(
+            self.feet, load, frames, forces, strict=True
+        ):
             local = np.concatenate((R.T @ f, R.T @ (fraction * rest)))
             J = pinocchio.computeFrameJacobian(
                 self.oracle, self.data, full, self.oracle.getFrameId(foot.wrench_frame)
@@ -75,7 +83,9 @@ class Robot:
             self.model,
             q + rng.normal(0, 1, q.shape) * noise.position * s,
             wrenches + rng.normal(0, 1, wrenches.shape) * spread * s,
-            torque + rng.normal(0, 1, torque.shape) * noise.effort * s if effort else None,
+            torque + rng.normal(0, 1, torque.shape) * noise.effort * s
+            if effort
+            else None,
             up=None if up is None else true_up,
             samples=samples,
         )

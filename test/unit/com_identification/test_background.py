@@ -88,7 +88,11 @@ def test_a_result_comes_from_another_process(tasks):
     [
         ("Refuses", "posture 3: it has no wrench: give one", ""),
         ("Breaks", "a bug: KeyError('missing')", "KeyError: 'missing'"),
-        ("Dies", "ended with code -9 before it was done: look for a lack of memory", ""),
+        (
+            "Dies",
+            "ended with code -9 before it was done: look for a lack of memory",
+            "",
+        ),
     ],
 )
 def test_what_went_wrong_is_reported(tasks, name, problem, trace):
@@ -109,7 +113,9 @@ def test_what_went_wrong_is_reported(tasks, name, problem, trace):
         (1.0, 100.0, ""),
     ],
 )
-def test_the_time_that_is_left_is_said_where_it_is_known_and_long(fraction, elapsed, text):
+def test_the_time_that_is_left_is_said_where_it_is_known_and_long(
+    fraction, elapsed, text
+):
     assert time_left(fraction, elapsed) == text
 
 
@@ -126,8 +132,12 @@ def test_it_can_be_cancelled_at_any_moment(tasks):
 
 def test_it_ends_with_the_process_that_started_it(tasks, tmp_path):
     script = tmp_path / "parent.py"
-    script.write_text("import background_tasks\nif __name__ == '__main__': background_tasks.main()")
-    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as parent:
+    script.write_text(
+        "import background_tasks\nif __name__ == '__main__': background_tasks.main()"
+    )
+    with subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, text=True
+    ) as parent:
         pid = int(parent.stdout.readline())
         assert runs(pid)
         parent.kill()
@@ -135,7 +145,9 @@ def test_it_ends_with_the_process_that_started_it(tasks, tmp_path):
 
 
 @pytest.mark.parametrize("delay", [0.02, 0.3])
-def test_it_ends_without_a_traceback_when_its_parent_is_killed_at_the_start(tasks, tmp_path, delay):
+def test_it_ends_without_a_traceback_when_its_parent_is_killed_at_the_start(
+    tasks, tmp_path, delay
+):
     script = tmp_path / "parent.py"
     script.write_text(
         "import time, background_tasks as tasks\njob = tasks.BackgroundJob(tasks.Lasts())\n"

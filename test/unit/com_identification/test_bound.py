@@ -77,7 +77,9 @@ def test_no_plan_is_better_than_the_bound(rows, scatter, objective, measure):
     """All 84 plans of three of seven postures, which may repeat; the bound is nearly exact."""
     stds, efficiencies = [], []
     for plan in combinations_with_replacement(range(len(rows)), COUNT):
-        stds.append(measure(after(rows, scatter, np.bincount(plan, minlength=len(rows)))))
+        stds.append(
+            measure(after(rows, scatter, np.bincount(plan, minlength=len(rows))))
+        )
         efficiencies.append(plan_efficiency(rows[list(plan)], rows, scatter, objective))
     bounds = np.multiply(stds, efficiencies)
     best = relaxed(rows, scatter, measure)

@@ -24,7 +24,9 @@ def test_each_stationary_interval_gives_one_posture(hoap2, record, postures):
     recording.feed(recorder)
     intervals = recorder.finished() + recorder.flush()
     assert [i.reasons for i in intervals] == [(), (), ()]
-    for i, (interval, (wrenches, torque, up)) in enumerate(zip(intervals, read, strict=True)):
+    for i, (interval, (wrenches, torque, up)) in enumerate(
+        zip(intervals, read, strict=True)
+    ):
         t0, t1 = spans([interval])[0]
         assert 3 * i + 0.5 <= t0 <= 3 * i + 0.8, "half a second to settle"
         assert 3 * i + 1.7 <= t1 <= 3 * i + 2.0, "nothing of the motion"
@@ -37,10 +39,17 @@ def test_each_stationary_interval_gives_one_posture(hoap2, record, postures):
         assert np.abs(moment).max() < allowed * NOISE.moment
         assert np.abs(posture.effort - torque).max() < allowed * NOISE.effort
         assert np.abs(posture.up - up).max() < allowed * NOISE.tilt + 1e-9
-    assert recorder.dropped.late == recorder.dropped.unusable == recorder.dropped.restarts == 0
+    assert (
+        recorder.dropped.late
+        == recorder.dropped.unusable
+        == recorder.dropped.restarts
+        == 0
+    )
     seconds = recorder.seconds
     assert seconds["stationary"] == pytest.approx(6.0, abs=0.6)
-    assert seconds["joints moved"] + seconds.get("forces varied", 0) == pytest.approx(2.0, abs=0.6)
+    assert seconds["joints moved"] + seconds.get("forces varied", 0) == pytest.approx(
+        2.0, abs=0.6
+    )
 
 
 def test_live_and_recorded_give_the_same_posture(hoap2, record, postures):
@@ -57,10 +66,17 @@ def test_live_and_recorded_give_the_same_posture(hoap2, record, postures):
     pairs = list(zip(live.flush(), block.flush(), strict=True))
     assert len(pairs) == 2
     for a, b in pairs:
-        assert (a.t0_ns, a.t1_ns, a.posture.samples) == (b.t0_ns, b.t1_ns, b.posture.samples)
+        assert (a.t0_ns, a.t1_ns, a.posture.samples) == (
+            b.t0_ns,
+            b.t1_ns,
+            b.posture.samples,
+        )
         for name in ("q", "wrenches", "effort", "up"):
             np.testing.assert_allclose(
-                getattr(a.posture, name), getattr(b.posture, name), rtol=1e-12, atol=1e-13
+                getattr(a.posture, name),
+                getattr(b.posture, name),
+                rtol=1e-12,
+                atol=1e-13,
             )
 
 
@@ -85,7 +101,9 @@ def test_a_long_interval_is_one_posture_and_little_memory(hoap2, record, posture
     tracemalloc.stop()
     intervals = recorder.flush()
     assert len(intervals) == 1
-    assert intervals[0].posture.samples == pytest.approx(300, abs=2), "the IMU has 100 a second"
+    assert intervals[0].posture.samples == pytest.approx(300, abs=2), (
+        "the IMU has 100 a second"
+    )
     assert size < 500_000
 
 
@@ -138,7 +156,9 @@ def test_capture_on_request_uses_each_reading_once(hoap2, record, postures):
         for k in range(4):
             recording.give(recorder, k, START + block * S, START + (block + 1) * S)
         if block == 0:
-            with pytest.raises(CaptureRefused, match=r"Readings of 0\.3 s of 1 s: keep the robot"):
+            with pytest.raises(
+                CaptureRefused, match=r"Readings of 0\.3 s of 1 s: keep the robot"
+            ):
                 recorder.capture(seconds=1.0)
         if block == 1:
             posture = recorder.capture("first")
@@ -153,7 +173,9 @@ def test_capture_on_request_uses_each_reading_once(hoap2, record, postures):
         recorder.capture()
 
 
-def test_readings_of_a_posture_that_was_stored_are_not_captured_again(hoap2, record, postures):
+def test_readings_of_a_posture_that_was_stored_are_not_captured_again(
+    hoap2, record, postures
+):
     recording, _ = record(postures[:1], hold=5.0)
     recorder = recorder_of(hoap2, CaptureOptions(max_time=2.0))
     for second, k in itertools.product(range(3), range(4)):
@@ -174,7 +196,8 @@ def test_marks_are_used_as_they_are(hoap2, record, postures):
     recording, read = record(postures)
     times = [(0.3, 1.9), (2.3, 2.9), (3.1, 4.7), (6.0, 6.1), (100.0, 101.0)]
     marks = [
-        Mark(START + int(a * S), START + int(b * S), f"m{i}") for i, (a, b) in enumerate(times)
+        Mark(START + int(a * S), START + int(b * S), f"m{i}")
+        for i, (a, b) in enumerate(times)
     ]
     recorder = recorder_of(hoap2, CaptureOptions(min_change=1.0), marks=marks)
     recording.feed(recorder)
@@ -206,14 +229,20 @@ def test_wrong_marks_are_refused(hoap2):
 def test_a_robot_without_joints_is_recorded_too():
     inertia = "<inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
     inertial = f"<inertial><mass value='10'/>{inertia}</inertial>"
-    model = RobotModel.from_urdf(f"<robot name='r'><link name='box'>{inertial}</link></robot>")
-    foot = Foot("box", "", np.array([[1.0, 1], [1, -1], [-1, -1], [-1, 1]]), 0.0, "w", "box", 1)
+    model = RobotModel.from_urdf(
+        f"<robot name='r'><link name='box'>{inertial}</link></robot>"
+    )
+    foot = Foot(
+        "box", "", np.array([[1.0, 1], [1, -1], [-1, -1], [-1, 1]]), 0.0, "w", "box", 1
+    )
     recorder = recorder_of((model, [foot]), use_up=False)
     t = START + np.arange(0, 3 * S, S // 200)
     for part in np.array_split(t, 6):
         noise = np.random.default_rng(part[0]).normal(0.0, 0.01, (len(part), 6))
         recorder.add_joints(part, np.zeros((len(part), 0)))
-        recorder.add_wrenches(0, part, np.array([0.0, 0.0, 98.1, 0.0, 0.0, 0.0]) + noise)
+        recorder.add_wrenches(
+            0, part, np.array([0.0, 0.0, 98.1, 0.0, 0.0, 0.0]) + noise
+        )
     (interval,) = recorder.flush()
     assert interval.posture.wrenches[0, 2] == pytest.approx(98.1, abs=0.01)
 
@@ -221,7 +250,10 @@ def test_a_robot_without_joints_is_recorded_too():
 def test_efforts_may_be_missing_or_unused(hoap2, record, postures):
     recording, _ = record(postures[:1])
     recording.effort[:, 3] = np.nan
-    recorder, blind = recorder_of(hoap2), recorder_of(hoap2, use_effort=False, use_up=False)
+    recorder, blind = (
+        recorder_of(hoap2),
+        recorder_of(hoap2, use_effort=False, use_up=False),
+    )
     for each in (recorder, blind):
         recording.feed(each)
     posture = recorder.flush()[0].posture
@@ -232,7 +264,9 @@ def test_efforts_may_be_missing_or_unused(hoap2, record, postures):
 
 
 def test_the_bias_is_subtracted(hoap2, record, postures):
-    offset = np.array([[3.0, -2.0, 5.0, 0.1, 0.2, -0.3], [0.0, 1.0, -4.0, 0.0, 0.0, 0.1]])
+    offset = np.array(
+        [[3.0, -2.0, 5.0, 0.1, 0.2, -0.3], [0.0, 1.0, -4.0, 0.0, 0.0, 0.1]]
+    )
     hanging, _ = record(postures[:1], load=(0.0, 1.0))
     hanging.W += offset[:, None]
     recorder = recorder_of(hoap2)
@@ -252,8 +286,13 @@ def test_a_heavy_robot_with_noisier_sensors_is_stationary_too(hoap2):
     """95 kg, sensors of 2 N and 0.1 N m: thresholds follow weight and noise."""
     model, feet = hoap2
     bodies = model.bodies
-    mass, com = bodies.mass * 95.0 / model.mass, bodies.first_moment / bodies.mass[:, None]
-    model = RobotModel.from_urdf(edit_inertials(model.xml, corrected_inertials(model, mass, com)))
+    mass, com = (
+        bodies.mass * 95.0 / model.mass,
+        bodies.first_moment / bodies.mass[:, None],
+    )
+    model = RobotModel.from_urdf(
+        edit_inertials(model.xml, corrected_inertials(model, mass, com))
+    )
     noise = SensorNoise(force=2.0, moment=0.1, position=1e-4)
     rng = np.random.default_rng(5)
     t = np.arange(0, 20.0, 0.002)
@@ -273,7 +312,11 @@ def test_a_heavy_robot_with_noisier_sensors_is_stationary_too(hoap2):
     for block in np.array_split(np.arange(1000), 4):
         quieter.add_joints(stamps[block], rng.normal(0, 1e-4, (len(block), 25)))
         for foot in range(2):
-            W = [0, 0, 35.0, 0, 0, 0] + rng.normal(0, 1, (len(block), 6)) * np.repeat([4.0, 0.1], 3)
+            W = [0, 0, 35.0, 0, 0, 0] + rng.normal(0, 1, (len(block), 6)) * np.repeat(
+                [4.0, 0.1], 3
+            )
             quieter.add_wrenches(foot, stamps[block], W)
-    with pytest.raises(CaptureRefused, match=r"set noise\.force and noise\.moment to the"):
+    with pytest.raises(
+        CaptureRefused, match=r"set noise\.force and noise\.moment to the"
+    ):
         quieter.capture()

@@ -38,22 +38,42 @@ def lifted(recording):
 @pytest.mark.parametrize(
     ("spoil", "status", "text"),
     [
-        (saturated, CaptureStatus.REFUSED, r"force sensor of r_sole reads 20 N, its limit is 20 N"),
-        (frozen, CaptureStatus.REFUSED, r"sensor of l_sole has had identical readings .* restart"),
+        (
+            saturated,
+            CaptureStatus.REFUSED,
+            r"force sensor of r_sole reads 20 N, its limit is 20 N",
+        ),
+        (
+            frozen,
+            CaptureStatus.REFUSED,
+            r"sensor of l_sole has had identical readings .* restart",
+        ),
         (frozen_imu, CaptureStatus.REFUSED, r"the IMU has had identical readings"),
-        (unplugged, CaptureStatus.REFUSED, r"force sensor of r_sole has no number for force x of"),
+        (
+            unplugged,
+            CaptureStatus.REFUSED,
+            r"force sensor of r_sole has no number for force x of",
+        ),
         (
             no_encoder,
             CaptureStatus.REFUSED,
             r"joint_states has no number for \w+_JOINT\d: check its driver",
         ),
-        (lifted, CaptureStatus.REFUSED, r"feet carry .* N together, the robot.s weight is 69.85 N"),
+        (
+            lifted,
+            CaptureStatus.REFUSED,
+            r"feet carry .* N together, the robot.s weight is 69.85 N",
+        ),
     ],
 )
-def test_bad_sensors_are_refused_with_the_fix(hoap2, record, postures, spoil, status, text):
+def test_bad_sensors_are_refused_with_the_fix(
+    hoap2, record, postures, spoil, status, text
+):
     recording, _ = record(postures[:1], hold=3.0)
     spoil(recording)
-    recorder = recorder_of(hoap2, CaptureOptions(force_limit=20.0 if spoil is saturated else 0.0))
+    recorder = recorder_of(
+        hoap2, CaptureOptions(force_limit=20.0 if spoil is saturated else 0.0)
+    )
     recording.feed(recorder)
     state = recorder.state()
     assert state.status == status
@@ -118,14 +138,18 @@ def test_late_and_repeated_readings_are_counted_and_left_out(hoap2, record, post
     clean, dirty = recorder_of(hoap2), recorder_of(hoap2)
     recording.feed(clean)
     rng = np.random.default_rng(3)
-    copies = np.sort(np.concatenate((np.arange(len(recording.t)), rng.integers(0, 900, 50))))
+    copies = np.sort(
+        np.concatenate((np.arange(len(recording.t)), rng.integers(0, 900, 50)))
+    )
     order = copies.copy()
     swapped = rng.choice(len(order) - 1, 30, replace=False)
     for i in swapped:
         order[[i, i + 1]] = order[[i + 1, i]]
     last = START
     for chunk in np.array_split(order, 40):
-        dirty.add_joints(recording.t[chunk], recording.Q[chunk], recording.effort[chunk])
+        dirty.add_joints(
+            recording.t[chunk], recording.Q[chunk], recording.effort[chunk]
+        )
         end = recording.t[chunk].max()
         for k in (1, 2, 3):
             recording.give(dirty, k, last, end)
@@ -162,7 +186,9 @@ def test_a_wrong_stamp_costs_little(hoap2, record, postures):
             recorder.add_wrenches(
                 foot, recording.t_wrench[j : j + 25], recording.W[foot, j : j + 25]
             )
-        recorder.add_up(recording.t_up[i // 5 : i // 5 + 10], recording.up[i // 5 : i // 5 + 10])
+        recorder.add_up(
+            recording.t_up[i // 5 : i // 5 + 10], recording.up[i // 5 : i // 5 + 10]
+        )
     found = [i.posture for i in recorder.flush() if i.posture is not None]
     assert len(found) == 3
     assert recorder.dropped.unusable == 3
@@ -180,7 +206,9 @@ def test_garbage_neither_ends_it_nor_becomes_a_posture(hoap2, record, postures, 
         array[rows, rng.integers(0, array.shape[1], 40)] = rng.choice(bad, 40)
     for stamps in (recording.t, recording.t_wrench, recording.t_up):
         stamps[rng.integers(0, len(stamps), 5)] += rng.integers(-50, 50, 5) * 1_000_000
-    stamps[rng.integers(0, len(stamps))] = rng.choice([0, -1, 2**62, -(2**63), START - 10 * S])
+    stamps[rng.integers(0, len(stamps))] = rng.choice(
+        [0, -1, 2**62, -(2**63), START - 10 * S]
+    )
     recorder = recorder_of(hoap2)
     for part in np.array_split(np.arange(1250), 100):
         for k in rng.permutation(4):
@@ -188,7 +216,9 @@ def test_garbage_neither_ends_it_nor_becomes_a_posture(hoap2, record, postures, 
                 many = np.arange(2 * part[0], 2 * part[-1] + 2)
                 if rng.random() < 0.1:
                     rng.shuffle(many)
-                recorder.add_joints(recording.t[many], recording.Q[many], recording.effort[many])
+                recorder.add_joints(
+                    recording.t[many], recording.Q[many], recording.effort[many]
+                )
             elif k < 3:
                 recorder.add_wrenches(
                     int(k) - 1, recording.t_wrench[part], recording.W[k - 1][part]
@@ -198,7 +228,11 @@ def test_garbage_neither_ends_it_nor_becomes_a_posture(hoap2, record, postures, 
                 recorder.add_up(recording.t_up[few], recording.up[few])
         recorder.state()
         recorder.latest()
-    found = [i.posture for i in recorder.finished() + recorder.flush() if i.posture is not None]
+    found = [
+        i.posture
+        for i in recorder.finished() + recorder.flush()
+        if i.posture is not None
+    ]
     for posture in found:
         assert min(np.abs(posture.q - q).max() for q in postures[:2]) < 1e-3
         assert min(np.abs(posture.wrenches - w).max() for w, _, _ in read) < 0.5
@@ -216,7 +250,11 @@ def test_shapes_are_checked(hoap2):
         recorder.add_joints([1, 2], np.zeros((1, 25)))
     with pytest.raises(IdentificationError, match="foot 2: expected 0 to 1"):
         recorder.add_wrenches(2, [1], np.zeros((1, 6)))
-    with pytest.raises(IdentificationError, match="collect_time: expected 0 to max_time"):
+    with pytest.raises(
+        IdentificationError, match="collect_time: expected 0 to max_time"
+    ):
         CaptureOptions(collect_time=10.0)
-    with pytest.raises(IdentificationError, match="force_drift is nan: give a number from 0"):
+    with pytest.raises(
+        IdentificationError, match="force_drift is nan: give a number from 0"
+    ):
         CaptureOptions(force_drift=np.nan)

@@ -40,7 +40,9 @@ def test_nats_of_the_bodies_leave_out_what_is_learnt_of_the_sensors(rows, scatte
 
 def test_prediction_score_is_what_the_mean_variance_loses(rows, scatter):
     C = np.random.default_rng(2).normal(size=(7, 5))
-    for value, A in zip(prediction_score(C.T @ C / 7)(scatter, rows), rows, strict=True):
+    for value, A in zip(
+        prediction_score(C.T @ C / 7)(scatter, rows), rows, strict=True
+    ):
         lost = np.trace(C @ (scatter - after(scatter, A)) @ C.T) / 7
         assert value == pytest.approx(lost, rel=1e-9)
 
@@ -72,7 +74,9 @@ def test_the_first_choice_is_the_best_and_none_is_chosen_twice(rows, scatter):
 def test_a_fraction_is_on_one_foot_as_far_as_there_are_enough(rows, scatter, fraction):
     alone = np.arange(9) % 3 > 0  # six of nine
     chosen = choose_greedily(rows, 4, scatter, information_gain, alone, fraction)
-    expected = min(round(4 * fraction), 6) if fraction else 1  # three others are all there are
+    expected = (
+        min(round(4 * fraction), 6) if fraction else 1
+    )  # three others are all there are
     assert (len(chosen), len(set(chosen)), alone[chosen].sum()) == (4, 4, expected)
 
 
@@ -86,10 +90,14 @@ def test_prediction_rows_are_derivatives_of_the_com_across_gravity(hoap2, pertur
     up = truth.frame(q, feet[0].frame)[0][:, 2]
     change = np.zeros((model.bodies.count, 4))
     change[:, 1:] = model.bodies.mass[:, None] * com - model.bodies.first_moment
-    slope = prediction_rows(statics, statics.poses(q[None]), up[None], statics.parameters)[0]
+    slope = prediction_rows(
+        statics, statics.poses(q[None]), up[None], statics.parameters
+    )[0]
     plain = perturbed(np.random.default_rng(0), 0.0)[0]
     moved = truth.com(q) - plain.com(q)
-    np.testing.assert_allclose(slope @ change.ravel(), moved - up * (up @ moved), atol=1e-12)
+    np.testing.assert_allclose(
+        slope @ change.ravel(), moved - up * (up @ moved), atol=1e-12
+    )
     # A kilogram at the CoM changes nothing, wherever it is.
     heavier = np.zeros((model.bodies.count, 4))
     heavier[0] = [1.0, *plain.com(q)]

@@ -23,7 +23,9 @@ NOISE = SensorNoise()
 def result(hoap2, perturbed, random_q):
     rng = np.random.default_rng(0)
     robot, _, _ = perturbed(rng, 0.005)
-    postures = [robot.posture(random_q(rng), [1.0, 0.0], NOISE, rng, 100) for _ in range(12)]
+    postures = [
+        robot.posture(random_q(rng), [1.0, 0.0], NOISE, rng, 100) for _ in range(12)
+    ]
     settings = IdentificationSettings.from_dict(
         {"fit": {"folds": 0}, "sensors": {"force_bias": 0.01}}
     )
@@ -34,7 +36,8 @@ def result(hoap2, perturbed, random_q):
 def test_all_that_matters_is_in_it(result, tmp_path):
     found, model, settings, postures = result
     path = write_yaml(
-        tmp_path / "result.yaml", to_document(*result, {"bag": {"path": "x", "gap_s": np.nan}})
+        tmp_path / "result.yaml",
+        to_document(*result, {"bag": {"path": "x", "gap_s": np.nan}}),
     )
     data = read_yaml(path)
     assert data["format"] == 1
@@ -49,11 +52,18 @@ def test_all_that_matters_is_in_it(result, tmp_path):
         np.testing.assert_allclose(body["com"], found.com[b], rtol=1e-11)
         np.testing.assert_allclose(body["com_std"], found.com_std[b], rtol=1e-11)
         np.testing.assert_allclose(body["prior_com"], found.prior_com[b], rtol=1e-11)
-    assert data["fit"]["held_out"] == {"mean": None, "rms": None, "maximum": None, "count": 0}
+    assert data["fit"]["held_out"] == {
+        "mean": None,
+        "rms": None,
+        "maximum": None,
+        "count": 0,
+    }
     assert data["identifiability"]["lost"] == list(found.identifiability.lost)
     assert len(data["postures"]) == len(postures)
     bias = data["sensors"]["force_bias"]["l_sole z"]
-    assert bias["value"] == pytest.approx(found.sensor_errors["force_bias"]["l_sole z"], rel=1e-11)
+    assert bias["value"] == pytest.approx(
+        found.sensor_errors["force_bias"]["l_sole z"], rel=1e-11
+    )
 
 
 def test_same_input_same_bytes(result, tmp_path):
@@ -76,10 +86,24 @@ def test_same_input_same_bytes(result, tmp_path):
 
 
 def test_numbers_are_numbers_for_every_parser(tmp_path):
-    values = [1e-7, 1e22, -0.0, 1 / 3, 5e-324, 1.0, float("nan"), float("inf"), np.float64(2.5e-9)]
-    path = write_yaml(tmp_path / "x", {"v": values, "t": ["no", "1e5", "null"], "n": np.int64(3)})
+    values = [
+        1e-7,
+        1e22,
+        -0.0,
+        1 / 3,
+        5e-324,
+        1.0,
+        float("nan"),
+        float("inf"),
+        np.float64(2.5e-9),
+    ]
+    path = write_yaml(
+        tmp_path / "x", {"v": values, "t": ["no", "1e5", "null"], "n": np.int64(3)}
+    )
     data = yaml.safe_load(path.read_text())
-    assert data["v"][:6] == pytest.approx([1e-7, 1e22, 0.0, 1 / 3, 5e-324, 1.0], rel=1e-11)
+    assert data["v"][:6] == pytest.approx(
+        [1e-7, 1e22, 0.0, 1 / 3, 5e-324, 1.0], rel=1e-11
+    )
     assert data["v"][6:8] == [None, None]
     assert all(isinstance(value, float) for value in data["v"][:6])
     assert (data["t"], data["n"]) == (["no", "1e5", "null"], 3)
@@ -93,7 +117,9 @@ def test_a_file_is_written_whole_or_not_at_all(result, tmp_path):
     with pytest.raises(OutputError, match="exists already: give another name"):
         write_yaml(path, document, overwrite=False)
     assert path.read_text() == "{a: 1}\n"
-    with pytest.raises(OutputError, match="cannot be written: No such file or directory"):
+    with pytest.raises(
+        OutputError, match="cannot be written: No such file or directory"
+    ):
         write_yaml(tmp_path / "none" / "r", document)
     with pytest.raises(OutputError, match="give a directory that can be written to"):
         write_yaml("/proc/r", document)

@@ -60,7 +60,9 @@ def test_what_the_data_tell_is_written_and_nothing_else(hoap2, found, tmp_path):
     assert everything.unchanged == ()
     assert set(done.changed) < set(everything.changed)
     full = RobotModel.from_file(everything.path).bodies
-    np.testing.assert_allclose(full.first_moment / full.mass[:, None], found.com, atol=1e-12)
+    np.testing.assert_allclose(
+        full.first_moment / full.mass[:, None], found.com, atol=1e-12
+    )
 
 
 def test_what_is_told_of_all_together_is_not_torn_apart(hoap2, found, tmp_path):
@@ -78,7 +80,20 @@ def test_what_is_told_of_all_together_is_not_torn_apart(hoap2, found, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".urdf", "..", "../x", "a/b", "/etc/x", "a\\b", ".x", "a\nb", "a\0b", "x" * 300]
+    "name",
+    [
+        "",
+        ".urdf",
+        "..",
+        "../x",
+        "a/b",
+        "/etc/x",
+        "a\\b",
+        ".x",
+        "a\nb",
+        "a\0b",
+        "x" * 300,
+    ],
 )
 def test_names_that_leave_the_directory_are_refused(hoap2, found, tmp_path, name):
     with pytest.raises(OutputError, match="give a plain file name, which is put into"):
@@ -99,7 +114,9 @@ def test_links_are_not_followed(hoap2, found, tmp_path):
 
 def test_nothing_is_overwritten_unasked(hoap2, found, tmp_path):
     (tmp_path / "robot.urdf").write_text("precious")
-    with pytest.raises(OutputError, match="exists already: give another name, or allow"):
+    with pytest.raises(
+        OutputError, match="exists already: give another name, or allow"
+    ):
         export(hoap2, found, tmp_path)
     assert (tmp_path / "robot.urdf").read_text() == "precious"
     export(hoap2, found, tmp_path, overwrite=True)
@@ -117,7 +134,9 @@ def test_bad_directories_and_a_full_disk(hoap2, found, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-        with pytest.raises(OutputError, match=r"File too large\. Free space on the disk"):
+        with pytest.raises(
+            OutputError, match=r"File too large\. Free space on the disk"
+        ):
             export(hoap2, found, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -23,7 +23,9 @@ def test_what_is_read_too_much_on_one_foot(robot, random_q):
     posture = robot.posture(q, (1.0, 0.0))
     posture = replace(posture, wrenches=posture.wrenches + np.outer([1.0, 0.0], OFFSET))
     observations = ObservationModel(robot.model, robot.feet)
-    found = estimate_wrench_bias(observations, posture, 0, urdf_priors(robot.model, 0.02))
+    found = estimate_wrench_bias(
+        observations, posture, 0, urdf_priors(robot.model, 0.02)
+    )
     np.testing.assert_allclose(found, OFFSET, atol=1e-9)
 
 

@@ -13,7 +13,9 @@ from com_identification.settings import IdentificationSettings, PlanOptions
 from com_model import RobotConfig, RobotModel, link_poses
 from com_simulation.physics.world_builder import build_world
 
-CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = (
+    Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,9 @@ def test_only_soles_touch_the_ground_in_what_is_planned(robot):
     model, config = robot
     rest = config.nominal_posture(model)
     plan = PlanOptions(margin=0.015, most_tilt=np.pi, one_foot=0.0)
-    planner = PosturePlanner(model, config.feet, rest, IdentificationSettings(plan=plan))
+    planner = PosturePlanner(
+        model, config.feet, rest, IdentificationSettings(plan=plan)
+    )
     boxes = SelfCollision(Statics(model), rest)
     soles = [model.link_index(foot.frame) for foot in config.feet]
     own = model.bodies.body_of_link[soles]

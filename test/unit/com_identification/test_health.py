@@ -52,7 +52,12 @@ class Robots:
     def data(self, unseen=6):
         """Information of a recording: some directions are not seen, the others more or less."""
         root = self.rng.normal(size=(self.count - unseen, self.count))
-        return SHARP * root.T @ (self.rng.uniform(0.0, 1.0, len(root))[:, None] * root) / self.count
+        return (
+            SHARP
+            * root.T
+            @ (self.rng.uniform(0.0, 1.0, len(root))[:, None] * root)
+            / self.count
+        )
 
     def record(self, x, day=0, information=None, priors=None, **given):
         """The identification of a robot: the posterior of noisy linear data."""
@@ -117,7 +122,10 @@ class TestChanges:
         for i in range(20):
             x, step = robots.truth(), [0.02, 0.0, -0.01]
             L = robots.data(2)
-            pair = robots.record(x, 0, L), robots.record(robots.moved(x, i % 3, step), 1)
+            pair = (
+                robots.record(x, 0, L),
+                robots.record(robots.moved(x, i % 3, step), 1),
+            )
             changes = compare(*pair).changes
             assert changes
             first = changes[0]
@@ -155,11 +163,17 @@ class TestChanges:
 
     def test_a_sensors_zero_that_drifted(self, robots):
         x, L = robots.truth(), robots.data()
-        given = {"force_bias": {"l_sole z": (3.0, 0.1, 1.0), "l_sole x": (9.0, 0.95, 1.0)}}
-        zeros = {"force_bias": {"l_sole z": (0.0, 0.1, 1.0), "l_sole x": (0.0, 0.95, 1.0)}}
+        given = {
+            "force_bias": {"l_sole z": (3.0, 0.1, 1.0), "l_sole x": (9.0, 0.95, 1.0)}
+        }
+        zeros = {
+            "force_bias": {"l_sole z": (0.0, 0.1, 1.0), "l_sole x": (0.0, 0.95, 1.0)}
+        }
         before = robots.record(x, 0, L, sensors=zeros)
         changes = compare(before, robots.record(x, 1, L, sensors=given)).changes
-        assert [c.name for c in changes] == ["force_bias l_sole z"]  # x is not determined
+        assert [c.name for c in changes] == [
+            "force_bias l_sole z"
+        ]  # x is not determined
         assert "changed by +3 ± 0.14 N (" in str(changes[0])
 
     def test_history_starts_again_at_a_change(self, robots):
@@ -182,7 +196,9 @@ class TestChanges:
         changed = [c.name for s in steps for c in s.changes if c.what == "com"]
         assert MODEL.bodies.names[1] in changed
         pairs = itertools.pairwise(records)
-        assert not [c for a, b in pairs for c in compare(a, b).changes if c.what == "com"]
+        assert not [
+            c for a, b in pairs for c in compare(a, b).changes if c.what == "com"
+        ]
 
     def test_other_frames_are_not_compared(self, robots):
         x = robots.truth()
@@ -198,11 +214,18 @@ class TestDatabase:
     def test_what_is_read_is_what_was_written(self, path, robots):
         records = [robots.record(robots.truth(), day) for day in (2, 0, 1)]
         database = HealthDatabase(path, create=True)
-        assert [database.append(r) for r in (*records, records[0])] == [True, True, True, False]
+        assert [database.append(r) for r in (*records, records[0])] == [
+            True,
+            True,
+            True,
+            False,
+        ]
         back = HealthDatabase(path).records("biped3", "7")
         assert [r.key for r in back] == [records[i].key for i in (1, 2, 0)]
         for name in ("parameters", "covariance", "prior_com"):
-            np.testing.assert_array_equal(getattr(back[2], name), getattr(records[0], name))
+            np.testing.assert_array_equal(
+                getattr(back[2], name), getattr(records[0], name)
+            )
         assert back[2].sensors == {"force_bias": {"l_sole z": [0.0, 0.1, 1.0]}}
         assert HealthDatabase(path).records("biped3", "8") == []
 
@@ -222,21 +245,32 @@ class TestDatabase:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
         database = HealthDatabase(path, create=True, wait=0.05)
-        with pytest.raises(HealthError, match=r"another program writes to it.*is added with"):
+        with pytest.raises(
+            HealthError, match=r"another program writes to it.*is added with"
+        ):
             database.append(second)
         other.execute("ROLLBACK")
         assert {r.key for r in database.records()} == {first.key, second.key}
         third = robots.record(robots.truth(), 2)
         database.append(third)
         assert not list(Path(f"{path}.pending").iterdir())
-        keys = {row[0] for row in sqlite3.connect(path).execute("SELECT id FROM records")}
+        keys = {
+            row[0] for row in sqlite3.connect(path).execute("SELECT id FROM records")
+        }
         assert keys == {first.key, second.key, third.key}
 
-    def test_identifications_and_their_bags_are_written_together_or_not_at_all(self, path, robots):
+    def test_identifications_and_their_bags_are_written_together_or_not_at_all(
+        self, path, robots
+    ):
         records = [robots.record(robots.truth(), day) for day in (0, 1)]
         database = HealthDatabase(path, create=True)
-        bags = [(f"bag{i}", "stamp", record.data_hash, "") for i, record in enumerate(records)]
-        with pytest.raises(ValueError, match="zip"):  # a row that is too short, after all others
+        bags = [
+            (f"bag{i}", "stamp", record.data_hash, "")
+            for i, record in enumerate(records)
+        ]
+        with pytest.raises(
+            ValueError, match="zip"
+        ):  # a row that is too short, after all others
             database.append_all(records, [*bags, ("bag2",)])
         assert (database.records(), database.bags()) == ([], [])
         assert database.append_all(records, bags) == 2
@@ -244,7 +278,9 @@ class TestDatabase:
         assert [r.key for r in database.records()] == [r.key for r in records]
         assert sorted(database.bags()) == bags
 
-    def test_a_damaged_file_that_waits_is_named_and_the_new_record_is_written(self, path, robots):
+    def test_a_damaged_file_that_waits_is_named_and_the_new_record_is_written(
+        self, path, robots
+    ):
         first, second = (robots.record(robots.truth(), day) for day in (0, 1))
         database = HealthDatabase(path, create=True)
         database.append(first)
@@ -254,7 +290,9 @@ class TestDatabase:
         with pytest.raises(HealthError, match=r"broken\.json.*Move it away"):
             database.append(second)
         assert [p.name for p in waiting.parent.iterdir()] == ["broken.json"]
-        keys = {row[0] for row in sqlite3.connect(path).execute("SELECT id FROM records")}
+        keys = {
+            row[0] for row in sqlite3.connect(path).execute("SELECT id FROM records")
+        }
         assert keys == {first.key, second.key}
 
     def test_a_damaged_database_is_left_as_it_is(self, path, robots):
@@ -264,7 +302,9 @@ class TestDatabase:
         data[100:3000] = bytes(2900)
         for damaged in (bytes(data), b"no database at all" * 100):
             path.write_bytes(damaged)
-            with pytest.raises(HealthError, match=r"damaged and stays|not a record of robots"):
+            with pytest.raises(
+                HealthError, match=r"damaged and stays|not a record of robots"
+            ):
                 HealthDatabase(path).records()
             with pytest.raises(HealthError, match="is added with the next one"):
                 HealthDatabase(path, create=True, wait=0.05).append(record)
@@ -286,7 +326,9 @@ class TestDatabase:
             HealthDatabase(path).records()
 
     def test_two_writers(self, path):
-        writers = [FORK.Process(target=_write, args=(path, seed, 15)) for seed in (1, 1, 2)]
+        writers = [
+            FORK.Process(target=_write, args=(path, seed, 15)) for seed in (1, 1, 2)
+        ]
         for writer in writers:
             writer.start()
         for writer in writers:
@@ -315,7 +357,9 @@ class TestDatabase:
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     """URL of an empty database of a server: COM_TEST_DATABASE=postgresql+psycopg://host/empty."""
-    url = os.environ.get("COM_TEST_DATABASE") or pytest.skip("COM_TEST_DATABASE names no server")
+    url = os.environ.get("COM_TEST_DATABASE") or pytest.skip(
+        "COM_TEST_DATABASE names no server"
+    )
     sqlalchemy = pytest.importorskip("sqlalchemy")
     monkeypatch.setenv("HOME", str(tmp_path))  # where identifications wait
     engine = sqlalchemy.create_engine(url)
@@ -332,7 +376,9 @@ class TestServer:
             HealthDatabase(server.url)
 
     def test_writers_that_make_the_tables_and_add_the_same(self, server):
-        writers = [FORK.Process(target=_write, args=(server.url, s, 15)) for s in (1, 1, 2)]
+        writers = [
+            FORK.Process(target=_write, args=(server.url, s, 15)) for s in (1, 1, 2)
+        ]
         for writer in writers:
             writer.start()
         for writer in writers:
@@ -356,7 +402,9 @@ class TestServer:
         database = HealthDatabase(server.url, create=True, wait=0.2)
         with server.engine.connect() as other:
             other.execute(server.text("LOCK TABLE records IN ACCESS EXCLUSIVE MODE"))
-            with pytest.raises(HealthError, match=r"another program writes to it.*is added with"):
+            with pytest.raises(
+                HealthError, match=r"another program writes to it.*is added with"
+            ):
                 database.append(second)
         assert {r.key for r in database.records()} == {first.key, second.key}
         assert not database.append(first)
@@ -377,7 +425,9 @@ class TestCommand:
         assert main(["show", str(path), "--plot", str(picture), "--check"]) == 1
         said = capsys.readouterr().out
         body = MODEL.bodies.names[0]
-        assert re.search(rf"since 2026-11-01 .*: CoM of {body} moved x \+(19|2[01])", said)
+        assert re.search(
+            rf"since 2026-11-01 .*: CoM of {body} moved x \+(19|2[01])", said
+        )
         assert "false alarms: at most 1 of 100" in said
         assert picture.read_bytes().startswith(b"\x89PNG")
         page = path.with_suffix(".html")
@@ -407,7 +457,9 @@ class TestCommand:
         for name, value in zip(MODEL.joint_names, q, strict=True):
             data.joint(name).qpos = value
         mujoco.mj_forward(model, data)
-        np.testing.assert_allclose(data.subtree_com[0], Sesc(corrected).com(q), atol=1e-6)
+        np.testing.assert_allclose(
+            data.subtree_com[0], Sesc(corrected).com(q), atol=1e-6
+        )
         assert main(["export", str(path), str(tmp_path / "out.sdf")]) == 2
         assert com.shape == (bodies, 3)
 

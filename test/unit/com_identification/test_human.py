@@ -43,16 +43,29 @@ def test_the_person_is_symmetric_and_has_the_mass(person):
 
 
 def test_lengths_scale_by_the_height_and_masses_by_the_mass(person):
-    long, light = (RobotModel.from_urdf(human_urdf(*size, "f")) for size in ((2.1, 68), (1.75, 34)))
+    long, light = (
+        RobotModel.from_urdf(human_urdf(*size, "f")) for size in ((2.1, 68), (1.75, 34))
+    )
     q = np.full(person.n_joints, 0.3)
-    np.testing.assert_allclose(link_poses(long, q)[1], 1.2 * link_poses(person, q)[1], atol=1e-8)
+    np.testing.assert_allclose(
+        link_poses(long, q)[1], 1.2 * link_poses(person, q)[1], atol=1e-8
+    )
     np.testing.assert_allclose(long.link_coms, 1.2 * person.link_coms, atol=1e-8)
-    np.testing.assert_allclose(long.link_inertias, 1.44 * person.link_inertias, atol=1e-8)
+    np.testing.assert_allclose(
+        long.link_inertias, 1.44 * person.link_inertias, atol=1e-8
+    )
     np.testing.assert_allclose(2.0 * light.link_masses, person.link_masses, atol=1e-7)
-    np.testing.assert_allclose(2.0 * light.link_inertias, person.link_inertias, atol=1e-8)
-    thigh, rod = person.link_index("l_thigh"), 0.3 * 1.75 * 368.5 / 1735.0  # of the table
+    np.testing.assert_allclose(
+        2.0 * light.link_inertias, person.link_inertias, atol=1e-8
+    )
+    thigh, rod = (
+        person.link_index("l_thigh"),
+        0.3 * 1.75 * 368.5 / 1735.0,
+    )  # of the table
     assert person.link_masses[thigh] == pytest.approx(68.0 * 0.1478, rel=2e-4)
-    assert person.link_inertias[thigh][0, 0] == pytest.approx(68.0 * 0.1478 * rod**2, rel=2e-4)
+    assert person.link_inertias[thigh][0, 0] == pytest.approx(
+        68.0 * 0.1478 * rod**2, rel=2e-4
+    )
 
 
 def markers_of(model) -> dict[str, tuple[str, Array]]:
@@ -95,7 +108,9 @@ def write_c3d(path, names, markers, wrench):
     points[:3] = 1e3 * markers.transpose(2, 1, 0)
     c3d["data"]["points"] = points
     # the plate is turned about a vertical line and its transducer is 40 mm below, z points down
-    corners = np.array([[600, 400, 0], [600, 0, 0], [0, 0, 0], [0, 400, 0]], dtype=float)
+    corners = np.array(
+        [[600, 400, 0], [600, 0, 0], [0, 0, 0], [0, 400, 0]], dtype=float
+    )
     offset = np.array([3.0, -5.0, -40.0])
     R = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
     force, moment = -wrench[:, :3], -wrench[:, 3:]  # of the person on the plate
@@ -108,7 +123,9 @@ def write_c3d(path, names, markers, wrench):
     for name, value in plates.items():
         c3d.add_parameter("FORCE_PLATFORM", name, np.array(value, dtype=float))
         whole = name in ("USED", "TYPE", "CHANNEL")
-        c3d["parameters"]["FORCE_PLATFORM"][name]["type"] = 2 if whole else 4  # integer, float
+        c3d["parameters"]["FORCE_PLATFORM"][name]["type"] = (
+            2 if whole else 4
+        )  # integer, float
         c3d["parameters"]["FORCE_PLATFORM"][name]["value"] = np.array(value)
     c3d.write(str(path))
 
@@ -121,7 +138,9 @@ def write_opensim(path, names, markers, wrench, hide=True):
     lines = ["PathFileType\t4\t(X/Y/Z)\ta.trc", "\t".join(head)]
     lines += [f"10\t10\t{len(cells)}\t{len(names)}\tmm"]
     lines += ["Frame#\tTime\t" + "\t\t\t".join(names)]
-    lines += ["\t\t" + "\t".join(f"{a}{k + 1}" for k in range(len(names)) for a in "XYZ")]
+    lines += [
+        "\t\t" + "\t".join(f"{a}{k + 1}" for k in range(len(names)) for a in "XYZ")
+    ]
     for k, frame in enumerate(cells):
         text = [f"{value:.5f}" for value in frame.ravel()]
         text[:3] = [""] * 3 if hide and k == 0 else text[:3]
@@ -135,12 +154,22 @@ def write_opensim(path, names, markers, wrench, hide=True):
     for k, part in enumerate((0.6, 0.4)):
         force, torque = part * wrench[:, :3], left * (k == 0)
         where = np.tile(points[k], (len(wrench), 1))
-        for word, values in (("force_v", force), ("force_p", where), ("torque_", torque)):
+        for word, values in (
+            ("force_v", force),
+            ("force_p", where),
+            ("torque_", torque),
+        ):
             turned = np.repeat(values @ to_file.T, 10, axis=0)
             for axis, column in zip("xyz", turned.T, strict=True):
                 columns[f"{'1_' * k}ground_{word}{axis}"] = column
     rows = np.column_stack(list(columns.values()))
-    lines = ["grf", "version=1", f"nRows={len(rows)}", f"nColumns={len(columns)}", "endheader"]
+    lines = [
+        "grf",
+        "version=1",
+        f"nRows={len(rows)}",
+        f"nColumns={len(columns)}",
+        "endheader",
+    ]
     lines += ["\t".join(columns), *("\t".join(f"{v:.6f}" for v in row) for row in rows)]
     path.with_suffix(".mot").write_text("\n".join(lines) + "\n")
 
@@ -161,21 +190,29 @@ def test_the_command_finds_a_persons_own_centre_of_mass(end, person, tmp_path, c
     fit, seen, wrench = MarkerFit(person, where), [], []
     for _ in range(12):
         q, R, p = pose_of(rng, person.n_joints)
-        placed = fit.place(q[None], R[None], p[None])[0] + rng.normal(0.0, 1e-3, (len(where), 3))
+        placed = fit.place(q[None], R[None], p[None])[0] + rng.normal(
+            0.0, 1e-3, (len(where), 3)
+        )
         force = np.array([0.0, 0.0, G * person.mass])
         true = np.concatenate((force, np.cross(p + R @ truth.com(q), force)))
         seen += [placed] * 5
         wrench += [true + rng.normal(0.0, 0.5, 6)] * 5
     path = tmp_path / f"trial{end}"
-    WRITERS[end](path, [f"Ann:{name}" for name in where], np.array(seen), np.array(wrench))
+    WRITERS[end](
+        path, [f"Ann:{name}" for name in where], np.array(seen), np.array(wrench)
+    )
     plates = path.with_suffix(".mot") if end == ".trc" else None
     trial = read_trial(path, plates)
     assert (trial.rate, trial.names) == (pytest.approx(10.0), tuple(where))
     np.testing.assert_allclose(trial.wrench, wrench, atol=0.1)
     hidden = np.isnan(trial.markers)
     assert int(hidden.sum()) == (3 if plates else 0)
-    np.testing.assert_allclose(trial.markers[~hidden], np.array(seen)[~hidden], atol=1e-5)
-    lines = {name: {"link": link, "at": at.tolist()} for name, (link, at) in where.items()}
+    np.testing.assert_allclose(
+        trial.markers[~hidden], np.array(seen)[~hidden], atol=1e-5
+    )
+    lines = {
+        name: {"link": link, "at": at.tolist()} for name, (link, at) in where.items()
+    }
     (tmp_path / "markers.yaml").write_text(yaml.safe_dump(lines))
     words = ["--height", "1.75", "--mass", "68", "--sex", "f", "--marker-std", "1"]
     words += ["--output", str(tmp_path / "person.urdf"), "--trial", str(path)]
@@ -188,7 +225,10 @@ def test_the_command_finds_a_persons_own_centre_of_mass(end, person, tmp_path, c
         q, R, _ = pose_of(rng, person.n_joints)
         across = np.eye(3) - np.outer(R[2], R[2])
         errors.append(
-            [np.linalg.norm(across @ (s.com(q) - truth.com(q))) for s in (Sesc(person), found)]
+            [
+                np.linalg.norm(across @ (s.com(q) - truth.com(q)))
+                for s in (Sesc(person), found)
+            ]
         )
     table, own = np.sqrt(np.mean(np.square(errors), axis=0))
     assert own < 0.7 * table
@@ -203,8 +243,12 @@ def test_the_errors_of_the_marker_fit_are_those_that_it_states(person):
     root = fit.errors(seen, q, R, p, 1e-3)
     squares = []
     for _ in range(25):
-        found_q, found_R, found_p = fit.solve(seen + rng.normal(0.0, 1e-3, seen.shape), q)
-        turn = R.T @ found_R - np.eye(3)  # of a small rotation vector, but for its square
+        found_q, found_R, found_p = fit.solve(
+            seen + rng.normal(0.0, 1e-3, seen.shape), q
+        )
+        turn = R.T @ found_R - np.eye(
+            3
+        )  # of a small rotation vector, but for its square
         error = np.concatenate((found_q - q, turn[[2, 0, 1], [1, 2, 0]], found_p - p))
         squares.append(np.sum(np.linalg.solve(root, error) ** 2) / len(error))
     assert np.mean(squares) == pytest.approx(1.0, abs=0.2)
@@ -217,7 +261,9 @@ def test_noise_of_a_horizontal_force_has_no_lever(person):
     wrench = np.array([0.0, 0.0, G * person.mass, 12.0, -20.0, 0.0])
     noise = human_posture(person, q, R, p, wrench, (2.0, 1.0)).noise
     back = wrench_transform(R, p)
-    np.testing.assert_allclose(back @ noise[:6], np.diag([2.0] * 3 + [1.0] * 3), atol=1e-9)
+    np.testing.assert_allclose(
+        back @ noise[:6], np.diag([2.0] * 3 + [1.0] * 3), atol=1e-9
+    )
     np.testing.assert_array_equal(noise[6:], 0.0)
 
 
@@ -251,7 +297,9 @@ CHANGES = [  # file, old, new, message
 
 
 @pytest.mark.parametrize(("end", "old", "new", "message"), CHANGES)
-def test_opensim_files_that_are_wrong_say_where(end, old, new, message, person, tmp_path):
+def test_opensim_files_that_are_wrong_say_where(
+    end, old, new, message, person, tmp_path
+):
     files = dict(zip(("trc", "mot"), small_trial(tmp_path, person), strict=True))
     read_trial(*files.values())
     text = files[end].read_text()
@@ -281,9 +329,14 @@ def test_damaged_opensim_files_raise_one_kind_of_error(person, tmp_path):
 def test_forces_at_other_times_and_missing_files_are_refused(person, tmp_path):
     trc, mot = small_trial(tmp_path, person)
     lines = mot.read_text().splitlines()
-    late = [f"{float(a) + 1e3:.3f}\t{b}" for a, b in (line.split("\t", 1) for line in lines[6:])]
+    late = [
+        f"{float(a) + 1e3:.3f}\t{b}"
+        for a, b in (line.split("\t", 1) for line in lines[6:])
+    ]
     mot.write_text("\n".join([*lines[:6], *late]))
-    with pytest.raises(TableError, match=r"no markers NAME.x at times at which the plates' forces"):
+    with pytest.raises(
+        TableError, match=r"no markers NAME.x at times at which the plates' forces"
+    ):
         read_trial(trc, mot)
     with pytest.raises(TableError, match="does not exist"):
         read_trial(trc, tmp_path / "none.mot")

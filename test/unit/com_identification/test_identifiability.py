@@ -91,7 +91,10 @@ def test_words_are_true(statics, factor, free, hoap2):
         p, a = bodies.parent[j], bodies.axis[j]
         for direction, seen in ((a, False), (np.roll(a, 1), True)):
             change = np.zeros((bodies.count, 4))
-            change[j, 1:], change[p, 1:] = 0.01 * direction, -0.01 * bodies.R[j] @ direction
+            change[j, 1:], change[p, 1:] = (
+                0.01 * direction,
+                -0.01 * bodies.R[j] @ direction,
+            )
             assert (np.abs(rows @ change.ravel()).max() > 1e-6) == seen
 
 
@@ -122,7 +125,9 @@ def test_efforts_determine_what_soles_that_stay_hide(statics, factor, hoap2):
     """Soles that never step keep their orientation: left and right shin and foot mix."""
     model, feet = hoap2
     stance, rng = FlatStance(statics, feet, model.neutral), np.random.default_rng(4)
-    Q, found = stance.solve_all(0.6 * rng.uniform(model.lower, model.upper, (300, model.n_joints)))
+    Q, found = stance.solve_all(
+        0.6 * rng.uniform(model.lower, model.upper, (300, model.n_joints))
+    )
     Q = Q[found][:60]
     assert len(Q) == 60
     feet_only = report(statics, factor, Q, feet)
@@ -158,7 +163,9 @@ def test_what_is_weakly_observable_is_named_too(statics, factor, double, hoap2):
     faint = np.linalg.qr(1e-3 * np.vstack(rows) @ factor, mode="r")
     found = examine(statics, faint, factor, 0, double, up)
     assert found.rank == 51
-    assert found.weak, "at a thousandth of the weight some combinations stay as the prior has them"
+    assert found.weak, (
+        "at a thousandth of the weight some combinations stay as the prior has them"
+    )
     assert not set(found.weak) & set(found.lost)
 
 
@@ -168,7 +175,8 @@ def test_joints_that_were_not_moved_are_named(statics, factor, free, hoap2):
     still[:, neck] = 0.3
     found = report(statics, factor, still, hoap2[1])
     assert any(
-        text.startswith("HEAD1 and HEAD2: only together along") and "do not rotate" in text
+        text.startswith("HEAD1 and HEAD2: only together along")
+        and "do not rotate" in text
         for text in found.lost
     )
     assert len(found.lost) == 78 - found.rank

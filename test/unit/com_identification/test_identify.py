@@ -30,7 +30,8 @@ def free_postures(robot, rng, count, random_q, **keys):
     """On one foot, all joints anywhere: no robot could, but the equations do not mind."""
     loads = [[1.0, 0.0], [0.0, 1.0]]
     return [
-        robot.posture(random_q(rng), loads[i % 2], NOISE, rng, 100, **keys) for i in range(count)
+        robot.posture(random_q(rng), loads[i % 2], NOISE, rng, 100, **keys)
+        for i in range(count)
     ]
 
 
@@ -96,7 +97,10 @@ def test_stds_are_right(hoap2, perturbed, random_q):
         settings = settings_of(folds=0)
         found = identify(*hoap2, postures, settings, priors)
         truth = np.column_stack((mass, mass[:, None] * com)).ravel()
-        error, covariance = to_x @ (found.parameters - truth), to_x @ found.covariance @ to_x.T
+        error, covariance = (
+            to_x @ (found.parameters - truth),
+            to_x @ found.covariance @ to_x.T,
+        )
         nees.append(error @ np.linalg.solve(covariance, error) / len(error))
     print("NEES", np.round(nees, 2))
     assert np.mean(nees) == pytest.approx(1.0, abs=0.25)
@@ -108,11 +112,14 @@ def test_efforts_are_used_only_where_the_settings_say_so_and_progress_is_in_word
     rng = np.random.default_rng(0)
     robot, _, _ = perturbed(rng, OFF)
     postures = [
-        robot.posture(random_q(rng), [1.0, 0.0], NOISE, rng, 100, effort=True) for _ in range(16)
+        robot.posture(random_q(rng), [1.0, 0.0], NOISE, rng, 100, effort=True)
+        for _ in range(16)
     ]
     settings = IdentificationSettings.from_dict({"fit": {"folds": 2}})
     reported = []
-    found = identify(*hoap2, postures, settings, progress=lambda *step: reported.append(step))
+    found = identify(
+        *hoap2, postures, settings, progress=lambda *step: reported.append(step)
+    )
     bare = [make_posture(hoap2[0], p.q, p.wrenches, samples=100) for p in postures]
     same = identify(*hoap2, bare, settings)
     np.testing.assert_array_equal(found.parameters, same.parameters)
@@ -142,7 +149,9 @@ def test_unknown_masses_are_found_as_far_as_can_be(hoap2, perturbed, random_q):
     assert abs(found.total_mass - mass.sum()) < 4.0 * found.total_mass_std
     assert found.total_mass_std < 0.02, "the feet are a scale"
     assert held_out_rms(robot, found, rng, random_q) < 0.5e-3
-    exchanged = [text for text in found.identifiability.lost if "mass at the origin of" in text]
+    exchanged = [
+        text for text in found.identifiability.lost if "mass at the origin of" in text
+    ]
     assert len(exchanged) == 25
 
 
@@ -159,23 +168,33 @@ def test_links_that_were_weighed_stay_as_they_are(hoap2, perturbed, random_q):
     mean_mass, mean_com = known.mass.copy(), known.com.copy()
     mean_mass[[trunk, head]], mean_com[head] = mass[[trunk, head]], com[head]
     priors = replace(
-        known, mass=mean_mass, com=mean_com, mass_std=fraction * mean_mass, com_std=spread
+        known,
+        mass=mean_mass,
+        com=mean_com,
+        mass_std=fraction * mean_mass,
+        com_std=spread,
     )
     postures = free_postures(robot, rng, 40, random_q, effort=True)
     found = identify(*hoap2, postures, settings_of(folds=0), priors)
-    np.testing.assert_allclose(found.mass[[trunk, head]], mass[[trunk, head]], rtol=1e-12)
+    np.testing.assert_allclose(
+        found.mass[[trunk, head]], mass[[trunk, head]], rtol=1e-12
+    )
     np.testing.assert_allclose(found.com[head], com[head], atol=1e-12)
     assert (found.com_std[head] == 0.0).all()
     assert (found.mass_std[[trunk, head]] == 0.0).all()
     off = found.parameters - np.column_stack((mass, mass[:, None] * com)).ravel()
     unknown = np.diag(found.covariance) > 0.0
     assert unknown.sum() == 4 * model.bodies.count - 5
-    assert np.sqrt(np.mean(off[unknown] ** 2 / np.diag(found.covariance)[unknown])) < 1.5
+    assert (
+        np.sqrt(np.mean(off[unknown] ** 2 / np.diag(found.covariance)[unknown])) < 1.5
+    )
     assert found.identifiability.unknowns == unknown.sum()
 
 
 @pytest.mark.parametrize("wrong", [0, 2])
-def test_stds_are_right_with_sensor_errors_and_outliers(hoap2, perturbed, random_q, wrong):
+def test_stds_are_right_with_sensor_errors_and_outliers(
+    hoap2, perturbed, random_q, wrong
+):
     model, _ = hoap2
     priors, nees = priors_of(model), []
     to_x = np.linalg.pinv(priors.factor)
@@ -189,7 +208,9 @@ def test_stds_are_right_with_sensor_errors_and_outliers(hoap2, perturbed, random
         offset = rng.normal(0, sensors.joint_offset, model.n_joints)
         bias = rng.normal(0, 1, (2, 6)) * np.repeat([2.0, 0.1], 3)
         postures = []
-        for i, posture in enumerate(free_postures(robot, rng, 40, random_q, effort=True)):
+        for i, posture in enumerate(
+            free_postures(robot, rng, 40, random_q, effort=True)
+        ):
             pushed = bias + np.eye(2, 6, 3) * (2.0 if i < wrong else 0.0)
             postures.append(
                 make_posture(
@@ -203,7 +224,10 @@ def test_stds_are_right_with_sensor_errors_and_outliers(hoap2, perturbed, random
         settings = settings_of(sensors=sensors, folds=0)
         found = identify(*hoap2, postures, settings, priors)
         truth = np.column_stack((mass, mass[:, None] * com)).ravel()
-        error, covariance = to_x @ (found.parameters - truth), to_x @ found.covariance @ to_x.T
+        error, covariance = (
+            to_x @ (found.parameters - truth),
+            to_x @ found.covariance @ to_x.T,
+        )
         nees.append(error @ np.linalg.solve(covariance, error) / len(error))
         errors = np.array(list(found.sensor_errors["joint_offset"].values())) - offset
         stds = np.array(list(found.sensor_stds["joint_offset"].values()))
@@ -224,7 +248,11 @@ def test_a_spoilt_posture_is_found_and_left_out(hoap2, perturbed, random_q):
     found = identify(*hoap2, postures, settings_of(), priors_of(hoap2[0]))
     assert found.outliers == (7, 21)
     good = found.without_outliers
-    assert (found.held_out.count, good.held_out.count, good.residual.count) == (40, 38, 38)
+    assert (found.held_out.count, good.held_out.count, good.residual.count) == (
+        40,
+        38,
+        38,
+    )
     assert found.residual.maximum > 5e-3, "outliers have full weight"
     assert good.residual.maximum < 1e-3
     assert good.held_out.maximum < 3e-3
@@ -237,7 +265,9 @@ def test_efforts_and_sensor_errors_are_found_together(hoap2, perturbed, random_q
     rng = np.random.default_rng(5)
     robot, _, _ = perturbed(rng, OFF)
     model = hoap2[0]
-    bias = np.array([[2.0, -1.0, 3.0, 0.1, -0.05, 0.02], [0.0, 2.0, -2.0, 0.0, 0.1, 0.1]])
+    bias = np.array(
+        [[2.0, -1.0, 3.0, 0.1, -0.05, 0.02], [0.0, 2.0, -2.0, 0.0, 0.1, 0.1]]
+    )
     offset, constant = np.radians(rng.normal(0, 0.5, 25)), rng.normal(0, 0.1, 25)
     postures = [
         make_posture(
@@ -263,13 +293,23 @@ def test_efforts_and_sensor_errors_are_found_together(hoap2, perturbed, random_q
         effort_gain=0.1,
         joint_offset=np.radians(0.5),
     )
-    found = identify(*hoap2, postures, settings_of(sensors=sensors, folds=0), priors_of(model))
-    assert set(found.sensor_errors) == {"force_bias", "moment_bias", "effort_gain", "joint_offset"}
-    assert found.sensor_errors["force_bias"]["l_sole z"] + found.sensor_errors["force_bias"][
-        "r_sole z"
-    ] == pytest.approx(1.0, abs=0.2)
+    found = identify(
+        *hoap2, postures, settings_of(sensors=sensors, folds=0), priors_of(model)
+    )
+    assert set(found.sensor_errors) == {
+        "force_bias",
+        "moment_bias",
+        "effort_gain",
+        "joint_offset",
+    }
+    assert found.sensor_errors["force_bias"]["l_sole z"] + found.sensor_errors[
+        "force_bias"
+    ]["r_sole z"] == pytest.approx(1.0, abs=0.2)
     knee = model.joint_names.index("LLEG_JOINT4")
-    for kind, truth, fraction in (("effort_gain", constant, 0.1), ("joint_offset", offset, 0.8)):
+    for kind, truth, fraction in (
+        ("effort_gain", constant, 0.1),
+        ("joint_offset", offset, 0.8),
+    ):
         error = np.array(list(found.sensor_errors[kind].values())) - truth
         std = np.array(list(found.sensor_stds[kind].values()))
         assert np.sqrt(np.mean((error / std) ** 2)) < 1.5, kind
@@ -289,7 +329,8 @@ def test_bounds_keep_the_com_inside_the_link(hoap2, perturbed, random_q):
     wide = urdf_priors(model, 0.3)
     narrow = urdf_priors(model, 0.3, shape_margin=0.0)
     free, held = (
-        identify(*hoap2, postures, settings_of(folds=0), priors) for priors in (wide, narrow)
+        identify(*hoap2, postures, settings_of(folds=0), priors)
+        for priors in (wide, narrow)
     )
     along, slack = free.com @ BOUND_AXES.T, 1e-9
     assert not ((narrow.com_low <= along) & (along <= narrow.com_high)).all()
@@ -315,19 +356,27 @@ def test_refuses_what_cannot_be_identified(hoap2, perturbed, random_q):
     q = random_q(rng)
     same = [robot.posture(q, [1.0, 0.0], NOISE, rng, 100) for _ in range(20)]
     found = identify(*hoap2, same)
-    assert re.match(r"20 postures determine .* of 54 .* move BODY_JOINT1", found.redundancy)
+    assert re.match(
+        r"20 postures determine .* of 54 .* move BODY_JOINT1", found.redundancy
+    )
     assert found.redundancy in issues_of(found)
-    assert np.nanmedian(found.com_std / found.prior_com_std) > 0.98, "hardly anything is known"
+    assert np.nanmedian(found.com_std / found.prior_com_std) > 0.98, (
+        "hardly anything is known"
+    )
     with pytest.raises(IdentificationError, match="all parameters are known"):
         identify(*hoap2, same, priors=urdf_priors(hoap2[0], 0.0))
     good = free_postures(robot, rng, 30, random_q)
     good[4] = make_posture(robot.model, q)
     with pytest.raises(PostureError, match="posture 4: it has no foot wrench"):
         identify(*hoap2, good)
-    with pytest.raises(IdentificationError, match=r"joint_offset is -1\.0: give a number from 0"):
+    with pytest.raises(
+        IdentificationError, match=r"joint_offset is -1\.0: give a number from 0"
+    ):
         SensorPriors(joint_offset=-1.0)
     without_noise = settings_of(SensorNoise(0.0, 0.0, 0.0, 0.0, 0.0))
-    with pytest.raises(IdentificationError, match="give every sensor a standard deviation"):
+    with pytest.raises(
+        IdentificationError, match="give every sensor a standard deviation"
+    ):
         identify(*hoap2, good[:4], without_noise)
 
 
@@ -367,7 +416,12 @@ def test_evidence_of_encoders_and_of_a_com_counts_as_priors(hoap2, perturbed, ra
         coms={body: (com[0] - before, np.full(3, 1e-4))},
     )
     sensors = replace(SensorPriors.calibrated(), joint_offset=1e-3)
-    arguments = *hoap2, postures, settings_of(sensors=sensors, folds=0), urdf_priors(model, 0.002)
+    arguments = (
+        *hoap2,
+        postures,
+        settings_of(sensors=sensors, folds=0),
+        urdf_priors(model, 0.002),
+    )
     plain, found = identify(*arguments), identify(*arguments, evidence=known)
     offset = found.sensor_errors["joint_offset"][ankle]
     assert offset == pytest.approx(-zero, abs=5e-3)

@@ -47,9 +47,15 @@ def test_silent_sensors_are_named(robot):
     first = np.array(wrenches)
     first[0] = np.nan
     _, bad = check_readings(model, config, q, first, acceleration)
-    assert bad == [f"feet.{config.feet[0].frame}.wrench: no readings: correct its topic"]
+    assert bad == [
+        f"feet.{config.feet[0].frame}.wrench: no readings: correct its topic"
+    ]
     _, bad = check_readings(
-        model, replace(config, imu_link=model.root_link), q, wrenches, np.full(3, np.nan)
+        model,
+        replace(config, imu_link=model.root_link),
+        q,
+        wrenches,
+        np.full(3, np.nan),
     )
     assert bad == ["imu: no readings: correct the remapping of its topic"]
 

@@ -62,7 +62,9 @@ def test_a_topic_s_marks_have_the_time_of_the_joint_states(write_bag, messages):
     for i in range(100):
         stamp = ORIGIN + i * S // 10
         received = stamp + late + i * S // 10  # and runs at another pace
-        entries.append(("/joint_states", received, messages.joints(stamp, ["a"], [0.0])))
+        entries.append(
+            ("/joint_states", received, messages.joints(stamp, ["a"], [0.0]))
+        )
         text = {20: "one", 40: "", 60: "two", 80: "three"}.get(i)
         if text is not None:
             entries.append(("/mark", received + 1, messages.text(text)))

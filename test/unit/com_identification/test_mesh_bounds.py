@@ -11,13 +11,18 @@ from com_model import RobotModel
 from com_model.shapes.urdf_shapes import ShapeReader
 
 LOW, HIGH = np.array([-0.05, -0.1, -0.02]), np.array([0.15, 0.1, 0.28])
-COM, HALF, MARGIN = np.array([0.01, 0.0, 0.02]), 0.03, 0.02  # of the URDF; HALF: solid cube
+COM, HALF, MARGIN = (
+    np.array([0.01, 0.0, 0.02]),
+    0.03,
+    0.02,
+)  # of the URDF; HALF: solid cube
 URDF = """<robot name="r"><link name="a">
 <inertial><origin xyz="0.01 0 0.02"/><mass value="2"/>
 <inertia ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial>
 {shapes}</link></robot>"""
 VISUAL = (
-    '<visual><origin xyz="{xyz}"/><geometry><mesh filename="{file}" {scale}/></geometry></visual>'
+    '<visual><origin xyz="{xyz}"/>'
+    '<geometry><mesh filename="{file}" {scale}/></geometry></visual>'
 )
 
 
@@ -25,7 +30,9 @@ def write_box(path, low, high):
     """A mesh whose hull is a box."""
     corners = np.array(list(product(*zip(low, high, strict=True))))
     lines = [f"v {x} {y} {z}" for x, y, z in corners]
-    path.write_text("\n".join([*lines, *(f"f {i} {i + 1} {i + 2}" for i in range(1, 7))]))
+    path.write_text(
+        "\n".join([*lines, *(f"f {i} {i + 1} {i + 2}" for i in range(1, 7))])
+    )
 
 
 @pytest.fixture
@@ -53,7 +60,9 @@ def test_a_turned_shape_bounds_by_its_hull_not_its_box(tmp_path):
     priors = urdf_priors(RobotModel.from_urdf(turned), 0.01, shape_margin=0.0)
     corners = np.array(list(product((-0.2, 0.2), (-0.1, 0.1), (-0.3, 0.3))))
     c = np.sqrt(0.5)
-    along = corners @ np.array([[c, c, 0.0], [-c, c, 0.0], [0.0, 0.0, 1.0]]) @ BOUND_AXES.T
+    along = (
+        corners @ np.array([[c, c, 0.0], [-c, c, 0.0], [0.0, 0.0, 1.0]]) @ BOUND_AXES.T
+    )
     np.testing.assert_allclose(priors.com_low[0], along.min(axis=0), atol=1e-12)
     np.testing.assert_allclose(priors.com_high[0], along.max(axis=0), atol=1e-12)
     G, g, _ = priors.limits()
@@ -64,7 +73,9 @@ def test_a_turned_shape_bounds_by_its_hull_not_its_box(tmp_path):
 
 def assert_solid(found, half=HALF):
     """The bounds are those of the cube of the URDF's inertia."""
-    np.testing.assert_allclose(found, [COM - half - MARGIN, COM + half + MARGIN], atol=1e-6)
+    np.testing.assert_allclose(
+        found, [COM - half - MARGIN, COM + half + MARGIN], atol=1e-6
+    )
 
 
 def test_a_mesh_bounds_the_com(bounds):
@@ -79,7 +90,9 @@ def test_a_mesh_bounds_the_com(bounds):
     [
         {"scale": 'scale="1000 1000 1000"'},  # mm
         {"scale": 'scale="0.001 0.001 0.001"'},
-        {"scale": 'scale="0.25 0.25 0.25"'},  # around the CoM, but smaller than the mass is
+        {
+            "scale": 'scale="0.25 0.25 0.25"'
+        },  # around the CoM, but smaller than the mass is
         {"xyz": "0.2 0 0"},  # the URDF's CoM is outside
         {"file": "no.obj"},
         {"file": "../../outside.obj"},  # not in the robot's package
@@ -104,4 +117,6 @@ def test_a_mesh_with_y_up_counts_in_both_readings(tmp_path):
     shapes = VISUAL.format(file="m.dae", scale="", xyz="0 0 0")
     reader = ShapeReader(URDF.format(i=1.0, shapes=shapes), tmp_path / "r.urdf")
     assert reader.bounds("a") is None
-    np.testing.assert_allclose(reader.bounds("a", meshes=True), [[-1, -3, -3], [1, 3, 3]])
+    np.testing.assert_allclose(
+        reader.bounds("a", meshes=True), [[-1, -3, -3], [1, 3, 3]]
+    )

@@ -15,7 +15,9 @@ from com_identification.store.results import corrected_inertials
 from com_model import RobotConfig
 from com_model.urdf.editing import edit_inertials
 
-CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = (
+    Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+)
 NOISE = SensorNoise()
 BOTH = [0.5, 0.5]
 
@@ -71,8 +73,12 @@ def test_a_wrong_com_is_found_with_its_vector(hoap2, robot_with, stance):
     expected = -(shift - (shift @ up) * up)
     assert found.verdict == Verdict.WRONG_COM
     np.testing.assert_allclose(found.model_part, expected, atol=5.0 * found.model_std)
-    np.testing.assert_allclose(found.difference, found.tilt_part + found.model_part, atol=1e-15)
-    assert f"{1e3 * np.linalg.norm(found.model_part):.1f} mm off: identify" in found.reason
+    np.testing.assert_allclose(
+        found.difference, found.tilt_part + found.model_part, atol=1e-15
+    )
+    assert (
+        f"{1e3 * np.linalg.norm(found.model_part):.1f} mm off: identify" in found.reason
+    )
     for point in (found.projection, found.measured):
         sole = robot.frame(stance, "l_sole")
         assert (sole[0].T @ (point - sole[1]))[2] == pytest.approx(0.0, abs=2e-5)
@@ -136,7 +142,10 @@ def test_bad_readings_are_told(hoap2, robot_with, stance):
         (None, "The robot is moving: keep it stationary"),
         (make_posture(model, posture.q, half), "The wrenches of all feet are needed"),
         (make_posture(model, posture.q), "The wrenches of all feet are needed"),
-        (make_posture(model, posture.q, np.zeros((2, 6))), "direction of gravity|all feet"),
+        (
+            make_posture(model, posture.q, np.zeros((2, 6))),
+            "direction of gravity|all feet",
+        ),
         (make_posture(model, posture.q, half[:1]), "wrenches"),
     ]
     for bad, text in cases:

@@ -17,22 +17,34 @@ from baselines.muscolo import (
 G = 9.81
 TEN = np.radians(10.0)
 # Section 4.2: mm and kg; the waist's 0.94 kg count with the thigh.
-FOOT, MASSES, LENGTHS = PlanarFoot(6.72, 0.0, 26.32, 100.0), [0.95, 1.16 + 0.94], [400.0]
+FOOT, MASSES, LENGTHS = (
+    PlanarFoot(6.72, 0.0, 26.32, 100.0),
+    [0.95, 1.16 + 0.94],
+    [400.0],
+)
 
 
 def total_com(masses, lengths, foot, links, tilts):
     """x and z of the total centre of mass, link by link from the ground up."""
     moment = foot.mass * np.array([foot.across, foot.along])
     joint = np.array([0.0, foot.height])
-    for m, length, (r, along), phi in zip(masses, [*lengths, 0.0], links, tilts, strict=False):
-        up, across = np.array([np.sin(phi), np.cos(phi)]), np.array([np.cos(phi), -np.sin(phi)])
+    for m, length, (r, along), phi in zip(
+        masses, [*lengths, 0.0], links, tilts, strict=False
+    ):
+        up, across = (
+            np.array([np.sin(phi), np.cos(phi)]),
+            np.array([np.cos(phi), -np.sin(phi)]),
+        )
         moment = moment + m * (joint + along * up + r * across)
         joint = joint + length * up
     return moment / (foot.mass + sum(masses))
 
 
 def postures_b_and_c(links):
-    return [total_com(MASSES, LENGTHS, FOOT, links, tilts) for tilts in ([TEN, TEN], [0.0, TEN])]
+    return [
+        total_com(MASSES, LENGTHS, FOOT, links, tilts)
+        for tilts in ([TEN, TEN], [0.0, TEN])
+    ]
 
 
 def system(links):
@@ -46,7 +58,9 @@ def listing(ma=6.72, la=26.32, ra=0.0):
     La, Lb, lb, lc = 100, 400, 200, 250
     mw = mb + mc
     m2 = ma + mw
-    Z2b = (ma * la + mb * (La + lb * np.cos(thb)) + mc * (La + (Lb + lc) * np.cos(thb))) / m2
+    Z2b = (
+        ma * la + mb * (La + lb * np.cos(thb)) + mc * (La + (Lb + lc) * np.cos(thb))
+    ) / m2
     X2b = (mb * lb * np.sin(thb) + mc * (Lb + lc) * np.sin(thb)) / m2
     Z2c = (ma * la + mb * (La + lb) + mc * (La + Lb + lc * np.cos(thc))) / m2
     X2c = mc * lc * np.sin(thc) / m2
@@ -114,11 +128,15 @@ def test_n_links_come_back(n, height):
 
 def test_too_few_postures_are_refused_with_what_is_missing():
     phi = np.array([[0.1, 0.2, 0.3], [0.0, 0.3, 0.1]])
-    with pytest.raises(RankError, match="2 postures determine 4 of 6 numbers of 3 links") as caught:
+    with pytest.raises(
+        RankError, match="2 postures determine 4 of 6 numbers of 3 links"
+    ) as caught:
         planar_links([1, 1, 1], [300, 300], FOOT, phi, np.zeros((2, 2)))
     assert (caught.value.rank, caught.value.needed) == (4, 6)
     same = np.repeat(phi[:1], 5, axis=0)
-    with pytest.raises(RankError, match="add postures in which each joint is bent differently"):
+    with pytest.raises(
+        RankError, match="add postures in which each joint is bent differently"
+    ):
         planar_links([1, 1, 1], [300, 300], FOOT, same, np.zeros((5, 2)))
 
 
@@ -154,7 +172,8 @@ def readings(com, slope=(0.0, 0.0), fraction=0.4, y=0.02, noise=None):
 def find(slope, level, noise=None):
     mass = ANKLES.mass + BODY
     pair = [
-        coefficients(readings(upper_body(tilt), slope, noise=noise), level) for tilt in (0, TEN)
+        coefficients(readings(upper_body(tilt), slope, noise=noise), level)
+        for tilt in (0, TEN)
     ]
     return tilted_pair(*pair, TEN, ANKLES, mass)
 
@@ -181,7 +200,9 @@ def test_the_motors_torques_as_m_2_move_the_com_by_tens_of_millimetres():
     """Eqs 3 and 8 taken by the letter: the ankles' torques balance the weight above them."""
     x, _ = upper_body(TEN)
     ankle = -(R_W * np.cos(TEN) + L_W * np.sin(TEN)) * BODY * G
-    by_letter = coefficients(readings(upper_body(TEN)), internal_moment=(0.0, ankle, 0.0))
+    by_letter = coefficients(
+        readings(upper_body(TEN)), internal_moment=(0.0, ankle, 0.0)
+    )
     assert abs(by_letter.alpha - x) > 0.02
     assert coefficients(readings(upper_body(TEN))).alpha == pytest.approx(x, abs=1e-12)
 
@@ -192,16 +213,25 @@ def test_level_ground_said_beforehand_cuts_the_noise_several_fold():
     for _ in range(300):
         for level, kept in errors.items():
             kept.append(find((0, 0), level, rng).com_a - upper_body(0.0))
-    rms = {level: np.sqrt(np.mean(np.square(kept), axis=0)) for level, kept in errors.items()}
-    print({level: (1e3 * value).round(2) for level, value in rms.items()}, "mm, x and z")
+    rms = {
+        level: np.sqrt(np.mean(np.square(kept), axis=0))
+        for level, kept in errors.items()
+    }
+    print(
+        {level: (1e3 * value).round(2) for level, value in rms.items()}, "mm, x and z"
+    )
     assert (rms[False] > 3.0 * rms[True]).all()
 
 
 def test_eq_18_needs_the_feet_in_the_total_mass():
     """The nomenclature has m_2 "without feet"; eq. 18 takes the feet's mass from it."""
     pair = [coefficients(readings(upper_body(tilt))) for tilt in (0, TEN)]
-    assert tilted_pair(*pair, TEN, ANKLES, ANKLES.mass + BODY).along == pytest.approx(L_W)
-    with pytest.raises(ValueError, match=r"not more than the foot's \(13.44 kg\): count the feet"):
+    assert tilted_pair(*pair, TEN, ANKLES, ANKLES.mass + BODY).along == pytest.approx(
+        L_W
+    )
+    with pytest.raises(
+        ValueError, match=r"not more than the foot's \(13.44 kg\): count the feet"
+    ):
         tilted_pair(*pair, TEN, ANKLES, BODY)
 
 
@@ -215,7 +245,11 @@ def test_a_pair_of_different_shapes_gives_a_wrong_height():
         x, z = total_com(masses, [0.4], foot, links, [shin, thigh])
         return Coefficients(x, 0.0, 0.0, 0.0), z
 
-    (a, _), (c, z_c), (c_tilted, z_tilted) = line(0, 0), line(0, TEN), line(TEN, 2 * TEN)
+    (a, _), (c, z_c), (c_tilted, z_tilted) = (
+        line(0, 0),
+        line(0, TEN),
+        line(TEN, 2 * TEN),
+    )
     by_letter = tilted_pair(a, c, TEN, foot, mass)
     assert abs(by_letter.com_b[1] - z_c) > 0.02
     same_shape = tilted_pair(c, c_tilted, TEN, foot, mass)
@@ -225,13 +259,20 @@ def test_a_pair_of_different_shapes_gives_a_wrong_height():
 
 def test_both_formulations_together_from_the_feet_alone():
     """Each shape upright and tilted gives its total CoM; those give the links (eqs 21 to 27)."""
-    links, masses = np.array([[7e-3, 0.2], [-12e-3, 0.25], [3e-3, 0.1]]), [0.95, 1.4, 0.7]
+    links, masses = (
+        np.array([[7e-3, 0.2], [-12e-3, 0.25], [3e-3, 0.1]]),
+        [0.95, 1.4, 0.7],
+    )
     foot, lengths = PlanarFoot(6.72, 2e-3, 0.02632, 0.1), [0.4, 0.5]
-    mass, shapes = foot.mass + sum(masses), np.array([[0, 0, 0], [0, 0.3, 0.3], [0, 0.2, -0.4]])
+    mass, shapes = (
+        foot.mass + sum(masses),
+        np.array([[0, 0, 0], [0, 0.3, 0.3], [0, 0.2, -0.4]]),
+    )
     com = []
     for shape in shapes:
         x, _ = zip(
-            *(total_com(masses, lengths, foot, links, shape + t) for t in (0, TEN)), strict=True
+            *(total_com(masses, lengths, foot, links, shape + t) for t in (0, TEN)),
+            strict=True,
         )
         pair = (Coefficients(alpha, 0.0, 0.0, 0.0) for alpha in x)
         com.append(tilted_pair(*pair, TEN, foot, mass).com_a)
@@ -244,7 +285,9 @@ def test_equal_postures_and_wrong_signs_are_refused():
     with pytest.raises(RankError, match="tilt the second one"):
         tilted_pair(c, c, 0.0, ANKLES, 18.6)
     good = readings(upper_body(0.0))
-    with pytest.raises(ValueError, match="Give the force of the ground on the feet, z up"):
+    with pytest.raises(
+        ValueError, match="Give the force of the ground on the feet, z up"
+    ):
         coefficients(FeetReadings(-good.forces, good.moments, 0.2))
 
 

@@ -29,15 +29,23 @@ def case(hoap2, perturbed, random_q):
 def test_equations_hold_for_the_truth(case, up):
     builder, robot, theta, q = case
     com = robot.com(q)
-    known = ComConstraint("base_link", np.array([0.0, 0.6, 0.8]), com @ [0.0, 0.6, 0.8], 0.001)
-    posture = robot.posture(q, [1.0, 0.0] if up is None else [0.3, 0.7], effort=True, up=up)
+    known = ComConstraint(
+        "base_link", np.array([0.0, 0.6, 0.8]), com @ [0.0, 0.6, 0.8], 0.001
+    )
+    posture = robot.posture(
+        q, [1.0, 0.0] if up is None else [0.3, 0.7], effort=True, up=up
+    )
     posture = make_posture(
         robot.model, q, posture.wrenches, posture.effort, up, constraints=(known,)
     )
     rows = builder.linearize(posture, theta, np.zeros(builder.errors.count))
     np.testing.assert_allclose(rows.residual, 0.0, atol=1e-9)
-    assert rows.kinds == ("force",) * 3 + ("moment",) * 3 + ("torque",) * 25 + ("constraint",)
-    wrong = builder.linearize(posture, builder.statics.parameters, np.zeros(builder.errors.count))
+    assert rows.kinds == ("force",) * 3 + ("moment",) * 3 + ("torque",) * 25 + (
+        "constraint",
+    )
+    wrong = builder.linearize(
+        posture, builder.statics.parameters, np.zeros(builder.errors.count)
+    )
     assert np.abs(wrong.residual).max() > 0.01
     # Linear in the parameters: what is missing is the columns times the difference. (The
     # constraint is over the mass, so nearly.)
@@ -66,7 +74,9 @@ def test_gains_multiply_the_expected_wrench(case):
     _, robot, theta, q = case
     builder = ObservationModel(robot.model, robot.feet, sensors=SensorPriors())
     none, posture = np.zeros(builder.errors.count), robot.posture(q, [0.4, 0.6], up=UP)
-    wrong = posture.wrenches + np.random.default_rng(4).normal(size=posture.wrenches.shape)
+    wrong = posture.wrenches + np.random.default_rng(4).normal(
+        size=posture.wrenches.shape
+    )
     rows = builder.linearize(replace(posture, wrenches=wrong), theta, none)
     assert np.abs(rows.residual[:6]).max() > 0.5
     gains = rows.errors[:6, builder.errors.kinds["wrench_gain"]].sum(axis=1)
@@ -98,14 +108,22 @@ def test_slopes_by_the_sensors_errors_are_finite_differences(case, where):
     assert len(rows.residual) == 6 + 25 + kinds[where]
     assert {kind for kind, _ in builder.errors.names} == set(builder.errors.kinds)
     for i, name in enumerate(builder.errors.names):
-        if name[0] == "effort_gain":  # taken at the expected effort; equal for the truth
-            torque = rows.kinds.index("torque") + i - builder.errors.kinds["effort_gain"].start
+        if (
+            name[0] == "effort_gain"
+        ):  # taken at the expected effort; equal for the truth
+            torque = (
+                rows.kinds.index("torque")
+                + i
+                - builder.errors.kinds["effort_gain"].start
+            )
             expected = posture.effort[torque - 6] - rows.residual[torque]
             assert -rows.errors[torque, i] == pytest.approx(expected, abs=1e-6)
             continue
         step = 1e-4 * builder.errors.stds[i]
         e = step * np.eye(len(start))[i]
-        there = [builder.linearize(posture, theta, start + s * e).residual for s in (1, -1)]
+        there = [
+            builder.linearize(posture, theta, start + s * e).residual for s in (1, -1)
+        ]
         slope = (there[0] - there[1]) / 2.0 / 1e-4  # in prior standard deviations
         expected = -rows.errors[:, i] * builder.errors.stds[i]
         np.testing.assert_allclose(expected, slope, atol=2e-4, err_msg=str(name))
@@ -117,7 +135,10 @@ def test_an_elastic_sole_sinks_where_its_load_is(case):
     builder = ObservationModel(robot.model, robot.feet, sensors=SensorPriors())
     q = 0.05 * q
     q[robot.model.joint_index("LLEG_JOINT4")] = 1.0
-    kind, errors = builder.errors.kinds["sole_compliance"], np.zeros(builder.errors.count)
+    kind, errors = (
+        builder.errors.kinds["sole_compliance"],
+        np.zeros(builder.errors.count),
+    )
     errors[kind] = [0.0, 0.0, *(3.0 * builder.errors.stds[kind][2:])]
     R, p = robot.frame(q, "r_sole")
     middle = np.append(robot.feet[1].corners.mean(axis=0), 0.0)
@@ -149,8 +170,12 @@ def test_covariance_is_the_scatter_of_the_residuals(case):
         ).residual
         for _ in range(400)
     ]
-    rows = builder.linearize(robot.posture(q, [0.0, 1.0], samples=4, effort=True), theta, zero)
-    white = np.linalg.solve(np.linalg.cholesky(rows.covariance), np.transpose(residuals))
+    rows = builder.linearize(
+        robot.posture(q, [0.0, 1.0], samples=4, effort=True), theta, zero
+    )
+    white = np.linalg.solve(
+        np.linalg.cholesky(rows.covariance), np.transpose(residuals)
+    )
     assert np.mean(white**2) == pytest.approx(1.0, abs=0.03)
     assert np.abs(white.mean(axis=1)).max() < 0.25
     assert np.abs(np.corrcoef(white) - np.eye(len(white))).max() < 0.25
@@ -159,7 +184,9 @@ def test_covariance_is_the_scatter_of_the_residuals(case):
 def test_horizontal_forces_take_their_noise_out_of_the_moments(case):
     """The moment about the root's origin errs by its height times them; jointly it does not."""
     builder, robot, theta, q = case
-    rows = builder.linearize(robot.posture(q, [1.0, 0.0]), theta, np.zeros(builder.errors.count))
+    rows = builder.linearize(
+        robot.posture(q, [1.0, 0.0]), theta, np.zeros(builder.errors.count)
+    )
     moments = rows.covariance[3:, 3:]
     given = moments - rows.covariance[3:, :3] @ np.linalg.solve(
         rows.covariance[:3, :3], rows.covariance[:3, 3:]
@@ -175,7 +202,9 @@ def test_feet_alone_determine_mass_and_projection(case):
     np.testing.assert_allclose(across - (across @ up) * up, 0.0, atol=1e-9)
     assert mass == pytest.approx(theta[::4].sum(), rel=1e-9)
     assert (
-        builder.com_error(robot.posture(q, [0.0, 1.0]), theta, np.zeros(builder.errors.count))
+        builder.com_error(
+            robot.posture(q, [0.0, 1.0]), theta, np.zeros(builder.errors.count)
+        )
         < 1e-9
     )
 
@@ -183,12 +212,16 @@ def test_feet_alone_determine_mass_and_projection(case):
 def test_readings_that_cannot_be_used_are_refused(case):
     builder, robot, theta, q = case
     model, zero = robot.model, np.zeros(builder.errors.count)
-    with pytest.raises(PostureError, match="1 wrenches for 2 feet: give one for each of l_sole"):
+    with pytest.raises(
+        PostureError, match="1 wrenches for 2 feet: give one for each of l_sole"
+    ):
         builder.linearize(make_posture(model, q, np.zeros((1, 6))), theta, zero)
     with pytest.raises(PostureError, match="there is nothing to identify from it"):
         builder.linearize(make_posture(model, q), theta, zero)
     with pytest.raises(PostureError, match="the direction of gravity is not known"):
-        builder.linearize(make_posture(model, q, effort=np.zeros(model.n_joints)), theta, zero)
+        builder.linearize(
+            make_posture(model, q, effort=np.zeros(model.n_joints)), theta, zero
+        )
     with pytest.raises(PostureError, match="no position of BODY_JOINT1"):
         make_posture(model, np.where(np.arange(len(q)) == 0, np.nan, q))
     with pytest.raises(PostureError, match="up is not a unit vector"):
@@ -209,7 +242,9 @@ def test_a_foot_without_reading_takes_only_its_own_rows(case):
         theta,
         np.zeros(builder.errors.count),
     )
-    assert rows.kinds == ("torque",) * (25 - 7), "not of the right leg, the waist and the root"
+    assert rows.kinds == ("torque",) * (25 - 7), (
+        "not of the right leg, the waist and the root"
+    )
     np.testing.assert_allclose(rows.residual, 0.0, atol=1e-9)
 
 
@@ -218,10 +253,14 @@ def test_priors_keep_their_own_copy_and_their_bounds(hoap2):
     priors = urdf_priors(model, 0.02, shape_margin=0.02)
     with pytest.raises(ValueError, match="read-only"):
         priors.mass[0] = 1.0
-    np.testing.assert_allclose(priors.parameters.reshape(-1, 4)[:, 1:], model.bodies.first_moment)
+    np.testing.assert_allclose(
+        priors.parameters.reshape(-1, 4)[:, 1:], model.bodies.first_moment
+    )
     G, g, owner = priors.limits()
     assert (G @ priors.parameters <= g).all(), "the URDF is within them"
-    assert np.bincount(owner).tolist() == [27] * model.bodies.count, "hulls and masses of all"
+    assert np.bincount(owner).tolist() == [27] * model.bodies.count, (
+        "hulls and masses of all"
+    )
     outside = priors.parameters.reshape(-1, 4).copy()
     outside[3, 1:] = outside[3, 0] * (priors.com_high[3, :3] + [0.001, 0.0, -0.001])
     assert set(owner[G @ outside.ravel() > g].tolist()) == {3}

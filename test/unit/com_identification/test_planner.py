@@ -44,14 +44,21 @@ ARM = """<joint name="{n}" type="prismatic"><parent link="base"/><child link="{n
 
 def settings_of(margin=0.015, most_tilt=np.pi, one_foot=0.0, **plan):
     plan = PlanOptions(margin=margin, most_tilt=most_tilt, one_foot=one_foot, **plan)
-    return IdentificationSettings(noise=NOISE, sensors=SensorPriors.calibrated(), plan=plan)
+    return IdentificationSettings(
+        noise=NOISE, sensors=SensorPriors.calibrated(), plan=plan
+    )
 
 
 @pytest.fixture(scope="module")
 def rest(hoap2):
     names = {"LLEG_JOINT3": -0.28, "LLEG_JOINT4": 0.66, "LLEG_JOINT5": -0.38}
     names |= {f"R{name[1:]}": value for name, value in names.items()}
-    names |= {"LARM_JOINT1": 1.4, "RARM_JOINT1": 1.4, "LARM_JOINT2": 0.1, "RARM_JOINT2": -0.1}
+    names |= {
+        "LARM_JOINT1": 1.4,
+        "RARM_JOINT1": 1.4,
+        "LARM_JOINT2": 0.1,
+        "RARM_JOINT2": -0.1,
+    }
     q = hoap2[0].neutral.copy()
     for name, value in names.items():
         q[hoap2[0].joint_index(name)] = value
@@ -76,7 +83,9 @@ def small(hoap2, rest):
 
 def test_one_foot_adds_each_sole_alone(hoap2, rest):
     def stances(**plan):
-        planner = PosturePlanner(*hoap2, rest, settings_of(**plan), urdf_priors(hoap2[0], 0.005))
+        planner = PosturePlanner(
+            *hoap2, rest, settings_of(**plan), urdf_priors(hoap2[0], 0.005)
+        )
         return list(planner.feasible.stances)
 
     assert stances() == [(0, 1)]
@@ -84,7 +93,9 @@ def test_one_foot_adds_each_sole_alone(hoap2, rest):
     assert stances(one_foot=0.5, stands=((1,),)) == [(1,)]
     assert stances(one_foot=0.5, keep_feet=True) == [(0, 1)]
     assert PlanOptions().alone == 0.5
-    with pytest.raises(IdentificationError, match=r"one_foot is 2\.0: give a number from 0 to 1"):
+    with pytest.raises(
+        IdentificationError, match=r"one_foot is 2\.0: give a number from 0 to 1"
+    ):
         PlanOptions(one_foot=2.0)
 
 
@@ -92,7 +103,10 @@ def test_one_foot_adds_each_sole_alone(hoap2, rest):
 def test_the_robot_can_stand_in_them(hoap2, perturbed, planned):
     model, feet = hoap2
     robot = perturbed(np.random.default_rng(0), 0.0)[0]
-    middle, half = (model.lower + model.upper) / 2, 0.95 * (model.upper - model.lower) / 2
+    middle, half = (
+        (model.lower + model.upper) / 2,
+        0.95 * (model.upper - model.lower) / 2,
+    )
     assert len(planned) == 15
     for posture in planned:
         assert (np.abs(posture.q - middle) <= half + 1e-9).all()
@@ -115,7 +129,11 @@ def test_it_does_not_touch_itself_in_them(hoap2, rest, planned):
         for name, value in zip(hoap2[0].joint_names, q, strict=True):
             data.qpos[model.joint(name).qposadr[0]] = value
         mujoco.mj_forward(model, data)
-        return {frozenset(model.geom_bodyid[c.geom].tolist()) for c in data.contact if c.dist < 0}
+        return {
+            frozenset(model.geom_bodyid[c.geom].tolist())
+            for c in data.contact
+            if c.dist < 0
+        }
 
     allowed = touching(rest)
     for posture in planned:
@@ -126,7 +144,9 @@ def test_it_does_not_touch_itself_in_them(hoap2, rest, planned):
         q = rng.uniform(hoap2[0].lower, hoap2[0].upper)
         if touching(q) - allowed:
             seen += 1
-            assert checker.touching(q[None])[0], "boxes around shapes touch wherever the shapes do"
+            assert checker.touching(q[None])[0], (
+                "boxes around shapes touch wherever the shapes do"
+            )
     assert seen > 5
 
 
@@ -140,19 +160,30 @@ def test_the_most_informative_come_first(planned):
 
 @pytest.mark.exhaustive
 def test_same_seed_gives_the_same_postures(hoap2, rest, small):
-    again, first = PosturePlanner(*hoap2, rest, settings_of(candidates=20)), small.propose(3)
-    for planner in (again, small):  # and what was drawn before is not changed by choosing
+    again, first = (
+        PosturePlanner(*hoap2, rest, settings_of(candidates=20)),
+        small.propose(3),
+    )
+    for planner in (
+        again,
+        small,
+    ):  # and what was drawn before is not changed by choosing
         for one, two in zip(first, planner.propose(3), strict=True):
             np.testing.assert_array_equal(one.q, two.q)
 
 
 def test_progress_moves_and_is_in_words(hoap2, rest):
-    planner, reported = PosturePlanner(*hoap2, rest, settings_of(candidates=20, refinements=2)), []
+    planner, reported = (
+        PosturePlanner(*hoap2, rest, settings_of(candidates=20, refinements=2)),
+        [],
+    )
     planner.propose(3, progress=lambda *step: reported.append(step))
     fractions, steps = zip(*reported, strict=True)
     assert list(fractions) == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
-    assert len(set(fractions)) == len(fractions), "each report is of something that was done"
+    assert len(set(fractions)) == len(fractions), (
+        "each report is of something that was done"
+    )
     assert steps[0] == "0 of 20 postures found in which the robot can stand"
     assert steps[-2:] == ("improving posture 3 of 3, round 2 of 2", "done")
 
@@ -199,7 +230,9 @@ def test_planned_postures_are_more_informative_than_as_many_random_ones(
 
     by_plan = std([posture.q for posture in planned[:15]])
     by_chance = [std(Q[rng.permutation(len(Q))[:15]]) for _ in range(5)]
-    print(f"15 planned {by_plan:.3f}, 15 random {np.mean(by_chance):.3f} of the prior's std")
+    print(
+        f"15 planned {by_plan:.3f}, 15 random {np.mean(by_chance):.3f} of the prior's std"
+    )
     assert by_plan < 0.95 * np.min(by_chance)
 
 
@@ -219,7 +252,9 @@ def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
         for planned in planner.propose(8):
             up = FlatStance(statics, hoap2[1]).up_directions(planned.q[None])[0]
             prediction = SensorPrediction(statics, hoap2[1], statics.parameters, 9.81)
-            posture = prediction.posture(planned.q, up, (0, 1), efforts=False, samples=100)
+            posture = prediction.posture(
+                planned.q, up, (0, 1), efforts=False, samples=100
+            )
             rows = builder.linearize(posture, statics.parameters, zero)
             A = whiten(rows.bodies @ factor, rows.covariance)
             information += A.T @ A
@@ -266,15 +301,23 @@ def test_zeros_read_in_the_air_help_where_both_feet_stand(hoap2, rest):
             read = prediction.posture(q, up_of(q), feet, efforts=False, samples=100)
             rows = builder.linearize(read, statics.parameters, np.zeros(len(used)))
             A = np.hstack(
-                (rows.bodies @ priors.factor, (rows.errors * builder.errors.stds)[:, used])
+                (
+                    rows.bodies @ priors.factor,
+                    (rows.errors * builder.errors.stds)[:, used],
+                )
             )
             A = whiten(A, rows.total_noise + 10.0 * rows.drift @ rows.drift.T)
             information += A.T @ A
         P = np.linalg.inv(information)[: priors.count, : priors.count]
         Q = np.array([entry[0] for entry in pool])
         up = np.array([up_of(q) for q in Q])
-        C = prediction_rows(statics, statics.poses(Q), up, statics.parameters) @ priors.factor
-        return float(np.sqrt(np.trace(C @ P @ C.transpose(0, 2, 1), axis1=1, axis2=2).mean()))
+        C = (
+            prediction_rows(statics, statics.poses(Q), up, statics.parameters)
+            @ priors.factor
+        )
+        return float(
+            np.sqrt(np.trace(C @ P @ C.transpose(0, 2, 1), axis1=1, axis2=2).mean())
+        )
 
     before, after = std(wide), std(narrow)
     assert planned[-1].prediction_std == pytest.approx(before, rel=1e-3)
@@ -354,7 +397,9 @@ def test_a_robot_moves_between_them_without_a_step(kept, rest, perturbed, hoap2)
         np.testing.assert_array_equal(path[[0, -1]], [rest, posture.q])
         assert np.abs(np.diff(path, axis=0)).max() <= 0.05
         for q in path:
-            np.testing.assert_allclose(sole_places(robot, q), sole_places(robot, rest), atol=1e-9)
+            np.testing.assert_allclose(
+                sole_places(robot, q), sole_places(robot, rest), atol=1e-9
+            )
             frames = [robot.frame(q, foot.frame) for foot in feet]
             R, p = (np.array(part) for part in zip(*frames, strict=True))
             polygon = SupportPolygon.from_soles(R, p, [foot.corners for foot in feet])
@@ -390,12 +435,15 @@ def test_what_the_motors_cannot_hold_is_not_proposed(hoap2, rest, perturbed):
     settings = settings_of(candidates=5, stands=((0,),), effort_fraction=0.05)
     with pytest.raises(IdentificationError, match=r"[1-9][0-9]* effort limits"):
         PosturePlanner(weak, feet, rest, settings).propose(5)
-    with pytest.raises(IdentificationError, match="effort_fraction is nan: give a number from 0"):
+    with pytest.raises(
+        IdentificationError, match="effort_fraction is nan: give a number from 0"
+    ):
         PlanOptions(effort_fraction=float("nan"))
 
 
 @pytest.mark.parametrize(
-    ("shape", "touch_at"), [('<box size="0.4 0.1 0.1"/>', 0.3), ('<sphere radius="0.2"/>', 0.3)]
+    ("shape", "touch_at"),
+    [('<box size="0.4 0.1 0.1"/>', 0.3), ('<sphere radius="0.2"/>', 0.3)],
 )
 def test_boxes_touch_where_they_do(shape, touch_at):
     """Two arms 1 m apart on one line, each reaching 0.2 m; the left one comes nearer."""
@@ -405,7 +453,9 @@ def test_boxes_touch_where_they_do(shape, touch_at):
         touch_at = 1.0 - 0.2 - 0.05  # the right one stands across
     else:
         touch_at = 1.0 - 0.4
-    checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
+    checker = SelfCollision(
+        Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2)
+    )
     assert not checker.touching(np.array([[-touch_at + 1e-6, 0.0]]))[0]
     assert checker.touching(np.array([[-touch_at - 1e-6, 0.0]]))[0]
     assert checker.unchecked == ()
@@ -420,7 +470,9 @@ def test_links_of_meshes_count_as_boxes_of_their_inertia(hoap2, rest):
         mesh.format(n=name, x=x, turn=turn, shape='<mesh filename="arm.stl"/>')
         for name, (x, turn) in places.items()
     )
-    checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
+    checker = SelfCollision(
+        Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2)
+    )
     assert checker.approximated == ("left_arm", "right_arm")
     assert not checker.touching(np.array([[-0.75 + 1e-6, 0.0]]))[0]
     assert checker.touching(np.array([[-0.75 - 1e-6, 0.0]]))[0]
@@ -432,7 +484,9 @@ def test_links_of_meshes_count_as_boxes_of_their_inertia(hoap2, rest):
 def test_links_without_shape_and_inertia_are_named():
     arms = ARM.format(n="left", x=0.5, turn=0, shape='<mesh filename="arm.stl"/>')
     point = arms.replace('ixx="1" iyy="1" izz="1"', 'ixx="0" iyy="0" izz="0"')
-    checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=point))), np.zeros(1))
+    checker = SelfCollision(
+        Statics(RobotModel.from_urdf(DUMBBELL.format(arms=point))), np.zeros(1)
+    )
     assert checker.unchecked == ("left_arm",)
     assert checker.approximated == ()
 
@@ -444,8 +498,12 @@ def test_the_root_leans_no_further_than_is_allowed(hoap2, rest):
         settings = settings_of(candidates=16, most_tilt=limit)
         planner = PosturePlanner(model, feet, rest, settings)
         stance = FlatStance(Statics(model), feet)
-        ups = [stance.up_directions(q[None])[0] for q, _, _ in planner.feasible.sample(16)]
-        return max(np.arccos(np.clip(ups @ stance.up_directions(rest[None])[0], -1.0, 1.0)))
+        ups = [
+            stance.up_directions(q[None])[0] for q, _, _ in planner.feasible.sample(16)
+        ]
+        return max(
+            np.arccos(np.clip(ups @ stance.up_directions(rest[None])[0], -1.0, 1.0))
+        )
 
     assert most(0.3) <= 0.3 + 1e-6
     assert most(np.pi) > 0.4

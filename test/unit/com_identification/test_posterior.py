@@ -66,23 +66,33 @@ def test_is_the_dense_posterior_of_all_unknowns():
     for p, block in enumerate(rows.blocks):
         steps[block, : STEPS * p] = np.tile(rows.drift[block], p)
         fresh[block, ROWS * p : ROWS * p + ROWS] = rows.noise["backlash"][p]
-    A = 10.0 * np.hstack((rows.bodies, rows.errors["zeros"], steps, fresh))  # noise of 0.1
+    A = 10.0 * np.hstack(
+        (rows.bodies, rows.errors["zeros"], steps, fresh)
+    )  # noise of 0.1
     covariance = np.linalg.inv(A.T @ A + np.eye(A.shape[1]))
     best = covariance @ A.T @ (10.0 * rows.z)
     found = prior_posterior(rows)
     np.testing.assert_allclose(found.x, best[:BODIES], atol=1e-8)
-    np.testing.assert_allclose(found.covariance, covariance[:BODIES, :BODIES], atol=1e-8)
+    np.testing.assert_allclose(
+        found.covariance, covariance[:BODIES, :BODIES], atol=1e-8
+    )
     some = slice(BODIES, BODIES + CONSTANT)
     np.testing.assert_allclose(found.errors["zeros"], best[some], atol=1e-8)
-    np.testing.assert_allclose(found.stds["zeros"], np.sqrt(np.diag(covariance)[some]), atol=1e-8)
+    np.testing.assert_allclose(
+        found.stds["zeros"], np.sqrt(np.diag(covariance)[some]), atol=1e-8
+    )
 
 
 def dense_noise(rows, scales):
     """N + B B^T of all rows, with covariances as large as these."""
     places = np.repeat(rows.walk, np.diff(rows.starts))
     total = scales["zeros"] * rows.errors["zeros"] @ rows.errors["zeros"].T
-    total += scales["drift"] * rows.drift @ rows.drift.T * np.minimum.outer(places, places)
-    for block, F, W in zip(rows.blocks, rows.noise["backlash"], rows.white, strict=True):
+    total += (
+        scales["drift"] * rows.drift @ rows.drift.T * np.minimum.outer(places, places)
+    )
+    for block, F, W in zip(
+        rows.blocks, rows.noise["backlash"], rows.white, strict=True
+    ):
         total[block, block] += W + scales["backlash"] * F @ F.T
     return total + rows.bodies @ rows.bodies.T
 
@@ -91,7 +101,10 @@ def test_posture_by_posture_is_the_dense_solution_in_data_space():
     """With two postures left out, so that the drift makes longer steps."""
     rows = select(problem(9, 6)[0], np.arange(9) % 5 != 2)
     scales = {"zeros": 2.0, "backlash": 0.5, "drift": 3.0}
-    found, S = condition(rows, scales, np.ones(7)), np.linalg.inv(dense_noise(rows, scales))
+    found, S = (
+        condition(rows, scales, np.ones(7)),
+        np.linalg.inv(dense_noise(rows, scales)),
+    )
     np.testing.assert_allclose(found.a, S @ rows.z, atol=1e-9)
     np.testing.assert_allclose(found.gain, rows.bodies.T @ S, atol=1e-9)
     for block, part in zip(rows.blocks, found.inverse, strict=True):
@@ -103,14 +116,17 @@ def test_posture_by_posture_is_the_dense_solution_in_data_space():
     information = found.root().T @ found.root() + np.eye(BODIES)
     np.testing.assert_allclose(np.linalg.inv(information), found.covariance, atol=1e-9)
     for c, (squared, trace, _) in scores(rows, found).items():
-        N_c = dense_noise(rows, {**scales, c: scales[c] + 1.0}) - dense_noise(rows, scales)
+        N_c = dense_noise(rows, {**scales, c: scales[c] + 1.0}) - dense_noise(
+            rows, scales
+        )
         assert squared == pytest.approx(found.a @ N_c @ found.a, rel=1e-6)
         assert trace == pytest.approx(np.sum(S * N_c), rel=1e-6)
 
 
 def test_standard_deviations_are_right():
     values = [
-        nees(rows, prior_posterior(rows), x) for rows, x in (problem(12, s) for s in range(60))
+        nees(rows, prior_posterior(rows), x)
+        for rows, x in (problem(12, s) for s in range(60))
     ]
     assert np.mean(values) == pytest.approx(1.0, abs=0.25)  # std 0.09
 
@@ -122,13 +138,17 @@ def test_scales_follow_the_data_and_stay_near_the_prior_without_any():
     assert scales["backlash"] == pytest.approx(3.0, rel=0.2)
     assert 0.5 <= scales["drift"] < 0.8, "towards 0.3, not below the floor"
     silent = replace(rows, errors={"zeros": 0.0 * rows.errors["zeros"]})
-    assert adapt(silent, prior_posterior(silent)).scales["zeros"] == pytest.approx(1.0, abs=1e-6)
+    assert adapt(silent, prior_posterior(silent)).scales["zeros"] == pytest.approx(
+        1.0, abs=1e-6
+    )
 
 
 def test_adapted_scales_cover_errors_that_are_twice_the_priors():
     cases = [problem(12, s, zeros=2.0, backlash=2.0, drift=2.0) for s in range(40)]
     plain = np.mean([nees(rows, prior_posterior(rows), x) for rows, x in cases])
-    adapted = np.mean([nees(rows, adapt(rows, prior_posterior(rows)), x) for rows, x in cases])
+    adapted = np.mean(
+        [nees(rows, adapt(rows, prior_posterior(rows)), x) for rows, x in cases]
+    )
     print(f"NEES {plain:.2f}, adapted {adapted:.2f}")
     assert plain > 2.5
     assert adapted < 0.6 * plain
@@ -158,12 +178,17 @@ def test_a_touched_posture_loses_its_weight():
     z = rows.z.copy()
     z[7 * ROWS : 8 * ROWS] += 60.0
     touched = replace(rows, z=z)
-    plain, robust = prior_posterior(touched), reweight(touched, prior_posterior(touched))
+    plain, robust = (
+        prior_posterior(touched),
+        reweight(touched, prior_posterior(touched)),
+    )
     assert np.flatnonzero(robust.inflation > 2.0).tolist() == [7]
     assert nees(rows, robust, x) < 2.0 < nees(rows, plain, x)
     clean = reweight(rows, prior_posterior(rows))
     assert (clean.inflation < 2.0).all()
-    value, limit = consistency(touched, prior_posterior(touched), robust.inflation < 2.0)
+    value, limit = consistency(
+        touched, prior_posterior(touched), robust.inflation < 2.0
+    )
     assert value < limit, "outliers are no alarm"
 
 
@@ -213,7 +238,13 @@ def test_leaving_postures_out_is_as_if_they_were_never_taken():
     parts = list(held_out(rows, prior_posterior(rows), 3))
     kept = [p for p in range(9) if p % 3 != 1]
     z, B, E, D = (
-        np.vstack([np.atleast_2d(m.T).T[block] for p, block in enumerate(rows.blocks) if p in kept])
+        np.vstack(
+            [
+                np.atleast_2d(m.T).T[block]
+                for p, block in enumerate(rows.blocks)
+                if p in kept
+            ]
+        )
         for m in (rows.z, rows.bodies, rows.errors["zeros"], rows.drift)
     )
     alone = Rows(
@@ -244,7 +275,9 @@ def test_bounds_give_the_best_point_inside():
     )
     root = np.random.default_rng(1).normal(size=(8, 8))
     covariance = 0.1 * (root @ root.T + np.eye(8))
-    x = np.array([0.3, 1.5, -1.0, 0.2, -3.0, 0.5, 0.4, -0.2])  # CoM outside, a negative mass
+    x = np.array(
+        [0.3, 1.5, -1.0, 0.2, -3.0, 0.5, 0.4, -0.2]
+    )  # CoM outside, a negative mass
     found, at = bound(x, covariance, priors)
     assert at == (0, 1)
     G, g, _ = priors.limits()
@@ -269,8 +302,12 @@ def test_whitening_gives_unit_noise():
     A = rng.normal(size=(3, 4))
     L = np.array([[1.0, 0, 0], [50.0, 2.0, 0], [0.1, 0.3, 1e-3]])
     white = whiten(A, L @ L.T)
-    np.testing.assert_allclose(white.T @ white, A.T @ np.linalg.inv(L @ L.T) @ A, rtol=1e-6)
-    with pytest.raises(IdentificationError, match="give every sensor a standard deviation above 0"):
+    np.testing.assert_allclose(
+        white.T @ white, A.T @ np.linalg.inv(L @ L.T) @ A, rtol=1e-6
+    )
+    with pytest.raises(
+        IdentificationError, match="give every sensor a standard deviation above 0"
+    ):
         whiten(A, np.diag([1.0, 0.0, 1.0]))
 
 

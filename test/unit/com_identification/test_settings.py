@@ -34,9 +34,15 @@ def names(hoap2):
 
 def test_a_file_is_read(tmp_path, names):
     path = tmp_path / "settings.yaml"
-    path.write_text(FULL.replace("BODY_LINK2", names[0]).replace("LLEG_LINK4", names[1]))
+    path.write_text(
+        FULL.replace("BODY_LINK2", names[0]).replace("LLEG_LINK4", names[1])
+    )
     found = IdentificationSettings.from_file(path)
-    assert (found.noise.force, found.noise.position, found.noise.effort) == (2.0, 1e-4, 0.1)
+    assert (found.noise.force, found.noise.position, found.noise.effort) == (
+        2.0,
+        1e-4,
+        0.1,
+    )
     assert (found.sensors.force_bias, found.sensors.joint_offset) == (0.01, 0.02)
     assert found.links[names[0]] == LinkPrior(mass=3.0, mass_std_fraction=0.001)
     assert (found.fit.folds, found.fit.use_effort) == (3, True)
@@ -60,12 +66,18 @@ def test_a_file_is_read(tmp_path, names):
             "plan: {criterion: a}",
             r"plan\.criterion: expected one of parameters, prediction, got 'a'",
         ),
-        ("sensors: {moment_bias: 0.1}", r"moment_bias is 0.1: give a number from 0 to 0.05"),
+        (
+            "sensors: {moment_bias: 0.1}",
+            r"moment_bias is 0.1: give a number from 0 to 0.05",
+        ),
         ("fit: {folds: 2.5}", r"fit\.folds: expected a whole number, got 2.5"),
         ("fit: {folds: true}", r"fit\.folds: expected a number, got true or false"),
         ("fit: {use_imu: 1}", r"fit\.use_imu: expected true or false, got 1"),
         ("fit: {gravity: 0}", r"fit\.gravity: expected at least 0.1, got 0"),
-        ("capture: {collect_time: 6}", r"collect_time: expected 0 to max_time \(5 s\), got 6 s"),
+        (
+            "capture: {collect_time: 6}",
+            r"collect_time: expected 0 to max_time \(5 s\), got 6 s",
+        ),
         ("plan: {stands: [0]}", r"plan\.stands: expected lists of whole numbers"),
         ("plan: {stands: [[-1]]}", r"plan\.stands: expected at least 0"),
         ("links: {x: {weight: 1}}", r"links\.x: unknown key 'weight'; .*mass"),
@@ -100,7 +112,9 @@ def test_priors_by_link(hoap2, names):
     assert priors.mass[bodies[0]] == 3.0
     assert priors.mass_std[bodies[0]] == pytest.approx(0.003)
     size = np.cbrt(priors.mass[others, None] / 1000.0)
-    np.testing.assert_allclose(priors.com_std[others], np.clip(0.1 * size, 0.005, 0.02) * [1, 1, 1])
+    np.testing.assert_allclose(
+        priors.com_std[others], np.clip(0.1 * size, 0.005, 0.02) * [1, 1, 1]
+    )
     assert not priors.used.reshape(-1, 4)[bodies[1]].any(), "it is known"
     unbounded = IdentificationSettings.from_dict({"prior": {"bounded": False}})
     assert np.isinf(body_priors(model, unbounded).com_high).all()
@@ -138,5 +152,7 @@ def test_each_setting_is_described():
         value = getattr(IdentificationSettings(), part.name)
         if dataclasses.is_dataclass(value):
             for item in dataclasses.fields(value):
-                documented = f"        {item.name}: " in type(value).__doc__  # plan.stands
+                documented = (
+                    f"        {item.name}: " in type(value).__doc__
+                )  # plan.stands
                 assert item.metadata.get("description") or documented, item.name

@@ -34,7 +34,9 @@ class Moving:
         full = [self._full(self.Q[i]) for i in (k - 1, k, k + 1)]
         v = [pinocchio.difference(oracle, *full[i : i + 2]) * RATE for i in (0, 1)]
         oracle.gravity.linear = np.array([0.0, 0.0, -9.81])
-        root = pinocchio.rnea(oracle, data, full[1], 0.5 * (v[0] + v[1]), (v[1] - v[0]) * RATE)[:6]
+        root = pinocchio.rnea(
+            oracle, data, full[1], 0.5 * (v[0] + v[1]), (v[1] - v[0]) * RATE
+        )[:6]
         R, p = self.robot.frame(self.Q[k], self.feet[0].wrench_frame)
         moment = root[3:] - np.cross(p, root[:3])
         return self.feet[0].wrench_sign * np.concatenate((R.T @ root[:3], R.T @ moment))
@@ -66,7 +68,9 @@ def test_the_inertial_wrench_comes_off_and_the_rest_is_within_the_noise(hoap2, r
     for interval in found:
         posture = interval.posture
         static = robot.read(posture.q, [1.0, 0.0])[0][0]
-        inside = (interval.t0_ns <= S + moving.t * S) & (S + moving.t * S <= interval.t1_ns)
+        inside = (interval.t0_ns <= S + moving.t * S) & (
+            S + moving.t * S <= interval.t1_ns
+        )
         lever = np.array([3, 4])  # the moments, which the CoM is in
         raw.append((moving.W[inside].mean(axis=0) - static)[lever])
         corrected.append((posture.wrenches[0] - static)[lever])

@@ -21,7 +21,9 @@ def robot(perturbed):
     return perturbed(np.random.default_rng(0), 0.0)[0]
 
 
-def test_both_soles_are_on_one_ground_and_the_com_above_the_target(hoap2, stance, robot):
+def test_both_soles_are_on_one_ground_and_the_com_above_the_target(
+    hoap2, stance, robot
+):
     model, _ = hoap2
     rng, found = np.random.default_rng(0), 0
     for _ in range(30):
@@ -52,20 +54,27 @@ def test_slopes_are_finite_differences(hoap2, stance, kept):
     for j in range(model.n_joints):
         e = step * np.eye(model.n_joints)[j]
         there = stance.residuals(np.array([q + e, q - e]), np.tile(target, (2, 1)))[0]
-        np.testing.assert_allclose(slope[:, j], (there[0] - there[1]) / (2 * step), atol=1e-8)
+        np.testing.assert_allclose(
+            slope[:, j], (there[0] - there[1]) / (2 * step), atol=1e-8
+        )
 
 
 def test_feet_keep_their_places_to_each_other(hoap2, robot):
     model, _ = hoap2
     rest = model.neutral.copy()
-    rest[[model.joint_index("LLEG_JOINT1"), model.joint_index("RLEG_JOINT1")]] = [0.2, -0.3]
+    rest[[model.joint_index("LLEG_JOINT1"), model.joint_index("RLEG_JOINT1")]] = [
+        0.2,
+        -0.3,
+    ]
     stance, rng = FlatStance(Statics(model), hoap2[1], rest), np.random.default_rng(2)
 
     def places(q):
         (R, p), (R_r, p_r) = robot.frame(q, "l_sole"), robot.frame(q, "r_sole")
         return R.T @ R_r, R.T @ (p_r - p)
 
-    starts = rest + 0.5 * rng.uniform(model.lower - rest, model.upper - rest, (40, len(rest)))
+    starts = rest + 0.5 * rng.uniform(
+        model.lower - rest, model.upper - rest, (40, len(rest))
+    )
     targets = stance.middles(starts)
     Q, found = stance.solve_all(starts, targets)
     assert found.sum() > 10
@@ -96,7 +105,10 @@ def test_what_is_out_of_reach_gives_none(hoap2, stance):
 def test_ball_feet_are_on_one_plane(kept):
     model, config = load_robot("scalf2")
     rest = config.nominal_posture(model)
-    stance, rng = FlatStance(Statics(model), config.feet, rest if kept else None), np.random
+    stance, rng = (
+        FlatStance(Statics(model), config.feet, rest if kept else None),
+        np.random,
+    )
     starts = rest + rng.default_rng(3).normal(0.0, 0.15, (20, model.n_joints))
     targets = stance.middles(starts) + np.array([0.02, -0.01])
     Q, found = stance.solve_all(starts, targets)
@@ -119,14 +131,22 @@ def test_ball_feet_are_on_one_plane(kept):
     assert len(slope) == (8 if kept else 3)
     for j in range(model.n_joints):
         e = step * np.eye(model.n_joints)[j]
-        there = stance.residuals(np.array([q + e, q - e]), np.tile(targets[0], (2, 1)))[0]
-        np.testing.assert_allclose(slope[:, j], (there[0] - there[1]) / (2 * step), atol=1e-8)
+        there = stance.residuals(np.array([q + e, q - e]), np.tile(targets[0], (2, 1)))[
+            0
+        ]
+        np.testing.assert_allclose(
+            slope[:, j], (there[0] - there[1]) / (2 * step), atol=1e-8
+        )
 
 
 def test_too_few_feet_are_refused(hoap2):
     statics = Statics(hoap2[0])
     point = Foot("l_sole", "left", np.zeros((0, 2)), 0.02, "", "l_sole", 1)
-    with pytest.raises(IdentificationError, match="one foot or more, each with corners, or three"):
+    with pytest.raises(
+        IdentificationError, match="one foot or more, each with corners, or three"
+    ):
         FlatStance(statics, [])
-    with pytest.raises(IdentificationError, match="got l_sole, l_sole without corners: give the"):
+    with pytest.raises(
+        IdentificationError, match="got l_sole, l_sole without corners: give the"
+    ):
         FlatStance(statics, [point, point])

@@ -39,8 +39,12 @@ def test_poses_are_those_of_the_kinematics(statics, samples):
         np.testing.assert_allclose(poses.p[i], p, atol=1e-14)
     links = list(range(statics.model.n_links))
     R, p = statics.link_frames(poses, links)
-    np.testing.assert_allclose(R[0], link_poses(statics.model, samples[0][0])[0], atol=1e-14)
-    np.testing.assert_allclose(p[0], link_poses(statics.model, samples[0][0])[1], atol=1e-14)
+    np.testing.assert_allclose(
+        R[0], link_poses(statics.model, samples[0][0])[0], atol=1e-14
+    )
+    np.testing.assert_allclose(
+        p[0], link_poses(statics.model, samples[0][0])[1], atol=1e-14
+    )
 
 
 def test_wrench_and_torques_are_those_of_inverse_dynamics_at_rest(statics, samples):
@@ -50,12 +54,17 @@ def test_wrench_and_torques_are_those_of_inverse_dynamics_at_rest(statics, sampl
     torque = statics.torques(poses, a) @ statics.parameters
     still, nothing = np.zeros(statics.model.n_joints), np.zeros(3)
     for i, q in enumerate(Q):
-        expected = dynamics.inverse_dynamics((q, still, still), (nothing, nothing, a[i]))
+        expected = dynamics.inverse_dynamics(
+            (q, still, still), (nothing, nothing, a[i])
+        )
         np.testing.assert_allclose(wrench[i], expected[0], atol=1e-12)
         np.testing.assert_allclose(torque[i], expected[1], atol=1e-12)
     # ... for any parameters, and with or without the columns.
     theta = np.random.default_rng(2).normal(size=statics.parameters.shape)
-    by_columns = statics.root_wrench(poses, a) @ theta, statics.torques(poses, a) @ theta
+    by_columns = (
+        statics.root_wrench(poses, a) @ theta,
+        statics.torques(poses, a) @ theta,
+    )
     direct = statics.wrench_and_torques(poses, a, theta)
     np.testing.assert_allclose(direct[0], by_columns[0], atol=1e-11)
     np.testing.assert_allclose(direct[1], by_columns[1], atol=1e-11)
@@ -72,7 +81,9 @@ def test_first_moment_is_pinocchios_static_regressor(hoap2):
         full[place] = q
         regressor = pinocchio.computeStaticRegressor(oracle, oracle.createData(), full)
         # Pinocchio has no columns for the fixed root body; its own are over the mass.
-        theirs = np.concatenate([regressor[:, 4 * j : 4 * j + 4] for j in order], axis=1)
+        theirs = np.concatenate(
+            [regressor[:, 4 * j : 4 * j + 4] for j in order], axis=1
+        )
         moving = sum(inertia.mass for inertia in list(oracle.inertias)[1:])
         ours = statics.first_moment(statics.poses(q[None]))[0][:, 4:]
         np.testing.assert_allclose(ours / moving, theirs, atol=1e-13)
@@ -89,8 +100,12 @@ def test_torques_are_pinocchios_joint_torque_regressor_at_rest(hoap2):
         oracle, oracle.createData(), full, still, still
     )
     order = [oracle.getJointId(name) - 1 for name in model.bodies.joint_names[1:]]
-    theirs = np.concatenate([regressor[:, 10 * j : 10 * j + 4] for j in order], axis=1)[place]
-    ours = statics.torques(statics.poses(q[None]), np.array([[0.0, 0.0, 9.81]]))[0][:, 4:]
+    theirs = np.concatenate([regressor[:, 10 * j : 10 * j + 4] for j in order], axis=1)[
+        place
+    ]
+    ours = statics.torques(statics.poses(q[None]), np.array([[0.0, 0.0, 9.81]]))[0][
+        :, 4:
+    ]
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
@@ -102,7 +117,9 @@ def test_contacts_bring_what_their_jacobian_says(statics, samples):
     R, p = link_poses(statics.model, q)
     jacobian = np.empty((6, len(q)))
     for j in range(len(q)):
-        there = [link_poses(statics.model, q + s * step * np.eye(len(q))[j]) for s in (1, -1)]
+        there = [
+            link_poses(statics.model, q + s * step * np.eye(len(q))[j]) for s in (1, -1)
+        ]
         move = R[link].T @ (there[0][1][link] - there[1][1][link]) / (2 * step)
         turn = R[link].T @ (there[0][0][link] - there[1][0][link]) / (2 * step)
         jacobian[:, j] = [*move, turn[2, 1], turn[0, 2], turn[1, 0]]

@@ -48,9 +48,13 @@ def test_what_was_added_is_read_back_bit_for_bit(hoap2, path):
     model, feet = hoap2
     limit = ComConstraint("l_sole", [0.0, 1.0, 0.0], 0.0123456789, 1e-3)
     kept = [posture(model, i) for i in range(20)]
-    kept.append(posture(model, 20, wrenches=None, effort=None, up=None, constraints=(limit,)))
+    kept.append(
+        posture(model, 20, wrenches=None, effort=None, up=None, constraints=(limit,))
+    )
     with PostureStore(path, model, feet) as store:
-        assert [store.add(p, 10**18 + i) for i, p in enumerate(kept)] == list(range(1, 22))
+        assert [store.add(p, 10**18 + i) for i, p in enumerate(kept)] == list(
+            range(1, 22)
+        )
         store.remove(3)
         store.set_bias(1, [0.1, 0.2, 1 / 3, -0.4, 0.5, 0.6])
     with PostureStore(path, model, feet) as store:
@@ -59,7 +63,9 @@ def test_what_was_added_is_read_back_bit_for_bit(hoap2, path):
         for i, p in store.postures.items():
             assert_same(p, kept[i - 1])
             assert store.stamps[i] == 10**18 + i - 1
-        np.testing.assert_array_equal(store.bias, [[0.0] * 6, [0.1, 0.2, 1 / 3, -0.4, 0.5, 0.6]])
+        np.testing.assert_array_equal(
+            store.bias, [[0.0] * 6, [0.1, 0.2, 1 / 3, -0.4, 0.5, 0.6]]
+        )
         assert store.postures[21].constraints[0].offset == limit.offset
         assert store.add(kept[0]) == 22
         with pytest.raises(TypeError):
@@ -113,7 +119,10 @@ def test_a_cut_at_any_byte_of_the_last_line_loses_nothing_else(path):
                 assert store.add(make_posture(model, [5.0])) == 3
     path.write_bytes(whole[:-1])
     with PostureStore(path, model, ()) as store:
-        assert "line 4 is incomplete and is ignored: it was never acknowledged" in store.warnings[0]
+        assert (
+            "line 4 is incomplete and is ignored: it was never acknowledged"
+            in store.warnings[0]
+        )
 
 
 def test_a_cut_first_line_is_written_anew(hoap2, path):
@@ -140,10 +149,14 @@ for i in range(100000):
 
 def test_a_killed_writer_loses_nothing_that_was_acknowledged(hoap2, path):
     config = os.path.join(
-        os.path.dirname(__file__), *[".."] * 4, "src/robot_descriptions/config/hoap2.yaml"
+        os.path.dirname(__file__),
+        *[".."] * 4,
+        "src/robot_descriptions/config/hoap2.yaml",
     )
     writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), config], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, str(path), config],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     said = [writer.stdout.readline() for _ in range(20)]
     time.sleep(0.013)
@@ -165,7 +178,9 @@ def test_a_full_disk_is_told_and_the_store_goes_on(hoap2, path):
         size = path.stat().st_size
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
-            with pytest.raises(StoreError, match=r"cannot be written: .*free space on the disk"):
+            with pytest.raises(
+                StoreError, match=r"cannot be written: .*free space on the disk"
+            ):
                 store.add(posture(hoap2[0], 1))
             assert path.stat().st_size == size
             resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
@@ -280,7 +295,10 @@ def record(**changes):
         ('{"kind": "spell"}', "unknown kind 'spell'"),
         ('{"kind": "remove", "id": 7}', "no posture has the id 7"),
         ('{"kind": "tare", "foot": 2, "offset": [0,0,0,0,0,0]}', "there is no foot 2"),
-        ('{"kind": "tare", "foot": 0, "offset": [0,0,0,0,0,null]}', "expected 6 numbers"),
+        (
+            '{"kind": "tare", "foot": 0, "offset": [0,0,0,0,0,null]}',
+            "expected 6 numbers",
+        ),
         (record(id=-1), "expected a whole number"),
         (record(id=1e3), "expected a whole number"),
         (record(samples=0), "samples: expected 1 or more"),
@@ -350,7 +368,9 @@ def test_when_no_further_id_can_be_given_nothing_is_written(hoap2, path):
         file.write(record(id=2**62 - 1) + "\n")
     data = path.read_bytes()
     with PostureStore(path, model, feet) as store:
-        with pytest.raises(StoreError, match="cannot be stored: id: expected a whole number"):
+        with pytest.raises(
+            StoreError, match="cannot be stored: id: expected a whole number"
+        ):
             store.add(posture(model))
         assert list(store.postures) == [2**62 - 1]
     assert path.read_bytes() == data

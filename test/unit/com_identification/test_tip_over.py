@@ -53,7 +53,10 @@ def tipped(leg):
     """Joint positions (16, 2) and constraints."""
     model, foot = leg
     edges = ["front", "back"] * 8
-    Q = [tip_over(model, e, t) for e, t in zip(edges, np.linspace(-1.0, 1.0, 16), strict=True)]
+    Q = [
+        tip_over(model, e, t)
+        for e, t in zip(edges, np.linspace(-1.0, 1.0, 16), strict=True)
+    ]
     return np.array(Q), [edge_constraint(foot, edge, 0.001) for edge in edges]
 
 
@@ -64,9 +67,13 @@ def test_the_chain_of_a_planar_leg_comes_back(leg, tipped):
     assert fit.determined
     assert fit.rank == 5  # x and z of shin and thigh; of the foot x alone
     np.testing.assert_allclose(fit.residuals, 0.0, atol=1e-12)
-    np.testing.assert_allclose(fit.parameters[1:, [0, 2]], truth[1:, [0, 2]], atol=1e-10)
+    np.testing.assert_allclose(
+        fit.parameters[1:, [0, 2]], truth[1:, [0, 2]], atol=1e-10
+    )
     assert fit.parameters[0, 0] == pytest.approx(truth[0, 0], abs=1e-10)
-    np.testing.assert_allclose(fit.parameters[:, 1], 0.0, atol=1e-12)  # not seen: the shortest
+    np.testing.assert_allclose(
+        fit.parameters[:, 1], 0.0, atol=1e-12
+    )  # not seen: the shortest
 
 
 def test_no_number_of_postures_gives_eq_15_an_inverse(leg, tipped):
@@ -92,14 +99,18 @@ def test_joints_own_matrices_instead_of_their_products_do_not_fit(leg, tipped):
     assert np.abs(fit_chain(own, right).residuals).max() > 1e-3
 
 
-def test_predicts_other_tip_over_postures_and_refuses_what_is_not_observable(leg, tipped):
+def test_predicts_other_tip_over_postures_and_refuses_what_is_not_observable(
+    leg, tipped
+):
     model, foot = leg
     fit = fit_chain(*chain_rows(model, *tipped))
     other = np.array([tip_over(model, "front", 0.37)])
     rows, right = chain_rows(model, other, [edge_constraint(foot, "front", 0.001)])
     np.testing.assert_allclose(predict(fit, rows), right, atol=1e-10)
     sideways = chain_rows(model, other, [edge_constraint(foot, "left", 0.001)])[0]
-    with pytest.raises(RankError, match="posture 0 asks for 100% that the fitted postures do not"):
+    with pytest.raises(
+        RankError, match="posture 0 asks for 100% that the fitted postures do not"
+    ):
         predict(fit, sideways)
 
 
@@ -109,7 +120,8 @@ def test_few_postures_of_a_humanoid_fit_but_must_not_predict(hoap2, random_q):
     rng = np.random.default_rng(0)
     Q = np.array([random_q(rng) for _ in range(17)])
     side = [
-        ComConstraint("l_sole", np.array([1.0, 0, 0]), o, 0.001) for o in rng.normal(0, 0.05, 17)
+        ComConstraint("l_sole", np.array([1.0, 0, 0]), o, 0.001)
+        for o in rng.normal(0, 0.05, 17)
     ]
     rows, right = chain_rows(model, Q, side)
     fit = fit_chain(rows[:16], right[:16])
@@ -129,7 +141,9 @@ def test_together_with_the_urdf_they_correct_it(leg, tipped):
     theta = Statics(model).parameters.reshape(-1, 4)
     prior = urdf_priors(model, 0.03)
     start = prior.com + shift
-    wrong = type(prior)(mass, start, prior.mass_std, prior.com_std, prior.com_low, prior.com_high)
+    wrong = type(prior)(
+        mass, start, prior.mass_std, prior.com_std, prior.com_low, prior.com_high
+    )
     noise, sensors = SensorNoise(position=1e-5, tilt=0.0), SensorPriors.calibrated()
     postures = [
         make_posture(model, q, up=[0, 0, 1], constraints=(c,))
@@ -151,13 +165,17 @@ def test_on_sloping_ground_the_line_of_gravity_meets_the_edge(leg):
     _, foot = leg
     lean = 0.1
     limit = edge_constraint(foot, "front", 0.001, lean)
-    com = np.array([0.1 - 0.5 * np.tan(lean), 0.0, 0.5])  # 0.5 m up: x is that much before the edge
+    com = np.array(
+        [0.1 - 0.5 * np.tan(lean), 0.0, 0.5]
+    )  # 0.5 m up: x is that much before the edge
     assert limit.normal @ com == pytest.approx(limit.offset)
 
 
 def test_bad_edges_are_refused(leg):
     _, foot = leg
-    with pytest.raises(IdentificationError, match="edge: expected one of front, back, left, right"):
+    with pytest.raises(
+        IdentificationError, match="edge: expected one of front, back, left, right"
+    ):
         edge_constraint(foot, "top", 0.001)
     point = Foot("foot", "left", np.zeros((0, 2)), 0.02, "", "foot", 1)
     with pytest.raises(IdentificationError, match="it has no edge to tip over"):

@@ -31,7 +31,9 @@ def test_total_finds_a_shift_of_the_trunk(hoap2, shifted, random_q):
     nees = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        postures = [robot.posture(random_q(rng), LEFT, NOISE, rng, 100) for _ in range(6)]
+        postures = [
+            robot.posture(random_q(rng), LEFT, NOISE, rng, 100) for _ in range(6)
+        ]
         found = identify_total(*hoap2, postures)
         assert found.postures == 6
         assert np.isfinite(found.offset_std).all(), "the root is tilted in each"
@@ -78,7 +80,9 @@ def test_total_needs_wrenches(hoap2, shifted, random_q):
     half = good.wrenches.copy()
     half[1] = np.nan
     half_known = make_posture(model, good.q, half)
-    with pytest.raises(IdentificationError, match="no posture has the wrenches of all feet"):
+    with pytest.raises(
+        IdentificationError, match="no posture has the wrenches of all feet"
+    ):
         identify_total(*hoap2, [half_known])
     with pytest.raises(IdentificationError, match="no posture has"):
         identify_total(*hoap2, [])

@@ -18,7 +18,9 @@ from com_model.dynamics.kinematics import link_pose
 
 pytestmark = pytest.mark.slow
 NOISE = SensorNoise()
-CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = (
+    Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
+)
 
 
 def check(robot, posture, **keys):
@@ -29,7 +31,10 @@ def check(robot, posture, **keys):
 def stances(hoap2):
     """Standing postures on both soles, the CoM somewhere over them."""
     model, feet = hoap2
-    rest, rng = RobotConfig.from_file(CONFIG).nominal_posture(model), np.random.default_rng(0)
+    rest, rng = (
+        RobotConfig.from_file(CONFIG).nominal_posture(model),
+        np.random.default_rng(0),
+    )
     stance = FlatStance(ObservationModel(model, feet).statics, feet)
     found = []
     while len(found) < 6:
@@ -50,13 +55,17 @@ def robot(perturbed):
 def read(robot):
     """read(q, load): noisy means of 100 readings."""
     rng = np.random.default_rng(2)
-    return lambda q, load=None: robot.posture(q, load or load_fractions(robot, q), NOISE, rng, 100)
+    return lambda q, load=None: robot.posture(
+        q, load or load_fractions(robot, q), NOISE, rng, 100
+    )
 
 
 def load_fractions(robot, q):
     """Fractions of the weight on feet that need no sideways moments."""
     left, right = (robot.frame(q, name)[1] for name in ("l_sole", "r_sole"))
-    fraction = (robot.com(q) - left) @ (right - left) / ((right - left) @ (right - left))
+    fraction = (
+        (robot.com(q) - left) @ (right - left) / ((right - left) @ (right - left))
+    )
     return [1.0 - fraction, fraction]
 
 
@@ -89,10 +98,14 @@ def test_flipped_signs(hoap2, read, stances):
     for q in stances:
         posture = read(q)
         flipped = check(hoap2, spoil(model, posture, -posture.wrenches))
-        assert [(f.fault, f.feet) for f in flipped] == [(WrenchFault.SIGN, ("l_sole", "r_sole"))]
+        assert [(f.fault, f.feet) for f in flipped] == [
+            (WrenchFault.SIGN, ("l_sole", "r_sole"))
+        ]
         assert "change the sign of l_sole and r_sole (wrench.sign" in flipped[0].text
         one = posture.wrenches * np.array([[1.0], [-1.0]])
-        assert faults(hoap2, spoil(model, posture, one)) == [(WrenchFault.SIGN, ("r_sole",))]
+        assert faults(hoap2, spoil(model, posture, one)) == [
+            (WrenchFault.SIGN, ("r_sole",))
+        ]
 
 
 def test_a_wrong_sign_in_the_configuration_is_the_same_fault(hoap2, read, stances):
@@ -111,7 +124,9 @@ def test_swapped_feet(hoap2, read, stances):
             continue  # it does not show
         named += 1
         found = check(hoap2, spoil(model, posture, posture.wrenches[::-1]))
-        assert [(f.fault, f.feet) for f in found] == [(WrenchFault.SWAPPED, ("l_sole", "r_sole"))]
+        assert [(f.fault, f.feet) for f in found] == [
+            (WrenchFault.SWAPPED, ("l_sole", "r_sole"))
+        ]
         assert "exchange their wrench.topic" in found[0].text
     assert named >= 2
 
@@ -134,7 +149,9 @@ def test_units(hoap2, read, stances, unit):
         assert unit in found[0].text
 
 
-@pytest.mark.parametrize("euler", [("x", 90), ("y", -90), ("x", 180), ("z", 90), ("z", 180)])
+@pytest.mark.parametrize(
+    "euler", [("x", 90), ("y", -90), ("x", 180), ("z", 90), ("z", 180)]
+)
 def test_turned_sensors(hoap2, robot, stances, euler):
     """Those about the vertical show where the foot's centre of pressure is not in the middle."""
     model, feet = hoap2
@@ -153,10 +170,14 @@ def test_turned_sensors(hoap2, robot, stances, euler):
     assert named == len(stances) or euler[0] == "z"
 
 
-def test_a_turn_about_the_vertical_shows_by_the_centre_of_pressure(hoap2, robot, read, stances):
+def test_a_turn_about_the_vertical_shows_by_the_centre_of_pressure(
+    hoap2, robot, read, stances
+):
     model, feet = hoap2
     read_all = (read(q) for q in stances)
-    posture = max(read_all, key=lambda each: abs(each.wrenches[0, 4] / each.wrenches[0, 2]))
+    posture = max(
+        read_all, key=lambda each: abs(each.wrenches[0, 4] / each.wrenches[0, 2])
+    )
     R = np.diag([-1.0, -1.0, 1.0])
     turned = np.hstack((posture.wrenches[:, :3] @ R, posture.wrenches[:, 3:] @ R))
     found = check((model, feet), spoil(model, posture, turned), com_std=0.01)
@@ -179,7 +200,9 @@ def test_an_offset_of_a_foot_in_the_air(hoap2, read, stances):
 def test_an_offset_under_load_or_help_from_outside(hoap2, read, stances):
     model, _ = hoap2
     posture = read(stances[0])
-    heavy = spoil(model, posture, posture.wrenches + np.array([[0, 0, 12.0, 0, 0, 0], [0] * 6]))
+    heavy = spoil(
+        model, posture, posture.wrenches + np.array([[0, 0, 12.0, 0, 0, 0], [0] * 6])
+    )
     found = check(hoap2, heavy, com_std=0.05)
     assert [(f.fault, f.other_force) for f in found] == [(WrenchFault.WEIGHT, True)]
     assert "The feet carry 81.8" in found[0].text or "The feet carry 8" in found[0].text
@@ -187,7 +210,10 @@ def test_an_offset_under_load_or_help_from_outside(hoap2, read, stances):
     nonsense = np.random.default_rng(0).normal(0, 50, (2, 6))
     found = check(hoap2, spoil(model, posture, nonsense))
     assert [(f.fault, f.other_force) for f in found] == [(WrenchFault.UNKNOWN, True)]
-    assert "No wrong sign, axes, unit or exchange of feet alone explains that" in found[0].text
+    assert (
+        "No wrong sign, axes, unit or exchange of feet alone explains that"
+        in found[0].text
+    )
 
 
 def test_a_force_across_gravity_has_no_centre_of_pressure(hoap2, read, stances):
@@ -221,12 +247,17 @@ def test_silent_and_dead_sensors(hoap2, read, stances):
 def test_a_payload_on_feet_that_push_apart_is_no_exchange_of_sensors():
     """Exchanged in pairs, the readings of its tilted legs add up to the URDF's weight, too."""
     files = find_robot("go2")
-    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
+    model, config = (
+        RobotModel.from_file(files.urdf),
+        RobotConfig.from_file(files.config),
+    )
     q, up, apart = config.nominal_posture(model), [0.0, 0.0, 1.0], [0.3, 0.15, 0.0]
     wrenches = []
     for foot in config.feet:
         R, p = link_pose(model, q, foot.wrench_frame)
-        force = 1.12 * model.mass * GRAVITY / 4.0 * (np.sign([*p[:2], 0.0]) * apart + up)
+        force = (
+            1.12 * model.mass * GRAVITY / 4.0 * (np.sign([*p[:2], 0.0]) * apart + up)
+        )
         wrenches.append([*R.T @ force, 0.0, 0.0, 0.0])
     posture = make_posture(model, q, wrenches, up=up, samples=100)
     found = check((model, config.feet), posture)

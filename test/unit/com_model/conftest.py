@@ -25,7 +25,9 @@ def load(data):
 def example_urdfs() -> dict[str, Path]:
     """The URDFs of example-robot-data by their path below its robots/."""
     files = distribution("example-robot-data").files or []
-    paths = sorted(Path(file.locate()).resolve() for file in files if file.suffix == ".urdf")
+    paths = sorted(
+        Path(file.locate()).resolve() for file in files if file.suffix == ".urdf"
+    )
     return {str(path).split("/robots/", 1)[1]: path for path in paths}
 
 
@@ -48,13 +50,18 @@ def pinocchio_q():
     Mimic joints, which are free ones to Pinocchio, are set to what they must be.
     """
 
-    def convert(model: RobotModel, oracle: pinocchio.Model, q: np.ndarray) -> np.ndarray:
+    def convert(
+        model: RobotModel, oracle: pinocchio.Model, q: np.ndarray
+    ) -> np.ndarray:
         bodies, result = model.bodies, pinocchio.neutral(oracle)
         for b in range(1, bodies.count):
             position = bodies.multiplier[b] * q[bodies.q_index[b]] + bodies.offset[b]
             joint = oracle.joints[oracle.getJointId(bodies.joint_names[b])]
             if joint.nq == 2:
-                result[joint.idx_q : joint.idx_q + 2] = np.cos(position), np.sin(position)
+                result[joint.idx_q : joint.idx_q + 2] = (
+                    np.cos(position),
+                    np.sin(position),
+                )
             else:
                 result[joint.idx_q] = position
         return result

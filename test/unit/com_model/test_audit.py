@@ -66,7 +66,10 @@ def test_it_takes_a_model_text_bytes_or_a_path(data):
     path = data / "arm.urdf"
     text = path.read_text()
     for robot in (path, str(path), text, text.encode(), RobotModel.from_file(path)):
-        assert audit(robot).text() == "arm: 2 links, 1 joints, 3.0000 kg\nno errors, no warnings"
+        assert (
+            audit(robot).text()
+            == "arm: 2 links, 1 joints, 3.0000 kg\nno errors, no warnings"
+        )
 
 
 def test_a_misspelt_inertial_on_every_link_is_named(data):
@@ -79,17 +82,31 @@ def test_a_misspelt_inertial_on_every_link_is_named(data):
         "parsers skip it without a word, so these links have no mass"
     )
     assert tag.element == "link 'torso' (line 4) and 2 more"
-    assert tag.fix == "Replace <intertial> by <inertial>, and </intertial> by </inertial>"
+    assert (
+        tag.fix == "Replace <intertial> by <inertial>, and </intertial> by </inertial>"
+    )
     assert mass.message == "the total mass is 0 kg (0 of 3 links have an <inertial>)"
-    assert report.text().startswith("misspelt: cannot be loaded\nerror:   link 'torso' (line 4)")
+    assert report.text().startswith(
+        "misspelt: cannot be loaded\nerror:   link 'torso' (line 4)"
+    )
     assert report.text().endswith("2 errors, no warnings")
 
 
 @pytest.mark.parametrize(
     ("wrong", "right", "severity", "words"),
     [
-        ("<Inertial>", "<inertial>", "error", "<Inertial> on 1 link should be <inertial>"),
-        ("<collison>", "<collision>", "warning", "<collison> on 1 link should be <collision>"),
+        (
+            "<Inertial>",
+            "<inertial>",
+            "error",
+            "<Inertial> on 1 link should be <inertial>",
+        ),
+        (
+            "<collison>",
+            "<collision>",
+            "warning",
+            "<collison> on 1 link should be <collision>",
+        ),
         ("<visuals>", "<visual>", "warning", "<visuals> on 1 link should be <visual>"),
     ],
 )
@@ -104,7 +121,9 @@ def test_misspelt_tags_of_links(wrong, right, severity, words):
 def test_misspelt_tags_at_other_levels():
     wrong = legs().replace("<axis", "<axes").replace("</robot>", "<Joint/></robot>")
     found = [issue.message for issue in audit(wrong).select("error")]
-    assert "misspelt tag: <axes> on 2 joints should be <axis>; parsers skip it" in found[0]
+    assert (
+        "misspelt tag: <axes> on 2 joints should be <axis>; parsers skip it" in found[0]
+    )
     assert "<Joint> on 1 robot should be <joint>" in found[1]
     assert "so these joints do not exist" in found[1]
     origin = audit(legs().replace("<inertial><origin", "<inertial><orgin"))
@@ -145,7 +164,10 @@ def test_links_that_move_without_mass():
     )
     found = {f.element: (f.severity, f.message) for f in audit(dummy).issues}
     assert found == {
-        "links c": ("warning", "1 of 4 links that move have no mass, nor has anything they carry"),
+        "links c": (
+            "warning",
+            "1 of 4 links that move have no mass, nor has anything they carry",
+        ),
         "links b": ("warning", "1 of 4 links that move have a shape but no mass"),
         "links a": ("info", "1 of 4 links that move have no mass and no shape"),
     }
@@ -192,7 +214,9 @@ def test_centres_outside_a_primitive_shape():
 def test_centres_far_from_the_frames():
     mesh = "<visual><geometry><mesh filename='package://a/b.stl'/></geometry></visual>"
     far = only(audit(legs().replace(inertial(), inertial(com="0 0 15") + mesh)))
-    assert far.message == ("the centre of mass is 15 m from the link's frame, which spans 0.1 m")
+    assert far.message == (
+        "the centre of mass is 15 m from the link's frame, which spans 0.1 m"
+    )
     assert "Is its <origin> in m" in far.fix
 
 
@@ -202,7 +226,9 @@ def test_left_and_right_that_differ():
     assert heavier.element == "links 'l_leg' and 'r_leg'"
     assert heavier.message == "their masses are 2.2 and 2 kg"
     copied = only(audit(legs(right=inertial(2, "0.01 0.02 -0.1"))))
-    assert "their centres of mass are 40.0 mm from mirroring each other" in copied.message
+    assert (
+        "their centres of mass are 40.0 mm from mirroring each other" in copied.message
+    )
 
 
 def test_frames_that_do_not_mirror_are_not_compared():
@@ -211,8 +237,26 @@ def test_frames_that_do_not_mirror_are_not_compared():
 
 
 def test_names_of_left_and_right():
-    names = ["base", "l_foot", "r_foot", "FL_hip", "FR_hip", "RL_hip", "RR_hip", "LLEG_1"]
-    names += ["RLEG_1", "leftArm", "rightArm", "handR", "handL", "lower", "rower", "a_left_l"]
+    names = [
+        "base",
+        "l_foot",
+        "r_foot",
+        "FL_hip",
+        "FR_hip",
+        "RL_hip",
+        "RR_hip",
+        "LLEG_1",
+    ]
+    names += [
+        "RLEG_1",
+        "leftArm",
+        "rightArm",
+        "handR",
+        "handL",
+        "lower",
+        "rower",
+        "a_left_l",
+    ]
     names += ["a_right_l", "tool", "toor", "left_only"]
     pairs = {(names[i], names[j]) for i, j in left_right_pairs(names)}
     assert pairs == {
@@ -231,8 +275,16 @@ def test_names_of_left_and_right():
 @pytest.mark.parametrize(
     ("scale", "severity", "words"),
     [
-        (5.01, "info", "5.000 kg, the scale shows 5.010 kg: 0.010 kg (0.2%) too little"),
-        (5.1, "warning", "the URDF has 5.000 kg, the scale shows 5.100 kg: 0.100 kg (2.0%) too li"),
+        (
+            5.01,
+            "info",
+            "5.000 kg, the scale shows 5.010 kg: 0.010 kg (0.2%) too little",
+        ),
+        (
+            5.1,
+            "warning",
+            "the URDF has 5.000 kg, the scale shows 5.100 kg: 0.100 kg (2.0%) too li",
+        ),
         (6.0, "error", "1.000 kg (16.7%) too little"),
         (4.0, "error", "1.000 kg (25.0%) too much"),
     ],
@@ -252,7 +304,9 @@ def test_a_scale_reading_must_be_a_mass(scale):
 
 def test_missing_limits_are_worth_a_look():
     report = audit(
-        legs().replace('"l_leg_joint" type="continuous"', '"l_leg_joint" type="revolute"')
+        legs().replace(
+            '"l_leg_joint" type="continuous"', '"l_leg_joint" type="revolute"'
+        )
     )
     assert only(report).severity == "info"
     assert "has no position limits" in only(report).message
@@ -263,7 +317,10 @@ def test_every_example_urdf_can_be_audited(example_urdfs):
     romeo = reports["romeo_description/urdf/romeo_laas_small.urdf"].text()
     assert "link 'body' (line 327): the inertia is not positive definite" in romeo
     talos = reports["talos_data/robots/talos_reduced.urdf"].text()
-    assert "'arm_left_3_link' and 'arm_right_3_link': their centres of mass are 28.6 mm" in talos
+    assert (
+        "'arm_left_3_link' and 'arm_right_3_link': their centres of mass are 28.6 mm"
+        in talos
+    )
     assert reports["go2_description/urdf/go2.urdf"].issues == ()
 
 
@@ -327,15 +384,22 @@ def test_misspelt_tags_are_corrected_into_a_file(data, tmp_path, capsys):
     assert "File exists" in capsys.readouterr().err
     assert main([*words, "--force"]) == 0
     one = RobotModel.from_urdf(new.replace("inertial>", "intertial>", 2))
-    assert "<intertial> on 1 link should be <inertial>; parsers skip it" in one.warnings[0]
+    assert (
+        "<intertial> on 1 link should be <inertial>; parsers skip it" in one.warnings[0]
+    )
 
 
 def test_the_page_has_verdict_issues_robot_and_masses(example_urdfs, tmp_path, capsys):
     page = tmp_path / "audit.html"
     romeo = str(example_urdfs["romeo_description/urdf/romeo_laas_small.urdf"])
     assert main([romeo, "--report", str(page)]) == 1
-    shown, printed = assert_report(page.read_text()), capsys.readouterr().out.splitlines()
-    assert shown.paragraphs[0].startswith("The centre of mass that follows from this URDF may be ")
+    shown, printed = (
+        assert_report(page.read_text()),
+        capsys.readouterr().out.splitlines(),
+    )
+    assert shown.paragraphs[0].startswith(
+        "The centre of mass that follows from this URDF may be "
+    )
     assert printed[-1] in shown.paragraphs[0]
     assert "link 'body' (line 327)" in shown.texts
     assert "is not positive definite" in shown.text
@@ -351,21 +415,28 @@ def test_a_page_of_a_sound_robot_and_of_one_that_does_not_load(data, tmp_path):
     page = tmp_path / "audit.html"
     assert main([str(data / "arm.urdf"), "--report", str(page)]) == 0
     shown = assert_report(page.read_text())
-    assert shown.paragraphs[0].startswith("Nothing in this URDF's masses looks wrong: no errors")
+    assert shown.paragraphs[0].startswith(
+        "Nothing in this URDF's masses looks wrong: no errors"
+    )
     assert "vermillion" not in shown.text
     assert main([str(data / "misspelt.urdf"), "--report", str(page), "--force"]) == 1
     shown = assert_report(page.read_text())
     assert "svg" not in shown.tags
     assert "misspelt tag" in shown.text
     fixed = ["--output", str(tmp_path / "fixed.urdf")]
-    assert main([str(data / "misspelt.urdf"), *fixed, "--report", str(page), "--force"]) == 0
+    assert (
+        main([str(data / "misspelt.urdf"), *fixed, "--report", str(page), "--force"])
+        == 0
+    )
     assert "svg" in assert_report(page.read_text()).tags
 
 
 def test_names_from_a_urdf_are_only_names(data, tmp_path):
     page, evil = tmp_path / "audit.html", tmp_path / "evil.urdf"
     name = "&lt;script&gt;alert(1)&lt;/script&gt;$x"
-    evil.write_text((data / "arm.urdf").read_text().replace('robot name="', f'robot name="{name}'))
+    evil.write_text(
+        (data / "arm.urdf").read_text().replace('robot name="', f'robot name="{name}')
+    )
     assert main([str(evil), "--report", str(page)]) == 0
     assert "<script>alert(1)</script>$x" in assert_report(page.read_text()).headings[0]
 

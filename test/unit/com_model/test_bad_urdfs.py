@@ -69,14 +69,20 @@ def test_broken_xml_gives_line_and_column():
         "line 3, column 3: is not well-formed XML: mismatched tag. "
         "Fix the XML there, or write the file again with the tool that made it."
     )
-    assert refusal("").startswith("line 1, column 1: is not well-formed XML: no element found. The")
-    assert "give the text of a URDF, or its path to from_file()" in refusal("robots/r.urdf")
+    assert refusal("").startswith(
+        "line 1, column 1: is not well-formed XML: no element found. The"
+    )
+    assert "give the text of a URDF, or its path to from_file()" in refusal(
+        "robots/r.urdf"
+    )
     assert "is not well-formed XML" in refusal(robot(A) + "<robot/>")
     assert "is not well-formed XML" in refusal(b"\x00\xff\x13")
 
 
 def test_two_root_elements_are_broken_xml():
-    assert "junk after document element" in refusal('<robot name="r"/><robot name="s"/>')
+    assert "junk after document element" in refusal(
+        '<robot name="r"/><robot name="s"/>'
+    )
 
 
 def test_an_entity_bomb_is_not_expanded():
@@ -103,15 +109,23 @@ def test_an_entity_bomb_is_not_expanded():
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
 def test_entities_are_refused_in_any_encoding(declaration, encoding):
-    xml = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE robot [{declaration}]>' + robot(A)
+    xml = (
+        f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE robot [{declaration}]>'
+        + robot(A)
+    )
     message = refusal(xml.encode(encoding))
-    assert "<!DOCTYPE> (line 1): carries declarations; entities are never expanded" in message
+    assert (
+        "<!DOCTYPE> (line 1): carries declarations; entities are never expanded"
+        in message
+    )
 
 
 def test_an_external_entity_is_never_read(tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret")
-    xml = f'<!DOCTYPE robot [<!ENTITY x SYSTEM "{secret.as_uri()}">]>' + robot('<link name="&x;"/>')
+    xml = f'<!DOCTYPE robot [<!ENTITY x SYSTEM "{secret.as_uri()}">]>' + robot(
+        '<link name="&x;"/>'
+    )
     assert "entities are never expanded" in refusal(xml)
     assert "the secret" not in refusal(xml)
 
@@ -131,7 +145,9 @@ def test_size_and_depth_are_bounded(monkeypatch, tmp_path):
     file.write_text(robot(A))
     monkeypatch.setattr(reader, "MAX_BYTES", 50)
     assert "document: is larger than" in refusal(robot(A))
-    with pytest.raises(UrdfError, match=r"big.urdf': is larger than .*Meshes belong into files of"):
+    with pytest.raises(
+        UrdfError, match=r"big.urdf': is larger than .*Meshes belong into files of"
+    ):
         RobotModel.from_file(file)
     monkeypatch.undo()
     monkeypatch.setattr(reader, "MAX_NODES", 5)
@@ -156,14 +172,19 @@ def test_another_format_is_named():
 
 
 def test_an_unknown_encoding_is_refused():
-    assert "Save the file as UTF-8" in refusal(b'<?xml version="1.0" encoding="zlib"?><robot/>')
+    assert "Save the file as UTF-8" in refusal(
+        b'<?xml version="1.0" encoding="zlib"?><robot/>'
+    )
     assert "is not valid text" in refusal('<robot name="\ud800"/>')
 
 
 # --- tree ----------------------------------------------------------------------------------------
 
 TREES = {
-    "no links": (robot(), "robot 'r' (line 1): has no <link>. A URDF needs at least one link."),
+    "no links": (
+        robot(),
+        "robot 'r' (line 1): has no <link>. A URDF needs at least one link.",
+    ),
     "misspelt links": (
         robot('<lnk name="a"/>'),
         "robot 'r' (line 1): has no <link>. <lnk> looks like a misspelt <link>.",
@@ -221,7 +242,13 @@ TREES = {
         "massless links between them, or make it fixed.",
     ),
     "floating beside another": (
-        robot('<link name="w"/>', A, B, joint("w", "a", kind="floating"), joint("w", "b", "k")),
+        robot(
+            '<link name="w"/>',
+            A,
+            B,
+            joint("w", "a", kind="floating"),
+            joint("w", "b", "k"),
+        ),
         "joint 'j' (line 1): a floating joint inside the tree. Only a massless world link above "
         "the base may carry one, as its only joint: write it as prismatic and revolute joints "
         "with massless links between them, or make it fixed.",
@@ -303,7 +330,9 @@ ELEMENTS = {
         "Write 3 numbers with spaces between them.",
     ),
     "inertia with a gap": (
-        body('<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'),
+        body(
+            '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+        ),
         "<inertia> of link 'a' (line 1): the attribute ixy is missing. "
         'Add ixy="..." (it has ixx, iyy, izz).',
     ),
@@ -335,7 +364,11 @@ ELEMENTS = {
         "Write 3 numbers with spaces between them.",
     ),
     "infinite limit": (
-        robot(A, B, joint(inside='<limit lower="-inf" upper="1" velocity="1" effort="1"/>')),
+        robot(
+            A,
+            B,
+            joint(inside='<limit lower="-inf" upper="1" velocity="1" effort="1"/>'),
+        ),
         "<limit> of joint 'j' (line 1): lower is '-inf', which is not finite. "
         "Write a finite number; leave out a limit that does not exist.",
     ),
@@ -355,7 +388,9 @@ ELEMENTS = {
         "Name a joint that exists. The moving joints are j.",
     ),
     "mimic of a fixed joint": (
-        robot(A, B, C, joint(inside='<mimic joint="k"/>'), joint("a", "c", "k", "fixed")),
+        robot(
+            A, B, C, joint(inside='<mimic joint="k"/>'), joint("a", "c", "k", "fixed")
+        ),
         "<mimic> of joint 'j' (line 1): follows 'k', which is fixed. "
         "Delete the <mimic>, make this joint fixed too, or let the other one move.",
     ),
@@ -374,7 +409,13 @@ ELEMENTS = {
         "Let one of them move independently: delete its <mimic>.",
     ),
     "NaN multiplier": (
-        robot(A, B, C, joint(), joint("a", "c", "k", inside='<mimic joint="j" multiplier="nan"/>')),
+        robot(
+            A,
+            B,
+            C,
+            joint(),
+            joint("a", "c", "k", inside='<mimic joint="j" multiplier="nan"/>'),
+        ),
         "<mimic> of joint 'k' (line 1): multiplier is 'nan', which is not finite. "
         "Write a finite number; leave out a limit that does not exist.",
     ),
@@ -419,7 +460,10 @@ def test_zero_total_mass_is_refused():
     )
     zero = body('<inertial><mass value="0"/></inertial>')
     tiny = body('<inertial><mass value="1e-320"/></inertial>')
-    assert "the total mass is 9.99989e-321 kg (1 of 1 links have an <inertial>)" in refusal(tiny)
+    assert (
+        "the total mass is 9.99989e-321 kg (1 of 1 links have an <inertial>)"
+        in refusal(tiny)
+    )
     assert refusal(zero).endswith("Give the <mass> of the links their values in kg.")
 
 

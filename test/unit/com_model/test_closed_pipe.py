@@ -11,7 +11,9 @@ COMMANDS = ["com_model.commands.audit", "com_identification.commands.identify"]
 @pytest.mark.parametrize("module", COMMANDS)
 def test_a_command_whose_output_nobody_reads_ends_quietly(module: str) -> None:
     command = [sys.executable, "-m", module, "--help"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()

@@ -28,11 +28,16 @@ def three_files(tmp_path, monkeypatch):
 
 def test_finds_the_files_that_a_kernel_depends_on(three_files):
     assert importlib.import_module("com_k1").g(1.0) == 2.0
-    found = {os.path.basename(file) for file in imported_files(str(three_files / "com_k1.py"))}
+    found = {
+        os.path.basename(file)
+        for file in imported_files(str(three_files / "com_k1.py"))
+    }
     assert found == {"com_k2.py", "com_k3.py", "compiled.py"}
 
 
-@pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
+@pytest.mark.skipif(
+    not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled"
+)
 def test_the_cache_is_stale_when_an_imported_file_changes(three_files):
     g = importlib.import_module("com_k1").g
 
@@ -45,7 +50,9 @@ def test_the_cache_is_stale_when_an_imported_file_changes(three_files):
     assert stamp() != before
 
 
-@pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
+@pytest.mark.skipif(
+    not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled"
+)
 def test_says_once_that_it_compiles(three_files, caplog):
     module._log_compiling.cache_clear()
     caplog.set_level("INFO")
@@ -73,7 +80,9 @@ def test_works_where_nothing_can_be_cached(monkeypatch):
     assert compiled()(lambda x: x + 1.0)(1.0) == 2.0
 
 
-@pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
+@pytest.mark.skipif(
+    not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled"
+)
 def test_the_cache_is_stale_when_a_type_was_renamed(tmp_path, monkeypatch):
     text = (
         "from typing import NamedTuple\nfrom com_model.compiled import compiled\n\n"

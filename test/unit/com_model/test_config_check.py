@@ -14,7 +14,11 @@ pytestmark = pytest.mark.slow
 
 CONFIGS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions" / "config"
 EXAMPLES = Path(
-    str(distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data"))
+    str(
+        distribution("example-robot-data").locate_file(
+            "cmeel.prefix/share/example-robot-data"
+        )
+    )
 )
 
 
@@ -27,7 +31,10 @@ def load(name, change=None):
     if urdf:
         path = CONFIGS / urdf
     else:
-        path = min(EXAMPLES.rglob(f"*/{Path(named[0]).name}"), key=lambda p: named[0] not in str(p))
+        path = min(
+            EXAMPLES.rglob(f"*/{Path(named[0]).name}"),
+            key=lambda p: named[0] not in str(p),
+        )
     if change:
         change(data)
     return RobotModel.from_file(path), RobotConfig.from_dict(data), path
@@ -67,14 +74,18 @@ def test_feet_that_are_turned_by_90_degrees_are_refused():
 def test_soles_whose_x_axes_do_not_point_forwards():
     message = issues("hoap3", turn(1.5708, 2))["feet.<foot>.side"]
     assert "90 degrees off what the x axes of the soles would have it" in message
-    assert "left feet are on the right side" in issues("hoap3", turn(3.1416, 2))["feet.<foot>.side"]
+    assert (
+        "left feet are on the right side"
+        in issues("hoap3", turn(3.1416, 2))["feet.<foot>.side"]
+    )
 
     def one_foot(data):
         foot = data["feet"].pop("r_sole")
         data["feet"]["r_sole_2"] = foot | {"link": "r_sole", "rpy": [0, 0, 1.5708]}
 
     assert (
-        "turned by 90 degrees against that of l_sole" in issues("hoap2", one_foot)["feet.r_sole_2"]
+        "turned by 90 degrees against that of l_sole"
+        in issues("hoap2", one_foot)["feet.r_sole_2"]
     )
 
 
@@ -85,20 +96,27 @@ def g1(**keys):
     corners = [[0.12, 0.03], [0.12, -0.03], [-0.05, -0.03], [-0.05, 0.03]]
     link = "{}_ankle_roll_link"
     feet = {
-        (f"{side}_sole" if keys else link.format(side)): {"side": side, "corners": corners}
+        (f"{side}_sole" if keys else link.format(side)): {
+            "side": side,
+            "corners": corners,
+        }
         | ({"link": link.format(side)} if keys else {})
         | keys
         for side in ("left", "right")
     }
     config = RobotConfig.from_dict({"name": "g1", "feet": feet})
-    return {x.element: x.message for x in check_config(RobotModel.from_file(G1), config, G1)}
+    return {
+        x.element: x.message for x in check_config(RobotModel.from_file(G1), config, G1)
+    }
 
 
 def test_ankles_as_feet_are_off_the_sole():
     found = g1()
     assert set(found) == {"feet.left_ankle_roll_link", "feet.right_ankle_roll_link"}
     for message in found.values():
-        assert re.match(r"the lowest point of the foot's shapes is 3\d mm below its sole", message)
+        assert re.match(
+            r"the lowest point of the foot's shapes is 3\d mm below its sole", message
+        )
     assert g1(xyz=[0.0, 0.0, -0.035]) == {}
 
 
@@ -140,12 +158,25 @@ def test_a_foot_above_the_ankle():
 @pytest.mark.parametrize(
     ("change", "entry", "message"),
     [
-        (lambda d: d["posture"].update(LLEG_JOINT5=-0.2), "feet.l_sole", "its z axis is 5 deg"),
-        (lambda d: d["posture"].update(LLEG_JOINT4=0.9), "feet.l_sole", "above the lowest one"),
-        (lambda d: d["imu"].update(link="LLEG4"), "imu.link", "'LLEG4' is on the leg of l_sole"),
+        (
+            lambda d: d["posture"].update(LLEG_JOINT5=-0.2),
+            "feet.l_sole",
+            "its z axis is 5 deg",
+        ),
+        (
+            lambda d: d["posture"].update(LLEG_JOINT4=0.9),
+            "feet.l_sole",
+            "above the lowest one",
+        ),
+        (
+            lambda d: d["imu"].update(link="LLEG4"),
+            "imu.link",
+            "'LLEG4' is on the leg of l_sole",
+        ),
         (
             lambda d: [
-                f.update(corners=[[-0.3, 1], [-0.3, -1], [-0.2, 0]]) for f in d["feet"].values()
+                f.update(corners=[[-0.3, 1], [-0.3, -1], [-0.2, 0]])
+                for f in d["feet"].values()
             ],
             "posture",
             "outside the support of the feet",
@@ -160,14 +191,28 @@ def test_posture_and_imu(change, entry, message):
 
 def test_a_foot_on_the_trunk():
     def change(data):
-        data["feet"]["seat"] = {"link": "base_link", "radius": 0.01, "center": [0, 0, -0.36]}
+        data["feet"]["seat"] = {
+            "link": "base_link",
+            "radius": 0.01,
+            "center": [0, 0, -0.36],
+        }
 
-    found = [x.message for x in check_config(*load("hoap2", change)) if x.element == "feet.seat"]
+    found = [
+        x.message
+        for x in check_config(*load("hoap2", change))
+        if x.element == "feet.seat"
+    ]
     assert "no joint of its own moves it" in found
 
 
 def test_the_masses_of_the_legs():
     model, config, _ = load("hoap2")
-    heavy = re.sub(r'(<link name="LLEG\d".*?<mass value=")', r"\g<1>9", model.xml, flags=re.S)
-    found = {x.element: x.message for x in check_config(RobotModel.from_urdf(heavy), config)}
-    assert re.match(r"its leg is .* kg heavy, that of l_sole .* kg", found["feet.r_sole"])
+    heavy = re.sub(
+        r'(<link name="LLEG\d".*?<mass value=")', r"\g<1>9", model.xml, flags=re.S
+    )
+    found = {
+        x.element: x.message for x in check_config(RobotModel.from_urdf(heavy), config)
+    }
+    assert re.match(
+        r"its leg is .* kg heavy, that of l_sole .* kg", found["feet.r_sole"]
+    )

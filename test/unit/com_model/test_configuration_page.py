@@ -22,11 +22,15 @@ def page():
 
 def test_the_files_are_those_of_the_code(page):
     for path, text in page.files().items():
-        assert path.read_text() == text, "run tools/in_env python tools/configuration_page.py"
+        assert path.read_text() == text, (
+            "run tools/in_env python tools/configuration_page.py"
+        )
 
 
 def test_every_meaning_is_of_a_key(page):
-    known = {line.split("`")[1] for line in page.make_page().splitlines() if "| `" in line}
+    known = {
+        line.split("`")[1] for line in page.make_page().splitlines() if "| `" in line
+    }
     known |= {name.rpartition(".")[2] for name in known}
     assert set(page.MEANING) <= known
 
@@ -42,7 +46,9 @@ def problems(schema, value, path=""):
         found = [path] * (not schema.get("minItems", 0) <= len(value))
         return found + [p for v in value for p in problems(schema["items"], v, path)]
     if not isinstance(value, dict):
-        return [path] * (schema["type"] == "number" and value < schema.get("minimum", value))
+        return [path] * (
+            schema["type"] == "number" and value < schema.get("minimum", value)
+        )
     found = [key for key in schema.get("required", ()) if key not in value]
     for key, item in value.items():
         child = schema["properties"].get(key, schema["additionalProperties"])
@@ -50,7 +56,9 @@ def problems(schema, value, path=""):
     return found
 
 
-@pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "file", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem
+)
 def test_configurations_that_ship_obey_the_schema(page, file):
     assert problems(page.make_schema(), yaml.safe_load(file.read_text())) == []
 
@@ -58,9 +66,16 @@ def test_configurations_that_ship_obey_the_schema(page, file):
 def test_the_example_obeys_the_schema_and_mistakes_do_not(page):
     schema = page.make_schema()
     text = (ROOT / "docs" / "configuration.md").read_text()
-    example = yaml.safe_load(text.split("## An example")[1].split("```yaml")[1].split("```")[0])
+    example = yaml.safe_load(
+        text.split("## An example")[1].split("```yaml")[1].split("```")[0]
+    )
     assert problems(schema, example) == []
-    example["feet"]["left_sole"] |= {"side": "port", "xyz": [1], "frame": "x", "radius": -1}
+    example["feet"]["left_sole"] |= {
+        "side": "port",
+        "xyz": [1],
+        "frame": "x",
+        "radius": -1,
+    }
     assert problems(schema, example | {"trott": {}}) == [
         *(f".feet.left_sole.{key}" for key in ("xyz", "side", "frame", "radius")),
         ".trott",

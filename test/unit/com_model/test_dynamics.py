@@ -26,7 +26,9 @@ def test_wrench_and_torques_are_pinocchios(example_models, example_urdfs, pinocc
             at = oracle.joints[oracle.getJointId(bodies.joint_names[b])].idx_v
             v[at] = bodies.multiplier[b] * qd[bodies.q_index[b]]
             a[at] = bodies.multiplier[b] * qdd[bodies.q_index[b]]
-        expected = pinocchio.rnea(oracle, oracle.createData(), pinocchio_q(model, oracle, q), v, a)
+        expected = pinocchio.rnea(
+            oracle, oracle.createData(), pinocchio_q(model, oracle, q), v, a
+        )
         torques = np.zeros(n)
         for b in range(1, bodies.count):
             at = oracle.joints[oracle.getJointId(bodies.joint_names[b])].idx_v
@@ -37,7 +39,9 @@ def test_wrench_and_torques_are_pinocchios(example_models, example_urdfs, pinocc
         )
 
         scale = max(np.abs(expected).max(), 1e-6)
-        np.testing.assert_allclose(wrench, expected[:6], atol=1e-11 * scale, err_msg=name)
+        np.testing.assert_allclose(
+            wrench, expected[:6], atol=1e-11 * scale, err_msg=name
+        )
         np.testing.assert_allclose(tau, torques, atol=1e-11 * scale, err_msg=name)
 
 
@@ -55,10 +59,16 @@ def test_without_the_trunk_only_its_own_share_is_missing(load):
     omega, omega_dot, a = root
     whole, tau = Dynamics(model).inverse_dynamics(joints, root)
     rest, same = Dynamics(model, trunk=False).inverse_dynamics(joints, root)
-    m, h, inertia = model.bodies.mass[0], model.bodies.first_moment[0], model.bodies.inertia[0]
+    m, h, inertia = (
+        model.bodies.mass[0],
+        model.bodies.first_moment[0],
+        model.bodies.inertia[0],
+    )
     force = m * a + np.cross(omega_dot, h) + np.cross(omega, np.cross(omega, h))
     moment = inertia @ omega_dot + np.cross(omega, inertia @ omega) + np.cross(h, a)
-    np.testing.assert_allclose(whole - rest, np.concatenate([force, moment]), atol=1e-12)
+    np.testing.assert_allclose(
+        whole - rest, np.concatenate([force, moment]), atol=1e-12
+    )
     np.testing.assert_array_equal(tau, same)
 
 
@@ -90,7 +100,9 @@ def test_nan_spreads(load):
     model = load("arm")
     q = np.full(model.n_joints, np.nan)
     still = np.zeros(model.n_joints)
-    wrench, tau = Dynamics(model).inverse_dynamics((q, still, still), np.diag([0, 0, G]))
+    wrench, tau = Dynamics(model).inverse_dynamics(
+        (q, still, still), np.diag([0, 0, G])
+    )
     assert np.isnan(wrench).any()
     assert np.isnan(tau).any()
 

@@ -9,7 +9,9 @@ from com_model.geometry import overlap_kernels
 from com_model.shapes.hulls import Hull, Hulls, hull_of, hull_points, read_shapes
 from com_model.shapes.urdf_shapes import ShapeReader
 
-BOX = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
+BOX = np.array(
+    [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float
+)
 TAG = "<{0}><origin {1}/><geometry>{2}</geometry></{0}>"
 
 
@@ -53,16 +55,27 @@ def test_boxes_face_to_face(gap, distance):
 
 def test_radii_and_poses_count():
     hulls = Hulls(
-        [Hull(0, np.zeros((1, 3)), 0.1), Hull(1, np.array([[0.0, 0, 1], [0, 0, -1]]), 0.2)]
+        [
+            Hull(0, np.zeros((1, 3)), 0.1),
+            Hull(1, np.array([[0.0, 0, 1], [0, 0, -1]]), 0.2),
+        ]
     )
     pairs, eye = np.array([[0, 1]]), np.eye(3)
     turned = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])
     R = np.array([[eye, eye], [eye, turned], [eye, turned]])
-    p = np.array([[[0.0, 0, 0], [0.9, 0, 0]], [[0, 0, 0], [0.9, 0, 0]], [[0, 0, 0], [1.31, 0, 0]]])
+    p = np.array(
+        [
+            [[0.0, 0, 0], [0.9, 0, 0]],
+            [[0, 0, 0], [0.9, 0, 0]],
+            [[0, 0, 0], [1.31, 0, 0]],
+        ]
+    )
     assert hulls.overlap(pairs, R, p).ravel().tolist() == [False, True, False]
     assert hulls.overlap(pairs, R, p, 0.02).ravel().tolist() == [False, True, True]
     lowest = hulls.lowest(np.array([[0.0, 0, 1]] * 3), R, p)
-    np.testing.assert_allclose(lowest, [[-0.1, -1.2], [-0.1, -0.2], [-0.1, -0.2]], atol=1e-15)
+    np.testing.assert_allclose(
+        lowest, [[-0.1, -1.2], [-0.1, -0.2], [-0.1, -0.2]], atol=1e-15
+    )
 
 
 def link_of(*shapes):
@@ -84,7 +97,9 @@ def test_shapes_that_cannot_be_read_have_no_bounds():
         ("", '<mesh filename="m"/>'),
         ("", '<cylinder radius="1"/>'),
     ):
-        reader = ShapeReader(link_of(*known, TAG.format("collision", origin, shape)), None)
+        reader = ShapeReader(
+            link_of(*known, TAG.format("collision", origin, shape)), None
+        )
         assert reader.bounds("a") is None
 
 

@@ -25,7 +25,11 @@ def plain():
     compiled = {name: sys.modules.pop(name) for name in names}
     enabled, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
     try:
-        functions = {k: v for name in names for k, v in vars(importlib.import_module(name)).items()}
+        functions = {
+            k: v
+            for name in names
+            for k, v in vars(importlib.import_module(name)).items()
+        }
     finally:
         numba.config.DISABLE_JIT = enabled
         for name, module in compiled.items():
@@ -65,7 +69,11 @@ def test_many_configurations_compiled_and_plain(name, plain, example_models):
     Q[1, 4] = 2.0e5
     results = []
     for module in (batch_kernels, plain):
-        com, jacobian, alone = np.empty((count, 3)), np.empty((count, 3, n)), np.empty((count, 3))
+        com, jacobian, alone = (
+            np.empty((count, 3)),
+            np.empty((count, 3, n)),
+            np.empty((count, 3)),
+        )
         assert module.com_and_jacobian_of_many(Q, robot, R, p, com, jacobian)
         without = np.empty((count, 0, 0))
         assert module.com_and_jacobian_of_many(Q, robot, R, p, alone, without)

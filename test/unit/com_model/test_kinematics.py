@@ -24,7 +24,9 @@ ROBOTS = [
 
 def rotations():
     angles = st.floats(-4.0, 4.0)
-    return st.tuples(angles, angles, angles).map(lambda v: Rotation.from_rotvec(v).as_matrix())
+    return st.tuples(angles, angles, angles).map(
+        lambda v: Rotation.from_rotvec(v).as_matrix()
+    )
 
 
 def test_arm_by_hand(load):
@@ -46,7 +48,9 @@ def test_gripper_followers_by_hand(load):
     angles = np.cumsum([q, 2 * q + 0.1, -2 * q + 0.2])
     for link, angle in zip(("finger_1", "finger_2", "finger_3"), angles, strict=True):
         x_axis = R[model.link_index(link)][:, 0]
-        np.testing.assert_allclose(x_axis, [np.cos(angle), np.sin(angle), 0], atol=1e-15)
+        np.testing.assert_allclose(
+            x_axis, [np.cos(angle), np.sin(angle), 0], atol=1e-15
+        )
     knuckle = 0.2 * (np.exp(1j * angles[0]) + np.exp(1j * angles[1]))
     np.testing.assert_allclose(p[-1], [knuckle.real, knuckle.imag, 0], atol=1e-15)
 
@@ -141,9 +145,13 @@ def test_wrong_arguments_say_what_is_expected(load):
         ShapeError, match=r"q: expected shape \(1,\), got \(2,\). The joints are sho"
     ):
         link_poses(model, [0, 0])
-    with pytest.raises(ShapeError, match=r"p_world_root: expected shape \(3,\), got \(2,\)"):
+    with pytest.raises(
+        ShapeError, match=r"p_world_root: expected shape \(3,\), got \(2,\)"
+    ):
         link_poses(model, [0], None, [0, 0])
-    with pytest.raises(ShapeError, match=r"R_world_root: expected shape \(3, 3\), got \(3,\)"):
+    with pytest.raises(
+        ShapeError, match=r"R_world_root: expected shape \(3, 3\), got \(3,\)"
+    ):
         link_poses(model, [0], [0, 0, 0])
     for wrong in (np.diag([1, 1, -1]), 2 * np.eye(3), np.full((3, 3), np.nan)):
         with pytest.raises(ComModelError, match="R_world_root is not a rotation"):

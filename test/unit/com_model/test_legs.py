@@ -23,9 +23,17 @@ def leg(prefix, root="trunk", knee="", kind="continuous"):
     lateral, longitudinal = PLACES[prefix]
     shank = f"{prefix}_shank"
     return (
-        joint(f"{prefix}_HAA", root, f"{prefix}_hip", f"{longitudinal} {lateral} 0.5", "1 0 0")
+        joint(
+            f"{prefix}_HAA",
+            root,
+            f"{prefix}_hip",
+            f"{longitudinal} {lateral} 0.5",
+            "1 0 0",
+        )
         + joint(f"{prefix}_HFE", f"{prefix}_hip", f"{prefix}_thigh", "0 0.1 0", "0 1 0")
-        + joint(f"{prefix}_KFE", f"{prefix}_thigh", shank, "0 0 -0.4", "0 1 0", knee, kind)
+        + joint(
+            f"{prefix}_KFE", f"{prefix}_thigh", shank, "0 0 -0.4", "0 1 0", knee, kind
+        )
         + f'<joint name="{prefix}_fixed" type="fixed"><parent link="{shank}"/>'
         f'<child link="{prefix}_foot"/><origin xyz="0 0 -0.1" rpy="1.5707963267948966 0 0"/>'
         f'</joint><link name="{prefix}_foot"/>'
@@ -34,12 +42,19 @@ def leg(prefix, root="trunk", knee="", kind="continuous"):
 
 def robot(*parts, start=""):
     trunk = '<link name="trunk"><inertial><mass value="9"/></inertial></link>'
-    return RobotModel.from_urdf(f'<robot name="r">{start}{trunk}{"".join(parts)}</robot>')
+    return RobotModel.from_urdf(
+        f'<robot name="r">{start}{trunk}{"".join(parts)}</robot>'
+    )
 
 
 FEET = {
     "RH_foot": {"side": "right", "end": "hind"},
-    "LF_foot": {"side": "left", "end": "front", "radius": 0.03, "center": [0.01, 0.02, 0.0]},
+    "LF_foot": {
+        "side": "left",
+        "end": "front",
+        "radius": 0.03,
+        "center": [0.01, 0.02, 0.0],
+    },
     "RF_foot": {"side": "right", "end": "front"},
     "LH_foot": {"side": "left", "end": "hind"},
 }
@@ -64,7 +79,12 @@ def model():
 def test_order_and_places(model):
     legs = quadruped_legs(model, config(FEET))
     assert tuple(leg.name for leg in legs) == NAMES
-    assert [(leg.lateral, leg.longitudinal) for leg in legs] == [(1, 1), (-1, 1), (1, -1), (-1, -1)]
+    assert [(leg.lateral, leg.longitudinal) for leg in legs] == [
+        (1, 1),
+        (-1, 1),
+        (1, -1),
+        (-1, -1),
+    ]
     assert [leg.foot.frame[:2] for leg in legs] == ["LF", "RF", "LH", "RH"]
     assert [leg.foot_index for leg in legs] == [1, 2, 3, 0]
     for leg in legs:
@@ -104,15 +124,22 @@ def test_a_foot_that_is_missing(model):
 
 
 def test_two_feet_in_one_place(model):
-    feet = FEET | {"RF_foot": {"side": "right", "end": "hind"}, "RF_hip": FEET["RF_foot"]}
+    feet = FEET | {
+        "RF_foot": {"side": "right", "end": "hind"},
+        "RF_hip": FEET["RF_foot"],
+    }
     expected = "RH_foot, RF_foot all have side right and end hind: leave one of them"
     assert problem(model, feet) == f"robot configuration: feet: {expected}"
 
 
 def test_a_flat_sole(model):
-    feet = FEET | {"RF_foot": FEET["RF_foot"] | {"corners": [[0.1, 0.1], [0, 0], [0.1, 0]]}}
+    feet = FEET | {
+        "RF_foot": FEET["RF_foot"] | {"corners": [[0.1, 0.1], [0, 0], [0.1, 0]]}
+    }
     expected = "a leg of three joints ends in a point foot: give radius, not corners"
-    assert problem(model, feet) == f"robot configuration: feet.RF_foot.corners: {expected}"
+    assert (
+        problem(model, feet) == f"robot configuration: feet.RF_foot.corners: {expected}"
+    )
 
 
 def test_a_leg_of_two_joints(model):
@@ -126,7 +153,9 @@ def test_a_leg_of_two_joints(model):
 
 def test_a_foot_on_the_trunk(model):
     feet = FEET | {"RF_foot": {}, "trunk": FEET["RF_foot"]}
-    assert "feet.trunk: its leg has 0 moving joints (none); only" in problem(model, feet)
+    assert "feet.trunk: its leg has 0 moving joints (none); only" in problem(
+        model, feet
+    )
 
 
 def test_a_knee_that_follows_the_hip():
@@ -140,7 +169,9 @@ def test_a_knee_that_follows_the_hip():
 
 def test_a_spine_between_the_legs():
     spine = joint("spine", "trunk", "rear", "-0.5 0 0", "0 1 0")
-    model = robot(leg("LF"), leg("RF"), spine, leg("LH", root="rear"), leg("RH", root="rear"))
+    model = robot(
+        leg("LF"), leg("RF"), spine, leg("LH", root="rear"), leg("RH", root="rear")
+    )
     expected = (
         "spine also moves foot 'RH_foot': the root link must be the trunk from which all four "
         "legs start"

@@ -60,5 +60,7 @@ def test_results_are_fresh(tree):
 def test_wrong_shape_and_unknown_link(tree):
     with pytest.raises(ShapeError, match=r"expected shape \(3,\), got \(2,\)"):
         LinkFrames(tree, ["M"]).poses(np.zeros(2))
-    with pytest.raises(UnknownNameError, match="no link 'X'; valid: root, A, B, F, M, C"):
+    with pytest.raises(
+        UnknownNameError, match="no link 'X'; valid: root, A, B, F, M, C"
+    ):
         LinkFrames(tree, ["X"])

@@ -9,7 +9,8 @@ from com_model.exceptions import ComModelError, MeshError
 from com_model.shapes.meshes import load_mesh
 
 TRIANGLES = np.array(
-    [[[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 0, 1], [0, 1, 1.5]]], dtype=float
+    [[[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 0, 1], [0, 1, 1.5]]],
+    dtype=float,
 )
 
 COLLADA = """<?xml version="1.0" encoding="utf-8"?>
@@ -27,17 +28,23 @@ INPUTS = (
     '<input semantic="VERTEX" source="#v" offset="0"/>'
     '<input semantic="NORMAL" source="#n" offset="1"/>'
 )
-QUAD = f'<polylist count="1">{INPUTS}<vcount>4</vcount><p>0 9 1 9 2 9 3 9</p></polylist>'
+QUAD = (
+    f'<polylist count="1">{INPUTS}<vcount>4</vcount><p>0 9 1 9 2 9 3 9</p></polylist>'
+)
 PLAIN = '<node><instance_geometry url="#g"/></node>'
 
 
-def collada(path: Path, primitive: str = QUAD, scene: str = PLAIN, library: str = "") -> Path:
+def collada(
+    path: Path, primitive: str = QUAD, scene: str = PLAIN, library: str = ""
+) -> Path:
     path.write_text(COLLADA.format(primitive=primitive, scene=scene, library=library))
     return path
 
 
 def binary_stl(triangles: np.ndarray) -> bytes:
-    records = np.zeros(len(triangles), [("normal", "<f4", 3), ("corners", "<f4", 9), ("a", "<u2")])
+    records = np.zeros(
+        len(triangles), [("normal", "<f4", 3), ("corners", "<f4", 9), ("a", "<u2")]
+    )
     records["corners"] = triangles.reshape(-1, 9)
     return b"solid binary files may say so too".ljust(80) + (
         len(triangles).to_bytes(4, "little") + records.tobytes()
@@ -81,7 +88,9 @@ def test_collada_polygons_in_metres_and_up_axis_left_alone(tmp_path: Path) -> No
     np.testing.assert_allclose(loaded.triangles, quad[[[0, 1, 2], [0, 2, 3]]])
 
 
-def test_collada_transforms_apply_in_document_order_down_the_nodes(tmp_path: Path) -> None:
+def test_collada_transforms_apply_in_document_order_down_the_nodes(
+    tmp_path: Path,
+) -> None:
     triangle = f'<triangles count="1">{INPUTS}<p>0 9 1 9 2 9</p></triangles>'
     scene = (
         "<node><translate>5 0 0</translate><rotate>0 0 1 90</rotate><scale>2 1 1</scale>"
@@ -103,7 +112,11 @@ def test_collada_transforms_apply_in_document_order_down_the_nodes(tmp_path: Pat
         ("a.ply", b"ply", "no reader for '.ply', there is one for .dae, .obj, .stl"),
         ("a.stl", b"", "neither a binary nor a text STL"),
         ("a.stl", b"solid a\nendsolid a\n", "no triangle in it"),
-        ("a.stl", b"\0" * 80 + b"\xff\xff\xff\xff" + b"\0" * 50, "neither a binary nor a text"),
+        (
+            "a.stl",
+            b"\0" * 80 + b"\xff\xff\xff\xff" + b"\0" * 50,
+            "neither a binary nor a text",
+        ),
         ("a.stl", b"solid\nvertex 1 2 3\n", "not a readable .stl file"),
         ("a.obj", b"v 0 0 0\nf 1 2 3\n", "not a readable .obj file"),
         ("a.obj", b"v 0 0 0\nf -3 -2 -1\n", "names a vertex that does not exist"),
@@ -111,7 +124,11 @@ def test_collada_transforms_apply_in_document_order_down_the_nodes(tmp_path: Pat
         ("a.obj", b"v nan 0 0\nf 1 1 1\n", "no triangle in it"),
         ("a.dae", b"<COLLADA", "not a readable .dae file"),
         ("a.dae", b"<COLLADA/>", "no triangle in it"),
-        ("a.dae", b"<!DOCTYPE x [<!ENTITY a 'b'>]><COLLADA/>", "document type declarations"),
+        (
+            "a.dae",
+            b"<!DOCTYPE x [<!ENTITY a 'b'>]><COLLADA/>",
+            "document type declarations",
+        ),
     ],
 )
 def test_damaged_files(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
@@ -131,7 +148,10 @@ def test_damaged_files(tmp_path: Path, name: str, content: bytes, reason: str) -
         ({"primitive": QUAD.replace("0 9 1 9", "0 9 -1 9")}, "negative vertex index"),
         ({"primitive": QUAD.replace("VERTEX", "COLOR")}, "no VERTEX input"),
         ({"scene": '<node><instance_geometry url="#gone"/></node>'}, "gone"),
-        ({"scene": '<node id="me"><instance_node url="#me"/></node>'}, "too many nodes"),
+        (
+            {"scene": '<node id="me"><instance_node url="#me"/></node>'},
+            "too many nodes",
+        ),
         ({"scene": "<node><matrix>1 2 3</matrix></node>"}, "reshape"),
     ],
 )
@@ -140,7 +160,9 @@ def test_damaged_collada(tmp_path: Path, changes: dict[str, str], reason: str) -
         load_mesh(collada(tmp_path / "a.dae", **changes))
 
 
-def test_missing_large_and_long_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_large_and_long_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(MeshError, match=r"not a readable \.stl file"):
         load_mesh(tmp_path / "gone.stl")
     path = tmp_path / "a.stl"

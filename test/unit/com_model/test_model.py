@@ -28,7 +28,9 @@ def test_arm_has_the_masses_limits_and_names_of_its_urdf(load, data):
 
 def test_axes_are_normalised_and_default_to_x(load):
     np.testing.assert_array_equal(load("arm").bodies.axis, [[0, 0, 0], [0, 0, 1]])
-    np.testing.assert_array_equal(load("slider").bodies.axis, [[0, 0, 0], [0, 1, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(
+        load("slider").bodies.axis, [[0, 0, 0], [0, 1, 0], [1, 0, 0]]
+    )
 
 
 def test_neutral_is_zero_clipped_into_the_limits(load):
@@ -83,10 +85,14 @@ def test_world_above_a_free_joint_is_dropped_and_fixed_links_fold(load):
     assert bodies.names == ("trunk", "leg", "toe")
     np.testing.assert_array_equal(bodies.body_of_link, [0, 1, 1, 2])
     np.testing.assert_array_equal(bodies.mass, [4, 2, 0])
-    np.testing.assert_allclose(bodies.first_moment[1], [0, 0.1 + 0.1, -0.2 - 0.4], atol=1e-15)
+    np.testing.assert_allclose(
+        bodies.first_moment[1], [0, 0.1 + 0.1, -0.2 - 0.4], atol=1e-15
+    )
     np.testing.assert_allclose(bodies.p_body_link[2], [0, 0.1, -0.4])
     np.testing.assert_allclose(bodies.d[2], [0, 0.2, -0.4], atol=1e-15)
-    np.testing.assert_allclose(bodies.R[2], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
+    np.testing.assert_allclose(
+        bodies.R[2], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15
+    )
 
 
 def test_inertia_is_turned_into_link_axes():
@@ -94,7 +100,9 @@ def test_inertia_is_turned_into_link_axes():
       <origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/><mass value="1"/>
       <inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0.5"/></inertial></link></robot>"""
     inertia = RobotModel.from_urdf(xml).link_inertias[0]
-    np.testing.assert_allclose(inertia, [[2, 0, -0.5], [0, 1, 0], [-0.5, 0, 2.5]], atol=1e-15)
+    np.testing.assert_allclose(
+        inertia, [[2, 0, -0.5], [0, 1, 0], [-0.5, 0, 2.5]], atol=1e-15
+    )
 
 
 def test_quaternion_origins_are_read():
@@ -132,7 +140,9 @@ def test_names_are_found_or_listed(load):
     assert str(error.value) == (
         "no joint 'proximale', did you mean 'proximal'? valid: thumb_joint, proximal"
     )
-    with pytest.raises(UnknownNameError, match="no link 'x'; valid: palm, thumb, finger_1"):
+    with pytest.raises(
+        UnknownNameError, match="no link 'x'; valid: palm, thumb, finger_1"
+    ):
         model.link_index("x")
     with pytest.raises(UnknownNameError, match="no joint 'tip'"):
         model.joint_index("tip")  # follows another: not in q
@@ -217,10 +227,14 @@ def test_joints_masses_and_limits_are_pinocchios(example_urdfs, example_models):
         assert set(model.bodies.joint_names[1:]) == set(oracle.names[1:]), name
         mass = sum(inertia.mass for inertia in oracle.inertias)
         assert model.mass == pytest.approx(mass, rel=1e-12), name
-        for joint, lower, upper in zip(model.joint_names, model.lower, model.upper, strict=True):
+        for joint, lower, upper in zip(
+            model.joint_names, model.lower, model.upper, strict=True
+        ):
             index = oracle.joints[oracle.getJointId(joint)].idx_q
             bounds = oracle.lowerPositionLimit[index], oracle.upperPositionLimit[index]
-            if model.joint_types[model.joint_index(joint)] != "continuous" and np.isfinite(lower):
+            if model.joint_types[
+                model.joint_index(joint)
+            ] != "continuous" and np.isfinite(lower):
                 assert (lower, upper) == pytest.approx(bounds), (name, joint)
 
 
@@ -232,10 +246,15 @@ def test_body_inertias_and_subtree_masses_are_pinocchios(example_urdfs, example_
         for b, joint in enumerate(model.bodies.joint_names):
             index = oracle.getJointId(joint) if b else 0
             inertia = oracle.inertias[index]
-            assert model.bodies.mass[b] == pytest.approx(inertia.mass, rel=1e-12), (name, joint)
+            assert model.bodies.mass[b] == pytest.approx(inertia.mass, rel=1e-12), (
+                name,
+                joint,
+            )
             moment = inertia.mass * inertia.lever
             np.testing.assert_allclose(
                 model.bodies.first_moment[b], moment, atol=1e-12 * model.mass
             )
             subtree = data.mass[index] + (0.0 if b else inertia.mass)
-            assert model.bodies.subtree_mass[b] == pytest.approx(subtree, rel=1e-12, abs=1e-15)
+            assert model.bodies.subtree_mass[b] == pytest.approx(
+                subtree, rel=1e-12, abs=1e-15
+            )

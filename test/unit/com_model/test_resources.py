@@ -72,18 +72,27 @@ def test_package_beside_an_ancestor(urdf: Path) -> None:
 
 def test_a_folder_of_the_packages_name_near_the_urdf(tmp_path: Path) -> None:
     """As in a repository of robots, which has no package.xml."""
-    urdf, mesh = tmp_path / "mine" / "urdf" / "r.urdf", tmp_path / "mine" / "h9" / "leg.stl"
+    urdf, mesh = (
+        tmp_path / "mine" / "urdf" / "r.urdf",
+        tmp_path / "mine" / "h9" / "leg.stl",
+    )
     for file in (urdf, mesh, tmp_path / "h8" / "leg.stl"):
         file.parent.mkdir(parents=True)
         file.write_text("")
     assert resolve_uri("package://h9/leg.stl", urdf) == mesh
-    assert resolve_uri("package://h8/leg.stl", urdf) is None  # not in the robot's own folders
+    assert (
+        resolve_uri("package://h8/leg.stl", urdf) is None
+    )  # not in the robot's own folders
 
 
-def test_installed_package(urdf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_package(
+    urdf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     share = tmp_path / "prefix" / "share" / "installed_robot"
     share.mkdir(parents=True)
-    (share / "leg.stl").symlink_to(urdf.parents[2] / "secret.stl")  # as --symlink-install does
+    (share / "leg.stl").symlink_to(
+        urdf.parents[2] / "secret.stl"
+    )  # as --symlink-install does
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
     assert resolve_uri("package://installed_robot/leg.stl", None) == share / "leg.stl"
     assert resolve_uri("leg.stl", None) is None

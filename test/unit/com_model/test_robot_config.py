@@ -62,8 +62,14 @@ def test_a_full_file(config, tmp_path, model):
     assert config.encoder_signs == {"l_hip": -1}
     left, right = config.feet
     assert (left.frame, left.side, left.radius) == ("l_sole", "left", 0.0)
-    np.testing.assert_array_equal(left.corners, [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05]])
-    assert (left.wrench_topic, left.wrench_frame, left.wrench_sign) == ("left/ft", "base", -1)
+    np.testing.assert_array_equal(
+        left.corners, [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05]]
+    )
+    assert (left.wrench_topic, left.wrench_frame, left.wrench_sign) == (
+        "left/ft",
+        "base",
+        -1,
+    )
     assert (right.side, right.corners.shape, right.radius) == ("", (0, 2), 0.02)
     assert (left.end, right.end) == ("", "hind")
     np.testing.assert_array_equal(left.center, [0, 0, 0])
@@ -226,10 +232,22 @@ def test_mistakes_name_the_key_and_what_it_expects(case):
 
 
 FILES = {
-    "key twice": ("name: a\nname: b\n", "is not plain YAML: the key 'name' is there twice (line 2"),
-    "aliases": ("name: &x a\nurdf: *x\n", "is not plain YAML: aliases are not read (line 2, colum"),
-    "tags": ("name: !!python/object/apply:os.system [ls]", "could not determine a constructor"),
-    "syntax": ("name: [", "is not plain YAML: expected the node content, but found '<stream end>'"),
+    "key twice": (
+        "name: a\nname: b\n",
+        "is not plain YAML: the key 'name' is there twice (line 2",
+    ),
+    "aliases": (
+        "name: &x a\nurdf: *x\n",
+        "is not plain YAML: aliases are not read (line 2, colum",
+    ),
+    "tags": (
+        "name: !!python/object/apply:os.system [ls]",
+        "could not determine a constructor",
+    ),
+    "syntax": (
+        "name: [",
+        "is not plain YAML: expected the node content, but found '<stream end>'",
+    ),
     "depth": ("name: " + "[" * 20000, "is not plain YAML: it nests too deep"),
     "empty": ("", "expected keys with values, got nothing"),
     "binary": ("name: \x01", "is not plain YAML"),
@@ -249,9 +267,13 @@ def test_files_that_are_not_plain_yaml_are_refused(case, tmp_path):
 
 
 def test_files_that_are_not_there_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"does not exist\. Give the path of a YAML file"):
+    with pytest.raises(
+        ConfigError, match=r"does not exist\. Give the path of a YAML file"
+    ):
         RobotConfig.from_file(tmp_path / "none.yaml")
-    with pytest.raises(ConfigError, match=r"is not a regular file\. Give the path of a YAML file"):
+    with pytest.raises(
+        ConfigError, match=r"is not a regular file\. Give the path of a YAML file"
+    ):
         RobotConfig.from_file(tmp_path)
 
 
@@ -274,9 +296,18 @@ def test_files_that_are_not_there_are_refused(tmp_path):
             "joint_groups.legs.hip: no moving joint 'hip', did you mean 'r_hip'? "
             "valid: l_hip, r_hip",
         ),
-        ({"posture": {"mount": 0}}, "posture.mount: no moving joint 'mount'; valid: l_hip, r_hip"),
-        ({"servo": {"joints": {"x": {}}}}, "servo.joints.x: no moving joint 'x'; valid: l_hip"),
-        ({"encoder": {"signs": {"x": 1}}}, "encoder.signs.x: no moving joint 'x'; valid: l_hip"),
+        (
+            {"posture": {"mount": 0}},
+            "posture.mount: no moving joint 'mount'; valid: l_hip, r_hip",
+        ),
+        (
+            {"servo": {"joints": {"x": {}}}},
+            "servo.joints.x: no moving joint 'x'; valid: l_hip",
+        ),
+        (
+            {"encoder": {"signs": {"x": 1}}},
+            "encoder.signs.x: no moving joint 'x'; valid: l_hip",
+        ),
     ],
 )
 def test_names_that_the_robot_has_not_are_found(data, message, model):

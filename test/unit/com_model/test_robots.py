@@ -31,7 +31,10 @@ def share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_names_of_a_collection(share: Path) -> None:
     robots = share / "example-robot-data" / "robots"
-    found = {name: str(p.relative_to(robots)) for name, p in collection_robots(robots).items()}
+    found = {
+        name: str(p.relative_to(robots))
+        for name, p in collection_robots(robots).items()
+    }
     assert found == {
         "hopper": "hopper_b_description/robots/hopper.urdf",
         "hopper_b": "hopper_b_description/robots/hopper.urdf",
@@ -50,22 +53,34 @@ def test_own_robot_with_its_configuration(share: Path) -> None:
     assert robot.name == "hoap2"
     assert robot.urdf == share / "robot_descriptions/urdf/hoap2.urdf"
     assert robot.config == share / "robot_descriptions/config/hoap2.yaml"
-    assert find_robot("hopper").config == share / "robot_descriptions/config/hopper.yaml"
+    assert (
+        find_robot("hopper").config == share / "robot_descriptions/config/hopper.yaml"
+    )
     assert find_robot("talos").config is None
 
 
-def test_path_of_a_urdf(share: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_of_a_urdf(
+    share: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "mine.urdf").write_text("")
     monkeypatch.chdir(tmp_path)
     for path in ("mine.urdf", "./mine.urdf", str(tmp_path / "mine.urdf")):
         robot = find_robot(path)
-        assert (robot.name, robot.urdf, robot.config) == ("mine", tmp_path / "mine.urdf", None)
-    with pytest.raises(UnknownRobotError, match=r"robot '\./gone\.urdf': there is no such file"):
+        assert (robot.name, robot.urdf, robot.config) == (
+            "mine",
+            tmp_path / "mine.urdf",
+            None,
+        )
+    with pytest.raises(
+        UnknownRobotError, match=r"robot '\./gone\.urdf': there is no such file"
+    ):
         find_robot("./gone.urdf")
 
 
 def test_unknown_name_lists_the_valid_ones_like_ones_first(share: Path) -> None:
-    with pytest.raises(UnknownRobotError, match="robot 'hop2': unknown, and no URDF") as caught:
+    with pytest.raises(
+        UnknownRobotError, match="robot 'hop2': unknown, and no URDF"
+    ) as caught:
         find_robot("hop2")
     assert caught.value.valid[0] == "hoap2"
     valid = ("hoap2", "hopper", "talos", "talos_full", "ur", "ur5_gripper")
@@ -96,7 +111,9 @@ def mine(share: Path, tmp_path: Path) -> Path:
 
 
 def test_the_configuration_beside_a_urdf(mine: Path) -> None:
-    urdf, named, common = (mine / name for name in ("mine.urdf", "mine.yaml", "robot.yaml"))
+    urdf, named, common = (
+        mine / name for name in ("mine.urdf", "mine.yaml", "robot.yaml")
+    )
     assert find_robot(urdf).config is None
     common.write_text("{name: mine, urdf: other.urdf}")
     assert find_robot(urdf).config is None
@@ -115,7 +132,9 @@ def test_a_configuration_names_its_urdf(mine: Path) -> None:
     robot = find_robot(file)
     assert (robot.urdf, robot.config) == (mine / "mine.urdf", file)
     file.write_text(CONFIG)
-    with pytest.raises(ConfigError, match="urdf: names no URDF: give the path of the URDF"):
+    with pytest.raises(
+        ConfigError, match="urdf: names no URDF: give the path of the URDF"
+    ):
         find_robot(file)
 
 
@@ -126,10 +145,14 @@ def test_load_robot(mine: Path) -> None:
     model, config = load_robot(mine / "mine.urdf")
     assert [foot.frame for foot in config.feet] == ["sole"]
     assert model.link_names == ("base", "ankle", "sole")
-    (mine / "mine.yaml").write_text(CONFIG.replace("0.2, 0.1", "0.2, 0.1], xyz: [9, 0, 0"))
+    (mine / "mine.yaml").write_text(
+        CONFIG.replace("0.2, 0.1", "0.2, 0.1], xyz: [9, 0, 0")
+    )
     with pytest.raises(ConfigError, match="'xyz' is there twice"):
         load_robot(mine / "mine.urdf")
     far = CONFIG.replace("[0, 0, -1]", "[0.5, 0, -1]")
     (mine / "mine.yaml").write_text(far)
-    with pytest.warns(ConfigWarning, match=r"mine\.yaml: posture: the CoM is 400 mm outside"):
+    with pytest.warns(
+        ConfigWarning, match=r"mine\.yaml: posture: the CoM is 400 mm outside"
+    ):
         load_robot(str(mine / "mine.urdf"))

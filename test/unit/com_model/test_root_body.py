@@ -29,7 +29,9 @@ def oracle(xml):
 
 
 def test_sum_agrees_with_pinocchio(example_models):
-    xmls = {"trunk": TRUNK} | {name: model.xml for name, model in example_models.items()}
+    xmls = {"trunk": TRUNK} | {
+        name: model.xml for name, model in example_models.items()
+    }
     checked = 0
     for xml in xmls.values():
         model = RobotModel.from_urdf(xml)

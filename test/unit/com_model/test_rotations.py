@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 coordinate = st.floats(-10.0, 10.0)
 vector = st.tuples(coordinate, coordinate, coordinate).map(np.array)
-direction = vector.filter(lambda v: np.linalg.norm(v) > 1e-3).map(lambda v: v / np.linalg.norm(v))
+direction = vector.filter(lambda v: np.linalg.norm(v) > 1e-3).map(
+    lambda v: v / np.linalg.norm(v)
+)
 
 
 @given(vector, vector)
@@ -61,7 +63,9 @@ def test_minimal_rotation_turns_no_further_than_needed(a, b):
     np.testing.assert_allclose(R @ a, b, atol=1e-14)
     np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-14)
     angle = np.linalg.norm(rotation_vector(R))
-    assert angle == pytest.approx(2.0 * np.arctan2(*map(np.linalg.norm, (b - a, a + b))), abs=1e-7)
+    assert angle == pytest.approx(
+        2.0 * np.arctan2(*map(np.linalg.norm, (b - a, a + b))), abs=1e-7
+    )
 
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-15, 1e-12, 1e-8, 1e-4, 1.5, np.pi / 2])
@@ -76,7 +80,9 @@ def test_minimal_rotation_of_nearly_opposite_vectors(axis, tilt):
 
 
 def test_minimal_rotation_of_one_vector_to_itself_is_exactly_none():
-    assert np.array_equal(minimal_rotation(np.array([0, 0, 1.0]), np.array([0, 0, 1.0])), np.eye(3))
+    assert np.array_equal(
+        minimal_rotation(np.array([0, 0, 1.0]), np.array([0, 0, 1.0])), np.eye(3)
+    )
 
 
 @settings(deadline=None)
@@ -92,8 +98,12 @@ def test_compiled_twins_agree(axis, angle, v):
     np.testing.assert_allclose(crossed, np.cross(axis, v), atol=1e-13)
     turned = vector_kernels.rotate(tuple(axis), np.cos(angle), np.sin(angle), tuple(v))
     np.testing.assert_allclose(turned, expected @ v, atol=1e-13)
-    np.testing.assert_allclose(vector_kernels.cross(tuple(axis), tuple(v)), crossed, atol=1e-13)
+    np.testing.assert_allclose(
+        vector_kernels.cross(tuple(axis), tuple(v)), crossed, atol=1e-13
+    )
 
 
 def test_a_zero_axis_turns_nothing():
-    assert np.array_equal(rotations_about(np.zeros((1, 3)), np.array([0.3]))[0], np.eye(3))
+    assert np.array_equal(
+        rotations_about(np.zeros((1, 3)), np.array([0.3]))[0], np.eye(3)
+    )

@@ -76,8 +76,12 @@ def example(example_models, load):
 def test_arm_by_hand(load):
     q = np.array([0.6])
     com, jacobian = Sesc(load("arm")).com_and_jacobian(q)
-    np.testing.assert_allclose(com, [0.4 + np.cos(0.6) / 6, np.sin(0.6) / 6, 0], atol=1e-16)
-    np.testing.assert_allclose(jacobian[:, 0], [-np.sin(0.6) / 6, np.cos(0.6) / 6, 0], atol=1e-16)
+    np.testing.assert_allclose(
+        com, [0.4 + np.cos(0.6) / 6, np.sin(0.6) / 6, 0], atol=1e-16
+    )
+    np.testing.assert_allclose(
+        jacobian[:, 0], [-np.sin(0.6) / 6, np.cos(0.6) / 6, 0], atol=1e-16
+    )
 
 
 def test_prismatic_by_hand(load):
@@ -92,7 +96,9 @@ def test_mimic_by_hand(load):
     e1, e2, e3 = (np.exp(1j * a) for a in (a1, a2, a3))
     com = 0.1 * (0.1 * e1 + (0.2 * e1 + 0.1 * e2) + (0.2 * e1 + 0.2 * e2 + 0.1 * e3))
     com = (com + 0.2 * 0.1j * np.exp(1j * thumb)) / 1.5
-    slope = 0.1j * (0.5 * e1 + 3 * 0.3 * e2 + 0.1 * e3) / 1.5  # angles grow by 1, 3, 1 per unit
+    slope = (
+        0.1j * (0.5 * e1 + 3 * 0.3 * e2 + 0.1 * e3) / 1.5
+    )  # angles grow by 1, 3, 1 per unit
     found, jacobian = Sesc(load("gripper")).com_and_jacobian(np.array([thumb, q]))
     np.testing.assert_allclose(found, [com.real, com.imag, 0], atol=1e-16)
     np.testing.assert_allclose(jacobian[:, 1], [slope.real, slope.imag, 0], atol=1e-16)
@@ -105,12 +111,17 @@ def test_prismatic_mimic_by_hand(load):
         com, [0.25 * np.cos(a), 0.25 * np.sin(a), 0.625 * s + 0.025], atol=1e-16
     )
     np.testing.assert_allclose(
-        jacobian, [[-0.25 * np.sin(a), 0], [0.25 * np.cos(a), 0], [0, 0.625]], atol=1e-16
+        jacobian,
+        [[-0.25 * np.sin(a), 0], [0.25 * np.cos(a), 0], [0, 0.625]],
+        atol=1e-16,
     )
 
 
 def test_a_single_rigid_body():
-    sesc, (R, p) = Sesc(RobotModel.from_urdf(BRICK)), random_pose(np.random.default_rng(0))
+    sesc, (R, p) = (
+        Sesc(RobotModel.from_urdf(BRICK)),
+        random_pose(np.random.default_rng(0)),
+    )
     com, jacobian = sesc.com_and_jacobian([], R, p, floating=True)
     np.testing.assert_allclose(com, p + R @ [1, 2, 3], atol=1e-15)
     assert jacobian.shape == (3, 6)
@@ -125,7 +136,9 @@ def test_com_is_the_textbooks(name, example):
     for _ in range(5):
         q, (R, p) = rng.uniform(-4, 4, model.n_joints), random_pose(rng)
         tolerance = 1e-15 * reach(model)
-        np.testing.assert_allclose(sesc.com(q), textbook_com(model, q), rtol=0, atol=tolerance)
+        np.testing.assert_allclose(
+            sesc.com(q), textbook_com(model, q), rtol=0, atol=tolerance
+        )
         np.testing.assert_allclose(
             sesc.com(q, R, p), textbook_com(model, q, R, p), rtol=0, atol=2 * tolerance
         )
@@ -150,8 +163,12 @@ def test_com_and_jacobian_are_pinocchios(example_models, example_urdfs, pinocchi
             expected[:, 6 + bodies.q_index[b]] += column
         com, jacobian = sesc.com_and_jacobian(q, R, p, floating=True)
         tolerance = 1e-14 * reach(model)
-        np.testing.assert_allclose(com, data.com[0], rtol=0, atol=tolerance, err_msg=name)
-        np.testing.assert_allclose(jacobian, expected, rtol=0, atol=tolerance, err_msg=name)
+        np.testing.assert_allclose(
+            com, data.com[0], rtol=0, atol=tolerance, err_msg=name
+        )
+        np.testing.assert_allclose(
+            jacobian, expected, rtol=0, atol=tolerance, err_msg=name
+        )
         fixed = sesc.com_and_jacobian(q, R, p)
         np.testing.assert_array_equal(fixed[0], com)
         np.testing.assert_array_equal(fixed[1], jacobian[:, 6:])
@@ -165,7 +182,9 @@ def test_jacobian_is_the_slope_of_the_com(name, example):
     sesc, q, (R, p) = Sesc(model), rng.uniform(-3, 3, model.n_joints), random_pose(rng)
 
     def moved(x):
-        return sesc.com(q + x[6:], Rotation.from_rotvec(x[3:6]).as_matrix() @ R, p + x[:3])
+        return sesc.com(
+            q + x[6:], Rotation.from_rotvec(x[3:6]).as_matrix() @ R, p + x[:3]
+        )
 
     slope = differences(moved, np.zeros(6 + model.n_joints))
     jacobian = sesc.com_and_jacobian(q, R, p, floating=True)[1]
@@ -176,7 +195,11 @@ def test_jacobian_is_the_slope_of_the_com(name, example):
 def test_velocity_is_the_com_in_time(name, example):
     model, rng = example(name), np.random.default_rng(5)
     sesc, n = Sesc(model), model.n_joints
-    q, qd, (R, p), (v, w) = *rng.uniform(-2, 2, (2, n)), random_pose(rng), rng.normal(size=(2, 3))
+    q, qd, (R, p), (v, w) = (
+        *rng.uniform(-2, 2, (2, n)),
+        random_pose(rng),
+        rng.normal(size=(2, 3)),
+    )
 
     def com_at(t):
         R_t = Rotation.from_rotvec(t[0] * w).as_matrix() @ R
@@ -255,7 +278,9 @@ def test_any_array_of_numbers_will_do(convert, example):
     sesc, rng = Sesc(model), np.random.default_rng(6)
     q, (R, p) = rng.uniform(-2, 2, model.n_joints), random_pose(rng)
     expected = sesc.com_and_jacobian(q, R, p, floating=True)
-    found = sesc.com_and_jacobian(convert(q), [list(row) for row in R], list(p), floating=True)
+    found = sesc.com_and_jacobian(
+        convert(q), [list(row) for row in R], list(p), floating=True
+    )
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_array_equal(found[1], expected[1])
     strided = sesc.com_and_jacobian(
@@ -267,10 +292,14 @@ def test_any_array_of_numbers_will_do(convert, example):
 def test_whole_numbers_and_single_precision(load):
     sesc = Sesc(load("arm"))
     np.testing.assert_array_equal(sesc.com(np.array([2])), sesc.com([2.0]))
-    np.testing.assert_array_equal(sesc.com(np.array([2.0], np.float32)), sesc.com([2.0]))
+    np.testing.assert_array_equal(
+        sesc.com(np.array([2.0], np.float32)), sesc.com([2.0])
+    )
 
 
-@pytest.mark.parametrize("q", [[0.0], np.zeros(3), np.zeros((2, 1)), np.zeros((1, 2)), 1.0, None])
+@pytest.mark.parametrize(
+    "q", [[0.0], np.zeros(3), np.zeros((2, 1)), np.zeros((1, 2)), 1.0, None]
+)
 def test_wrong_shapes_are_told_with_the_joints(q, load):
     sesc = Sesc(load("slider"))
     for call in (
@@ -279,7 +308,9 @@ def test_wrong_shapes_are_told_with_the_joints(q, load):
         partial(sesc.com_and_jacobian, floating=True),
         sesc.chain,
     ):
-        with pytest.raises(ShapeError, match=r"^q: expected shape \(2,\), got .*slide.*roll"):
+        with pytest.raises(
+            ShapeError, match=r"^q: expected shape \(2,\), got .*slide.*roll"
+        ):
             call(q)
     with pytest.raises(ShapeError, match=r"^qd: expected shape \(2,\)"):
         sesc.com_velocity(np.zeros(2), q)
@@ -287,11 +318,17 @@ def test_wrong_shapes_are_told_with_the_joints(q, load):
 
 def test_wrong_poses_are_told(load):
     sesc, q = Sesc(load("arm")), np.zeros(1)
-    with pytest.raises(ShapeError, match=r"^R_world_root: expected shape \(3, 3\), got \(4, 4\)"):
+    with pytest.raises(
+        ShapeError, match=r"^R_world_root: expected shape \(3, 3\), got \(4, 4\)"
+    ):
         sesc.com_and_jacobian(q, np.eye(4))
-    with pytest.raises(ShapeError, match=r"^p_world_root: expected shape \(3,\), got \(3, 1\)"):
+    with pytest.raises(
+        ShapeError, match=r"^p_world_root: expected shape \(3,\), got \(3, 1\)"
+    ):
         sesc.com(q, p_world_root=np.zeros((3, 1)))
-    with pytest.raises(ShapeError, match=r"^w_world_root: expected shape \(3,\), got \(2,\)"):
+    with pytest.raises(
+        ShapeError, match=r"^w_world_root: expected shape \(3,\), got \(2,\)"
+    ):
         sesc.com_velocity(q, q, w_world_root=[0, 1])
     for R in (2 * np.eye(3), -np.eye(3), np.ones((3, 3))):
         with pytest.raises(ComModelError, match=r"^R_world_root is not a rotation"):

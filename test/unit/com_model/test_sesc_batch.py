@@ -38,7 +38,9 @@ def test_threads_change_no_bit(threads, example_models):
     model, rng = example_models[ROBOTS[0]], np.random.default_rng(0)
     sesc, Q = Sesc(model), rng.uniform(-4, 4, (20 * BLOCK + 7, model.n_joints))
     for alone, shared in zip(
-        sesc.com_and_jacobian_batch(Q), sesc.com_and_jacobian_batch(Q, threads), strict=True
+        sesc.com_and_jacobian_batch(Q),
+        sesc.com_and_jacobian_batch(Q, threads),
+        strict=True,
     ):
         np.testing.assert_array_equal(shared, alone)
     np.testing.assert_array_equal(sesc.com_batch(Q, threads), sesc.com_batch(Q))
@@ -78,17 +80,26 @@ def test_any_layout_will_do(example_models):
     sesc = Sesc(model)
     Q = np.random.default_rng(2).uniform(-2, 2, (9, model.n_joints))
     expected = sesc.com_and_jacobian_batch(Q)[1]
-    for same in (Q.tolist(), np.asfortranarray(Q), np.repeat(Q, 2, axis=1)[:, ::2], Q[::-1][::-1]):
+    for same in (
+        Q.tolist(),
+        np.asfortranarray(Q),
+        np.repeat(Q, 2, axis=1)[:, ::2],
+        Q[::-1][::-1],
+    ):
         np.testing.assert_array_equal(sesc.com_and_jacobian_batch(same)[1], expected)
 
 
 def test_wrong_arguments_are_told(load):
     sesc = Sesc(load("slider"))
     for Q in (np.zeros(2), np.zeros((4, 3)), np.zeros((1, 1, 2))):
-        with pytest.raises(ShapeError, match=r"^Q: expected shape \(any, 2\), got .*slide, roll"):
+        with pytest.raises(
+            ShapeError, match=r"^Q: expected shape \(any, 2\), got .*slide, roll"
+        ):
             sesc.com_batch(Q)
     for threads in (0, -1, 1.5, "2"):
-        with pytest.raises(ComModelError, match="threads: expected a whole number from 1 up"):
+        with pytest.raises(
+            ComModelError, match="threads: expected a whole number from 1 up"
+        ):
             sesc.com_and_jacobian_batch(np.zeros((1, 2)), threads)
     with pytest.raises(ComModelError, match="R_world_root is not a rotation"):
         sesc.com_batch(np.zeros((1, 2)), R_world_root=np.zeros((3, 3)))

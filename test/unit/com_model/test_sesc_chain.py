@@ -39,14 +39,20 @@ def test_steps_turn_with_their_links(name, example_models):
 def test_parameters_of_the_arm_by_hand(load):
     sesc = Sesc(load("arm"))
     assert sesc.chain_links == ("base", "forearm")
-    np.testing.assert_allclose(sesc.parameters, [[(2 * 0.1 + 1.0) / 3, 0, 0], [0.5 / 3, 0, 0]])
-    np.testing.assert_allclose(sesc.chain([0.0]), [[0, 0, 0], [0.4, 0, 0], [0.4 + 0.5 / 3, 0, 0]])
+    np.testing.assert_allclose(
+        sesc.parameters, [[(2 * 0.1 + 1.0) / 3, 0, 0], [0.5 / 3, 0, 0]]
+    )
+    np.testing.assert_allclose(
+        sesc.chain([0.0]), [[0, 0, 0], [0.4, 0, 0], [0.4 + 0.5 / 3, 0, 0]]
+    )
 
 
 def test_a_sliding_joint_lengthens_its_parents_step(load):
     sesc = Sesc(load("slider"))
     np.testing.assert_allclose(sesc.parameters[0], [0.5, 0, 0], atol=1e-16)
-    np.testing.assert_allclose(sesc.parameters_at([0.3, 0.0])[0], [0.5 - 0.075, 0, 0], atol=1e-16)
+    np.testing.assert_allclose(
+        sesc.parameters_at([0.3, 0.0])[0], [0.5 - 0.075, 0, 0], atol=1e-16
+    )
 
 
 def test_parameters_at_zero_count_the_followers_offsets(load):
@@ -140,7 +146,10 @@ def test_cottons_recursion_is_exact_with_backtracking_but_his_jacobian_is_not(se
     np.testing.assert_allclose(points.sum(axis=0), com, atol=2e-15)
     for j in range(1, bodies.count):
         axis = R[j] @ bodies.axis[j]
-        true, column = jacobian[:, bodies.q_index[j]], np.cross(axis, points[j:].sum(axis=0))
+        true, column = (
+            jacobian[:, bodies.q_index[j]],
+            np.cross(axis, points[j:].sum(axis=0)),
+        )
         last = bodies.subtree_end[j] == bodies.count
         assert np.allclose(column, true, atol=1e-14) == last
         of_subtree = points[j : bodies.subtree_end[j]].sum(axis=0)

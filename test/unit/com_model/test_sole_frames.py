@@ -28,7 +28,9 @@ from com_simulation.physics.true_errors import TrueErrors, with_true_errors
 from com_simulation.physics.world_builder import build_world
 
 ROBOTS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
-SOLE = re.compile(r'  <link name="(._sole)" ?/>\n  <joint name="._sole_fixed".*?</joint>\n', re.S)
+SOLE = re.compile(
+    r'  <link name="(._sole)" ?/>\n  <joint name="._sole_fixed".*?</joint>\n', re.S
+)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,9 @@ def mounted(linked):
     del data["urdf"]
     for element in SOLE.finditer(model.xml):
         xml = xml.replace(element[0], "")
-        values = dict(re.findall(r'(xyz|rpy|link)="([^"]*)"', element[0].split("<child")[0]))
+        values = dict(
+            re.findall(r'(xyz|rpy|link)="([^"]*)"', element[0].split("<child")[0])
+        )
         foot = data["feet"][element[1]]
         foot["link"] = values["link"]
         for key in {"xyz", "rpy"} & set(values):
@@ -67,7 +71,9 @@ def test_the_model_is_that_with_sole_links(linked, mounted):
     q = config.nominal_posture(whole)
     for foot in config.feet:
         ours, theirs = (link_pose(m, q, foot.frame) for m in (whole, model))
-        np.testing.assert_allclose(np.column_stack(ours), np.column_stack(theirs), atol=1e-15)
+        np.testing.assert_allclose(
+            np.column_stack(ours), np.column_stack(theirs), atol=1e-15
+        )
     assert config.attach(whole) is whole
     assert bare.frames == ()
     assert [frame.name for frame in whole.frames] == ["l_sole", "r_sole"]
@@ -76,7 +82,9 @@ def test_the_model_is_that_with_sole_links(linked, mounted):
 def test_what_is_written_has_no_frames(mounted):
     bare, config = mounted
     whole = config.attach(bare)
-    inertials = corrected_inertials(whole, whole.bodies.mass, whole.bodies.first_moment * 0.0)
+    inertials = corrected_inertials(
+        whole, whole.bodies.mass, whole.bodies.first_moment * 0.0
+    )
     written = edit_inertials(whole.xml, inertials)
     assert "_sole" not in written
     true = with_true_errors(whole, TrueErrors(com=0.001))
@@ -87,11 +95,16 @@ def test_what_is_written_has_no_frames(mounted):
 def test_identification_begins_as_with_sole_links(linked, mounted):
     bare, config = mounted
     whole = config.attach(bare)
-    ours, theirs = (body_priors(model, IdentificationSettings()) for model in (whole, linked[0]))
+    ours, theirs = (
+        body_priors(model, IdentificationSettings()) for model in (whole, linked[0])
+    )
     np.testing.assert_allclose(ours.mass, theirs.mass)
     elsewhere = pickle.loads(pickle.dumps(whole))  # in the process that computes
     assert elsewhere.link_names == whole.link_names
-    assert PosturePlanner(elsewhere, config.feet, config.nominal_posture(whole)).feet == config.feet
+    assert (
+        PosturePlanner(elsewhere, config.feet, config.nominal_posture(whole)).feet
+        == config.feet
+    )
 
 
 def test_walking_takes_either_model(linked, mounted):
@@ -121,7 +134,9 @@ def foot(**keys):
 
 
 def test_the_keys_of_a_mounted_foot():
-    given = foot(link="ankle", xyz=[0.0, 0.1, -0.2], rpy=[0.0, 0.0, 1.0], size=[0.2, 0.1])
+    given = foot(
+        link="ankle", xyz=[0.0, 0.1, -0.2], rpy=[0.0, 0.0, 1.0], size=[0.2, 0.1]
+    )
     assert given.mount == Frame("sole", "ankle", (0.0, 0.1, -0.2), (0.0, 0.0, 1.0))
     np.testing.assert_array_equal(
         given.corners, [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]]
@@ -137,8 +152,14 @@ def test_the_keys_of_a_mounted_foot():
         ({"xyz": [0, 0, 1]}, "link: give the link that xyz and rpy are measured in"),
         ({"link": "a", "xyz": [0, 0]}, "xyz: expected 3 numbers, got a list"),
         ({"size": [0.1, -0.1]}, "size: expected length and width, both more than 0"),
-        ({"size": [0.1, 0.1], "corners": [[0, 0]]}, "size: give corners or size, not both"),
-        ({"size": [0.1, 0.1], "radius": 0.1}, "feet.sole: give corners or size (a flat sole) or"),
+        (
+            {"size": [0.1, 0.1], "corners": [[0, 0]]},
+            "size: give corners or size, not both",
+        ),
+        (
+            {"size": [0.1, 0.1], "radius": 0.1},
+            "feet.sole: give corners or size (a flat sole) or",
+        ),
     ],
 )
 def test_mistakes_in_a_foot(keys, message):
@@ -174,7 +195,11 @@ def test_kind_trunk_and_sizes():
     assert (config.kind, config.trunk) == ("humanoid", "torso")
     assert (config.walking.step_width, config.walking.step_length) == (0.2, None)
     assert (config.trot.frequency, config.trot.body_height) == (2.0, None)
-    with pytest.raises(ConfigError, match="kind: expected one of humanoid, quadruped, other"):
+    with pytest.raises(
+        ConfigError, match="kind: expected one of humanoid, quadruped, other"
+    ):
         RobotConfig.from_dict({"name": "r", "kind": "biped"})
-    with pytest.raises(ConfigError, match="unknown key 'step_heigth'; did you mean 'step_height'"):
+    with pytest.raises(
+        ConfigError, match="unknown key 'step_heigth'; did you mean 'step_height'"
+    ):
         RobotConfig.from_dict({"name": "r", "trot": {"step_heigth": 0.1}})

@@ -18,7 +18,9 @@ GRID = st.integers(-8, 8).map(lambda i: i / 4)
 
 
 def planar_points(least=1, most=12):
-    return st.integers(least, most).flatmap(lambda m: hnp.arrays(float, (m, 2), elements=GRID))
+    return st.integers(least, most).flatmap(
+        lambda m: hnp.arrays(float, (m, 2), elements=GRID)
+    )
 
 
 def flat(points):
@@ -64,7 +66,9 @@ def test_square_by_hand():
     assert polygon.margin([1, 0, 0]) == pytest.approx(0.0, abs=1e-15)
     assert polygon.margin([3, 0, 0]) == pytest.approx(-2.0)
     assert polygon.margin([4, 5, 0]) == pytest.approx(-5.0)  # to the corner
-    np.testing.assert_allclose(polygon.project([0.2, 0.3, 7]), [0.2, 0.3, 0], atol=1e-15)
+    np.testing.assert_allclose(
+        polygon.project([0.2, 0.3, 7]), [0.2, 0.3, 0], atol=1e-15
+    )
 
 
 def test_vertices_go_counter_clockwise_seen_from_above():
@@ -72,12 +76,17 @@ def test_vertices_go_counter_clockwise_seen_from_above():
         R = Rotation.align_vectors([normal], [[0, 0, 1]])[0].as_matrix()
         v = SupportPolygon.from_points(SQUARE @ R.T, normal).vertices
         assert v.shape == (4, 3)
-        turns = np.cross(np.roll(v, -1, 0) - v, np.roll(v, -2, 0) - np.roll(v, -1, 0)) @ normal
+        turns = (
+            np.cross(np.roll(v, -1, 0) - v, np.roll(v, -2, 0) - np.roll(v, -1, 0))
+            @ normal
+        )
         assert (turns > 0).all()
 
 
 def test_points_inside_on_edges_and_twice_are_no_vertices():
-    points = np.vstack([SQUARE, SQUARE, [[0, 0, 0], [1, 0, 0], [0.5, 1, 0], [1, 1 - 1e-13, 0]]])
+    points = np.vstack(
+        [SQUARE, SQUARE, [[0, 0, 0], [1, 0, 0], [0.5, 1, 0], [1, 1 - 1e-13, 0]]]
+    )
     assert len(SupportPolygon.from_points(points).vertices) == 4
 
 
@@ -113,7 +122,9 @@ def test_on_a_slope_the_point_falls_along_gravity():
     com = np.array([0.0, 0.0, 0.5])  # straight above the origin
     np.testing.assert_allclose(polygon.project(com), [0, 0, 0], atol=1e-15)
     assert polygon.margin(com) == pytest.approx(1.0)
-    across = SupportPolygon.from_points(SQUARE @ R.T, normal)  # gravity against the normal
+    across = SupportPolygon.from_points(
+        SQUARE @ R.T, normal
+    )  # gravity against the normal
     assert across.margin(com) == pytest.approx(1 - 0.5 * np.sin(slope))
     assert polygon.margin([1.0, 0, 9]) == pytest.approx(1 - 1 / np.cos(slope))
 
@@ -131,7 +142,9 @@ def test_soles_stand_on_their_mean_normal():
     corners = [[[0.1, 0.05], [-0.1, 0.05], [-0.1, -0.05], [0.1, -0.05]]] * 2
     polygon = SupportPolygon.from_soles(R, [[0, 0.2, 0], [0, -0.2, 0]], corners)
     np.testing.assert_allclose(polygon.normal, [0, 0, 1])
-    np.testing.assert_allclose(polygon.vertices.min(axis=0), [-0.1, -0.3, 0], atol=1e-15)
+    np.testing.assert_allclose(
+        polygon.vertices.min(axis=0), [-0.1, -0.3, 0], atol=1e-15
+    )
     np.testing.assert_allclose(polygon.vertices.max(axis=0), [0.1, 0.25, 0], atol=1e-15)
 
 
@@ -153,7 +166,9 @@ def test_margin_is_what_a_linear_program_finds(corners, point):
         assert oracle <= margin / np.cos(np.radians(2.5)) + 1e-6
     elif margin < -1e-6:
         assert oracle is None
-        assert -margin == pytest.approx(distance_to_hull(corners, np.array(point)), abs=1e-9)
+        assert -margin == pytest.approx(
+            distance_to_hull(corners, np.array(point)), abs=1e-9
+        )
 
 
 @given(corners=planar_points(1, 8))
@@ -166,7 +181,9 @@ def test_hull_holds_all_points_and_is_convex(corners):
     edges = np.roll(hull, -1, 0) - hull
     following = np.roll(edges, -1, 0)
     assert (edges[:, 0] * following[:, 1] - edges[:, 1] * following[:, 0] > 0).all()
-    assert (SupportPolygon.from_points(flat(corners)).margin(flat(corners)) > -1e-12).all()
+    assert (
+        SupportPolygon.from_points(flat(corners)).margin(flat(corners)) > -1e-12
+    ).all()
 
 
 @settings(deadline=None)
@@ -181,8 +198,12 @@ def test_moving_everything_changes_nothing(corners, point, turn, shift, tilt):
     R = Rotation.from_rotvec(turn).as_matrix()
     gravity = np.array([*tilt, -1.0])
     here = SupportPolygon.from_points(flat(corners), gravity=gravity)
-    there = SupportPolygon.from_points(flat(corners) @ R.T + shift, R[:, 2], R @ gravity)
-    assert there.margin(R @ point + shift) == pytest.approx(here.margin(point), abs=1e-9)
+    there = SupportPolygon.from_points(
+        flat(corners) @ R.T + shift, R[:, 2], R @ gravity
+    )
+    assert there.margin(R @ point + shift) == pytest.approx(
+        here.margin(point), abs=1e-9
+    )
     np.testing.assert_allclose(
         there.project(R @ point + shift), R @ here.project(point) + shift, atol=1e-9
     )
@@ -192,7 +213,9 @@ def test_moving_everything_changes_nothing(corners, point, turn, shift, tilt):
 @given(corners=planar_points(), seed=st.integers(0, 1000))
 def test_order_and_copies_do_not_matter(corners, seed):
     rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(np.vstack([corners, corners[rng.integers(len(corners))]]))
+    shuffled = rng.permutation(
+        np.vstack([corners, corners[rng.integers(len(corners))]])
+    )
     points = flat(rng.uniform(-3, 3, (5, 2)))
     first = SupportPolygon.from_points(flat(corners)).margin(points)
     second = SupportPolygon.from_points(flat(shuffled)).margin(points)
@@ -229,11 +252,23 @@ def test_arrays_are_read_only_copies():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"points": np.zeros((0, 3))}, "no contact points: a support polygon needs at least one"),
-        ({"points": [[0, 0, np.nan]]}, "points are not finite: leave contacts of unknown position"),
+        (
+            {"points": np.zeros((0, 3))},
+            "no contact points: a support polygon needs at least one",
+        ),
+        (
+            {"points": [[0, 0, np.nan]]},
+            "points are not finite: leave contacts of unknown position",
+        ),
         ({"points": SQUARE, "gravity": [1, 0, 0]}, "gravity is parallel to the ground"),
-        ({"points": SQUARE, "gravity": [0, 0, 0]}, "gravity must be a finite direction other than"),
-        ({"points": SQUARE, "normal": [0, 0, np.inf]}, "normal must be a finite direction other"),
+        (
+            {"points": SQUARE, "gravity": [0, 0, 0]},
+            "gravity must be a finite direction other than",
+        ),
+        (
+            {"points": SQUARE, "normal": [0, 0, np.inf]},
+            "normal must be a finite direction other",
+        ),
     ],
 )
 def test_what_defines_no_polygon_is_refused(arguments, message):
@@ -242,13 +277,19 @@ def test_what_defines_no_polygon_is_refused(arguments, message):
 
 
 def test_wrong_shapes_are_refused():
-    with pytest.raises(ShapeError, match=r"points: expected shape \(any, 3\), got \(3,\)"):
+    with pytest.raises(
+        ShapeError, match=r"points: expected shape \(any, 3\), got \(3,\)"
+    ):
         SupportPolygon.from_points([0, 0, 0])
-    with pytest.raises(ShapeError, match=r"point: expected shape \(3,\) or \(N, 3\), got \(2,\)"):
+    with pytest.raises(
+        ShapeError, match=r"point: expected shape \(3,\) or \(N, 3\), got \(2,\)"
+    ):
         SupportPolygon.from_points(SQUARE).margin([0, 0])
     with pytest.raises(ShapeError, match="one entry per sole in each, got 1, 2 and 1"):
         SupportPolygon.from_soles([np.eye(3)], [[0, 0, 0]] * 2, [[]])
-    with pytest.raises(ShapeError, match=r"corners\[0\]: expected shape \(any, 2\), got \(1, 3\)"):
+    with pytest.raises(
+        ShapeError, match=r"corners\[0\]: expected shape \(any, 2\), got \(1, 3\)"
+    ):
         SupportPolygon.from_soles([np.eye(3)], [[0, 0, 0]], [[[0, 0, 0]]])
     with pytest.raises(GeometryError, match="no contact points"):
         SupportPolygon.from_soles(np.zeros((0, 3, 3)), np.zeros((0, 3)), [])
@@ -260,7 +301,9 @@ def test_plane_through_points():
     np.testing.assert_allclose(center, [1, 2, 3])
     np.testing.assert_allclose(normal, R[:, 2])
     np.testing.assert_allclose(fit_plane(SQUARE, up=[0, 0, -1])[1], [0, 0, -1])
-    with pytest.raises(GeometryError, match="the points are on a line: give one beside it"):
+    with pytest.raises(
+        GeometryError, match="the points are on a line: give one beside it"
+    ):
         fit_plane([[0, 0, 0], [1, 1, 1], [3, 3, 3]])
     with pytest.raises(GeometryError, match="a plane needs three finite points, got 2"):
         fit_plane([[0, 0, 0], [1, 1, 1]])

@@ -59,9 +59,18 @@ def test_odd_visuals_transmissions_and_vendor_tags_are_left_aside(capfd):
     assert (base.mass, base.com.tolist()) == (2.5, [0.1, -0.5, 2.0])
     assert base.has_inertial
     assert base.inertia.tolist() == np.eye(3).tolist()
-    assert (arm.mass, arm.has_inertial, arm.inertia.tolist()) == (0.0, False, [[0] * 3] * 3)
+    assert (arm.mass, arm.has_inertial, arm.inertia.tolist()) == (
+        0.0,
+        False,
+        [[0] * 3] * 3,
+    )
     (joint,) = urdf.joints
-    assert (joint.name, joint.kind, joint.parent, joint.child) == ("j", "revolute", "base", "arm")
+    assert (joint.name, joint.kind, joint.parent, joint.child) == (
+        "j",
+        "revolute",
+        "base",
+        "arm",
+    )
     assert (joint.lower, joint.upper) == (-math.inf, math.inf)
     assert (joint.velocity, joint.effort) == (7.0, math.inf)
     assert joint.axis.tolist() == [1, 0, 0]
@@ -76,10 +85,16 @@ def test_real_files_that_defeat_parsers_of_whole_urdfs(name, example_urdfs, capf
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("rpy", [(0.3, -0.8, 2.0), (1.5707963267948966, 0, -3), (1e-9, 4, 5)])
+@pytest.mark.parametrize(
+    "rpy", [(0.3, -0.8, 2.0), (1.5707963267948966, 0, -3), (1e-9, 4, 5)]
+)
 def test_roll_pitch_and_yaw_turn_about_fixed_axes(rpy):
-    roll, pitch, yaw = (Rotation.from_euler(a, v) for a, v in zip("xyz", rpy, strict=True))
-    np.testing.assert_allclose(rotation_from_rpy(rpy), (yaw * pitch * roll).as_matrix(), atol=1e-15)
+    roll, pitch, yaw = (
+        Rotation.from_euler(a, v) for a, v in zip("xyz", rpy, strict=True)
+    )
+    np.testing.assert_allclose(
+        rotation_from_rpy(rpy), (yaw * pitch * roll).as_matrix(), atol=1e-15
+    )
 
 
 def test_no_rotation_is_exactly_none():

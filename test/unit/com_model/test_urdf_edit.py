@@ -43,12 +43,16 @@ def assert_reads(xml, expected, before):
         )
         assert model.link_masses[k] == new.mass
         np.testing.assert_array_equal(model.link_coms[k], new.com)
-        np.testing.assert_allclose(model.link_inertias[k], new.inertia, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            model.link_inertias[k], new.inertia, rtol=0, atol=1e-12
+        )
 
 
 def changed_lines(before, after):
     return [
-        line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"
+        line
+        for line in difflib.ndiff(before.splitlines(), after.splitlines())
+        if line[0] in "+-"
     ]
 
 
@@ -60,7 +64,9 @@ def test_odd_document(newline, bom):
     new = {name: random_inertial(rng) for name in ("bödy", "bare", "open")}
     edited = edit_inertials(xml, new)
     assert_reads(edited, new, xml)
-    assert edited.startswith(bom + "<?xml version = '1.0' encoding=\"latin-1\"?>" + newline)
+    assert edited.startswith(
+        bom + "<?xml version = '1.0' encoding=\"latin-1\"?>" + newline
+    )
     assert edited.count("\r\n") == (edited.count("\n") if newline == "\r\n" else 0)
     for kept in (
         '<!-- ä <link name="body"><inertial> -->',
@@ -132,9 +138,19 @@ def test_no_such_link():
             np.eye(3),
             r"link 'bare' \(line 10\): the new mass is negative \(-1 kg",
         ),
-        (np.nan, np.zeros(3), np.eye(3), "the new inertial is not finite. Give finite numbers"),
+        (
+            np.nan,
+            np.zeros(3),
+            np.eye(3),
+            "the new inertial is not finite. Give finite numbers",
+        ),
         (1.0, [np.inf, 0, 0], np.eye(3), "the new inertial is not finite"),
-        (1.0, np.zeros(3), np.tri(3), "the new inertia is not symmetric. Give the inertia about"),
+        (
+            1.0,
+            np.zeros(3),
+            np.tri(3),
+            "the new inertia is not symmetric. Give the inertia about",
+        ),
     ],
 )
 def test_inertials_that_no_link_can_have(mass, com, inertia, problem):

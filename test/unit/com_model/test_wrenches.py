@@ -14,12 +14,16 @@ def test_a_sensor_that_reads_the_robot_on_the_ground_is_turned_round():
     wrenches = ground_wrenches(readings, FEET)
     np.testing.assert_array_equal(wrenches[:, 0], readings[:, 0])
     np.testing.assert_array_equal(wrenches[:, 1], -readings[:, 1])
-    np.testing.assert_array_equal(ground_wrenches(readings[..., :3], FEET), wrenches[..., :3])
+    np.testing.assert_array_equal(
+        ground_wrenches(readings[..., :3], FEET), wrenches[..., :3]
+    )
 
 
 def test_it_is_its_own_inverse():
     wrenches = np.random.default_rng(1).normal(size=(5, 2, 6))
-    np.testing.assert_array_equal(ground_wrenches(ground_wrenches(wrenches, FEET), FEET), wrenches)
+    np.testing.assert_array_equal(
+        ground_wrenches(ground_wrenches(wrenches, FEET), FEET), wrenches
+    )
 
 
 def test_a_robot_without_feet():

@@ -78,7 +78,12 @@ def test_what_is_done_before_there_is_an_executor_is_handed_on(node, spin):
 
 
 def test_after_the_close_nothing_is_handed_on(node):
-    jobs, got, begun, go = BackgroundJobs(node), [], threading.Event(), threading.Event()
+    jobs, got, begun, go = (
+        BackgroundJobs(node),
+        [],
+        threading.Event(),
+        threading.Event(),
+    )
 
     def work():
         begun.set()

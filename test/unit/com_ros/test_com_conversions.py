@@ -52,7 +52,13 @@ def test_a_reused_message_keeps_nothing_of_the_last_one():
     back = center_of_mass_to_numpy(msg)
     assert (back.status, back.reason, back.contacts) == (0, "no joints", ())
     assert math.isnan(back.mass)
-    for vector in (back.position, back.velocity, back.gravity, back.projection, [back.margin]):
+    for vector in (
+        back.position,
+        back.velocity,
+        back.gravity,
+        back.projection,
+        [back.margin],
+    ):
         assert np.isnan(vector).all()
 
 
@@ -64,7 +70,9 @@ def test_com_jacobian_round_trip():
     assert back_names == tuple(names)
     np.testing.assert_array_equal(back_matrix, matrix)
     np.testing.assert_array_equal(back_position, position)
-    again = numpy_to_com_jacobian(names, 2.0 * matrix, position, STAMP, "base_link", msg)
+    again = numpy_to_com_jacobian(
+        names, 2.0 * matrix, position, STAMP, "base_link", msg
+    )
     assert again is msg
     np.testing.assert_array_equal(com_jacobian_to_numpy(again)[1], 2.0 * matrix)
 
@@ -78,7 +86,11 @@ def test_com_jacobian_of_wrong_size():
 
 
 def test_sesc_chain_round_trip():
-    links, parameters, points = ["a", "b"], RNG.normal(size=(2, 3)), RNG.normal(size=(3, 3))
+    links, parameters, points = (
+        ["a", "b"],
+        RNG.normal(size=(2, 3)),
+        RNG.normal(size=(3, 3)),
+    )
     msg = numpy_to_sesc_chain(7.0, links, parameters, points, STAMP, "base_link")
     assert (msg.mass, msg.links, msg.header.frame_id) == (7.0, ["a", "b"], "base_link")
     np.testing.assert_array_equal(points_to_numpy(msg.parameters), parameters)
@@ -86,5 +98,9 @@ def test_sesc_chain_round_trip():
 
 
 def test_sesc_chain_of_wrong_size():
-    with pytest.raises(ConversionError, match="2 links, 2 parameters, 2 points; expected K, K"):
-        numpy_to_sesc_chain(7.0, ["a", "b"], np.zeros((2, 3)), np.zeros((2, 3)), STAMP, "")
+    with pytest.raises(
+        ConversionError, match="2 links, 2 parameters, 2 points; expected K, K"
+    ):
+        numpy_to_sesc_chain(
+            7.0, ["a", "b"], np.zeros((2, 3)), np.zeros((2, 3)), STAMP, ""
+        )

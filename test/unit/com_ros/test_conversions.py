@@ -45,7 +45,9 @@ def test_vectors_round_trip(to_msg, to_numpy, kind, size):
     out = kind()
     assert to_msg(values, out) is out
     np.testing.assert_array_equal(to_numpy(out), values)
-    with pytest.raises(ConversionError, match=rf"expected shape \({size},\), got \(2,\)"):
+    with pytest.raises(
+        ConversionError, match=rf"expected shape \({size},\), got \(2,\)"
+    ):
         to_msg(np.zeros(2))
 
 
@@ -57,8 +59,12 @@ def test_unknown_stays_nan():
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_lists_of_points_round_trip(count):
     values = RNG.normal(size=(count, 3))
-    np.testing.assert_array_equal(cv.points_to_numpy(cv.numpy_to_points(values)), values)
-    np.testing.assert_array_equal(cv.points_to_numpy(cv.numpy_to_vectors(values)), values)
+    np.testing.assert_array_equal(
+        cv.points_to_numpy(cv.numpy_to_points(values)), values
+    )
+    np.testing.assert_array_equal(
+        cv.points_to_numpy(cv.numpy_to_vectors(values)), values
+    )
     with pytest.raises(ConversionError, match=r"expected shape \(k, 3\), got \(2, 2\)"):
         cv.numpy_to_points(np.zeros((2, 2)))
 
@@ -80,7 +86,9 @@ def test_rotations_round_trip_and_agree_with_scipy():
 def test_quaternion_order_is_x_y_z_w():
     quarter_turn_about_z = Quaternion(z=math.sqrt(0.5), w=math.sqrt(0.5))
     np.testing.assert_allclose(
-        cv.quaternion_to_rotation(quarter_turn_about_z) @ [1, 0, 0], [0, 1, 0], atol=1e-15
+        cv.quaternion_to_rotation(quarter_turn_about_z) @ [1, 0, 0],
+        [0, 1, 0],
+        atol=1e-15,
     )
 
 
@@ -129,9 +137,15 @@ def test_doubles_round_trip_in_the_form_that_setters_take_as_it_is():
 
 def test_joint_state():
     names = ["a", "b"]
-    msg = cv.numpy_to_joint_state(names, [1, 2], effort=np.array([3.0, 4.0]), stamp=Time(sec=7))
+    msg = cv.numpy_to_joint_state(
+        names, [1, 2], effort=np.array([3.0, 4.0]), stamp=Time(sec=7)
+    )
     assert isinstance(msg, JointState)
-    assert (list(msg.name), list(msg.position), list(msg.velocity)) == (names, [1.0, 2.0], [])
+    assert (list(msg.name), list(msg.position), list(msg.velocity)) == (
+        names,
+        [1.0, 2.0],
+        [],
+    )
     assert list(msg.effort) == [3.0, 4.0]
     assert msg.header.stamp.sec == 7
     again = cv.numpy_to_joint_state(names, [5, 6], out=msg)

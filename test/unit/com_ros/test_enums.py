@@ -30,9 +30,13 @@ def test_values_are_those_of_the_message(values, message, prefix):
         assert getattr(message, prefix + value.name) == value
 
 
-@pytest.mark.parametrize("message", [msg.TrunkCom, msg.CenterOfMass, msg.IdentificationResult])
+@pytest.mark.parametrize(
+    "message", [msg.TrunkCom, msg.CenterOfMass, msg.IdentificationResult]
+)
 def test_a_status_has_one_name_and_one_number_in_all_messages(message):
     constants = type(message).__prepare__("", ())
-    found = {name: value for name, value in constants.items() if name.startswith("STATUS_")}
+    found = {
+        name: value for name, value in constants.items() if name.startswith("STATUS_")
+    }
     assert {"STATUS_UNKNOWN", "STATUS_DEGRADED"} < set(found)
     assert found == {name: Status[name.removeprefix("STATUS_")] for name in found}

@@ -43,7 +43,9 @@ def robot(make_standing_robot):
 def postures(robot, count):
     for _ in range(count):
         Q, W = robot.read(*robot.random_posture(), 20)
-        yield make_posture(robot.model, Q.mean(0), W.mean(0), samples=20, label="knees bent")
+        yield make_posture(
+            robot.model, Q.mean(0), W.mean(0), samples=20, label="knees bent"
+        )
 
 
 def test_captured_posture(over_the_wire, robot, check):
@@ -57,16 +59,26 @@ def test_captured_posture(over_the_wire, robot, check):
     np.testing.assert_array_equal(msg.joint_positions, posture.q)
     np.testing.assert_array_equal(msg.joint_efforts, posture.effort)  # NaN: not known
     np.testing.assert_array_equal(vector3_to_numpy(msg.up), posture.up)
-    np.testing.assert_array_equal([wrench_to_numpy(w) for w in msg.wrenches], posture.wrenches)
-    assert (msg.label, msg.samples, msg.feet) == ("knees bent", 20, ["l_sole", "r_sole"])
+    np.testing.assert_array_equal(
+        [wrench_to_numpy(w) for w in msg.wrenches], posture.wrenches
+    )
+    assert (msg.label, msg.samples, msg.feet) == (
+        "knees bent",
+        20,
+        ["l_sole", "r_sole"],
+    )
     assert (list(msg.in_contact), msg.mass) == ([True, False], 6.9)
-    np.testing.assert_allclose(vector3_to_numpy(msg.model_offset), [0.003, -0.004, 0.0], atol=1e-15)
+    np.testing.assert_allclose(
+        vector3_to_numpy(msg.model_offset), [0.003, -0.004, 0.0], atol=1e-15
+    )
     above = check.measured + np.array([0.0, 0.0, 0.5])
     np.testing.assert_allclose(point_to_numpy(msg.com_line), above)
     assert msg.model_distance == pytest.approx(0.005, rel=1e-12)
     assert msg.problems == []
     wrong = replace(check, verdict=Verdict.WRONG_WRENCH)
-    assert numpy_to_captured_posture(posture, [], loaded, wrong, com).problems == ["not level"]
+    assert numpy_to_captured_posture(posture, [], loaded, wrong, com).problems == [
+        "not level"
+    ]
 
 
 def test_proposed_posture(over_the_wire):
@@ -79,11 +91,21 @@ def test_proposed_posture(over_the_wire):
 def test_model_check(over_the_wire, check):
     msg = over_the_wire(numpy_to_model_check(check, STAMP, "base_link"))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
-    assert (msg.verdict, msg.reason, msg.sloped) == (Verdict.WRONG_TILT, "not level", True)
+    assert (msg.verdict, msg.reason, msg.sloped) == (
+        Verdict.WRONG_TILT,
+        "not level",
+        True,
+    )
     for name in ("up", "difference", "tilt_part", "model_part"):
-        np.testing.assert_array_equal(vector3_to_numpy(getattr(msg, name)), getattr(check, name))
-    np.testing.assert_array_equal(point_to_numpy(msg.model_projection), check.projection)
-    np.testing.assert_array_equal(point_to_numpy(msg.measured_projection), check.measured)
+        np.testing.assert_array_equal(
+            vector3_to_numpy(getattr(msg, name)), getattr(check, name)
+        )
+    np.testing.assert_array_equal(
+        point_to_numpy(msg.model_projection), check.projection
+    )
+    np.testing.assert_array_equal(
+        point_to_numpy(msg.measured_projection), check.measured
+    )
     assert msg.model_part_std == check.model_std
     for name in ("tilt", "force_tilt", "mass", "mass_std", "model_mass"):
         np.testing.assert_equal(getattr(msg, name), getattr(check, name))
@@ -114,7 +136,8 @@ def test_result(over_the_wire, robot):
                 point_to_numpy(getattr(body, name)), getattr(found, name)[i]
             )
             np.testing.assert_array_equal(
-                vector3_to_numpy(getattr(body, f"{name}_std")), getattr(found, f"{name}_std")[i]
+                vector3_to_numpy(getattr(body, f"{name}_std")),
+                getattr(found, f"{name}_std")[i],
             )
     good, what = found.without_outliers, found.identifiability
     for name in ("residual", "prior_residual", "held_out"):
@@ -122,17 +145,41 @@ def test_result(over_the_wire, robot):
         assert getattr(msg, f"{name}_mean") == distances.mean
         assert getattr(msg, f"{name}_rms") == distances.rms
         assert getattr(msg, f"{name}_max") == distances.maximum
-    assert (msg.total_mass, msg.total_mass_std) == (found.total_mass, found.total_mass_std)
-    assert (msg.n_parameters, msg.rank, msg.n_improved) == (what.unknowns, what.rank, what.informed)
-    assert (msg.condition, msg.variance_factor) == (what.condition, found.variance_factor)
+    assert (msg.total_mass, msg.total_mass_std) == (
+        found.total_mass,
+        found.total_mass_std,
+    )
+    assert (msg.n_parameters, msg.rank, msg.n_improved) == (
+        what.unknowns,
+        what.rank,
+        what.informed,
+    )
+    assert (msg.condition, msg.variance_factor) == (
+        what.condition,
+        found.variance_factor,
+    )
     assert msg.unidentifiable == list(what.lost)
     assert msg.weakly_identifiable == list(what.weak)
     (error,) = msg.sensor_errors
-    assert (error.kind, error.name, error.value, error.std) == ("force_bias", "l_sole x", 0.1, 0.2)
+    assert (error.kind, error.name, error.value, error.std) == (
+        "force_bias",
+        "l_sole x",
+        0.1,
+        0.2,
+    )
 
 
 def test_a_result_that_is_not_known_is_nan(over_the_wire):
     msg = over_the_wire(no_result("nothing yet"))
-    assert (msg.status, msg.reason) == (IdentificationResult.STATUS_UNKNOWN, "nothing yet")
-    for name in ("total_mass", "held_out_rms", "residual_mean", "condition", "variance_factor"):
+    assert (msg.status, msg.reason) == (
+        IdentificationResult.STATUS_UNKNOWN,
+        "nothing yet",
+    )
+    for name in (
+        "total_mass",
+        "held_out_rms",
+        "residual_mean",
+        "condition",
+        "variance_factor",
+    ):
         assert math.isnan(getattr(msg, name))

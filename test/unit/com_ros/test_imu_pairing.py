@@ -27,7 +27,11 @@ def feed(events, timeout_s=0.02, wait_s=0.002):
 
 def described(pairs):
     return [
-        (p.joints, None if p.imu is UNKNOWN_IMU else int(p.imu.angular_velocity[0]), kind)
+        (
+            p.joints,
+            None if p.imu is UNKNOWN_IMU else int(p.imu.angular_velocity[0]),
+            kind,
+        )
         for p, kind in pairs
     ]
 
@@ -38,7 +42,10 @@ def test_joints_wait_for_the_imu_of_the_same_stamp():
 
 
 def test_an_imu_that_comes_first_is_not_waited_for():
-    assert described(feed([("i", 1), ("j", 1), ("i", 2), ("j", 2)])) == [(1, 1, "j"), (2, 2, "j")]
+    assert described(feed([("i", 1), ("j", 1), ("i", 2), ("j", 2)])) == [
+        (1, 1, "j"),
+        (2, 2, "j"),
+    ]
 
 
 def test_a_slow_imu_is_waited_for_for_a_bounded_time():
@@ -49,10 +56,16 @@ def test_a_slow_imu_is_waited_for_for_a_bounded_time():
 
 
 def test_bursts_of_one_topic_find_their_readings():
-    first = [("i", 0), *(("j", k) for k in range(1, 9)), *(("i", k) for k in range(1, 9))]
+    first = [
+        ("i", 0),
+        *(("j", k) for k in range(1, 9)),
+        *(("i", k) for k in range(1, 9)),
+    ]
     second = [*(("i", k) for k in range(9, 15)), *(("j", k) for k in range(9, 15))]
     pairs = feed(first + second, wait_s=0.02)
-    assert [(joints, imu) for joints, imu, _ in described(pairs)] == [(k, k) for k in range(1, 15)]
+    assert [(joints, imu) for joints, imu, _ in described(pairs)] == [
+        (k, k) for k in range(1, 15)
+    ]
 
 
 def test_two_parts_of_the_joints_are_one_sample():

@@ -17,7 +17,9 @@ MASS = 10.0
 def urdf(joints):
     """A chain of links of 1 kg in all, with (type, limit attributes) joints."""
     inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
-    links = [f'<link name="l0"><inertial><mass value="{MASS}"/>{inertia}</inertial></link>']
+    links = [
+        f'<link name="l0"><inertial><mass value="{MASS}"/>{inertia}</inertial></link>'
+    ]
     for i, (kind, limit) in enumerate(joints):
         links.append(
             f'<link name="l{i + 1}"/><joint name="j{i}" type="{kind}"><parent link="l{i}"/>'
@@ -28,7 +30,12 @@ def urdf(joints):
 
 NARROW = '<limit lower="-1" upper="2" velocity="20" effort="200"/>'
 UNSET = '<limit lower="0" upper="0" velocity="0" effort="0"/>'
-JOINTS = [("revolute", NARROW), ("continuous", ""), ("prismatic", NARROW), ("revolute", UNSET)]
+JOINTS = [
+    ("revolute", NARROW),
+    ("continuous", ""),
+    ("prismatic", NARROW),
+    ("revolute", UNSET),
+]
 
 
 @pytest.fixture
@@ -49,7 +56,8 @@ def update(joints, place, position=0.0, velocity=0.0, effort=0.0):
 
 
 @pytest.mark.parametrize(
-    ("place", "position"), [(0, 8.2), (0, -7.2), (1, 1e6), (2, 8.2), (3, 6.2), (3, -6.2)]
+    ("place", "position"),
+    [(0, 8.2), (0, -7.2), (1, 1e6), (2, 8.2), (3, 6.2), (3, -6.2)],
 )
 def test_positions_that_may_be(joints, place, position):
     """A slip of the encoder by a turn, a wheel that has turned far, limits left at zero."""
@@ -118,7 +126,9 @@ def test_without_a_model_only_the_absurd_is_dropped():
 def test_the_factor_is_a_parameter():
     model = urdf(JOINTS)
     joints = JointInput(model.joint_names, 0.1)
-    joints.set_bounds(InputBounds(InputLimits(position_margin=0.1, factor=100.0), model))
+    joints.set_bounds(
+        InputBounds(InputLimits(position_margin=0.1, factor=100.0), model)
+    )
     assert update(joints, 0, 2.2).error
     assert update(joints, 0, 0.0, velocity=1900.0, effort=19000.0).warnings == ()
 
@@ -126,7 +136,9 @@ def test_the_factor_is_a_parameter():
 # --- imu and wrenches --------------------------------------------------------------------------
 def imu(w=(0.0, 0.0, 0.0), a=(0.0, 0.0, 9.81)):
     made = Imu()
-    made.angular_velocity, made.linear_acceleration = (Vector3(x=x, y=y, z=z) for x, y, z in (w, a))
+    made.angular_velocity, made.linear_acceleration = (
+        Vector3(x=x, y=y, z=z) for x, y, z in (w, a)
+    )
     return made
 
 
@@ -174,4 +186,7 @@ def test_imu_that_cannot_be(bounds, value):
 def test_wrenches_that_cannot_be(bounds, msg):
     problem = bounds.problem(msg, "left/wrench")
     assert problem.startswith("left/wrench: the force is (0, 0,")
-    assert "expected at most 9810, 100 times the robot's weight: check the force" in problem
+    assert (
+        "expected at most 9810, 100 times the robot's weight: check the force"
+        in problem
+    )

@@ -134,7 +134,10 @@ def test_imu_that_is_silent_or_stale():
         "start the imu driver, or set use_imu to false to assume level ground"
     )
     imu.update(imu_message(np.eye(3)), 1000 * MS)
-    assert "/imu is stale, 0.50 s old: start the imu driver" in imu.reading(1500 * MS).problem
+    assert (
+        "/imu is stale, 0.50 s old: start the imu driver"
+        in imu.reading(1500 * MS).problem
+    )
 
 
 def test_the_first_imu_message_may_be_on_its_way():
@@ -188,7 +191,9 @@ def test_wrenches():
     forces, problem = inputs.forces(1000 * MS)
     assert forces is None
     assert problem == "r/wrench has not been received: check the force sensor's driver"
-    inputs.update(1, wrench_message(-40.0), 1000 * MS)  # the force of the robot on the ground
+    inputs.update(
+        1, wrench_message(-40.0), 1000 * MS
+    )  # the force of the robot on the ground
     forces, problem = inputs.forces(1000 * MS)
     np.testing.assert_array_equal(forces, [[0, 0, 30], [0, 0, 40]])
     assert problem == ""

@@ -58,7 +58,13 @@ def test_any_order_that_changes_from_message_to_message(joints):
         q, qd, tau = rng.normal(size=(3, 3))
         sample = accept(
             joints,
-            message([NAMES[i] for i in order], q[order], qd[order], tau[order], t=1 + 0.01 * step),
+            message(
+                [NAMES[i] for i in order],
+                q[order],
+                qd[order],
+                tau[order],
+                t=1 + 0.01 * step,
+            ),
         )
         np.testing.assert_array_equal(sample.position, q)
         np.testing.assert_array_equal(sample.velocity, qd)
@@ -68,7 +74,9 @@ def test_any_order_that_changes_from_message_to_message(joints):
 
 def test_extra_joints_do_not_matter_even_when_broken(joints):
     names = ["gripper", "ankle", "knee", "gripper", "hip"]
-    sample = accept(joints, message(names, [math.nan, 3, 2, 9, 1], [math.nan, 6, 5, 9, 4]))
+    sample = accept(
+        joints, message(names, [math.nan, 3, 2, 9, 1], [math.nan, 6, 5, 9, 4])
+    )
     np.testing.assert_array_equal(sample.position, [1, 2, 3])
     np.testing.assert_array_equal(sample.velocity, [4, 5, 6])
     assert sample.warnings == ()
@@ -83,12 +91,16 @@ def test_missing_joints_are_named_with_the_mend(joints):
 
 
 def test_no_joints_at_all(joints):
-    assert "lacks 3 of 3 joints: hip, knee, ankle; it names none" in refuse(joints, message([], []))
+    assert "lacks 3 of 3 joints: hip, knee, ankle; it names none" in refuse(
+        joints, message([], [])
+    )
 
 
 def test_duplicated_joints(joints):
     error = refuse(joints, message([*NAMES, "knee"], [1, 2, 3, 4]))
-    assert error == ("joint_states names knee more than once: a message may carry each joint once")
+    assert error == (
+        "joint_states names knee more than once: a message may carry each joint once"
+    )
 
 
 @pytest.mark.parametrize("count", [0, 2, 4])
@@ -146,7 +158,9 @@ def test_stamps_that_go_back_or_repeat(joints):
     assert "joint_states repeats a stamp" in again
     (back,) = accept(joints, message(position=[7, 8, 9], t=1.5)).warnings
     assert "the stamp of joint_states went back by 0.500 s" in back
-    sample = accept(joints, message(position=[1, 2, 3], t=1.51))  # a recording starts again
+    sample = accept(
+        joints, message(position=[1, 2, 3], t=1.51)
+    )  # a recording starts again
     assert sample.warnings == ()
     np.testing.assert_array_equal(sample.position, [1, 2, 3])
 
@@ -154,7 +168,9 @@ def test_stamps_that_go_back_or_repeat(joints):
 def test_no_stamp(joints):
     assert joints.update(message(t=0.0), 0).warnings == ()  # the clock has not started
     sample = joints.update(message(t=0.0), 1)
-    assert sample.warnings == ("joint_states has no stamp: its driver must fill header.stamp",)
+    assert sample.warnings == (
+        "joint_states has no stamp: its driver must fill header.stamp",
+    )
 
 
 def test_a_first_stamp_of_zero_is_no_fault(joints):
@@ -168,11 +184,15 @@ def test_a_clock_that_starts_is_no_fault(joints):
 
 
 def test_parts_of_several_publishers_are_merged(joints):
-    assert "lacks 2 of 3 joints: knee, ankle" in refuse(joints, message(["hip"], [1.0], t=1.0))
+    assert "lacks 2 of 3 joints: knee, ankle" in refuse(
+        joints, message(["hip"], [1.0], t=1.0)
+    )
     sample = accept(joints, message(["ankle", "knee"], [3, 2], [6, 5], t=1.05))
     np.testing.assert_array_equal(sample.position, [1, 2, 3])
     np.testing.assert_array_equal(sample.velocity, [math.nan, 5, 6])
-    sample = accept(joints, message(["hip"], [1.5], [4.0], t=1.04))  # they take turns, each rising
+    sample = accept(
+        joints, message(["hip"], [1.5], [4.0], t=1.04)
+    )  # they take turns, each rising
     np.testing.assert_array_equal(sample.position, [1.5, 2, 3])
     np.testing.assert_array_equal(sample.velocity, [4, 5, 6])
     assert sample.spread_s == pytest.approx(0.01)
@@ -199,7 +219,9 @@ def test_a_part_from_the_future_is_not_used(joints):
 def test_a_broken_part_is_not_replaced_by_its_last_value(joints):
     accept(joints, message(t=1.0))
     refuse(joints, message(["hip"], [math.nan], t=1.01))
-    assert "lacks 1 of 3 joints: hip" in refuse(joints, message(["knee", "ankle"], [2, 3], t=1.02))
+    assert "lacks 1 of 3 joints: hip" in refuse(
+        joints, message(["knee", "ankle"], [2, 3], t=1.02)
+    )
 
 
 def test_unstamped_parts_are_merged_by_the_time_of_receipt(joints):
@@ -227,8 +249,12 @@ def test_assumed_joints():
 
 def test_a_measured_joint_wins_over_its_assumed_position():
     joints = JointInput(NAMES, TIMEOUT, {"ankle": 0.7})
-    np.testing.assert_array_equal(accept(joints, message(t=1.0)).position, [0.1, 0.2, 0.3])
-    assert "away from the others: ankle" in refuse(joints, message(["hip", "knee"], [1, 2], t=2.0))
+    np.testing.assert_array_equal(
+        accept(joints, message(t=1.0)).position, [0.1, 0.2, 0.3]
+    )
+    assert "away from the others: ankle" in refuse(
+        joints, message(["hip", "knee"], [1, 2], t=2.0)
+    )
 
 
 def test_all_joints_assumed():

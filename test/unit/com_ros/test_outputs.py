@@ -78,7 +78,11 @@ def test_a_marker_is_filled_again(maker):
     maker.set_header("other", Time(sec=6))
     again = maker.balls("x", 2 * np.eye(3), 0.2, RED)
     assert again is first
-    assert (again.header.frame_id, again.header.stamp.sec, again.scale.x) == ("other", 6, 0.2)
+    assert (again.header.frame_id, again.header.stamp.sec, again.scale.x) == (
+        "other",
+        6,
+        0.2,
+    )
     np.testing.assert_array_equal(points_to_numpy(again.points), 2 * np.eye(3))
     fewer = maker.balls("x", np.eye(3)[:1], 0.2, RED)
     np.testing.assert_array_equal(points_to_numpy(fewer.points), np.eye(3)[:1])
@@ -102,7 +106,10 @@ def test_frames(make_node):
     frames.send(STAMP, "base_link", [("com", [1, 2, 3]), ("com_projection", [1, 2, 0])])
     (msg,) = frames._publisher.messages
     com, projection = msg.transforms
-    assert (com.header.frame_id, com.child_frame_id) == ("robot1/base_link", "robot1/com")
+    assert (com.header.frame_id, com.child_frame_id) == (
+        "robot1/base_link",
+        "robot1/com",
+    )
     assert projection.child_frame_id == "robot1/com_projection"
     assert com.header.stamp == STAMP
     t, r = com.transform.translation, com.transform.rotation
@@ -122,19 +129,31 @@ def test_a_frame_with_a_rotation(make_node):
     R = Rotation.from_rotvec([1.0, 2.0, 3.0]).as_matrix()
     frames.send(STAMP, "odom", [("base_link", [1, 2, 3], R)])
     (transform,) = frames._publisher.messages[0].transforms
-    np.testing.assert_allclose(quaternion_to_rotation(transform.transform.rotation), R, atol=1e-12)
+    np.testing.assert_allclose(
+        quaternion_to_rotation(transform.transform.rotation), R, atol=1e-12
+    )
 
 
 def test_diagnostics(make_node):
     node = make_node()
     diagnostics = Diagnostics(node, "centre of mass")
     diagnostics._publisher = Recorder()
-    values = {"rate_hz": 999.98765, "feet": "none", "joints": 25, "ok": True, "margin": math.nan}
+    values = {
+        "rate_hz": 999.98765,
+        "feet": "none",
+        "joints": 25,
+        "ok": True,
+        "margin": math.nan,
+    }
     diagnostics.publish(WARN, "imu is silent", values, "hoap2")
     (msg,) = diagnostics._publisher.messages
     (status,) = msg.status
     assert status.name == f"{node.get_name()}: centre of mass"
-    assert (status.level, status.message, status.hardware_id) == (WARN, "imu is silent", "hoap2")
+    assert (status.level, status.message, status.hardware_id) == (
+        WARN,
+        "imu is silent",
+        "hoap2",
+    )
     assert {pair.key: pair.value for pair in status.values} == {
         "rate_hz": "999.988",
         "feet": "none",

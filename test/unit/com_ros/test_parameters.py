@@ -13,7 +13,9 @@ from com_ros.parameters import declare, live_parameter, parameter
 
 @dataclass(frozen=True)
 class Noise:
-    position: float = parameter(0.0, "standard deviation of joint positions, rad", (0.0, 1.0))
+    position: float = parameter(
+        0.0, "standard deviation of joint positions, rad", (0.0, 1.0)
+    )
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,10 @@ def test_every_way_to_write_no_feet(make_node, empty):
         ({"offsets": ["x"]}, r"'offsets' is \['x'\]: give a list of numbers"),
         ({"offsets": [0.5, 3.0]}, r"'offsets' is .*: give a value from -1 to 1"),
         ({"base": "flying"}, r"'base' is 'flying': give one of auto, fixed"),
-        ({"noise__position": 2.0}, r"'noise.position' is 2.0: give a value from 0 to 1"),
+        (
+            {"noise__position": 2.0},
+            r"'noise.position' is 2.0: give a value from 0 to 1",
+        ),
     ],
 )
 def test_wrong_values_are_refused_by_name_with_the_mend(make_node, overrides, text):
@@ -95,7 +100,10 @@ def test_descriptors(make_node):
     declare(node, Parameters)
     rate = node.describe_parameter("rate_hz")
     assert (rate.description, rate.read_only) == ("rate, Hz", False)
-    assert (rate.floating_point_range[0].from_value, rate.floating_point_range[0].to_value) == (
+    assert (
+        rate.floating_point_range[0].from_value,
+        rate.floating_point_range[0].to_value,
+    ) == (
         0.5,
         200.0,
     )
@@ -137,7 +145,9 @@ def test_a_field_without_ros_type_is_a_bug(make_node):
     class Wrong:
         table: bytes = parameter(b"", "none")
 
-    with pytest.raises(TypeError, match="parameter 'table': no ROS parameter has the type"):
+    with pytest.raises(
+        TypeError, match="parameter 'table': no ROS parameter has the type"
+    ):
         declare(make_node(), Wrong)
 
 
@@ -166,15 +176,24 @@ def test_defaults_of_a_file_are_overridden_by_what_is_given(make_node):
 
 def test_the_identifications_settings_are_parameters(make_node):
     base = IdentificationSettings.from_dict(
-        {"noise": {"force": 2.0}, "links": {"a": {"mass": 1.0}}, "plan": {"stands": [[0]]}}
+        {
+            "noise": {"force": 2.0},
+            "links": {"a": {"mass": 1.0}},
+            "plan": {"stands": [[0]]},
+        }
     )
     node = make_node(prior__mass_std_fraction=0.1)
     values = declare(node, IdentificationSettings, defaults=base)
     assert (values.prior.mass_std_fraction, values.noise.force) == (0.1, 2.0)
     assert (values.links, values.plan.stands) == (base.links, ((0,),))
     assert node.get_parameter("plan.criterion").value == "parameters"
-    assert node.describe_parameter("noise.force").description == "N, each axis of a foot's sensor"
-    with pytest.raises(ParameterError, match=r"'plan.criterion' is 'a': give one of parameters"):
+    assert (
+        node.describe_parameter("noise.force").description
+        == "N, each axis of a foot's sensor"
+    )
+    with pytest.raises(
+        ParameterError, match=r"'plan.criterion' is 'a': give one of parameters"
+    ):
         declare(make_node(plan__criterion="a"), IdentificationSettings)
 
 

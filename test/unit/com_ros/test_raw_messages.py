@@ -48,15 +48,22 @@ URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=9)
 NUMBER = st.floats(width=64)  # with NaN and infinities
-STAMP = st.builds(Time, sec=st.integers(-(2**31), 2**31 - 1), nanosec=st.integers(0, 2**32 - 1))
+STAMP = st.builds(
+    Time, sec=st.integers(-(2**31), 2**31 - 1), nanosec=st.integers(0, 2**32 - 1)
+)
 
 
 @st.composite
 def joint_states(draw):
     names = draw(st.lists(TEXT, max_size=6))
     sizes = st.sampled_from([0, len(names), len(names) + 1])
-    arrays = [draw(st.lists(NUMBER, min_size=n, max_size=n)) for n in draw(st.tuples(*[sizes] * 3))]
-    msg = JointState(name=names, position=arrays[0], velocity=arrays[1], effort=arrays[2])
+    arrays = [
+        draw(st.lists(NUMBER, min_size=n, max_size=n))
+        for n in draw(st.tuples(*[sizes] * 3))
+    ]
+    msg = JointState(
+        name=names, position=arrays[0], velocity=arrays[1], effort=arrays[2]
+    )
     return stamped(draw, msg)
 
 
@@ -66,7 +73,9 @@ def imus(draw):
     for vector in (msg.orientation, msg.angular_velocity, msg.linear_acceleration):
         fill(draw, vector)
     for name in ("orientation", "angular_velocity", "linear_acceleration"):
-        setattr(msg, f"{name}_covariance", draw(st.lists(NUMBER, min_size=9, max_size=9)))
+        setattr(
+            msg, f"{name}_covariance", draw(st.lists(NUMBER, min_size=9, max_size=9))
+        )
     return stamped(draw, msg)
 
 
@@ -101,13 +110,18 @@ def content(value):
     if hasattr(value, "get_fields_and_field_types"):
         return {
             name: content(
-                getattr(value, name)[:1] if "covariance" in name else getattr(value, name)
+                getattr(value, name)[:1]
+                if "covariance" in name
+                else getattr(value, name)
             )
             for name in value.get_fields_and_field_types()
         }
     if hasattr(value, "_asdict"):
         return {name: content(field) for name, field in value._asdict().items()}
-    return [content(item) for item in (value.tolist() if hasattr(value, "tolist") else value)]
+    return [
+        content(item)
+        for item in (value.tolist() if hasattr(value, "tolist") else value)
+    ]
 
 
 def outcome(read, data):
@@ -134,7 +148,9 @@ EDIT = st.tuples(
     st.sampled_from(["set", "cut", "insert", "drop"]),
     st.one_of(
         st.binary(min_size=1, max_size=9),
-        st.sampled_from([b"\0\0\0\0", b"\1\0\0\0", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f"]),
+        st.sampled_from(
+            [b"\0\0\0\0", b"\1\0\0\0", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f"]
+        ),
     ),
 )
 
@@ -156,7 +172,9 @@ def test_broken_bytes_are_read_or_refused_as_by_rclpy(msg, edits, known):
             del broken[at : (at + len(new) if how == "drop" else None)]
     expected = outcome(lambda data: deserialize_message(data, type(msg)), bytes(broken))
     assert outcome(read, bytes(broken)) == expected
-    assert outcome(read, bytes(broken)) == expected  # what it has learnt from them is right
+    assert (
+        outcome(read, bytes(broken)) == expected
+    )  # what it has learnt from them is right
     assert content(read(data)) == content(msg)
 
 
@@ -170,7 +188,9 @@ def test_every_way_to_cut_a_message():
         assert outcome(read, cut) == expected
 
 
-@pytest.mark.parametrize("encapsulation", [b"\0\0\0\0", b"\0\1\0\1", b"\0\7\0\0", b"\1\1\0\0"])
+@pytest.mark.parametrize(
+    "encapsulation", [b"\0\0\0\0", b"\0\1\0\1", b"\0\7\0\0", b"\1\1\0\0"]
+)
 def test_other_encodings_are_left_to_rclpy(encapsulation):
     read, data = Reader(WrenchStamped), serialize_message(WrenchStamped())
     read(data)
@@ -203,7 +223,10 @@ def test_other_kinds_are_messages():
 
 def test_joints_and_imu_are_the_same_from_both():
     """JointInput and imu_to_values give the same for what is read and for rclpy's messages."""
-    joints, imu = JointState(name=["b", "a"], position=[1.0, 2.0], velocity=[3.0, 4.0]), Imu()
+    joints, imu = (
+        JointState(name=["b", "a"], position=[1.0, 2.0], velocity=[3.0, 4.0]),
+        Imu(),
+    )
     joints.header.stamp = Time(sec=1)
     imu.angular_velocity.y, imu.linear_acceleration_covariance[0] = 0.5, -1.0
     for msg in (joints, imu):
@@ -253,18 +276,26 @@ NANOSECONDS = st.integers(-(2**31) * 10**9, 2**31 * 10**9 - 1)
 
 
 @settings(max_examples=200, deadline=None)
-@given(STATE, st.lists(st.tuples(NANOSECONDS, VECTOR, NUMBER, st.booleans()), max_size=9), TEXT)
+@given(
+    STATE,
+    st.lists(st.tuples(NANOSECONDS, VECTOR, NUMBER, st.booleans()), max_size=9),
+    TEXT,
+)
 def test_com_is_the_same_from_a_template(state, changes, frame):
     """A text has a template once it came twice in a row, also when it comes back."""
     output = ComWriter(Publisher(), "com")
     expected_raw, have_template, before, text = [], set(), None, state.reason
     for stamp_ns, vector, number, other_text in changes:
         reason = text + "!" * other_text
-        state = state._replace(position=vector, margin=number, velocity=vector, reason=reason)
+        state = state._replace(
+            position=vector, margin=number, velocity=vector, reason=reason
+        )
         output.publish(state, stamp_ns, frame)
         expected = content(numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame))
         last = output._writer._publisher.published[-1]
-        msg = deserialize_message(last, CenterOfMass) if isinstance(last, bytes) else last
+        msg = (
+            deserialize_message(last, CenterOfMass) if isinstance(last, bytes) else last
+        )
         assert content(msg) == expected
         expected_raw.append(reason in have_template)
         if reason == before:
@@ -280,12 +311,21 @@ def test_joint_targets_are_the_same_from_a_template(data):
     writer = TrajectoryWriter(Publisher())
     finite = st.floats(-1e9, 1e9)
     for _ in range(4):
-        q, qd = np.array(data.draw(st.lists(finite, min_size=8, max_size=8))).reshape(2, 2, 2)
-        times, stamp_ns = [0.01, data.draw(st.sampled_from([0.02, 3.0]))], data.draw(NANOSECONDS)
+        q, qd = np.array(data.draw(st.lists(finite, min_size=8, max_size=8))).reshape(
+            2, 2, 2
+        )
+        times, stamp_ns = (
+            [0.01, data.draw(st.sampled_from([0.02, 3.0]))],
+            data.draw(NANOSECONDS),
+        )
         way = ("a", "b"), times, q, qd
         writer.publish(*way, stamp_ns)
         last = writer._writer._publisher.published[-1]
-        msg = deserialize_message(last, JointTrajectory) if isinstance(last, bytes) else last
+        msg = (
+            deserialize_message(last, JointTrajectory)
+            if isinstance(last, bytes)
+            else last
+        )
         assert msg == numpy_to_joint_trajectory(*way, ns_to_stamp(stamp_ns))
 
 
@@ -353,7 +393,9 @@ def test_bytes_that_are_no_message_are_counted_and_the_node_goes_on(ros_context,
 def test_numbers_that_padding_looks_like_are_found():
     msg = CenterOfMass(ground=CenterOfMass.GROUND_FEET, contacts=["sole"])
     template = Template(msg, [0.0] * 10, [0.0] * 4)
-    data = template.fill(3_000_000_000, [float(i) for i in range(1, 11)], [11.0, 12.0, 13.0, 14.0])
+    data = template.fill(
+        3_000_000_000, [float(i) for i in range(1, 11)], [11.0, 12.0, 13.0, 14.0]
+    )
     found = deserialize_message(data, CenterOfMass)
     assert (found.header.stamp.sec, found.mass, found.gravity.z) == (3, 1.0, 10.0)
     assert (found.ground, found.projection.x, found.support_margin) == (2, 11.0, 14.0)

@@ -72,7 +72,9 @@ def test_topic_swaps_the_model_and_ignores_the_same_text(make_node, models):
         (urdf("misfit"), "the configuration is for another robot"),
     ],
 )
-def test_a_broken_description_is_refused_and_the_last_model_kept(make_node, models, text, message):
+def test_a_broken_description_is_refused_and_the_last_model_kept(
+    make_node, models, text, message
+):
     source = followed(make_node(), models, urdf("good"))
     source._receive(String(data=text))
     assert models.names == ["good"]

@@ -35,7 +35,9 @@ class ArmNode(RobotNode[Parameters]):
         self.samples, self.timeouts, self.imus, self.restarts = [], [], [], 0
         self.model = None
         self.follow_robot_description()
-        self.follow_joint_states(self.samples.append, rate_hz=rate_hz, with_problems=with_problems)
+        self.follow_joint_states(
+            self.samples.append, rate_hz=rate_hz, with_problems=with_problems
+        )
         self.subscribe(Imu, "imu", lambda msg, time_ns: self.imus.append(time_ns))
         self.serve_trigger("~/start", self.start)
 
@@ -75,7 +77,9 @@ def make_arm(ros_context):
 
 
 def joints(t_ms, position=0.5, name="lift"):
-    return numpy_to_joint_state([name], [position], stamp=ns_to_stamp(10**12 + t_ms * MS))
+    return numpy_to_joint_state(
+        [name], [position], stamp=ns_to_stamp(10**12 + t_ms * MS)
+    )
 
 
 def receive(node, msg):
@@ -158,7 +162,9 @@ def test_no_message_ends_a_node(make_arm, capfd):
     callback = node._guarded(fail)
     callback(JointState())
     callback(JointState())
-    assert "a JointState was dropped: ZeroDivisionError: a bug" in capfd.readouterr().err
+    assert (
+        "a JointState was dropped: ZeroDivisionError: a bug" in capfd.readouterr().err
+    )
     receive(node, joints(0))
     assert node.samples
 
@@ -179,7 +185,9 @@ def test_triggers_refuse_with_the_reason(make_arm):
 
 
 def test_a_configuration_that_is_needed(make_arm):
-    with pytest.raises(ParameterError, match=r"'robot_config' is '': give the path .*, with feet"):
+    with pytest.raises(
+        ParameterError, match=r"'robot_config' is '': give the path .*, with feet"
+    ):
         make_arm().require_config("feet")
 
 
@@ -215,7 +223,9 @@ def test_numbers_that_cannot_be_are_dropped_counted_and_reported(make_arm):
     level, text, values = diagnosis(node)
     assert level == diagnostics.WARN
     assert values["implausible"] == 2
-    assert "joint_states has a position that cannot be: lift is 1e+300, expected" in text
+    assert (
+        "joint_states has a position that cannot be: lift is 1e+300, expected" in text
+    )
     assert diagnosis(node)[:2] == (diagnostics.OK, "running")
 
 
@@ -256,7 +266,9 @@ def test_messages_that_are_held_back_are_no_timeout(make_arm):
 def test_stamps_of_zero_before_the_clock_starts_are_no_fault(make_arm):
     node = make_arm()
     for t in range(3):
-        receive(node, numpy_to_joint_state(["lift"], [0.1 * t], stamp=ns_to_stamp(t * MS)))
+        receive(
+            node, numpy_to_joint_state(["lift"], [0.1 * t], stamp=ns_to_stamp(t * MS))
+        )
     assert [sample.warnings for sample in node.samples] == [(), (), ()]
     assert [sample.time_ns for sample in node.samples[1:]] == [MS, 2 * MS]
     assert diagnosis(node)[:2] == (diagnostics.OK, "running")

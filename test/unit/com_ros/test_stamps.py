@@ -107,7 +107,11 @@ def test_a_stopped_clock_repeats_its_stamp(feed):
 
 def test_without_stamps_the_time_of_receipt_counts():
     feed = Feed()
-    assert [feed.send(0, 7 * S + i * MS) for i in range(3)] == [7 * S, 7 * S + MS, 7 * S + 2 * MS]
+    assert [feed.send(0, 7 * S + i * MS) for i in range(3)] == [
+        7 * S,
+        7 * S + MS,
+        7 * S + 2 * MS,
+    ]
 
 
 def test_a_clock_that_has_not_started_yields_to_the_first_stamp():

@@ -8,7 +8,10 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3
 from read_back import ground_reaction_to_numpy, trunk_com_to_numpy
 
-from com_estimation.nodes.trunk_output import numpy_to_ground_reaction, numpy_to_trunk_com
+from com_estimation.nodes.trunk_output import (
+    numpy_to_ground_reaction,
+    numpy_to_trunk_com,
+)
 from com_estimation.trunk.ground_reaction import GroundReaction as Reaction
 from com_estimation.trunk.interface import TrunkEstimate, unknown_estimate
 from com_model.status import Status
@@ -38,7 +41,11 @@ def test_trunk_com(changed, over_the_wire):
         robot_com_std=4e-4,
     )
     msg = over_the_wire(numpy_to_trunk_com(values, "ding", STAMP, "base"))
-    assert (msg.header.stamp, msg.header.frame_id, msg.method) == (STAMP, "base", "ding")
+    assert (msg.header.stamp, msg.header.frame_id, msg.method) == (
+        STAMP,
+        "base",
+        "ding",
+    )
     got = trunk_com_to_numpy(msg)
     for name in ("status", "reason", "mass", "mass_std", "limited_by", "robot_com_std"):
         assert getattr(got, name) == getattr(values, name)
@@ -55,7 +62,9 @@ def test_trunk_com(changed, over_the_wire):
 
 
 def test_unknown_is_nan_in_the_message():
-    msg = numpy_to_trunk_com(unknown_estimate(1.0, "why"), "floating_base", STAMP, "base")
+    msg = numpy_to_trunk_com(
+        unknown_estimate(1.0, "why"), "floating_base", STAMP, "base"
+    )
     assert (msg.status, msg.reason) == (TrunkCom.STATUS_UNKNOWN, "why")
     p, d = msg.position, msg.offset_from_center
     assert all(map(math.isnan, (p.x, p.y, p.z, d.x, d.y, d.z, msg.mass, msg.mass_std)))
@@ -65,7 +74,10 @@ def test_unknown_is_nan_in_the_message():
 
 def test_a_message_is_filled_again():
     msg = TrunkCom()
-    assert numpy_to_trunk_com(unknown_estimate(1.0, "a"), "ding", STAMP, "base", msg) is msg
+    assert (
+        numpy_to_trunk_com(unknown_estimate(1.0, "a"), "ding", STAMP, "base", msg)
+        is msg
+    )
     assert msg.reason == "a"
 
 

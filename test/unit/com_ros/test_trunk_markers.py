@@ -20,14 +20,18 @@ def test_ellipsoid():
         marker = maker.ellipsoid("e", [1, 2, 3], covariance, 3.0, RED)
         R = quaternion_to_rotation(marker.pose.orientation)
         half = np.array([marker.scale.x, marker.scale.y, marker.scale.z]) / 2.0
-        np.testing.assert_allclose(R @ np.diag((half / 3.0) ** 2) @ R.T, covariance, atol=1e-9)
+        np.testing.assert_allclose(
+            R @ np.diag((half / 3.0) ** 2) @ R.T, covariance, atol=1e-9
+        )
         assert np.linalg.det(R) > 0.9
     assert (marker.type, marker.header.frame_id) == (Marker.SPHERE, "base")
     np.testing.assert_array_equal(point_to_numpy(marker.pose.position), [1, 2, 3])
 
 
 def test_an_ellipsoid_is_never_without_size():
-    marker = MarkerMaker().ellipsoid("e", np.zeros(3), np.diag([1.0, 0.0, -1e-20]), 3.0, RED)
+    marker = MarkerMaker().ellipsoid(
+        "e", np.zeros(3), np.diag([1.0, 0.0, -1e-20]), 3.0, RED
+    )
     assert min(marker.scale.x, marker.scale.y, marker.scale.z) > 0.0
 
 

@@ -40,7 +40,9 @@ def make_goal(request, frame):
 
 
 def test_goals_have_the_fields_of_requests():
-    assert set(WalkGoal().get_fields_and_field_types()) - {"header"} == set(vars(WalkRequest()))
+    assert set(WalkGoal().get_fields_and_field_types()) - {"header"} == set(
+        vars(WalkRequest())
+    )
 
 
 def test_footstep(over_the_wire):
@@ -59,7 +61,9 @@ def test_a_footstep_that_is_not_finite_is_named():
 
 @pytest.mark.parametrize("side", [0, 3, 255])
 def test_a_footstep_without_a_side_is_refused(side):
-    with pytest.raises(ConversionError, match=rf"side is {side}: give 1 \(left\) or 2 \(right\)"):
+    with pytest.raises(
+        ConversionError, match=rf"side is {side}: give 1 \(left\) or 2 \(right\)"
+    ):
         msg_to_footstep(Footstep(side=side))
 
 
@@ -67,7 +71,9 @@ def test_a_footstep_without_a_side_is_refused(side):
     "values",
     [
         WalkRequest(),
-        WalkRequest(footsteps=(walking.Footstep("left", 0.1, 0.1, 0.0, 0.0),), method="exact"),
+        WalkRequest(
+            footsteps=(walking.Footstep("left", 0.1, 0.1, 0.0, 0.0),), method="exact"
+        ),
         WalkRequest(steps=3, step_time=0.0, com_height=0.4, first="left", turn=-0.2),
         WalkRequest(
             steps=0,
@@ -104,12 +110,29 @@ def test_goals_in_other_frames_are_refused():
 def test_walk_state(over_the_wire):
     rng = np.random.default_rng(1)
     com, meant, zmp, zmp_meant, dcm, dcm_meant = rng.normal(size=(6, 3))
-    plain = {"state": 5, "reason": "why", "step": 2, "steps": 6, "time": 3.5, "duration": 13.0}
+    plain = {
+        "state": 5,
+        "reason": "why",
+        "step": 2,
+        "steps": 6,
+        "time": 3.5,
+        "duration": 13.0,
+    }
     plain |= {"last_walk": "completed", "fault": WalkState.NO_IMU, "margin": 0.5}
-    points = {"com_reference": meant, "com": com, "zmp_reference": zmp_meant, "zmp": zmp}
+    points = {
+        "com_reference": meant,
+        "com": com,
+        "zmp_reference": zmp_meant,
+        "zmp": zmp,
+    }
     points |= {"dcm": dcm, "dcm_reference": dcm_meant}
-    pairs = {"com_offset": rng.normal(size=2), "com_offset_std": np.array([0.1, np.inf])}
-    msg = over_the_wire(make_walk_state(STAMP, "walk", "left", **plain, **points, **pairs))
+    pairs = {
+        "com_offset": rng.normal(size=2),
+        "com_offset_std": np.array([0.1, np.inf]),
+    }
+    msg = over_the_wire(
+        make_walk_state(STAMP, "walk", "left", **plain, **points, **pairs)
+    )
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "walk")
     assert msg.com_error == pytest.approx(np.linalg.norm(com - meant))
     assert msg.swing == Footstep.LEFT
@@ -122,7 +145,9 @@ def test_walk_state(over_the_wire):
     feedback = over_the_wire(Walk.Feedback(state=msg))
     assert feedback.state == msg
     template = Template(make_walk_state(STAMP, "walk", state=5), *walk_numbers({}))
-    known = {name: plain[name] for name in ("time", "duration", "margin")} | points | pairs
+    known = (
+        {name: plain[name] for name in ("time", "duration", "margin")} | points | pairs
+    )
     data = template.fill(stamp_to_ns(STAMP), *walk_numbers(known))
     expected = make_walk_state(STAMP, "walk", state=5, **known)
     assert deserialize_message(data, WalkState) == expected
@@ -132,7 +157,9 @@ def test_an_unknown_state():
     msg = make_walk_state(STAMP, "", state=0, reason="no joints")
     assert (msg.state, msg.step, msg.swing) == (WalkState.UNKNOWN, -1, Footstep.UNKNOWN)
     assert math.isnan(msg.com_error)
-    assert np.isnan([msg.com.x, msg.dcm.x, msg.margin, *msg.com_offset, *msg.com_offset_std]).all()
+    assert np.isnan(
+        [msg.com.x, msg.dcm.x, msg.margin, *msg.com_offset, *msg.com_offset_std]
+    ).all()
     assert msg.fault == WalkState.NO_FAULT
 
 
@@ -144,7 +171,11 @@ def test_faults_are_those_of_the_message():
 
 def test_joint_trajectory(over_the_wire):
     rng = np.random.default_rng(2)
-    times, q, qd = np.array([0.0, 0.01, 1.5]), rng.normal(size=(3, 2)), rng.normal(size=(3, 2))
+    times, q, qd = (
+        np.array([0.0, 0.01, 1.5]),
+        rng.normal(size=(3, 2)),
+        rng.normal(size=(3, 2)),
+    )
     msg = over_the_wire(numpy_to_joint_trajectory(("a", "b"), times, q, qd, STAMP))
     assert msg.joint_names == ["a", "b"]
     assert msg.header.stamp == STAMP

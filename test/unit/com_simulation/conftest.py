@@ -36,7 +36,9 @@ ARM = """<robot name="arm">
 
 def example_path(urdf: str) -> Path:
     """A URDF of example-robot-data, by its path below robots/."""
-    return Path(str(distribution("example-robot-data").locate_file(f"{EXAMPLES}/{urdf}")))
+    return Path(
+        str(distribution("example-robot-data").locate_file(f"{EXAMPLES}/{urdf}"))
+    )
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +51,9 @@ def arm() -> RobotModel:
 def robot_files():
     """robot_files(config, urdf): (model, configuration, path); without urdf the config's own."""
 
-    def load(name: str, urdf: str | None = None) -> tuple[RobotModel, RobotConfig, Path]:
+    def load(
+        name: str, urdf: str | None = None
+    ) -> tuple[RobotModel, RobotConfig, Path]:
         config = RobotConfig.from_file(CONFIGS / f"{name}.yaml")
         path = example_path(urdf) if urdf else config.urdf
         return RobotModel.from_file(path), config, path

@@ -19,8 +19,19 @@ def robot(*geometries, origin=""):
 
 
 def cube_stl(path, size=1.0):
-    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) * size
-    faces = [(0, 1, 3), (0, 3, 2), (4, 5, 7), (4, 7, 6), (0, 1, 5), (0, 5, 4), (2, 3, 7), (2, 7, 6)]
+    corners = (
+        np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) * size
+    )
+    faces = [
+        (0, 1, 3),
+        (0, 3, 2),
+        (4, 5, 7),
+        (4, 7, 6),
+        (0, 1, 5),
+        (0, 5, 4),
+        (2, 3, 7),
+        (2, 7, 6),
+    ]
     lines = [f"vertex {x} {y} {z}" for face in faces for x, y, z in corners[list(face)]]
     path.write_text("solid cube\n" + "\n".join(lines))
 
@@ -34,13 +45,20 @@ def test_primitives():
             '<capsule radius="0.2" length="0.6"/>',
         )
     )
-    assert [shape.size for shape in shapes] == [(0.1, 0.2, 0.3), (0.1,), (0.1, 0.25), (0.2, 0.3)]
+    assert [shape.size for shape in shapes] == [
+        (0.1, 0.2, 0.3),
+        (0.1,),
+        (0.1, 0.25),
+        (0.2, 0.3),
+    ]
     assert note == ""
 
 
 def test_pose():
     origin = '<origin xyz="1 2 3" rpy="0 1.5707963267948966 0"/>'
-    (shape,), _ = read_collision(robot('<cylinder radius="1" length="2"/>', origin=origin))
+    (shape,), _ = read_collision(
+        robot('<cylinder radius="1" length="2"/>', origin=origin)
+    )
     assert (shape.link, shape.kind) == ("body", CYLINDER)
     np.testing.assert_allclose(shape.p, [1, 2, 3])
     np.testing.assert_allclose(shape.R[:, 2], [1, 0, 0], atol=1e-15)
@@ -62,7 +80,11 @@ def test_mesh_becomes_its_hull_vertices(tmp_path):
     [
         ('<mesh filename="package://nowhere/a/leg.dae"/>', "leg.dae", "file not found"),
         ('<mesh filename="/etc/passwd"/>', "passwd", "file not found"),
-        ('<mesh filename="../meshes/broken.stl"/>', "broken.stl", "not a readable .stl"),
+        (
+            '<mesh filename="../meshes/broken.stl"/>',
+            "broken.stl",
+            "not a readable .stl",
+        ),
         ('<mesh filename="../meshes/flat.stl"/>', "flat.stl", "it has no volume"),
         (
             '<mesh filename="../meshes/huge.stl" scale="1 nan 1"/>',
@@ -72,8 +94,16 @@ def test_mesh_becomes_its_hull_vertices(tmp_path):
         ("<mesh/>", "mesh without a name", "file not found"),
         ('<box size="1 2"/>', "box of body", "size is '1 2', not 3 numbers"),
         ('<box size="1 2 0"/>', "box of body", "it has no volume"),
-        ('<box size="1 2 1e300"/>', "box of body", "size is '1e300', which no robot has"),
-        ('<mesh filename="../meshes/huge.stl" scale="1 1 9999"/>', "huge.stl", "larger than 10000"),
+        (
+            '<box size="1 2 1e300"/>',
+            "box of body",
+            "size is '1e300', which no robot has",
+        ),
+        (
+            '<mesh filename="../meshes/huge.stl" scale="1 1 9999"/>',
+            "huge.stl",
+            "larger than 10000",
+        ),
         ('<sphere radius="big"/>', "sphere of body", "radius is 'big'"),
         ('<cylinder radius="1"/>', "cylinder of body", "attribute length is missing"),
         ("<cone/>", "shape of body", "unknown geometry 'cone'"),

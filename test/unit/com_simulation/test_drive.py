@@ -15,7 +15,9 @@ SPEED, ACCELERATION = 4.76, 417.0  # 57 pulse/ms, 5 pulse/ms^2
 def follow(arm, targets):
     drive = Drive(arm, SPEED, ACCELERATION)
     drive.reset(np.zeros(2))
-    return np.array([drive.step(np.full(2, c), H, k * H) for k, c in enumerate(targets)]), drive
+    return np.array(
+        [drive.step(np.full(2, c), H, k * H) for k, c in enumerate(targets)]
+    ), drive
 
 
 def test_a_jump_is_followed_as_fast_as_the_drive_can_and_stops_smoothly(arm):
@@ -29,8 +31,14 @@ def test_a_jump_is_followed_as_fast_as_the_drive_can_and_stops_smoothly(arm):
     best = 1.0 / SPEED + SPEED / ACCELERATION  # of any motion within the limits
     assert best - 2 * H < arrived < best + 5 * H
     assert drive.settled(np.ones(2))
-    worst = {kind: text for (joint, kind), text in drive.excess().items() if joint == "shoulder"}
-    assert "shoulder: speed 1e+03 rad/s asked for at 0.000 s, limit 4.76" in worst["speed"]
+    worst = {
+        kind: text
+        for (joint, kind), text in drive.excess().items()
+        if joint == "shoulder"
+    }
+    assert (
+        "shoulder: speed 1e+03 rad/s asked for at 0.000 s, limit 4.76" in worst["speed"]
+    )
     assert set(worst) == {"speed", "acceleration"}
 
 

@@ -50,11 +50,15 @@ def test_a_payload_is_taken_and_dropped(standing):
     np.testing.assert_array_equal(column(carried, "com"), com[:100])
     assert np.linalg.norm(com[99] - com[49]) > 0.005
     weight = column(readings, "wrenches")[:, :, 2].sum(axis=1)
-    assert weight[90:100].mean() - weight[40:50].mean() == pytest.approx(0.5 * GRAVITY, rel=0.1)
+    assert weight[90:100].mean() - weight[40:50].mean() == pytest.approx(
+        0.5 * GRAVITY, rel=0.1
+    )
 
 
 def test_two_payloads_at_once(standing):
-    _, readings = run(standing, "payload_0.2kg@0.1-0.3+payload_0.1kg_right_hand@0.2", 0.4)
+    _, readings = run(
+        standing, "payload_0.2kg@0.1-0.3+payload_0.1kg_right_hand@0.2", 0.4
+    )
     extra = column(readings, "mass") - MODEL.mass
     np.testing.assert_allclose(extra[[5, 15, 25, 35]], [0.0, 0.2, 0.3, 0.1], atol=1e-9)
 
@@ -122,7 +126,9 @@ def test_zeros_of_a_force_sensor_grow_and_fade(standing):
 def test_a_tilt_of_the_imu(standing):
     _, readings = run(standing, "tilt_y_0.7deg@0.1", 1.0)
     plain = run(standing, "", 1.0)[1]
-    q, true = (Rotation.from_quat(column(r, "imu_orientation")) for r in (readings, plain))
+    q, true = (
+        Rotation.from_quat(column(r, "imu_orientation")) for r in (readings, plain)
+    )
     turn = (true.inv() * q).as_rotvec()
     np.testing.assert_allclose(turn[:10], 0.0, atol=1e-9)
     np.testing.assert_allclose(turn[-1], [0.0, np.radians(0.7), 0.0], atol=1e-9)
@@ -152,7 +158,9 @@ def test_events_add_to_constant_errors(standing):
     np.testing.assert_allclose(off[0, 0], 2.0, atol=1e-9)
     simulation.reset()
     again = [simulation.advance() for _ in range(50)]
-    np.testing.assert_array_equal(column(again, "wrenches"), column(readings, "wrenches"))
+    np.testing.assert_array_equal(
+        column(again, "wrenches"), column(readings, "wrenches")
+    )
 
 
 def test_without_a_time_it_waits(standing):
@@ -163,7 +171,9 @@ def test_without_a_time_it_waits(standing):
     acting = []
     for _ in range(30):
         time = simulation.advance().time
-        acting += [time - begin] * any(event.kind == "UNKNOWN" for event in simulation.acting)
+        acting += [time - begin] * any(
+            event.kind == "UNKNOWN" for event in simulation.acting
+        )
     np.testing.assert_allclose([acting[0], acting[-1]], [PERIOD, 0.19])
     simulation.begin()
     assert simulation.advance().time > 0.0
@@ -173,7 +183,9 @@ def test_without_a_time_it_waits(standing):
 def test_joints_that_give(standing):
     """An encoder on the motor's side reads q + k tau, and its rate."""
     k = 1e-3
-    _, readings = run(standing, "left_1N@0.3-0.5", 0.8, noise=NoiseLevels(flexibility=k))
+    _, readings = run(
+        standing, "left_1N@0.3-0.5", 0.8, noise=NoiseLevels(flexibility=k)
+    )
     plain = run(standing, "left_1N@0.3-0.5", 0.8)[1]
     twist = column(readings, "position") - column(plain, "position")
     np.testing.assert_allclose(twist, k * column(plain, "effort"), atol=1e-12)
@@ -184,13 +196,25 @@ def test_joints_that_give(standing):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "up_3", "left", "left_x", "left_3kN", "payload_4", "tilt_0.3deg", "fx_3Nm_sole", "mud"],
+    [
+        "",
+        "up_3",
+        "left",
+        "left_x",
+        "left_3kN",
+        "payload_4",
+        "tilt_0.3deg",
+        "fx_3Nm_sole",
+        "mud",
+    ],
 )
 def test_no_event_of_that_name(standing, name):
     if not name:
         assert find_events(name, standing) == ()
         return
-    with pytest.raises(WorldError, match="give forwards, backwards, left, right and m/s or N"):
+    with pytest.raises(
+        WorldError, match="give forwards, backwards, left, right and m/s or N"
+    ):
         find_events(f"left_0.1@3+{name}", standing)
 
 

@@ -21,10 +21,23 @@ STEP = 1e-4
 def solo(robot_files):
     robot, _, path = robot_files("solo12", "solo_description/robots/solo12.urdf")
     servo = {"stiffness": 300.0, "damping": 3.0, "armature": 0.002, "effort": 50.0}
-    feet = {foot: {"radius": 0.016} for foot in ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")}
-    bent = {f"{leg}_HFE": s * 0.8 for leg, s in (("FL", 1), ("FR", 1), ("HL", -1), ("HR", -1))}
-    bent |= {f"{leg}_KFE": s * -1.6 for leg, s in (("FL", 1), ("FR", 1), ("HL", -1), ("HR", -1))}
-    config = {"name": "solo", "feet": feet, "posture": bent, "servo": {"default": servo}}
+    feet = {
+        foot: {"radius": 0.016} for foot in ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
+    }
+    bent = {
+        f"{leg}_HFE": s * 0.8
+        for leg, s in (("FL", 1), ("FR", 1), ("HL", -1), ("HR", -1))
+    }
+    bent |= {
+        f"{leg}_KFE": s * -1.6
+        for leg, s in (("FL", 1), ("FR", 1), ("HL", -1), ("HR", -1))
+    }
+    config = {
+        "name": "solo",
+        "feet": feet,
+        "posture": bent,
+        "servo": {"default": servo},
+    }
     return robot, RobotConfig.from_dict(config), path
 
 
@@ -38,7 +51,9 @@ def hopping(solo, **options):
         readings.append(simulation.advance())
         if k % 10 == 0:
             phase = 2.0 * np.pi * 4.0 * k * STEP
-            targets = world.posture + 0.25 * np.sin(phase + np.arange(12)) * min(1.0, k / 1000)
+            targets = world.posture + 0.25 * np.sin(phase + np.arange(12)) * min(
+                1.0, k / 1000
+            )
             simulation.motion.hold(simulation.time, targets)
             simulation.lead(targets)
     return world, readings[1000:]
@@ -108,7 +123,9 @@ def test_forces_of_the_feet_in_root_axes(solo):
     world, readings = hopping(solo, integrator="euler")
     for reading in readings[::500]:
         sizes = np.linalg.norm(reading.wrenches[:, :3], axis=1)
-        np.testing.assert_allclose(np.linalg.norm(reading.foot_forces, axis=1), sizes, atol=1e-9)
+        np.testing.assert_allclose(
+            np.linalg.norm(reading.foot_forces, axis=1), sizes, atol=1e-9
+        )
         total = reading.foot_forces.sum(axis=0)
         com_acceleration = total / world.robot.mass + GRAVITY * reading.gravity
         assert np.linalg.norm(com_acceleration) < 60.0
@@ -134,8 +151,14 @@ def test_integrators(arm):
     ("options", "message"),
     [
         ({"integrator": "rk4"}, "integrator is 'rk4': give one of auto, euler"),
-        ({"trunk_com_offset": [0.1]}, r"trunk_com_offset is \[0.1\]: give three finite numbers"),
-        ({"joint_friction": [1.0, 2.0, 3.0]}, r"joint_friction has shape \(3,\): give one .* or 2"),
+        (
+            {"trunk_com_offset": [0.1]},
+            r"trunk_com_offset is \[0.1\]: give three finite numbers",
+        ),
+        (
+            {"joint_friction": [1.0, 2.0, 3.0]},
+            r"joint_friction has shape \(3,\): give one .* or 2",
+        ),
         ({"joint_friction": -1.0}, "joint_friction: give finite numbers, 0 or more"),
         ({"joint_friction": np.nan}, "joint_friction: give finite numbers, 0 or more"),
     ],
@@ -155,6 +178,8 @@ def test_targets_lead_straight_to_the_next_sample():
     simulation.advance()
     simulation.lead([0.1])
     times = np.array([0.0, 0.005, 0.01, 0.02])
-    np.testing.assert_allclose(simulation.motion.targets(times)[:, 0], [0.0, 0.05, 0.1, 0.1])
+    np.testing.assert_allclose(
+        simulation.motion.targets(times)[:, 0], [0.0, 0.05, 0.1, 0.1]
+    )
     one_by_one = [simulation.motion.target(t) for t in times]
     np.testing.assert_array_equal(simulation.motion.targets(times), one_by_one)

@@ -25,6 +25,9 @@ def test_unknown_robot(capsys):
 
 
 def test_the_package_exports_its_public_names() -> None:
-    assert all(getattr(com_simulation, name).__name__ == name for name in com_simulation.__all__)
+    assert all(
+        getattr(com_simulation, name).__name__ == name
+        for name in com_simulation.__all__
+    )
     with pytest.raises(AttributeError, match="no attribute 'gone'"):
         _ = com_simulation.gone

@@ -61,7 +61,9 @@ def test_it_touches_where_the_ball_is_lowest(stand):
         (contact,) = np.flatnonzero(bodies == leg.body + 1)
         point, depth = data.contact.pos[contact], -data.contact.dist[contact]
         assert depth == pytest.approx(SUNK, abs=TOLERANCE)
-        surface = point - 0.5 * depth * world.normal  # MuJoCo's point is halfway into the ground
+        surface = (
+            point - 0.5 * depth * world.normal
+        )  # MuJoCo's point is halfway into the ground
         np.testing.assert_allclose(bottom(world, data, leg), surface, atol=TOLERANCE)
 
 
@@ -84,8 +86,12 @@ def test_no_other_shape_of_the_leg_is_lower_when_it_moves(stand):
         data = data_of(world, q)
         for leg in legs:
             shapes = solid[world.mj.geom_bodyid[solid] == leg.body + 1]
-            lowest = min(lowest_height(world.mj, data, world.normal, int(g)) for g in shapes)
-            assert world.normal @ bottom(world, data, leg) == pytest.approx(lowest, abs=TOLERANCE)
+            lowest = min(
+                lowest_height(world.mj, data, world.normal, int(g)) for g in shapes
+            )
+            assert world.normal @ bottom(world, data, leg) == pytest.approx(
+                lowest, abs=TOLERANCE
+            )
 
 
 def test_two_joints_a_leg_are_too_few(robot_files):

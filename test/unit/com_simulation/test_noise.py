@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_simulation.physics.sensors import ENCODER_STEP, PRESETS, TROT_NOISE, Noise, NoiseLevels
+from com_simulation.physics.sensors import (
+    ENCODER_STEP,
+    PRESETS,
+    TROT_NOISE,
+    Noise,
+    NoiseLevels,
+)
 from com_simulation.physics.simulation import Simulation
 
 JOINTS, FEET, COUNT = 25, 2, 4000
@@ -42,16 +48,22 @@ def test_positions_are_multiples_of_the_encoders_step(reading, changed):
 def test_noise_of_efforts_grows_with_them(reading, changed):
     truth = replace(reading, effort=np.linspace(-50.0, 200.0, JOINTS))
     efforts = stacked(changed(2, COUNT, truth, effort_relative=0.01), "effort")
-    np.testing.assert_allclose(efforts.std(axis=0), 0.01 * np.abs(truth.effort), rtol=0.1)
+    np.testing.assert_allclose(
+        efforts.std(axis=0), 0.01 * np.abs(truth.effort), rtol=0.1
+    )
     np.testing.assert_allclose(efforts.mean(axis=0), truth.effort, atol=0.1)
     both = stacked(changed(2, COUNT, truth, effort_relative=0.01, effort=0.5), "effort")
-    np.testing.assert_allclose(both.std(axis=0), np.hypot(0.5, 0.01 * truth.effort), rtol=0.1)
+    np.testing.assert_allclose(
+        both.std(axis=0), np.hypot(0.5, 0.01 * truth.effort), rtol=0.1
+    )
 
 
 def test_gain_errors_last_for_a_run(reading, changed):
     truth = replace(reading, effort=np.full(JOINTS, 100.0))
     gains = [
-        changed(seed, 3, truth, effort_gain_error=0.01)[k] for seed in range(40) for k in (0, 2)
+        changed(seed, 3, truth, effort_gain_error=0.01)[k]
+        for seed in range(40)
+        for k in (0, 2)
     ]
     efforts = stacked(gains, "effort").reshape(40, 2, JOINTS)
     np.testing.assert_array_equal(efforts[:, 0], efforts[:, 1])
@@ -67,9 +79,14 @@ def test_biases_last_for_a_run(reading, changed):
         np.testing.assert_array_equal(errors[:, 0], errors[:, 1])
         assert errors.std() == pytest.approx(std, rel=0.15), name
     true = Rotation.from_quat(reading.imu_orientation)
-    turns = [(true.inv() * Rotation.from_quat(run[1].imu_orientation)).as_rotvec() for run in runs]
+    turns = [
+        (true.inv() * Rotation.from_quat(run[1].imu_orientation)).as_rotvec()
+        for run in runs
+    ]
     assert np.std(turns) == pytest.approx(0.002, rel=0.15)
-    np.testing.assert_array_equal(runs[0][0].imu_orientation, runs[0][1].imu_orientation)
+    np.testing.assert_array_equal(
+        runs[0][0].imu_orientation, runs[0][1].imu_orientation
+    )
 
 
 def test_noise_of_forces_grows_with_them(reading, changed):
@@ -91,7 +108,13 @@ def test_one_seed_one_run(reading):
     other = Noise(TROT_NOISE, JOINTS, FEET, 5)
     for _ in range(3):
         a, b, c = first.add(reading), again.add(reading), other.add(reading)
-        for name in ("position", "effort", "wrenches", "imu_orientation", "specific_force"):
+        for name in (
+            "position",
+            "effort",
+            "wrenches",
+            "imu_orientation",
+            "specific_force",
+        ):
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
         assert not np.array_equal(a.effort, c.effort)
 

@@ -67,7 +67,9 @@ def test_a_long_stop_is_not_caught_up_in_a_burst(clock):
     pacer.wait(0.02)
     assert clock.slept == [pytest.approx(0.01)]
     assert pacer.report(0.02).drift == pytest.approx(60.0 - 0.01)
-    assert pacer.report(0.02).drift == pytest.approx(0.0, abs=0.02), "what is over is over"
+    assert pacer.report(0.02).drift == pytest.approx(0.0, abs=0.02), (
+        "what is over is over"
+    )
     assert MAX_BACKLOG < 60.0
 
 

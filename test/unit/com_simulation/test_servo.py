@@ -22,8 +22,12 @@ def pendulum(effort=100.0, mass=2.0, length=0.5, inertia=0.1):
 def test_default_gains_follow_from_inertia_and_weight():
     servos = build_world(pendulum()).servos
     inertia, moment = 0.1 + 2.0 * 0.5**2, 2.0 * GRAVITY * 0.5
-    assert servos.stiffness[0] == pytest.approx(max(NATURAL_FREQUENCY**2 * inertia, moment / SAG))
-    assert servos.damping[0] == pytest.approx(2.0 * np.sqrt(servos.stiffness[0] * inertia))
+    assert servos.stiffness[0] == pytest.approx(
+        max(NATURAL_FREQUENCY**2 * inertia, moment / SAG)
+    )
+    assert servos.damping[0] == pytest.approx(
+        2.0 * np.sqrt(servos.stiffness[0] * inertia)
+    )
     assert servos.effort[0] == 100.0
     heavy = build_world(pendulum(inertia=10.0)).servos
     assert heavy.stiffness[0] == pytest.approx(NATURAL_FREQUENCY**2 * 10.5)
@@ -55,12 +59,16 @@ def test_the_configuration_has_the_last_word():
     assert world.notes == ()
     mj = world.mj
     assert mj.dof_armature[0] == 0.3
-    np.testing.assert_allclose(mj.actuator_biasprm[0, :3], [0.0, -50.0, -default.damping[0]])
+    np.testing.assert_allclose(
+        mj.actuator_biasprm[0, :3], [0.0, -50.0, -default.damping[0]]
+    )
     np.testing.assert_allclose(mj.actuator_forcerange[0], [-5.0, 5.0])
 
 
 def test_legs_carry_the_robot_not_only_themselves(robot_files):
-    robot, config, path = robot_files("anymal", "anymal_b_simple_description/robots/anymal.urdf")
+    robot, config, path = robot_files(
+        "anymal", "anymal_b_simple_description/robots/anymal.urdf"
+    )
     bare = RobotConfig.from_dict(
         {
             "name": "anymal",
@@ -72,4 +80,6 @@ def test_legs_carry_the_robot_not_only_themselves(robot_files):
     standing = build_world(robot, bare, urdf_path=path)
     knee = robot.joint_index("LF_KFE")
     assert standing.servos.stiffness[knee] > 10.0 * hanging.stiffness[knee]
-    assert not standing.notes  # a foot carries a quarter: the limits of the URDF are enough
+    assert (
+        not standing.notes
+    )  # a foot carries a quarter: the limits of the URDF are enough

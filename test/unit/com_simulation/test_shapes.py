@@ -47,14 +47,20 @@ def primitive(kind: str, *size: float) -> np.ndarray:
 def test_primitives_have_their_area() -> None:
     assert area(primitive(BOXES, 1.0, 2.0, 3.0)) == pytest.approx(88)
     side = 2 * np.pi * 0.5 * 2
-    assert area(primitive(CYLINDER, 0.5, 1.0)) == pytest.approx(np.pi * 0.5 + side, rel=2e-3)
+    assert area(primitive(CYLINDER, 0.5, 1.0)) == pytest.approx(
+        np.pi * 0.5 + side, rel=2e-3
+    )
     assert area(primitive(CAPSULE, 0.5, 1.0)) == pytest.approx(np.pi + side, rel=2e-3)
     assert area(primitive(SPHERE, 2.0)) == pytest.approx(16 * np.pi, rel=2e-3)
 
 
 def test_primitives_stay_within_their_size() -> None:
-    np.testing.assert_allclose(np.ptp(primitive(BOXES, 1, 2, 3), axis=(0, 1)), [2, 4, 6])
-    np.testing.assert_allclose(np.ptp(primitive(CYLINDER, 0.5, 1.5), axis=(0, 1)), [1, 1, 3])
+    np.testing.assert_allclose(
+        np.ptp(primitive(BOXES, 1, 2, 3), axis=(0, 1)), [2, 4, 6]
+    )
+    np.testing.assert_allclose(
+        np.ptp(primitive(CYLINDER, 0.5, 1.5), axis=(0, 1)), [1, 1, 3]
+    )
     radii = np.linalg.norm(primitive(SPHERE, 2.0), axis=-1)
     np.testing.assert_allclose(radii, 2.0)
 
@@ -81,12 +87,16 @@ def test_visual_with_origin_and_named_color() -> None:
     assert piece.link == "l0"
     assert piece.color == (1, 0.25, 0)
     np.testing.assert_allclose(np.ptp(piece.triangles, axis=(0, 1)), [4, 2, 6])
-    np.testing.assert_allclose(piece.triangles.reshape(-1, 3).mean(axis=0), [10, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(
+        piece.triangles.reshape(-1, 3).mean(axis=0), [10, 0, 0], atol=1e-12
+    )
     assert (shape.bare_links, shape.missing) == ((), ())
 
 
 def test_color_defined_by_another_link_and_unknown_color() -> None:
-    blue = f'<visual>{BOX}<material name="m"><color rgba="0 0 1 1"/></material></visual>'
+    blue = (
+        f'<visual>{BOX}<material name="m"><color rgba="0 0 1 1"/></material></visual>'
+    )
     shape = robot_shape(
         robot(
             blue,
@@ -107,10 +117,14 @@ def test_mesh_is_scaled_and_read_once(tmp_path: Path) -> None:
     model = robot(f"<visual>{mesh}</visual>", f"<visual>{mesh}</visual>")
     shape = robot_shape(model, tmp_path / "r.urdf")
     for piece in shape.pieces:
-        np.testing.assert_allclose(piece.triangles, [[[0, 0, 0], [2, 0, 0], [0, -3, 0]]])
+        np.testing.assert_allclose(
+            piece.triangles, [[[0, 0, 0], [2, 0, 0], [0, -3, 0]]]
+        )
 
 
-@pytest.mark.parametrize(("com", "middle"), [("0 5 0", [0, 5, 0]), ("0 0 5", [0, 0, 5])])
+@pytest.mark.parametrize(
+    ("com", "middle"), [("0 5 0", [0, 5, 0]), ("0 0 5", [0, 0, 5])]
+)
 def test_collada_mesh_is_turned_where_that_brings_it_to_the_com(
     tmp_path: Path, com: str, middle: list[float]
 ) -> None:
@@ -125,7 +139,9 @@ def test_collada_mesh_is_turned_where_that_brings_it_to_the_com(
     inertial = f'<inertial><origin xyz="{com}"/><mass value="1"/></inertial>'
     visual = '<visual><geometry><mesh filename="a.dae"/></geometry></visual>'
     shape = robot_shape(robot(inertial + visual), tmp_path / "r.urdf")
-    np.testing.assert_allclose(shape.pieces[0].triangles[0].mean(axis=0), middle, atol=1e-12)
+    np.testing.assert_allclose(
+        shape.pieces[0].triangles[0].mean(axis=0), middle, atol=1e-12
+    )
 
 
 def test_collision_stands_in_for_an_unreadable_visual_and_lines_for_the_rest() -> None:
@@ -162,9 +178,15 @@ def test_no_shapes_at_all() -> None:
         ("<geometry/>", "no geometry"),
         ("<geometry><cone/></geometry>", "unknown geometry 'cone'"),
         ('<geometry><box size="1 2"/></geometry>', "size is '1 2', not 3 numbers"),
-        ('<geometry><sphere radius="big"/></geometry>', "radius is 'big', which is not a number"),
+        (
+            '<geometry><sphere radius="big"/></geometry>',
+            "radius is 'big', which is not a number",
+        ),
         ("<geometry><sphere/></geometry>", "the attribute radius is missing"),
-        ('<geometry><sphere radius="inf"/></geometry>', "radius is 'inf', which is not finite"),
+        (
+            '<geometry><sphere radius="inf"/></geometry>',
+            "radius is 'inf', which is not finite",
+        ),
         (f'<origin xyz="1 2"/>{BOX}', "xyz is '1 2', not 3 numbers"),
     ],
 )
@@ -177,7 +199,9 @@ def test_unreadable_visuals_are_reported(visual: str, reason: str) -> None:
 def test_number_of_triangles_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_TOTAL_TRIANGLES > 1_000_000
     monkeypatch.setattr("com_simulation.drawing.shapes.MAX_TOTAL_TRIANGLES", 20)
-    shape = robot_shape(robot(f"<visual>{BOX}</visual>", f"<visual>{BOX}</visual>"), None)
+    shape = robot_shape(
+        robot(f"<visual>{BOX}</visual>", f"<visual>{BOX}</visual>"), None
+    )
     assert [piece.link for piece in shape.pieces] == ["l0"]
     assert shape.bare_links == ("l1",)
     assert "more than 20 triangles in all" in shape.missing[0]

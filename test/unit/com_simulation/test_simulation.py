@@ -68,7 +68,9 @@ def forces_in_world(world, reading):
 
 
 def com_in_world(reading):
-    return reading.root_position + Rotation.from_quat(reading.root_orientation).apply(reading.com)
+    return reading.root_position + Rotation.from_quat(reading.root_orientation).apply(
+        reading.com
+    )
 
 
 def test_it_stands_still_where_it_was_put(standing):
@@ -137,7 +139,9 @@ def test_a_hanging_robot_holds_still_against_gravity(urdf, examples):
     world = build_world(robot)
     reading = settle(Simulation(world, 0.01), 3.0)
     assert np.abs(reading.position - world.posture).max() < 2.1e-3
-    free = (reading.position > robot.lower + 1e-6) & (reading.position < robot.upper - 1e-6)
+    free = (reading.position > robot.lower + 1e-6) & (
+        reading.position < robot.upper - 1e-6
+    )
     expected = pinocchio_gravity_torques(examples[urdf], robot, reading.position)
     scale = np.abs(expected).max()
     np.testing.assert_allclose(reading.effort[free], expected[free], atol=1e-4 * scale)
@@ -164,7 +168,9 @@ def test_newton_holds_while_the_robot_moves(hoap2):
     settle(simulation, 1.0)
     sway = hoap2.posture + 0.1 * np.sin(np.arange(len(hoap2.posture)))
     simulation.follow(
-        read_trajectory(hoap2.robot.joint_names, hoap2.robot.joint_names, [0.5], [sway], [()])
+        read_trajectory(
+            hoap2.robot.joint_names, hoap2.robot.joint_names, [0.5], [sway], [()]
+        )
     )
     readings = [simulation.advance() for _ in range(200)]
     coms = np.array([com_in_world(reading) for reading in readings])
@@ -186,7 +192,10 @@ def test_com_velocity_is_the_derivative_of_the_com_in_root_axes(hoap2):
 
 def test_wrench_sign_and_frame(robot_files):
     robot, config, path = robot_files("hoap2")
-    feet = (replace(config.feet[0], wrench_sign=-1), replace(config.feet[1], wrench_frame="RLEG6"))
+    feet = (
+        replace(config.feet[0], wrench_sign=-1),
+        replace(config.feet[1], wrench_frame="RLEG6"),
+    )
     plain = settle(Simulation(build_world(robot, config, urdf_path=path), 0.01), 1.0)
     other = replace(config, feet=feet)
     changed = settle(Simulation(build_world(robot, other, urdf_path=path), 0.01), 1.0)
@@ -212,7 +221,9 @@ def test_trajectory_does_not_depend_on_the_rate_of_the_readings(arm):
     for period in (0.001, 0.01):
         simulation = Simulation(build_world(arm), period)
         simulation.follow(
-            read_trajectory(arm.joint_names, ["shoulder"], [0.5, 1.0], [[0.4], [0.1]], [[0], [0]])
+            read_trajectory(
+                arm.joint_names, ["shoulder"], [0.5, 1.0], [[0.4], [0.1]], [[0], [0]]
+            )
         )
         paths.append([simulation.advance() for _ in range(round(1.2 / period))])
     fast, slow = paths
@@ -232,7 +243,9 @@ def run(world, seed, levels=LOUD):
 
 
 def same(a, b):
-    return all(np.array_equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return all(
+        np.array_equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
+    )
 
 
 def test_the_same_seed_gives_the_same_bits(hoap2, robot_files):
@@ -261,13 +274,21 @@ def test_noise_has_the_given_deviations_and_leaves_the_truth_alone(hoap2):
         ("angular_velocity", LOUD.gyro),
         ("specific_force", LOUD.accelerometer),
     ):
-        errors = [getattr(a, name) - getattr(b, name) for a, b in zip(noisy, quiet, strict=True)]
+        errors = [
+            getattr(a, name) - getattr(b, name)
+            for a, b in zip(noisy, quiet, strict=True)
+        ]
         assert np.std(errors) == pytest.approx(std, rel=0.2), name
-    wrenches = np.array([a.wrenches - b.wrenches for a, b in zip(noisy, quiet, strict=True)])
+    wrenches = np.array(
+        [a.wrenches - b.wrenches for a, b in zip(noisy, quiet, strict=True)]
+    )
     assert np.std(wrenches[..., :3]) == pytest.approx(LOUD.force, rel=0.2)
     assert np.std(wrenches[..., 3:]) == pytest.approx(LOUD.torque, rel=0.2)
     turns = [
-        (Rotation.from_quat(b.imu_orientation).inv() * Rotation.from_quat(a.imu_orientation))
+        (
+            Rotation.from_quat(b.imu_orientation).inv()
+            * Rotation.from_quat(a.imu_orientation)
+        )
         for a, b in zip(noisy, quiet, strict=True)
     ]
     assert np.std([turn.as_rotvec() for turn in turns]) == pytest.approx(0.004, rel=0.2)
@@ -282,7 +303,9 @@ def test_readings_are_not_changed_later(arm):
     kept = {f.name: np.copy(getattr(first, f.name)) for f in fields(first)}
     simulation.command([0.5, 0.1])
     settle(simulation, 0.2)
-    assert all(np.array_equal(getattr(first, name), value) for name, value in kept.items())
+    assert all(
+        np.array_equal(getattr(first, name), value) for name, value in kept.items()
+    )
     assert first.time == 0.0
     assert first.wrenches.shape == (0, 6)
 
@@ -292,10 +315,14 @@ def test_divergence_is_an_error_and_no_number(arm, tmp_path, monkeypatch):
     wild = {"stiffness": 1e9, "damping": 0.0, "armature": 0.0, "effort": 1e12}
     config = RobotConfig.from_dict({"name": "arm", "servo": {"default": wild}})
     world = build_world(arm, config, step=0.01)
-    world.mj.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER  # the one in use bears a lot
+    world.mj.opt.integrator = (
+        mujoco.mjtIntegrator.mjINT_EULER
+    )  # the one in use bears a lot
     simulation = Simulation(world, 0.01)
     simulation.command([0.5, 0.1])
-    with pytest.raises(DivergedError, match=r"diverged at 0\.\d+ s: take a physics step below"):
+    with pytest.raises(
+        DivergedError, match=r"diverged at 0\.\d+ s: take a physics step below"
+    ):
         settle(simulation, 1.0)
     assert not list(tmp_path.iterdir())
 

@@ -45,7 +45,11 @@ def test_it_comes_down_on_level_soles(lifted):
     """With one leg bent more and turned: the feet stand elsewhere, and both carry."""
     world = lifted.world
     q = world.posture.copy()
-    for name, change in (("LLEG_JOINT1", 0.3), ("RARM_JOINT1", -0.8), ("BODY_JOINT1", 0.3)):
+    for name, change in (
+        ("LLEG_JOINT1", 0.3),
+        ("RARM_JOINT1", -0.8),
+        ("BODY_JOINT1", 0.3),
+    ):
         q[world.robot.joint_names.index(name)] += change
     lifted.command(q)
     run(lifted, 1.5)
@@ -70,7 +74,9 @@ def test_up_and_down_again_is_where_it_stood(lifted, hoap2):
     stood = run(Simulation(hoap2, PERIOD), 3.0)
     np.testing.assert_allclose(down.root_position, stood.root_position, atol=2e-3)
     sagittal = [0, 2, 4]  # sideways the soles may squeeze the ground by another amount
-    np.testing.assert_allclose(down.wrenches[:, sagittal], stood.wrenches[:, sagittal], atol=0.01)
+    np.testing.assert_allclose(
+        down.wrenches[:, sagittal], stood.wrenches[:, sagittal], atol=0.01
+    )
     lifted.reset()
     assert not lifted.lifting
     fresh = run(Simulation(hoap2, PERIOD), 0.5)
@@ -84,7 +90,9 @@ def test_it_turns_round_half_way(hoap2):
     run(simulation, LIFT_TIME / 2)
     simulation.set_lifted(False)
     reading = run(simulation, LIFT_TIME + 1.0)
-    assert reading.wrenches[:, 2].sum() == pytest.approx(reading.mass * GRAVITY, rel=0.01)
+    assert reading.wrenches[:, 2].sum() == pytest.approx(
+        reading.mass * GRAVITY, rel=0.01
+    )
 
 
 def test_a_fixed_robot_is_not_lifted(arm):

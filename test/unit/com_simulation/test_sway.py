@@ -48,8 +48,12 @@ def test_it_starts_at_rest_in_the_nominal_posture_and_repeats(planned):
     np.testing.assert_allclose(q, config.nominal_posture(robot), atol=1e-9)
     np.testing.assert_allclose(qd, 0.0, atol=1e-9)
     for t in (6.1, 8.0, 11.9):
-        np.testing.assert_allclose(sway.sample(t)[0], sway.sample(t + 6.0)[0], atol=1e-12)
-        np.testing.assert_allclose(sway.sample(t)[1], sway.sample(t + 6.0)[1], atol=1e-12)
+        np.testing.assert_allclose(
+            sway.sample(t)[0], sway.sample(t + 6.0)[0], atol=1e-12
+        )
+        np.testing.assert_allclose(
+            sway.sample(t)[1], sway.sample(t + 6.0)[1], atol=1e-12
+        )
 
 
 def test_velocities_are_derivatives_and_nothing_jumps(planned):
@@ -75,7 +79,9 @@ def test_feet_stay_where_they_are_to_each_other(planned):
     expected = np.linalg.norm(p0[:, None] - p0, axis=2)
     for t in times(sway):
         p = feet_at(robot, config, sway.sample(t)[0])[1]
-        np.testing.assert_allclose(np.linalg.norm(p[:, None] - p, axis=2), expected, atol=3e-4)
+        np.testing.assert_allclose(
+            np.linalg.norm(p[:, None] - p, axis=2), expected, atol=3e-4
+        )
 
 
 def test_com_stays_inside_with_half_of_the_margin(planned):
@@ -84,11 +90,19 @@ def test_com_stays_inside_with_half_of_the_margin(planned):
 
     def margin(q):
         poses = zip(*feet_at(robot, config, q), config.feet, strict=True)
-        contacts = np.concatenate([sole_points(*pose, foot.corners) for *pose, foot in poses])
+        contacts = np.concatenate(
+            [sole_points(*pose, foot.corners) for *pose, foot in poses]
+        )
         normal = np.linalg.svd(contacts - contacts.mean(axis=0))[2][2]
         R, p = link_poses(robot, q)
-        com = robot.link_masses @ (p + np.einsum("lij,lj->li", R, robot.link_coms)) / robot.mass
-        return SupportPolygon.from_points(contacts, normal * np.sign(normal[2])).margin(com)
+        com = (
+            robot.link_masses
+            @ (p + np.einsum("lij,lj->li", R, robot.link_coms))
+            / robot.mass
+        )
+        return SupportPolygon.from_points(contacts, normal * np.sign(normal[2])).margin(
+            com
+        )
 
     at_rest = margin(sway.posture)
     margins = [margin(sway.sample(t)[0]) for t in times(sway)]
@@ -131,14 +145,18 @@ def test_refused_when_the_com_is_outside(robot_files):
     robot, config, _ = robot_files("hoap2")
     ahead = np.array([0.2, 0.0])
     feet = tuple(replace(foot, corners=foot.corners + ahead) for foot in config.feet)
-    with pytest.raises(SwayError, match=r"CoM is \d+ mm outside the support polygon: correct"):
+    with pytest.raises(
+        SwayError, match=r"CoM is \d+ mm outside the support polygon: correct"
+    ):
         plan_sway(robot, replace(config, feet=feet), True, 0.1, 8.0)
 
 
 def test_refused_when_a_joint_would_be_too_fast(robot_files):
     robot, config, _ = robot_files("hoap2")
     slow = replace(robot, velocity_limits=np.full(robot.n_joints, 1e-4))
-    with pytest.raises(SwayError, match=r"cannot sway by 0.1 rad in 8 s .* velocity limit"):
+    with pytest.raises(
+        SwayError, match=r"cannot sway by 0.1 rad in 8 s .* velocity limit"
+    ):
         plan_sway(slow, config, True, 0.1, 8.0)
 
 

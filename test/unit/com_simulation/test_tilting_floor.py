@@ -43,14 +43,17 @@ def test_tilts_that_cannot_be(numbers, said):
 
 
 @pytest.mark.parametrize(
-    ("direction", "rises"), [(0.0, (1.0, 0.0)), (0.5 * np.pi, (0.0, 1.0)), (2.5, (-0.8, 0.6))]
+    ("direction", "rises"),
+    [(0.0, (1.0, 0.0)), (0.5 * np.pi, (0.0, 1.0)), (2.5, (-0.8, 0.6))],
 )
 def test_a_standing_robot_turns_with_it(direction, rises):
     config = RobotConfig.from_file(CONFIGS / "hoap2.yaml")
     robot = RobotModel.from_file(config.urdf)
     world = build_world(robot, config)
     simulation = Simulation(
-        world, 0.01, tilt=Tilt(np.degrees(0.05), np.degrees(0.1), np.degrees(direction), 0.3, STAYS)
+        world,
+        0.01,
+        tilt=Tilt(np.degrees(0.05), np.degrees(0.1), np.degrees(direction), 0.3, STAYS),
     )
     for _ in range(150):
         reading = simulation.advance()
@@ -67,7 +70,9 @@ def test_a_standing_robot_turns_with_it(direction, rises):
 def test_soles_stay_on_a_floor_that_rises():
     config = RobotConfig.from_file(CONFIGS / "itu_biped.yaml")
     robot = RobotModel.from_file(config.urdf)
-    simulation = Simulation(build_world(robot, config), 0.01, tilt=Tilt(5.0, 5.0, 0.0, 0.3, STAYS))
+    simulation = Simulation(
+        build_world(robot, config), 0.01, tilt=Tilt(5.0, 5.0, 0.0, 0.3, STAYS)
+    )
     loads = []
     for _ in range(200):
         reading = simulation.advance()

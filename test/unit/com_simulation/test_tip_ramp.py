@@ -23,7 +23,9 @@ ANKLE = Turn(["ankle"], ["foot"])
 
 
 def rod_world(**options):
-    config = RobotConfig.from_dict({"name": "rod", "feet": {"foot": {"corners": CORNERS}}})
+    config = RobotConfig.from_dict(
+        {"name": "rod", "feet": {"foot": {"corners": CORNERS}}}
+    )
     return stiff_world(RobotModel.from_urdf(ROD), config, {}, **options)
 
 
@@ -42,13 +44,17 @@ def test_it_tips_where_the_com_is_over_the_edge(world, angle):
 
 def test_a_zero_offset_is_not_in_the_encoder(world):
     turn = Turn(["ankle"], ["foot"], offsets={"ankle": 0.03})
-    found = ramp_tip_angle(world, turn, FRONT - 0.08, 2.0 * FRONT, Ramp(speed=np.radians(1.0)))
+    found = ramp_tip_angle(
+        world, turn, FRONT - 0.08, 2.0 * FRONT, Ramp(speed=np.radians(1.0))
+    )
     assert np.degrees(found) == pytest.approx(np.degrees(FRONT - 0.03), abs=0.3)
 
 
 def test_a_joint_that_turns_the_other_way(world):
     turn = Turn([], ["foot"], opposite=["ankle"])
-    found = ramp_tip_angle(world, turn, -FRONT + 0.05, -2.0 * FRONT, Ramp(speed=np.radians(1.0)))
+    found = ramp_tip_angle(
+        world, turn, -FRONT + 0.05, -2.0 * FRONT, Ramp(speed=np.radians(1.0))
+    )
     assert np.degrees(found) == pytest.approx(-np.degrees(FRONT), abs=0.3)
 
 
@@ -75,4 +81,6 @@ def test_a_fall_before_the_slow_part_is_no_result(world):
 def test_boxes_fall_when_a_com_passes_the_edge_below_it(beyond, fall):
     assert falls([LENGTH / 2.0 - 0.03 + beyond], 0.03) == fall
     # Each CoM of the stack is above the edge below it at 1/6, 1/4 and 1/2 of a box.
-    assert falls([LENGTH * part + beyond for part in (1 / 6, 1 / 4, 1 / 2)], 0.0) == fall
+    assert (
+        falls([LENGTH * part + beyond for part in (1 / 6, 1 / 4, 1 / 2)], 0.0) == fall
+    )

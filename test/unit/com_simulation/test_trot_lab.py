@@ -34,7 +34,9 @@ class Knees:
 
     def __init__(self, model, config, parameters):
         self.posture = config.nominal_posture(model)
-        self.knees = [model.joint_names.index(f"{leg}_kfe_joint") for leg in ("lf", "rh")]
+        self.knees = [
+            model.joint_names.index(f"{leg}_kfe_joint") for leg in ("lf", "rh")
+        ]
         self.depth = parameters.get("depth", 0.0)
         self.offsets, self.tilts, self.rates = [], [], []
 
@@ -75,7 +77,9 @@ def clean(trot):
 def same(a, b):
     arrays = [f.name for f in fields(a) if isinstance(getattr(a, f.name), np.ndarray)]
     assert len(arrays) > 15
-    return all(np.array_equal(getattr(a, n), getattr(b, n), equal_nan=True) for n in arrays)
+    return all(
+        np.array_equal(getattr(a, n), getattr(b, n), equal_nan=True) for n in arrays
+    )
 
 
 def test_the_log_is_of_one_robot(clean):
@@ -88,7 +92,9 @@ def test_the_log_is_of_one_robot(clean):
     up = np.einsum("kfj,kj->k", clean.true_forces, R[:, 2])
     assert up.mean() == pytest.approx(clean.model.mass * GRAVITY, rel=0.05)
     np.testing.assert_allclose(clean.foot_forces, clean.true_forces, atol=1e-6)
-    np.testing.assert_allclose(clean.R_world_imu, R, atol=1e-9)  # the IMU has the trunk's axes
+    np.testing.assert_allclose(
+        clean.R_world_imu, R, atol=1e-9
+    )  # the IMU has the trunk's axes
     np.testing.assert_allclose(np.sin(clean.pitch), -R[:, 2, 0], atol=1e-12)
     np.testing.assert_array_equal(clean.stance[0], True)
     np.testing.assert_array_equal(clean.stance[1:], [[False, True, True, False]] * 199)
@@ -99,8 +105,16 @@ def test_samples_are_rows_of_the_log(clean):
     samples = list(clean.samples())
     assert len(samples) == 200
     for k in (0, 57, 199):
-        for name in ("position", "effort", "specific_force", "R_world_imu", "foot_forces"):
-            np.testing.assert_array_equal(getattr(samples[k], name), getattr(clean, name)[k])
+        for name in (
+            "position",
+            "effort",
+            "specific_force",
+            "R_world_imu",
+            "foot_forces",
+        ):
+            np.testing.assert_array_equal(
+                getattr(samples[k], name), getattr(clean, name)[k]
+            )
         assert samples[k].time == clean.time[k]
 
 
@@ -110,7 +124,9 @@ def test_a_run_can_be_repeated(lab, trot):
     first = trot(**options)
     assert same(first, trot(**options))
     assert not np.array_equal(first.effort, trot(**(options | {"seed": 4})).effort)
-    np.testing.assert_array_equal(first.trunk_com, trot(**(options | {"seed": 4})).trunk_com)
+    np.testing.assert_array_equal(
+        first.trunk_com, trot(**(options | {"seed": 4})).trunk_com
+    )
 
 
 def test_what_the_gait_and_the_feedback_are_told(trot):
@@ -127,7 +143,9 @@ def test_what_the_gait_and_the_feedback_are_told(trot):
     log = trot(feedback, make_gait, seconds=0.04)
     assert [sample.time for sample in received] == list(log.time)
     np.testing.assert_array_equal([sample.effort for sample in received], log.effort)
-    assert gaits[0].offsets[:22] == [None] * 22  # one of them for where the robot stands
+    assert (
+        gaits[0].offsets[:22] == [None] * 22
+    )  # one of them for where the robot stands
     np.testing.assert_array_equal(gaits[0].offsets[22:], [[0.01, 0.02, 0.03]] * 19)
     assert np.isnan(log.com_offset_used[:22]).all()
     np.testing.assert_array_equal(log.com_offset_used[22:], [[0.01, 0.02, 0.03]] * 18)
@@ -142,7 +160,9 @@ def test_the_trot_of_com_control_steps_and_stays_upright(trot):
     lifted = np.linalg.norm(log.true_forces[250], axis=1) < 1.0
     np.testing.assert_array_equal(lifted, ~log.stance[250])
     assert np.degrees(np.abs([log.roll, log.pitch])).max() < 10.0
-    assert np.degrees(np.abs(log.roll)).max() > 0.5  # the CoM is off, and nothing makes up for it
+    assert (
+        np.degrees(np.abs(log.roll)).max() > 0.5
+    )  # the CoM is off, and nothing makes up for it
 
 
 @pytest.mark.exhaustive
@@ -164,7 +184,9 @@ def test_a_payload_drops_while_it_trots(trot):
     np.testing.assert_allclose(log.trunk_mass[:100], 300.0)
     np.testing.assert_allclose(log.trunk_mass[100:], 320.0)
     shift = np.array([0.5, 0.2, 0.1]) - log.trunk_com[0]
-    np.testing.assert_allclose(log.trunk_com[100] - log.trunk_com[0], shift * 20 / 320, atol=1e-9)
+    np.testing.assert_allclose(
+        log.trunk_com[100] - log.trunk_com[0], shift * 20 / 320, atol=1e-9
+    )
 
 
 def test_a_shifted_com_is_not_in_the_model(trot):
@@ -180,15 +202,21 @@ def test_legs_that_weigh_more_than_the_model_says(lab, trot):
     legs = quadruped_legs(model, RobotConfig.from_file(CONFIG))
     ratio = world.robot.bodies.mass / model.bodies.mass
     for leg, factor in zip(legs, (1.1, 1.0, 1.0, 0.9), strict=True):
-        bodies = np.flatnonzero(np.isin(model.bodies.q_index, leg.joints) & (ratio > 0.0))
+        bodies = np.flatnonzero(
+            np.isin(model.bodies.q_index, leg.joints) & (ratio > 0.0)
+        )
         bodies = bodies[bodies > 0]
         np.testing.assert_allclose(ratio[bodies], factor)
     assert ratio[0] == 1.0
-    inertia = world.robot.link_inertias / np.where(model.link_inertias, model.link_inertias, 1.0)
+    inertia = world.robot.link_inertias / np.where(
+        model.link_inertias, model.link_inertias, 1.0
+    )
     assert inertia.max() == pytest.approx(1.1)
     log = trot(leg_mass_error=0.05, seconds=0.05)
     legs_mass = log.model.mass - log.trunk_mass[0]
-    up = np.einsum("kfj,kj->k", log.true_forces, log.R_world_root[:, 2]).mean() / GRAVITY
+    up = (
+        np.einsum("kfj,kj->k", log.true_forces, log.R_world_root[:, 2]).mean() / GRAVITY
+    )
     assert up == pytest.approx(log.trunk_mass[0] + 1.05 * legs_mass, abs=0.1)
 
 
@@ -207,7 +235,12 @@ def test_friction_and_noise_reach_the_simulation(lab, clean, trot):
 @pytest.mark.parametrize("processes", [1, 2])
 def test_results_come_in_the_order_of_the_items(lab, processes):
     numbers = [9.0, 4.0, 16.0, 1.0]
-    assert lab.in_processes(math.sqrt, numbers, "roots", processes) == [3.0, 2.0, 4.0, 1.0]
+    assert lab.in_processes(math.sqrt, numbers, "roots", processes) == [
+        3.0,
+        2.0,
+        4.0,
+        1.0,
+    ]
 
 
 def test_summary_tells_that_it_stood(lab, clean):

@@ -27,7 +27,9 @@ def run(simulation, seconds):
 
 
 def same(a, b):
-    return all(np.array_equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return all(
+        np.array_equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
+    )
 
 
 def arm_world(arm, **options):
@@ -43,7 +45,11 @@ def test_a_payload_is_a_link_of_that_mass(arm):
     for a, b in zip(given, expected, strict=True):
         for f in fields(a):
             np.testing.assert_allclose(
-                getattr(a, f.name), getattr(b, f.name), rtol=1e-7, atol=1e-7, err_msg=f.name
+                getattr(a, f.name),
+                getattr(b, f.name),
+                rtol=1e-7,
+                atol=1e-7,
+                err_msg=f.name,
             )
     moved = np.linalg.norm(given[-1].root_position - given[0].root_position)
     assert moved > 1e-3  # the comparison has seen a motion
@@ -66,7 +72,9 @@ def test_it_comes_at_its_time_and_goes_with_a_reset(arm):
     simulation.reset()
     again = run(simulation, 0.3)
     assert all(same(a, b) for a, b in zip(readings, again, strict=True))
-    other = run(Simulation(world, 0.01), 0.3)  # worlds are shared, what is put on them is not
+    other = run(
+        Simulation(world, 0.01), 0.3
+    )  # worlds are shared, what is put on them is not
     assert other[-1].trunk_mass == pytest.approx(2.0)
 
 
@@ -118,8 +126,14 @@ def test_a_shifted_com_is_in_the_world_and_not_in_the_model(arm):
         ((-1.0, (0, 0, 0), 0.0), "payload.mass is -1.0: give a number from 0 to 10000"),
         ((np.inf, (0, 0, 0), 0.0), "payload.mass is inf: give"),
         ((1.0, (0, 0), 0.0), r"payload is \(0, 0\): give three finite numbers, m"),
-        ((1.0, (0, np.nan, 0), 0.0), "payload.position is .*: give a number from -100 to 100"),
-        ((1.0, (0, 0, 0), -1.0), "payload.time is -1.0: give a number from 0 to 1e\\+06"),
+        (
+            (1.0, (0, np.nan, 0), 0.0),
+            "payload.position is .*: give a number from -100 to 100",
+        ),
+        (
+            (1.0, (0, 0, 0), -1.0),
+            "payload.time is -1.0: give a number from 0 to 1e\\+06",
+        ),
     ],
 )
 def test_bad_payloads(arm, arguments, message):

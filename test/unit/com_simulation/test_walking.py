@@ -40,7 +40,12 @@ def settled(world):
 def standing(robot, config, **changes):
     """Targets that stay in the posture for a second."""
     q = np.tile(config.nominal_posture(robot), (101, 1))
-    values = {"time": 0.01 * np.arange(101), "q": q, "qd": 0 * q, "root": np.array([2.0, 1.0, 0.8])}
+    values = {
+        "time": 0.01 * np.arange(101),
+        "q": q,
+        "qd": 0 * q,
+        "root": np.array([2.0, 1.0, 0.8]),
+    }
     return WalkTargets(**(values | changes))
 
 
@@ -74,7 +79,9 @@ def test_what_there_is_not_is_refused(biped):
     robot, config, _ = biped
     with pytest.raises(WorldError, match="contact is 'wet': give one of stiff, soft"):
         build_world(robot, config, contact="wet")
-    with pytest.raises(WorldError, match=r"sole_balls is -1\.0: give a radius in m, 0 for none"):
+    with pytest.raises(
+        WorldError, match=r"sole_balls is -1\.0: give a radius in m, 0 for none"
+    ):
         build_world(robot, config, sole_balls=-1.0)
 
 
@@ -98,12 +105,17 @@ def test_the_plan_may_look_elsewhere(biped):
     quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     world = build_world(robot, config)
     one, other = (
-        play(world, standing(robot, config, R_root=R), rest=0.0) for R in (np.eye(3), quarter)
+        play(world, standing(robot, config, R_root=R), rest=0.0)
+        for R in (np.eye(3), quarter)
     )
     place = other.root[0]
-    np.testing.assert_allclose(other.com - place, (one.com - place) @ quarter.T, atol=1e-12)
+    np.testing.assert_allclose(
+        other.com - place, (one.com - place) @ quarter.T, atol=1e-12
+    )
     np.testing.assert_allclose(other.R_root[0], quarter, atol=1e-12)
-    zmp = [measured_zmp(world, record)[-1] - [*place[:2], 0.0] for record in (one, other)]
+    zmp = [
+        measured_zmp(world, record)[-1] - [*place[:2], 0.0] for record in (one, other)
+    ]
     np.testing.assert_allclose(zmp[1], quarter @ zmp[0], atol=1e-9)
 
 
@@ -156,7 +168,9 @@ def test_a_refined_walk_stays_on_its_feet(lab, tmp_path):
             assert away.max() < 0.020
             zmp = measured_zmp(world, records[method])
             swings = np.isfinite(zmp).all(axis=1)[: len(walk.zmp)]
-            error = np.linalg.norm((zmp[: len(walk.zmp)] - walk.zmp)[swings, :2], axis=1)
+            error = np.linalg.norm(
+                (zmp[: len(walk.zmp)] - walk.zmp)[swings, :2], axis=1
+            )
             assert np.median(error) < 0.02
         else:
             assert 1 <= lab.fell_at_step(walk, records[method]) <= 6
@@ -194,7 +208,9 @@ def test_the_first_posture_of_a_walk_is_the_worlds(biped):
     np.testing.assert_allclose(world.posture, q)
 
 
-def test_a_biped_without_ankle_roll_stands_and_walks_by_its_own_configuration(tmp_path, biped):
+def test_a_biped_without_ankle_roll_stands_and_walks_by_its_own_configuration(
+    tmp_path, biped
+):
     # as Unitree's H1: five joints a leg; nothing is edited
     robots = importlib.import_module("any_robot")
     xml = biped[0].xml

@@ -42,12 +42,20 @@ def test_masses_and_com_of_every_example(examples):
         except UrdfError:
             continue
         # Meshes carry no mass and take time: they are not found.
-        robot = RobotModel.from_urdf(robot.xml.replace("package://", "package://elsewhere/"))
+        robot = RobotModel.from_urdf(
+            robot.xml.replace("package://", "package://elsewhere/")
+        )
         world = build_world(robot)
         data = data_of(world)
-        assert world.mj.body_subtreemass[0] == pytest.approx(robot.mass, rel=0, abs=EXACT), name
+        assert world.mj.body_subtreemass[0] == pytest.approx(
+            robot.mass, rel=0, abs=EXACT
+        ), name
         np.testing.assert_allclose(
-            data.subtree_com[1], true_com(world, world.posture), rtol=0, atol=EXACT, err_msg=name
+            data.subtree_com[1],
+            true_com(world, world.posture),
+            rtol=0,
+            atol=EXACT,
+            err_msg=name,
         )
         loaded += 1
     assert loaded > 60
@@ -82,7 +90,10 @@ def test_lowest_contact_just_touches_the_ground(robot_files, slope):
         world = build_world(robot, config, urdf_path=path, ground_slope=slope)
         data = data_of(world)
         assert world.floating
-        heights = [lowest_height(world.mj, data, world.normal, g) for g in range(1, world.mj.ngeom)]
+        heights = [
+            lowest_height(world.mj, data, world.normal, g)
+            for g in range(1, world.mj.ngeom)
+        ]
         assert min(heights) == pytest.approx(0.0, abs=1e-9)
         distances = [
             mujoco.mj_geomDistance(world.mj, data, 0, g, 10.0, None)
@@ -106,7 +117,9 @@ def test_a_robot_without_feet_hangs_out_of_reach(arm):
 
 def test_base_can_be_chosen(arm):
     assert build_world(arm, base="floating").floating
-    with pytest.raises(WorldError, match="base is 'flying': give one of auto, floating, fixed"):
+    with pytest.raises(
+        WorldError, match="base is 'flying': give one of auto, floating, fixed"
+    ):
         build_world(arm, base="flying")
 
 
@@ -126,7 +139,9 @@ def test_bare_feet_stand_on_balls_at_the_corners(robot_files):
     mujoco.mj_step(world.mj, data, 500)
     assert data.ncon == 8
     index = robot.link_index("left_sole_link")
-    R, p = link_poses(robot, data.qpos[world.joint_qpos], data.xmat[1].reshape(3, 3), data.xpos[1])
+    R, p = link_poses(
+        robot, data.qpos[world.joint_qpos], data.xmat[1].reshape(3, 3), data.xpos[1]
+    )
     in_sole = (data.contact.pos - p[index]) @ R[index]
     corners = config.feet[0].corners
     distance = np.linalg.norm(in_sole[:, None, :2] - corners[None], axis=2).min(axis=0)
@@ -136,7 +151,9 @@ def test_bare_feet_stand_on_balls_at_the_corners(robot_files):
 def test_a_point_foot_gets_the_ball_of_its_radius(robot_files):
     robot, config, _ = robot_files("solo12", "solo_description/robots/solo12.urdf")
     world = build_world(robot, config)
-    balls = [g for g in range(world.mj.ngeom) if world.mj.geom(g).name.endswith("_FOOT0")]
+    balls = [
+        g for g in range(world.mj.ngeom) if world.mj.geom(g).name.endswith("_FOOT0")
+    ]
     assert len(balls) == 4
     np.testing.assert_allclose(world.mj.geom_size[balls, 0], config.feet[0].radius)
 
@@ -192,12 +209,16 @@ def test_impossible_inertia_is_enlarged_and_named():
 
 def test_a_configuration_of_another_robot(arm, robot_files):
     _, config, _ = robot_files("hoap2")
-    with pytest.raises(ConfigError, match="root_link: the URDF's root is 'base', not 'base_link'"):
+    with pytest.raises(
+        ConfigError, match="root_link: the URDF's root is 'base', not 'base_link'"
+    ):
         build_world(arm, config)
 
 
 def test_posture_is_clipped_into_the_limits(arm):
-    config = RobotConfig.from_dict({"name": "arm", "posture": {"shoulder": 2.0, "slide": -1.0}})
+    config = RobotConfig.from_dict(
+        {"name": "arm", "posture": {"shoulder": 2.0, "slide": -1.0}}
+    )
     np.testing.assert_allclose(build_world(arm, config).posture, [1.0, 0.0])
 
 

@@ -9,7 +9,13 @@ from com_simulation.exceptions import WorldError
 from com_simulation.physics.sensors import Noise, NoiseLevels
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
-from com_simulation.physics.worlds import AHEAD, Surroundings, find_world, lay_ground, walking_noise
+from com_simulation.physics.worlds import (
+    AHEAD,
+    Surroundings,
+    find_world,
+    lay_ground,
+    walking_noise,
+)
 
 SOLE = 0.1
 CONFIG, MODEL, POSTURE, _ = shipped_robot("hoap2")
@@ -24,7 +30,15 @@ def heights(around, points, seed=1, **options):
     geom, result = np.zeros(1, np.int32), []
     for x, y in points:
         way = mujoco.mj_ray(
-            world.mj, data, np.array([x, y, 3.0]), np.array([0, 0, -1.0]), None, 1, 1, geom, None
+            world.mj,
+            data,
+            np.array([x, y, 3.0]),
+            np.array([0, 0, -1.0]),
+            None,
+            1,
+            1,
+            geom,
+            None,
         )
         result.append(3.0 - way)
     return np.array(result)
@@ -41,15 +55,23 @@ def test_names():
     assert find_world("flexible_0.05mrad").flexible == pytest.approx(5e-5)
 
 
-@pytest.mark.parametrize("name", ["tiles", "soft_3", "tiles_5deg", "slope_5", "mud", "step_-3cm"])
+@pytest.mark.parametrize(
+    "name", ["tiles", "soft_3", "tiles_5deg", "slope_5", "mud", "step_-3cm"]
+)
 def test_a_name_that_is_no_world_is_refused_with_the_valid_ones(name):
-    with pytest.raises(WorldError, match=r"give stiff, soft, noise, tiles_5mm, step_5mm"):
+    with pytest.raises(
+        WorldError, match=r"give stiff, soft, noise, tiles_5mm, step_5mm"
+    ):
         find_world(f"soft+{name}")
 
 
 def test_tiles_are_level_where_the_robot_begins_and_the_same_again():
     around = find_world("tiles_5mm")
-    points = [(0.16, 0.16), (0.16, -0.16), *np.random.default_rng(3).uniform(0.3, 0.9, (40, 2))]
+    points = [
+        (0.16, 0.16),
+        (0.16, -0.16),
+        *np.random.default_rng(3).uniform(0.3, 0.9, (40, 2)),
+    ]
     found = heights(around, points, reach=1.0)
     np.testing.assert_allclose(found[:2], 0.0, atol=1e-9)
     assert np.abs(found).max() <= 0.005 + 1e-9
@@ -79,7 +101,9 @@ def test_zeros_and_biases_stay_for_a_run():
 def test_a_servo_errs_with_its_encoder():
     """The measured positions go where they are commanded, the true ones do not."""
     noise = NoiseLevels(position_bias=0.02)
-    simulation = Simulation(build_world(MODEL, CONFIG, base="fixed"), 0.005, noise, seed=2)
+    simulation = Simulation(
+        build_world(MODEL, CONFIG, base="fixed"), 0.005, noise, seed=2
+    )
     for _ in range(100):
         reading = simulation.advance()
     true = reading.position - simulation._noise.position_bias

@@ -27,7 +27,9 @@ def entries(messages):
     found = []
     for i in range(301):
         time = START + i * STEP
-        found.append(["/joint_states", time, messages.joints(time, NAMES, [i * 0.001, 0, 0, 0])])
+        found.append(
+            ["/joint_states", time, messages.joints(time, NAMES, [i * 0.001, 0, 0, 0])]
+        )
         for side, load in (("l", 0.0), ("r", 39.0)):
             wrench = messages.wrench(time, [0, 0, load, 0, 0, 0], f"{side}_sole")
             found.append([f"/{side}_sole/wrench", time, wrench])
@@ -36,7 +38,9 @@ def entries(messages):
 
 def show(run, walker, at):
     model, config = walker
-    return run.snapshot(RobotScene(model, config.feet), ComObserver(model, config.feet), at)
+    return run.snapshot(
+        RobotScene(model, config.feet), ComObserver(model, config.feet), at
+    )
 
 
 def test_joints_and_forces_at_a_time(write_bag, entries, walker):
@@ -44,7 +48,9 @@ def test_joints_and_forces_at_a_time(write_bag, entries, walker):
     assert run.seconds == pytest.approx(3.0, abs=0.04)
     assert len(run.times) == pytest.approx(90, abs=1)
     shown = show(run, walker, 1.5)
-    assert run.Q[np.searchsorted(run.times, 1.5, "right") - 1, 0] == pytest.approx(0.15, abs=0.004)
+    assert run.Q[np.searchsorted(run.times, 1.5, "right") - 1, 0] == pytest.approx(
+        0.15, abs=0.004
+    )
     assert shown.state.contacts == ("r_sole",)
     assert shown.forces[1, 1, 2] == pytest.approx(39.0)
     np.testing.assert_array_equal(show(run, walker, -1.0).p, show(run, walker, 0.0).p)
@@ -52,7 +58,9 @@ def test_joints_and_forces_at_a_time(write_bag, entries, walker):
 
 
 def test_without_forces_the_posture_says_which_feet_stand(write_bag, entries, walker):
-    run = read_run(write_bag([e for e in entries if e[0] == "/joint_states"]), *walker, 30.0)
+    run = read_run(
+        write_bag([e for e in entries if e[0] == "/joint_states"]), *walker, 30.0
+    )
     assert show(run, walker, 0.0).state.contacts == ("l_sole", "r_sole")
     assert run.forces.shape == (len(run.times), 0, 3)
 
@@ -70,4 +78,6 @@ def test_the_imu_says_what_is_up(write_bag, entries, walker, messages):
 
 def test_a_bag_without_joint_states_is_refused(write_bag, entries, walker):
     with pytest.raises(TopicError, match="the joint states"):
-        read_run(write_bag([e for e in entries if e[0] != "/joint_states"]), *walker, 30.0)
+        read_run(
+            write_bag([e for e in entries if e[0] != "/joint_states"]), *walker, 30.0
+        )

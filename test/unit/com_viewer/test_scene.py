@@ -25,7 +25,9 @@ from com_viewer.scene import (
 )
 
 CORNERS = np.array([[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]])
-FEET = [Foot(f"{s}_sole", "", CORNERS, 0.0, f"{s}/wrench", f"{s}_sole", 1) for s in "lr"]
+FEET = [
+    Foot(f"{s}_sole", "", CORNERS, 0.0, f"{s}/wrench", f"{s}_sole", 1) for s in "lr"
+]
 BOX = """<link name="{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
   ixz="0" iyz="0"/></inertial><visual><origin xyz="0 0 1"/><geometry>{1}</geometry></visual></link>
 """
@@ -95,7 +97,9 @@ def test_what_is_not_known_is_nan_or_empty(walker):
 def test_the_ellipsoid_has_the_covariance():
     A = np.random.default_rng(3).normal(size=(3, 3))
     R, lengths = ellipsoid(A @ A.T, sigmas=3.0)
-    np.testing.assert_allclose(R @ np.diag((lengths / 3.0) ** 2) @ R.T, A @ A.T, atol=1e-12)
+    np.testing.assert_allclose(
+        R @ np.diag((lengths / 3.0) ** 2) @ R.T, A @ A.T, atol=1e-12
+    )
     assert np.linalg.det(R) == pytest.approx(1.0)
 
 
@@ -103,7 +107,9 @@ def test_quaternions_are_w_first():
     expected = Rotation.random(50, random_state=1)
     x, y, z, w = expected.as_quat().T
     found = quaternions(expected.as_matrix())
-    np.testing.assert_allclose(np.abs((found * np.stack([w, x, y, z], 1)).sum(1)), 1, atol=1e-12)
+    np.testing.assert_allclose(
+        np.abs((found * np.stack([w, x, y, z], 1)).sum(1)), 1, atol=1e-12
+    )
 
 
 def test_meshes_are_in_the_frames_of_their_bodies():
@@ -138,7 +144,9 @@ def test_links_without_shapes_are_rods(walker):
 
 
 def test_equal_corners_become_one_vertex():
-    square = np.array([[[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 0, 0], [1, 1, 0], [0, 1, 0]]])
+    square = np.array(
+        [[[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 0, 0], [1, 1, 0], [0, 1, 0]]]
+    )
     vertices, faces = indexed(square.astype(float))
     assert len(vertices) == 4
     np.testing.assert_array_equal(vertices[faces], square)

@@ -33,25 +33,41 @@ def test_the_whole_box_is_in_the_window(aspect, window):
     right = np.cross(forwards, [0, 0, 1])
     right /= np.linalg.norm(right)
     axes = np.array([right, np.cross(right, forwards), forwards])
-    corners = np.array([[x, y, z] for x in (-0.2, 0.3) for y in (-0.4, 0.4) for z in (0.0, 1.7)])
+    corners = np.array(
+        [[x, y, z] for x in (-0.2, 0.3) for y in (-0.4, 0.4) for z in (0.0, 1.7)]
+    )
     x, y, depth = axes @ (corners - position).T
     x, y = x / depth / np.tan(FOV / 2) / aspect, y / depth / np.tan(FOV / 2)
     assert depth.min() > 0.0
     assert window.left < x.min() < x.max() < window.right
     assert window.bottom < y.min() < y.max() < window.top
-    used = max(np.ptp(x) / (window.right - window.left), np.ptp(y) / (window.top - window.bottom))
+    used = max(
+        np.ptp(x) / (window.right - window.left),
+        np.ptp(y) / (window.top - window.bottom),
+    )
     assert used > 0.6
 
 
 def test_sliders_of_all_joints_by_limb_in_degrees():
     model, config = load_robot("hoap2")
     groups = joint_groups(model, config, None)
-    assert [*groups] == ["waist", "head", "right_leg", "left_leg", "right_arm", "left_arm"]
+    assert [*groups] == [
+        "waist",
+        "head",
+        "right_leg",
+        "left_leg",
+        "right_arm",
+        "left_arm",
+    ]
     shown = {joint.joint: joint for joints in groups.values() for joint in joints}
     assert sorted(shown) == [*range(model.n_joints)]
     knee = shown[model.joint_index("RLEG_JOINT4")]
-    assert (knee.low, knee.high) == pytest.approx(np.rad2deg([-0.017453, 2.268928]), abs=0.05)
-    assert knee.shown(config.nominal_posture(model)) == pytest.approx(np.rad2deg(0.66), abs=0.05)
+    assert (knee.low, knee.high) == pytest.approx(
+        np.rad2deg([-0.017453, 2.268928]), abs=0.05
+    )
+    assert knee.shown(config.nominal_posture(model)) == pytest.approx(
+        np.rad2deg(0.66), abs=0.05
+    )
 
 
 def test_without_configuration_limbs_are_those_of_the_tree(walker):
@@ -64,7 +80,9 @@ def test_without_configuration_limbs_are_those_of_the_tree(walker):
 
 
 def test_prismatic_joints_are_in_millimetres():
-    axis = '<axis xyz="0 0 1"/><limit lower="-0.1" upper="0.25" effort="1" velocity="1"/>'
+    axis = (
+        '<axis xyz="0 0 1"/><limit lower="-0.1" upper="0.25" effort="1" velocity="1"/>'
+    )
     link = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"'
     link += ' ixz="0" iyz="0"/></inertial></link>'
     joint = '<joint name="lift" type="prismatic"><parent link="a"/><child link="b"/>'
@@ -89,7 +107,9 @@ def test_a_link_has_mass_and_com_and_what_another_urdf_says(walker):
     i = walker.link_index("l_leg")
     mass = walker.link_masses[i]
     assert describe_links(walker, [i]).startswith(f"l_leg: {mass:.3f} kg, CoM ")
-    assert "compared: +0.000 kg, CoM moved 0.0 0.0 0.0 mm" in describe_links(walker, [i], walker)
+    assert "compared: +0.000 kg, CoM moved 0.0 0.0 0.0 mm" in describe_links(
+        walker, [i], walker
+    )
     assert describe_links(walker, [walker.link_index("l_sole")]) == "l_sole: no mass"
 
 

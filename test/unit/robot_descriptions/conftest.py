@@ -22,9 +22,13 @@ def comments():
     """comments(urdf): those in each link, by the link's name."""
 
     def read(urdf):
-        parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
+        parser = ElementTree.XMLParser(
+            target=ElementTree.TreeBuilder(insert_comments=True)
+        )
         return {
-            link.get("name"): [child.text for child in link if child.tag is ElementTree.Comment]
+            link.get("name"): [
+                child.text for child in link if child.tag is ElementTree.Comment
+            ]
             for link in ElementTree.parse(urdf, parser).getroot().iter("link")
         }
 

@@ -63,7 +63,9 @@ def test_the_papers_method_finds_its_links_from_its_com(robot):
 def test_committed_urdf_is_what_the_script_writes(tmp_path):
     def run(*arguments):
         command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False
+        )
 
     assert run("--check").returncode == 0
     copy = tmp_path / "biped3.urdf"

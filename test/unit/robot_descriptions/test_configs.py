@@ -49,7 +49,9 @@ ROBOTS = [
 IDS = [f"{name}-{Path(urdf).stem}" if urdf else name for name, urdf in ROBOTS]
 LEAST_MARGIN = 0.03  # m, of the centre of mass inside the support polygon
 MOST_STEP = 5e-4  # m, between the lowest and the highest point of the soles
-STEPS = {"simple_humanoid": 1e-3}  # its limits leave a choice between level soles and bent knees
+STEPS = {
+    "simple_humanoid": 1e-3
+}  # its limits leave a choice between level soles and bent knees
 
 
 def load_config(name):
@@ -60,7 +62,9 @@ def urdf_of(name, urdf):
     if urdf is None:
         return load_config(name).urdf
     try:
-        path = Path(str(distribution("example-robot-data").locate_file(f"{EXAMPLES}/{urdf}")))
+        path = Path(
+            str(distribution("example-robot-data").locate_file(f"{EXAMPLES}/{urdf}"))
+        )
     except PackageNotFoundError:
         pytest.skip("example-robot-data is not installed")
     if not path.is_file():
@@ -75,7 +79,9 @@ def robot(request):
     model = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
     data, q = model.createData(), pinocchio.neutral(model)
     ours = RobotModel.from_file(path)
-    for name, position in zip(ours.joint_names, config.nominal_posture(ours), strict=True):
+    for name, position in zip(
+        ours.joint_names, config.nominal_posture(ours), strict=True
+    ):
         joint = model.joints[model.getJointId(name)]
         q[joint.idx_q] = position  # revolute and prismatic only: one number a joint
         assert joint.nq == 1
@@ -87,7 +93,9 @@ def frame_of(foot, model, data):
     """Pose of a foot's frame in the root's axes, by its link where the URDF does not have it."""
     if foot.mount is None:
         return data.oMf[model.getFrameId(foot.frame)]
-    place = pinocchio.SE3(pinocchio.rpy.rpyToMatrix(*foot.mount.rpy), np.array(foot.mount.xyz))
+    place = pinocchio.SE3(
+        pinocchio.rpy.rpyToMatrix(*foot.mount.rpy), np.array(foot.mount.xyz)
+    )
     return data.oMf[model.getFrameId(foot.mount.link)] * place
 
 
@@ -119,7 +127,9 @@ def test_names_itself_after_its_file(path):
     config = RobotConfig.from_file(path)
     assert config.name == path.stem
     # Only a robot whose URDF ships with the package says where it is.
-    assert (config.urdf is not None) == (PACKAGE / "urdf" / f"{path.stem}.urdf").exists()
+    assert (config.urdf is not None) == (
+        PACKAGE / "urdf" / f"{path.stem}.urdf"
+    ).exists()
 
 
 def test_names_exist_and_groups_do_not_overlap(robot):
@@ -163,7 +173,9 @@ def test_stands_with_a_margin(robot, record_property):
     hull = ConvexHull(points)
     margin = -float(np.max(hull.equations[:, :2] @ com[:2] + hull.equations[:, 2]))
     record_property("margin_mm", round(1e3 * margin, 1))
-    print(f"{config.name}: centre of mass {1e3 * margin:.1f} mm inside the support polygon")
+    print(
+        f"{config.name}: centre of mass {1e3 * margin:.1f} mm inside the support polygon"
+    )
     assert margin > LEAST_MARGIN
 
 
@@ -178,4 +190,9 @@ def test_every_servo_has_all_gains(robot):
 
 def test_any_claims_nothing():
     config = load_config("any")
-    assert (config.feet, config.root_link, config.imu_link, config.posture) == ((), None, None, {})
+    assert (config.feet, config.root_link, config.imu_link, config.posture) == (
+        (),
+        None,
+        None,
+        {},
+    )

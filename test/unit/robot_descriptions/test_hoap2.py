@@ -80,13 +80,18 @@ def test_mass_of_the_report():
     hands = BODIES["LARM5"][0] + BODIES["RARM5"][0]
     assert total == pytest.approx(7.1200448, abs=1e-12)
     assert total - hands == pytest.approx(7.0256448, abs=1e-12)  # Table 3's total
-    assert sum(i.mass for i in pinocchio_model().inertias) == pytest.approx(total, abs=1e-12)
+    assert sum(i.mass for i in pinocchio_model().inertias) == pytest.approx(
+        total, abs=1e-12
+    )
 
 
 def test_com_in_the_initial_posture():
     position = positions_in_initial_posture()
     total = sum(mass for mass, _, _ in BODIES.values())
-    com = sum(mass * (position[name] + c) for name, (mass, c, _) in BODIES.items()) / total
+    com = (
+        sum(mass * (position[name] + c) for name, (mass, c, _) in BODIES.items())
+        / total
+    )
     np.testing.assert_allclose(com, [-0.0263, 0.00009, -0.0140], atol=1e-4)
     model = pinocchio_model()
     oracle = pinocchio.centerOfMass(model, model.createData(), pinocchio.neutral(model))
@@ -106,24 +111,34 @@ def test_inertia_is_that_of_a_body(name):
 def test_urdf_says_what_the_table_says(row):
     mass, com, matrix = BODIES[row["link"]]
     assert mass == float(row["mass_kg"])
-    np.testing.assert_allclose(1e3 * com, [float(row[f"com_{a}_mm"]) for a in "xyz"], rtol=1e-9)
+    np.testing.assert_allclose(
+        1e3 * com, [float(row[f"com_{a}_mm"]) for a in "xyz"], rtol=1e-9
+    )
     for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)):
         column = f"i{'xyz'[i]}{'xyz'[j]}_kgmm2"
         assert 1e6 * matrix[i, j] == pytest.approx(float(row[column]), rel=1e-9)
     if row["joint"]:
         joint = next(j for j in MOVING if j.get("name") == row["joint"])
         limit = joint.find("limit")
-        assert np.degrees(float(limit.get("lower"))) == pytest.approx(float(row["lower_deg"]))
-        assert np.degrees(float(limit.get("upper"))) == pytest.approx(float(row["upper_deg"]))
+        assert np.degrees(float(limit.get("lower"))) == pytest.approx(
+            float(row["lower_deg"])
+        )
+        assert np.degrees(float(limit.get("upper"))) == pytest.approx(
+            float(row["upper_deg"])
+        )
         # 57 pulses a millisecond, 209 pulses a degree
-        assert np.degrees(float(limit.get("velocity"))) * 209 / 1000 == pytest.approx(57)
+        assert np.degrees(float(limit.get("velocity"))) * 209 / 1000 == pytest.approx(
+            57
+        )
         assert float(limit.get("effort")) > 0
 
 
 def test_assumptions_are_marked_in_the_urdf(comments):
     found = comments(URDF)
     for row in TABLE:
-        assert any("assumed" in text for text in found[row["link"]]) == bool(row["assumed"])
+        assert any("assumed" in text for text in found[row["link"]]) == bool(
+            row["assumed"]
+        )
 
 
 MIRROR = np.diag([1.0, -1.0, 1.0])
@@ -147,7 +162,9 @@ def test_legs_and_arms_have_the_lengths_of_the_thesis():
     np.testing.assert_allclose(at["LARM4"] - at["LARM1"], [0.101, 0, 0], atol=1e-12)
     np.testing.assert_allclose(at["HEAD2"], [-0.026, 0, 0.171], atol=1e-12)
     for name in ("LLEG6", "LARM5", "l_sole", "l_gripper"):
-        mirrored = MIRROR @ at[name.replace("L", "R", 1) if name[0] == "L" else "r" + name[1:]]
+        mirrored = (
+            MIRROR @ at[name.replace("L", "R", 1) if name[0] == "L" else "r" + name[1:]]
+        )
         np.testing.assert_allclose(at[name], mirrored, atol=1e-12)
 
 
@@ -179,7 +196,10 @@ def test_every_visual_has_a_material_and_the_robot_is_half_a_metre_tall():
             geometry = visual.find("geometry")[0]
             if geometry.tag == "box":
                 half = numbers(geometry.get("size"))[2] / 2
-            elif geometry.tag == "cylinder" and visual.find("origin").get("rpy") == "0 0 0":
+            elif (
+                geometry.tag == "cylinder"
+                and visual.find("origin").get("rpy") == "0 0 0"
+            ):
                 half = float(geometry.get("length")) / 2
             else:
                 half = float(geometry.get("radius"))
@@ -208,10 +228,14 @@ def test_servos_of_the_configuration_hold_the_robot():
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
     for joint in spec.joints:
-        gains = CONFIG["servo"]["default"] | CONFIG["servo"]["joints"].get(joint.name, {})
+        gains = CONFIG["servo"]["default"] | CONFIG["servo"]["joints"].get(
+            joint.name, {}
+        )
         joint.armature = gains["armature"]
         transmission = mujoco.mjtTrn.mjTRN_JOINT
-        servo = spec.add_actuator(name=joint.name, target=joint.name, trntype=transmission)
+        servo = spec.add_actuator(
+            name=joint.name, target=joint.name, trntype=transmission
+        )
         servo.set_to_position(kp=gains["stiffness"], kv=gains["damping"])
         servo.forcelimited, servo.forcerange = True, [-gains["effort"], gains["effort"]]
     spec.body("base_link").add_freejoint()
@@ -233,7 +257,9 @@ def test_servos_of_the_configuration_hold_the_robot():
 
 def run(*arguments):
     command = [sys.executable, str(SCRIPT), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def test_committed_urdf_is_what_the_script_writes(tmp_path):
@@ -241,7 +267,9 @@ def test_committed_urdf_is_what_the_script_writes(tmp_path):
     copy = tmp_path / "hoap2.urdf"
     assert run("--output", str(copy)).returncode == 0
     assert copy.read_bytes() == URDF.read_bytes()
-    assert [path.name for path in tmp_path.iterdir()] == ["hoap2.urdf"]  # nothing left behind
+    assert [path.name for path in tmp_path.iterdir()] == [
+        "hoap2.urdf"
+    ]  # nothing left behind
 
 
 def test_check_reports_a_urdf_that_was_edited(tmp_path):

@@ -18,7 +18,10 @@ PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
 URDF = PACKAGE / "urdf" / "hoap3.urdf"
 SCRIPT = PACKAGE.parents[1] / "tools" / "robots" / "make_hoap3_urdf.py"
 TABLE = list(csv.DictReader((PACKAGE / "data" / "hoap3_links.csv").open()))
-HOAP2 = {row["link"]: row for row in csv.DictReader((PACKAGE / "data/hoap2_links.csv").open())}
+HOAP2 = {
+    row["link"]: row
+    for row in csv.DictReader((PACKAGE / "data/hoap2_links.csv").open())
+}
 MIRROR = np.diag([1.0, -1.0, 1.0])
 
 
@@ -41,7 +44,10 @@ def source():
     for row in TABLE:
         xyz, rpy = (
             [float(row[k]) for k in keys.split()]
-            for keys in ("origin_x_m origin_y_m origin_z_m", "roll_rad pitch_rad yaw_rad")
+            for keys in (
+                "origin_x_m origin_y_m origin_z_m",
+                "roll_rad pitch_rad yaw_rad",
+            )
         )
         turn = Rotation.from_euler("xyz", rpy).as_matrix()
         parent, place = joints[row["parent"]], places[row["parent"]]
@@ -66,12 +72,17 @@ def source_com(robot, model, q):
         full[robot.joints[robot.getJointId(name)].idx_q] = value
     pinocchio.forwardKinematics(robot, data, full)
     masses = [inertia.mass for inertia in robot.inertias]
-    places = [pose * inertia.lever for pose, inertia in zip(data.oMi, robot.inertias, strict=True)]
+    places = [
+        pose * inertia.lever
+        for pose, inertia in zip(data.oMi, robot.inertias, strict=True)
+    ]
     return np.average(places, axis=0, weights=masses)
 
 
 def test_the_urdf_is_what_the_tables_give():
-    done = subprocess.run([sys.executable, SCRIPT, "--check"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--check"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -80,7 +91,9 @@ def test_turned_frames_leave_the_robot_as_it_is(model, source):
     rng = np.random.default_rng(0)
     for _ in range(20):
         q = rng.uniform(model.lower, model.upper)
-        np.testing.assert_allclose(Sesc(model).com(q), source_com(source, model, q), atol=5e-6)
+        np.testing.assert_allclose(
+            Sesc(model).com(q), source_com(source, model, q), atol=5e-6
+        )
 
 
 def test_mass_and_height(model, config):
@@ -105,11 +118,15 @@ def test_frames_are_parallel_and_the_arms_point_forward(model):
     np.testing.assert_allclose(elbow - shoulder, [0.111, 0, 0], atol=1e-12)
 
 
-@pytest.mark.parametrize("limb", [row["link"][2:] for row in TABLE if row["link"][:2] == "L_"])
+@pytest.mark.parametrize(
+    "limb", [row["link"][2:] for row in TABLE if row["link"][:2] == "L_"]
+)
 def test_left_mirrors_right(model, limb):
     left, right = (model.link_index(f"{side}_{limb}") for side in "LR")
     assert model.link_masses[left] == model.link_masses[right]
-    np.testing.assert_allclose(model.link_coms[left], MIRROR @ model.link_coms[right], atol=5e-4)
+    np.testing.assert_allclose(
+        model.link_coms[left], MIRROR @ model.link_coms[right], atol=5e-4
+    )
     q = np.zeros(model.n_joints)
     origins = [link_pose(model, q, f"{side}_{limb}")[1] for side in "LR"]
     np.testing.assert_allclose(origins[0], MIRROR @ origins[1], atol=1e-12)
@@ -125,7 +142,9 @@ def test_left_and_right_have_the_same_range(model):
         low, high = model.lower[right], model.upper[right]
         about_y = abs(model.bodies.axis[1 + left][1]) > 0.5
         expected = (low, high) if about_y else (-high, -low)
-        np.testing.assert_allclose((model.lower[left], model.upper[left]), expected, atol=1e-9)
+        np.testing.assert_allclose(
+            (model.lower[left], model.upper[left]), expected, atol=1e-9
+        )
 
 
 def test_inertias_are_hoap2s_by_mass(model):
@@ -134,8 +153,12 @@ def test_inertias_are_hoap2s_by_mass(model):
             continue
         like, link = HOAP2[row["like"]], model.link_index(row["link"])
         ratio = float(row["mass_kg"]) / float(like["mass_kg"])
-        expected = [ratio * 1e-6 * float(like[f"{e}_kgmm2"]) for e in ("ixx", "iyy", "izz")]
-        np.testing.assert_allclose(np.diag(model.link_inertias[link]), expected, rtol=1e-8)
+        expected = [
+            ratio * 1e-6 * float(like[f"{e}_kgmm2"]) for e in ("ixx", "iyy", "izz")
+        ]
+        np.testing.assert_allclose(
+            np.diag(model.link_inertias[link]), expected, rtol=1e-8
+        )
 
 
 def test_repairs_and_assumptions_are_marked_in_the_urdf(comments):
@@ -155,5 +178,8 @@ def test_motion_files_drive_the_21_joints_of_the_paper(config, model):
     layout = MotionLayout.from_file(PACKAGE / "config/motion/hoap3.yaml", config, model)
     assert len(layout.joints) == 21
     assert len(layout.columns) == 29
-    bent = layout.joints.index("L_LFE_L_KN_joint"), layout.joints.index("R_LFE_R_KN_joint")
+    bent = (
+        layout.joints.index("L_LFE_L_KN_joint"),
+        layout.joints.index("R_LFE_R_KN_joint"),
+    )
     assert np.sign(layout.counts_per_rad[list(bent)]).tolist() == [-1.0, 1.0]

@@ -52,7 +52,10 @@ def test_the_parts_of_the_trunk_make_the_whole(tables):
     """Lengths that were copied wrong would contradict numbers that the model does not use."""
     sex, parameters, segments = tables
     mass, com, length = np.array([segments[name] for name in TRUNK]).T
-    own, whole = np.array(RADII[sex][:3]) / 100.0 * length, RADII[sex][3] / 100.0 * length.sum()
+    own, whole = (
+        np.array(RADII[sex][:3]) / 100.0 * length,
+        RADII[sex][3] / 100.0 * length.sum(),
+    )
     center = np.cumsum(length) - length + com / 100.0 * length
     spread = center - np.average(center, weights=mass)
     radius = np.sqrt(np.average(own**2 + spread**2, weights=mass))
@@ -76,11 +79,19 @@ def test_the_urdf_has_the_segments_of_the_table(tables):
             if name == "foot":
                 expected = [along - 0.25 * length / stature, 0.0, -0.0195]
             else:
-                expected = [0.0, 0.0, -along if name in PAIRED else length / stature - along]
-            np.testing.assert_allclose(model.link_coms[i], expected, atol=1e-9, err_msg=link)
+                expected = [
+                    0.0,
+                    0.0,
+                    -along if name in PAIRED else length / stature - along,
+                ]
+            np.testing.assert_allclose(
+                model.link_coms[i], expected, atol=1e-9, err_msg=link
+            )
 
 
 def test_committed_urdfs_are_what_the_script_writes():
     command = [sys.executable, str(SCRIPT), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stdout.count("agrees")) == (0, 2), done.stderr

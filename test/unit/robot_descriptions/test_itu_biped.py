@@ -31,7 +31,9 @@ def test_heights_are_those_of_the_paper(robot):
     pinocchio.framesForwardKinematics(oracle, data, q)
     for side, sign in (("l", 1), ("r", -1)):
         sole = data.oMf[oracle.getFrameId(f"{side}_sole")]
-        np.testing.assert_allclose(sole.translation, [0, sign * 0.065, -0.826], atol=1e-6)
+        np.testing.assert_allclose(
+            sole.translation, [0, sign * 0.065, -0.826], atol=1e-6
+        )
         np.testing.assert_allclose(sole.rotation, np.eye(3), atol=1e-12)
         assert com[2] - sole.translation[2] == pytest.approx(0.450, abs=1e-6)
     assert model.mass == pytest.approx(35.05, abs=1e-9)
@@ -50,7 +52,9 @@ def test_both_legs_are_alike(robot):
         left, right = (model.link_index(f"{side}_{part}") for side in "lr")
         assert model.link_masses[left] == model.link_masses[right]
         np.testing.assert_array_equal(model.link_coms[left], model.link_coms[right])
-        np.testing.assert_array_equal(model.link_inertias[left], model.link_inertias[right])
+        np.testing.assert_array_equal(
+            model.link_inertias[left], model.link_inertias[right]
+        )
 
 
 def test_a_bent_knee_is_positive_and_points_forward(robot):
@@ -89,7 +93,9 @@ def test_only_what_the_paper_prints_has_it_as_source():
 
 def run(script, *arguments):
     command = [sys.executable, str(script), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def test_committed_urdf_is_what_the_script_writes(tmp_path):
@@ -106,4 +112,7 @@ def test_legs_that_are_too_short_are_refused(tmp_path):
         copy.write_text(path.read_text().replace("l1,0.42", "l1,0.30"))
     result = run(tmp_path / SCRIPT.relative_to(ROOT))
     assert result.returncode == 2
-    assert "legs of 0.3 m and 0.42 m cannot span 0.726 m: change hip_height" in result.stderr
+    assert (
+        "legs of 0.3 m and 0.42 m cannot span 0.726 m: change hip_height"
+        in result.stderr
+    )

@@ -17,7 +17,12 @@ from com_simulation.physics.world_builder import build_world
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
 SCRIPT = PACKAGE.parents[1] / "tools" / "robots" / "make_scalf2_urdf.py"
 LEG_MASS = {"scalf2": 3.0, "scalf2_heavy": 25.0}  # kg
-LEGS = {"lf": (1, 1), "rf": (-1, 1), "lh": (1, -1), "rh": (-1, -1)}  # lambda; front or hind
+LEGS = {
+    "lf": (1, 1),
+    "rf": (-1, 1),
+    "lh": (1, -1),
+    "rh": (-1, -1),
+}  # lambda; front or hind
 
 # [Ding] Table I
 L0, L1, L2, D2 = 0.045, 0.45, 0.4, 0.057
@@ -41,7 +46,11 @@ def eq_1(theta, lateral):
     s12, c12 = np.sin(theta[1] + theta[2]), np.cos(theta[1] + theta[2])
     down = L0 + L1 * c1 + L2 * c12
     return np.array(
-        [-L1 * s1 - L2 * s12, s0 * down + lateral * D2 * c0, -c0 * down + lateral * D2 * s0]
+        [
+            -L1 * s1 - L2 * s12,
+            s0 * down + lateral * D2 * c0,
+            -c0 * down + lateral * D2 * s0,
+        ]
     )
 
 
@@ -64,7 +73,9 @@ def test_the_foot_is_where_the_paper_has_it(robot, leg):
     model, *_ = robot
     lateral, longitudinal = LEGS[leg]
     hip = np.array([longitudinal * LENGTH / 2, lateral * WIDTH / 2, 0.0])
-    joints = [model.joint_index(f"{leg}_{joint}_joint") for joint in ("haa", "hfe", "kfe")]
+    joints = [
+        model.joint_index(f"{leg}_{joint}_joint") for joint in ("haa", "hfe", "kfe")
+    ]
     for q in np.random.default_rng(5).uniform(-np.pi, np.pi, (50, model.n_joints)):
         foot = link_pose(model, q, f"{leg}_foot")[1]
         np.testing.assert_allclose(foot - hip, eq_1(q[joints], lateral), atol=1e-12)
@@ -82,19 +93,25 @@ def test_the_jacobian_is_that_of_the_paper(name, leg):
     axes = pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED
     for q in np.random.default_rng(6).uniform(-np.pi, np.pi, (50, model.nq)):
         J = pinocchio.computeFrameJacobian(model, data, q, frame, axes)[:3]
-        np.testing.assert_allclose(J[:, columns], eq_2(q[columns], LEGS[leg][0]), atol=1e-12)
+        np.testing.assert_allclose(
+            J[:, columns], eq_2(q[columns], LEGS[leg][0]), atol=1e-12
+        )
         assert np.abs(np.delete(J, columns, axis=1)).max() == 0.0
 
 
 def test_joints_and_legs_are_in_order(robot):
     model, config, _ = robot
-    expected = [f"{leg}_{joint}_joint" for leg in LEGS for joint in ("haa", "hfe", "kfe")]
+    expected = [
+        f"{leg}_{joint}_joint" for leg in LEGS for joint in ("haa", "hfe", "kfe")
+    ]
     assert list(model.joint_names) == expected
     legs = quadruped_legs(model, config)
     assert [leg.foot.frame for leg in legs] == [f"{leg}_foot" for leg in LEGS]
     assert [leg.joints.tolist() for leg in legs] == np.arange(12).reshape(4, 3).tolist()
     hips = np.array([leg.hip for leg in legs])
-    np.testing.assert_allclose(hips.mean(axis=0), 0.0, atol=1e-12)  # the root is the center
+    np.testing.assert_allclose(
+        hips.mean(axis=0), 0.0, atol=1e-12
+    )  # the root is the center
     for leg in legs:
         np.testing.assert_allclose(leg.ball, [0, 0, -L2], atol=1e-12)
         assert leg.radius == 0.03
@@ -110,7 +127,9 @@ def test_masses(robot):
             model.link_masses[model.link_index(f"{leg}_{part}")]
             for part in ("hip", "thigh", "shank")
         )
-        np.testing.assert_allclose([hip, thigh, shank], leg_mass * np.array([0.2, 0.5, 0.3]))
+        np.testing.assert_allclose(
+            [hip, thigh, shank], leg_mass * np.array([0.2, 0.5, 0.3])
+        )
 
 
 def test_the_trunk_is_a_box(robot):
@@ -129,7 +148,9 @@ def test_left_and_right_front_and_hind_are_mirror_images(robot):
             i = model.link_index(f"{leg}_{part}")
             mirrored = model.link_coms[first] * [1, lateral, 1]
             np.testing.assert_allclose(model.link_coms[i], mirrored, atol=1e-12)
-            np.testing.assert_array_equal(model.link_inertias[i], model.link_inertias[first])
+            np.testing.assert_array_equal(
+                model.link_inertias[i], model.link_inertias[first]
+            )
 
 
 def test_the_audit_finds_nothing(robot):
@@ -163,7 +184,9 @@ def test_it_stands_still(robot, step):
     assert data.ncon == 4
     np.testing.assert_allclose(data.xpos[1], start, atol=2e-3)
     assert data.xmat[1][8] > np.cos(1e-3)
-    assert np.abs(data.qpos[world.joint_qpos] - world.posture).max() < 1e-3  # rad, stiff
+    assert (
+        np.abs(data.qpos[world.joint_qpos] - world.posture).max() < 1e-3
+    )  # rad, stiff
     assert np.abs(data.qvel).max() < 1e-3
     effort = np.abs(data.actuator_force) / model.effort_limits
     assert effort.max() < 0.2
@@ -185,12 +208,17 @@ def test_the_variants_differ_in_the_masses_of_the_legs_only():
     for one, two in zip(light.iter(), heavy.iter(), strict=True):
         if one.tag in ("mass", "inertia") and one.attrib != two.attrib:
             assert one.attrib.keys() == two.attrib.keys()
-            numbers = [[float(v) for v in element.attrib.values()] for element in (one, two)]
-            np.testing.assert_allclose(numbers[1], ratio * np.array(numbers[0]), rtol=1e-8)
+            numbers = [
+                [float(v) for v in element.attrib.values()] for element in (one, two)
+            ]
+            np.testing.assert_allclose(
+                numbers[1], ratio * np.array(numbers[0]), rtol=1e-8
+            )
         elif one.tag != "robot":
             assert (one.tag, one.attrib) == (two.tag, two.attrib)
     first, second = (
-        (PACKAGE / "config" / f"{name}.yaml").read_text().splitlines()[2:] for name in LEG_MASS
+        (PACKAGE / "config" / f"{name}.yaml").read_text().splitlines()[2:]
+        for name in LEG_MASS
     )
     assert [line.replace("scalf2", "scalf2_heavy") for line in first[:2]] == second[:2]
     assert first[2:] == second[2:]
@@ -199,15 +227,31 @@ def test_the_variants_differ_in_the_masses_of_the_legs_only():
 def test_every_parameter_has_a_source():
     rows = list(csv.DictReader((PACKAGE / "data" / "scalf2_parameters.csv").open()))
     values = {row["name"]: float(row["value"]) for row in rows}
-    from_paper = {row["name"] for row in rows if row["source"].startswith("[Ding] Table I")}
-    assert from_paper == {"trunk_length", "trunk_width", "trunk_mass", "L0", "L1", "L2", "d2"}
-    assert {row["source"] for row in rows if row["name"] not in from_paper} == {"assumed"}
-    assert sum(values[f"{part}_share"] for part in ("hip", "thigh", "shank")) == pytest.approx(1.0)
+    from_paper = {
+        row["name"] for row in rows if row["source"].startswith("[Ding] Table I")
+    }
+    assert from_paper == {
+        "trunk_length",
+        "trunk_width",
+        "trunk_mass",
+        "L0",
+        "L1",
+        "L2",
+        "d2",
+    }
+    assert {row["source"] for row in rows if row["name"] not in from_paper} == {
+        "assumed"
+    }
+    assert sum(
+        values[f"{part}_share"] for part in ("hip", "thigh", "shank")
+    ) == pytest.approx(1.0)
 
 
 def run(*arguments):
     command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 @pytest.mark.parametrize(("name", "leg_mass"), LEG_MASS.items())
@@ -215,7 +259,9 @@ def test_committed_urdf_is_what_the_script_writes(name, leg_mass, tmp_path):
     copy = tmp_path / f"{name}.urdf"
     assert run("--leg-mass", leg_mass, "--output", copy).returncode == 0
     assert copy.read_bytes() == urdf(name).read_bytes()
-    assert run("--check", "--leg-mass", leg_mass, "--output", urdf(name)).returncode == 0
+    assert (
+        run("--check", "--leg-mass", leg_mass, "--output", urdf(name)).returncode == 0
+    )
 
 
 def test_check_reports_another_mass():

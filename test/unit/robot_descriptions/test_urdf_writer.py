@@ -26,7 +26,9 @@ def row(**changes):
 
 def test_shapes_are_mirrored(writer):
     link = ElementTree.Element("link")
-    writer.add_shapes(link, [row(), row(use="collision", shape="cylinder", axis="x")], (-1, -1, 1))
+    writer.add_shapes(
+        link, [row(), row(use="collision", shape="cylinder", axis="x")], (-1, -1, 1)
+    )
     ball, axle = link
     assert ball.find("origin").attrib == {"xyz": "-0.01 0.02 0"}
     assert ball.find("geometry/sphere").get("radius") == "0.03"
@@ -40,5 +42,7 @@ def test_shapes_are_mirrored(writer):
 @pytest.mark.parametrize("shape", ["sphere", "cylinder"])
 def test_a_round_shape_in_a_box_that_is_not_square(writer, shape):
     with pytest.raises(writer.TableError) as error:
-        writer.add_shapes(ElementTree.Element("link"), [row(shape=shape, axis="x", size_y_mm="50")])
+        writer.add_shapes(
+            ElementTree.Element("link"), [row(shape=shape, axis="x", size_y_mm="50")]
+        )
     assert str(error.value) == f"hip axle: a {shape} is as wide as it is deep"

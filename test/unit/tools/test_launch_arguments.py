@@ -11,7 +11,10 @@ from xml.etree import ElementTree
 import pytest
 
 ROOT = Path(__file__).parents[3]
-FILES = {path.name: ElementTree.parse(path) for path in sorted((ROOT / "launch").glob("*.xml"))}
+FILES = {
+    path.name: ElementTree.parse(path)
+    for path in sorted((ROOT / "launch").glob("*.xml"))
+}
 FILES.pop("package.xml")
 INCLUDED = re.compile(r"/(\w+\.launch\.xml)$")
 VARIABLE = re.compile(r"\$\(var (\w+)\)")
@@ -59,6 +62,11 @@ def test_input_timeout_reaches_every_node(name):
             continue
         module = importlib.import_module(programs[node.get("exec")])
         own = {field.name for field in dataclasses.fields(module.Parameters)}
-        given = {element.get("name"): element.get("value") for element in node.iter("param")}
+        given = {
+            element.get("name"): element.get("value") for element in node.iter("param")
+        }
         for timeout in own.intersection(TIMEOUTS):
-            assert given.get(timeout) == "$(var input_timeout)", (node.get("name"), timeout)
+            assert given.get(timeout) == "$(var input_timeout)", (
+                node.get("name"),
+                timeout,
+            )

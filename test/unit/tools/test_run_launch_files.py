@@ -28,7 +28,10 @@ def test_elements_know_file_and_line(launch_file):
 def test_entities_are_refused(tmp_path):
     path = tmp_path / "bomb.launch.xml"
     path.write_text('<!DOCTYPE launch [<!ENTITY a "aaaaaaaa">]>\n<launch>&a;</launch>')
-    assert refusal(path) == f"{path}:1: a document type declaration (<!DOCTYPE ...>) is refused"
+    assert (
+        refusal(path)
+        == f"{path}:1: a document type declaration (<!DOCTYPE ...>) is refused"
+    )
 
 
 def test_undeclared_entity_is_refused(launch_file):
@@ -59,7 +62,10 @@ def test_python_launch_file_is_refused(tmp_path):
 def test_other_root_is_refused(tmp_path):
     path = tmp_path / "x.launch.xml"
     path.write_text("<robot/>")
-    assert refusal(path) == f"{path}:1: <robot>: the root of a launch file must be <launch>"
+    assert (
+        refusal(path)
+        == f"{path}:1: <robot>: the root of a launch file must be <launch>"
+    )
 
 
 # --- elements and attributes -------------------------------------------------------------------
@@ -153,7 +159,10 @@ def test_group_restores_variables_and_namespace(launch_file):
 
 
 def test_include_gives_arguments_that_stay_set(launch_file):
-    launch_file(f'<arg name="a" default="9"/><arg name="b" default="3"/>{NODE}', "inner.launch.xml")
+    launch_file(
+        f'<arg name="a" default="9"/><arg name="b" default="3"/>{NODE}',
+        "inner.launch.xml",
+    )
     path = launch_file(
         '<include file="$(dirname)/inner.launch.xml"><arg name="a" value="2"/></include>'
         '<node pkg="p" exec="e" args="$(var a)$(var b)"/>'
@@ -180,8 +189,13 @@ def test_outer_value_reaches_the_argument_of_an_include(launch_file):
 
 def test_include_must_give_what_the_file_requires(launch_file):
     launch_file('<arg name="a"/>', "inner.launch.xml")
-    path = launch_file('<let name="a" value="1"/><include file="$(dirname)/inner.launch.xml"/>')
-    assert "inner.launch.xml:2: <arg>: argument 'a' (no description) is required" in refusal(path)
+    path = launch_file(
+        '<let name="a" value="1"/><include file="$(dirname)/inner.launch.xml"/>'
+    )
+    assert (
+        "inner.launch.xml:2: <arg>: argument 'a' (no description) is required"
+        in refusal(path)
+    )
 
 
 def test_file_that_includes_itself(launch_file):
@@ -225,7 +239,9 @@ def test_dirname_and_package_share(launch_file, tmp_path, package):
 
 def test_missing_package_share(launch_file):
     path = launch_file('<let name="a" value="$(find-pkg-share nowhere)"/>')
-    assert refusal(path).endswith("attribute 'value': package 'nowhere' is not installed")
+    assert refusal(path).endswith(
+        "attribute 'value': package 'nowhere' is not installed"
+    )
 
 
 def test_environment(launch_file, monkeypatch):
@@ -261,13 +277,17 @@ def test_command_runs_without_a_shell(launch_file, tmp_path):
     ],
 )
 def test_command_that_fails(launch_file, command, reason):
-    assert reason in refusal(launch_file(f'<let name="a" value="$(command \'{command}\')"/>'))
+    assert reason in refusal(
+        launch_file(f'<let name="a" value="$(command \'{command}\')"/>')
+    )
 
 
 def test_command_that_complains_fails_like_with_ros(launch_file, package):
     package("tiny", noisy="echo careful >&2; echo ok")
     text = "$(command '$(find-pkg-share tiny)/../../lib/tiny/noisy')"
-    assert refusal(launch_file(f'<let name="a" value="{text}"/>')).endswith("failed: careful")
+    assert refusal(launch_file(f'<let name="a" value="{text}"/>')).endswith(
+        "failed: careful"
+    )
 
 
 @pytest.mark.parametrize(
@@ -284,7 +304,9 @@ def test_command_that_complains_fails_like_with_ros(launch_file, package):
     ],
 )
 def test_malformed_substitutions(launch_file, text, reason):
-    assert f"attribute 'value': {reason}" in refusal(launch_file(f'<let name="a" value="{text}"/>'))
+    assert f"attribute 'value': {reason}" in refusal(
+        launch_file(f'<let name="a" value="{text}"/>')
+    )
 
 
 # --- the files that ship -------------------------------------------------------------------------
@@ -297,7 +319,11 @@ def test_malformed_substitutions(launch_file, text, reason):
         ({"rviz": "false"}, True, {"robot_state_publisher", "simulator"}),
         ({"rviz": "true"}, False, {"robot_state_publisher", "simulator", "rviz2"}),
         ({"simulation": "false"}, False, set()),
-        ({"simulation": "false", "state_publisher": "true"}, False, {"robot_state_publisher"}),
+        (
+            {"simulation": "false", "state_publisher": "true"},
+            False,
+            {"robot_state_publisher"},
+        ),
     ],
 )
 def test_what_starts_by_default(monkeypatch, arguments, screen, started):

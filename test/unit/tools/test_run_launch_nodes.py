@@ -26,7 +26,9 @@ def refusal(path, **arguments):
 
 def parameters(launch_file, *params, **arguments):
     """Value of parameter p that the attributes `params` of one <param name="p"> give."""
-    path = launch_file(f'<node pkg="t" exec="e"><param name="p" {" ".join(params)}/></node>')
+    path = launch_file(
+        f'<node pkg="t" exec="e"><param name="p" {" ".join(params)}/></node>'
+    )
     return only_node(path, **arguments).parameters[0]["p"]
 
 
@@ -56,9 +58,13 @@ def test_order_of_the_words(launch_file, package, tmp_path):
     assert node.label == "lab/nina"
 
 
-def test_parameters_of_a_node_whose_full_name_is_not_known(launch_file, package, tmp_path):
+def test_parameters_of_a_node_whose_full_name_is_not_known(
+    launch_file, package, tmp_path
+):
     package("tiny", talk="true")
-    path = launch_file('<node pkg="tiny" exec="talk" name="n"><param name="a" value="1"/></node>')
+    path = launch_file(
+        '<node pkg="tiny" exec="talk" name="n"><param name="a" value="1"/></node>'
+    )
     node = only_node(path)
     words = node.command(tmp_path)[1:]
     assert words[:4] == ["--ros-args", "-r", "__node:=n", "--params-file"]
@@ -70,7 +76,9 @@ def test_missing_programs_are_named(launch_file, package, tmp_path):
     package("tiny", talk="true")
     path = launch_file('<node pkg="tiny" exec="sing"/><node pkg="rviz9" exec="rviz9"/>')
     first, second = nodes_of(path, {})
-    with pytest.raises(FileNotFoundError, match="package 'tiny' has no executable 'sing'"):
+    with pytest.raises(
+        FileNotFoundError, match="package 'tiny' has no executable 'sing'"
+    ):
         first.command(tmp_path)
     with pytest.raises(FileNotFoundError, match="package 'rviz9' is not installed"):
         second.command(tmp_path)
@@ -128,7 +136,9 @@ def test_invalid_names(launch_file):
     path = launch_file('<node pkg="t" exec="e" name="a-b"/>')
     assert refusal(path) == f"<node>: name 'a-b' {rule}"
     path = launch_file('<push_ros_namespace namespace="x//2y"/>')
-    assert refusal(path).startswith("<push_ros_namespace>: attribute 'namespace': namespace")
+    assert refusal(path).startswith(
+        "<push_ros_namespace>: attribute 'namespace': namespace"
+    )
 
 
 # --- parameters --------------------------------------------------------------------------------
@@ -202,11 +212,23 @@ def test_description_of_a_robot_is_passed_unchanged(launch_file, package, tmp_pa
         ('value="null"', "'null' is not of type 'yaml'"),
         ('value="{a: 1}"', "'{a: 1}' is not of type 'yaml'"),
         ('value="[1, a]"', "'[1, a]' is not of type 'yaml'"),
-        ('value="[1, 2]" type="list_of_float"', "'[1, 2]' is not of type 'list_of_float'"),
+        (
+            'value="[1, 2]" type="list_of_float"',
+            "'[1, 2]' is not of type 'list_of_float'",
+        ),
         ('value="a: b: c"', "'a: b: c' is not of type 'yaml'"),
-        ('value="1" type="double"', "type 'double' is not known; known: str, bool, int, float, "),
-        ('value="$(var v)" type="list_of_str"', "takes no substitution: leave the type away"),
-        ('value="[$(var v)]"', "a substitution inside a list or quotes: make it the whole value"),
+        (
+            'value="1" type="double"',
+            "type 'double' is not known; known: str, bool, int, float, ",
+        ),
+        (
+            'value="$(var v)" type="list_of_str"',
+            "takes no substitution: leave the type away",
+        ),
+        (
+            'value="[$(var v)]"',
+            "a substitution inside a list or quotes: make it the whole value",
+        ),
         ('value="$(var v)" type="float"', "'fast' is not of type 'float'"),
     ],
 )

@@ -66,7 +66,9 @@ def is_alive(pid):
 def wait_until_gone(*pids):
     limit = time.monotonic() + PATIENCE
     while any(is_alive(pid) for pid in pids):
-        assert time.monotonic() < limit, f"still alive: {[p for p in pids if is_alive(p)]}"
+        assert time.monotonic() < limit, (
+            f"still alive: {[p for p in pids if is_alive(p)]}"
+        )
         time.sleep(0.02)
 
 
@@ -85,8 +87,14 @@ def test_lines_carry_the_name_of_their_node(launch_file, package, start):
 
 
 def test_dying_node_is_reported_and_the_others_go_on(launch_file, package, start):
-    package("tiny", die="exit 3", live="while [ ! -e $OUT/go ]; do sleep 0.02; done; echo alive")
-    path = launch_file('<node pkg="tiny" exec="die"/><node pkg="tiny" exec="live" name="b"/>')
+    package(
+        "tiny",
+        die="exit 3",
+        live="while [ ! -e $OUT/go ]; do sleep 0.02; done; echo alive",
+    )
+    path = launch_file(
+        '<node pkg="tiny" exec="die"/><node pkg="tiny" exec="live" name="b"/>'
+    )
     process = start(path)
     wait_for(process, "[run_launch] die died with exit code 3")
     (path.parent / "go").touch()
@@ -132,15 +140,21 @@ def test_nothing_to_start_is_an_error(launch_file, start):
 
 # --- stopping ----------------------------------------------------------------------------------
 SLEEP = "echo $$ > $OUT/sleeper; echo ready; exec sleep 1000"
-POLITE = "trap 'echo tidy; exit 0' INT; echo $$ > $OUT/polite; echo ready; sleep 1000 & wait"
+POLITE = (
+    "trap 'echo tidy; exit 0' INT; echo $$ > $OUT/polite; echo ready; sleep 1000 & wait"
+)
 DEAF_TO_INT = "trap '' INT; trap 'exit 143' TERM; echo ready; sleep 1000 & wait"
-DEAF = "trap '' INT TERM; echo $$ > $OUT/deaf; echo ready; while true; do sleep 0.1; done"
+DEAF = (
+    "trap '' INT TERM; echo $$ > $OUT/deaf; echo ready; while true; do sleep 0.1; done"
+)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_stop_all_nodes(launch_file, package, start, tmp_path, number):
     package("tiny", sleeper=SLEEP, polite=POLITE)
-    path = launch_file('<node pkg="tiny" exec="sleeper"/><node pkg="tiny" exec="polite"/>')
+    path = launch_file(
+        '<node pkg="tiny" exec="sleeper"/><node pkg="tiny" exec="polite"/>'
+    )
     process = start(path)
     wait_for(process, "[sleeper] ready", "[polite] ready")
     process.send_signal(number)
@@ -150,16 +164,22 @@ def test_signals_stop_all_nodes(launch_file, package, start, tmp_path, number):
     assert not is_alive(pid_of(tmp_path, "polite"))
 
 
-def test_stop_works_where_a_shell_made_it_deaf_to_interrupts(launch_file, package, start):
+def test_stop_works_where_a_shell_made_it_deaf_to_interrupts(
+    launch_file, package, start
+):
     package("tiny", sleeper=SLEEP)
     path = launch_file('<node pkg="tiny" exec="sleeper"/>')
-    process = start(path, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process = start(
+        path, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
+    )
     wait_for(process, "[sleeper] ready")
     process.send_signal(signal.SIGINT)
     assert finish(process) == (0, [])
 
 
-def test_second_interrupt_terminates_and_third_kills(launch_file, package, start, tmp_path):
+def test_second_interrupt_terminates_and_third_kills(
+    launch_file, package, start, tmp_path
+):
     package("tiny", half=DEAF_TO_INT, deaf=DEAF)
     path = launch_file('<node pkg="tiny" exec="half"/><node pkg="tiny" exec="deaf"/>')
     process = start(path)
@@ -168,7 +188,10 @@ def test_second_interrupt_terminates_and_third_kills(launch_file, package, start
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
     code, lines = finish(process)
-    assert (code, lines) == (1, ["[run_launch] deaf did not stop when asked to and was killed"])
+    assert (code, lines) == (
+        1,
+        ["[run_launch] deaf did not stop when asked to and was killed"],
+    )
     assert not is_alive(pid_of(tmp_path, "deaf"))
 
 
@@ -203,7 +226,9 @@ def test_what_a_node_started_goes_with_it(launch_file, package, start, tmp_path)
 
 def test_killed_launcher_leaves_no_orphans(launch_file, package, start, tmp_path):
     package("tiny", sleeper=SLEEP, deaf=DEAF)
-    path = launch_file('<node pkg="tiny" exec="sleeper"/><node pkg="tiny" exec="deaf"/>')
+    path = launch_file(
+        '<node pkg="tiny" exec="sleeper"/><node pkg="tiny" exec="deaf"/>'
+    )
     process = start(path)
     wait_for(process, "[sleeper] ready", "[deaf] ready")
     process.kill()
@@ -211,7 +236,9 @@ def test_killed_launcher_leaves_no_orphans(launch_file, package, start, tmp_path
 
 
 def test_reader_that_goes_away_ends_it_all(launch_file, package, start, tmp_path):
-    package("tiny", chatty="echo $$ > $OUT/chatty; while echo more; do sleep 0.05; done")
+    package(
+        "tiny", chatty="echo $$ > $OUT/chatty; while echo more; do sleep 0.05; done"
+    )
     process = start(launch_file('<node pkg="tiny" exec="chatty"/>'))
     wait_for(process, "[chatty] more")
     process.stdout.close()
@@ -221,7 +248,9 @@ def test_reader_that_goes_away_ends_it_all(launch_file, package, start, tmp_path
 
 def test_parameter_files_are_removed(launch_file, package, start, tmp_path):
     package("tiny", show='cat "$3"; echo "path $3"')
-    path = launch_file('<node pkg="tiny" exec="show"><param name="a" value="1"/></node>')
+    path = launch_file(
+        '<node pkg="tiny" exec="show"><param name="a" value="1"/></node>'
+    )
     code, lines = finish(start(path))
     assert lines[:3] == ["[show] /**:", "[show]   ros__parameters:", "[show]     a: 1"]
     file = Path(lines[3].removeprefix("[show] path "))
@@ -287,7 +316,9 @@ def test_show_args_lists_those_of_includes(launch_file, capsys):
 
 def test_unknown_includes_leave_names_unchecked(launch_file, capsys):
     launch_file('<arg name="b" default="1"/>', "inner.launch.xml")
-    path = launch_file('<arg name="f"/><include file="$(dirname)/$(var f).launch.xml"/>')
+    path = launch_file(
+        '<arg name="f"/><include file="$(dirname)/$(var f).launch.xml"/>'
+    )
     assert main([str(path), "--show-args"]) == 0
     assert capsys.readouterr().out.endswith(
         "and those of included files whose path depends on arguments\n"
@@ -316,7 +347,11 @@ def test_outside_of_the_environment_it_enters_it(launch_file, package):
     path = launch_file('<arg name="a" default="1"/>')
     bare = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
     result = subprocess.run(
-        [RUN_LAUNCH, path, "--show-args"], env=bare, capture_output=True, text=True, check=False
+        [RUN_LAUNCH, path, "--show-args"],
+        env=bare,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert "(default: '1')" in result.stdout

@@ -33,8 +33,12 @@ def test_the_form_is_that_of_the_schema():
 
 
 def test_every_node_of_the_launch_files_has_its_enclave():
-    started = [found for path in LAUNCH_FILES for found in NODE.findall(path.read_text())]
-    assert len(started) == sum(path.read_text().count("<node ") for path in LAUNCH_FILES)
+    started = [
+        found for path in LAUNCH_FILES for found in NODE.findall(path.read_text())
+    ]
+    assert len(started) == sum(
+        path.read_text().count("<node ") for path in LAUNCH_FILES
+    )
     assert {name for name, _ in started} == set(tool.allowed())
     assert all(enclave == tool.ENCLAVES + name for name, enclave in started)
 
@@ -44,14 +48,22 @@ def test_every_launch_file_and_every_enclave_is_watched():
     started = {}
     for line in tool.LAUNCHES:
         name, *words = line.split()
-        nodes = nodes_of(ROOT / "launch" / name, dict(word.split(":=", 1) for word in words))
+        nodes = nodes_of(
+            ROOT / "launch" / name, dict(word.split(":=", 1) for word in words)
+        )
         started[name] = {node.name for node in nodes}
     own = {"robot_state_publisher", "rviz2"}  # foreign() has what they may do
     assert set().union(*started.values()) - own == set(tool.allowed()) - own
-    watched = {*started, "rviz.launch.xml", "simulation.launch.xml"}  # in robot.launch.xml
+    watched = {
+        *started,
+        "rviz.launch.xml",
+        "simulation.launch.xml",
+    }  # in robot.launch.xml
     for path in LAUNCH_FILES:
         included = set(re.findall(r"/launch/([\w.]+)\"", path.read_text()))
-        starts_others = "<node " not in path.read_text() and included and included <= watched
+        starts_others = (
+            "<node " not in path.read_text() and included and included <= watched
+        )
         assert path.name in watched or starts_others, path
         watched.add(path.name)
 
@@ -79,5 +91,7 @@ def test_differences_are_named():
 def test_without_ros_secure_is_refused(monkeypatch):
     given = {"secure": "true", "urdf": "", "config": ""}
     monkeypatch.delenv("ROS_SECURITY_KEYSTORE", raising=False)
-    with pytest.raises(LaunchError, match="ROS_SECURITY_KEYSTORE is for ROS 2 with sros2"):
+    with pytest.raises(
+        LaunchError, match="ROS_SECURITY_KEYSTORE is for ROS 2 with sros2"
+    ):
         nodes_of(ROOT / "launch/posture_protocol.launch.xml", given)

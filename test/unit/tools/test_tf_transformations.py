@@ -21,12 +21,16 @@ def same_rotation(quaternion, rotation):
 
 def test_quaternions_are_x_y_z_w():
     assert_allclose(tf_transformations.quaternion_from_euler(0, 0, 0), [0, 0, 0, 1])
-    assert_allclose(tf_transformations.quaternion_from_euler(np.pi, 0, 0), [1, 0, 0, 0], atol=1e-15)
+    assert_allclose(
+        tf_transformations.quaternion_from_euler(np.pi, 0, 0), [1, 0, 0, 0], atol=1e-15
+    )
 
 
 def test_euler_angles_are_roll_pitch_yaw_about_fixed_axes(rotation):
     roll, pitch, yaw = rotation.as_euler("xyz")
-    assert same_rotation(tf_transformations.quaternion_from_euler(roll, pitch, yaw), rotation)
+    assert same_rotation(
+        tf_transformations.quaternion_from_euler(roll, pitch, yaw), rotation
+    )
     assert_allclose(
         tf_transformations.euler_from_quaternion(rotation.as_quat()), [roll, pitch, yaw]
     )
@@ -51,9 +55,13 @@ def test_euler_angles_of_a_matrix(rotation):
 def test_matrix_is_homogeneous_and_ignores_the_length_of_the_quaternion(rotation):
     expected = np.eye(4)
     expected[:3, :3] = rotation.as_matrix()
-    assert_allclose(tf_transformations.quaternion_matrix(rotation.as_quat()), expected, atol=1e-14)
     assert_allclose(
-        tf_transformations.quaternion_matrix(3.0 * rotation.as_quat()), expected, atol=1e-14
+        tf_transformations.quaternion_matrix(rotation.as_quat()), expected, atol=1e-14
+    )
+    assert_allclose(
+        tf_transformations.quaternion_matrix(3.0 * rotation.as_quat()),
+        expected,
+        atol=1e-14,
     )
 
 
@@ -66,7 +74,9 @@ def test_quaternion_from_matrix_ignores_translation(rotation):
 
 def test_product_applies_its_second_argument_first(rotation):
     other = Rotation.random(random_state=99)
-    product = tf_transformations.quaternion_multiply(rotation.as_quat(), other.as_quat())
+    product = tf_transformations.quaternion_multiply(
+        rotation.as_quat(), other.as_quat()
+    )
     assert same_rotation(product, rotation * other)
 
 
@@ -74,7 +84,11 @@ def test_inverse_and_conjugate(rotation):
     quaternion = 2.0 * rotation.as_quat()
     x, y, z, w = quaternion
     inverse = tf_transformations.quaternion_inverse(quaternion)
-    assert_allclose(tf_transformations.quaternion_conjugate(quaternion), [-x, -y, -z, w])
     assert_allclose(
-        tf_transformations.quaternion_multiply(inverse, quaternion), [0, 0, 0, 1], atol=1e-14
+        tf_transformations.quaternion_conjugate(quaternion), [-x, -y, -z, w]
+    )
+    assert_allclose(
+        tf_transformations.quaternion_multiply(inverse, quaternion),
+        [0, 0, 0, 1],
+        atol=1e-14,
     )

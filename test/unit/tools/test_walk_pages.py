@@ -59,7 +59,11 @@ def test_the_readme_and_all_tutorials_are_walked_and_nothing_of_the_readme_is_le
 
 
 def test_in_a_checkout_nothing_of_the_user_is_removed(tmp_path, monkeypatch, capsys):
-    for command in (["git", "init", "-q"], ["mkdir", ".venv"], ["touch", ".venv/x", "mine.urdf"]):
+    for command in (
+        ["git", "init", "-q"],
+        ["mkdir", ".venv"],
+        ["touch", ".venv/x", "mine.urdf"],
+    ):
         subprocess.run(command, cwd=tmp_path, check=True)
     monkeypatch.setattr(walk_pages, "ROOT", tmp_path)
     with pytest.raises(SystemExit, match="2"):

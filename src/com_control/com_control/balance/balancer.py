@@ -68,11 +68,15 @@ class BalanceOptions:
     posture_gain: float = 1.0
     feet_gain: float = 4.0
     strain_gain: float = 0.4
-    upright: bool = live_parameter(True, "keep the trunk upright, whatever the slope of the ground")
+    upright: bool = live_parameter(
+        True, "keep the trunk upright, whatever the slope of the ground"
+    )
     margin: float = live_parameter(
         0.01, "m, that the CoM keeps from the edge of the support polygon", (0.0, 1.0)
     )
-    com_speed: float = live_parameter(0.1, "m/s, largest of the reference", (0.001, 10.0))
+    com_speed: float = live_parameter(
+        0.1, "m/s, largest of the reference", (0.001, 10.0)
+    )
     com_acceleration: float = live_parameter(0.5, "m/s^2, likewise", (0.001, 100.0))
     speed_fraction: float = live_parameter(
         0.5, "largest fraction of the joints' velocity limits", (0.01, 1.0)
@@ -88,7 +92,9 @@ class BalanceOptions:
         0.2, "rad or m, largest distance of a command from its joint", (0.01, 3.0)
     )
     slope_time: float = parameter(
-        0.05, "s, time constant of the low-pass filter of the ground's rotation", (0.001, 10.0)
+        0.05,
+        "s, time constant of the low-pass filter of the ground's rotation",
+        (0.001, 10.0),
     )
     friction: float = live_parameter(
         0.5, "of the ground; slopes beyond its arc tangent are reported", (0.01, 10.0)
@@ -114,7 +120,9 @@ class StandingLimits:
         0.8, "rad, tilt of the trunk beyond which it has fallen", (0.1, 3.0)
     )
     settle_time: float = live_parameter(
-        0.2, "s, for which it must stand on the same feet before balancing begins", (0.0, 60.0)
+        0.2,
+        "s, for which it must stand on the same feet before balancing begins",
+        (0.0, 60.0),
     )
 
 
@@ -151,12 +159,22 @@ class ComReference:
         way = target[used] - self.position[used]
         options, length = self.options, float(np.linalg.norm(way))
         # without overshoot: at v = sqrt(2 a s / 2)
-        pace = min(_APPROACH, float(np.sqrt(options.com_acceleration / max(length, 1e-12))))
-        change = bounded(velocity[used] + pace * way, options.com_speed) - self.velocity[used]
+        pace = min(
+            _APPROACH, float(np.sqrt(options.com_acceleration / max(length, 1e-12)))
+        )
+        change = (
+            bounded(velocity[used] + pace * way, options.com_speed)
+            - self.velocity[used]
+        )
         self.velocity[used] += bounded(change, options.com_acceleration * dt)
         self.position[used] += self.velocity[used] * dt
-        for part in (slice(0, 2), slice(2, 3)):  # within LEAD, along the ground and in height
-            self.position[part] = com[part] + bounded(self.position[part] - com[part], LEAD)
+        for part in (
+            slice(0, 2),
+            slice(2, 3),
+        ):  # within LEAD, along the ground and in height
+            self.position[part] = com[part] + bounded(
+                self.position[part] - com[part], LEAD
+            )
 
 
 STILL = np.zeros(3)
@@ -205,7 +223,11 @@ class Balancer:
         options: BalanceOptions | None = None,
         servo: Servo | None = None,
     ) -> None:
-        self.model, self.options, self._servo = model, options or BalanceOptions(), servo
+        self.model, self.options, self._servo = (
+            model,
+            options or BalanceOptions(),
+            servo,
+        )
         bare = [foot.frame for foot in feet if len(foot.corners) < 3]
         if bare:
             raise BalanceError(
@@ -226,9 +248,13 @@ class Balancer:
         """Use other gains and bounds from the next step on."""
         model = self.model
         self.options, self.reference.options = options, options
-        most = np.minimum(options.speed_fraction * model.velocity_limits, options.joint_speed)
+        most = np.minimum(
+            options.speed_fraction * model.velocity_limits, options.joint_speed
+        )
         self._speed = np.minimum(most, 1e3)
-        self._stiffness = np.where(self._legs, options.posture_weight, options.body_weight) ** 2
+        self._stiffness = (
+            np.where(self._legs, options.posture_weight, options.body_weight) ** 2
+        )
         self._lower = np.minimum(model.lower + options.joint_margin, model.neutral)
         self._upper = np.maximum(model.upper - options.joint_margin, model.neutral)
         self.resonance = self._of_drives
@@ -281,7 +307,9 @@ class Balancer:
         weights = self.soles.weights(poses, com, up)
         frame = balance_frame(poses, self.soles.points(poses), up, weights)
         place = frame.place(com)
-        if dt > 0.0:  # the ground's turning (3,) rad/s in the balance frame: n x dn/dt, smoothed
+        if (
+            dt > 0.0
+        ):  # the ground's turning (3,) rad/s in the balance frame: n x dn/dt, smoothed
             turning = skew(self._normal) @ frame.normal / dt
             blend = dt / (dt + self.options.slope_time)
             self._turning = self._turning + blend * (turning - self._turning)
@@ -324,7 +352,9 @@ class Balancer:
         reference, lead = self.reference.position.copy(), self.reference.velocity.copy()
         if self.resonance is not None:
             change, at = self.options.com_acceleration * dt, slice(0, 2)
-            v = self._shaped.move(reference[at], velocity[at], change, self.resonance, dt)
+            v = self._shaped.move(
+                reference[at], velocity[at], change, self.resonance, dt
+            )
             reference[at], lead[at] = self._shaped.position, v
         return reference, lead
 
@@ -373,7 +403,10 @@ class Balancer:
         return H, g
 
     def _com_rows(
-        self, frame: BalanceFrame, mass: tuple[Array, Array], ground: tuple[Array, Array]
+        self,
+        frame: BalanceFrame,
+        mass: tuple[Array, Array],
+        ground: tuple[Array, Array],
     ) -> Array:
         """Jacobian (3, n) of the CoM over the ground, balance frame."""
         (com, J), (linear, angular) = mass, ground
@@ -389,7 +422,10 @@ class Balancer:
         count = len(self._between) - 1
         if not count:
             return np.zeros((0, self.model.n_joints)), np.zeros(0)
-        now, commanded = relative_poses(poses), relative_poses(self.soles.poses(self.position))
+        now, commanded = (
+            relative_poses(poses),
+            relative_poses(self.soles.poses(self.position)),
+        )
         first, R0 = poses.jacobian[0], poses.R[0].T
         A, b = np.empty((count, 6, self.model.n_joints)), np.empty((count, 6))
         for i in range(count):
@@ -397,20 +433,24 @@ class Balancer:
             A[i, :3] = R0 @ (own[:3] - first[:3] + skew(arm) @ first[3:])
             A[i, 3:] = R0 @ (own[3:] - first[3:])
             want = self._between[i + 1]
-            b[i] = o.feet_gain * way_between(want, now[i + 1]) + o.strain_gain * way_between(
-                want, commanded[i + 1]
-            )
+            b[i] = o.feet_gain * way_between(
+                want, now[i + 1]
+            ) + o.strain_gain * way_between(want, commanded[i + 1])
         return o.feet_weight * A.reshape(6 * count, -1), o.feet_weight * b.ravel()
 
     def _bounds(self, q: Array, dt: float) -> tuple[Array, Array]:
         """Least and greatest velocities (n,): limits, acceleration, and the give of the drives."""
         o = self.options
         change = o.joint_acceleration * max(dt, 1e-6)
-        q = np.clip(q, self._lower, self._upper)  # a joint beyond its limits is to come back
+        q = np.clip(
+            q, self._lower, self._upper
+        )  # a joint beyond its limits is to come back
         floor = np.maximum(self._lower, q - o.max_following_error) - self.position
         ceiling = np.minimum(self._upper, q + o.max_following_error) - self.position
         least = np.clip(floor / _LIMIT_TIME, -self._speed, self._speed)
-        most = np.maximum(np.clip(ceiling / _LIMIT_TIME, -self._speed, self._speed), least)
+        most = np.maximum(
+            np.clip(ceiling / _LIMIT_TIME, -self._speed, self._speed), least
+        )
         return (
             np.clip(self.velocity - change, least, most),
             np.clip(self.velocity + change, least, most),
@@ -419,7 +459,9 @@ class Balancer:
     # --- what is said --------------------------------------------------------------------------
     def _at_limits(self, q: Array) -> tuple[str, ...]:
         o = self.options
-        ends = (self.position <= self._lower + 1e-4) | (self.position >= self._upper - 1e-4)
+        ends = (self.position <= self._lower + 1e-4) | (
+            self.position >= self._upper - 1e-4
+        )
         stuck = np.abs(self.position - q) >= o.max_following_error - 1e-3
         return tuple(self.model.joint_names[i] for i in np.flatnonzero(ends | stuck))
 
@@ -434,7 +476,11 @@ class Balancer:
             )
         if held:
             away = -float(frame.margin(desired))
-            where = f"{1e3 * away:.0f} mm outside" if away > 0.0 else f"{-1e3 * away:.0f} mm inside"
+            where = (
+                f"{1e3 * away:.0f} mm outside"
+                if away > 0.0
+                else f"{-1e3 * away:.0f} mm inside"
+            )
             problems.append(
                 f"the desired CoM is {where} the support polygon: held at the margin of "
                 f"{1e3 * o.margin:.0f} mm"

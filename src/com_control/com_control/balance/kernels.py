@@ -28,7 +28,11 @@ def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) ->
     else one by one, which comes to an end for any symmetric H > 0 [Judice and Pires 1994]. Gives
     the number of rounds; -1 where rounding kept it from an end, x then being within bounds.
     """
-    state, best, tries = np.where(upper - lower < _STILL, FIXED, FREE), len(g) + 1, _TRIES
+    state, best, tries = (
+        np.where(upper - lower < _STILL, FIXED, FREE),
+        len(g) + 1,
+        _TRIES,
+    )
     for rounds in range(1, 20 * len(g) + 20):
         free = state == FREE
         x[:] = np.where(state == AT_UPPER, upper, lower)
@@ -47,6 +51,8 @@ def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) ->
             tries -= 1
         else:
             flips = flips[-1:]
-        state[flips] = np.where(free, np.where(x < lower, AT_LOWER, AT_UPPER), FREE)[flips]
+        state[flips] = np.where(free, np.where(x < lower, AT_LOWER, AT_UPPER), FREE)[
+            flips
+        ]
     x[:] = x_inside
     return -1

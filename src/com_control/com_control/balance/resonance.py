@@ -42,7 +42,11 @@ class Resonance(FrozenArrays):
 
 
 def standing_resonance(
-    model: RobotModel, servo: Servo, q: Array, soles: LinkMotions, com: tuple[float, Array]
+    model: RobotModel,
+    servo: Servo,
+    q: Array,
+    soles: LinkMotions,
+    com: tuple[float, Array],
 ) -> Resonance | None:
     """Resonance of a robot that stands at q (n,), rad or m, on its soles, which do not give way.
 
@@ -60,7 +64,9 @@ def standing_resonance(
     first, arms = soles.jacobian[0], soles.p - soles.p[0]
     apart = soles.jacobian - first  # of the soles against the first one
     apart[:, :3] -= np.cross(first[3:].T, arms[:, None]).transpose(0, 2, 1)
-    H = np.diag(np.where(known, K, rigid)) + rigid * np.einsum("fin,fim->nm", apart, apart)
+    H = np.diag(np.where(known, K, rigid)) + rigid * np.einsum(
+        "fin,fim->nm", apart, apart
+    )
     shapes = np.linalg.solve(H, J.T)  # (n, 2) per N
     compliance = np.einsum("in,ni->i", J, shapes)  # m/N
     shapes = shapes / compliance  # that move the CoM by 1 m
@@ -75,7 +81,9 @@ def standing_resonance(
     return Resonance(w, np.minimum(damping, 1.0))
 
 
-def _moved_mass(dynamics: Dynamics, q: Array, sole: Array, arm: Array, shape: Array) -> float:
+def _moved_mass(
+    dynamics: Dynamics, q: Array, sole: Array, arm: Array, shape: Array
+) -> float:
     """Twice the kinetic energy at joint velocities `shape` (n,), the first sole at rest, kg.
 
     It is v^T M v, and M v what inverse dynamics give for the accelerations v from rest.
@@ -85,7 +93,9 @@ def _moved_mass(dynamics: Dynamics, q: Array, sole: Array, arm: Array, shape: Ar
     """
     linear, turn = np.split(-sole @ shape, 2)  # of the root
     linear = linear - np.cross(turn, arm)
-    wrench, tau = dynamics.inverse_dynamics([q, 0.0 * q, shape], [np.zeros(3), turn, linear])
+    wrench, tau = dynamics.inverse_dynamics(
+        [q, 0.0 * q, shape], [np.zeros(3), turn, linear]
+    )
     return float(wrench @ np.concatenate((linear, turn)) + tau @ shape)
 
 
@@ -108,7 +118,12 @@ class ShapedReference:
         self._v, self._u = np.zeros(2), position.copy()
 
     def move(
-        self, target: Array, velocity: Array, change: float, resonance: Resonance, dt: float
+        self,
+        target: Array,
+        velocity: Array,
+        change: float,
+        resonance: Resonance,
+        dt: float,
     ) -> Array:
         """Goes on by dt (s) towards a target (2,) m that moves (2,) m/s; gives u' (2,) m/s.
 
@@ -119,5 +134,8 @@ class ShapedReference:
         aim = target + 2.0 * self._v / w
         state = critically_damped(self.position, self.velocity, aim, w, dt)
         self.position, self.velocity = state
-        before, self._u = self._u, aim - 2.0 * (1.0 - resonance.damping) / w * self.velocity
+        before, self._u = (
+            self._u,
+            aim - 2.0 * (1.0 - resonance.damping) / w * self.velocity,
+        )
         return (self._u - before) / dt if dt > 0.0 else np.zeros(2)

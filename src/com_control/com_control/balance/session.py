@@ -45,7 +45,9 @@ class BalanceReading:
     up: Array | None = None
     # (f,) N across each sole of the configuration's feet; None: not known
     loads: Array | None = None
-    commanded: Array | None = None  # (n,) rad or m, last commands of the drives; None: not known
+    commanded: Array | None = (
+        None  # (n,) rad or m, last commands of the drives; None: not known
+    )
     missing: str = ""  # what is not received and how to fix it; "" when all is
 
 
@@ -89,7 +91,9 @@ class BalanceSession:
         model = config.attach(model)
         self.guard, self._horizon = CommandGuard.from_model(model, guard), horizon
         self.model, self.options = model, options or BalanceOptions()
-        self._feet = [(i, foot) for i, foot in enumerate(config.feet) if len(foot.corners) > 2]
+        self._feet = [
+            (i, foot) for i, foot in enumerate(config.feet) if len(foot.corners) > 2
+        ]
         if not self._feet:
             raise BalanceError(
                 "no foot has a flat sole: give its corners in the configuration, "
@@ -103,12 +107,16 @@ class BalanceSession:
         self._balancer: Balancer | None = None
         self._time: float | None = None
         self._wanted = self._paused = False
-        self._stance: tuple[tuple[str, ...], float] | None = None  # feet that stand, since when
+        self._stance: tuple[tuple[str, ...], float] | None = (
+            None  # feet that stand, since when
+        )
         self._velocity = STILL
         self.state, self.reason = BalancePhase.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
         # A step that nobody sees: kernels that are compiled later would hold up a robot.
-        balancer = Balancer(model, self._all.feet, self._upright, self.options, self._servo)
+        balancer = Balancer(
+            model, self._all.feet, self._upright, self.options, self._servo
+        )
         with suppress(BalanceError):
             balancer.start(posture, self._upright)
             balancer.step(0.01, posture, self._upright, balancer.reference.position)
@@ -177,7 +185,9 @@ class BalanceSession:
             up = self._up(reading)
             balance_frame(poses, self._all.points(poses), up)
             standing = Soles(self.model, self._standing(reading))
-            check_plane(standing.poses(reading.position), tuple(f.frame for f in standing.feet))
+            check_plane(
+                standing.poses(reading.position), tuple(f.frame for f in standing.feet)
+            )
         except BalanceError as error:
             return str(error)
         return self._fall(reading)
@@ -191,7 +201,9 @@ class BalanceSession:
         if problem:
             raise BalanceError(problem)
         poses = self._soles.poses(reading.position)
-        return balance_frame(poses, self._soles.points(poses), self._up(reading)).place(point)
+        return balance_frame(poses, self._soles.points(poses), self._up(reading)).place(
+            point
+        )
 
     def restart_clock(self, jump: float) -> None:
         """The times that follow are those of another clock; see CommandGuard.change_clock."""
@@ -236,7 +248,9 @@ class BalanceSession:
         if not np.isfinite(reading.position).all():
             return "a joint's position is not finite: check its driver"
         if reading.up is not None and not np.isfinite(reading.up).all():
-            return "imu gives no orientation: use a filter that does, or set use_imu false"
+            return (
+                "imu gives no orientation: use a filter that does, or set use_imu false"
+            )
         if reading.loads is not None and not np.isfinite(reading.loads).all():
             return "a foot's force is not finite: check its sensor, or set use_wrench false"
         return ""
@@ -272,7 +286,10 @@ class BalanceSession:
         try:
             balancer.start(reading.position, self._up(reading), reading.commanded)
         except BalanceError as error:
-            self.state, self.reason = BalancePhase.WAITING, f"waits until the robot stands: {error}"
+            self.state, self.reason = (
+                BalancePhase.WAITING,
+                f"waits until the robot stands: {error}",
+            )
             return None
         self._balancer, self._paused = balancer, False
         return self._balance(balancer, reading, 0.0)
@@ -310,12 +327,18 @@ class BalanceSession:
         return carrying or feet
 
     def _hold(self, balancer: Balancer, problem: str, dt: float) -> BalanceCommand:
-        self.state, self.reason, self._paused = BalancePhase.HOLDING, f"holds: {problem}", True
+        self.state, self.reason, self._paused = (
+            BalancePhase.HOLDING,
+            f"holds: {problem}",
+            True,
+        )
         if self.guard.reason:
             self.reason += "; then call ~/start"
         return self._guarded(*balancer.brake(dt))
 
-    def _balance(self, balancer: Balancer, reading: BalanceReading, dt: float) -> BalanceCommand:
+    def _balance(
+        self, balancer: Balancer, reading: BalanceReading, dt: float
+    ) -> BalanceCommand:
         up = self._up(reading)
         try:
             if self._paused:

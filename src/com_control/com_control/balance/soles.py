@@ -25,7 +25,9 @@ class Soles:
 
     def __init__(self, model: RobotModel, feet: Sequence[Foot]) -> None:
         if not feet:
-            raise BalanceError("no feet: name them in the robot's configuration, feet.<frame>")
+            raise BalanceError(
+                "no feet: name them in the robot's configuration, feet.<frame>"
+            )
         names, centers = [foot.frame for foot in feet], [foot.center for foot in feet]
         self._frames = LinkFrames(model, names, centers)
         frames = self._frames.frames
@@ -36,7 +38,9 @@ class Soles:
                     "move the robot over it"
                 )
         self.feet = tuple(feet)
-        self._middles = np.array([foot.corners.mean(axis=0) for foot in feet if len(foot.corners)])
+        self._middles = np.array(
+            [foot.corners.mean(axis=0) for foot in feet if len(foot.corners)]
+        )
         self.joints = np.unique(model.bodies.q_index[frames.path])
 
     def poses(self, q: ArrayLike) -> LinkMotions:
@@ -46,7 +50,9 @@ class Soles:
     def points(self, poses: LinkMotions) -> Array:
         """Corners of all soles (m, 3) m, in the root link's frame."""
         placed = zip(self.feet, poses.R, poses.p, strict=True)
-        return np.concatenate([sole_points(R, p, foot.corners) for foot, R, p in placed])
+        return np.concatenate(
+            [sole_points(R, p, foot.corners) for foot, R, p in placed]
+        )
 
     def weights(self, poses: LinkMotions, com: Array, up: Array) -> Array:
         """Weights (f,) of the feet in estimating the ground: most of the one below the CoM.
@@ -63,7 +69,9 @@ class Soles:
         return np.asarray(weights / weights.sum())
 
 
-def ground_motion(poses: LinkMotions, weights: Array, origin: Array) -> tuple[Array, Array]:
+def ground_motion(
+    poses: LinkMotions, weights: Array, origin: Array
+) -> tuple[Array, Array]:
     """Jacobians (3, n) of the ground at a point, the root at rest: its velocity and its turning."""
     angular = np.einsum("f,fij->ij", weights, poses.jacobian[:, 3:])
     linear = np.einsum("f,fij->ij", weights, poses.jacobian[:, :3])
@@ -75,7 +83,9 @@ def ground_motion(poses: LinkMotions, weights: Array, origin: Array) -> tuple[Ar
 def relative_poses(poses: LinkMotions) -> Array:
     """Poses [R p] (f, 3, 4) of soles in the frame of the first one."""
     R0 = poses.R[0].T
-    return np.concatenate((R0 @ poses.R, ((poses.p - poses.p[0]) @ R0.T)[:, :, None]), axis=2)
+    return np.concatenate(
+        (R0 @ poses.R, ((poses.p - poses.p[0]) @ R0.T)[:, :, None]), axis=2
+    )
 
 
 def mean_normal(soles: LinkMotions, weights: Array | None = None) -> Array:
@@ -180,7 +190,9 @@ def hold_inside(corners: Array, point: Array, margin: float) -> tuple[Array, boo
     away = normals @ point - least
     if (away >= 0.0).all():
         return point.copy(), False
-    candidates = np.concatenate((point - away[:, None] * normals, _meetings(normals, least)))
+    candidates = np.concatenate(
+        (point - away[:, None] * normals, _meetings(normals, least))
+    )
     fits = (candidates @ normals.T - least >= -_SLACK).all(axis=1)
     if not fits.any():
         return corners.mean(axis=0), True

@@ -14,10 +14,14 @@ from com_model.commands import add_robot, command_parser
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     parser = command_parser(
-        "check_motion", "Checks a motion file against the limits of a robot's joints.", __file__
+        "check_motion",
+        "Checks a motion file against the limits of a robot's joints.",
+        __file__,
     )
     parser.add_argument("file", help="the motion file (csv)")
-    parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="unit of the positions")
+    parser.add_argument(
+        "--unit", choices=UNITS, default=UNITS[0], help="unit of the positions"
+    )
     return run_with_layout(parser, argv, _check)
 
 
@@ -38,7 +42,9 @@ def run_with_layout(
     arguments = parser.parse_args(argv)
     try:
         model, config = load_robot(arguments.robot, arguments.config)
-        return command(arguments, MotionLayout.from_file(arguments.layout, config, model))
+        return command(
+            arguments, MotionLayout.from_file(arguments.layout, config, model)
+        )
     except ComModelError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2

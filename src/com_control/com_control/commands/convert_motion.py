@@ -25,11 +25,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("source", help="a motion file (.csv) or a recording")
     parser.add_argument("target", help="the file to write; must not exist")
-    parser.add_argument("--from", dest="unit", choices=UNITS, default=UNITS[0], help="its unit")
+    parser.add_argument(
+        "--from", dest="unit", choices=UNITS, default=UNITS[0], help="its unit"
+    )
     parser.add_argument("--to", choices=UNITS, default=UNITS[0], help="unit of target")
     parser.add_argument("--topic", default="", help="topic of the recording")
-    parser.add_argument("--period", type=float, default=0.002, help="s between rows of a recording")
-    parser.add_argument("--storage", choices=tuple(STORAGES), default="mcap", help="bag format")
+    parser.add_argument(
+        "--period", type=float, default=0.002, help="s between rows of a recording"
+    )
+    parser.add_argument(
+        "--storage", choices=tuple(STORAGES), default="mcap", help="bag format"
+    )
     return run_with_layout(parser, argv, _convert)
 
 
@@ -42,7 +48,9 @@ def _convert(arguments: Namespace, layout: MotionLayout) -> int:
         motion = read_motion(source, layout, arguments.unit)
     else:
         if not 0.0 < arguments.period <= 1.0:
-            raise MotionError(f"--period {arguments.period:g}: give more than 0, up to 1 s")
+            raise MotionError(
+                f"--period {arguments.period:g}: give more than 0, up to 1 s"
+            )
         motion, notes = read_bag(source, layout, arguments.period, arguments.topic)
     if target.suffix == _SUFFIX:
         write_motion(target, motion, layout, arguments.to)

@@ -37,7 +37,9 @@ _POINTS = 200  # of a message
 State = tuple[int, Sequence[str], ArrayLike]  # ns, names of joints, positions, rad
 
 
-def resampled(joints: tuple[str, ...], times: Array, positions: Array, period: float) -> Motion:
+def resampled(
+    joints: tuple[str, ...], times: Array, positions: Array, period: float
+) -> Motion:
     """Rows a period apart, on straight lines between samples at times (N,) s, rising.
 
     The first row is the first sample; the last row is the last sample, up to a period later.
@@ -88,35 +90,51 @@ def read_bag(
         raise
     except BagError as error:
         raise MotionError(f"{path} cannot be read as a bag: {error.problem}") from error
-    except Exception as error:  # rosbags lets through what the bytes make of its readers
+    except (
+        Exception
+    ) as error:  # rosbags lets through what the bytes make of its readers
         reason = str(error).split("\n", 1)[0][:160] or type(error).__name__
         raise MotionError(f"{path} is damaged: {reason}") from error
     if len(used) > MOST_ROWS:
-        raise MotionError(f"more than {MOST_ROWS} messages or points: cut the recording")
+        raise MotionError(
+            f"more than {MOST_ROWS} messages or points: cut the recording"
+        )
     if not used:
-        raise MotionError(f"{path}: {topic} holds no positions of {listing(layout.joints, 3)}")
+        raise MotionError(
+            f"{path}: {topic} holds no positions of {listing(layout.joints, 3)}"
+        )
     times = np.array([time_ns - used[0][0] for time_ns, _ in used]) / NS_PER_S
     motion = resampled(layout.joints, times, np.array([row for _, row in used]), period)
-    left_out = [f"{count} left out: {reason}" for reason, count in sorted(dropped.items())]
+    left_out = [
+        f"{count} left out: {reason}" for reason, count in sorted(dropped.items())
+    ]
     return motion, [f"read from {topic}", *left_out]
 
 
 def _choose(bag: Bag, topic: str) -> tuple[str, str]:
     """The topic to read, and its type."""
     found = {
-        kind: [t.name for t in bag.topics() if t.type_name == kind] for kind in (TRAJECTORY, STATE)
+        kind: [t.name for t in bag.topics() if t.type_name == kind]
+        for kind in (TRAJECTORY, STATE)
     }
     for kind, names in found.items():
         if topic in names or (not topic and len(names) == 1):
             return topic or names[0], kind
         if names and not topic:
-            raise MotionError(f"{bag.path} has several motions, say which: {listing(names)}")
+            raise MotionError(
+                f"{bag.path} has several motions, say which: {listing(names)}"
+            )
     if topic:
-        there = listing(sorted({name for names in found.values() for name in names})) or "none"
+        there = (
+            listing(sorted({name for names in found.values() for name in names}))
+            or "none"
+        )
         raise MotionError(
             f"{bag.path} has no topic {topic!r} of JointTrajectory or JointState; there: {there}"
         )
-    raise MotionError(f"{bag.path} has no topic of JointTrajectory or JointState messages")
+    raise MotionError(
+        f"{bag.path} has no topic of JointTrajectory or JointState messages"
+    )
 
 
 def _states(messages: Iterator[tuple[int, Any]]) -> Iterator[State]:
@@ -171,13 +189,17 @@ def _usable(
             yield time_ns, row
 
 
-def write_bag(path: str | os.PathLike[str], motion: Motion, storage: str = "mcap") -> None:
+def write_bag(
+    path: str | os.PathLike[str], motion: Motion, storage: str = "mcap"
+) -> None:
     """Writes a motion as a bag from time 0 on, whose folder appears whole or not at all.
 
     Raises MotionError where the folder exists or cannot be written, or the storage is none.
     """
     if storage not in STORAGES:
-        raise MotionError(f"storage: expected one of {', '.join(STORAGES)}, got {storage!r}")
+        raise MotionError(
+            f"storage: expected one of {', '.join(STORAGES)}, got {storage!r}"
+        )
     target = Path(path)
     if target.exists():
         raise MotionError(f"{path} exists already: give another path, or remove it")

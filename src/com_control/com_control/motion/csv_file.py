@@ -44,11 +44,16 @@ def read_motion(
         raise MotionError(f"{path} has no rows")
     periods, positions = _split(values, layout, unit)
     _check_driven(positions, layout)
-    return Motion(layout.joints, np.concatenate(([0.0], np.cumsum(periods[1:]))), positions)
+    return Motion(
+        layout.joints, np.concatenate(([0.0], np.cumsum(periods[1:]))), positions
+    )
 
 
 def write_motion(
-    path: str | os.PathLike[str], motion: Motion, layout: MotionLayout, unit: str = "counts"
+    path: str | os.PathLike[str],
+    motion: Motion,
+    layout: MotionLayout,
+    unit: str = "counts",
 ) -> None:
     """Writes a file, whole or not at all; its first row has the period of its second.
 
@@ -57,15 +62,21 @@ def write_motion(
     """
     _check_unit(unit)
     if motion.joints != layout.joints:
-        raise MotionError("the motion's joints are not those of the layout, in its order")
+        raise MotionError(
+            "the motion's joints are not those of the layout, in its order"
+        )
     steps = np.diff(motion.times, prepend=0.0) / layout.period
     steps[:1] = steps[1] if len(steps) > 1 else 1.0
     counts = np.rint(steps)
     if len(steps) and (np.abs(steps - counts).max() > 1e-3 or counts.min() < 1):
-        raise MotionError(f"the times are not multiples of {layout.period:g} s: resample first")
+        raise MotionError(
+            f"the times are not multiples of {layout.period:g} s: resample first"
+        )
     rows = zip(counts.astype(int).tolist(), motion.positions, strict=True)
     try:
-        write_file(path, "".join(_line(period, row, layout, unit) for period, row in rows))
+        write_file(
+            path, "".join(_line(period, row, layout, unit) for period, row in rows)
+        )
     except OSError as error:
         raise MotionError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -83,7 +94,9 @@ def _line(period: int, row: Array, layout: MotionLayout, unit: str) -> str:
     values = row * layout.counts_per_rad if unit == "counts" else row
     for column, value in zip(layout.index.tolist(), values.tolist(), strict=True):
         if value == value:
-            cells[column] = str(round(value)) if unit == "counts" else f"{value + 0.0:.9g}"
+            cells[column] = (
+                str(round(value)) if unit == "counts" else f"{value + 0.0:.9g}"
+            )
     return ",".join(cells) + "\n"
 
 
@@ -92,7 +105,9 @@ def _read_rows(path: Path, layout: MotionLayout, most_rows: int) -> Array:
     rows: list[Array] = []
     try:
         with path.open(encoding="utf-8-sig", newline=None) as file:
-            while line := file.readline(_LONGEST_LINE):  # of no motion file it may be endless
+            while line := file.readline(
+                _LONGEST_LINE
+            ):  # of no motion file it may be endless
                 if not line.isspace():
                     rows.append(_parse_row(line, len(rows) + 1, layout))
                 if len(rows) > most_rows:
@@ -115,7 +130,9 @@ def _parse_row(line: str, row: int, layout: MotionLayout) -> Array:
         cut = ". Is it cut off?" if len(cells) < count else ""
         expected = f"{count} columns ({', '.join(layout.columns[:3])}, ...)"
         raise MotionError(f"row {row}: expected {expected}, got {len(cells)}{cut}", row)
-    return np.array([_parse_cell(c, row, n) for c, n in zip(cells, layout.columns, strict=True)])
+    return np.array(
+        [_parse_cell(c, row, n) for c, n in zip(cells, layout.columns, strict=True)]
+    )
 
 
 def _parse_cell(text: str, row: int, name: str) -> float:
@@ -127,7 +144,9 @@ def _parse_cell(text: str, row: int, name: str) -> float:
         value = float("nan")
     if abs(value) < 1e15:
         return value
-    raise MotionError(f"row {row}, {name}: expected a number or R, got {text.strip()[:30]!r}", row)
+    raise MotionError(
+        f"row {row}, {name}: expected a number or R, got {text.strip()[:30]!r}", row
+    )
 
 
 def _first_row(bad: NDArray[np.bool_]) -> int:
@@ -149,11 +168,15 @@ def _split(values: Array, layout: MotionLayout, unit: str) -> tuple[Array, Array
     if unit == "radians":
         if row := _first_row(np.abs(positions) > _MOST_RADIANS):
             most = np.nanmax(np.abs(positions))
-            raise MotionError(f"row {row}: {most:g} is too large for radians: counts?", row)
+            raise MotionError(
+                f"row {row}: {most:g} is too large for radians: counts?", row
+            )
         return periods, positions
     parts = np.nan_to_num(positions)
     if row := _first_row(parts != np.rint(parts)):
-        raise MotionError(f"row {row}: counts are whole numbers. Is the file in radians?", row)
+        raise MotionError(
+            f"row {row}: counts are whole numbers. Is the file in radians?", row
+        )
     return periods, positions / layout.counts_per_rad
 
 

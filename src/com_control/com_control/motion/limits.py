@@ -63,7 +63,9 @@ class MotionReport:
         """Writes it for people."""
         lines = [f"{self.rows} rows, {self.duration:.3f} s"]
         lines += [str(violation) for violation in self.violations]
-        return "\n".join([*lines, "within all limits" if self.ok else "NOT within the limits"])
+        return "\n".join(
+            [*lines, "within all limits" if self.ok else "NOT within the limits"]
+        )
 
 
 def check_motion(layout: MotionLayout, motion: Motion) -> MotionReport:
@@ -83,14 +85,23 @@ def check_motion(layout: MotionLayout, motion: Motion) -> MotionReport:
 
 
 def _violations(
-    layout: MotionLayout, kind: int, values: Array, over: Array, scale: Array, rows: Indices
+    layout: MotionLayout,
+    kind: int,
+    values: Array,
+    over: Array,
+    scale: Array,
+    rows: Indices,
 ) -> Iterator[Violation]:
     """Those of one kind, from values (M, k) that are over (M, k) their limit in rows (M,)."""
     bad = over > _TOLERANCE * np.where(np.isfinite(scale), scale, 1.0) + 1e-9
     for joint in np.flatnonzero(bad.any(axis=0)):
         at = np.flatnonzero(bad[:, joint])
         worst = at[np.argmax(over[at, joint])]
-        value, lower, upper = values[worst, joint], layout.lower[joint], layout.upper[joint]
+        value, lower, upper = (
+            values[worst, joint],
+            layout.lower[joint],
+            layout.upper[joint],
+        )
         if kind == 0:
             limit = upper if value > upper else lower
         else:
@@ -131,7 +142,9 @@ class LoadedMotion:
 
     motion: Motion  # as it is to be played
     report: MotionReport  # what the check of the file found
-    changes: tuple[str, ...]  # what was clamped, in words; none where the file keeps the limits
+    changes: tuple[
+        str, ...
+    ]  # what was clamped, in words; none where the file keeps the limits
 
 
 def find_motion_file(folder: str | os.PathLike[str], name: str) -> Path:
@@ -144,13 +157,17 @@ def find_motion_file(folder: str | os.PathLike[str], name: str) -> Path:
     if not top.is_dir():
         raise MotionError(f"the motion folder {folder} is not a directory")
     if not name or Path(name).is_absolute() or "\0" in name:
-        raise MotionError(f"file {quote(name)}: give the name of a file inside {folder}")
+        raise MotionError(
+            f"file {quote(name)}: give the name of a file inside {folder}"
+        )
     path = (top / name).parent.resolve() / Path(name).name
     if not path.is_relative_to(top.resolve()):
         raise MotionError(f"file {quote(name)} is outside {folder}: give one inside")
     if not path.is_file():
         valid = sorted(item.name for item in top.glob("*.csv"))
-        raise MotionError(f"file {quote(name)} is not in {folder}; there are: {listing(valid)}")
+        raise MotionError(
+            f"file {quote(name)} is not in {folder}; there are: {listing(valid)}"
+        )
     return path
 
 

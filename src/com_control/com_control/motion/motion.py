@@ -24,7 +24,9 @@ class MotionLayout(FrozenArrays):
     columns: tuple[str, ...]
     joints: tuple[str, ...]  # the k joints among them
     index: Indices  # (k,) their columns
-    counts_per_rad: Array  # (k,) counts (pulses) a radian of the URDF's joint, with its sign
+    counts_per_rad: (
+        Array  # (k,) counts (pulses) a radian of the URDF's joint, with its sign
+    )
     period: float  # s a count of the column "period"
     lower: Array  # (k,) rad, limits of the joints
     upper: Array  # (k,) rad
@@ -51,7 +53,9 @@ class MotionLayout(FrozenArrays):
         counts = _counts(joints, config)
         at = [model.joint_index(joint) for joint in joints]
         if PERIOD not in columns or not joints:
-            raise MotionError(f"{path}: columns need {PERIOD!r} and joints of {model.name}")
+            raise MotionError(
+                f"{path}: columns need {PERIOD!r} and joints of {model.name}"
+            )
         return cls(
             columns=columns,
             joints=joints,
@@ -68,7 +72,9 @@ class MotionLayout(FrozenArrays):
 def _counts(joints: tuple[str, ...], config: RobotConfig) -> Array:
     per_degree = config.encoder_counts_per_degree
     if per_degree is None:
-        raise MotionError(f"{config.source}: encoder.counts_per_degree is missing: give it")
+        raise MotionError(
+            f"{config.source}: encoder.counts_per_degree is missing: give it"
+        )
     for joint in joints:
         if joint not in config.encoder_signs:
             raise MotionError(
@@ -93,7 +99,9 @@ class Motion:
 
     def __post_init__(self) -> None:
         times = as_array("times", self.times, (None,))
-        positions = as_array("positions", self.positions, (len(times), len(self.joints)))
+        positions = as_array(
+            "positions", self.positions, (len(times), len(self.joints))
+        )
         if not (np.isfinite(times).all() and (np.diff(times) > 0.0).all()):
             raise MotionError("times must be finite and rise from row to row")
         odd = np.isnan(positions).any(axis=0) & ~np.isnan(positions).all(axis=0)
@@ -110,7 +118,9 @@ class Motion:
         if not len(self.times):
             return self.joints
         return tuple(
-            joint for joint, x in zip(self.joints, self.positions[0], strict=True) if np.isfinite(x)
+            joint
+            for joint, x in zip(self.joints, self.positions[0], strict=True)
+            if np.isfinite(x)
         )
 
     def rates(self) -> tuple[Array, Array]:
@@ -129,7 +139,11 @@ class Motion:
 
 
 def approach(
-    layout: MotionLayout, start: ArrayLike, end: ArrayLike, period: float, fraction: float = 0.5
+    layout: MotionLayout,
+    start: ArrayLike,
+    end: ArrayLike,
+    period: float,
+    fraction: float = 0.5,
 ) -> Motion:
     """Moves all joints smoothly from where they stand to where a motion begins.
 
@@ -143,10 +157,14 @@ def approach(
     count = len(layout.joints)
     start, end = as_array("start", start, (count,)), as_array("end", end, (count,))
     if not np.isfinite(start).all():
-        unknown = [n for n, x in zip(layout.joints, start, strict=True) if not np.isfinite(x)]
+        unknown = [
+            n for n, x in zip(layout.joints, start, strict=True) if not np.isfinite(x)
+        ]
         raise MotionError(f"where the robot stands is not known: {', '.join(unknown)}")
     if not (period > 0.0 and fraction > 0.0):
-        raise MotionError(f"period and fraction must be positive, got {period:g} and {fraction:g}")
+        raise MotionError(
+            f"period and fraction must be positive, got {period:g} and {fraction:g}"
+        )
     way = np.where(np.isnan(end), 0.0, end - start)
     shortest = np.maximum(
         _PEAK_SPEED * np.abs(way) / (fraction * layout.velocity),
@@ -155,7 +173,9 @@ def approach(
     rows = int(np.ceil(shortest.max(initial=0.0) / period))
     s = np.arange(rows + 1) / max(rows, 1)
     times = np.arange(rows + 1, dtype=np.float64) * period
-    return Motion(layout.joints, times, np.asarray(start + quintic(s)[0][:, None] * way))
+    return Motion(
+        layout.joints, times, np.asarray(start + quintic(s)[0][:, None] * way)
+    )
 
 
 def clamped(layout: MotionLayout, motion: Motion) -> Motion:
@@ -195,7 +215,9 @@ class RowPath:
         self.motion = motion
         times = motion.times
         steps = np.diff(times) if len(times) > 1 else np.zeros(1)
-        self._steps = np.pad(steps, 1, mode="edge")  # s, from the row before each to it, and on
+        self._steps = np.pad(
+            steps, 1, mode="edge"
+        )  # s, from the row before each to it, and on
         self.start = float(times[0] - steps[0] / 2.0)
         self.end = float(times[-1] + steps[-1] / 2.0)
 
@@ -223,7 +245,9 @@ class RowPath:
         if s >= width / 2.0:
             return x[near] + after * s, after
         u, change = s + width / 2.0, after - before
-        return x[near] + before * s + change * u * u / (2.0 * width), before + change * u / width
+        return x[near] + before * s + change * u * u / (
+            2.0 * width
+        ), before + change * u / width
 
     def _nearest(self, t: float) -> int:
         """The row that is nearest in time."""

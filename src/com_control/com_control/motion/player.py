@@ -41,7 +41,12 @@ class MotionPhase(IntEnum):
     FINISHED = 9
 
 
-MOVING = (MotionPhase.APPROACHING, MotionPhase.PLAYING, MotionPhase.PAUSING, MotionPhase.STOPPING)
+MOVING = (
+    MotionPhase.APPROACHING,
+    MotionPhase.PLAYING,
+    MotionPhase.PAUSING,
+    MotionPhase.STOPPING,
+)
 UNDER_WAY = (*MOVING, MotionPhase.PAUSED)
 
 
@@ -50,12 +55,18 @@ class PlayerOptions:
     """How a motion is played; after joint_timeout (s) between two steps it stops."""
 
     horizon: float = parameter(0.05, "s, lead of the targets", (0.001, 1.0))
-    stop_time: float = parameter(0.5, "s, from full speed to rest and back", (0.01, 10.0))
+    stop_time: float = parameter(
+        0.5, "s, from full speed to rest and back", (0.01, 10.0)
+    )
     approach_fraction: float = parameter(
-        0.1, "fraction of velocity and acceleration limits on the way to row 1", (0.001, 1.0)
+        0.1,
+        "fraction of velocity and acceleration limits on the way to row 1",
+        (0.001, 1.0),
     )
     following_error: float = parameter(
-        0.35, "rad, distance of a joint from its target that stops the motion", (0.001, 10.0)
+        0.35,
+        "rad, distance of a joint from its target that stops the motion",
+        (0.001, 10.0),
     )
     joint_timeout: float = 0.2
 
@@ -72,13 +83,17 @@ class Targets(FrozenArrays):
 
 APPROACH_PERIOD = 0.01  # s, between the rows of the way to the first row
 TAIL_POINTS = 8
-NEAR = 0.05  # rad or m; a target that the joints stand so near to is where they are held
+NEAR = (
+    0.05  # rad or m; a target that the joints stand so near to is where they are held
+)
 
 
 class Player:
     """Plays motions of one robot; `guard` checks all commands, and how far the joints are off."""
 
-    def __init__(self, layout: MotionLayout, options: PlayerOptions | None = None) -> None:
+    def __init__(
+        self, layout: MotionLayout, options: PlayerOptions | None = None
+    ) -> None:
         self._layout, self._options = layout, options or PlayerOptions()
         self.state, self.reason, self.name = MotionPhase.EMPTY, "", ""
         self.guard = CommandGuard(
@@ -86,7 +101,9 @@ class Player:
             layout.lower,
             layout.upper,
             layout.velocity,
-            GuardOptions(following_error=self._options.following_error, following_time=0.0),
+            GuardOptions(
+                following_error=self._options.following_error, following_time=0.0
+            ),
         )
         self._file: RowPath | None = None
         self._path: PlayedPath | None = None
@@ -101,7 +118,9 @@ class Player:
         MotionError: another one is under way, it has no rows, or it is of other joints.
         """
         if motion.joints != self._layout.joints:
-            raise MotionError("the motion's joints are not those of the layout, in its order")
+            raise MotionError(
+                "the motion's joints are not those of the layout, in its order"
+            )
         self._change_file(name, RowPath(motion), MotionPhase.READY, "")
 
     def refuse(self, name: str, reason: str) -> None:
@@ -126,15 +145,23 @@ class Player:
         if self._file is None:
             raise MotionError(self.reason or "no motion is loaded: load one")
         if self.state in UNDER_WAY:
-            raise MotionError("it is being played: stop it first, or resume it when it is paused")
+            raise MotionError(
+                "it is being played: stop it first, or resume it when it is paused"
+            )
         options, first = self._options, self._file.motion.positions[0]
         measured = as_array("measured", measured, (len(self._layout.joints),))
         self.guard.restart()
-        if np.isfinite(measured).all() and (problem := self.guard.measure(time, measured)):
+        if np.isfinite(measured).all() and (
+            problem := self.guard.measure(time, measured)
+        ):
             raise MotionError(problem)
         held = np.abs(self._held - measured) < NEAR
-        start = np.where(held, self._held, measured)  # where a joint is held near to where it is
-        way = approach(self._layout, start, first, APPROACH_PERIOD, options.approach_fraction)
+        start = np.where(
+            held, self._held, measured
+        )  # where a joint is held near to where it is
+        way = approach(
+            self._layout, start, first, APPROACH_PERIOD, options.approach_fraction
+        )
         self._path = PlayedPath(RowPath(way), self._file)
         self._timing = PathTiming(time + options.horizon, options.stop_time)
         self._timing.change(time + options.horizon, 1.0)
@@ -144,8 +171,14 @@ class Player:
 
     def pause(self) -> None:
         """Slows down along the motion until it stands; MotionError: nothing is being played."""
-        if self.state not in (MotionPhase.APPROACHING, MotionPhase.PLAYING, MotionPhase.PAUSING):
-            raise MotionError(f"nothing is being played: the player is {self.state.name}")
+        if self.state not in (
+            MotionPhase.APPROACHING,
+            MotionPhase.PLAYING,
+            MotionPhase.PAUSING,
+        ):
+            raise MotionError(
+                f"nothing is being played: the player is {self.state.name}"
+            )
         self._change(self._due, 0.0)
         self.state = MotionPhase.PAUSING
 
@@ -179,7 +212,9 @@ class Player:
         if self._timing is None:
             return None
         time = max(time, self._time)
-        self.guard.measure(time, as_array("measured", measured, (len(self._layout.joints),)))
+        self.guard.measure(
+            time, as_array("measured", measured, (len(self._layout.joints),))
+        )
         moving = self.state in MOVING
         if moving:
             self._check_gap(time)
@@ -194,7 +229,10 @@ class Player:
         gap = time - self._time
         if gap > self._options.joint_timeout:
             self.stop(f"joint_states timed out, none for {gap:.2f} s: check its driver")
-        elif self.guard.reason and self.state in (MotionPhase.APPROACHING, MotionPhase.PLAYING):
+        elif self.guard.reason and self.state in (
+            MotionPhase.APPROACHING,
+            MotionPhase.PLAYING,
+        ):
             self.stop(self.guard.reason)
 
     def _catch_up(self, time: float) -> None:
@@ -214,7 +252,10 @@ class Player:
         """The state at a time."""
         assert self._timing is not None and self._path is not None  # noqa: S101, PT018
         place, still = self._timing.place(due), self._timing.goal == 0.0
-        over, at_rest = place >= self._path.length, still and due >= self._timing.settled
+        over, at_rest = (
+            place >= self._path.length,
+            still and due >= self._timing.settled,
+        )
         if self.state is MotionPhase.STOPPING:
             self.state = MotionPhase.READY if over or at_rest else MotionPhase.STOPPING
         elif over:
@@ -246,12 +287,18 @@ class Player:
     @property
     def duration(self) -> float:
         """Of the motion, s; NaN for none."""
-        return float("nan") if self._file is None else float(self._file.motion.times[-1])
+        return (
+            float("nan") if self._file is None else float(self._file.motion.times[-1])
+        )
 
     @property
     def rate(self) -> float:
         """PathTiming: 1 as in the file, 0 at rest."""
-        return self._timing.rate(self._due) if self._timing and self.state in MOVING else 0.0
+        return (
+            self._timing.rate(self._due)
+            if self._timing and self.state in MOVING
+            else 0.0
+        )
 
     def _file_time(self) -> float | None:
         if self._timing is None or self._path is None:
@@ -267,14 +314,22 @@ class Player:
             tail.change(due, 0.0)
         left = max(tail.settled - due, 0.0)
         times = due + np.linspace(0.0, left, TAIL_POINTS + 1 if left > 0.0 else 1)
-        points = [self._path.sample(tail.place(t), tail.rate(t)) for t in times.tolist()]
+        points = [
+            self._path.sample(tail.place(t), tail.rate(t)) for t in times.tolist()
+        ]
         drive = np.isfinite(self._file.motion.positions[0])
         positions, velocities = self.guard.limit(
-            times, np.array([x for x, _ in points]), np.array([v for _, v in points]), drive
+            times,
+            np.array([x for x, _ in points]),
+            np.array([v for _, v in points]),
+            drive,
         )
         if self.guard.held:
             self.stop(self.guard.reason)
         self._held = np.where(drive, positions[-1], self._held)
         return Targets(
-            self._file.motion.driven, times - self._time, positions[:, drive], velocities[:, drive]
+            self._file.motion.driven,
+            times - self._time,
+            positions[:, drive],
+            velocities[:, drive],
         )

@@ -29,7 +29,9 @@ from com_ros.inputs import UNKNOWN_IMU, InputWatch, Latest, WrenchInputs
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
 
-STOP_DELAYS = 3.0  # decisions' delays, within which a stop is planned; doubled when it is late
+STOP_DELAYS = (
+    3.0  # decisions' delays, within which a stop is planned; doubled when it is late
+)
 
 
 class WalkingRobot:
@@ -41,7 +43,11 @@ class WalkingRobot:
     """
 
     def __init__(
-        self, model: RobotModel, config: RobotConfig, settings: Parameters, wrenches: WrenchInputs
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        settings: Parameters,
+        wrenches: WrenchInputs,
     ) -> None:
         try:
             self.biped = Biped.from_config(model, config)
@@ -52,13 +58,21 @@ class WalkingRobot:
             stance = find_stance(self.biped, self.biped.posture)
             self._up = stance.R_walk_root[2]  # in the root's axes
             stabiliser = None
-            free = any(leg.free for leg in self.biped.legs)  # which the stabiliser does not do
+            free = any(
+                leg.free for leg in self.biped.legs
+            )  # which the stabiliser does not do
             if settings.stabiliser and not free:
-                stiffness = settings.ankle_stiffness or ankle_stiffness(self.biped, config)
+                stiffness = settings.ankle_stiffness or ankle_stiffness(
+                    self.biped, config
+                )
                 period = 1.0 / settings.rate_hz
                 feeds = settings.step_adjustment, settings.heading_feedback
-                stabiliser = Stabiliser(self.biped, stiffness, period, settings.lead, *feeds)
-                stand = make_stand(self.biped, self.biped.posture)  # compiles before a walk
+                stabiliser = Stabiliser(
+                    self.biped, stiffness, period, settings.lead, *feeds
+                )
+                stand = make_stand(
+                    self.biped, self.biped.posture
+                )  # compiles before a walk
                 stabiliser.start(stand.plan, stand.samples, self.biped.posture)
         except ComControlError as error:
             raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
@@ -80,7 +94,9 @@ class WalkingRobot:
     def apply(self, settings: Parameters) -> None:
         """Use changed parameters; raises BipedError where ankle_stiffness cannot be."""
         if (stabiliser := self.session.stabiliser) is not None:
-            given = settings.ankle_stiffness or ankle_stiffness(self.biped, self._config)
+            given = settings.ankle_stiffness or ankle_stiffness(
+                self.biped, self._config
+            )
             stabiliser.set_stiffness(given)
         self.checks.limits, self.session.guard.options = settings.check, settings.guard
         self.session.balances = settings.balance
@@ -141,7 +157,10 @@ class WalkControl:
         self._next_since = 0.0  # s, the reading's time when it was planned
         self._stopping = False  # a stop is being planned
         self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
-        self._updated, self._jumped = 0.0, False  # real time of the last reading, s; its clock
+        self._updated, self._jumped = (
+            0.0,
+            False,
+        )  # real time of the last reading, s; its clock
         self.waiters: list[Callable[[Outcome], None]] = []
         self.observe: Callable[[Reading, Array], None] | None = None
         self.robot: WalkingRobot | None = None
@@ -150,7 +169,10 @@ class WalkControl:
     @property
     def busy(self) -> bool:
         """Whether a walk is planned or under way."""
-        return self.robot is not None and self.robot.session.state in (*MOVING, WalkPhase.PLANNING)
+        return self.robot is not None and self.robot.session.state in (
+            *MOVING,
+            WalkPhase.PLANNING,
+        )
 
     @property
     def stale(self) -> str:
@@ -163,7 +185,9 @@ class WalkControl:
     def begin(self, robot: WalkingRobot, request: WalkRequest) -> str:
         """Have a walk planned and walked; returns why not, or nothing."""
         whole = request.with_defaults(self.settings.walk.request())
-        return self.begin_planned(robot, lambda posture: robot.walker.plan(whole, posture))
+        return self.begin_planned(
+            robot, lambda posture: robot.walker.plan(whole, posture)
+        )
 
     def begin_planned(self, robot: WalkingRobot, plan: Callable[[Array], Walk]) -> str:
         """The same with a planner of its own, which gets the joint positions that are commanded."""
@@ -268,7 +292,10 @@ class WalkControl:
             self._log.warning(f"the walk waits: {problem}")
             session.refuse("")
             self._autostart, self._ready_since = True, None
-        elif self.stale or abs(reading.time - self._next_since) > self.settings.approach_time:
+        elif (
+            self.stale
+            or abs(reading.time - self._next_since) > self.settings.approach_time
+        ):
             session.refuse(problem)
         else:
             return
@@ -279,7 +306,9 @@ class WalkControl:
         """Send what the session decided, plan the stop that it asks for, notify who waits."""
         state = robot.session.state
         streams = self.settings.streams and state in MOVING
-        fallen = self.settings.stabiliser and state is WalkPhase.FALLEN  # nothing more is sent
+        fallen = (
+            self.settings.stabiliser and state is WalkPhase.FALLEN
+        )  # nothing more is sent
         if command is not None and not fallen and (not streams or self._watch.stale):
             self._output.send(robot.names, robot.session.limited(command))
         if robot.session.stop_due and not self._stopping:
@@ -298,7 +327,9 @@ class WalkControl:
             if isinstance(shorter, Exception):
                 raise shorter
             command = session.replace(shorter, at, self.now(robot))
-            if session.stop_due:  # it came too late: the walk is too long to be planned so quickly
+            if (
+                session.stop_due
+            ):  # it came too late: the walk is too long to be planned so quickly
                 took = self.now(robot) - now
                 self._stop_lead = max(2.0 * self._stop_lead, 1.5 * took)
             self._handle(robot, command)

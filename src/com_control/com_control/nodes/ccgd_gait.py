@@ -87,7 +87,9 @@ class CcgdGaitNode(RobotNode[Parameters]):
         super().__init__("ccgd_gait", Parameters, subject="walk", **options)
         p = self.parameters
         self._config = self.require_config()
-        feet = [f for side in ("left", "right") for f in self._config.feet if f.side == side]
+        feet = [
+            f for side in ("left", "right") for f in self._config.feet if f.side == side
+        ]
         self._wrenches = WrenchInputs(feet, p.wrench_timeout)
         self._jobs = BackgroundJobs(self)
         self.lockstep.held = lambda: self._jobs.busy
@@ -120,7 +122,9 @@ class CcgdGaitNode(RobotNode[Parameters]):
     def use_model(self, model: RobotModel) -> None:
         """Make what belongs to a new model; raises when it does not fit."""
         if self._control.busy:
-            raise ComRosError("a walk is under way: send the new description when it has ended")
+            raise ComRosError(
+                "a walk is under way: send the new description when it has ended"
+            )
         robot = WalkingRobot(model, self._config, self.parameters, self._wrenches)
         self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
         self._control.robot = robot
@@ -150,7 +154,9 @@ class CcgdGaitNode(RobotNode[Parameters]):
         view = robot.estimator.estimate(reading, planned)
         self._output.publish(robot.session, planned, view, sample.time_ns)
         if view is not None and self._display_rate.due(sample.time_ns):
-            self._output.show(robot.biped, robot.session, view, ns_to_stamp(sample.time_ns))
+            self._output.show(
+                robot.biped, robot.session, view, ns_to_stamp(sample.time_ns)
+            )
 
     def on_joints_timeout(self, reason: str) -> None:
         """Stop with both feet down."""

@@ -31,34 +31,48 @@ from com_ros.raw_messages import TrajectoryWriter, Writer
 class WalkDefaults:
     """A walk, where a goal leaves it open, walk.<name>; 0: robot_config's, else as said."""
 
-    steps: int = live_parameter(6, "of which the last sets both feet side by side", (0, 10000))
-    step_length: float = live_parameter(
-        0.0, "m, by which each foot passes the other; 0: a fifth of the CoM's height", (-2.0, 2.0)
+    steps: int = live_parameter(
+        6, "of which the last sets both feet side by side", (0, 10000)
     )
-    side_step: float = live_parameter(0.0, "m to the left, of each pair of steps", (-2.0, 2.0))
+    step_length: float = live_parameter(
+        0.0,
+        "m, by which each foot passes the other; 0: a fifth of the CoM's height",
+        (-2.0, 2.0),
+    )
+    side_step: float = live_parameter(
+        0.0, "m to the left, of each pair of steps", (-2.0, 2.0)
+    )
     turn: float = live_parameter(0.0, "rad to the left, of each step", (-1.6, 1.6))
     climb: float = live_parameter(0.0, "m, of each step", (-1.0, 1.0))
     half_width: float = live_parameter(
         0.0, "m, of each foot from the middle line; 0: as it stands", (0.0, 2.0)
     )
-    first: str = live_parameter("right", "side that steps first", choices=("left", "right"))
+    first: str = live_parameter(
+        "right", "side that steps first", choices=("left", "right")
+    )
     step_time: float = live_parameter(
         0.0, "s, of a step with one foot in the air; 0: 1.2 s", (0.0, 60.0)
     )
     double_support: float = live_parameter(
-        0.0, "s, between two steps; 0: 0.4 s, less where legs have five joints", (0.0, 60.0)
+        0.0,
+        "s, between two steps; 0: 0.4 s, less where legs have five joints",
+        (0.0, 60.0),
     )
     step_height: float = live_parameter(
         0.0, "m, of the swing foot; 0: a tenth of the CoM's height", (0.0, 2.0)
     )
     com_height: float = live_parameter(
-        0.0, "m, of the CoM over the soles; 0: 98 % of that at which it stands", (0.0, 10.0)
+        0.0,
+        "m, of the CoM over the soles; 0: 98 % of that at which it stands",
+        (0.0, 10.0),
     )
     method: str = live_parameter("refined", "of the joints' angles", choices=METHODS)
 
     def request(self) -> WalkRequest:
         """The same for the planner, which chooses what is 0.0."""
-        given = {k: v for k, v in vars(self).items() if type(v) is not float or v != 0.0}
+        given = {
+            k: v for k, v in vars(self).items() if type(v) is not float or v != 0.0
+        }
         return WalkRequest(**given)
 
 
@@ -69,9 +83,12 @@ class Parameters(SensorParameters):
     walk: WalkDefaults = field(default_factory=WalkDefaults)
     check: CheckLimits = field(default_factory=CheckLimits)
     guard: GuardOptions = field(default_factory=GuardOptions)
-    autostart: bool = parameter(False, "walk once, by walk.*, as soon as the robot stands")
+    autostart: bool = parameter(
+        False, "walk once, by walk.*, as soon as the robot stands"
+    )
     streamed: bool = parameter(
-        False, "send one point, `horizon` ahead, at each sample; false: send whole walks at once"
+        False,
+        "send one point, `horizon` ahead, at each sample; false: send whole walks at once",
     )
     stabiliser: bool = parameter(
         False,
@@ -79,13 +96,16 @@ class Parameters(SensorParameters):
         "servo.stiffness in robot_config, or ankle_stiffness",
     )
     step_adjustment: bool = parameter(
-        False, "set feet further forwards or backwards where the DCM asks for it; with `stabiliser`"
+        False,
+        "set feet further forwards or backwards where the DCM asks for it; with `stabiliser`",
     )
     heading_feedback: bool = parameter(
-        False, "turn back where a sole has turned on the ground by the imu; with `stabiliser`"
+        False,
+        "turn back where a sole has turned on the ground by the imu; with `stabiliser`",
     )
     balance: bool = live_parameter(
-        True, "feed back also while the robot stands, and so command all joints; with `stabiliser`"
+        True,
+        "feed back also while the robot stands, and so command all joints; with `stabiliser`",
     )
     ankle_stiffness: tuple[float, ...] = live_parameter(
         (),
@@ -96,7 +116,9 @@ class Parameters(SensorParameters):
     cmd_vel_timeout: float = live_parameter(
         0.5, "s without cmd_vel, after which a walk by it ends", (0.01, 60.0)
     )
-    use_wrench: bool = parameter(True, "feet must carry for a walk to begin; false: no sensors")
+    use_wrench: bool = parameter(
+        True, "feet must carry for a walk to begin; false: no sensors"
+    )
     approach_time: float = parameter(
         1.0,
         "s, at least, for the way to the walk's first posture; at most, for a robot to stand still",
@@ -108,9 +130,15 @@ class Parameters(SensorParameters):
     drive_delay: float = live_parameter(
         0.0, "s, delay of the drives; targets are sent as much earlier", (0.0, 0.5)
     )
-    horizon: float = parameter(0.05, "s, by which streamed points are ahead", (0.001, 1.0))
-    point_period: float = parameter(0.01, "s, between points of a trajectory", (0.001, 0.1))
-    rate_hz: float = live_parameter(100.0, "1/s, of what is published, at most", (1.0, 1000.0))
+    horizon: float = parameter(
+        0.05, "s, by which streamed points are ahead", (0.001, 1.0)
+    )
+    point_period: float = parameter(
+        0.01, "s, between points of a trajectory", (0.001, 0.1)
+    )
+    rate_hz: float = live_parameter(
+        100.0, "1/s, of what is published, at most", (1.0, 1000.0)
+    )
     display_rate_hz: float = live_parameter(
         20.0, "1/s, of gait/markers and tf, at most", (0.1, 200.0)
     )
@@ -130,7 +158,15 @@ class Parameters(SensorParameters):
 SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
 LIFETIME_NS = 2 * NS_PER_S
 PATH_POINTS, COUNT_PERIOD = 200, 0.05  # s, between two counts of subscriptions
-WORDS = "state", "reason", "last_walk", "step", "steps", "swing", "fault"  # of gait/state
+WORDS = (
+    "state",
+    "reason",
+    "last_walk",
+    "step",
+    "steps",
+    "swing",
+    "fault",
+)  # of gait/state
 POINT_TOPICS = (
     "zmp",
     *(f"gait/{k}" for k in ("com_reference", "zmp_reference", "dcm", "dcm_reference")),
@@ -145,12 +181,20 @@ class WalkOutput:
         self._walk_frame, self.drive_delay = settings.walk_frame, settings.drive_delay
         self._trajectory = TrajectoryWriter(node)
         self._points = {
-            topic: node.create_publisher(PointStamped, topic, qos.RESULT) for topic in POINT_TOPICS
+            topic: node.create_publisher(PointStamped, topic, qos.RESULT)
+            for topic in POINT_TOPICS
         }
         self._state = Writer(node, WalkState, "gait/state")
-        self._last: tuple[int, str, dict[str, Any]] = 0, "", {}  # time, ns, frame and values
+        self._last: tuple[int, str, dict[str, Any]] = (
+            0,
+            "",
+            {},
+        )  # time, ns, frame and values
         self._markers = node.create_publisher(MarkerArray, "gait/markers", qos.RESULT)
-        self._count_at, self._counts = 0.0, dict[str, int]()  # of those who listen to points
+        self._count_at, self._counts = (
+            0.0,
+            dict[str, int](),
+        )  # of those who listen to points
         self._frames = FramePublisher(node, settings.frame_prefix)
         self._maker = MarkerMaker(LIFETIME_NS)
 
@@ -164,7 +208,11 @@ class WalkOutput:
         self._trajectory.publish(names, times[ahead].tolist(), q, qd, stamp_ns)
 
     def send_point(
-        self, names: tuple[str, ...], target: tuple[Array, Array], after: float, stamp_ns: int
+        self,
+        names: tuple[str, ...],
+        target: tuple[Array, Array],
+        after: float,
+        stamp_ns: int,
     ) -> None:
         """Send one target, due so many seconds after the stamp."""
         q, qd = target
@@ -172,7 +220,9 @@ class WalkOutput:
 
     def waiting(self, reason: str, stamp_ns: int) -> None:
         """Publish that there is no robot yet."""
-        self._publish_state(stamp_ns, "", {"state": WalkState.UNKNOWN, "reason": reason})
+        self._publish_state(
+            stamp_ns, "", {"state": WalkState.UNKNOWN, "reason": reason}
+        )
 
     def publish(
         self,
@@ -216,7 +266,9 @@ class WalkOutput:
         text = frame, *(known.get(name) for name in WORDS)
         self._state.publish(text, time_ns, walk_numbers(known), self.make_state)
 
-    def show(self, biped: Biped, session: WalkSession, view: WalkEstimate, stamp: Time) -> None:
+    def show(
+        self, biped: Biped, session: WalkSession, view: WalkEstimate, stamp: Time
+    ) -> None:
         """Publish the walk's frame and, where somebody looks, markers."""
         R = view.R_walk_root.T
         root = biped.model.root_link
@@ -229,7 +281,9 @@ class WalkOutput:
             *self._support(biped, view, session.planned_now()),
         ]
         if np.isfinite(view.zmp).all():
-            markers.append(self._maker.disc("zmp", view.zmp, (0.0, 0.0, 1.0), 0.03, ORANGE))
+            markers.append(
+                self._maker.disc("zmp", view.zmp, (0.0, 0.0, 1.0), 0.03, ORANGE)
+            )
         if session.walk is not None:
             markers += self._walk(biped, session.walk)
         self._markers.publish(MarkerArray(markers=markers))
@@ -241,14 +295,20 @@ class WalkOutput:
             self._maker.line("zmp_reference", walk.samples.zmp[::thin], 0.006, BLUE),
         ]
         for leg in biped.legs:
-            steps = [s for s in (*walk.plan.start, *walk.plan.steps) if s.side == leg.side]
+            steps = [
+                s for s in (*walk.plan.start, *walk.plan.steps) if s.side == leg.side
+            ]
             ends = [_outline(step, leg.foot.corners) for step in steps]
             if len(leg.foot.corners) > 2:
                 name, color = f"footsteps_{leg.side}", SIDE_COLORS[leg.side]
-                markers.append(self._maker.segments(name, np.concatenate(ends), 0.004, color))
+                markers.append(
+                    self._maker.segments(name, np.concatenate(ends), 0.004, color)
+                )
         return markers
 
-    def _support(self, biped: Biped, view: WalkEstimate, planned: WalkInstant | None) -> list:
+    def _support(
+        self, biped: Biped, view: WalkEstimate, planned: WalkInstant | None
+    ) -> list:
         stands = (True, True) if planned is None else planned.stance
         points = [
             pose[:, :2] @ corner + pose[:, 3]
@@ -260,12 +320,16 @@ class WalkOutput:
             polygon = SupportPolygon.from_points(np.array(points).reshape(-1, 3))
         except GeometryError:
             return []
-        return [self._maker.line("support", polygon.vertices, 0.008, GREEN, closed=True)]
+        return [
+            self._maker.line("support", polygon.vertices, 0.008, GREEN, closed=True)
+        ]
 
     def _point(self, topic: str, place: Array, stamp: Time) -> None:
         """Publish a point, which gait/state has, too, where somebody listens."""
         if time.monotonic() >= self._count_at:
-            counts = {name: p.get_subscription_count() for name, p in self._points.items()}
+            counts = {
+                name: p.get_subscription_count() for name, p in self._points.items()
+            }
             self._count_at, self._counts = time.monotonic() + COUNT_PERIOD, counts
         if not self._counts[topic]:
             return

@@ -110,7 +110,9 @@ def _posture(robot: WalkingRobot, request: SolveComIk.Request) -> np.ndarray:
                 f"{listing(legs)}"
             )
         if not np.isfinite(position):
-            raise ConversionError(f"the position of {name} is {position}: give a finite number")
+            raise ConversionError(
+                f"the position of {name} is {position}: give a finite number"
+            )
         q[robot.biped.model.joint_index(name)] = position
     return q
 
@@ -150,7 +152,8 @@ class WalkActions:
             return
         self._walking = goal
         timer = self._node.create_timer(
-            self._period, lambda: goal.publish_feedback(WalkAction.Feedback(state=self._state()))
+            self._period,
+            lambda: goal.publish_feedback(WalkAction.Feedback(state=self._state())),
         )
 
         def ended(outcome: Outcome) -> None:
@@ -160,7 +163,9 @@ class WalkActions:
         self._control.waiters.append(ended)
 
     def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
-        if goal is self._walking:  # not one that waits to be refused while another one walks
+        if (
+            goal is self._walking
+        ):  # not one that waits to be refused while another one walks
             self._control.stop("cancelled")
         return CancelResponse.ACCEPT
 
@@ -176,9 +181,18 @@ class StiffnessCalibration:
     """Serves ~/calibrate_stiffness: a sway, and ankle_stiffness by what is measured in it."""
 
     def __init__(
-        self, node: Node, control: WalkControl, jobs: BackgroundJobs, waiting: Callable[[], str]
+        self,
+        node: Node,
+        control: WalkControl,
+        jobs: BackgroundJobs,
+        waiting: Callable[[], str],
     ) -> None:
-        self._node, self._control, self._jobs, self._waiting = node, control, jobs, waiting
+        self._node, self._control, self._jobs, self._waiting = (
+            node,
+            control,
+            jobs,
+            waiting,
+        )
         DeferredService(node, Trigger, "~/calibrate_stiffness", self._on_request)
 
     def _on_request(self, _: Trigger.Request, reply: Reply) -> None:
@@ -206,7 +220,9 @@ class StiffnessCalibration:
         if robot is None:
             return self._waiting()
         if robot.reading is not None and robot.reading.wrenches is None:
-            return "the feet's wrenches are needed: check their sensors, use_wrench true"
+            return (
+                "the feet's wrenches are needed: check their sensors, use_wrench true"
+            )
         walker = robot.walker
         return self._control.begin_planned(robot, lambda q: plan_sway(walker, q))
 
@@ -217,6 +233,14 @@ class StiffnessCalibration:
             raise found
         new = Parameter("ankle_stiffness", value=[fit.stiffness for fit in found])
         (changed,) = self._node.set_parameters([new])
-        yaml = [f"{j}: {{stiffness: {fit.stiffness:.4g}}}" for fit in found for j in fit.joints]
-        text = f"{found[0]}, {found[1]}; for robot.yaml: servo: joints: {', '.join(yaml)}"
-        return Trigger.Response(success=changed.successful, message=changed.reason or text)
+        yaml = [
+            f"{j}: {{stiffness: {fit.stiffness:.4g}}}"
+            for fit in found
+            for j in fit.joints
+        ]
+        text = (
+            f"{found[0]}, {found[1]}; for robot.yaml: servo: joints: {', '.join(yaml)}"
+        )
+        return Trigger.Response(
+            success=changed.successful, message=changed.reason or text
+        )

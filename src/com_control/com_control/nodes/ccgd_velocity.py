@@ -27,7 +27,9 @@ class VelocityFollower:
     any stop it has to be 0 or absent before it begins a walk. Methods are for the node's executor.
     """
 
-    def __init__(self, control: WalkControl, jobs: BackgroundJobs, log: RcutilsLogger) -> None:
+    def __init__(
+        self, control: WalkControl, jobs: BackgroundJobs, log: RcutilsLogger
+    ) -> None:
         self._control, self._jobs, self._log = control, jobs, log
         self._velocity, self._received, self._released = np.zeros(3), 0.0, True
         self._planner: VelocityWalker | None = None
@@ -56,24 +58,39 @@ class VelocityFollower:
             self._begin(robot, velocity)
             return
         walk, planner = session.walk, self._planner
-        if session.state is not WalkPhase.WALKING or walk is None or walk is not self._walk:
+        if (
+            session.state is not WalkPhase.WALKING
+            or walk is None
+            or walk is not self._walk
+        ):
             return
         at = session.walk_time + max(self._lead, LEAD * self._control.settings.delay)
-        if planner is not None and not self._planning and planner.due(walk, at, velocity):
+        if (
+            planner is not None
+            and not self._planning
+            and planner.due(walk, at, velocity)
+        ):
             self._plan_again(robot, planner, walk, at, velocity)
 
     def _begin(self, robot: WalkingRobot, velocity: Array) -> None:
         request = self._control.settings.walk.request()
 
         def plan(posture: Array) -> Walk:
-            self._planner = VelocityWalker(robot.walker, request, find_stance(robot.biped, posture))
+            self._planner = VelocityWalker(
+                robot.walker, request, find_stance(robot.biped, posture)
+            )
             self._walk = self._planner.begin(velocity, posture)
             return self._walk
 
         self._control.begin_planned(robot, plan)
 
     def _plan_again(
-        self, robot: WalkingRobot, planner: VelocityWalker, walk: Walk, at: float, velocity: Array
+        self,
+        robot: WalkingRobot,
+        planner: VelocityWalker,
+        walk: Walk,
+        at: float,
+        velocity: Array,
     ) -> None:
         self._planning, begun = True, self._control.now(robot)
 

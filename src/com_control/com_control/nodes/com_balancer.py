@@ -41,7 +41,12 @@ from visualization_msgs.msg import MarkerArray
 
 from com_control.balance.balancer import BalanceOptions, BalanceStep, StandingLimits
 from com_control.balance.demonstrations import DEMONSTRATIONS, DemonstrationPlayer
-from com_control.balance.session import BalanceCommand, BalancePhase, BalanceReading, BalanceSession
+from com_control.balance.session import (
+    BalanceCommand,
+    BalancePhase,
+    BalanceReading,
+    BalanceSession,
+)
 from com_control.command_guard import GuardOptions
 from com_control.exceptions import BalanceError, ComControlError
 from com_model import RobotConfig, RobotModel, link_pose, link_poses
@@ -77,24 +82,35 @@ class Parameters(SensorParameters):
     check: StandingLimits = field(default_factory=StandingLimits)
     guard: GuardOptions = field(default_factory=lambda: GuardOptions(0.15, 0.5))
     autostart: bool = parameter(
-        False, "balance as soon as the robot stands, without ~/start; after a fall call it"
+        False,
+        "balance as soon as the robot stands, without ~/start; after a fall call it",
     )
     demonstration: str = parameter(
         "none",
         "motion of the CoM while it balances; ends with the first balance/com_desired",
         choices=DEMONSTRATIONS,
     )
-    use_imu: bool = parameter(True, "gravity from imu; false: the ground counts as horizontal")
+    use_imu: bool = parameter(
+        True, "gravity from imu; false: the ground counts as horizontal"
+    )
     use_wrench: bool = parameter(True, "feet must carry; false: no sensors")
-    horizon: float = parameter(0.01, "s, by which targets are ahead of joint_states", (0.001, 1.0))
-    rate_hz: float = live_parameter(500.0, "1/s, of joint_trajectory at most", (1.0, 2000.0))
+    horizon: float = parameter(
+        0.01, "s, by which targets are ahead of joint_states", (0.001, 1.0)
+    )
+    rate_hz: float = live_parameter(
+        500.0, "1/s, of joint_trajectory at most", (1.0, 2000.0)
+    )
     display_rate_hz: float = live_parameter(
         20.0, "1/s, of balance/markers and tf, at most", (0.1, 200.0)
     )
-    balance_frame: str = parameter("balance", "name of the frame in the middle of the soles")
+    balance_frame: str = parameter(
+        "balance", "name of the frame in the middle of the soles"
+    )
 
 
-MAX_DEFLECTION = 0.02  # rad or m; what seems to deflect more has other gains than configured
+MAX_DEFLECTION = (
+    0.02  # rad or m; what seems to deflect more has other gains than configured
+)
 
 
 class BalancedRobot:
@@ -113,10 +129,13 @@ class BalancedRobot:
         self._imu_frame = LinkFrames(model, [config.imu_link or model.root_link])
         R, _ = link_poses(model, model.neutral)
         normals = [
-            R[model.link_index(foot.wrench_frame)].T @ R[model.link_index(foot.frame)][:, 2]
+            R[model.link_index(foot.wrench_frame)].T
+            @ R[model.link_index(foot.frame)][:, 2]
             for foot in config.feet
         ]
-        self._upwards = np.array(normals, dtype=float).reshape(-1, 3)  # in the sensors' frames
+        self._upwards = np.array(normals, dtype=float).reshape(
+            -1, 3
+        )  # in the sensors' frames
         gains = [config.servo.gains(name) for name in model.joint_names]
         self._stiffness = np.array(
             [gain.stiffness if gain and gain.stiffness else np.nan for gain in gains]
@@ -128,7 +147,9 @@ class BalancedRobot:
         if self._imu is not None:
             imu = self._imu.reading(time_ns)
             missing = imu.problem
-            if imu.R_world_imu is not None:  # the joints between IMU and root give way, too
+            if (
+                imu.R_world_imu is not None
+            ):  # the joints between IMU and root give way, too
                 R_root_imu, _ = self._imu_frame.poses(sample.position)
                 up = R_root_imu[0] @ imu.R_world_imu[2]
         if self._wrenches is not None:
@@ -160,13 +181,19 @@ class BalanceOutput:
         self.frame = settings.frame_prefix + settings.balance_frame
         self._settings = settings
         self._trajectory = TrajectoryWriter(node)
-        self._error = node.create_publisher(Vector3Stamped, "balance/com_error", qos.RESULT)
+        self._error = node.create_publisher(
+            Vector3Stamped, "balance/com_error", qos.RESULT
+        )
         self._state = node.create_publisher(BalanceState, "balance/state", qos.RESULT)
-        self._markers = node.create_publisher(MarkerArray, "balance/markers", qos.RESULT)
+        self._markers = node.create_publisher(
+            MarkerArray, "balance/markers", qos.RESULT
+        )
         self._frames = FramePublisher(node, settings.frame_prefix)
         self._maker = MarkerMaker(LIFETIME_NS)
 
-    def send(self, names: tuple[str, ...], command: BalanceCommand, stamp: Time) -> None:
+    def send(
+        self, names: tuple[str, ...], command: BalanceCommand, stamp: Time
+    ) -> None:
         """Send one target, `horizon` after the stamp."""
         q, qd, after = command.position, command.velocity, self._settings.horizon
         self._trajectory.publish(names, [after], q[None], qd[None], stamp_to_ns(stamp))
@@ -194,7 +221,9 @@ class BalanceOutput:
         """Publish the balance frame and, where somebody looks, markers."""
         frame = step.frame
         R = frame.R_balance_root.T
-        self._frames.send(stamp, root, [(self._settings.balance_frame, frame.origin, R)])
+        self._frames.send(
+            stamp, root, [(self._settings.balance_frame, frame.origin, R)]
+        )
         if self._markers.get_subscription_count() == 0:
             return
         self._maker.set_header(self.frame, stamp)
@@ -207,7 +236,9 @@ class BalanceOutput:
             MarkerArray(
                 markers=[
                     self._maker.sphere("com", step.com, 0.04, RED),
-                    self._maker.line("line_of_gravity", np.array([step.com, below]), 0.004, RED),
+                    self._maker.line(
+                        "line_of_gravity", np.array([step.com, below]), 0.004, RED
+                    ),
                     self._maker.disc("com_projection", below, n, 0.03, ORANGE),
                     self._maker.disc("com_reference", wanted, n, 0.02, BLUE),
                     self._maker.line("support", outline, 0.006, GREEN, closed=True),
@@ -232,7 +263,11 @@ def set_step(msg: BalanceState, step: BalanceStep, friction: float) -> None:
     numpy_to_point(step.desired, msg.com_desired)
     numpy_to_point(step.reference, msg.com_reference)
     numpy_to_point(step.com, msg.com)
-    msg.com_error, msg.support_margin, msg.slope = step.error, step.margin, step.frame.slope
+    msg.com_error, msg.support_margin, msg.slope = (
+        step.error,
+        step.margin,
+        step.frame.slope,
+    )
     msg.held_at_margin, msg.limited = step.held, bool(step.limits)
     msg.beyond_friction = bool(np.tan(step.frame.slope) > friction)
 
@@ -261,7 +296,9 @@ class ComBalancerNode(RobotNode[Parameters]):
         if p.use_imu:
             self.subscribe(Imu, "imu", self._imu.update)
         self.follow_wrenches(feet if p.use_wrench else (), self._wrenches)
-        self.subscribe_with(PointStamped, "balance/com_desired", self._on_desired, qos.RESULT)
+        self.subscribe_with(
+            PointStamped, "balance/com_desired", self._on_desired, qos.RESULT
+        )
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
         self.serve_trigger("~/start", self._start, (ComRosError, ComControlError))
         self.serve_trigger("~/stop", self._stop)
@@ -270,12 +307,17 @@ class ComBalancerNode(RobotNode[Parameters]):
         """Make what belongs to a new model."""
         p = self.parameters
         try:
-            session = BalanceSession(model, self._config, p.control, p.check, p.guard, p.horizon)
+            session = BalanceSession(
+                model, self._config, p.control, p.check, p.guard, p.horizon
+            )
         except ComControlError as error:
             raise ComRosError(f"this robot cannot be balanced: {error}") from error
         if p.autostart and (self._robot is None or self._robot.session.active):
             session.start()
-        sensors = self._imu if p.use_imu else None, self._wrenches if p.use_wrench else None
+        sensors = (
+            self._imu if p.use_imu else None,
+            self._wrenches if p.use_wrench else None,
+        )
         self._robot = BalancedRobot(session, self._config, *sensors)
         self.joints = JointInput(model.joint_names, p.joint_timeout)
 
@@ -283,7 +325,10 @@ class ComBalancerNode(RobotNode[Parameters]):
         """Use changed gains, bounds, timeouts and rates."""
         self.set_sample_rate(new.rate_hz)
         self._display_rate.set(new.display_rate_hz)
-        self._imu.timeout_s, self._wrenches.timeout_s = new.imu_timeout, new.wrench_timeout
+        self._imu.timeout_s, self._wrenches.timeout_s = (
+            new.imu_timeout,
+            new.wrench_timeout,
+        )
         if self._robot is not None:
             self._robot.session.set_options(new.control, new.check)
             self._robot.session.guard.options = new.guard
@@ -295,7 +340,9 @@ class ComBalancerNode(RobotNode[Parameters]):
 
     # --- inputs --------------------------------------------------------------------------------
     def _on_desired(self, msg: PointStamped) -> None:
-        problem = self.waiting if self._robot is None else self._desire(self._robot, msg)
+        problem = (
+            self.waiting if self._robot is None else self._desire(self._robot, msg)
+        )
         if problem:
             self.log.warn("com_desired", f"balance/com_desired refused: {problem}")
         else:
@@ -316,7 +363,9 @@ class ComBalancerNode(RobotNode[Parameters]):
             return "no joint_states yet: where the frame is is not known"
         R, origin = link_pose(robot.session.model, robot.reading.position, link)
         try:
-            desired = robot.session.place(robot.reading, origin + R @ np.nan_to_num(point))
+            desired = robot.session.place(
+                robot.reading, origin + R @ np.nan_to_num(point)
+            )
         except ComControlError as error:
             return str(error)
         return robot.session.desire(np.where(np.isnan(point), np.nan, desired))
@@ -332,7 +381,9 @@ class ComBalancerNode(RobotNode[Parameters]):
         if step is None:
             self._player.pause()
         elif desired := self._player.next(reading.time, step):
-            robot.session.desire(*desired)  # what the demonstration has for the next step
+            robot.session.desire(
+                *desired
+            )  # what the demonstration has for the next step
         self._output.publish_state(robot.session, step, stamp)
         if step is not None and self._display_rate.due(sample.time_ns):
             self._output.show(robot.session.model.root_link, step, stamp)
@@ -373,7 +424,10 @@ class ComBalancerNode(RobotNode[Parameters]):
         session = robot.session
         level, reason = LEVELS.get(session.state, diagnostics.OK), session.reason
         if self.joint_watch.stale:
-            level, reason = diagnostics.ERROR, "joint_states timed out: check its driver"
+            level, reason = (
+                diagnostics.ERROR,
+                "joint_states timed out: check its driver",
+            )
         elif level == diagnostics.OK and reason:
             level = diagnostics.WARN
         name, feet = session.state.name, ", ".join(session.feet)

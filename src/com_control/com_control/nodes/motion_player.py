@@ -32,7 +32,12 @@ from trajectory_msgs.msg import JointTrajectory
 
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import UNITS
-from com_control.motion.limits import LimitError, LoadedMotion, find_motion_file, load_motion
+from com_control.motion.limits import (
+    LimitError,
+    LoadedMotion,
+    find_motion_file,
+    load_motion,
+)
 from com_control.motion.motion import MotionLayout
 from com_control.motion.player import UNDER_WAY, MotionPhase, Player, PlayerOptions
 from com_model import RobotModel
@@ -56,16 +61,28 @@ LEVELS = {MotionPhase.REFUSED: diagnostics.WARN, MotionPhase.STOPPING: diagnosti
 class Parameters(RobotParameters, JointTimeout, PlayerOptions):
     """Parameters of the node; without robot_description the URDF is the one of robot_config."""
 
-    motion_layout: str = parameter("", "path of the layout of the robot's motion files (YAML)")
-    unit: str = parameter("counts", "unit of the positions in motion files", choices=UNITS)
-    rate_hz: float = live_parameter(100.0, "1/s, maximum rate of commands", (1.0, 1000.0))
-    motion_directory: str = parameter(
-        "", "folder of the motion files that may be loaded; empty: the working directory"
+    motion_layout: str = parameter(
+        "", "path of the layout of the robot's motion files (YAML)"
     )
-    motion: str = parameter("", "file in motion_directory to load at the start; empty: none")
-    play: bool = parameter(False, "play it as soon as the position of the robot is known")
+    unit: str = parameter(
+        "counts", "unit of the positions in motion files", choices=UNITS
+    )
+    rate_hz: float = live_parameter(
+        100.0, "1/s, maximum rate of commands", (1.0, 1000.0)
+    )
+    motion_directory: str = parameter(
+        "",
+        "folder of the motion files that may be loaded; empty: the working directory",
+    )
+    motion: str = parameter(
+        "", "file in motion_directory to load at the start; empty: none"
+    )
+    play: bool = parameter(
+        False, "play it as soon as the position of the robot is known"
+    )
     clamp: bool = parameter(
-        False, "clip and slow down files beyond limits; false: reject, unless ~/load has clamp"
+        False,
+        "clip and slow down files beyond limits; false: reject, unless ~/load has clamp",
     )
     most_rows: int = parameter(1_000_000, "rows of a motion file", (1, 10_000_000))
 
@@ -81,11 +98,18 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._loading = False
         self._autoplay = p.play
         self._state = self.create_publisher(MotionState, "motion/state", qos.RESULT)
-        self._commands = self.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        self._commands = self.create_publisher(
+            JointTrajectory, "joint_trajectory", qos.RESULT
+        )
         joints = self._layout.joints
         self._player = Player(self._layout, p)
-        self._measured: Array = np.full(len(joints), np.nan)  # where the joints were last
-        self._time_ns, self._problem = 0, ""  # the stamp of that; what is wrong with joint_states
+        self._measured: Array = np.full(
+            len(joints), np.nan
+        )  # where the joints were last
+        self._time_ns, self._problem = (
+            0,
+            "",
+        )  # the stamp of that; what is wrong with joint_states
         self._origin_ns, self._restarted = 0, False
         self.joints = JointInput(joints, p.joint_timeout)
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, with_problems=True)
@@ -118,7 +142,9 @@ class MotionPlayerNode(RobotNode[Parameters]):
         if not xml and config.urdf is None:
             fix = f"give the robot's URDF, or the key urdf in {config.source}"
             raise ParameterError("robot_description", "", fix)
-        model = RobotModel.from_urdf(xml) if xml else RobotModel.from_file(str(config.urdf))
+        model = (
+            RobotModel.from_urdf(xml) if xml else RobotModel.from_file(str(config.urdf))
+        )
         model = config.attach(model)
         try:
             return MotionLayout.from_file(p.motion_layout, config, model)
@@ -132,7 +158,11 @@ class MotionPlayerNode(RobotNode[Parameters]):
     def _load(self, name: str, clamp: bool, reply: Reply) -> None:
         """Read a file in the background."""
         if self._loading or self._player.state in UNDER_WAY:
-            busy = "another file is being read" if self._loading else "a motion is being played"
+            busy = (
+                "another file is being read"
+                if self._loading
+                else "a motion is being played"
+            )
             reply(_refusal(MotionError(f"{busy}: wait or stop it, then load again")))
             return
         p, self._loading = self.parameters, True
@@ -143,14 +173,18 @@ class MotionPlayerNode(RobotNode[Parameters]):
 
         self._jobs.do(work, lambda result: self._loaded(name, result, reply))
 
-    def _loaded(self, name: str, result: LoadedMotion | Exception, reply: Reply) -> None:
+    def _loaded(
+        self, name: str, result: LoadedMotion | Exception, reply: Reply
+    ) -> None:
         self._loading = False
         try:
             if isinstance(result, Exception):
                 raise result
             self._player.load(name, result.motion)
         except MotionError as error:
-            if self._player.state not in UNDER_WAY:  # or one began to be played meanwhile
+            if (
+                self._player.state not in UNDER_WAY
+            ):  # or one began to be played meanwhile
                 self._player.refuse(name, str(error))
             self.get_logger().error(f"refused: {error}")
             reply(_refusal(error))
@@ -212,14 +246,21 @@ class MotionPlayerNode(RobotNode[Parameters]):
         time_ns = sample.time_ns
         self._origin_ns = self._origin_ns or time_ns
         if self._restarted:
-            self._origin_ns, self._restarted = self._origin_ns + time_ns - self._time_ns, False
+            self._origin_ns, self._restarted = (
+                self._origin_ns + time_ns - self._time_ns,
+                False,
+            )
         self._measured, self._time_ns = sample.position, time_ns
         targets = self._player.step(self._seconds(time_ns), sample.position)
         if targets is not None:
             path = targets.joints, targets.after, targets.positions, targets.velocities
-            self._commands.publish(numpy_to_joint_trajectory(*path, ns_to_stamp(time_ns)))
+            self._commands.publish(
+                numpy_to_joint_trajectory(*path, ns_to_stamp(time_ns))
+            )
         ready = self._player.state is MotionPhase.READY and not self._loading
-        self._publish_state(self._play_automatically() if self._autoplay and ready else "")
+        self._publish_state(
+            self._play_automatically() if self._autoplay and ready else ""
+        )
 
     def _seconds(self, time_ns: int) -> float:
         return (time_ns - self._origin_ns) / NS_PER_S
@@ -228,8 +269,12 @@ class MotionPlayerNode(RobotNode[Parameters]):
         """Why it is not known where the joints are and how to fix it; "" when it is."""
         if not self._time_ns and not self._problem:
             return "no joint_states yet: start the robot's driver"
-        age = f"none for {self.joint_watch.age_s:.2f} s" if self.joint_watch.stale else ""
-        return self._problem or (age and f"joint_states timed out, {age}: check its driver")
+        age = (
+            f"none for {self.joint_watch.age_s:.2f} s" if self.joint_watch.stale else ""
+        )
+        return self._problem or (
+            age and f"joint_states timed out, {age}: check its driver"
+        )
 
     def _play_automatically(self) -> str:
         """Play, as soon as that is possible; returns what is waited for, or nothing."""
@@ -246,7 +291,9 @@ class MotionPlayerNode(RobotNode[Parameters]):
         player = self._player
         msg = MotionState(
             state=int(
-                MotionPhase.UNKNOWN if waiting and player.state not in UNDER_WAY else player.state
+                MotionPhase.UNKNOWN
+                if waiting and player.state not in UNDER_WAY
+                else player.state
             ),
             reason=player.reason or waiting,
             motion=player.name,
@@ -268,7 +315,9 @@ class MotionPlayerNode(RobotNode[Parameters]):
             return
         if self.joint_watch.stale and player.state in UNDER_WAY:
             state = player.state
-            player.input_lost(self._seconds(self._time_ns) + self.joint_watch.age_s, waiting)
+            player.input_lost(
+                self._seconds(self._time_ns) + self.joint_watch.age_s, waiting
+            )
             if player.state is not state:
                 self.get_logger().error(f"the motion stops: {player.reason}")
         self.log.warn("joint_states", waiting)
@@ -293,7 +342,9 @@ class MotionPlayerNode(RobotNode[Parameters]):
             "tracking_error_rad": player.guard.error,
             "subscribed": self._commands.get_subscription_count() > 0,
         }
-        return Diagnosis(level, waiting or player.reason or player.state.name.lower(), values)
+        return Diagnosis(
+            level, waiting or player.reason or player.state.name.lower(), values
+        )
 
 
 def _refusal(error: MotionError) -> LoadMotion.Response:

@@ -47,11 +47,19 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import HISTORY, ImuValues, Latest, imu_to_values
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
-from com_ros.parameters import ImuTimeout, JointTimeout, RobotParameters, live_parameter, parameter
+from com_ros.parameters import (
+    ImuTimeout,
+    JointTimeout,
+    RobotParameters,
+    live_parameter,
+    parameter,
+)
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
+STOP_POINTS = (
+    20  # of the path to the standing posture that is sent when joint_states time out
+)
 FASTEST = 10.0  # m/s and rad/s; what is beyond is no velocity
 COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
 
@@ -63,9 +71,13 @@ class Parameters(RobotParameters, JointTimeout, ImuTimeout):
     gait: GaitParameters = field(default_factory=GaitParameters)
     guard: GuardOptions = field(default_factory=GuardOptions)
     autostart: bool = parameter(True, "trot without waiting for ~/start")
-    feedback: bool = parameter(False, "move the feet below the centre of mass of trunk_com")
+    feedback: bool = parameter(
+        False, "move the feet below the centre of mass of trunk_com"
+    )
     com_timeout: float = live_parameter(
-        0.5, "s, age of trunk_com at which the feet are no longer shifted", (0.001, 60.0)
+        0.5,
+        "s, age of trunk_com at which the feet are no longer shifted",
+        (0.001, 60.0),
     )
     cmd_vel_timeout: float = live_parameter(
         0.5, "s without cmd_vel, after which the robot trots on the spot", (0.01, 60.0)
@@ -74,8 +86,12 @@ class Parameters(RobotParameters, JointTimeout, ImuTimeout):
         0.6, "rad, tilt of the trunk at which the trot stops", (0.01, 1.5)
     )
     approach_time: float = parameter(1.5, "s, to move between postures", (0.05, 60.0))
-    rate_hz: float = live_parameter(200.0, "1/s, maximum rate of joint_trajectory", (1.0, 2000.0))
-    horizon: float = parameter(0.02, "s, lead of targets over joint_states", (0.001, 1.0))
+    rate_hz: float = live_parameter(
+        200.0, "1/s, maximum rate of joint_trajectory", (1.0, 2000.0)
+    )
+    horizon: float = parameter(
+        0.02, "s, lead of targets over joint_states", (0.001, 1.0)
+    )
 
 
 class TrotGaitNode(RobotNode[Parameters]):
@@ -97,7 +113,9 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.follow_robot_description()
         self.subscribe(Imu, "imu", self._on_imu)
         self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
-        self._velocity_at: float | None = None  # s, monotonic, of the last cmd_vel that is obeyed
+        self._velocity_at: float | None = (
+            None  # s, monotonic, of the last cmd_vel that is obeyed
+        )
         if p.feedback:
             self.subscribe(TrunkCom, "trunk_com", self._on_com)
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
@@ -158,7 +176,10 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     def _on_joints(self, sample: JointSample) -> None:
         session, p, time_ns = self._session, self.parameters, sample.time_ns
-        if self._velocity_at and time.monotonic() - self._velocity_at > p.cmd_vel_timeout:
+        if (
+            self._velocity_at
+            and time.monotonic() - self._velocity_at > p.cmd_vel_timeout
+        ):
             session.gait.set_velocity(np.zeros(3))
             self._velocity_at = None
         R, omega, problem = self._attitude(time_ns)
@@ -184,7 +205,9 @@ class TrotGaitNode(RobotNode[Parameters]):
         if trots and not self._session.trot:
             self.get_logger().error(f"the trot stops: {self._session.reason}")
 
-    def _attitude(self, time_ns: int) -> tuple[np.ndarray | None, np.ndarray | None, str]:
+    def _attitude(
+        self, time_ns: int
+    ) -> tuple[np.ndarray | None, np.ndarray | None, str]:
         """Attitude a horizon ahead, angular velocity (root's axes), and what is wrong."""
         p = self.parameters
         if not (p.gait.swing_compensation or p.feedback):
@@ -198,7 +221,11 @@ class TrotGaitNode(RobotNode[Parameters]):
             return None, None, "imu gives no orientation: use a filter that does"
         tilt = float(np.arccos(np.clip(R[2, 2], -1.0, 1.0)))
         if tilt > p.max_tilt:
-            return R, None, f"the trunk tilts by {tilt:.2f} rad, max_tilt is {p.max_tilt:.2f}"
+            return (
+                R,
+                None,
+                f"the trunk tilts by {tilt:.2f} rad, max_tilt is {p.max_tilt:.2f}",
+            )
         omega = self._R_imu_root.T @ values.angular_velocity
         if not np.isfinite(omega).all():
             return R, None, ""
@@ -224,7 +251,10 @@ class TrotGaitNode(RobotNode[Parameters]):
     def _send(self, way: Sequence[tuple[float, Command]], stamp: Any) -> None:
         """Send points (s after the stamp, command)."""
         times, q = [after for after, _ in way], np.array([c.position for _, c in way])
-        names, qd = self._session.gait.model.joint_names, np.array([c.velocity for _, c in way])
+        names, qd = (
+            self._session.gait.model.joint_names,
+            np.array([c.velocity for _, c in way]),
+        )
         self._trajectory.publish(names, times, q, qd, stamp_to_ns(stamp))
 
     # --- services and timeouts ---------------------------------------------------------------
@@ -246,7 +276,9 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._report_stop(trots)
         if not session.trot:
             session.stop(reason)
-        begin = self._last_ns / NS_PER_S + self.parameters.horizon + self.joint_watch.age_s
+        begin = (
+            self._last_ns / NS_PER_S + self.parameters.horizon + self.joint_watch.age_s
+        )
         path = session.rest(begin, STOP_POINTS)
         self._send([(at - begin, command) for at, command in path], ns_to_stamp(0))
         self._publish_phase(path[0][1], ns_to_stamp(self._last_ns))
@@ -255,7 +287,9 @@ class TrotGaitNode(RobotNode[Parameters]):
         """Level and text by the state of the gait."""
         session, command = self.session, self._command
         if session is None or command is None:
-            reason = self.waiting or (session and session.reason) or "no joint_states yet"
+            reason = (
+                self.waiting or (session and session.reason) or "no joint_states yet"
+            )
             return Diagnosis(diagnostics.ERROR, reason)
         level, reason = diagnostics.OK, command.state.name.lower()
         if session.reason:
@@ -263,7 +297,9 @@ class TrotGaitNode(RobotNode[Parameters]):
             reason = session.reason
         elif command.gait and (command.gait.problems or command.gait.saturated):
             level = diagnostics.WARN
-            reason = "; ".join(command.gait.problems) or "the feet's shift is at its bound"
+            reason = (
+                "; ".join(command.gait.problems) or "the feet's shift is at its bound"
+            )
         return Diagnosis(level, reason, {"state": command.state.name})
 
 

@@ -24,7 +24,11 @@ NO_STEP = -1
 _VALID_SIDES = f"{msgs.Footstep.LEFT} (left) or {msgs.Footstep.RIGHT} (right)"
 
 
-_NUMBERS = {item.name for item in fields(WalkRequest)} - {"footsteps", "first", "method"}
+_NUMBERS = {item.name for item in fields(WalkRequest)} - {
+    "footsteps",
+    "first",
+    "method",
+}
 
 
 UNKNOWN = np.full(3, np.nan)
@@ -85,12 +89,17 @@ def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
         except PlanError as error:
             raise PlanError(str(error), i) from error
     return WalkRequest(
-        footsteps=tuple(steps), first=SIDES.get(msg.first), method=msg.method or None, **numbers
+        footsteps=tuple(steps),
+        first=SIDES.get(msg.first),
+        method=msg.method or None,
+        **numbers,
     )
 
 
 # --- state -------------------------------------------------------------------------------------
-def make_walk_state(stamp: Time, frame: str, swing: str = "", **known: Any) -> WalkState:
+def make_walk_state(
+    stamp: Time, frame: str, swing: str = "", **known: Any
+) -> WalkState:
     """WalkState message of what is known, by its fields; swing is "left", "right" or ""."""
     side = NUMBERS.get(swing, msgs.Footstep.UNKNOWN)
     msg = WalkState(swing=side, step=NO_STEP, time=nan, duration=nan, margin=nan)
@@ -113,5 +122,11 @@ def walk_numbers(known: dict[str, Any]) -> list[list[float]]:
         runs.append(run := list[float]())
         for name, size in sizes.items():
             value = given.get(name)
-            run += [nan] * size if value is None else [value] if size == 1 else value.tolist()
+            run += (
+                [nan] * size
+                if value is None
+                else [value]
+                if size == 1
+                else value.tolist()
+            )
     return runs

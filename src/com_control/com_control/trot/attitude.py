@@ -33,7 +33,11 @@ class AttitudeFilter:
     def __init__(
         self, time_constant: float, alone: float = 0.0, slope_time: float = float("inf")
     ) -> None:
-        self._with_gyro, self._alone, self._slope_time = time_constant, alone, slope_time
+        self._with_gyro, self._alone, self._slope_time = (
+            time_constant,
+            alone,
+            slope_time,
+        )
         self.reset()
 
     def reset(self) -> None:
@@ -63,7 +67,9 @@ class AttitudeFilter:
             time_constant = self._alone if omega is None else self._with_gyro
             self._age += dt
             gain = 1.0
-            if self._known and time_constant > 0.0 and self._age > 0.0:  # a mean to begin with
+            if (
+                self._known and time_constant > 0.0 and self._age > 0.0
+            ):  # a mean to begin with
                 gain = max(1.0 - np.exp(-dt / time_constant), dt / self._age)
             up = up + gain * (R[2] - up)
             self._known = True
@@ -87,7 +93,9 @@ class AttitudeFilter:
         if self._time < AVERAGING:
             return
         mean = self._sum / self._time
-        self.bias = mean * min(1.0, MAX_BIAS / max(float(np.linalg.norm(mean)), MAX_BIAS))
+        self.bias = mean * min(
+            1.0, MAX_BIAS / max(float(np.linalg.norm(mean)), MAX_BIAS)
+        )
         self.slope = _slope(mean - self.bias)
 
 
@@ -115,7 +123,9 @@ def lift(s: ArrayLike) -> Array:
     return np.asarray((4.0 * s * (1.0 - s)) ** 3)
 
 
-def swing_height(up: Array, x: float, y: float, ground: float, clearance: float) -> float:
+def swing_height(
+    up: Array, x: float, y: float, ground: float, clearance: float
+) -> float:
     """Height z of a swing foot in the trunk's frame that gives it a height over the ground.
 
     With u = up, (3,) against gravity in the trunk's axes, the height over the ground of a point p

@@ -33,7 +33,9 @@ _LONGEST = 0.5  # rad, longest step
 _PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 _EXACT = 1e-13  # fraction of the leg's length: below it nothing is gained
 _ASIDE = 0.02  # fraction of the leg's length, by which a foot without abduction may miss its target
-_REACHED = 1e-9  # fraction of the leg's length: error of a target that counts as reached
+_REACHED = (
+    1e-9  # fraction of the leg's length: error of a target that counts as reached
+)
 
 
 class Chain(NamedTuple):
@@ -183,7 +185,9 @@ class LegKinematics:
                     f"the target of the {self.leg.name} foot is {distance:.3f} m from the hip "
                     f"flexion joint, its reach is {abs(l1 - l2):.3f} to {l1 + l2:.3f} m"
                 )
-        return f"the {self.leg.name} foot comes no nearer than {error:.3f} m to its target"
+        return (
+            f"the {self.leg.name} foot comes no nearer than {error:.3f} m to its target"
+        )
 
 
 def _make_chain(model: RobotModel, leg: Leg) -> Chain:
@@ -204,7 +208,13 @@ def _make_chain(model: RobotModel, leg: Leg) -> Chain:
         normal, way = axes[0], points[-1] - points[0]
         ahead = np.cross(normal, way)
         if np.linalg.norm(np.cross(normal, axes[1])) > _PARALLEL or not ahead.any():
-            raise GeometryError(f"the two joints of the {leg.name} leg do not turn in one plane")
+            raise GeometryError(
+                f"the two joints of the {leg.name} leg do not turn in one plane"
+            )
         axes.insert(0, ahead / np.linalg.norm(ahead))
-        points.insert(0, points[0] + (normal @ way) * normal)  # beside the hip, in the foot's plane
-    return Chain(points[0], np.array(axes), np.array([b - a for a, b in pairwise(points)]))
+        points.insert(
+            0, points[0] + (normal @ way) * normal
+        )  # beside the hip, in the foot's plane
+    return Chain(
+        points[0], np.array(axes), np.array([b - a for a, b in pairwise(points)])
+    )

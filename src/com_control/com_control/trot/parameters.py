@@ -9,12 +9,17 @@ from com_model.legs import DIAGONALS
 from com_model.parameters import check_options, parameter
 from com_model.robot_config import TrotSizes
 
-STANDING = 0.93  # default height as a fraction of the nominal one, so that the legs reach
+STANDING = (
+    0.93  # default height as a fraction of the nominal one, so that the legs reach
+)
 FREQUENCY = 1.0  # 1/s, default without CoM feedback
 # With it footholds must come soon: half a period over sqrt(height / g). Legs that give way need
 # it shorter than stiff ones: ANYmal's fall aside, slowly, at 0.92.
 FEEDBACK_PACE = 0.775
-BLEND, FEEDBACK_BLEND = 0.2, 0.6  # soft legs that right the trunk in a jerk throw it aside
+BLEND, FEEDBACK_BLEND = (
+    0.2,
+    0.6,
+)  # soft legs that right the trunk in a jerk throw it aside
 
 
 @dataclass(frozen=True)
@@ -37,20 +42,29 @@ class GaitParameters:
         0.0, "m, swing height above the ground; 0: a ninth of the height", (0.0, 1.0)
     )
     height: float = parameter(
-        0.0, "m, hip height above the ground; 0: 93 % of that of the nominal posture", (0.0, 10.0)
+        0.0,
+        "m, hip height above the ground; 0: 93 % of that of the nominal posture",
+        (0.0, 10.0),
     )
-    start_delay: float = parameter(0.0, "s, of standing before the first step", (0.0, 1e4))
-    velocity_x: float = parameter(0.0, "m/s, forwards; 0: stepping in place", (-10.0, 10.0))
+    start_delay: float = parameter(
+        0.0, "s, of standing before the first step", (0.0, 1e4)
+    )
+    velocity_x: float = parameter(
+        0.0, "m/s, forwards; 0: stepping in place", (-10.0, 10.0)
+    )
     velocity_y: float = parameter(0.0, "m/s, to the left", (-10.0, 10.0))
     yaw_rate: float = parameter(0.0, "rad/s, to the left", (-10.0, 10.0))
     ramp_time: float = parameter(
         1.0, "s, in which velocity and foot placement grow to their values", (0.0, 1e3)
     )
     first: str = parameter(
-        "left_front", "front leg of the diagonal that swings first", choices=tuple(DIAGONALS)
+        "left_front",
+        "front leg of the diagonal that swings first",
+        choices=tuple(DIAGONALS),
     )
     swing_compensation: bool = parameter(
-        False, "keep the height of swing feet when the trunk tilts, without CoM feedback too"
+        False,
+        "keep the height of swing feet when the trunk tilts, without CoM feedback too",
     )
     max_compensation: float = parameter(
         0.06, "rad, tilt up to which the height of swing feet is kept", (0.0, 1.0)
@@ -67,15 +81,23 @@ class GaitParameters:
         "periods up to this only; 0: sqrt(height / g)",
         (0.0, 10.0),
     )
-    max_placement: float = parameter(0.0, "m, bound of it; 0: 15 % of the height", (0.0, 10.0))
+    max_placement: float = parameter(
+        0.0, "m, bound of it; 0: 15 % of the height", (0.0, 10.0)
+    )
     max_com_shift: float = parameter(
-        0.0, "m, bound of the feet's shift for the CoM; 0: a fifth of the height", (0.0, 10.0)
+        0.0,
+        "m, bound of the feet's shift for the CoM; 0: a fifth of the height",
+        (0.0, 10.0),
     )
     com_shift_time: float = parameter(
-        0.15, "s, time constant with which the shift follows the estimate", (0.001, 60.0)
+        0.15,
+        "s, time constant with which the shift follows the estimate",
+        (0.001, 60.0),
     )
     com_shift_rate: float = parameter(
-        0.0, "m/s, bound of its speed; 0: a fifth of the height in a second", (0.0, 10.0)
+        0.0,
+        "m/s, bound of its speed; 0: a fifth of the height in a second",
+        (0.0, 10.0),
     )
     attitude_filter: float = parameter(
         1.0,
@@ -83,7 +105,9 @@ class GaitParameters:
         (0.0, 10.0),
     )
     attitude_filter_alone: float = parameter(
-        0.01, "s, time constant of the attitude's filter without a gyroscope", (0.0, 1.0)
+        0.01,
+        "s, time constant of the attitude's filter without a gyroscope",
+        (0.0, 1.0),
     )
     slope_time: float = parameter(
         4.0,
@@ -101,7 +125,9 @@ class GaitParameters:
     def __post_init__(self) -> None:
         check_options(self, GaitError)
 
-    def derived(self, height: float, sizes: TrotSizes, feedback: bool = False) -> "GaitParameters":
+    def derived(
+        self, height: float, sizes: TrotSizes, feedback: bool = False
+    ) -> "GaitParameters":
         """Fill in what is 0 by the height, m, of the hips in the nominal posture."""
         height = self.height or sizes.body_height or STANDING * height
         capture = self.capture_time or sqrt(height / GRAVITY)

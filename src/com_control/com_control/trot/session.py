@@ -57,7 +57,9 @@ class GaitSession:
         self._since = self._trot_since = self._trot_time = 0.0
         self._time, self._restarted = -np.inf, False
         self._last: Command | None = None
-        self._landing: float | None = None  # time of the trot at which all feet are down
+        self._landing: float | None = (
+            None  # time of the trot at which all feet are down
+        )
         self.trot = True
         self._stop_reason = self._waits_for = ""
 
@@ -115,7 +117,10 @@ class GaitSession:
             if problem:
                 self.check(problem)
                 return None
-            self._from, self._since = np.array(measured, dtype=float), time + self._horizon
+            self._from, self._since = (
+                np.array(measured, dtype=float),
+                time + self._horizon,
+            )
         if self.guard.reason:
             self.stop(self.guard.reason)
         act = self._land if self.guard.reason else self._go_on
@@ -139,11 +144,16 @@ class GaitSession:
         times = time + left * np.arange(1, count + 1) / count
         way = [self._approach(at) for at in times.tolist()]
         positions, velocities = self.guard.limit(
-            times, np.array([c.position for c in way]), np.array([c.velocity for c in way])
+            times,
+            np.array([c.position for c in way]),
+            np.array([c.velocity for c in way]),
         )
         self._last = self._approach(time)
         sent = zip(times.tolist(), way, positions, velocities, strict=True)
-        return [(at, Command(c.state, position, velocity)) for at, c, position, velocity in sent]
+        return [
+            (at, Command(c.state, position, velocity))
+            for at, c, position, velocity in sent
+        ]
 
     def _go_on(self, due: float, feedback: TrotFeedback) -> Command:
         """Approaches, stands or trots."""
@@ -160,7 +170,9 @@ class GaitSession:
             return command
         if not trots:
             return self._still(self._standing)
-        self._trot_time = max(due - self._trot_since, self._trot_time)  # rounding of a new clock
+        self._trot_time = max(
+            due - self._trot_since, self._trot_time
+        )  # rounding of a new clock
         target = self.gait.step(self._trot_time, feedback)
         return Command(TrotPhase.TROTTING, target.position, target.velocity, target)
 

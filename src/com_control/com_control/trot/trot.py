@@ -24,7 +24,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.exceptions import GaitError
-from com_control.trot.attitude import AttitudeFilter, level_up, lift, smooth_step, swing_height
+from com_control.trot.attitude import (
+    AttitudeFilter,
+    level_up,
+    lift,
+    smooth_step,
+    swing_height,
+)
 from com_control.trot.leg_kinematics import LegKinematics
 from com_control.trot.parameters import GaitParameters
 from com_model import RobotConfig, RobotModel, Sesc
@@ -36,7 +42,10 @@ _STEP = 0.01  # m, of the difference quotient
 
 
 def shift_law(
-    model: RobotModel, legs: Sequence[Leg], kinematics: Sequence[LegKinematics], home: Array
+    model: RobotModel,
+    legs: Sequence[Leg],
+    kinematics: Sequence[LegKinematics],
+    home: Array,
 ) -> tuple[Array, Array]:
     """Shift s = G c + k of the feet that puts the middle of the four below the robot's CoM.
 
@@ -58,7 +67,9 @@ def shift_law(
         return np.asarray(moment[:2] - (model.mass - trunk) * center)
 
     still = moment_of_legs(np.zeros(2))
-    K = np.column_stack([(moment_of_legs(_STEP * e) - still) / _STEP for e in np.eye(2)])
+    K = np.column_stack(
+        [(moment_of_legs(_STEP * e) - still) / _STEP for e in np.eye(2)]
+    )
     inverse = np.linalg.inv(model.mass * np.eye(2) - K)
     return np.asarray(trunk * inverse), np.asarray(inverse @ still)
 
@@ -69,7 +80,9 @@ PLACED = 0.9  # of a swing, up to which its foothold may change
 RATE_TIME = 0.02  # s, of the angular velocity's low-pass
 VELOCITY_RATE = 5.0  # times 1 / ramp_time: the velocity is then 4 % from its aim
 STRIDE = 0.3  # of the height, by which a foot may be before or behind the middle of its stance
-MAX_GAP = 0.05  # s between steps; after a longer gap filters go on as if it had been as long
+MAX_GAP = (
+    0.05  # s between steps; after a longer gap filters go on as if it had been as long
+)
 
 
 class TrotFeedback(NamedTuple):
@@ -90,7 +103,9 @@ NO_FEEDBACK = TrotFeedback()
 class GaitTarget(FrozenArrays):
     """What the joints are to do at a time; legs in the order of com_model.legs."""
 
-    position: Array  # (n,) rad, always finite; joints of no leg stay at the nominal posture
+    position: (
+        Array  # (n,) rad, always finite; joints of no leg stay at the nominal posture
+    )
     velocity: Array  # (n,) rad/s
     stance: Flags  # (4,) which legs carry
     phase: float  # 0 to 1 from the first lift-off on; NaN while standing
@@ -117,9 +132,13 @@ class TrotGait:
     ) -> None:
         self.model, self.legs = model, quadruped_legs(model, config, fewest=2)
         self.posture = config.nominal_posture(model)
-        self.kinematics = [LegKinematics(model, x, self.posture[x.joints]) for x in self.legs]
+        self.kinematics = [
+            LegKinematics(model, x, self.posture[x.joints]) for x in self.legs
+        ]
         # (2,) 1 where feet may be shifted and placed: forwards; to the side by abduction
-        self._free = 1.0 - np.any([k.normal != 0.0 for k in self.kinematics]) * np.eye(2)[1]
+        self._free = (
+            1.0 - np.any([k.normal != 0.0 for k in self.kinematics]) * np.eye(2)[1]
+        )
         hips = np.array([leg.hip for leg in self.legs])
         self.center = hips.mean(axis=0)
         self.hip_distance = float(np.linalg.norm(hips[0] - hips[3]))
@@ -137,13 +156,17 @@ class TrotGait:
         self._shift_law = shift_law(model, self.legs, self.kinematics, home)
         self._period = 1.0 / p.frequency
         self._swing_time = (1.0 - p.duty_factor) * self._period
-        self._attitude = AttitudeFilter(p.attitude_filter, p.attitude_filter_alone, p.slope_time)
+        self._attitude = AttitudeFilter(
+            p.attitude_filter, p.attitude_filter_alone, p.slope_time
+        )
         self.set_velocity([p.velocity_x, p.velocity_y, p.yaw_rate])
         self.reset()
         problems = self._solve(np.zeros((4, 3)))
         self.posture = self._q.copy()
         if problems:
-            raise GaitError(f"the robot cannot stand {p.height:.3f} m high: {'; '.join(problems)}")
+            raise GaitError(
+                f"the robot cannot stand {p.height:.3f} m high: {'; '.join(problems)}"
+            )
 
     def reset(self) -> None:
         """Forgets what came before: the next step may be at any time."""
@@ -154,9 +177,15 @@ class TrotGait:
         self._feet = self.home.copy()  # targets, from the centre
         self._last_dt, self._last_slope = np.inf, np.zeros((4, 3))
         self._lift_off = self.home.copy()
-        self._landing = np.zeros((4, 3))  # where a foot came down, from where it is to stand
+        self._landing = np.zeros(
+            (4, 3)
+        )  # where a foot came down, from where it is to stand
         self._swinging = np.zeros(4, dtype=bool)
-        self._shift, self._wanted, self._shift_speed = np.zeros(2), np.zeros(2), np.zeros(2)
+        self._shift, self._wanted, self._shift_speed = (
+            np.zeros(2),
+            np.zeros(2),
+            np.zeros(2),
+        )
         self._placed = 0.0  # of the placement
         self._velocity, self._acceleration = np.zeros(3), np.zeros(3)
         self._rate = np.zeros(2)  # rad/s, low-passed, of pitch and -roll
@@ -172,16 +201,23 @@ class TrotGait:
         """
         wanted = np.asarray(velocity, dtype=float)
         if wanted.shape != (3,) or not np.isfinite(wanted).all():
-            raise GaitError(f"velocity is {velocity!r}: give m/s, m/s and rad/s, three numbers")
+            raise GaitError(
+                f"velocity is {velocity!r}: give m/s, m/s and rad/s, three numbers"
+            )
         way = 0.5 * (self._period - self._swing_time) * self._foot_velocities(wanted)
-        stride, most = float(np.linalg.norm(way, axis=1).max()), STRIDE * self.parameters.height
+        stride, most = (
+            float(np.linalg.norm(way, axis=1).max()),
+            STRIDE * self.parameters.height,
+        )
         self._wanted_velocity = wanted * (most / max(stride, most))
 
     def step(self, time: float, feedback: TrotFeedback = NO_FEEDBACK) -> GaitTarget:
         """Goes on to a time (s, ascending; else GaitError); up to start_delay the robot stands."""
         R_world_root, com_offset, angular_velocity = feedback
         if not time >= self._time:
-            raise GaitError(f"the gait is at {self._time:g} s: {time:g} s is over, or reset it")
+            raise GaitError(
+                f"the gait is at {self._time:g} s: {time:g} s is over, or reset it"
+            )
         dt = min(time - self._time, MAX_GAP) if np.isfinite(self._time) else 0.0
         self._time = time
         standing = not np.isfinite(self._lift_off_at)
@@ -220,9 +256,13 @@ class TrotGait:
                 self._wanted, saturated = _bounded(wanted, p.max_com_shift)
         rate = 1.0 / p.com_shift_time
         # A jerk would throw the trunk.
-        shift, speed = critically_damped(self._shift, self._shift_speed, self._wanted, rate, dt)
+        shift, speed = critically_damped(
+            self._shift, self._shift_speed, self._wanted, rate, dt
+        )
         self._shift_speed, _ = _bounded(speed, p.com_shift_rate)
-        self._shift = self._shift + _bounded(shift - self._shift, p.com_shift_rate * dt)[0]
+        self._shift = (
+            self._shift + _bounded(shift - self._shift, p.com_shift_rate * dt)[0]
+        )
         return saturated
 
     def _placement(
@@ -235,7 +275,9 @@ class TrotGait:
         p = self.parameters
         step = dt / p.ramp_time if p.ramp_time else 1.0
         self._placed = min(max(self._placed + (step if feedback else -step), 0.0), 1.0)
-        omega = np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity)
+        omega = (
+            np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity)
+        )
         if np.isfinite(omega).all():
             turn = np.array([omega[1], -omega[0]])
             self._rate += (1.0 - np.exp(-dt / RATE_TIME)) * (turn - self._rate)
@@ -254,7 +296,9 @@ class TrotGait:
         if time < p.start_delay:
             return False
         away = float(np.linalg.norm(self._shift - self._wanted))
-        waits = feedback and away > SHIFTED * p.height and time < p.start_delay + p.max_wait
+        waits = (
+            feedback and away > SHIFTED * p.height and time < p.start_delay + p.max_wait
+        )
         self._waited |= waits
         return not waits
 
@@ -284,11 +328,19 @@ class TrotGait:
                 feet[i] = start + smooth_step(s) * (end - start) + way * inside[i]
                 continue
             after = inside[i] - self._swing_time
-            ahead = 0.5 * stand_time - after if moving[i] else min(self._lift_off_at - time, 0.0)
+            ahead = (
+                0.5 * stand_time - after
+                if moving[i]
+                else min(self._lift_off_at - time, 0.0)
+            )
             stand = middle + ahead * velocity[i]
             if self._swinging[i]:
                 self._landing[i] = self._feet[i] - stand - velocity[i] * dt
-            blend = smooth_step(after / (p.blend * 0.5 * self._period)) if moving[i] else 1.0
+            blend = (
+                smooth_step(after / (p.blend * 0.5 * self._period))
+                if moving[i]
+                else 1.0
+            )
             feet[i] = stand + (1.0 - blend) * self._landing[i]
         self._swinging = swing
         clearance = p.step_height * lift(inside / self._swing_time)

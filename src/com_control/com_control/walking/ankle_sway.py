@@ -63,7 +63,9 @@ class AnkleFit:
     kappa: float  # stiffness over m g h
 
     def __str__(self) -> str:
-        found = f"{self.stiffness:.4g} ± {self.std:.2g} N m/rad (kappa {self.kappa:.2g})"
+        found = (
+            f"{self.stiffness:.4g} ± {self.std:.2g} N m/rad (kappa {self.kappa:.2g})"
+        )
         return f"{' and '.join(self.joints)} {found}"
 
 
@@ -101,9 +103,14 @@ def fit_ankles(
     poses, found = body_poses(biped.model.bodies, Q), []
     left, right = (ankle_joints(leg) for leg in biped.legs)
     for joints in zip(left, right, strict=True):
-        tau = [_torque(biped, poses, name, wrenches[:, i], i) for i, name in enumerate(joints)]
+        tau = [
+            _torque(biped, poses, name, wrenches[:, i], i)
+            for i, name in enumerate(joints)
+        ]
         index = [biped.model.joint_index(name) for name in joints]
-        slope, sigma = _fit_slope((target - Q)[:, index], np.array(tau).T, speed[:, index])
+        slope, sigma = _fit_slope(
+            (target - Q)[:, index], np.array(tau).T, speed[:, index]
+        )
         if not 0.0 < sigma < MOST_ERROR * slope:
             raise BipedError(
                 f"the sway does not show how stiff {' and '.join(joints)} are: {1e6 * slope:.3g} "
@@ -123,14 +130,18 @@ def _torque(
     own, last = bodies.joint_names.index(joint), bodies.body_of_link[link]
     R_sole = R[:, last] @ bodies.R_body_link[link]
     arm = p[:, last] + R[:, last] @ bodies.p_body_link[link] - p[:, own]
-    force, moment = (np.einsum("nij,nj->ni", R_sole, wrenches[:, k : k + 3]) for k in (0, 3))
+    force, moment = (
+        np.einsum("nij,nj->ni", R_sole, wrenches[:, k : k + 3]) for k in (0, 3)
+    )
     axis = R[:, own] @ bodies.axis[own] * bodies.multiplier[own]
     return -np.einsum("ni,ni->n", axis, moment + np.cross(arm, force))
 
 
 def _fit_slope(deflection: Array, torque: Array, speed: Array) -> tuple[float, float]:
     """Deflection (N, 2) over torque (N, 2) of two feet, rad/(N m), and its sigma."""
-    away, tau, qd = ((x - x.mean(axis=0)).ravel(order="F") for x in (deflection, torque, speed))
+    away, tau, qd = (
+        (x - x.mean(axis=0)).ravel(order="F") for x in (deflection, torque, speed)
+    )
     A = np.column_stack((tau, qd))
     x, *_ = np.linalg.lstsq(A, away, rcond=None)
     left = (away - A @ x).reshape(2, -1)

@@ -37,8 +37,12 @@ class BipedLeg(FrozenArrays):
 
     side: str  # "left" or "right"
     foot: Foot
-    joints: Indices  # (6,) indices of its joints in q, from the hip to the foot; or (5,)
-    joint_names: tuple[str, ...]  # six; the last is what is free of a leg of five joints
+    joints: (
+        Indices  # (6,) indices of its joints in q, from the hip to the foot; or (5,)
+    )
+    joint_names: tuple[
+        str, ...
+    ]  # six; the last is what is free of a leg of five joints
     axes: Array  # (6, 3) unit axes
     points: Array  # (6, 3) m, origins of the joints
     R_sole: Array  # (3, 3) orientation of the sole frame
@@ -96,10 +100,17 @@ class Biped(FrozenArrays):
                 other leg's at the same place.
         """
         model = config.attach(model)
-        q = config.nominal_posture(model) if posture is None else model.check_q(posture, "posture")
+        q = (
+            config.nominal_posture(model)
+            if posture is None
+            else model.check_q(posture, "posture")
+        )
         feet = [_find_foot(config, side) for side in ("left", "right")]
         links = [model.link_index(foot.frame) for foot in feet]
-        paths = [[0, *model.bodies.path_to(model.bodies.body_of_link[link])] for link in links]
+        paths = [
+            [0, *model.bodies.path_to(model.bodies.body_of_link[link])]
+            for link in links
+        ]
         shared = [a for a, b in zip(*paths, strict=False) if a == b]
         chains = [path[len(shared) :] for path in paths]
         for foot, chain, other in zip(feet, chains, chains[::-1], strict=True):
@@ -109,7 +120,8 @@ class Biped(FrozenArrays):
             zero[model.bodies.q_index[chain]] = 0.0
         poses = [_in_pelvis(model.bodies, posture, shared[-1]) for posture in (zero, q)]
         left, right = (
-            _leg(model, foot, chain, q, poses) for foot, chain in zip(feet, chains, strict=True)
+            _leg(model, foot, chain, q, poses)
+            for foot, chain in zip(feet, chains, strict=True)
         )
         return cls(model, q, shared[-1], (left, right), config.walking)
 
@@ -148,16 +160,22 @@ def _find_foot(config: RobotConfig, side: str) -> Foot:
     found = [foot for foot in config.feet if foot.side == side]
     if len(found) != 1:
         names = listing([foot.frame for foot in found]) or "no foot"
-        problem = f"{names} has side {side}: a robot on two legs has one foot on each side"
+        problem = (
+            f"{names} has side {side}: a robot on two legs has one foot on each side"
+        )
         raise ConfigError(problem, config.source, "feet")
     return found[0]
 
 
-def _check_chain(model: RobotModel, foot: Foot, chain: list[int], other: list[int]) -> None:
+def _check_chain(
+    model: RobotModel, foot: Foot, chain: list[int], other: list[int]
+) -> None:
     bodies = model.bodies
     names = [bodies.joint_names[body] for body in chain]
     own = np.array([name in model.joint_names for name in names])
-    own[:1] |= bodies.q_index[chain][:1] == bodies.q_index[other][:1]  # coupled to the other leg's
+    own[:1] |= (
+        bodies.q_index[chain][:1] == bodies.q_index[other][:1]
+    )  # coupled to the other leg's
     plain = (bodies.joint_type[chain] == REVOLUTE) & (bodies.offset[chain] == 0.0)
     known = own & plain & (np.abs(bodies.multiplier[chain]) == 1.0)
     if not (known.all() and JOINTS - 1 <= len(chain) <= JOINTS):
@@ -169,7 +187,11 @@ def _check_chain(model: RobotModel, foot: Foot, chain: list[int], other: list[in
 
 
 def _leg(
-    model: RobotModel, foot: Foot, chain: list[int], q: Array, poses: list[tuple[Array, Array]]
+    model: RobotModel,
+    foot: Foot,
+    chain: list[int],
+    q: Array,
+    poses: list[tuple[Array, Array]],
 ) -> BipedLeg:
     """A leg by its bodies; poses are those in the pelvis (B, 3, 3), (B, 3) of zero pose and q."""
     bodies, link = model.bodies, model.link_index(foot.frame)
@@ -178,10 +200,14 @@ def _leg(
     moment = np.einsum("bij,bj->bi", R, bodies.first_moment) + mass[:, None] * p
     ends = bodies.subtree_end[chain]
     masses = np.array([mass[b:e].sum() for b, e in zip(chain, ends, strict=True)])
-    moments = np.array([moment[b:e].sum(axis=0) for b, e in zip(chain, ends, strict=True)])
+    moments = np.array(
+        [moment[b:e].sum(axis=0) for b, e in zip(chain, ends, strict=True)]
+    )
     masses[:-1] -= masses[1:].copy()
     moments[:-1] -= moments[1:].copy()
-    lines, soles = zip(*(_lines(bodies, chain, link, pose) for pose in poses), strict=True)
+    lines, soles = zip(
+        *(_lines(bodies, chain, link, pose) for pose in poses), strict=True
+    )
     (axes, points), (R_sole, p_sole) = lines[0], soles[0]
     names = [bodies.joint_names[body] for body in chain]
     lower, upper, nominal = model.lower[joints], model.upper[joints], q[joints]
@@ -214,8 +240,14 @@ def _lines(
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Axes and points of a leg's joints, and the pose of its sole, from poses of all bodies."""
     (R, p), last = pose, chain[-1]
-    axes = np.einsum("bij,bj->bi", R[chain], bodies.axis[chain]) * bodies.multiplier[chain, None]
-    sole = R[last] @ bodies.R_body_link[link], p[last] + R[last] @ bodies.p_body_link[link]
+    axes = (
+        np.einsum("bij,bj->bi", R[chain], bodies.axis[chain])
+        * bodies.multiplier[chain, None]
+    )
+    sole = (
+        R[last] @ bodies.R_body_link[link],
+        p[last] + R[last] @ bodies.p_body_link[link],
+    )
     return (axes, p[chain]), sole
 
 
@@ -263,7 +295,9 @@ def find_stance(biped: Biped, q: ArrayLike) -> Stance:
     feet = []
     for leg, pose in zip(biped.legs, poses, strict=True):
         (x, y, _), ahead = (R @ (pose[:, 3] - middle)).tolist(), R @ pose[:, 0]
-        feet.append(Footstep(leg.side, x, y, 0.0, float(np.arctan2(ahead[1], ahead[0]))))
+        feet.append(
+            Footstep(leg.side, x, y, 0.0, float(np.arctan2(ahead[1], ahead[0])))
+        )
     com = R @ (Sesc(biped.model).com(q) - middle)
     return Stance((feet[0], feet[1]), R, -R @ middle, com)
 
@@ -274,13 +308,18 @@ def sole_slip(biped: Biped, Q: Array) -> float:
     away = right - np.concatenate((np.zeros((len(Q), 3, 3)), left[:, :, 3:]), axis=2)
     relative = left[:, :, :3].swapaxes(1, 2) @ away
     moves = np.linalg.norm(relative[:, :, 3] - relative[0, :, 3], axis=1)
-    return float(max(moves.max(), np.abs(relative[:, :, :3] - relative[0, :, :3]).max()))
+    return float(
+        max(moves.max(), np.abs(relative[:, :, :3] - relative[0, :, :3]).max())
+    )
 
 
 def min_width(biped: Biped) -> float:
     """Distance of the soles' frames at which the soles touch, feet side by side, m."""
     left, right = (leg.foot.corners for leg in biped.legs)
-    inner = [-left[:, 1].min() if len(left) else 0.0, right[:, 1].max() if len(right) else 0.0]
+    inner = [
+        -left[:, 1].min() if len(left) else 0.0,
+        right[:, 1].max() if len(right) else 0.0,
+    ]
     return max(float(sum(inner)), 0.0)
 
 

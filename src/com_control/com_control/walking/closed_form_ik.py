@@ -24,7 +24,10 @@ _MARGIN = 1e-3  # fraction of the way from the middle to the nearest point that 
 class ClosedFormSolver(Solver):
     """Finds the pelvis by the closed map from pelvis to CoM."""
 
-    solve_one, solve_path = staticmethod(kernels.solve_one), staticmethod(kernels.solve_path)
+    solve_one, solve_path = (
+        staticmethod(kernels.solve_one),
+        staticmethod(kernels.solve_path),
+    )
 
     def __init__(self, biped: Biped) -> None:
         robot = np.zeros(1, ROBOT)
@@ -41,7 +44,9 @@ class ClosedFormSolver(Solver):
         robot["lower"], robot["upper"] = self._lower - _LIMIT, self._upper + _LIMIT
         robot["nominal"] = self._nominal
         point = np.empty(3), np.empty((3, 3)), np.empty((2, 3, 4))
-        self._place = entry_point(kernels.place_pelvis, *point, robot, np.empty(3), np.empty(12))
+        self._place = entry_point(
+            kernels.place_pelvis, *point, robot, np.empty(3), np.empty(12)
+        )
         self._solve = entry_point(kernels.solve_one, *point, robot, 0.0, np.empty(16))
 
     def restart(self, pelvis: Array | None) -> None:
@@ -101,7 +106,9 @@ class ClosedFormSolver(Solver):
 
     def _reason(self, legs: Array, outcome: int) -> str:
         problems = []
-        for i, (leg, own) in enumerate(zip(self._biped.legs, (legs[:6], legs[6:]), strict=True)):
+        for i, (leg, own) in enumerate(
+            zip(self._biped.legs, (legs[:6], legs[6:]), strict=True)
+        ):
             bits = outcome >> (4 * i)
             if bits & STRETCHED:
                 problems.append(f"the {leg.side} leg is too short")
@@ -116,7 +123,10 @@ def fits(leg: BipedLeg) -> bool:
     hip, hip_gap = meeting_point(leg.points[:3], w[:3])
     ankle, ankle_gap = meeting_point(leg.points[4:], w[4:])
     square = max(abs(w[0] @ w[1]), abs(w[1] @ w[2]), abs(w[4] @ w[5]))
-    parallel, aside = np.linalg.norm(np.cross(w[3], w[4])), abs(float(w[3] @ (hip - ankle)))
+    parallel, aside = (
+        np.linalg.norm(np.cross(w[3], w[4])),
+        abs(float(w[3] @ (hip - ankle))),
+    )
     free = float(np.linalg.norm(np.cross(w[0], w[2]))) >= 1e-3
     return free and bool(max(hip_gap, ankle_gap, square, parallel, aside) <= _EXACT)
 
@@ -126,7 +136,9 @@ def _pack_leg(leg: BipedLeg, mass: float, out: Any) -> Array:
     w1, w2, w3, w4, w5, w6 = leg.axes
     hip, knee = meeting_point(leg.points[:3], leg.axes[:3])[0], leg.points[3]
     ankle = meeting_point(leg.points[4:], leg.axes[4:])[0]
-    across = np.cross(hip - ankle, w6)  # n: of the leg's plane at the zero pose, along the knee
+    across = np.cross(
+        hip - ankle, w6
+    )  # n: of the leg's plane at the zero pose, along the knee
     sign_n = 1.0 if across @ w4 > 0.0 else -1.0
     n = sign_n * across / np.linalg.norm(across)
     thigh, l1 = _axes_from(knee - hip, n)
@@ -148,10 +160,14 @@ def _pack_leg(leg: BipedLeg, mass: float, out: Any) -> Array:
     out["l1"], out["l2"] = l1, l2
     out["upper_fraction"], out["foot_fraction"] = m[:4].sum() / mass, m[4:].sum() / mass
     out["sign_n"], out["sign_a2"] = sign_n, 1.0 if np.cross(w1, w3) @ w2 > 0.0 else -1.0
-    knee_at_zero = float(np.arctan2(n @ np.cross(thigh[0], shank[0]), thigh[0] @ shank[0]))
+    knee_at_zero = float(
+        np.arctan2(n @ np.cross(thigh[0], shank[0]), thigh[0] @ shank[0])
+    )
     out["sign_beta"] = _knee_side(leg, knee_at_zero, direction_4)
     out["direction_4"], out["direction_5"] = direction_4, np.sign(w5 @ n)
-    small = [np.abs(out[name]).max() for name in ("hip_first", "hip_second", "ankle_body")]
+    small = [
+        np.abs(out[name]).max() for name in ("hip_first", "hip_second", "ankle_body")
+    ]
     out["small_bodies"] = float(max(small) > 1e-15)
     second = np.arctan2(w3 @ w1, w3 @ np.cross(w1, w2))
     return np.array([0.0, second, 0.0, direction_4 * knee_at_zero, 0.0, 0.0])

@@ -94,14 +94,20 @@ class ComIk:
         self.biped, self._coupled = biped, biped.coupled
         self.closed = all(fits(leg) for leg in biped.legs)
         self._q = biped.posture.copy()
-        self._solver: Solver = ClosedFormSolver(biped) if self.closed else NewtonSolver(biped)
+        self._solver: Solver = (
+            ClosedFormSolver(biped) if self.closed else NewtonSolver(biped)
+        )
         self._robot = self._solver.robot
         self._solver.set_upper_body(self._q)
         self._joints = np.concatenate([leg.joints for leg in biped.legs])
-        own = [JOINTS * i + np.arange(len(leg.joints)) for i, leg in enumerate(biped.legs)]
+        own = [
+            JOINTS * i + np.arange(len(leg.joints)) for i, leg in enumerate(biped.legs)
+        ]
         self._own = np.concatenate(own)  # of the legs' (12,) those that q has
         point = empty(3), empty((3, 3)), empty((2, 3, 4))
-        self._solve = entry_point(self._solver.solve_one, *point, self._robot, 0.0, empty(16))
+        self._solve = entry_point(
+            self._solver.solve_one, *point, self._robot, 0.0, empty(16)
+        )
 
     def set_upper_body(self, q: ArrayLike) -> None:
         """Moves the joints that are not of the legs to where q (n,), rad or m, has them."""
@@ -115,10 +121,16 @@ class ComIk:
         Args:
             pelvis: (3,) m, where the next search starts; default: by the nominal posture.
         """
-        self._solver.restart(None if pelvis is None else as_array("pelvis", pelvis, (3,)))
+        self._solver.restart(
+            None if pelvis is None else as_array("pelvis", pelvis, (3,))
+        )
 
     def step(
-        self, com: Array, feet: Array, R_pelvis: Array = UPRIGHT, tolerance: float = TOLERANCE
+        self,
+        com: Array,
+        feet: Array,
+        R_pelvis: Array = UPRIGHT,
+        tolerance: float = TOLERANCE,
     ) -> ComPoint:
         """Solves a point next to the last one; a microsecond or so, hence no checks of arguments.
 
@@ -157,24 +169,36 @@ class ComIk:
         """
         target = np.ascontiguousarray(as_array("com", com, (3,)))
         poses = np.ascontiguousarray(as_array("feet", feet, (2, 3, 4)))
-        R = np.ascontiguousarray(as_rotation("R_pelvis", UPRIGHT if R_pelvis is None else R_pelvis))
+        R = np.ascontiguousarray(
+            as_rotation("R_pelvis", UPRIGHT if R_pelvis is None else R_pelvis)
+        )
         if not (np.isfinite(target).all() and np.isfinite(poses).all()):
             return self._failed("the target is not finite", np.full(3, np.nan))
         for i, leg in enumerate(self.biped.legs):
             as_rotation(f"feet[{i}] ({leg.side})", poses[i, :, :3])
         if self._coupled:
-            R = self.solve_path(target[None], poses[None], R[None], tolerance).R_pelvis[0]
+            R = self.solve_path(target[None], poses[None], R[None], tolerance).R_pelvis[
+                0
+            ]
         legs, pelvis, reason, nearest = self._solver.search(target, poses, R, tolerance)
         if self._coupled and not reason and not abs(legs[0] - legs[JOINTS]) < _SAME:
             reason = "no yaw of the pelvis lets one drive move both hips"
         if reason:
-            return self._failed(f"{reason}; {_describe_nearest(nearest, target)}", nearest)
+            return self._failed(
+                f"{reason}; {_describe_nearest(nearest, target)}", nearest
+            )
         q = self.full(legs)
         R_root, p_root = self.biped.root_in_pelvis(q)
-        return ComSolution(q, pelvis, R @ R_root, pelvis + R @ p_root, True, "", target.copy())
+        return ComSolution(
+            q, pelvis, R @ R_root, pelvis + R @ p_root, True, "", target.copy()
+        )
 
     def solve_path(
-        self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike, tolerance: float = TOLERANCE
+        self,
+        com: ArrayLike,
+        feet: ArrayLike,
+        R_pelvis: ArrayLike,
+        tolerance: float = TOLERANCE,
     ) -> ComPath:
         """Solves the points of a path, each near the one before.
 
@@ -184,12 +208,17 @@ class ComIk:
             R_pelvis: (N, 3, 3) orientation of the pelvis.
         """
         targets, poses, R = check_points(com, feet, R_pelvis)
-        values, outcomes = empty((len(targets), 16)), empty(len(targets), dtype=np.int64)
+        values, outcomes = (
+            empty((len(targets), 16)),
+            empty(len(targets), dtype=np.int64),
+        )
 
         def gap(yaw: Array) -> Array:
             self.restart()
             turned = _turned(R, yaw)
-            self._solve_path(targets, turned, poses, self._robot, tolerance, values, outcomes)
+            self._solve_path(
+                targets, turned, poses, self._robot, tolerance, values, outcomes
+            )
             return np.asarray(values[:, 0] - values[:, JOINTS])
 
         yaw = np.zeros(len(R))
@@ -200,7 +229,9 @@ class ComIk:
                 away = values[:, 0] - values[:, JOINTS]
                 outcomes[~(np.abs(away) < _SAME)] |= STALLED
         self.restart()
-        return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes, _turned(R, yaw))
+        return ComPath(
+            values[:, :12], values[:, 12:15], values[:, 15], outcomes, _turned(R, yaw)
+        )
 
     def solve_in_steps(
         self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike, start: ArrayLike
@@ -218,8 +249,13 @@ class ComIk:
         if not self.closed or self._coupled:
             raise BipedError("[CCGD] cannot solve these legs: use the method exact")
         targets, poses, R = check_points(com, feet, R_pelvis)
-        values, outcomes = empty((len(targets), 16)), empty(len(targets), dtype=np.int64)
-        place = np.array(as_array("start", start, (3,)))  # writable: one type for the kernel
+        values, outcomes = (
+            empty((len(targets), 16)),
+            empty(len(targets), dtype=np.int64),
+        )
+        place = np.array(
+            as_array("start", start, (3,))
+        )  # writable: one type for the kernel
         solve_in_steps(targets, R, poses, self._robot, place, values, outcomes)
         return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes, R)
 
@@ -239,7 +275,9 @@ class ComIk:
 
     def _failed(self, reason: str, nearest: Array) -> ComSolution:
         q, p = np.full(self.biped.model.n_joints, np.nan), np.full(3, np.nan)
-        return ComSolution(q, p, np.full((3, 3), np.nan), p.copy(), False, reason, nearest)
+        return ComSolution(
+            q, p, np.full((3, 3), np.nan), p.copy(), False, reason, nearest
+        )
 
 
 def check_points(
@@ -249,7 +287,11 @@ def check_points(
     targets = np.ascontiguousarray(as_array("com", com, (None, 3)))
     n = len(targets)
     poses = np.ascontiguousarray(as_array("feet", feet, (n, 2, 3, 4)))
-    return targets, poses, np.ascontiguousarray(as_array("R_pelvis", R_pelvis, (n, 3, 3)))
+    return (
+        targets,
+        poses,
+        np.ascontiguousarray(as_array("R_pelvis", R_pelvis, (n, 3, 3))),
+    )
 
 
 def _turned(R: Array, yaw: Array) -> Array:

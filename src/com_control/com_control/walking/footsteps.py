@@ -32,7 +32,9 @@ class Footstep:
         for field in fields(self)[1:]:
             value = getattr(self, field.name)
             if not (isinstance(value, (int, float)) and isfinite(value)):
-                raise PlanError(f"{field.name} of a footstep is {value}: give a finite number")
+                raise PlanError(
+                    f"{field.name} of a footstep is {value}: give a finite number"
+                )
             if abs(value) > _FARTHEST:
                 raise PlanError(
                     f"{field.name} of a footstep is {value:g}: give at most {_FARTHEST:g}"
@@ -48,14 +50,20 @@ class Footstep:
 class WalkParameters:
     """How to walk straight on, to the side, or in a turn; the defaults are those of [CCGD]."""
 
-    steps: int = parameter(6, "of which the last sets both feet side by side", (0, _MAX_STEPS))
+    steps: int = parameter(
+        6, "of which the last sets both feet side by side", (0, _MAX_STEPS)
+    )
     step_length: float = parameter(
         0.3, "m, by which each foot passes the other; negative: backwards", (-inf, inf)
     )
     side_step: float = parameter(
-        0.0, "m to the left, by which each pair of steps moves; negative: to the right", (-inf, inf)
+        0.0,
+        "m to the left, by which each pair of steps moves; negative: to the right",
+        (-inf, inf),
     )
-    turn: float = parameter(0.0, "rad to the left, by which each step turns", (-pi / 2, pi / 2))
+    turn: float = parameter(
+        0.0, "rad to the left, by which each step turns", (-pi / 2, pi / 2)
+    )
     climb: float = parameter(
         0.0, "m, by which each step is higher than the one before", (-inf, inf)
     )
@@ -68,7 +76,9 @@ class WalkParameters:
         check_options(self, PlanError)
 
 
-def plan_footsteps(parameters: WalkParameters, start: Sequence[Footstep]) -> tuple[Footstep, ...]:
+def plan_footsteps(
+    parameters: WalkParameters, start: Sequence[Footstep]
+) -> tuple[Footstep, ...]:
     """Lists the steps of a walk, each foot in turn.
 
     The first step is half a step, and the last sets its foot beside the other, so that the robot
@@ -88,7 +98,9 @@ def plan_footsteps(parameters: WalkParameters, start: Sequence[Footstep]) -> tup
     for i in range(p.steps):
         last = i == p.steps - 1
         outer = (side == "left") == (p.side_step > 0.0)
-        ahead, turn, climb = (0.0, 0.0, 0.0) if last else (p.step_length, p.turn, p.climb)
+        ahead, turn, climb = (
+            (0.0, 0.0, 0.0) if last else (p.step_length, p.turn, p.climb)
+        )
         aside = p.side_step if outer and not last else 0.0
         middle = yaw + 0.5 * turn
         x += ahead * cos(middle) - aside * sin(middle)
@@ -98,7 +110,11 @@ def plan_footsteps(parameters: WalkParameters, start: Sequence[Footstep]) -> tup
         sign = 1.0 if side == "left" else -1.0
         steps.append(
             Footstep(
-                side, x - sign * p.half_width * sin(yaw), y + sign * p.half_width * cos(yaw), z, yaw
+                side,
+                x - sign * p.half_width * sin(yaw),
+                y + sign * p.half_width * cos(yaw),
+                z,
+                yaw,
             )
         )
         side = SIDES[1 - SIDES.index(side)]
@@ -120,12 +136,16 @@ def sort_feet(start: Sequence[Footstep]) -> tuple[Footstep, Footstep]:
     """
     if [foot.side for foot in start] not in (["left", "right"], ["right", "left"]):
         sides = ", ".join(foot.side for foot in start) or "nothing"
-        raise PlanError(f"the walk starts from {sides}: give one left and one right foot")
+        raise PlanError(
+            f"the walk starts from {sides}: give one left and one right foot"
+        )
     left, right = sorted(start, key=lambda foot: foot.side)
     return left, right
 
 
-def check_footsteps(start: Sequence[Footstep], steps: Sequence[Footstep], min_width: float) -> None:
+def check_footsteps(
+    start: Sequence[Footstep], steps: Sequence[Footstep], min_width: float
+) -> None:
     """Refuses footsteps that a robot cannot make.
 
     Args:
@@ -150,7 +170,9 @@ def _check_pair(feet: dict[str, Footstep], step: int | None, min_width: float) -
     left, right = feet["left"], feet["right"]
     turn = abs(wrap_angle(left.yaw - right.yaw))
     if turn > MAX_TURN:
-        raise PlanError(f"turns by {turn:.3f} rad to the other foot, at most {MAX_TURN:.3f}", step)
+        raise PlanError(
+            f"turns by {turn:.3f} rad to the other foot, at most {MAX_TURN:.3f}", step
+        )
     away = left.position - right.position
     for foot in (left, right):
         width = float(-away[0] * np.sin(foot.yaw) + away[1] * np.cos(foot.yaw))

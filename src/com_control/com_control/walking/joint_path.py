@@ -24,7 +24,11 @@ _PEAK = 1.875  # of a quintic's speed over its mean speed
 
 
 def plan_approach(
-    start: Array, goal: Array, model: RobotModel, min_duration: float, speed_fraction: float
+    start: Array,
+    goal: Array,
+    model: RobotModel,
+    min_duration: float,
+    speed_fraction: float,
 ) -> JointPath:
     """Path from one posture (n,) to another along straight lines, stationary at both ends.
 
@@ -46,7 +50,9 @@ def plan_approach(
     span = max(min_duration, float(needed[j]))
     s = np.linspace(0.0, 1.0, max(int(np.ceil(span / APPROACH_STEP)), 1) + 1)
     value, slope, _ = quintic(s)
-    return JointPath(s * span, start + np.outer(value, way), np.outer(slope / span, way))
+    return JointPath(
+        s * span, start + np.outer(value, way), np.outer(slope / span, way)
+    )
 
 
 def check_path(model: RobotModel, path: JointPath) -> None:
@@ -91,7 +97,10 @@ def _inner_speeds(path: JointPath) -> Array:
         return speeds
     h = np.diff(path.time)[:, None]
     mean, v, w = np.diff(path.q, axis=0) / h, path.qd[:-1], path.qd[1:]
-    bend, twist = 3.0 * mean - 2.0 * v - w, v + w - 2.0 * mean  # v + 2 bend s + 3 twist s^2
+    bend, twist = (
+        3.0 * mean - 2.0 * v - w,
+        v + w - 2.0 * mean,
+    )  # v + 2 bend s + 3 twist s^2
     with np.errstate(divide="ignore", invalid="ignore"):
         s = np.clip(np.nan_to_num(-bend / (3.0 * twist)), 0.0, 1.0)
     speeds[:-1] = np.abs(v + s * (2.0 * bend + 3.0 * twist * s))
@@ -143,5 +152,9 @@ def heading_to_pelvis(biped: Biped) -> Array:
     Quarter turns: the pelvis of some URDFs has its x axis backwards, or y upwards.
     """
     soles = np.sum([sole_pose(leg, leg.nominal)[0] for leg in biped.legs], axis=0)
-    x, z = (np.eye(3)[k] * np.sign(v[k]) for v in soles.T[[0, 2]] for k in [np.argmax(np.abs(v))])
+    x, z = (
+        np.eye(3)[k] * np.sign(v[k])
+        for v in soles.T[[0, 2]]
+        for k in [np.argmax(np.abs(v))]
+    )
     return np.array([x, np.cross(z, x), z]) + 0.0

@@ -24,7 +24,13 @@ PACE, SLOWEST, FASTEST = 1.0, 0.6, 1.6
 ANKLES_CORRECT, SLOW = 0.5, 0.05
 # Of a sole's half length: DCM errors that the ankles take back, given time; least s of adjust_step;
 # of h, how far a foothold is moved; of a swing, until it may be; s, its low-pass.
-ANKLES_REACH, LEAST_GROWTH, FARTHEST, LATEST, ADJUST_TIME = 0.84, 0.15, 0.15, 0.85, 0.025
+ANKLES_REACH, LEAST_GROWTH, FARTHEST, LATEST, ADJUST_TIME = (
+    0.84,
+    0.15,
+    0.15,
+    0.85,
+    0.025,
+)
 # Rocking soles: of a sole's half size, by which the ZMP moves where a sole lies flat; dead times,
 # for which it does not; rad/s of tilt, with what the feedback does; times the tilt that moves the
 # ZMP of a flat sole by half its size, in a dead time: more makes a stiff robot rock from edge to
@@ -61,7 +67,9 @@ class Table(NamedTuple):
     moves: Array  # (2,) s, first lift-off and last touch-down
 
 
-Place = tuple[int, float]  # a point of the table, and the fraction of the way to the next one
+Place = tuple[
+    int, float
+]  # a point of the table, and the fraction of the way to the next one
 
 
 @njit
@@ -108,7 +116,9 @@ def headed(heading: tuple[float, float], v: Array) -> tuple[float, float]:
 
 
 @njit
-def find_pace(w: float, h: float, half_width: float, error: float, speed: float) -> float:
+def find_pace(
+    w: float, h: float, half_width: float, error: float, speed: float
+) -> float:
     """Rate of the plan's time by the lateral DCM error e beyond what the ankles correct.
 
       rate = 1 + k w tau,   tau = e v / (v^2 + v_0^2),   v the planned DCM's lateral speed
@@ -175,13 +185,18 @@ def find_axes(table: Table, i: int, turns: Array) -> Array:
     for k in range(2):
         c, s, R = cos(turns[k]), sin(turns[k]), table.feet[i, k]
         for j in range(3):
-            axes[k, 0, j], axes[k, 1, j] = c * R[0, j] - s * R[1, j], s * R[0, j] + c * R[1, j]
+            axes[k, 0, j], axes[k, 1, j] = (
+                c * R[0, j] - s * R[1, j],
+                s * R[0, j] + c * R[1, j],
+            )
             axes[k, 2, j] = R[2, j]
     return axes
 
 
 @njit
-def ask_moments(soles: Array, axes: Array, feet: Array, zmp: Array, share: float) -> Array:
+def ask_moments(
+    soles: Array, axes: Array, feet: Array, zmp: Array, share: float
+) -> Array:
     """Where in each sole its force is to act for the ZMP (2,) m: (2, 2) m.
 
     Args:

@@ -13,19 +13,42 @@ from numba import njit
 from com_control.walking.biped import BipedLeg
 from com_model.arrays import Array
 from com_model.geometry.rotations import rotations_about
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, row, sub, turned
+from com_model.geometry.vector_kernels import (
+    Vector,
+    add,
+    cross,
+    dot,
+    rotate,
+    row,
+    sub,
+    turned,
+)
 
 Rows = tuple[Vector, Vector, Vector]  # a matrix (3, 3) by its rows
 
 LEAST = 1e-300  # least pivot, so that what is singular makes a step that is too long, not NaN
 _TAN_PI_8 = 0.41421356237309503
 # Series of atan(x) / x - 1 in x^2, economised on |x| <= tan(pi / 8): error 2e-18.
-_ATAN_1, _ATAN_2, _ATAN_3 = -0.3333333333333333, 0.19999999999995519, -0.1428571428466583
-_ATAN_4, _ATAN_5, _ATAN_6 = 0.11111111015196207, -0.09090904575601479, 0.07692183130929268
-_ATAN_7, _ATAN_8, _ATAN_9 = -0.06664510590458302, 0.05858141383948651, -0.050854100046779774
+_ATAN_1, _ATAN_2, _ATAN_3 = (
+    -0.3333333333333333,
+    0.19999999999995519,
+    -0.1428571428466583,
+)
+_ATAN_4, _ATAN_5, _ATAN_6 = (
+    0.11111111015196207,
+    -0.09090904575601479,
+    0.07692183130929268,
+)
+_ATAN_7, _ATAN_8, _ATAN_9 = (
+    -0.06664510590458302,
+    0.05858141383948651,
+    -0.050854100046779774,
+)
 _ATAN_10, _ATAN_11 = 0.0392305029451484, -0.019175464973476723
 
-inner = njit(error_model="numpy")  # no branch for a division by zero, which gives infinity
+inner = njit(
+    error_model="numpy"
+)  # no branch for a division by zero, which gives infinity
 
 
 @inner
@@ -129,13 +152,17 @@ def pack_leg(leg: BipedLeg) -> Any:
 def sole_pose(leg: BipedLeg, q: Array) -> tuple[Array, Array]:
     """Pose of the sole in the pelvis' frame, (3, 3) and (3,) m, at joint angles (6,) rad."""
     R, p = leg.R_sole, leg.p_sole
-    for M, point in zip(rotations_about(leg.axes, q)[::-1], leg.points[::-1], strict=True):
+    for M, point in zip(
+        rotations_about(leg.axes, q)[::-1], leg.points[::-1], strict=True
+    ):
         R, p = M @ R, point + M @ (p - point)
     return R, p
 
 
 @njit
-def pass_joint(leg: Record, i: int, angle: float, M: Array, t: Vector, lines: Array) -> Vector:
+def pass_joint(
+    leg: Record, i: int, angle: float, M: Array, t: Vector, lines: Array
+) -> Vector:
     """Takes M (3, 3) and t (3,), the motion of what is before joint i, to that of what is after it.
 
     Sets the joint's line in lines (12, 3): axes, then points.

@@ -38,7 +38,16 @@ from com_model.arrays import Array
 from com_model.bodies import Indices
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import LinkFrames
-from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned, turned_back
+from com_model.geometry.vector_kernels import (
+    Vector,
+    add,
+    cross,
+    dot,
+    row,
+    sub,
+    turned,
+    turned_back,
+)
 from com_model.sesc import kernels
 from com_model.sesc.sesc import pack
 
@@ -47,10 +56,18 @@ Record = Any  # an element of an array of ROBOT or LEG
 ROBOT = np.dtype(
     [
         ("legs", LEG, 2),  # left, right
-        ("upper_moment", "f8", 3),  # of all but the legs in the pelvis' frame, over the mass, m
+        (
+            "upper_moment",
+            "f8",
+            3,
+        ),  # of all but the legs in the pelvis' frame, over the mass, m
         ("nominal", "f8", 12),  # joints of the legs, rad
         ("soles", "f8", 3),  # middle of the soles then, in the pelvis' frame, m
-        ("state", "f8", (2, 15)),  # position of the pelvis (m) and joints (rad): next, last point
+        (
+            "state",
+            "f8",
+            (2, 15),
+        ),  # position of the pelvis (m) and joints (rad): next, last point
         ("warm", "i8"),  # 0: the next search starts from the nominal posture
     ]
 )
@@ -84,7 +101,9 @@ def make_linearization() -> Linearization:
 
 
 @njit
-def find_masses(leg: Record, q: Array, R: Array, p: Array, lines: Array, columns: Array) -> Vector:
+def find_masses(
+    leg: Record, q: Array, R: Array, p: Array, lines: Array, columns: Array
+) -> Vector:
     """Sets pose and masses of a leg; returns its moment, m.
 
     The sole's pose R (3, 3), p (3,), the joints' lines (12, 3), axes, then points, and columns
@@ -120,7 +139,9 @@ def linearize(robot: Record, target: Target, state: Array, out: Linearization) -
         fill_jacobian(lines, sole_p, out.J[i])
         foot = target.feet[i]
         for j in range(3):
-            wanted_R[0, j], wanted_R[1, j], wanted_R[2, j] = turned_back(R, column(foot, j))
+            wanted_R[0, j], wanted_R[1, j], wanted_R[2, j] = turned_back(
+                R, column(foot, j)
+            )
         wanted_p[0], wanted_p[1], wanted_p[2] = turned_back(R, sub(column(foot, 3), t))
         size = pose_error(wanted_R, wanted_p, sole_R, sole_p, errors[6 * i : 6 * i + 6])
         total += size * size
@@ -133,7 +154,10 @@ def linearize(robot: Record, target: Target, state: Array, out: Linearization) -
 def find_step(linear: Linearization, damping: float, step: Array) -> None:
     """Sets step (15,): the pelvis' in its own axes (m), then the joints' (rad)."""
     J, K, errors = linear
-    A, X = np.zeros((3, 4)), np.zeros((2, 6, 4))  # A: the system of three, its right-hand side
+    A, X = (
+        np.zeros((3, 4)),
+        np.zeros((2, 6, 4)),
+    )  # A: the system of three, its right-hand side
     for k in range(3):
         A[k, k], A[k, 3], X[:, k, k] = 1.0 + damping, errors[12 + k], 1.0
     for i in range(2):
@@ -206,7 +230,9 @@ def predict_state(states: Array) -> None:
 def reset_state(robot: Record, R: Array, feet: Array) -> None:
     """Sets the state to the nominal posture over the feet."""
     for k in range(3):
-        robot.state[:, k] = 0.5 * (feet[0, k, 3] + feet[1, k, 3]) - dot(R[k], robot.soles)
+        robot.state[:, k] = 0.5 * (feet[0, k, 3] + feet[1, k, 3]) - dot(
+            R[k], robot.soles
+        )
     robot.state[:, 3:] = robot.nominal
 
 
@@ -224,7 +250,10 @@ def solve_one(
     outcome = CONVERGED if error <= tolerance else STALLED
     for i in range(12):
         leg, q = robot.legs[i // 6], state[3 + i]
-        low, high = leg.lower[i % 6] - LIMIT_TOLERANCE, leg.upper[i % 6] + LIMIT_TOLERANCE
+        low, high = (
+            leg.lower[i % 6] - LIMIT_TOLERANCE,
+            leg.upper[i % 6] + LIMIT_TOLERANCE,
+        )
         if not low <= q <= high:
             outcome |= LIMITED << (4 * (i // 6))
     values[:12], values[12:15], values[15] = state[3:], state[:3], error
@@ -253,7 +282,9 @@ class Found(NamedTuple):
     legs: Array  # (12,) rad
     pelvis: Array  # (3,) m
     reason: str  # why this is no solution; "" when it is
-    nearest: Array  # (3,) m, the nearest CoM that can be reached; NaN where none is found
+    nearest: (
+        Array  # (3,) m, the nearest CoM that can be reached; NaN where none is found
+    )
 
 
 class Solver(ABC):
@@ -279,7 +310,9 @@ class Solver(ABC):
             np.concatenate([getattr(leg, name) for leg in legs])
             for name in ("lower", "upper", "nominal")
         )
-        self._leg_moment = np.sum([leg.moments.sum(axis=0) for leg in legs], 0) / model.mass
+        self._leg_moment = (
+            np.sum([leg.moments.sum(axis=0) for leg in legs], 0) / model.mass
+        )
         self._arguments = pack(model.bodies), joints, self._leg_moment, self._moment
         self._find_moment = entry_point(find_moment, np.empty(0), *self._arguments)
         pelvis = [model.bodies.names[biped.pelvis]]
@@ -304,7 +337,9 @@ class Solver(ABC):
 
 
 @compiled()
-def find_moment(q: Array, robot: Array, legs: Indices, leg_moment: Array, moment: Array) -> None:
+def find_moment(
+    q: Array, robot: Array, legs: Indices, leg_moment: Array, moment: Array
+) -> None:
     """Sets moment (3,) of all but the legs about the root's origin, over the robot's mass, m.
 
     The CoM with the legs at their zero pose, by the statically equivalent serial chain, less what
@@ -355,17 +390,23 @@ class NewtonSolver(Solver):
         near = np.where(np.isfinite(middle), middle, 0.0)
         for start in starts:
             state = start.copy()
-            error = float(find_state(self.robot[0], Target(com, R, feet), tolerance, state))
+            error = float(
+                find_state(self.robot[0], Target(com, R, feet), tolerance, state)
+            )
             best, q = min(best, error), state[3:]
             q[:] = near + np.remainder(q - near + np.pi, 2.0 * np.pi) - np.pi
             if error <= tolerance:
                 sides = zip(self._biped.legs, (q[:6], q[6:]), strict=True)
-                problem = "; ".join(filter(None, (leg.limit_problem(own) for leg, own in sides)))
+                problem = "; ".join(
+                    filter(None, (leg.limit_problem(own) for leg, own in sides))
+                )
                 if not problem:
                     self.robot["state"], self.robot["warm"] = state, 1
                     return Found(q, state[:3], "", com)
         self.robot["warm"] = 0
-        stalled = f"feet and CoM come no nearer than {best:.3g} m to where they are to be"
+        stalled = (
+            f"feet and CoM come no nearer than {best:.3g} m to where they are to be"
+        )
         rest = self._errors(com, feet, R)(self.find_nearest(com, feet, R))
         met = np.abs(rest[:12]).max() <= _MEETS
         nearest = com - R @ rest[12:] if met else np.full(3, np.nan)
@@ -376,7 +417,9 @@ class NewtonSolver(Solver):
         rng = np.random.default_rng(0)
         others = []
         for _ in range(_TRIES):
-            q = np.clip(self._nominal + rng.uniform(-0.4, 0.4, 12), self._lower, self._upper)
+            q = np.clip(
+                self._nominal + rng.uniform(-0.4, 0.4, 12), self._lower, self._upper
+            )
             others.append(np.concatenate((pelvis + rng.uniform(-0.05, 0.05, 3), q)))
         last = [self.robot["state"][0, 0].copy()] * int(self.robot["warm"][0])
         return [*last, np.concatenate((pelvis, self._nominal)), *others]
@@ -405,7 +448,8 @@ class NewtonSolver(Solver):
             cost,
             self._starts(feet, R)[0],
             method="SLSQP",
-            bounds=[(None, None)] * 3 + list(zip(self._lower, self._upper, strict=True)),
+            bounds=[(None, None)] * 3
+            + list(zip(self._lower, self._upper, strict=True)),
             constraints={"type": "eq", "fun": lambda state: errors(state)[:12]},
             options={"ftol": 1e-12, "maxiter": 300},
         )

@@ -46,15 +46,26 @@ LEG = np.dtype(
         ("foot", "f8", 3),  # of the foot about the ankle, in the sole's frame
         ("hip_first", "f8", 3),  # of the first body about the hip, on (a1, a2, a1 x a2)
         ("hip_second", "f8", 3),  # of the second, on (a2, a3, a2 x a3)
-        ("thigh", "f8", 3),  # with the shank's mass at the knee, on (u, n, u x n), u: hip to knee
+        (
+            "thigh",
+            "f8",
+            3,
+        ),  # with the shank's mass at the knee, on (u, n, u x n), u: hip to knee
         ("shank", "f8", 3),  # about the knee, on (u, n, u x n), u: knee to ankle
-        ("ankle_body", "f8", 3),  # between pitch and roll about the ankle, on (n, f, n x f)
+        (
+            "ankle_body",
+            "f8",
+            3,
+        ),  # between pitch and roll about the ankle, on (n, f, n x f)
         ("axis_3_thigh", "f8", 3),  # third axis on the thigh's axes, at the zero pose
         ("axis_2_thigh", "f8", 3),  # second, likewise
         ("roll_shank", "f8", 3),  # last axis on the shank's axes, at the zero pose
         ("l1", "f8"),  # thigh, m
         ("l2", "f8"),  # shank, m
-        ("upper_fraction", "f8"),  # mass above the knee with the shank's over the robot's
+        (
+            "upper_fraction",
+            "f8",
+        ),  # mass above the knee with the shank's over the robot's
         ("foot_fraction", "f8"),  # mass of ankle body and foot over the robot's
         ("sign_n", "f8"),
         ("sign_beta", "f8"),
@@ -67,9 +78,17 @@ LEG = np.dtype(
 ROBOT = np.dtype(
     [
         ("legs", LEG, 2),  # left, right
-        ("upper_moment", "f8", 3),  # of all but the legs in the pelvis' frame, over the mass, m
+        (
+            "upper_moment",
+            "f8",
+            3,
+        ),  # of all but the legs in the pelvis' frame, over the mass, m
         ("upper_fraction", "f8"),  # its mass over the robot's
-        ("offset", "f8", 3),  # from pelvis to CoM in the nominal posture, in the pelvis' axes, m
+        (
+            "offset",
+            "f8",
+            3,
+        ),  # from pelvis to CoM in the nominal posture, in the pelvis' axes, m
         # Of the twelve joints of the legs, rad:
         ("zero", "f8", 12),
         ("lower", "f8", 12),
@@ -77,7 +96,11 @@ ROBOT = np.dtype(
         ("nominal", "f8", 12),
         # State of the solver:
         ("warm", "i8"),  # 0: the next search starts from the nominal posture
-        ("pelvis", "f8", (3, 3)),  # where the last three points left it, the last one first, m
+        (
+            "pelvis",
+            "f8",
+            (3, 3),
+        ),  # where the last three points left it, the last one first, m
         ("inverse", "f8", (3, 3)),  # of dCoM/dt
         ("known", "i8"),  # 1: the inverse is of use
         ("solved", "i8"),  # number of points solved in a row
@@ -181,7 +204,8 @@ def leg_moment(leg: Record, target: LegTarget, t: Vector) -> Vector:
     """Moment of a leg that depends on where the hip is, over the robot's mass; m."""
     plane = find_plane(leg, target, t)
     total = add(
-        thigh_to_world(leg, vector(leg.thigh), plane), shank_to_world(leg, vector(leg.shank), plane)
+        thigh_to_world(leg, vector(leg.thigh), plane),
+        shank_to_world(leg, vector(leg.shank), plane),
     )
     if leg.small_bodies > 0.0:
         a1, a3 = target.a1, thigh_to_world(leg, vector(leg.axis_3_thigh), plane)
@@ -196,7 +220,8 @@ def leg_moment(leg: Record, target: LegTarget, t: Vector) -> Vector:
 def com_of_pelvis(robot: Record, com_map: ComMap, t: Vector) -> Vector:
     """CoM with the pelvis at t, m."""
     legs = add(
-        leg_moment(robot.legs[0], com_map.left, t), leg_moment(robot.legs[1], com_map.right, t)
+        leg_moment(robot.legs[0], com_map.left, t),
+        leg_moment(robot.legs[1], com_map.right, t),
     )
     return add(add(com_map.constant, scale(com_map.fraction, t)), legs)
 
@@ -205,7 +230,9 @@ def com_of_pelvis(robot: Record, com_map: ComMap, t: Vector) -> Vector:
 def read_targets(R: Array, feet: Array) -> Targets:
     """Orientation of the pelvis (3, 3) and poses of the soles (2, 3, 4) as tuples."""
     left, right = feet[0], feet[1]
-    return Targets(rows(R), Pose(rows(left), column(left, 3)), Pose(rows(right), column(right, 3)))
+    return Targets(
+        rows(R), Pose(rows(left), column(left, 3)), Pose(rows(right), column(right, 3))
+    )
 
 
 @inner
@@ -215,7 +242,11 @@ def make_map(robot: Record, targets: Targets) -> ComMap:
     left, left_moment = fix_leg(robot.legs[0], R, targets.left)
     right, right_moment = fix_leg(robot.legs[1], R, targets.right)
     own = turned(R, vector(robot.upper_moment))
-    fraction = robot.upper_fraction + robot.legs[0].upper_fraction + robot.legs[1].upper_fraction
+    fraction = (
+        robot.upper_fraction
+        + robot.legs[0].upper_fraction
+        + robot.legs[1].upper_fraction
+    )
     return ComMap(add(own, add(left_moment, right_moment)), fraction, left, right)
 
 

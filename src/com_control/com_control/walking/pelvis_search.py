@@ -42,7 +42,9 @@ class Guess(NamedTuple):
 
 
 @inner
-def inverse_by_differences(robot: Record, com_map: ComMap, t: Vector, com: Vector) -> Rows:
+def inverse_by_differences(
+    robot: Record, com_map: ComMap, t: Vector, com: Vector
+) -> Rows:
     """Inverse of dCoM/dt."""
     h = _DIFFERENCE
     x = sub(com_of_pelvis(robot, com_map, (t[0] + h, t[1], t[2])), com)
@@ -62,7 +64,11 @@ def broyden_update(B: Rows, s: Vector, y: Vector) -> Rows:
         return B
     sB = combine(s[0], B[0], s[1], B[1], s[2], B[2])
     k = scale(1.0 / size, sub(s, By))
-    return (add(B[0], scale(k[0], sB)), add(B[1], scale(k[1], sB)), add(B[2], scale(k[2], sB)))
+    return (
+        add(B[0], scale(k[0], sB)),
+        add(B[1], scale(k[1], sB)),
+        add(B[2], scale(k[2], sB)),
+    )
 
 
 @inner
@@ -138,7 +144,12 @@ def predict_pelvis(robot: Record, com: Vector, R: Rows) -> Vector:
 
 @inner
 def solve_point(
-    robot: Record, targets: Targets, com: Vector, tolerance: float, guess: Guess, values: Array
+    robot: Record,
+    targets: Targets,
+    com: Vector,
+    tolerance: float,
+    guess: Guess,
+    values: Array,
 ) -> tuple[Guess, int]:
     """Solves one point from a guess; see solve_one.
 
@@ -210,7 +221,9 @@ def solve_path(
     guess, age = Guess(t1, (t1, t1, t1), False), 0
     for i in range(len(com)):
         targets, target = read_targets(R[i], feet[i]), row(com, i)
-        guess, outcomes[i] = solve_point(robot, targets, target, tolerance, guess, values[i])
+        guess, outcomes[i] = solve_point(
+            robot, targets, target, tolerance, guess, values[i]
+        )
         age = age + 1 if guess.known else 0
         t3, t2, t1 = t2, t1, guess.t
         if age >= 3:
@@ -247,7 +260,9 @@ def solve_in_steps(
 
 
 @compiled()
-def place_pelvis(t: Array, R: Array, feet: Array, robots: Array, com: Array, q: Array) -> int:
+def place_pelvis(
+    t: Array, R: Array, feet: Array, robots: Array, com: Array, q: Array
+) -> int:
     """Sets com (3,) m and the legs' angles q (12,) with the pelvis at t (3,) m; see solve_one."""
     robot = robots[0]
     targets = read_targets(R, feet)

@@ -107,7 +107,9 @@ class WalkSession:
         self._approach_time, self._delay = approach_time, delay
         self._commanded: JointPath | None = None  # in the time of the joints' readings
         self._begin = 0.0  # when the walk begins, s
-        self._last = self._stood = -np.inf  # s, of the last reading; of the last that stood
+        self._last = (
+            self._stood
+        ) = -np.inf  # s, of the last reading; of the last that stood
         self._stop_reason = ""
         self._awaited = False  # a stop is to be planned
         self.stabiliser = stabiliser
@@ -195,10 +197,18 @@ class WalkSession:
             now: s, of the joints' readings; default: of the last one.
         """
         stands = self.walk is not None and not self.walk.plan.steps
-        if self.state is WalkPhase.APPROACHING or (self.state is WalkPhase.WALKING and stands):
-            return self._halt(reason, WalkPhase.REFUSED, self._last if now is None else now)
+        if self.state is WalkPhase.APPROACHING or (
+            self.state is WalkPhase.WALKING and stands
+        ):
+            return self._halt(
+                reason, WalkPhase.REFUSED, self._last if now is None else now
+            )
         if self.state is WalkPhase.WALKING:
-            self.state, self.reason, self._stop_reason = WalkPhase.STOPPING, reason, reason
+            self.state, self.reason, self._stop_reason = (
+                WalkPhase.STOPPING,
+                reason,
+                reason,
+            )
             self._awaited = True
         return None
 
@@ -261,7 +271,11 @@ class WalkSession:
             problem = self._checks.missing(reading) or problem
             if self._fed is not None and self._fed.must_stop:
                 problem = problem or FIXES[self.fault]
-            order = self.stop(problem) if problem and self.state is not WalkPhase.STOPPING else None
+            order = (
+                self.stop(problem)
+                if problem and self.state is not WalkPhase.STOPPING
+                else None
+            )
             if order is None:
                 self.advance(reading.time)
             return order
@@ -279,7 +293,10 @@ class WalkSession:
             return
         late = (1.0 - self._fed.rate) * dt
         if late != 0.0 and dt < MAX_GAP:
-            self._begin, self._commanded = self._begin + late, self._commanded.shifted(late)
+            self._begin, self._commanded = (
+                self._begin + late,
+                self._commanded.shifted(late),
+            )
 
     def _feed_back(self, time: float, q: Array, qd: Array) -> tuple[Array, Array]:
         """Targets for a time with the stabiliser's feedback; those of the plan without one."""
@@ -298,10 +315,18 @@ class WalkSession:
                 stabiliser.replace(followed.plan, followed.samples, followed.later)
             self._followed, self._fed_at = followed, reading.time
             if followed is self.walk:
-                stabiliser.memory.phase[0] = min(max(self.walk_time, 0.0), followed.duration)
-            R = np.full((3, 3), np.nan) if reading.R_world_root is None else reading.R_world_root
+                stabiliser.memory.phase[0] = min(
+                    max(self.walk_time, 0.0), followed.duration
+                )
+            R = (
+                np.full((3, 3), np.nan)
+                if reading.R_world_root is None
+                else reading.R_world_root
+            )
             lead = time - reading.time
-            self._fed = stabiliser.update(R, reading.position, reading.wrenches, dt, lead)
+            self._fed = stabiliser.update(
+                R, reading.position, reading.wrenches, dt, lead
+            )
             self._change, rate = self._fed.q - q, self._fed.rate
         step = passed if self._feeds else -passed
         self._gain = min(max(self._gain + step, 0.0), 1.0)
@@ -312,7 +337,9 @@ class WalkSession:
         """What the stabiliser is to follow now; None: nothing."""
         if self.state in (WalkPhase.WALKING, WalkPhase.STOPPING):
             return self.walk if self.walk is not None and self.walk.fed_back else None
-        upright = reading.R_world_root is not None and np.isfinite(reading.R_world_root).all()
+        upright = (
+            reading.R_world_root is not None and np.isfinite(reading.R_world_root).all()
+        )
         stands = self.state in STANDING and self.balances and upright
         if not stands or self._commanded is None or self.problem(reading, sways=True):
             return None
@@ -331,7 +358,10 @@ class WalkSession:
             return
         if self.state is WalkPhase.APPROACHING and now >= self._begin:
             self.state = WalkPhase.WALKING
-        if self.state is not WalkPhase.APPROACHING and now >= self._begin + self.walk.duration:
+        if (
+            self.state is not WalkPhase.APPROACHING
+            and now >= self._begin + self.walk.duration
+        ):
             made = self.walk.steps_made(self.walk.duration)
             self.outcome = Outcome(not self._stop_reason, self._stop_reason, made)
             self.state, self.reason, self._awaited = WalkPhase.READY, "", False
@@ -340,16 +370,26 @@ class WalkSession:
     def _set_standing(self, reading: Reading) -> None:
         """Whether it stands as commanded; or in its nominal posture, when somebody moved it."""
         problem = self.problem(reading)
-        if problem and self._commanded is not None and not self._checks.problem(reading, None):
+        if (
+            problem
+            and self._commanded is not None
+            and not self._checks.problem(reading, None)
+        ):
             self._commanded, self._followed, self._gain, problem = None, None, 0.0, ""
         if self.state is WalkPhase.FALLEN and problem:
             return
         if not problem:
             self._stood = reading.time
-        recently = abs(reading.time - self._stood) < SWAY_TIME and self.state is WalkPhase.READY
+        recently = (
+            abs(reading.time - self._stood) < SWAY_TIME
+            and self.state is WalkPhase.READY
+        )
         if problem and recently and not self.problem(reading, sways=True):
             return
-        self.state, self.reason = (WalkPhase.REFUSED if problem else WalkPhase.READY), problem
+        self.state, self.reason = (
+            (WalkPhase.REFUSED if problem else WalkPhase.READY),
+            problem,
+        )
         if problem or self.stabiliser is None or not self.balances:
             return
         if self._commanded is None or self.guard.reason:  # as begin() does
@@ -381,7 +421,11 @@ class WalkSession:
 
     def remaining(self, now: float) -> Command | None:
         """The targets after a time; None before the first command."""
-        return None if self._commanded is None else Command(self._commanded.after(now), now)
+        return (
+            None
+            if self._commanded is None
+            else Command(self._commanded.after(now), now)
+        )
 
     def limited(self, command: Command) -> Command:
         """What may be sent of a command."""
@@ -412,7 +456,9 @@ class WalkSession:
         order = self._command(path, now)
         self.outcome = Outcome(False, reason, self.walk.steps_made(now - self._begin))
         self.state, self.reason, self._awaited = state, reason, False
-        if state is WalkPhase.FALLEN:  # whoever sets it up again brings it to the nominal posture
+        if (
+            state is WalkPhase.FALLEN
+        ):  # whoever sets it up again brings it to the nominal posture
             self._fall(reason)
         return order
 
@@ -427,4 +473,6 @@ def _join(before: JointPath, path: JointPath, now: float) -> JointPath:
     recent = before.time > now - 1.0
     if before.time[0] >= path.time[0] or before.end < now or not recent.any():
         return path
-    return JointPath(before.time[recent], before.q[recent], before.qd[recent]).followed_by(path)
+    return JointPath(
+        before.time[recent], before.q[recent], before.qd[recent]
+    ).followed_by(path)

@@ -36,16 +36,28 @@ from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
 
-UPRIGHT, FALLEN_HEIGHT = cos(radians(30.0)), 0.7  # of the root; of the CoM's planned height
+UPRIGHT, FALLEN_HEIGHT = (
+    cos(radians(30.0)),
+    0.7,
+)  # of the root; of the CoM's planned height
 LEAST_LOAD, MOST_LOAD, LOAD_TIME = 0.5, 1.6, 0.1  # of the weight on both feet, for s
 FAILURES = 5  # points in a row that inverse kinematics do not find
 # Out of reach, the CoM is asked for at the nearest height that is found, by so much of its height
 # from the one before, and by no more than MOST_OFF from the plan's; s, in which it goes back.
-HEIGHTS, MOST_OFF, RETURN = 0.0025 * np.array([0, -1, 1, -2, 2, -3, 3, -4, 4, -8, 8]), 0.04, 0.3
-REACH = (1.2, 2.0)  # of half a sole's length and width: a larger DCM error is beyond the ankles
+HEIGHTS, MOST_OFF, RETURN = (
+    0.0025 * np.array([0, -1, 1, -2, 2, -3, 3, -4, 4, -8, 8]),
+    0.04,
+    0.3,
+)
+REACH = (
+    1.2,
+    2.0,
+)  # of half a sole's length and width: a larger DCM error is beyond the ankles
 BLEND = 0.4  # s, from one plan to another
 SETTLING = 3.0  # offset_time, after which the offset counts as found
-SYSTEMATIC = 0.003  # of the CoM's height, the offset's sigma beside what is seen to vary
+SYSTEMATIC = (
+    0.003  # of the CoM's height, the offset's sigma beside what is seen to vary
+)
 
 
 class Fault(IntEnum):
@@ -122,7 +134,9 @@ def make_table(plan: WalkPlan, samples: Samples) -> Table:
     time, count = samples.time, len(samples.time)
     swing = np.full((count, 2), -1.0)
     goals = samples.feet[:, :, :2, 3].copy()
-    for step, lift, down in zip(plan.steps, plan.lift_offs, plan.touch_downs, strict=True):
+    for step, lift, down in zip(
+        plan.steps, plan.lift_offs, plan.touch_downs, strict=True
+    ):
         side = 0 if step.side == "left" else 1
         air = (time >= lift - 1e-9) & (time < down - 1e-9)
         swing[air, side] = (time[air] - lift) / (down - lift)
@@ -175,12 +189,19 @@ class Stabiliser:
             )
         self.biped = biped
         self.set_stiffness(stiffness)
-        self._dead_time, self._feeds = delay + 2.5 * period, (step_adjustment, heading_feedback)
+        self._dead_time, self._feeds = (
+            delay + 2.5 * period,
+            (step_adjustment, heading_feedback),
+        )
         self._ik, self._to_pelvis = ComIk(biped), heading_to_pelvis(biped)
-        self._up = biped.root_in_pelvis()[0].T @ self._to_pelvis[:, 2]  # in the root link's axes
+        self._up = (
+            biped.root_in_pelvis()[0].T @ self._to_pelvis[:, 2]
+        )  # in the root link's axes
         self._poses = LinkFrames(biped.model, [leg.foot.frame for leg in biped.legs])
         self._sesc, self._zmp = Sesc(biped.model), SoleZmp(biped)
-        low, high = (np.array([f(c, axis=0) for c in corners]) for f in (np.min, np.max))
+        low, high = (
+            np.array([f(c, axis=0) for c in corners]) for f in (np.min, np.max)
+        )
         self._soles = np.stack((low[:, 0], high[:, 0], low[:, 1], high[:, 1]), axis=1)
         self._reach = (0.5 * np.array(REACH) * (high - low)[0, :2]).tolist()  # m
         self.memory, self.target = make_memory(), make_target()
@@ -190,7 +211,9 @@ class Stabiliser:
         """Uses another stiffness (2,) N m/rad of an ankle, from now on; raises BipedError."""
         given = np.asarray(stiffness, dtype=float)
         if given.shape != (2,) or not (given > 0.0).all():
-            raise BipedError(f"the ankles' stiffness is {given}: give two numbers above 0")
+            raise BipedError(
+                f"the ankles' stiffness is {given}: give two numbers above 0"
+            )
         self._stiffness = given
         if hasattr(self, "body"):
             self.body.kappa[:] = given / (self.body.mass * GRAVITY * self.body.height)
@@ -212,7 +235,9 @@ class Stabiliser:
         self._q, self._failures, self._implausible, self._height = q.copy(), 0, 0.0, 0.0
         self._ik.restart()
         sensed = Sensed(np.eye(3), np.zeros((2, 3, 4)), np.zeros(3), np.zeros((2, 6)))
-        self._tick = entry_point(tick, self.body, self.table, sensed, 0.0, 0.0, memory, self.target)
+        self._tick = entry_point(
+            tick, self.body, self.table, sensed, 0.0, 0.0, memory, self.target
+        )
 
     def replace(self, plan: WalkPlan, samples: Samples, later: float = 0.0) -> None:
         """Goes on with another plan that is near the present one and has the same feet for now.
@@ -227,7 +252,9 @@ class Stabiliser:
         then = (time[blended] + later) / before.dt
         old = np.minimum(np.rint(then).astype(int), len(before.com) - 1)
         rest = (1.0 - quintic((time[blended] - phase) / BLEND)[0])[:, None]
-        pelvis = (table.R_pelvis.reshape(-1, 9) for table in (after, before))  # nearly the same
+        pelvis = (
+            table.R_pelvis.reshape(-1, 9) for table in (after, before)
+        )  # nearly the same
         for new, known in ((after.com, before.com), (after.zmp, before.zmp), pelvis):
             new[blended] += rest * (known[old] - new[blended])
         self.table = after
@@ -252,10 +279,17 @@ class Stabiliser:
     def margin(self) -> float:
         """How far the DCM may still move until its error is beyond reach, 1 to 0 and less."""
         x, y, x_aim, y_aim = self.target.estimate[5:9].tolist()
-        return 1.0 - max(abs(x - x_aim) / self._reach[0], abs(y - y_aim) / self._reach[1])
+        return 1.0 - max(
+            abs(x - x_aim) / self._reach[0], abs(y - y_aim) / self._reach[1]
+        )
 
     def update(
-        self, R_world_root: Array, q: Array, wrenches: Array | None, dt: float, lead: float
+        self,
+        R_world_root: Array,
+        q: Array,
+        wrenches: Array | None,
+        dt: float,
+        lead: float,
     ) -> Stabilised:
         """Goes on by a measurement.
 
@@ -268,13 +302,17 @@ class Stabiliser:
         """
         R, p = self._poses.poses(q)
         soles = np.concatenate((R, p[:, :, None]), axis=2)
-        at_soles = NO_WRENCHES if wrenches is None else self._zmp.wrenches_at_soles(wrenches)
+        at_soles = (
+            NO_WRENCHES if wrenches is None else self._zmp.wrenches_at_soles(wrenches)
+        )
         if self._is_implausible(at_soles, dt):
             at_soles = NO_WRENCHES
         upright = bool(np.isfinite(R_world_root).all())
         if not upright:
             R_world_root = self._attitude_by_sole(soles)
-        sensed = Sensed(np.ascontiguousarray(R_world_root), soles, self._sesc.com(q), at_soles)
+        sensed = Sensed(
+            np.ascontiguousarray(R_world_root), soles, self._sesc.com(q), at_soles
+        )
         target = self.target
         self._tick(self.body, self.table, sensed, dt, lead, self.memory, target)
         self._solve(target.com, target.feet, target.R_pelvis @ self._to_pelvis, dt)
@@ -288,7 +326,11 @@ class Stabiliser:
             at = np.append(com[:2], com[2] + height * self.body.height)
             found = self._ik.step(at, feet, R_pelvis)
             if found.outcome == 0:
-                self._q, self._failures, self._height = self._ik.full(found.q), 0, height
+                self._q, self._failures, self._height = (
+                    self._ik.full(found.q),
+                    0,
+                    height,
+                )
                 return
         self._failures += 1
         self.memory.lean[:] *= 0.9
@@ -309,7 +351,10 @@ class Stabiliser:
 
     def _fault(self, R: Array, wrenches: Array, upright: bool) -> Fault:
         h, up = self.body.height, float(R[2] @ self._up)
-        low = self.target.estimate[2] - self.target.feet[:, 2, 3].min() < FALLEN_HEIGHT * h
+        low = (
+            self.target.estimate[2] - self.target.feet[:, 2, 3].min()
+            < FALLEN_HEIGHT * h
+        )
         if low or up < UPRIGHT:
             return Fault.FALLEN
         if self._failures > FAILURES:

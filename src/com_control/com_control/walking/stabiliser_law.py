@@ -111,13 +111,31 @@ class Target(NamedTuple):
 
 def make_memory() -> Memory:
     """Memory of a stabiliser before its first tick."""
-    shapes = (4, (2, 2), (2, 2), 2, 2, 2, (2, 2), (2, 2, 3), (2, 3), (2, 4), 2, 2, 2, 2, 2)
+    shapes = (
+        4,
+        (2, 2),
+        (2, 2),
+        2,
+        2,
+        2,
+        (2, 2),
+        (2, 2, 3),
+        (2, 3),
+        (2, 4),
+        2,
+        2,
+        2,
+        2,
+        2,
+    )
     return Memory(*(np.zeros(shape) for shape in shapes))
 
 
 def make_target() -> Target:
     """Memory for what a tick sets."""
-    return Target(np.zeros(3), np.zeros((2, 3, 4)), np.eye(3), np.zeros(11), np.zeros(2))
+    return Target(
+        np.zeros(3), np.zeros((2, 3, 4)), np.eye(3), np.zeros(11), np.zeros(2)
+    )
 
 
 CARRIES, LANDED = 0.03, 0.08  # of the weight: a foot carries at all; has landed
@@ -163,7 +181,9 @@ def load_share(table: Table, i: int, feet: Array, zmp: Array) -> float:
 
 
 @njit
-def find_base(sensed: Sensed, axes: Array, feet: Array, memory: Memory, loads: Array) -> Array:
+def find_base(
+    sensed: Sensed, axes: Array, feet: Array, memory: Memory, loads: Array
+) -> Array:
     """Pose [R p] (3, 4) of the root link: the IMU's attitude, loaded soles where commanded."""
     R, soles, pose = sensed.R_imu, sensed.soles, np.zeros((3, 4))
     turn_s = turn_c = 0.0
@@ -185,7 +205,9 @@ def find_base(sensed: Sensed, axes: Array, feet: Array, memory: Memory, loads: A
 
 
 @njit
-def total_wrench(sensed: Sensed, base: Array, feet: Array, normals: Array) -> tuple[Vector, Vector]:
+def total_wrench(
+    sensed: Sensed, base: Array, feet: Array, normals: Array
+) -> tuple[Vector, Vector]:
     """Force (N) and moment (N m) about the frame's origin; sets the soles' normals (2, 3)."""
     force, moment, R = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), np.empty((3, 3))
     for k in range(2):
@@ -198,7 +220,13 @@ def total_wrench(sensed: Sensed, base: Array, feet: Array, normals: Array) -> tu
 
 @njit
 def move_feet(
-    body: Body, table: Table, ahead: Place, dt: float, memory: Memory, target: Target, left: float
+    body: Body,
+    table: Table,
+    ahead: Place,
+    dt: float,
+    memory: Memory,
+    target: Target,
+    left: float,
 ) -> bool:
     """Contact: early landing, search for the ground, the next foothold; True: the plan waits."""
     waits, loads, e = False, target.loads, target.estimate[5:7] - target.estimate[7:9]
@@ -212,7 +240,11 @@ def move_feet(
         if s < 0.0:
             memory.held[k, 3] = memory.further[k] = 0.0
             low = memory.feet[other, 2] - memory.feet[k, 2] < SEARCH_DEPTH * body.height
-            if memory.unloaded[k] > PATIENCE and low and (left, 1.0 - left)[k] > SHOULD_CARRY:
+            if (
+                memory.unloaded[k] > PATIENCE
+                and low
+                and (left, 1.0 - left)[k] > SHOULD_CARRY
+            ):
                 memory.feet[k, 2] -= SEARCH_SPEED * body.height * dt
                 waits = True
             continue
@@ -229,19 +261,27 @@ def move_feet(
         now = rise(s)
         part = (rise(s + dt / table.swing_time) - now) / max(1.0 - now, 1e-6)
         if body.adjusts and s < LATEST:
-            goal = adjust_step(body, k, (1.0 - s) * table.swing_time, c * e[0] + sine * e[1])
+            goal = adjust_step(
+                body, k, (1.0 - s) * table.swing_time, c * e[0] + sine * e[1]
+            )
             memory.further[k] += min(dt / ADJUST_TIME, 1.0) * (goal - memory.further[k])
         height = memory.feet[other, 2]  # on the slope through the other foot
         for j, way in enumerate((c, sine)):
-            height += memory.slope[j] * (table.goals[i, k, j] - table.feet[i, other, j, 3])
-            memory.feet[k, j] += min(part, 1.0) * (way * memory.further[k] - memory.feet[k, j])
+            height += memory.slope[j] * (
+                table.goals[i, k, j] - table.feet[i, other, j, 3]
+            )
+            memory.feet[k, j] += min(part, 1.0) * (
+                way * memory.further[k] - memory.feet[k, j]
+            )
         memory.feet[k, 2] += min(part, 1.0) * (height - memory.feet[k, 2])
         memory.turns[k] -= min(part, 1.0) * memory.turns[k]
     return waits
 
 
 @njit
-def move_ankles(body: Body, dt: float, memory: Memory, wrenches: Array, asked: Array) -> None:
+def move_ankles(
+    body: Body, dt: float, memory: Memory, wrenches: Array, asked: Array
+) -> None:
     """Ankle admittance: tilts of the soles, by moments asked for at points (2, 2) m of each."""
     weight = body.mass * GRAVITY
     for k in range(2):
@@ -251,7 +291,10 @@ def move_ankles(body: Body, dt: float, memory: Memory, wrenches: Array, asked: A
                 memory.rocks[k, j, :] = 0.0
                 memory.tilts[k, j] -= min(dt / 0.16, 1.0) * memory.tilts[k, j]
                 continue
-            low, high = body.soles[k, 2 - 2 * j], body.soles[k, 3 - 2 * j]  # across the axis
+            low, high = (
+                body.soles[k, 2 - 2 * j],
+                body.soles[k, 3 - 2 * j],
+            )  # across the axis
             sign, most = 1 - 2 * j, load * 0.5 * (high - low)
             error = sign * load * asked[k, 1 - j] - wrenches[k, 3 + j]
             error -= clip(error, 0.1 * most)  # a dead zone
@@ -263,11 +306,15 @@ def move_ankles(body: Body, dt: float, memory: Memory, wrenches: Array, asked: A
             rocks = memory.rocks[k, j]
             further = settle_sole(speed, error / most, at, dt, body.dead_time, rocks)
             rate = -A / (weight * body.height) * error - memory.tilts[k, j] / ANKLE_LEAK
-            memory.tilts[k, j] = clip(memory.tilts[k, j] + rate * dt + further, MAX_TILT)
+            memory.tilts[k, j] = clip(
+                memory.tilts[k, j] + rate * dt + further, MAX_TILT
+            )
 
 
 @njit
-def find_slope(part: float, memory: Memory, loads: Array, normals: Array, feet: Array) -> None:
+def find_slope(
+    part: float, memory: Memory, loads: Array, normals: Array, feet: Array
+) -> None:
     """Follows the ground's slope by the loaded soles; feet that stand rise and sink with it."""
     for j in range(2):
         gradient = total = 0.0
@@ -285,7 +332,12 @@ def find_slope(part: float, memory: Memory, loads: Array, normals: Array, feet: 
 
 @njit
 def update_offset(
-    h: float, heading: tuple[float, float], dt: float, time: float, memory: Memory, away: Array
+    h: float,
+    heading: tuple[float, float],
+    dt: float,
+    time: float,
+    memory: Memory,
+    away: Array,
 ) -> None:
     """Follows what the wrenches say of CoM and horizontal force beyond offset and pull.
 
@@ -304,7 +356,9 @@ def update_offset(
 
 
 @njit
-def command(table: Table, t: float, memory: Memory, target: Target, leaning: Array) -> None:
+def command(
+    table: Table, t: float, memory: Memory, target: Target, leaning: Array
+) -> None:
     """Sets CoM, soles and pelvis for a time of the plan, s."""
     i, f = place_of(table, t)
     feet, zmp = find_feet(table, i, f, memory), np.empty(2)
@@ -331,7 +385,13 @@ def command(table: Table, t: float, memory: Memory, target: Target, leaning: Arr
 
 @compiled()
 def tick(
-    body: Body, table: Table, sensed: Sensed, dt: float, lead: float, memory: Memory, target: Target
+    body: Body,
+    table: Table,
+    sensed: Sensed,
+    dt: float,
+    lead: float,
+    memory: Memory,
+    target: Target,
 ) -> None:
     """Goes on by a measurement.
 
@@ -407,14 +467,20 @@ def tick(
     part = min(dt / TURN_TIME, 1.0) if moves and body.turns else 0.0
     turn_feet(part, memory.heading, loads, feet, memory.feet, memory.turns)
     if weighs:
-        update_offset(h, heading, dt, PULL_TIME if moves else REST_TIME, memory, surprise)
+        update_offset(
+            h, heading, dt, PULL_TIME if moves else REST_TIME, memory, surprise
+        )
     pace = 1.0
     if moves:
         error = speed = 0.0
         for j, left in enumerate((-heading[1], heading[0])):
             error += left * (target.estimate[5 + j] - target.estimate[7 + j])
-            speed += left * (blend(table.com, i, f, 3 + j) + blend(table.com, i, f, 6 + j) / w)
-        pace = find_pace(w, h, 0.5 * (body.soles[0, 3] - body.soles[0, 2]), error, speed)
+            speed += left * (
+                blend(table.com, i, f, 3 + j) + blend(table.com, i, f, 6 + j) / w
+            )
+        pace = find_pace(
+            w, h, 0.5 * (body.soles[0, 3] - body.soles[0, 2]), error, speed
+        )
     waits = False
     if known:
         share = load_share(table, i, feet, zmp)
@@ -422,7 +488,9 @@ def tick(
         move_ankles(body, dt, memory, sensed.wrenches, asked)
         both = table.swing[i, 0] < 0.0 and table.swing[i, 1] < 0.0
         if both and carries:
-            change = FORCE_DIFFERENCE * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
+            change = (
+                FORCE_DIFFERENCE * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
+            )
             memory.feet[0, 2] -= 0.5 * change
             memory.feet[1, 2] += 0.5 * change
         time = 2.0 if moves else 0.3

@@ -13,7 +13,12 @@ import numpy as np
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Stance, find_stance
-from com_control.walking.footsteps import Footstep, WalkParameters, beside, plan_footsteps
+from com_control.walking.footsteps import (
+    Footstep,
+    WalkParameters,
+    beside,
+    plan_footsteps,
+)
 from com_control.walking.walk_plan import Timing, WalkPlan
 from com_control.walking.walker import Walk, Walker, WalkRequest, complete, fields_for
 from com_model.arrays import Array
@@ -36,7 +41,10 @@ class VelocityWalker:
     def __init__(self, walker: Walker, request: WalkRequest, stance: Stance) -> None:
         self._walker = walker
         self._request = request = complete(request, walker.biped, stance)
-        self._longest, self._half_width = abs(request.step_length or 0.0), request.half_width or 0.0
+        self._longest, self._half_width = (
+            abs(request.step_length or 0.0),
+            request.half_width or 0.0,
+        )
 
     def begin(self, velocity: Array, q: Array) -> Walk:
         """Plans a walk from where the robot stands with joints at q (n,), rad or m.
@@ -74,7 +82,9 @@ class VelocityWalker:
         if made == len(plan.steps):
             raise PlanError("the walk ends before it could be planned again")
         dropped = max(made - KEPT, 0)
-        start = {foot.side: foot for foot in (*plan.start, *plan.steps[:dropped])}.values()
+        start = {
+            foot.side: foot for foot in (*plan.start, *plan.steps[:dropped])
+        }.values()
         last, kept = plan.steps[made], plan.steps[dropped : made + 1]
         other = beside(last, 2.0 * self._half_width)
 
@@ -86,13 +96,19 @@ class VelocityWalker:
         return _first(change, (1.0, 0.5, 0.0))
 
     def _steps(
-        self, velocity: Array, feet: tuple[Footstep, Footstep], first: str, timing: Timing
+        self,
+        velocity: Array,
+        feet: tuple[Footstep, Footstep],
+        first: str,
+        timing: Timing,
     ) -> tuple[Footstep, ...]:
         period = timing.step_time + timing.double_support
         most = np.array([self._longest, SIDE * self._half_width, TURN])
         ahead, aside, turn = np.clip(velocity * period, -most, most).tolist()
         count = AHEAD + 1 if np.any(velocity) else 1
-        way = WalkParameters(count, ahead, 2.0 * aside, turn, 0.0, self._half_width, first)
+        way = WalkParameters(
+            count, ahead, 2.0 * aside, turn, 0.0, self._half_width, first
+        )
         return plan_footsteps(way, feet)
 
 

@@ -52,9 +52,13 @@ class CheckLimits:
     """Bounds of what counts as standing."""
 
     load_fraction: float = live_parameter(
-        0.15, "fraction of the weight, at least, on each foot of a robot that stands", (0.0, 0.5)
+        0.15,
+        "fraction of the weight, at least, on each foot of a robot that stands",
+        (0.0, 0.5),
     )
-    max_tilt: float = live_parameter(0.2, "rad, of the root of a robot that stands", (0.01, 1.5))
+    max_tilt: float = live_parameter(
+        0.2, "rad, of the root of a robot that stands", (0.01, 1.5)
+    )
     fallen_tilt: float = live_parameter(
         0.8, "rad, of the root, from which on the robot has fallen", (0.05, 3.2)
     )
@@ -76,7 +80,9 @@ class WalkChecks:
         self.limits = CheckLimits() if limits is None else limits
         self._soles = SoleZmp(biped)
 
-    def problem(self, reading: Reading, commanded: Array | None, sways: bool = False) -> str:
+    def problem(
+        self, reading: Reading, commanded: Array | None, sways: bool = False
+    ) -> str:
         """Why no walk may begin and how to fix it; "" when one may.
 
         Args:
@@ -162,7 +168,9 @@ class WalkEstimator:
         view = WalkEstimate(own[1], empty, own[0], empty, empty)
         self._place = entry_point(set_estimate, own, empty, NO_WRENCHES, 0.0, view)
 
-    def estimate(self, reading: Reading, planned: WalkInstant | None) -> WalkEstimate | None:
+    def estimate(
+        self, reading: Reading, planned: WalkInstant | None
+    ) -> WalkEstimate | None:
         """The robot at a reading.
 
         Args:
@@ -182,9 +190,14 @@ class WalkEstimator:
                 stance = find_stance(self._biped, reading.position)
             except PlanError:
                 return None
-            R, p = (np.ascontiguousarray(x) for x in (stance.R_walk_root, stance.p_walk_root))
+            R, p = (
+                np.ascontiguousarray(x)
+                for x in (stance.R_walk_root, stance.p_walk_root)
+            )
         view = WalkEstimate(R, p, np.empty((2, 3, 4)), np.empty(3), np.empty(3))
-        self._place(own, self._sesc.com(reading.position), wrenches, self._zmp.least, view)
+        self._place(
+            own, self._sesc.com(reading.position), wrenches, self._zmp.least, view
+        )
         return view
 
 
@@ -195,7 +208,11 @@ def standing_foot(stands: list[bool], loads: list[float]) -> int:
 
 @compiled()
 def set_estimate(
-    own: tuple[Array, Array], com: Array, wrenches: Array, least: float, view: WalkEstimate
+    own: tuple[Array, Array],
+    com: Array,
+    wrenches: Array,
+    least: float,
+    view: WalkEstimate,
 ) -> None:
     """Sets soles, CoM and ZMP by the pose of the root and what is known in its frame.
 
@@ -224,7 +241,10 @@ def set_zmp(wrenches: Array, soles: Array, least: float, zmp: Array) -> None:
     for k in range(2):
         F, M = turned(soles[k], wrenches[k]), turned(soles[k], wrenches[k, 3:])
         force, moment = add(force, F), add(moment, add(M, cross(soles[k, :, 3], F)))
-        carried, level = carried + max(F[2], 0.0), level + max(F[2], 0.0) * soles[k, 2, 3]
+        carried, level = (
+            carried + max(F[2], 0.0),
+            level + max(F[2], 0.0) * soles[k, 2, 3],
+        )
     zmp[:] = np.nan
     if force[2] > least:
         height = level / carried
@@ -259,9 +279,13 @@ class SoleZmp:
 
     def __init__(self, biped: Biped) -> None:
         self.least = MIN_FORCE * biped.model.mass * GRAVITY
-        mounts = [_mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs]
+        mounts = [
+            _mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs
+        ]
         self._mounts = Mounts(*(np.array(part) for part in zip(*mounts, strict=True)))
-        self._set = entry_point(set_sole_wrenches, NO_WRENCHES, self._mounts, NO_WRENCHES)
+        self._set = entry_point(
+            set_sole_wrenches, NO_WRENCHES, self._mounts, NO_WRENCHES
+        )
 
     def wrenches_at_soles(self, wrenches: ArrayLike) -> Array:
         """Wrenches (2, 6) of the ground on the feet about the soles' origins, in the soles' axes.
@@ -281,7 +305,10 @@ class SoleZmp:
             wrenches: (2, 6) as for wrenches_at_soles.
             soles: (2, 3, 4) poses [R p] of the soles in that frame.
         """
-        poses, zmp = np.ascontiguousarray(as_array("soles", soles, (2, 3, 4))), np.empty(3)
+        poses, zmp = (
+            np.ascontiguousarray(as_array("soles", soles, (2, 3, 4))),
+            np.empty(3),
+        )
         set_zmp(self.wrenches_at_soles(wrenches), poses, self.least, zmp)
         return zmp
 
@@ -293,12 +320,17 @@ class SoleZmp:
 def _mount(biped: Biped, sole: str, sensor: str) -> tuple[Array, Array]:
     """Orientation of a foot's sensor in its sole's frame, and where it is there."""
     model = biped.model
-    bodies = [int(model.bodies.body_of_link[model.link_index(name)]) for name in (sole, sensor)]
+    bodies = [
+        int(model.bodies.body_of_link[model.link_index(name)])
+        for name in (sole, sensor)
+    ]
     if bodies[0] != bodies[1]:
         raise BipedError(
             f"the force sensor {sensor!r} is not fixed to the sole {sole!r}: give wrench.frame in "
             "the configuration a link of the foot"
         )
     q = biped.posture
-    (R, p), (R_sensor, p_sensor) = (link_pose(model, q, name) for name in (sole, sensor))
+    (R, p), (R_sensor, p_sensor) = (
+        link_pose(model, q, name) for name in (sole, sensor)
+    )
     return R.T @ R_sensor, R.T @ (p_sensor - p)

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.exceptions import PlanError
-from com_control.walking.footsteps import SIDES, Footstep, check_footsteps, sort_feet, wrap_angle
+from com_control.walking.footsteps import (
+    SIDES,
+    Footstep,
+    check_footsteps,
+    sort_feet,
+    wrap_angle,
+)
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import Indices
 from com_model.dynamics import GRAVITY
@@ -24,28 +30,42 @@ from com_model.parameters import check_options, parameter
 class Timing:
     """When and how high; the heights are those of [CCGD], the times are ours: it prints none."""
 
-    step_time: float = parameter(1.2, "s, of a step with one foot in the air", (1e-3, 60.0))
-    double_support: float = parameter(
-        0.4, "s, between two steps, in which the ZMP goes from foot to foot", (1e-3, 60.0)
+    step_time: float = parameter(
+        1.2, "s, of a step with one foot in the air", (1e-3, 60.0)
     )
-    step_height: float = parameter(0.075, "m, of the swing foot ([CCGD] h_s)", (0.0, 2.0))
-    com_height: float = parameter(0.45, "m, of the CoM over the feet ([CCGD] z_c)", (1e-2, 10.0))
+    double_support: float = parameter(
+        0.4,
+        "s, between two steps, in which the ZMP goes from foot to foot",
+        (1e-3, 60.0),
+    )
+    step_height: float = parameter(
+        0.075, "m, of the swing foot ([CCGD] h_s)", (0.0, 2.0)
+    )
+    com_height: float = parameter(
+        0.45, "m, of the CoM over the feet ([CCGD] z_c)", (1e-2, 10.0)
+    )
     start_time: float = parameter(
         1.5, "s, of standing before the first double support", (1e-3, 60.0)
     )
     stop_time: float = parameter(1.5, "s, of standing after the last one", (1e-3, 60.0))
     zmp_x: float = parameter(
-        0.0, "m, by which the ZMP is before the middle of the sole, in the foot's axes", (-1.0, 1.0)
+        0.0,
+        "m, by which the ZMP is before the middle of the sole, in the foot's axes",
+        (-1.0, 1.0),
     )
     zmp_y: float = parameter(
         0.0, "m, by which it is inwards of it, towards the other foot", (-1.0, 1.0)
     )
     min_width: float = parameter(0.1, "m, see check_footsteps", (0.0, 10.0))
     pelvis_roll: float = parameter(
-        0.0, "rad, to which the pelvis would lean with the CoM over a foot; spares hips", (0.0, 0.5)
+        0.0,
+        "rad, to which the pelvis would lean with the CoM over a foot; spares hips",
+        (0.0, 0.5),
     )
     sway: float = parameter(
-        0.0, "s, on the foot that swings first, before it does, and on the last, after", (0.0, 60.0)
+        0.0,
+        "s, on the foot that swings first, before it does, and on the last, after",
+        (0.0, 60.0),
     )
 
     def __post_init__(self) -> None:
@@ -89,30 +109,42 @@ class WalkPlan:
     """
 
     def __init__(
-        self, start: Sequence[Footstep], steps: Sequence[Footstep], timing: Timing | None = None
+        self,
+        start: Sequence[Footstep],
+        steps: Sequence[Footstep],
+        timing: Timing | None = None,
     ) -> None:
         self.timing = timing = Timing() if timing is None else timing
         self.start, self.steps = sort_feet(start), tuple(steps)
         check_footsteps(self.start, self.steps, timing.min_width)
         period = timing.step_time + timing.double_support
         count = len(self.steps)
-        lead = timing.double_support + timing.sway if timing.sway and self.steps else 0.0
+        lead = (
+            timing.double_support + timing.sway if timing.sway and self.steps else 0.0
+        )
         first = timing.start_time + lead + timing.double_support
         self.lift_offs = first + period * np.arange(count)
         self.touch_downs = self.lift_offs + timing.step_time
         self.duration = first + period * count + lead + timing.stop_time
         moves = np.column_stack((self.lift_offs, self.touch_downs)).ravel()
         self._moves = np.array([0.0, *moves, self.duration])
-        self._sides = np.array([SIDES.index(step.side) for step in self.steps], dtype=int)
+        self._sides = np.array(
+            [SIDES.index(step.side) for step in self.steps], dtype=int
+        )
         self._places = self._foot_places()
         self._corner_times, corners = self._zmp_corners()
         self._heights = corners[:, 2]
         frequency = sqrt(GRAVITY / timing.com_height)
-        self.pendulum = PendulumPath.from_zmp(self._corner_times, corners[:, :2], frequency)
+        self.pendulum = PendulumPath.from_zmp(
+            self._corner_times, corners[:, :2], frequency
+        )
 
     def sample(self, time: ArrayLike) -> Samples:
         """The walk at times (N,) s; it stands before 0 and after its duration."""
-        t, timing = np.clip(as_array("time", time, (None,)), 0.0, self.duration), self.timing
+        t, timing = (
+            np.clip(as_array("time", time, (None,)), 0.0, self.duration),
+            self.timing,
+        )
         xy, velocity, acceleration, zmp = self.pendulum.sample(t)
         z, z_speed, z_acceleration = _interpolate(self._corner_times, self._heights, t)
         places, stance = self._feet(t)
@@ -178,11 +210,23 @@ class WalkPlan:
     def _zmp_corners(self) -> tuple[Array, Array]:
         """Corners of the ZMP's path: times (K,) and places (K, 3)."""
         timing, (x, y, z, yaw) = self.timing, np.moveaxis(self._places[::2], -1, 0)
-        ahead, aside, c, s = timing.zmp_x, [-timing.zmp_y, timing.zmp_y], np.cos(yaw), np.sin(yaw)
-        on_feet = np.stack((x + c * ahead - s * aside, y + s * ahead + c * aside, z), axis=-1)
+        ahead, aside, c, s = (
+            timing.zmp_x,
+            [-timing.zmp_y, timing.zmp_y],
+            np.cos(yaw),
+            np.sin(yaw),
+        )
+        on_feet = np.stack(
+            (x + c * ahead - s * aside, y + s * ahead + c * aside, z), axis=-1
+        )
         stances = on_feet[np.arange(len(self.steps)), 1 - self._sides]
         start, end = on_feet[[0, -1]].mean(axis=1)
-        stays = [0.0, timing.start_time, self.duration - timing.stop_time, self.duration]
+        stays = [
+            0.0,
+            timing.start_time,
+            self.duration - timing.stop_time,
+            self.duration,
+        ]
         times = [*stays[:2], *self._moves[1:-1], *stays[2:]]
         corners = [start, start, *np.repeat(stances, 2, axis=0), end, end]
         if timing.sway and self.steps:
@@ -233,7 +277,9 @@ class PendulumPath(FrozenArrays):
     com: Array  # (K, 2) m, the CoM there
 
     @classmethod
-    def from_zmp(cls, times: ArrayLike, zmp: ArrayLike, frequency: float) -> "PendulumPath":
+    def from_zmp(
+        cls, times: ArrayLike, zmp: ArrayLike, frequency: float
+    ) -> "PendulumPath":
         """Finds the path that starts at rest and ends over the last ZMP.
 
         When the ZMP rests for T before it first moves, the CoM starts beside it by e^(-w T) of the
@@ -247,7 +293,9 @@ class PendulumPath(FrozenArrays):
         if not (len(t) >= 2 and np.isfinite(t).all() and (np.diff(t) > 0.0).all()):
             raise PlanError(f"the times of the ZMP's corners must rise, got {t}")
         if not (np.isfinite(p).all() and np.isfinite(frequency) and frequency > 0.0):
-            raise PlanError("the ZMP's path or the pendulum's frequency is not a finite number")
+            raise PlanError(
+                "the ZMP's path or the pendulum's frequency is not a finite number"
+            )
         w, spans = float(frequency), np.diff(t)
         slopes = np.diff(p, axis=0) / spans[:, None]
         dcm, com = np.empty_like(p), np.empty_like(p)
@@ -273,9 +321,13 @@ class PendulumPath(FrozenArrays):
         left = (self.times[k + 1] - now)[:, None]
         slopes = (np.diff(self.zmp, axis=0) / np.diff(self.times)[:, None])[k]
         zmp = self.zmp[k] + slopes * since
-        before, after = (_growing(self.zmp[i], slopes, self.dcm[i], w) for i in (k, k + 1))
+        before, after = (
+            _growing(self.zmp[i], slopes, self.dcm[i], w) for i in (k, k + 1)
+        )
         fading = (self.com[k] - self.zmp[k] - before) * np.exp(-w * since)
-        growing = after * np.exp(-w * left)  # seen from the stretch's end its error shrinks
+        growing = after * np.exp(
+            -w * left
+        )  # seen from the stretch's end its error shrinks
         com = zmp + growing + fading
         velocity = slopes + w * (growing - fading)
         return com, velocity, w * w * (com - zmp), zmp

@@ -10,7 +10,13 @@ import numpy as np
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, Stance, find_stance, min_width, sole_center
 from com_control.walking.com_ik import ComIk
-from com_control.walking.footsteps import SIDES, Footstep, WalkParameters, beside, plan_footsteps
+from com_control.walking.footsteps import (
+    SIDES,
+    Footstep,
+    WalkParameters,
+    beside,
+    plan_footsteps,
+)
 from com_control.walking.joint_path import (
     JointPath,
     check_path,
@@ -27,7 +33,9 @@ from com_model.dynamics import GRAVITY
 # exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
 # ccgd: the pelvis is found by the paper's algorithm, in steps of 1 mm.
 METHODS = ("exact", "refined", "ccgd")
-HEIGHT_FRACTION = 0.98  # CoM in a walk over its height as the robot stands: knees are not straight
+HEIGHT_FRACTION = (
+    0.98  # CoM in a walk over its height as the robot stands: knees are not straight
+)
 STEP_FRACTION = 0.2  # length of a step over the height of the CoM
 MAX_DURATION = 300.0  # s; a longer walk is given in parts
 LIFT_FRACTION = 0.1  # height of a step over that
@@ -96,7 +104,9 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
         PlanError: Its footsteps or times cannot be.
     """
     if request.method not in (None, *METHODS):
-        raise PlanError(f"method is {request.method!r}: give one of {', '.join(METHODS)}")
+        raise PlanError(
+            f"method is {request.method!r}: give one of {', '.join(METHODS)}"
+        )
     request = complete(request, biped, stance)
     zmp_x, zmp_y = sole_center(biped)
     own = {"zmp_x": zmp_x, "zmp_y": zmp_y, "min_width": min_width(biped)}
@@ -117,7 +127,9 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
     return WalkPlan(stance.feet, steps, timing)
 
 
-def fields_for(request: WalkRequest, kind: type[Timing] | type[WalkParameters]) -> dict[str, Any]:
+def fields_for(
+    request: WalkRequest, kind: type[Timing] | type[WalkParameters]
+) -> dict[str, Any]:
     """What a request gives of the fields of a class."""
     values = {field.name: getattr(request, field.name, None) for field in fields(kind)}
     return {name: value for name, value in values.items() if value is not None}
@@ -135,9 +147,14 @@ def make_stand(biped: Biped, q: Array) -> "Walk":
         PlanError: The soles are not on one plane.
     """
     stance = find_stance(biped, q)
-    plan = WalkPlan(stance.feet, (), Timing(min_width=0.0, com_height=float(stance.com[2])))
+    plan = WalkPlan(
+        stance.feet, (), Timing(min_width=0.0, com_height=float(stance.com[2]))
+    )
     samples = plan.sample(plan.grid(0.1))
-    com, zmp = (np.tile(stance.com * scale, (len(samples.time), 1)) for scale in (1.0, [1, 1, 0]))
+    com, zmp = (
+        np.tile(stance.com * scale, (len(samples.time), 1))
+        for scale in (1.0, [1, 1, 0])
+    )
     path = JointPath(np.zeros(1), q[None], np.zeros((1, len(q))))
     return Walk(plan, replace(samples, com=com, zmp=zmp), path, "exact")
 
@@ -163,8 +180,12 @@ class Walk:
     path: JointPath  # joint targets from 0 to plan.duration, within all limits
     method: str
     note: str = ""  # what the method could not do; "" when all is well
-    before: int = 0  # steps that were made before the plan's first one: see Walker.change
-    later: float = 0.0  # s, by which its time begins later than that of the walk that it changes
+    before: int = (
+        0  # steps that were made before the plan's first one: see Walker.change
+    )
+    later: float = (
+        0.0  # s, by which its time begins later than that of the walk that it changes
+    )
     fed_back: bool = True  # False: the stabiliser does not change it
 
     @property
@@ -235,8 +256,12 @@ class Walker:
                 continue
             notes = [walk.note] * bool(walk.note)
             if lean:
-                notes.append(f"the pelvis leans by {lean:g} rad over the standing foot; {reason}")
-            notes += [f"no joint moves {leg.free}" for leg in self.biped.legs if leg.free]
+                notes.append(
+                    f"the pelvis leans by {lean:g} rad over the standing foot; {reason}"
+                )
+            notes += [
+                f"no joint moves {leg.free}" for leg in self.biped.legs if leg.free
+            ]
             return replace(walk, note="; ".join(notes))
         raise problems[0]
 
@@ -258,7 +283,11 @@ class Walker:
         else:
             samples = plan.sample(plan.grid(self.dt))
             ccgd = method == "ccgd"
-            q = self._in_steps(plan, samples) if ccgd else solve_joints(self._ik, samples, since).q
+            q = (
+                self._in_steps(plan, samples)
+                if ccgd
+                else solve_joints(self._ik, samples, since).q
+            )
         return Walk(plan, samples, self._path(samples.time, q, since), method, note)
 
     def play(self, plan: WalkPlan, samples: Samples) -> Walk:
@@ -304,9 +333,14 @@ class Walker:
         Raises:
             PlanError: The CoM of the plan is too far away at t, or the robot cannot walk it.
         """
-        later = walk.plan.lift_offs[dropped] - walk.plan.lift_offs[0] if dropped else 0.0
+        later = (
+            walk.plan.lift_offs[dropped] - walk.plan.lift_offs[0] if dropped else 0.0
+        )
         now, then = walk.plan.sample([t]), plan.sample([t - later])
-        away, faster = now.com[0] - then.com[0], now.com_velocity[0] - then.com_velocity[0]
+        away, faster = (
+            now.com[0] - then.com[0],
+            now.com_velocity[0] - then.com_velocity[0],
+        )
         if np.linalg.norm(away) >= NEAR or np.linalg.norm(faster) >= NEAR_SPEED:
             raise PlanError(f"the CoM would jump by {np.linalg.norm(away):.3f} m")
         other = self.solve(plan, walk.method, t - later)
@@ -340,12 +374,16 @@ def hips_are_weak(biped: Biped) -> bool:
     return False
 
 
-def _closing_step(start: Sequence[Footstep], steps: Sequence[Footstep]) -> tuple[Footstep, ...]:
+def _closing_step(
+    start: Sequence[Footstep], steps: Sequence[Footstep]
+) -> tuple[Footstep, ...]:
     """The step that sets the other foot beside the last one, as far away as at the start."""
     if not steps:
         return ()
     left, right = start
-    apart = float((left.y - right.y) * np.cos(left.yaw) - (left.x - right.x) * np.sin(left.yaw))
+    apart = float(
+        (left.y - right.y) * np.cos(left.yaw) - (left.x - right.x) * np.sin(left.yaw)
+    )
     return (beside(steps[-1], apart),)
 
 

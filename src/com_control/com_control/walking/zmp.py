@@ -38,7 +38,9 @@ from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.geometry.rotations import rotation_vectors
 
 PASSES = 6
-ZMP_TOLERANCE = 1e-4  # m, distance of the robot's ZMP to the planned one that counts as met
+ZMP_TOLERANCE = (
+    1e-4  # m, distance of the robot's ZMP to the planned one that counts as met
+)
 _LEVERS = 0.5, 3.0  # least and greatest k
 _MIN_LOAD = 0.05  # fraction of the weight below which there is no ZMP
 
@@ -61,7 +63,10 @@ def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
     qd, qdd = differences(path.q, path.dt)
     turns = np.zeros((count + 1, 3))  # from sample to sample, in the rotating axes
     turns[1:-1] = rotation_vectors(R[:-1].transpose(0, 2, 1) @ R[1:])
-    omega, omega_dot = 0.5 * (turns[1:] + turns[:-1]) / path.dt, np.diff(turns, axis=0) / path.dt**2
+    omega, omega_dot = (
+        0.5 * (turns[1:] + turns[:-1]) / path.dt,
+        np.diff(turns, axis=0) / path.dt**2,
+    )
     acceleration = differences(p, path.dt)[1] + [0.0, 0.0, GRAVITY]
     specific_force = np.einsum("nji,nj->ni", R, acceleration)
     own = dynamics.root_wrenches((path.q, qd, qdd), (omega, omega_dot, specific_force))
@@ -70,7 +75,9 @@ def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
     return wrench.reshape(count, 6)
 
 
-def multi_body_zmp(dynamics: Dynamics, path: RobotPath, height: ArrayLike = 0.0) -> Array:
+def multi_body_zmp(
+    dynamics: Dynamics, path: RobotPath, height: ArrayLike = 0.0
+) -> Array:
     """The zero moment point (N, 3) m, in the world.
 
     Args:
@@ -115,7 +122,11 @@ class RefinedWalk(FrozenArrays):
 
 
 def refine(
-    ik: ComIk, plan: WalkPlan, dt: float = 0.01, passes: int = PASSES, since: float = 0.0
+    ik: ComIk,
+    plan: WalkPlan,
+    dt: float = 0.01,
+    passes: int = PASSES,
+    since: float = 0.0,
 ) -> RefinedWalk:
     """Finds joint angles with which the robot's ZMP is the planned one.
 
@@ -137,7 +148,9 @@ def refine(
 
     def solve(samples: Samples) -> RefinedWalk:
         joints = solve_joints(ik, samples, since)
-        zmp = multi_body_zmp(dynamics, robot_path(ik.biped, joints, dt), samples.zmp[:, 2])
+        zmp = multi_body_zmp(
+            dynamics, robot_path(ik.biped, joints, dt), samples.zmp[:, 2]
+        )
         error = np.linalg.norm(zmp[:, :2] - samples.zmp[:, :2], axis=1).max()
         return RefinedWalk(joints, samples, zmp, np.array([error]), "")
 
@@ -145,7 +158,9 @@ def refine(
     lever, reason = np.ones(2), ""
     while done[-1].errors[0] > ZMP_TOLERANCE and len(done) <= passes:
         now = done[-1]
-        shift = correction(now.samples, now.zmp[:, :2] - now.samples.zmp[:, :2], lever, dt)
+        shift = correction(
+            now.samples, now.zmp[:, :2] - now.samples.zmp[:, :2], lever, dt
+        )
         try:
             done.append(solve(_shifted(now.samples, shift, dt)))
         except PlanError as error:
@@ -158,13 +173,17 @@ def refine(
         f"passes, {1e3 * ZMP_TOLERANCE:.3g} mm were wanted"
     )
     errors = np.concatenate([one.errors for one in done])
-    return replace(best, errors=errors, reason="" if errors.min() <= ZMP_TOLERANCE else reason)
+    return replace(
+        best, errors=errors, reason="" if errors.min() <= ZMP_TOLERANCE else reason
+    )
 
 
 def robot_path(biped: Biped, joints: WalkJoints, dt: float) -> RobotPath:
     """The motion of the root link in a walk; what is above the legs keeps its posture."""
     R, p = biped.root_in_pelvis(joints.q[0])
-    return RobotPath(dt, joints.q, joints.R_pelvis @ R, joints.pelvis + joints.R_pelvis @ p)
+    return RobotPath(
+        dt, joints.q, joints.R_pelvis @ R, joints.pelvis + joints.R_pelvis @ p
+    )
 
 
 def correction(samples: Samples, away: Array, lever: Array, dt: float) -> Array:
@@ -195,7 +214,9 @@ def _lever(samples: Samples, shift: Array, moved: Array, dt: float) -> Array:
     """The k (2,) by which a shift (N, 2) of the CoM explains how far the ZMP moved (N, 2)."""
     push = _pendulum(samples)[:, None] * differences(shift, dt)[1]
     squares = np.sum(push * push, axis=0)
-    found = np.sum((shift - moved) * push, axis=0) / np.where(squares > 0.0, squares, 1.0)
+    found = np.sum((shift - moved) * push, axis=0) / np.where(
+        squares > 0.0, squares, 1.0
+    )
     return np.asarray(np.clip(np.where(squares > 0.0, found, 1.0), *_LEVERS))
 
 

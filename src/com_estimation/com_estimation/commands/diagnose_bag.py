@@ -9,7 +9,14 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from com_bags import Bag, DecodedBlock, SensorBlock, SensorReader, TopicRequest, find_topics
+from com_bags import (
+    Bag,
+    DecodedBlock,
+    SensorBlock,
+    SensorReader,
+    TopicRequest,
+    find_topics,
+)
 from com_bags.streams import NS_PER_S, Times
 from com_estimation.humanoid.estimator import HumanoidEstimator
 from com_estimation.humanoid.story import Sample, Story, follow, story_page
@@ -30,13 +37,19 @@ def main(words: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
     parser = command_parser("diagnose_bag", __doc__, __file__)
     add = parser.add_argument
-    add("bag", metavar="BAG", help="directory of a rosbag2 recording, or its .mcap or .db3 file")
+    add(
+        "bag",
+        metavar="BAG",
+        help="directory of a rosbag2 recording, or its .mcap or .db3 file",
+    )
     add_robot(parser)
     add("--output", type=Path, metavar="HTML", help="page to write; default: none")
     add("--force", action="store_true", help="overwrite an existing page")
     add("--joint-states", default="", metavar="TOPIC", help="default: joint_states")
     add("--imu", default="", metavar="TOPIC", help="default: imu")
-    text = "topic of a foot's sensor, once for each foot; default: from the configuration"
+    text = (
+        "topic of a foot's sensor, once for each foot; default: from the configuration"
+    )
     add("--wrench", action="append", default=[], metavar="FOOT=TOPIC", help=text)
     options = parser.parse_args(words)
     if not all("=" in each for each in options.wrench):
@@ -77,10 +90,14 @@ def diagnose(
         rate = NS_PER_S / float(np.median(steps)) if len(steps) else 0.0
         if rate < SLOWEST:
             problem = f"{topics.joint_states} has {rate:.0f} Hz, expected {SLOWEST:g} Hz or more"
-            raise ConfigError(f"{problem}: record at the rate of the drivers", str(path))
+            raise ConfigError(
+                f"{problem}: record at the rate of the drivers", str(path)
+            )
         estimator = HumanoidEstimator(model, config, rate)
         link = LinkFrames(model, [imu])
-        story = follow(estimator, samples(chain([first], blocks), config, link, 1.0 / rate))
+        story = follow(
+            estimator, samples(chain([first], blocks), config, link, 1.0 / rate)
+        )
         return story, reader.warnings()
 
 
@@ -94,7 +111,9 @@ def samples(
         near.extend([block] if block is not None else [])
         if middle is None:
             continue
-        turns = [_orientations(b.imu) for b in near if b.imu is not None and b.imu.batches]
+        turns = [
+            _orientations(b.imu) for b in near if b.imu is not None and b.imu.batches
+        ]
         R_imu = _means(turns, middle.joint_times, period).reshape(-1, 3, 3)
         feet = [
             _means([b.wrenches[f] for b in near], middle.joint_times, period)
@@ -120,13 +139,18 @@ def _orientations(imu: DecodedBlock) -> tuple[Times, Array]:
 def _means(parts: Sequence[tuple[Times, Array]], at: Times, period: float) -> Array:
     """Means (M, c) of the readings within half a sample, or their own period, of times, ns."""
     empty = np.empty(0, dtype=np.int64), np.empty((0, 9))
-    times, values = (np.concatenate(part) for part in zip(*(parts or [empty]), strict=True))
+    times, values = (
+        np.concatenate(part) for part in zip(*(parts or [empty]), strict=True)
+    )
     known = np.isfinite(values).all(axis=1)
     order = np.argsort(times[known], kind="stable")
     times, values = times[known][order], values[known][order]
     own = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     half = min(0.5 * max(period * NS_PER_S, own), WAIT * NS_PER_S) + 1.0
-    begin, end = np.searchsorted(times, at - half), np.searchsorted(times, at + half, "right")
+    begin, end = (
+        np.searchsorted(times, at - half),
+        np.searchsorted(times, at + half, "right"),
+    )
     sums = np.vstack((np.zeros(values.shape[1]), np.cumsum(values, axis=0)))
     with np.errstate(invalid="ignore"):
         return np.asarray((sums[end] - sums[begin]) / (end - begin)[:, None])

@@ -8,7 +8,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from com_bags import Bag, BagError, SensorReader, TopicRequest, find_topics, read_walk
-from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
+from com_estimation.trunk.floating_base import (
+    FloatingBaseEstimator,
+    FloatingBaseOptions,
+)
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, ForceMeter
 from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Sample, TrunkEstimate
@@ -32,7 +35,9 @@ def estimates(path: str, model: RobotModel, config: RobotConfig) -> list[TrunkEs
     legs, bodies = quadruped_legs(model, config), model.bodies
     estimator = FloatingBaseEstimator(model, config, FloatingBaseOptions())
     meter = ForceMeter(model, config, legs, INVERSE_DYNAMICS)
-    pipeline = TrunkPipeline(estimator, InputChecks(model, legs), meter, float(bodies.mass[0]))
+    pipeline = TrunkPipeline(
+        estimator, InputChecks(model, legs), meter, float(bodies.mass[0])
+    )
     link = config.imu_link or model.root_link
     with Bag(path) as bag:
         topics = find_topics(bag.topics(), (), TopicRequest(), True, path)
@@ -55,14 +60,19 @@ def estimates(path: str, model: RobotModel, config: RobotConfig) -> list[TrunkEs
 def _values(estimate: TrunkEstimate) -> tuple[Array, Array]:
     """CoM in mm and mass in kg, and their standard deviations (4,)."""
     std = np.sqrt(np.diag(estimate.covariance))
-    return np.append(1e3 * estimate.com, estimate.mass), np.append(1e3 * std, estimate.mass_std)
+    return np.append(1e3 * estimate.com, estimate.mass), np.append(
+        1e3 * std, estimate.mass_std
+    )
 
 
 def _figure(found: Sequence[TrunkEstimate], urdf: Array) -> Figure:
     """CoM and mass over time with three standard deviations; the URDF's dashed."""
     time, figure = (
         [e.time for e in found],
-        new_figure((9.0, 8.0), "CoM and mass of the trunk over time, with 3 σ; dashed: the URDF"),
+        new_figure(
+            (9.0, 8.0),
+            "CoM and mass of the trunk over time, with 3 σ; dashed: the URDF",
+        ),
     )
     values, std = np.array([_values(e) for e in found]).transpose(1, 2, 0)
     for k, axes in enumerate(figure.subplots(4, sharex=True)):
@@ -79,7 +89,11 @@ def _figure(found: Sequence[TrunkEstimate], urdf: Array) -> Figure:
 
 
 def _page(
-    model: RobotModel, found: Sequence[TrunkEstimate], urdf: Array, notes: Sequence[str], rows: Raw
+    model: RobotModel,
+    found: Sequence[TrunkEstimate],
+    urdf: Array,
+    notes: Sequence[str],
+    rows: Raw,
 ) -> str:
     values, std = _values(found[-1])
     then = "Trot longer, turn, vary the speed: docs/tutorial_trunk.md#what-is-observable-when"
@@ -105,7 +119,9 @@ def _page(
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     parser = command_parser("trunk_bag", __doc__, __file__)
-    parser.add_argument("bag", help="a rosbag2 recording with joint_states (effort) and imu")
+    parser.add_argument(
+        "bag", help="a rosbag2 recording with joint_states (effort) and imu"
+    )
     add_robot(parser)
     parser.add_argument("--output", type=Path, help="folder for page and URDF")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
@@ -115,8 +131,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = estimates(options.bag, model, config)
         last, mass = found[-1], model.bodies.mass[0]
         urdf = np.append(1e3 * model.bodies.first_moment[0] / mass, mass)
-        rows = list(zip(NAMES, map(plus_minus, *_values(last)), map(number, urdf), strict=True))
-        notes = [f"{last.status.name} after {last.time:.1f} s", last.reason, last.limited_by]
+        rows = list(
+            zip(NAMES, map(plus_minus, *_values(last)), map(number, urdf), strict=True)
+        )
+        notes = [
+            f"{last.status.name} after {last.time:.1f} s",
+            last.reason,
+            last.limited_by,
+        ]
         notes, head = [n for n in notes if n], ("", "estimate", "URDF")
         print("\n".join([columns(head, rows), *notes]))
         if options.output is not None:

@@ -18,13 +18,30 @@ from enum import IntEnum
 import numpy as np
 
 from com_estimation.humanoid.layout import Kind, Layout
-from com_estimation.humanoid.models import PRIOR, Change, Inference, Model, Onset, Sums, infer
-from com_estimation.humanoid.windows import GRID, HOP, MEMORY, SUPPORT, Window, WindowSums
+from com_estimation.humanoid.models import (
+    PRIOR,
+    Change,
+    Inference,
+    Model,
+    Onset,
+    Sums,
+    infer,
+)
+from com_estimation.humanoid.windows import (
+    GRID,
+    HOP,
+    MEMORY,
+    SUPPORT,
+    Window,
+    WindowSums,
+)
 from com_model.arrays import Array
 
 HOLD = 50.0  # chi2, 6 degrees of freedom
 QUIET, LASTING = 2, 8  # windows
-LONGEST = 2 * LASTING  # windows: a push that begins before a change is decided is over by then
+LONGEST = (
+    2 * LASTING
+)  # windows: a push that begins before a change is decided is over by then
 STRADDLING = 3  # held windows about an onset, SUPPORT / HOP, and the one before
 NAMED, UNDECIDED = 0.9, 0.05
 SETTLED = 2.5  # s, for which a change is named before it becomes part of the model
@@ -33,7 +50,10 @@ AIR = 0.03  # fraction of the weight, below which a foot is in the air
 EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
 CONSTANT_AFTER = 2.0  # s of windows, before which no constant culprit is named
 CHANGED_AFTER = 2.5  # s since its onset and the last event or change, likewise
-IMPLAUSIBLE = (0.25, 0.10)  # of W and W h: residual force and moment that no culprit makes
+IMPLAUSIBLE = (
+    0.25,
+    0.10,
+)  # of W and W h: residual force and moment that no culprit makes
 RECENT = 25  # windows: 2 s
 BOUND = 4.0  # times the standard deviation of a guilty culprit: more explains nothing
 FLEXIBLE = 2e-5  # rad/(N m), of the joints of legs
@@ -100,7 +120,9 @@ class Finding:
 class Verdict:
     """The state of the diagnosis."""
 
-    findings: tuple[Finding, ...]  # of culprits above UNDECIDED, the most probable first
+    findings: tuple[
+        Finding, ...
+    ]  # of culprits above UNDECIDED, the most probable first
     hint: Hint
     text: str  # the verdict in one sentence
 
@@ -127,7 +149,10 @@ class Diagnosis:
         self.holding: list[Window] = []
         self.rejected: deque[bool] = deque(maxlen=RECENT)
         self._motion: deque[float] = deque(maxlen=RECENT)
-        self._quiet, self._loudest = 0, (0.0, np.zeros(6))  # chi2 and residual of a held window
+        self._quiet, self._loudest = (
+            0,
+            (0.0, np.zeros(6)),
+        )  # chi2 and residual of a held window
         self._marks: list[tuple[float, int, Sums]] = []  # held onsets
         self._changes: list[tuple[int, tuple[float, int, Sums]]] = []
         self._flown = np.zeros(len(self.layout.plant.foot_body), dtype=bool)
@@ -226,7 +251,9 @@ class Diagnosis:
         )
         if not merged:
             duration = max((len(held) - QUIET) * HOP - SUPPORT + HOP, HOP)
-            event = Event(EventKind.PUSH, start, duration, self._seen, self.time, impulse[:3])
+            event = Event(
+                EventKind.PUSH, start, duration, self._seen, self.time, impulse[:3]
+            )
             self.events.append(event)
         self._past.clear()
 
@@ -240,14 +267,20 @@ class Diagnosis:
         self._marks = [*self._marks[-2:], self.sums.mark(start)]
         for window in given:
             self.sums.add(window)
-        best = self._infer().models[0]  # 6 for each window is what their covariance allows
-        passes = sum(_chi2(*_residual(window, best)) for window in given) > 6.0 * len(given)
+        best = self._infer().models[
+            0
+        ]  # 6 for each window is what their covariance allows
+        passes = sum(_chi2(*_residual(window, best)) for window in given) > 6.0 * len(
+            given
+        )
         if passes and len(self.holding) < LONGEST:
             self.sums, self._marks = before
             return
         self.holding = []
         self._flown[:] = False
-        self.events.append(Event(EventKind.CHANGE, start, np.inf, self._seen, self.time))
+        self.events.append(
+            Event(EventKind.CHANGE, start, np.inf, self._seen, self.time)
+        )
 
     # --- naming --------------------------------------------------------------------------------
     def _infer(self) -> Inference:
@@ -257,7 +290,9 @@ class Diagnosis:
     def _onsets(self) -> list[Onset]:
         after = max((mark[0] for _, mark in self._changes), default=-np.inf)
         best = self.inference.models[0].change
-        onsets = self.sums.onsets(after + 1.0, best.onset.time if best is not None else np.nan)
+        onsets = self.sums.onsets(
+            after + 1.0, best.onset.time if best is not None else np.nan
+        )
         held = [self.sums.since(mark) for mark in self._marks if mark[0] > after]
         near = [o for o in onsets if all(abs(o.time - h.time) > SUPPORT for h in held)]
         return near + held
@@ -306,11 +341,17 @@ class Diagnosis:
         self.unexplained = bool(beyond)
         if beyond:
             found = [replace(f, named=False, lasting=False) for f in found]
-        now = {f.culprit: self._named.get(f.culprit, self.time) for f in found if f.named}
+        now = {
+            f.culprit: self._named.get(f.culprit, self.time) for f in found if f.named
+        }
         self._named = now
         open_ = [f for f in found if not f.named]
         hint = self._hint([culprits[f.culprit].kind for f in open_])
-        text = f"unexplained: {beyond[0]} would be beyond what is possible" if beyond else ""
+        text = (
+            f"unexplained: {beyond[0]} would be beyond what is possible"
+            if beyond
+            else ""
+        )
         return Verdict(tuple(found), hint, text or self._sentence(found, hint))
 
     def _guilt(self, i: int) -> float:
@@ -340,9 +381,13 @@ class Diagnosis:
         new = self.inference.models[0].change  # without an event where it is small
         begun = new.onset.time if new is not None else -np.inf
         mistakable = culprit.constant and culprit.kind is not Kind.WRENCH_ZERO
-        latest = max([onset, begun, *(e.start for e in self.events)])  # a push may hide a change
+        latest = max(
+            [onset, begun, *(e.start for e in self.events)]
+        )  # a push may hide a change
         fresh = self.time - latest < CHANGED_AFTER
-        if mistakable and fresh and i not in self._named:  # a change not yet known looks so
+        if (
+            mistakable and fresh and i not in self._named
+        ):  # a change not yet known looks so
             return False
         if self.flexible and culprit.kind is not Kind.IMU_TILT:
             return any(abs(onset - begin) < SUPPORT for begin in changes)
@@ -350,8 +395,12 @@ class Diagnosis:
             return True
         if self.sums.count * HOP < CONSTANT_AFTER:
             return False
-        values, cov = self.inference.average(np.eye(self.layout.count)[culprit.columns], i)
-        weightless = culprit.kind is Kind.PAYLOAD and abs(values[0]) < WEIGHTY * np.sqrt(cov[0, 0])
+        values, cov = self.inference.average(
+            np.eye(self.layout.count)[culprit.columns], i
+        )
+        weightless = culprit.kind is Kind.PAYLOAD and abs(
+            values[0]
+        ) < WEIGHTY * np.sqrt(cov[0, 0])
         if weightless or (np.abs(values) < BEYOND * culprit.spike).all():
             return False
         if culprit.kind is Kind.IMU_TILT:
@@ -381,7 +430,9 @@ class Diagnosis:
             also = "" if self.inference.nothing < UNDECIDED else ", or none"
             parts.append(f"not separable: {' or '.join(rivals)}{also}; {WORDS[hint]}")
         if self.flexible:
-            parts.append("the legs are flexible: only changes and the tilt of the IMU are named")
+            parts.append(
+                "the legs are flexible: only changes and the tilt of the IMU are named"
+            )
         return "; ".join(parts) or "nothing is wrong beyond tolerances"
 
     # --- the CoM -------------------------------------------------------------------------------
@@ -394,7 +445,9 @@ class Diagnosis:
         """
         rows = np.vstack((jacobian, self.layout.mass_columns))
         models = self.inference.models
-        theta = np.average([m.theta for m in models], axis=0, weights=[m.weight for m in models])
+        theta = np.average(
+            [m.theta for m in models], axis=0, weights=[m.weight for m in models]
+        )
         _, cov = self.inference.average(rows)
         scale = self.layout.mass / (self.layout.mass + float(rows[3] @ theta))
         if self.unexplained:

@@ -36,9 +36,13 @@ RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
 # Positions that all stay the same to the last bit while the feet's wrenches change are stale.
 STALE_TIME, STALE_MEMORY = 0.1, 1.0  # s
 STALE_COP, STALE_LOAD = 0.005, 0.05  # m, and of the weight, on any foot
-STALE = "joint positions stay the same while the wrenches change: check the joints' driver"
+STALE = (
+    "joint positions stay the same while the wrenches change: check the joints' driver"
+)
 UNEXPLAINED = "no known culprit explains the wrenches: check encoders and force sensors, then reset"
-NEGLIGIBLE = 1e-3  # of the CoM's height, that a joint moves the CoM by unit: it may be stuck
+NEGLIGIBLE = (
+    1e-3  # of the CoM's height, that a joint moves the CoM by unit: it may be stuck
+)
 
 
 class Mode(IntEnum):
@@ -80,7 +84,9 @@ class HumanoidEstimator:
         warned_of: Why; kept until the robot has stood or moved for 2 s after it, else empty.
     """
 
-    def __init__(self, model: RobotModel, config: RobotConfig, rate_hz: float = RATE) -> None:
+    def __init__(
+        self, model: RobotModel, config: RobotConfig, rate_hz: float = RATE
+    ) -> None:
         self.layout, self._model = make_layout(model, config), model
         self.lock = Lock()
         self.diagnosis = Diagnosis(self.layout)
@@ -88,7 +94,9 @@ class HumanoidEstimator:
         self._period = self._every / rate_hz
         self._length = 3 * max(3, round(SUPPORT / 3.0 / self._period))
         points = [foot.points for foot in config.feet]
-        owner = np.repeat(np.arange(len(points), dtype=np.int64), [len(p) for p in points])
+        owner = np.repeat(
+            np.arange(len(points), dtype=np.int64), [len(p) for p in points]
+        )
         flat = np.array([len(p) > 2 for p in points], dtype=np.float64)
         corners = np.concatenate(points)
         self._corners = fall.Soles(corners, owner, flat, self.layout.weight)
@@ -96,7 +104,14 @@ class HumanoidEstimator:
         self._memory = step.make_memory(plant)
         self._fall = np.zeros(fall.FEET + fall.ROW * len(points))
         self._q, feet = np.zeros(model.n_joints), len(plant.foot_body)
-        sample = self._q, np.eye(3), np.zeros((feet, 6)), 0.0, self._length, self._memory
+        sample = (
+            self._q,
+            np.eye(3),
+            np.zeros((feet, 6)),
+            0.0,
+            self._length,
+            self._memory,
+        )
         self._step = entry_point(step.step, plant, *sample)
         watch = self._corners, self._memory, np.zeros(3), 0.0, self._fall
         self._watch = entry_point(fall.watch_fall, *watch)
@@ -117,17 +132,29 @@ class HumanoidEstimator:
             self._sigma = np.full((3, 3), np.nan), np.nan
         self.closed.clear()
         self._time, self._frozen_until = -np.inf, -np.inf
-        self._wrong_load, self._reason, self.warned_at, self.warned_of = 0.0, "", np.nan, ""
+        self._wrong_load, self._reason, self.warned_at, self.warned_of = (
+            0.0,
+            "",
+            np.nan,
+            "",
+        )
         self._repeated = ""  # why the positions are not those of now
         self._warning_until = -np.inf
-        self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False  # positions that stay
+        self._held, self._stale = (
+            (-np.inf, np.empty(0), np.empty(0)),
+            False,
+        )  # positions that stay
         self._rows: list[Array] = []
         self._fall[:] = 0.0
         self._encoders[:] = fall.make_watch(len(self._names))
         self._memory.phase[:] = -1
 
     def update(
-        self, time: float, q: ArrayLike, R_world_root: ArrayLike, wrenches: ArrayLike | None
+        self,
+        time: float,
+        q: ArrayLike,
+        R_world_root: ArrayLike,
+        wrenches: ArrayLike | None,
     ) -> Estimate | None:
         """Takes in a sample; None while samples are averaged.
 
@@ -139,10 +166,18 @@ class HumanoidEstimator:
                 None or NaN: not known.
         """
         feet = len(self.layout.plant.foot_body)
-        w = np.full((feet, 6), np.nan) if wrenches is None else np.asarray(wrenches, dtype=float)
+        w = (
+            np.full((feet, 6), np.nan)
+            if wrenches is None
+            else np.asarray(wrenches, dtype=float)
+        )
         self._rows.append(w)
         if len(self._rows) == (self._every + 1) // 2:  # encoders and IMU in the middle
-            self._middle = time, np.ascontiguousarray(q), np.ascontiguousarray(R_world_root)
+            self._middle = (
+                time,
+                np.ascontiguousarray(q),
+                np.ascontiguousarray(R_world_root),
+            )
         if len(self._rows) < self._every:
             return None
         w = np.ascontiguousarray(np.mean(self._rows, axis=0)) if self._every > 1 else w
@@ -171,14 +206,22 @@ class HumanoidEstimator:
                 tilt = self._fall[fall.FEET + fall.ANGLE :: fall.ROW][loaded]
                 if time > self._warning_until:
                     self.warned_at = time
-                    self.warned_of = f"fall warning: DCM margin {self._fall[fall.MARGIN]:.3f} m, "
-                    self.warned_of += f"loaded sole tilted by {np.degrees(tilt):.1f} degrees"
+                    self.warned_of = (
+                        f"fall warning: DCM margin {self._fall[fall.MARGIN]:.3f} m, "
+                    )
+                    self.warned_of += (
+                        f"loaded sole tilted by {np.degrees(tilt):.1f} degrees"
+                    )
                 self._warning_until = time + 0.5 * RECOVERY
                 if tilt > TIPPED:
                     self._frozen_until = time + RECOVERY
-        joint, stopped = self._find_stuck(q, self._matters, self._period, self._encoders)
+        joint, stopped = self._find_stuck(
+            q, self._matters, self._period, self._encoders
+        )
         if joint >= 0:
-            self._repeated = f"the position of {self._names[joint]} stays the same to the last bit "
+            self._repeated = (
+                f"the position of {self._names[joint]} stays the same to the last bit "
+            )
             self._repeated += "although it moved: check its encoder and driver"
         elif not self._wrong_load and self._is_stale(time, q, wrenches):
             self._repeated, joint = STALE, 0
@@ -198,7 +241,11 @@ class HumanoidEstimator:
             return "a foot's wrench is missing or not finite: check the force sensors' drivers"
         if not np.isfinite(R).all():
             return "the imu gives no orientation: check its driver"
-        return "" if np.isfinite(q).all() else "a joint's position is not known: check its driver"
+        return (
+            ""
+            if np.isfinite(q).all()
+            else "a joint's position is not known: check its driver"
+        )
 
     def _is_stale(self, time: float, q: Array, wrenches: Array) -> bool:
         """Whether the positions are those of some time ago, by what the feet feel since then."""
@@ -218,7 +265,10 @@ class HumanoidEstimator:
         """Freezes when the feet do not carry the robot, or soles are not on a floor by the IMU."""
         memory, weight = self._memory, self.layout.weight
         load = float(memory.load.sum())
-        tilted = self.layout.flat and memory.R_sole[int(np.argmax(memory.load)), 2, 2] < UPRIGHT
+        tilted = (
+            self.layout.flat
+            and memory.R_sole[int(np.argmax(memory.load)), 2, 2] < UPRIGHT
+        )
         wrong = not UNLOADED * weight < load < OVERLOADED * weight or tilted
         self._wrong_load = self._wrong_load + self._period if wrong else 0.0
         if self._wrong_load <= LOAD_TIME:
@@ -231,7 +281,9 @@ class HumanoidEstimator:
         elif load < UNLOADED * weight:
             reason = "the feet do not carry the robot: it is lifted or jumps, or a sensor is dead"
         else:
-            reason = "the feet carry more than 2.5 times the robot: check the sensors' units"
+            reason = (
+                "the feet carry more than 2.5 times the robot: check the sensors' units"
+            )
         self._freeze(time, reason)
 
     def _refuse(self, time: float, reason: str) -> Estimate:
@@ -296,7 +348,9 @@ class HumanoidEstimator:
         """Axes (3, 3) of a culprit's parameters in its body; the identity where it has none."""
         names = self._model.bodies.names
         part = culprit.parts[0] if culprit.parts else ""
-        return self.layout.plant.triad[names.index(part)] if part in names else np.eye(3)
+        return (
+            self.layout.plant.triad[names.index(part)] if part in names else np.eye(3)
+        )
 
     def estimate(self, time: float) -> Estimate:
         """The estimate at a sample."""
@@ -318,7 +372,10 @@ class HumanoidEstimator:
         if reason:
             mode = Mode.FROZEN
         elif time < self._frozen_until:
-            mode, reason = Mode.FALLING, "a fall is imminent, or was within the last seconds"
+            mode, reason = (
+                Mode.FALLING,
+                "a fall is imminent, or was within the last seconds",
+            )
         offset, dm = self._correction()
         dc, (cov, dm_std) = memory.R[1, 0].T @ offset, self._sigma
         com = memory.R[1, 0].T @ (memory.total[1] - memory.root) + dc

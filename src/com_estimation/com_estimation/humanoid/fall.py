@@ -41,7 +41,10 @@ PATIENCE = 0.01  # s
 OBSERVER = 45.0  # rad/s, both poles
 CUTOFF = 10.0  # Hz, of the soles' rates, one pole
 AHEAD, ROLLING_AHEAD, TIPPING_AHEAD = 0.2, 0.35, 0.5  # omega T
-TIPS, TIP_RATE = 0.2 * pi / 180.0, 6.0 * pi / 180.0  # rad and rad/s of a sole: more is tipping
+TIPS, TIP_RATE = (
+    0.2 * pi / 180.0,
+    6.0 * pi / 180.0,
+)  # rad and rad/s of a sole: more is tipping
 ROLLS, ROLL_RATE = 0.5 * pi / 180.0, 5.0 * pi / 180.0  # likewise, for longer
 TILT, TILT_AHEAD = 10.0 * pi / 180.0, 0.25  # rad within s
 TILTED, STEEP, STEEP_AHEAD = pi / 180.0, 6.0 * pi / 180.0, 0.1  # rad; rad within s
@@ -49,7 +52,9 @@ CARRIES = 0.05  # of the weight: a sole that is not in the air
 SINKING = 2.5  # m/s^2 at which a sole in the air can be put down
 IMPACT, SETTLING = 1.5, 0.02  # of the weight, and s for which its effects last
 LEAST_HEIGHT = 0.1  # m, of the CoM, for its frequency
-LEAST_FORCE = 1.0  # N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
+LEAST_FORCE = (
+    1.0  # N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
+)
 SLOPE_TIME = 4.0  # s
 XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, SLOPE, COP, FEET = 0, 2, 3, 4, 6, 8, 10, 12
 PLACE, VELOCITY, ANGLE, RATE, BEND, HEIGHT, CLIMB, ROW = 0, 2, 4, 5, 6, 7, 8, 9
@@ -65,7 +70,9 @@ class Soles(NamedTuple):
 
 
 @compiled()
-def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Array) -> bool:
+def watch_fall(
+    soles: Soles, memory: Memory, offset: Array, dt: float, state: Array
+) -> bool:
     """Follows the DCM; whether to warn.
 
     Args:
@@ -122,11 +129,15 @@ def watch_fall(soles: Soles, memory: Memory, offset: Array, dt: float, state: Ar
     ahead = ROLLING_AHEAD if rolls else AHEAD
     beyond = _margin_ahead(soles, m, state, omega, ahead, ahead, -np.inf) < 0.0
     danger = beyond and not returns
-    danger |= flat and row[ANGLE] > TILTED and row[ANGLE] + STEEP_AHEAD * row[RATE] > STEEP
+    danger |= (
+        flat and row[ANGLE] > TILTED and row[ANGLE] + STEEP_AHEAD * row[RATE] > STEEP
+    )
     tips = flat and row[ANGLE] > TIPS and row[RATE] > TIP_RATE
     if tips and _margin_ahead(soles, m, state, omega, 0.0, 0.0, least) < 0.0:
         held = min(omega * landing, TIPPING_AHEAD)
-        danger |= _margin_ahead(soles, m, state, omega, TIPPING_AHEAD, held, -np.inf) < 0.0
+        danger |= (
+            _margin_ahead(soles, m, state, omega, TIPPING_AHEAD, held, -np.inf) < 0.0
+        )
         tilted = _time_until(row[ANGLE] - TILT, row[RATE], row[BEND])
         danger |= tilted < min(TILT_AHEAD, landing)
     if force[2] > IMPACT * soles.weight:
@@ -172,7 +183,13 @@ def _follow_sole(
 
 @njit
 def _margin_ahead(
-    soles: Soles, m: Memory, state: Array, omega: float, ahead: float, held: float, least: float
+    soles: Soles,
+    m: Memory,
+    state: Array,
+    omega: float,
+    ahead: float,
+    held: float,
+    least: float,
 ) -> float:
     """Distance of the DCM at ahead / omega to the hull of the soles where they are then, m.
 
@@ -198,7 +215,10 @@ def _margin_ahead(
 
 STUCK_TIME = 0.05  # s
 MEMORY = 0.1  # s, of what a reading did before
-FINE, COARSE = 1e-7, 1e-6  # rad or m: less is no motion; smallest step of an encoder that may rest
+FINE, COARSE = (
+    1e-7,
+    1e-6,
+)  # rad or m: less is no motion; smallest step of an encoder that may rest
 OFTEN = 0.7  # fraction of samples in which a reading that cannot rest has moved
 ABRUPT = 0.1  # rad/s or m/s
 LAST, DWELL, MOVED, SPEED, LEAST, STUCK = range(6)
@@ -227,7 +247,11 @@ def find_stuck(q: Array, matters: Array, dt: float, watch: Array) -> tuple[int, 
         else:
             watch[DWELL, j] += dt
         fine = watch[LEAST, j] < COARSE and watch[MOVED, j] > OFTEN
-        if matters[j] and (fine or watch[SPEED, j] > ABRUPT) and watch[DWELL, j] > STUCK_TIME:
+        if (
+            matters[j]
+            and (fine or watch[SPEED, j] > ABRUPT)
+            and watch[DWELL, j] > STUCK_TIME
+        ):
             watch[STUCK, j] = 1.0
         if watch[STUCK, j] > 0.0 and found < 0:
             found = j

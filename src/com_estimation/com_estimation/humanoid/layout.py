@@ -19,7 +19,10 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.dynamics.tree_kernels import tree_of
 
-REFERENCE_MASS, REFERENCE_HEIGHT = 90.3, 0.86  # of the robot whose sensors' tolerances are given
+REFERENCE_MASS, REFERENCE_HEIGHT = (
+    90.3,
+    0.86,
+)  # of the robot whose sensors' tolerances are given
 DEG = np.pi / 180.0
 
 
@@ -32,7 +35,9 @@ class Kind(IntEnum):
     IMU_TILT = 3  # (2) rad about the axes forwards and to the left of the IMU's body
     ENCODER_ZERO = 4  # rad, of the joints next to a foot
     PAYLOAD = 5  # mass kg and first moment (3) kg m about the body's CoM, triad
-    PULL = 6  # force (3) N and moment (3) N m about the trunk's CoM, constant in the world
+    PULL = (
+        6  # force (3) N and moment (3) N m about the trunk's CoM, constant in the world
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +96,26 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     soles = [model.link_index(foot.frame) for foot in config.feet]
     sensors = [model.link_index(foot.wrench_frame) for foot in config.feet]
     chains = [bodies.path_to(bodies.body_of_link[link]) for link in soles]
-    shared = [a for a, *b in zip(*chains, strict=False) if all(a == other for other in b)]
+    shared = [
+        a for a, *b in zip(*chains, strict=False) if all(a == other for other in b)
+    ]
     chains = [chain[len(shared) :] for chain in chains]
     pelvis = shared[-1] if shared else 0
-    legs = {b for chain in chains for b in range(chain[0], int(bodies.subtree_end[chain[0]]))}
+    legs = {
+        b
+        for chain in chains
+        for b in range(chain[0], int(bodies.subtree_end[chain[0]]))
+    }
     trunk = _trunk(model, legs)
     hands = [(f"the {side} hand", body) for side, body in config.hands(model)]
     q = config.nominal_posture(model)
     R, p = body_poses(bodies, q)
     heading = _heading(R, bodies.body_of_link[soles], bodies.R_body_link[soles])
     com = np.array(
-        [h / m if m > 0.0 else h for h, m in zip(bodies.first_moment, bodies.mass, strict=True)]
+        [
+            h / m if m > 0.0 else h
+            for h, m in zip(bodies.first_moment, bodies.mass, strict=True)
+        ]
     )
     p_com = p + np.einsum("bij,bj->bi", R, com)
     sole_points = p[bodies.body_of_link[soles]] + np.einsum(
@@ -128,7 +142,11 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
         )
         for foot in config.feet
     ]
-    imu = int(bodies.body_of_link[model.link_index(config.imu_link)]) if config.imu_link else 0
+    imu = (
+        int(bodies.body_of_link[model.link_index(config.imu_link)])
+        if config.imu_link
+        else 0
+    )
     wide = 0.7 * DEG
     tilt = parts.add(
         Kind.IMU_TILT, "tilt of the IMU", np.full(2, 0.1 * DEG), wide, bodies.names[imu]
@@ -140,7 +158,10 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
         ankles = moving[-2:] if flat[i] else moving[-1:]
         rest += [(b, i) for b in moving[: -len(ankles)]]
         names = [bodies.joint_names[b] for b in ankles]
-        name, spike = f"encoder zeros of {', '.join(names)}", np.full(len(ankles), 0.06 * DEG)
+        name, spike = (
+            f"encoder zeros of {', '.join(names)}",
+            np.full(len(ankles), 0.06 * DEG),
+        )
         at = parts.add(Kind.ENCODER_ZERO, name, spike, 0.4 * DEG, *names)
         joints += [(b, i, at + k) for k, b in enumerate(ankles)]
     payload, where = [], [*hands, ("the trunk", trunk)]
@@ -214,21 +235,31 @@ class _Parts:
         self.tolerance += np.asarray(tolerance, dtype=float).tolist()
         return at
 
-    def add(self, kind: Kind, name: str, spike: Array, slab: object, *parts: str) -> int:
+    def add(
+        self, kind: Kind, name: str, spike: Array, slab: object, *parts: str
+    ) -> int:
         """Adds a culprit; its first column."""
         at = self.nuisance(spike)
         columns = np.arange(at, at + len(spike))
         wide = np.broadcast_to(np.asarray(slab, dtype=float), columns.shape)
-        self.culprits.append(Culprit(kind, name, columns, wide, np.asarray(spike), parts))
+        self.culprits.append(
+            Culprit(kind, name, columns, wide, np.asarray(spike), parts)
+        )
         return at
 
 
 def _trunk(model: RobotModel, legs: set[int]) -> int:
     """The last body that the ways to all ends which are no legs share; the root without two."""
     bodies = model.bodies
-    ends = [b for b in range(1, bodies.count) if bodies.subtree_end[b] == b + 1 and b not in legs]
+    ends = [
+        b
+        for b in range(1, bodies.count)
+        if bodies.subtree_end[b] == b + 1 and b not in legs
+    ]
     paths = [bodies.path_to(b) for b in ends]
-    shared = [a for a, *b in zip(*paths, strict=False) if all(a == other for other in b)]
+    shared = [
+        a for a, *b in zip(*paths, strict=False) if all(a == other for other in b)
+    ]
     return shared[-1] if len(ends) > 1 and shared else 0
 
 
@@ -249,14 +280,18 @@ def _mass_groups(
     """Groups of bodies whose masses are wrong together: upper and lower legs, arms, pelvis."""
     bodies = model.bodies
     group = np.full(bodies.count, -1, dtype=np.int64)
-    lower = {b for chain in chains for b in range(chain[len(chain) // 2], chain[-1] + 1)}
+    lower = {
+        b for chain in chains for b in range(chain[len(chain) // 2], chain[-1] + 1)
+    }
     for b in range(bodies.count):
         if b in legs:
             group[b] = int(b in lower)
         elif b != trunk:
             carried = trunk < b < bodies.subtree_end[trunk]
-            group[b] = 2 if carried and not legs & set(range(b, bodies.subtree_end[b])) else 3
+            group[b] = (
+                2 if carried and not legs & set(range(b, bodies.subtree_end[b])) else 3
+            )
     used = sorted({int(g) for g in group if g >= 0})
-    return np.array([used.index(int(g)) if g >= 0 else -1 for g in group], dtype=np.int64), len(
-        used
-    )
+    return np.array(
+        [used.index(int(g)) if g >= 0 else -1 for g in group], dtype=np.int64
+    ), len(used)

@@ -71,7 +71,9 @@ class Inference:
     free: Model  # all culprits guilty since the start
     probability: Array  # (culprits,)
     onset: Array  # (culprits,) s, the most probable; -inf: from the start
-    nothing: float = field(default=0.0)  # probability that no culprit is guilty, beyond changes
+    nothing: float = field(
+        default=0.0
+    )  # probability that no culprit is guilty, beyond changes
 
     def average(self, rows: Array, culprit: int | None = None) -> tuple[Array, Array]:
         """Mean and covariance of rows (k, n) times the parameters, spread of models included.
@@ -85,7 +87,9 @@ class Inference:
         weights /= weights.sum()
         means = np.array([rows @ m.theta for m in chosen])
         mean = weights @ means
-        cov = np.einsum("m,mij->ij", weights, np.array([rows @ m.P @ rows.T for m in chosen]))
+        cov = np.einsum(
+            "m,mij->ij", weights, np.array([rows @ m.P @ rows.T for m in chosen])
+        )
         off = means - mean
         return mean, cov + np.einsum("m,mi,mj->ij", weights, off, off)
 
@@ -104,7 +108,9 @@ def infer(
     maps = [(base, Onset(-np.inf, total))]
     maps += [(culprits[c.culprit].columns, c.onset) for c in changes]
     L, e, _ = _assemble(maps)
-    fixed = np.concatenate([layout.tolerance[base], *(culprits[c.culprit].slab for c in changes)])
+    fixed = np.concatenate(
+        [layout.tolerance[base], *(culprits[c.culprit].slab for c in changes)]
+    )
     most = MOST if len(constant) <= 6 else 2
     subsets = [s for k in range(most + 1) for s in combinations(constant, k)]
     stds = np.tile(fixed, (len(subsets), 1))
@@ -113,7 +119,9 @@ def infer(
     for row, subset in zip(stds, subsets, strict=True):
         for i in subset:
             row[places[i]] = culprits[i].slab
-    candidates = [(i, o) for i, c in enumerate(culprits) for o in onsets[int(c.constant) :]]
+    candidates = [
+        (i, o) for i, c in enumerate(culprits) for o in onsets[int(c.constant) :]
+    ]
     crosses = [_cross(maps, onset, culprits[i].columns) for i, onset in candidates]
 
     # Parameters with the same prior in all models are eliminated first, for all models at once.
@@ -125,7 +133,9 @@ def infer(
     precision, high = high[:, :g] + std[:, :, None] ** -2.0 * np.eye(g), high[:, g:]
     solved = np.linalg.inv(precision) @ high  # (s, g, 1 + columns of all candidates)
     score = 0.5 * solved[:, :, 0] @ high[:, 0] - 0.5 * np.linalg.slogdet(precision)[1]
-    score += np.log(PRIOR) * np.array([len(s) for s in subsets]) - np.log(std).sum(axis=1)
+    score += np.log(PRIOR) * np.array([len(s) for s in subsets]) - np.log(std).sum(
+        axis=1
+    )
     shares = (X[rest, g:], low[None, :, g:]), (high, solved)
     parts, at = [score[:, None]], 1
     for i, culprit in enumerate(culprits):
@@ -133,7 +143,9 @@ def infer(
         m, k = len(begun), len(columns)
         if not m:
             continue
-        S = np.empty((len(subsets), m, k, k + 1))  # [S | r], gain 1/2 r^T S^-1 r - 1/2 ln|S|
+        S = np.empty(
+            (len(subsets), m, k, k + 1)
+        )  # [S | r], gain 1/2 r^T S^-1 r - 1/2 ln|S|
         S[..., k] = [onset.since.e[columns] for onset in begun]
         S[..., :k] = [onset.since.L[columns[:, None], columns] for onset in begun]
         S[..., :k] += np.diag(culprit.slab**-2.0)
@@ -142,14 +154,18 @@ def infer(
             block = x[:, :, at : at + m * k].reshape(*x.shape[:2], m, k)
             S[..., :k] -= T @ block.transpose(0, 2, 1, 3)
             S[..., k:] -= T @ x[:, None, :, :1]
-        gain = np.full((len(subsets), m), np.log(PRIOR / m) - np.log(culprit.slab).sum())
+        gain = np.full(
+            (len(subsets), m), np.log(PRIOR / m) - np.log(culprit.slab).sum()
+        )
         for p in range(k):  # elimination by pivots, of all matrices at once
             pivot = S[..., p, p]
             gain += 0.5 * (S[..., p, k] ** 2 / pivot - np.log(pivot))
-            S[..., p + 1 :, p:] -= (S[..., p + 1 :, p, None] / pivot[..., None, None]) * S[
-                ..., p, None, p:
-            ]
-        gain[[i in subset for subset in subsets]] = -np.inf  # one that was there cannot begin
+            S[..., p + 1 :, p:] -= (
+                S[..., p + 1 :, p, None] / pivot[..., None, None]
+            ) * S[..., p, None, p:]
+        gain[
+            [i in subset for subset in subsets]
+        ] = -np.inf  # one that was there cannot begin
         parts, at = [*parts, score[:, None] + gain], at + m * k
     scores = np.hstack(parts)
     weights = np.exp(scores - scores.max())
@@ -171,7 +187,9 @@ def infer(
         if weights[s, j] < 1e-4 * weights.max():
             break
         new = Change(*candidates[j - 1]) if j else None
-        models.append(_posterior(layout, float(weights[s, j]), subsets[s], (stds[s], maps), new))
+        models.append(
+            _posterior(layout, float(weights[s, j]), subsets[s], (stds[s], maps), new)
+        )
     return Inference(
         tuple(models), _free(layout, total), probability, onset_of, float(weights[0, 0])
     )
@@ -184,11 +202,15 @@ def _assemble(maps: Sequence[tuple[Indices, Onset]]) -> tuple[Array, Array, Indi
     return L, e, np.concatenate([own for own, _ in maps])
 
 
-def _cross(maps: Sequence[tuple[Indices, Onset]], onset: Onset, columns: Indices) -> Array:
+def _cross(
+    maps: Sequence[tuple[Indices, Onset]], onset: Onset, columns: Indices
+) -> Array:
     """Information between the blocks and columns that begin at an onset: since the later one."""
     later = [onset if onset.time >= other.time else other for _, other in maps]
     own = [block for block, _ in maps]
-    return np.vstack([o.since.L[b[:, None], columns] for o, b in zip(later, own, strict=True)])
+    return np.vstack(
+        [o.since.L[b[:, None], columns] for o, b in zip(later, own, strict=True)]
+    )
 
 
 def _posterior(

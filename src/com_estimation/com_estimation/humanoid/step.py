@@ -117,7 +117,13 @@ def make_memory(plant: Plant) -> Memory:
 
 @compiled()
 def step(
-    plant: Plant, q: Array, R_root: Array, wrenches: Array, dt: float, length: int, memory: Memory
+    plant: Plant,
+    q: Array,
+    R_root: Array,
+    wrenches: Array,
+    dt: float,
+    length: int,
+    memory: Memory,
 ) -> bool:
     """Takes in a sample; whether a window has been closed.
 
@@ -148,7 +154,9 @@ def step(
 
 
 @njit
-def _set_pose(plant: Plant, q: Array, R_root: Array, wrenches: Array, m: Memory) -> None:
+def _set_pose(
+    plant: Plant, q: Array, R_root: Array, wrenches: Array, m: Memory
+) -> None:
     """Poses of bodies and soles about the root's origin."""
     R, p = m.R[1], m.p
     R[0], p[0] = R_root, 0.0
@@ -223,7 +231,11 @@ def _masses(plant: Plant, dt: float, m: Memory) -> None:
         m.below[b, 0] = mass
         _add_point(m, b, -mass, dt, last)
         set_product(R1.T, R0, turn)
-        rate = (turn[1, 2] - turn[2, 1], turn[2, 0] - turn[0, 2], turn[0, 1] - turn[1, 0])
+        rate = (
+            turn[1, 2] - turn[2, 1],
+            turn[2, 0] - turn[0, 2],
+            turn[0, 1] - turn[1, 0],
+        )
         spin = turned(plant.inertia[b], rate)
         for i in range(3):
             m.momentum[3 + i, last] -= 0.25 / dt * (dot(R0[i], spin) + dot(R1[i], spin))

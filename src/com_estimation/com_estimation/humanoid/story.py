@@ -11,7 +11,9 @@ from com_estimation.humanoid.layout import Kind, Layout
 from com_model import html, plotting
 from com_model.arrays import Array
 
-Sample = tuple[float, Array, Array, Array]  # time s, q (n,), R_world_root (3, 3), wrenches (f, 6)
+Sample = tuple[
+    float, Array, Array, Array
+]  # time s, q (n,), R_world_root (3, 3), wrenches (f, 6)
 PICTURE = (9.6, 7.2)  # inches
 
 
@@ -24,9 +26,13 @@ class Story:
     lines: list[tuple[float, str]] = field(default_factory=list)  # what happened
     times: list[float] = field(default_factory=list)  # of verdicts
     probability: list[Array] = field(default_factory=list)  # (culprits,) at each
-    correction: list[Array] = field(default_factory=list)  # (3,) m, of the model's CoM, root axes
+    correction: list[Array] = field(
+        default_factory=list
+    )  # (3,) m, of the model's CoM, root axes
     std: list[Array] = field(default_factory=list)  # (3,) m
-    com: Array = field(default_factory=lambda: np.full(3, np.nan))  # m, corrected, at the end
+    com: Array = field(
+        default_factory=lambda: np.full(3, np.nan)
+    )  # m, corrected, at the end
     verdict: str = "no data"
     named: tuple[Finding, ...] = ()  # at the end
 
@@ -57,7 +63,9 @@ def follow(estimator: HumanoidEstimator, samples: Iterable[Sample]) -> Story:
         if out.fall_warning and not warned:
             story.lines.append((now, f"fall warning, margin {1e3 * out.margin:.0f} mm"))
         if out.reason != reason and Mode.FROZEN in (mode, out.mode):
-            text = f"estimates frozen: {out.reason}" if out.reason else "estimates go on"
+            text = (
+                f"estimates frozen: {out.reason}" if out.reason else "estimates go on"
+            )
             story.lines.append((now, text))
         mode, reason, warned = out.mode, out.reason, out.fall_warning
         if not estimator.process():
@@ -68,14 +76,15 @@ def follow(estimator: HumanoidEstimator, samples: Iterable[Sample]) -> Story:
             text = f"something has changed, seen after {event.seen - event.start:.2f} s"
             if event.kind is EventKind.PUSH:
                 x, y, z = event.impulse
-                text = (
-                    f"push for {event.duration:.2f} s, impulse x {x:.1f}, y {y:.1f}, z {z:.1f} N s"
-                )
+                impulse = f"x {x:.1f}, y {y:.1f}, z {z:.1f} N s"
+                text = f"push for {event.duration:.2f} s, impulse {impulse}"
             story.lines.append((event.start - story.first, text))
         story.named = tuple(f for f in verdict.findings if f.named)
         found = {f.culprit for f in story.named}
         for i in sorted(found ^ named):
-            story.lines.append((now, f"{'named' if i in found else 'withdrawn'}: {names[i]}"))
+            story.lines.append(
+                (now, f"{'named' if i in found else 'withdrawn'}: {names[i]}")
+            )
         named, story.verdict = found, verdict.text
         story.times.append(now)
         story.probability.append(np.zeros(len(names)))
@@ -92,7 +101,10 @@ def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
     """The page: verdict, what happened when, probabilities and CoM over time."""
     culprits = []
     for finding in story.named:
-        culprit, begin = story.layout.culprits[finding.culprit], finding.onset - story.first
+        culprit, begin = (
+            story.layout.culprits[finding.culprit],
+            finding.onset - story.first,
+        )
         since = f"{begin:.1f} s" if np.isfinite(begin) else "the start"
         culprits.append((culprit.name, since, how_much(story.layout, finding)))
     lines = [(f"{time:.2f}", text) for time, text in story.lines]
@@ -104,7 +116,9 @@ def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
         html.table(("time (s)", "what"), lines, words=1),
         html.element("h2", "What is wrong at the end"),
         html.table(
-            ("culprit", "since", "how much"), culprits or [("none is named", "", "")], words=2
+            ("culprit", "since", "how much"),
+            culprits or [("none is named", "", "")],
+            words=2,
         ),
     ]
     then = (
@@ -119,7 +133,10 @@ def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
 
 def how_much(layout: Layout, finding: Finding) -> str:
     """Returns the parameters of a finding in words, with units, axes and standard deviations."""
-    culprit, stds = layout.culprits[finding.culprit], np.sqrt(np.diag(finding.covariance))
+    culprit, stds = (
+        layout.culprits[finding.culprit],
+        np.sqrt(np.diag(finding.covariance)),
+    )
     if culprit.kind is Kind.PAYLOAD:
         return _payload(layout, finding, stds[0])
     degrees, ways = ("deg",) * 2, ("forwards", "to the left", "up")
@@ -129,18 +146,29 @@ def how_much(layout: Layout, finding: Finding) -> str:
             ("mm",) * 3,
             1e3 / layout.mass,
         ),
-        Kind.IMU_TILT: ([f"about the axis {way}" for way in ways[:2]], degrees, 180.0 / np.pi),
+        Kind.IMU_TILT: (
+            [f"about the axis {way}" for way in ways[:2]],
+            degrees,
+            180.0 / np.pi,
+        ),
         Kind.ENCODER_ZERO: (culprit.parts, degrees, 180.0 / np.pi),
     }.get(
-        culprit.kind, (("force x", "y", "z", "moment x", "y", "z"), ("N",) * 3 + ("N m",) * 3, 1.0)
+        culprit.kind,
+        (("force x", "y", "z", "moment x", "y", "z"), ("N",) * 3 + ("N m",) * 3, 1.0),
     )
     each = zip(axes, finding.parameters, stds, units, strict=False)
-    return ", ".join(f"{a} {html.plus_minus(v, std, 2, scale)} {unit}" for a, v, std, unit in each)
+    return ", ".join(
+        f"{a} {html.plus_minus(v, std, 2, scale)} {unit}" for a, v, std, unit in each
+    )
 
 
 def _payload(layout: Layout, finding: Finding, mass_std: float) -> str:
     """Returns mass and place of a payload: c + R h / m of its first moment h about the CoM c."""
-    plant, culprit, mass = layout.plant, layout.culprits[finding.culprit], finding.parameters[0]
+    plant, culprit, mass = (
+        layout.plant,
+        layout.culprits[finding.culprit],
+        finding.parameters[0],
+    )
     if mass < 3.0 * mass_std:
         return f"{html.plus_minus(mass, mass_std)} kg, too little to know its place"
     body = int(plant.point[plant.point[:, 1] == culprit.columns[0], 0][0])
@@ -152,7 +180,9 @@ def _payload(layout: Layout, finding: Finding, mass_std: float) -> str:
 
 
 def _figure(story: Story) -> plotting.Figure:
-    figure = plotting.new_figure(PICTURE, "Which culprit is probable, and where the CoM is")
+    figure = plotting.new_figure(
+        PICTURE, "Which culprit is probable, and where the CoM is"
+    )
     upper, lower = figure.subplots(2, 1, sharex=True)
     times, rows = np.array(story.times), np.array(story.probability)
     for i, culprit in enumerate(story.layout.culprits):
@@ -162,9 +192,13 @@ def _figure(story: Story) -> plotting.Figure:
     upper.set_ylim(-0.03, 1.03)
     if len(times):
         correction, std = 1e3 * np.array(story.correction), 1e3 * np.array(story.std)
-        for k, (axis, color) in enumerate(zip("xyz", plotting.AXIS_COLORS, strict=True)):
+        for k, (axis, color) in enumerate(
+            zip("xyz", plotting.AXIS_COLORS, strict=True)
+        ):
             mean, off = correction[:, k], 2.0 * std[:, k]
-            lower.fill_between(times, mean - off, mean + off, color=color, alpha=0.15, lw=0)
+            lower.fill_between(
+                times, mean - off, mean + off, color=color, alpha=0.15, lw=0
+            )
             lower.plot(times, mean, color=color, lw=1.4, label=axis)
     lower.set_ylabel("CoM minus the URDF's, ± 2 σ (mm)", color=plotting.INK)
     lower.set_xlabel("time (s)", color=plotting.INK)

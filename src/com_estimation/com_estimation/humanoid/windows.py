@@ -81,7 +81,9 @@ class WindowSums:
             self._last = None
 
     def _change(self, window: Window, factor: float, sign: float) -> None:
-        weighted = sign * np.linalg.solve(window.R, np.column_stack((window.A, window.y)))
+        weighted = sign * np.linalg.solve(
+            window.R, np.column_stack((window.A, window.y))
+        )
         self.total.L[:] = factor * self.total.L + window.A.T @ weighted[:, :-1]
         self.total.e[:] = factor * self.total.e + window.A.T @ weighted[:, -1]
 
@@ -96,7 +98,11 @@ class WindowSums:
 
     def onsets(self, after: float, kept: float) -> list[Onset]:
         """The start, and onsets of the grid that are later than a time, s; one of them is kept."""
-        grid = [mark for mark in self.grid if mark[0] > after and self.count - mark[1] >= GRID]
+        grid = [
+            mark
+            for mark in self.grid
+            if mark[0] > after and self.count - mark[1] >= GRID
+        ]
         if len(grid) > CHOSEN:
             chosen = set(np.linspace(0, len(grid) - 1, CHOSEN).astype(int).tolist())
             grid = [m for i, m in enumerate(grid) if i in chosen or m[0] == kept]

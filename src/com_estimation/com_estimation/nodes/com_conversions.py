@@ -69,7 +69,9 @@ def numpy_to_com_jacobian(
     """
     msg = ComJacobian() if out is None else out
     if np.shape(matrix) != (3, len(names)):
-        raise ConversionError(f"matrix: expected shape (3, {len(names)}), got {np.shape(matrix)}")
+        raise ConversionError(
+            f"matrix: expected shape (3, {len(names)}), got {np.shape(matrix)}"
+        )
     msg.header.stamp, msg.header.frame_id = stamp, frame
     if msg.joint_names is not names:
         msg.joint_names = names if isinstance(names, list) else list(names)

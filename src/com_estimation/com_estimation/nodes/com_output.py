@@ -18,7 +18,15 @@ from com_estimation.whole_body.com_state import ComObserver, ComState, Ground
 from com_model import Frame, RobotModel, Status
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
-from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker, clear_markers
+from com_ros.markers import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    RED,
+    FramePublisher,
+    MarkerMaker,
+    clear_markers,
+)
 from com_ros.qos import RESULT
 from com_ros.raw_messages import Writer
 
@@ -35,11 +43,17 @@ class ComWriter:
     def publish(self, state: ComState, stamp_ns: int, frame: str) -> None:
         """Publish a state with the stamp of its joint_states, in a frame."""
         text = frame, state.status, state.reason, state.ground, state.contacts
-        p, v, g = state.position.tolist(), state.velocity.tolist(), state.gravity.tolist()
+        p, v, g = (
+            state.position.tolist(),
+            state.velocity.tolist(),
+            state.gravity.tolist(),
+        )
         runs = [state.mass, *p, *v, *g], [*state.projection.tolist(), state.margin]
 
         def make() -> CenterOfMass:
-            return numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame, self._msg)
+            return numpy_to_center_of_mass(
+                state, ns_to_stamp(stamp_ns), frame, self._msg
+            )
 
         self._writer.publish(text, stamp_ns, runs, make)
 
@@ -47,12 +61,16 @@ class ComWriter:
 class ComOutput:
     """Publishes states of the CoM, com/jacobian if wanted; it fills its messages again."""
 
-    def __init__(self, node: Node, frame_prefix: str = "", *, with_jacobian: bool) -> None:
+    def __init__(
+        self, node: Node, frame_prefix: str = "", *, with_jacobian: bool
+    ) -> None:
         self._prefix = frame_prefix
         self._com = ComWriter(node, "com")
         self._point = node.create_publisher(PointStamped, "com/point", RESULT)
         self._jacobian = (
-            node.create_publisher(ComJacobian, "com/jacobian", RESULT) if with_jacobian else None
+            node.create_publisher(ComJacobian, "com/jacobian", RESULT)
+            if with_jacobian
+            else None
         )
         self._point_msg, self._jacobian_msg = PointStamped(), ComJacobian()
         self._model: RobotModel | None = None
@@ -74,7 +92,9 @@ class ComOutput:
             self._count_at = now + COUNT_PERIOD_S
             self._to_point = self._point.get_subscription_count() > 0
             jacobian = self._jacobian
-            self._to_jacobian = jacobian is not None and jacobian.get_subscription_count() > 0
+            self._to_jacobian = (
+                jacobian is not None and jacobian.get_subscription_count() > 0
+            )
         if self._to_point:
             point = self._point_msg
             point.header.stamp, point.header.frame_id = ns_to_stamp(stamp_ns), frame
@@ -84,7 +104,9 @@ class ComOutput:
             matrix, position, out = state.jacobian, state.position, self._jacobian_msg
             stamp = ns_to_stamp(stamp_ns)
             self._jacobian.publish(
-                numpy_to_com_jacobian(self._joint_names, matrix, position, stamp, frame, out)
+                numpy_to_com_jacobian(
+                    self._joint_names, matrix, position, stamp, frame, out
+                )
             )
 
 
@@ -122,10 +144,17 @@ class ComDisplay:
         frame = self._prefix + root
         if wants_markers:
             self._maker.set_header(frame, stamp)
-            self._markers.publish(MarkerArray(markers=_markers(self._maker, state, points)))
+            self._markers.publish(
+                MarkerArray(markers=_markers(self._maker, state, points))
+            )
             self._shown = True
-        links, parameters = observer.sesc.chain_links, observer.sesc.parameters_at(state.q)
-        self._sesc.publish(numpy_to_sesc_chain(state.mass, links, parameters, points, stamp, frame))
+        links, parameters = (
+            observer.sesc.chain_links,
+            observer.sesc.parameters_at(state.q),
+        )
+        self._sesc.publish(
+            numpy_to_sesc_chain(state.mass, links, parameters, points, stamp, frame)
+        )
 
     def _polygon(self, state: ComState, frame: str, stamp: Time) -> PolygonStamped:
         """The support polygon; without points where it is not known."""
@@ -151,10 +180,14 @@ def _markers(maker: MarkerMaker, state: ComState, chain: NDArray) -> list[Marker
     ]
     if state.ground is not Ground.UNKNOWN:
         fall = [state.position, state.projection]
-        markers.append(maker.disc("com_projection", state.projection, state.gravity, size, ORANGE))
+        markers.append(
+            maker.disc("com_projection", state.projection, state.gravity, size, ORANGE)
+        )
         markers.append(maker.line("gravity_line", fall, 0.1 * size, ORANGE))
     polygon = state.support_polygon()
     if polygon is not None and len(polygon.vertices) > 1:
         vertices = polygon.vertices
-        markers.append(maker.line("support_polygon", vertices, 0.15 * size, GREEN, closed=True))
+        markers.append(
+            maker.line("support_polygon", vertices, 0.15 * size, GREEN, closed=True)
+        )
     return markers

@@ -80,26 +80,35 @@ class HumanoidComEstimator(RobotNode[Parameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("humanoid_com_estimator", Parameters, subject="diagnosis", **options)
+        super().__init__(
+            "humanoid_com_estimator", Parameters, subject="diagnosis", **options
+        )
         self._config = self.require_config("its feet with wrench sensors, and its IMU")
         self._feet, self._jobs = self._config.feet, BackgroundJobs(self)
         self._estimator: HumanoidEstimator | None = None
         self._model: RobotModel | None = None
         self._estimate: Estimate | None = None
         self._com = ComWriter(self, "com_corrected")
-        self._diagnosis = self.create_publisher(CentroidalDiagnosis, "diagnosis", RESULT)
+        self._diagnosis = self.create_publisher(
+            CentroidalDiagnosis, "diagnosis", RESULT
+        )
         self._wrench = self.create_publisher(WrenchStamped, "external_wrench", RESULT)
         self._warning = self.create_publisher(Bool, "fall_warning", LATCHED)
         self._markers = self.create_publisher(MarkerArray, "diagnosis/markers", RESULT)
         self._maker = MarkerMaker(LIFETIME_NS)
-        self._corrected = self.create_publisher(String, "robot_description_corrected", LATCHED)
+        self._corrected = self.create_publisher(
+            String, "robot_description_corrected", LATCHED
+        )
         self._forget()
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
         self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
         for i, foot in enumerate(self._feet):
             self.subscribe(
-                WrenchStamped, foot.wrench_topic, partial(self._on_wrench, i), EVERY_SAMPLE
+                WrenchStamped,
+                foot.wrench_topic,
+                partial(self._on_wrench, i),
+                EVERY_SAMPLE,
             )
         self.serve_trigger("~/reset", self._reset)
 
@@ -114,13 +123,19 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         self._forget()
 
     def _forget(self) -> None:
-        self._pairing: ImuPairing[JointSample] = ImuPairing(self.parameters.imu_timeout, WAIT)
-        self._wrenches: list[deque[tuple[int, Array]]] = [deque(maxlen=KEPT) for _ in self._feet]
+        self._pairing: ImuPairing[JointSample] = ImuPairing(
+            self.parameters.imu_timeout, WAIT
+        )
+        self._wrenches: list[deque[tuple[int, Array]]] = [
+            deque(maxlen=KEPT) for _ in self._feet
+        ]
         self._times: list[int] = []
         self._slow = ""  # why these samples are too few
         self._waiting: deque[Paired[JointSample]] = deque()
         self._shown: Event | None = None
-        self._carried = [-1]  # payloads of the last corrected URDF; -1: there is none yet
+        self._carried = [
+            -1
+        ]  # payloads of the last corrected URDF; -1: there is none yet
         self._mode, self._warns = Mode.UNKNOWN, False
         self._warning.publish(Bool(data=False))
 
@@ -205,7 +220,9 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         R_imu = pair.imu.R_world_imu if pair.age_s <= WAIT else UNKNOWN_IMU.R_world_imu
         R = R_imu @ self._imu.poses(joints.position)[0][0].T
         wrenches = self._wrenches_at(pair.time_ns, period_ns)
-        estimate = estimator.update(pair.time_ns / NS_PER_S, joints.position, R, wrenches)
+        estimate = estimator.update(
+            pair.time_ns / NS_PER_S, joints.position, R, wrenches
+        )
         if estimate is None:
             return
         self._estimate, self._stamp_ns = estimate, joints.stamp_ns
@@ -219,17 +236,24 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             self._mode = estimate.mode
             self._publish_diagnosis(True)
         if estimate.reason:
-            self.log.warn(estimate.mode.name, f"{estimate.mode.name}: {estimate.reason}")
+            self.log.warn(
+                estimate.mode.name, f"{estimate.mode.name}: {estimate.reason}"
+            )
         if estimator.closed and not self._jobs.busy:
             self._jobs.do(estimator.process, self._publish_diagnosis)
 
     # --- outputs -----------------------------------------------------------------------------
     @property
     def _frame(self) -> str:
-        return self.parameters.frame_prefix + (self._model.root_link if self._model else "")
+        return self.parameters.frame_prefix + (
+            self._model.root_link if self._model else ""
+        )
 
     def _publish_com(self, estimate: Estimate) -> None:
-        model, R = self._model, self._estimator.orientation if self._estimator else np.eye(3)
+        model, R = (
+            self._model,
+            self._estimator.orientation if self._estimator else np.eye(3),
+        )
         mass = (model.mass if model else math.nan) + estimate.mass_correction
         state = unknown_state(estimate.reason or "no windows yet", mass)
         if estimate.mode is not Mode.UNKNOWN and np.isfinite(estimate.covariance).all():
@@ -244,17 +268,25 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         """In the executor, after windows were processed or the mode has changed."""
         estimate, estimator = self._estimate, self._estimator
         if isinstance(new, Exception):
-            self.log.warn("process", f"a window was dropped: {type(new).__name__}: {new}")
+            self.log.warn(
+                "process", f"a window was dropped: {type(new).__name__}: {new}"
+            )
         if new is not True or estimate is None or estimator is None:
             return
         stamp = ns_to_stamp(self._stamp_ns)
         with estimator.lock:
             msg = _diagnosis(estimate, estimator, stamp, self._frame)
             found = [f for f in estimator.diagnosis.verdict.findings if f.named]
-            event = estimator.diagnosis.events[-1] if estimator.diagnosis.events else None
+            event = (
+                estimator.diagnosis.events[-1] if estimator.diagnosis.events else None
+            )
         self._diagnosis.publish(msg)
         R, external = estimator.orientation, None
-        if event is not None and event is not self._shown and event.kind is EventKind.PUSH:
+        if (
+            event is not None
+            and event is not self._shown
+            and event.kind is EventKind.PUSH
+        ):
             external = np.append(event.impulse / event.duration, np.full(3, np.nan))
         self._shown = event
         self._maker.set_header(self._frame, stamp)
@@ -274,11 +306,17 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         if np.isfinite(estimate.covariance).all():
             if external is not None:
                 arrow = FULL_ARROW / estimator.layout.weight * turned[:3]
-                markers.append(self._maker.arrow("external", estimate.com, arrow, 0.03, RED))
-            cloud = self._maker.ellipsoid("com", estimate.com, estimate.covariance, 3.0, GREEN)
+                markers.append(
+                    self._maker.arrow("external", estimate.com, arrow, 0.03, RED)
+                )
+            cloud = self._maker.ellipsoid(
+                "com", estimate.com, estimate.covariance, 3.0, GREEN
+            )
             markers.append(cloud)
         self._markers.publish(MarkerArray(markers=markers))
-        loads = [f for f in found if f.lasting and culprits[f.culprit].kind is Kind.PAYLOAD]
+        loads = [
+            f for f in found if f.lasting and culprits[f.culprit].kind is Kind.PAYLOAD
+        ]
         carried = sorted(f.culprit for f in loads)
         if self.parameters.publish_corrected and carried != self._carried:
             self._carried = carried

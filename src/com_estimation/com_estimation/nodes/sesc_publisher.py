@@ -42,7 +42,12 @@ from com_ros.exceptions import ParameterError
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
-from com_ros.parameters import AssumedJoints, SensorParameters, live_parameter, parameter
+from com_ros.parameters import (
+    AssumedJoints,
+    SensorParameters,
+    live_parameter,
+    parameter,
+)
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 from com_ros.stream import RateLimit
 
@@ -79,7 +84,9 @@ class SescPublisher(RobotNode[Parameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("sesc_publisher", Parameters, subject="centre of mass", **options)
+        super().__init__(
+            "sesc_publisher", Parameters, subject="centre of mass", **options
+        )
         p = self.parameters
         self._assumed = p.assumed()
         self._feet = choose_feet(p.feet, self.config.feet if self.config else ())
@@ -88,12 +95,17 @@ class SescPublisher(RobotNode[Parameters]):
         self._imu = ImuInput(p.imu_timeout, self.resolve_topic_name("imu"))
         self._wrenches = WrenchInputs(self._feet, p.wrench_timeout)
         self._state, self._stamp_ns = com_state.unknown_state(""), 0
-        self._to_display, self._display_rate = False, RateLimit(p.display_rate_hz or math.inf)
+        self._to_display, self._display_rate = (
+            False,
+            RateLimit(p.display_rate_hz or math.inf),
+        )
 
         self._output = ComOutput(self, p.frame_prefix, with_jacobian=p.publish_jacobian)
         self._display = ComDisplay(self, p.frame_prefix)
         self.follow_robot_description()
-        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE, with_problems=True)
+        self.follow_joint_states(
+            self._on_joints, depth=EVERY_SAMPLE, with_problems=True
+        )
         if p.use_imu:
             self.subscribe(Imu, "imu", self._imu.update)
         self.follow_wrenches(self._feet, self._wrenches)
@@ -102,9 +114,13 @@ class SescPublisher(RobotNode[Parameters]):
         """Make what belongs to a new model."""
         p = self.parameters
         try:
-            observer = ComObserver(model, self._feet, p.contact_tolerance, p.contact_force)
+            observer = ComObserver(
+                model, self._feet, p.contact_tolerance, p.contact_force
+            )
         except UnknownNameError as error:
-            raise ParameterError("feet", [foot.frame for foot in self._feet], str(error)) from None
+            raise ParameterError(
+                "feet", [foot.frame for foot in self._feet], str(error)
+            ) from None
         joints = JointInput(model.joint_names, p.joint_timeout, self._assumed)
         self._model_facts = self._audit(model)
         self._observer, self.joints = observer, joints
@@ -113,9 +129,14 @@ class SescPublisher(RobotNode[Parameters]):
 
     def apply_parameters(self, new: Parameters) -> None:
         """Use changed timeouts and thresholds."""
-        self._imu.timeout_s, self._wrenches.timeout_s = new.imu_timeout, new.wrench_timeout
+        self._imu.timeout_s, self._wrenches.timeout_s = (
+            new.imu_timeout,
+            new.wrench_timeout,
+        )
         if self._observer is not None:
-            self._observer.set_contact_thresholds(new.contact_tolerance, new.contact_force)
+            self._observer.set_contact_thresholds(
+                new.contact_tolerance, new.contact_force
+            )
 
     def _audit(self, model: RobotModel) -> dict[str, object]:
         """Facts about a model for /diagnostics; warns of the errors of its URDF."""
@@ -140,7 +161,9 @@ class SescPublisher(RobotNode[Parameters]):
         if not state.reason or self._observer is None:
             return
         if not (self.parameters.use_imu and self._imu.settling(sample.time_ns)):
-            self.log.warn(state.status.name, f"com is {state.status.name}: {state.reason}")
+            self.log.warn(
+                state.status.name, f"com is {state.status.name}: {state.reason}"
+            )
 
     def _observe(self, sample: JointSample) -> ComState:
         if self._observer is None or sample.error:
@@ -148,7 +171,9 @@ class SescPublisher(RobotNode[Parameters]):
         forces, problem = self._wrenches.forces(sample.time_ns)
         warnings = (*sample.warnings, problem) if problem else sample.warnings
         attitude = self._attitude(sample.time_ns)
-        return self._observer.update(sample.position, sample.velocity, attitude, forces, warnings)
+        return self._observer.update(
+            sample.position, sample.velocity, attitude, forces, warnings
+        )
 
     def _attitude(self, time_ns: int) -> Attitude:
         if not self.parameters.use_imu:
@@ -186,7 +211,9 @@ class SescPublisher(RobotNode[Parameters]):
     def diagnose(self) -> Diagnosis:
         """Level and text by the status of the last state."""
         state = self._state
-        level = diagnostics.WARN if state.status is Status.DEGRADED else diagnostics.ERROR
+        level = (
+            diagnostics.WARN if state.status is Status.DEGRADED else diagnostics.ERROR
+        )
         text = state.reason or "no joint_states yet"
         if state.status is Status.OK:
             level, text = diagnostics.OK, "centre of mass is known"

@@ -32,7 +32,11 @@ from sensor_msgs.msg import Imu
 
 from com_estimation.nodes import trunk_robot
 from com_estimation.nodes.trunk_input import Pair, TrunkInput
-from com_estimation.nodes.trunk_output import CorrectedDescription, TrunkDisplay, TrunkOutput
+from com_estimation.nodes.trunk_output import (
+    CorrectedDescription,
+    TrunkDisplay,
+    TrunkOutput,
+)
 from com_estimation.nodes.trunk_robot import EstimatorFactory, Parameters, TrunkRobot
 from com_estimation.trunk.input_checks import with_problems
 from com_estimation.trunk.interface import TrunkEstimate, unknown_estimate
@@ -63,7 +67,9 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
     def __init__(
         self, estimator: EstimatorFactory = trunk_robot.make_estimator, **options: Any
     ) -> None:
-        super().__init__("trunk_estimator", Parameters, subject="trunk's centre of mass", **options)
+        super().__init__(
+            "trunk_estimator", Parameters, subject="trunk's centre of mass", **options
+        )
         p = self.parameters
         p.assumed()
         self._make_estimator = estimator
@@ -71,14 +77,21 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
         feet = tuple(self._config.feet[find_foot(self._config, *leg)] for leg in LEGS)
         self._robot: TrunkRobot | None = None
         self._input = TrunkInput(p, feet)
-        self._estimate, self._stamp = unknown_estimate(0.0, "no joint_states yet"), Time()
+        self._estimate, self._stamp = (
+            unknown_estimate(0.0, "no joint_states yet"),
+            Time(),
+        )
         self._to_display = False
 
         self._output = TrunkOutput(self, p)
         self._display = TrunkDisplay(self, p.frame_prefix)
-        self._corrected = CorrectedDescription(self, p, self.log) if p.publish_corrected else None
+        self._corrected = (
+            CorrectedDescription(self, p, self.log) if p.publish_corrected else None
+        )
         self.follow_robot_description()
-        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE, with_problems=True)
+        self.follow_joint_states(
+            self._on_joints, depth=EVERY_SAMPLE, with_problems=True
+        )
         self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
         if self._input.uses_wrenches:
             self.follow_wrenches(feet, self._input.wrenches, EVERY_SAMPLE)
@@ -89,7 +102,9 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
 
     def use_model(self, model: RobotModel) -> None:
         """Make what belongs to a new model."""
-        robot = trunk_robot.make_robot(model, self._config, self.parameters, self._make_estimator)
+        robot = trunk_robot.make_robot(
+            model, self._config, self.parameters, self._make_estimator
+        )
         self._input.use_robot(robot)
         self._robot, self.joints, self._to_display = robot, robot.joints, False
         if self._corrected is not None:
@@ -100,13 +115,17 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
         self._input.set_parameters(new)
         self._output.set_rate(new.publish_rate_hz)
         if self._corrected is not None:
-            self._corrected.set_thresholds(new.corrected_change, new.corrected_mass_change)
+            self._corrected.set_thresholds(
+                new.corrected_change, new.corrected_mass_change
+            )
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_joints(self, sample: JointSample) -> None:
         time = sample.time_ns / NS_PER_S
         if self._robot is None:
-            self._publish(unknown_estimate(time, sample.error), ns_to_stamp(sample.stamp_ns))
+            self._publish(
+                unknown_estimate(time, sample.error), ns_to_stamp(sample.stamp_ns)
+            )
         elif sample.error:
             held = self._robot.pipeline.hold(time, Problem(Severity.HOLD, sample.error))
             self._publish(held, ns_to_stamp(sample.stamp_ns))
@@ -132,7 +151,9 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
     def on_joints_timeout(self, reason: str) -> None:
         """Use what waits for the IMU, then say that the estimate is on hold."""
         self._process(self._input.pairing.flush())
-        self._publish(with_problems(self._estimate, [Problem(Severity.HOLD, reason)]), self._stamp)
+        self._publish(
+            with_problems(self._estimate, [Problem(Severity.HOLD, reason)]), self._stamp
+        )
 
     def _reset(self) -> str:
         """Service ~/reset."""
@@ -147,7 +168,10 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             return
         self._output.publish(estimate, self._robot, stamp)
         self._estimate, self._stamp, self._to_display = estimate, stamp, True
-        if estimate.status in (Status.UNKNOWN, Status.DEGRADED) and self._robot is not None:
+        if (
+            estimate.status in (Status.UNKNOWN, Status.DEGRADED)
+            and self._robot is not None
+        ):
             name = estimate.status.name
             self.log.warn(name, f"trunk_com is {name}: {estimate.reason}")
 

@@ -15,7 +15,9 @@ from com_ros.conversions import NS_PER_S
 from com_ros.inputs import ImuPairing, Latest, Paired, WrenchInputs
 from com_ros.joint_input import JointSample
 
-LARGEST_SPREAD = 0.03  # s between parts of the joints; a leg moves by centimetres meanwhile
+LARGEST_SPREAD = (
+    0.03  # s between parts of the joints; a leg moves by centimetres meanwhile
+)
 _APART = (
     "joints in joint_states are {:.0f} ms older than others: check the drivers that report them; "
     f"an estimate needs all within {1e3 * LARGEST_SPREAD:.0f} ms"
@@ -52,7 +54,10 @@ class TrunkInput:
     def set_parameters(self, p: Parameters) -> None:
         """Use changed timeouts and tolerances."""
         self._p = p
-        self.wrenches.timeout_s, self._stance.timeout_s = p.wrench_timeout, p.stance_timeout
+        self.wrenches.timeout_s, self._stance.timeout_s = (
+            p.wrench_timeout,
+            p.stance_timeout,
+        )
 
     def use_robot(self, robot: TrunkRobot) -> None:
         """Use a new model."""
@@ -73,7 +78,9 @@ class TrunkInput:
         problems = [Problem(Severity.NOTE, text) for text in joints.warnings]
         self.imu_age_s = pair.age_s
         if joints.spread_s > LARGEST_SPREAD:
-            problems.append(Problem(Severity.HOLD, _APART.format(1e3 * joints.spread_s)))
+            problems.append(
+                Problem(Severity.HOLD, _APART.format(1e3 * joints.spread_s))
+            )
         if pair.age_s > self._p.imu_tolerance:
             problems.append(Problem(Severity.DEGRADE, _LATE.format(1e3 * pair.age_s)))
         forces = None

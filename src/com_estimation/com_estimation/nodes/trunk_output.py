@@ -48,7 +48,9 @@ class TrunkOutput:
         """Change publish_rate_hz."""
         self._period = 1.0 / rate_hz
 
-    def publish(self, estimate: TrunkEstimate, robot: TrunkRobot | None, stamp: Time) -> bool:
+    def publish(
+        self, estimate: TrunkEstimate, robot: TrunkRobot | None, stamp: Time
+    ) -> bool:
         """Publish an estimate if it is due; True when it was."""
         due = self._is_due(estimate.time)
         if not due and estimate.status is self._status:
@@ -78,7 +80,9 @@ class CorrectedDescription:
     """Publishes the URDF with the trunk's mass and CoM as estimated."""
 
     def __init__(self, node: Node, p: Parameters, log: ThrottledLog) -> None:
-        self._publisher = node.create_publisher(String, "robot_description_corrected", LATCHED)
+        self._publisher = node.create_publisher(
+            String, "robot_description_corrected", LATCHED
+        )
         self._log = log
         self.set_thresholds(p.corrected_change, p.corrected_mass_change)
         self.reset()
@@ -109,7 +113,9 @@ class CorrectedDescription:
             return False
         moved = float(np.abs(estimate.com - self._com).max())
         gained = abs(estimate.mass - self._mass) / estimate.mass
-        return not (moved <= self._change and gained <= self._mass_change)  # True for NaN, too
+        return not (
+            moved <= self._change and gained <= self._mass_change
+        )  # True for NaN, too
 
 
 class TrunkDisplay:
@@ -123,9 +129,13 @@ class TrunkDisplay:
 
     def show(self, estimate: TrunkEstimate, robot: TrunkRobot, stamp: Time) -> None:
         """Show an estimate; what is not known is not shown."""
-        known = estimate.status is not Status.UNKNOWN and bool(np.isfinite(estimate.com).all())
+        known = estimate.status is not Status.UNKNOWN and bool(
+            np.isfinite(estimate.com).all()
+        )
         if known:
-            self._frames.send(stamp, robot.model.root_link, [("trunk_com", estimate.com)])
+            self._frames.send(
+                stamp, robot.model.root_link, [("trunk_com", estimate.com)]
+            )
         if not self._markers.get_subscription_count():
             return
         if self._shown and not known:
@@ -138,9 +148,13 @@ class TrunkDisplay:
     def _trunk(self, estimate: TrunkEstimate, robot: TrunkRobot) -> list[Marker]:
         com, maker, size = estimate.com, self._maker, _size(robot)
         markers = [maker.sphere("trunk_com", com, size, RED)]
-        markers.append(maker.sphere("urdf_com", com - estimate.offset_from_urdf, size, GREY))
+        markers.append(
+            maker.sphere("urdf_com", com - estimate.offset_from_urdf, size, GREY)
+        )
         if np.isfinite(estimate.covariance).all():
-            cloud = maker.ellipsoid("uncertainty", com, estimate.covariance, SIGMAS, PALE_RED)
+            cloud = maker.ellipsoid(
+                "uncertainty", com, estimate.covariance, SIGMAS, PALE_RED
+            )
             markers.append(cloud)
         return markers
 
@@ -156,11 +170,17 @@ class TrunkDisplay:
 
 
 def _size(robot: TrunkRobot) -> float:
-    return 0.02 * float(robot.model.mass) ** (1.0 / 3.0)  # m: 4 cm for 7 kg, 14 cm for 350 kg
+    return 0.02 * float(robot.model.mass) ** (
+        1.0 / 3.0
+    )  # m: 4 cm for 7 kg, 14 cm for 350 kg
 
 
 def numpy_to_trunk_com(
-    estimate: TrunkEstimate, method: str, stamp: Time, frame: str, out: TrunkCom | None = None
+    estimate: TrunkEstimate,
+    method: str,
+    stamp: Time,
+    frame: str,
+    out: TrunkCom | None = None,
 ) -> TrunkCom:
     """TrunkCom message of an estimate; `out` is filled in place if given."""
     msg = TrunkCom() if out is None else out
@@ -179,7 +199,9 @@ def numpy_to_trunk_com(
     msg.robot_com_std = float(estimate.robot_com_std)
     msg.observable = estimate.observable.tolist()
     changed = estimate.payload_changed_at
-    msg.payload_changed_at = ns_to_stamp(round(changed * NS_PER_S) if changed > 0.0 else 0)
+    msg.payload_changed_at = ns_to_stamp(
+        round(changed * NS_PER_S) if changed > 0.0 else 0
+    )
     return msg
 
 

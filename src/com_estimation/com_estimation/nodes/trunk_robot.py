@@ -4,7 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from com_estimation.trunk.ding import DingEstimator, DingOptions
-from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
+from com_estimation.trunk.floating_base import (
+    FloatingBaseEstimator,
+    FloatingBaseOptions,
+)
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, METHODS, ForceMeter
 from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import TrunkEstimator
@@ -27,12 +30,18 @@ FLOATING_BASE, DING = "floating_base", "ding"
 
 
 @dataclass(frozen=True)
-class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, FramePrefix):
+class Parameters(
+    RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, FramePrefix
+):
     """Parameters of trunk_estimator; robot_config must give four feet with side and end."""
 
-    method: str = parameter(FLOATING_BASE, "the estimator", choices=(FLOATING_BASE, DING))
+    method: str = parameter(
+        FLOATING_BASE, "the estimator", choices=(FLOATING_BASE, DING)
+    )
     ground_reaction: str = parameter(
-        INVERSE_DYNAMICS, "where the forces on ground_reaction come from", choices=METHODS
+        INVERSE_DYNAMICS,
+        "where the forces on ground_reaction come from",
+        choices=METHODS,
     )
     publish_rate_hz: float = live_parameter(
         200.0, "1/s, highest rate of trunk_com and ground_reaction", (1.0, 10000.0)
@@ -46,7 +55,9 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
         (0.0, 10000.0),
     )
     imu_wait: float = parameter(
-        0.02, "s by the stamps, for which joint_states wait for an imu that is as new", (0.0, 1.0)
+        0.02,
+        "s by the stamps, for which joint_states wait for an imu that is as new",
+        (0.0, 1.0),
     )
     imu_tolerance: float = live_parameter(
         0.005,
@@ -75,7 +86,9 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
         0.002, "m, change of the CoM that triggers a new corrected URDF", (0.0, 10.0)
     )
     corrected_mass_change: float = live_parameter(
-        0.01, "fraction of the trunk's mass whose change triggers a new corrected URDF", (0.0, 10.0)
+        0.01,
+        "fraction of the trunk's mass whose change triggers a new corrected URDF",
+        (0.0, 10.0),
     )
     floating_base: FloatingBaseOptions = field(default_factory=FloatingBaseOptions)
     ding: DingOptions = field(default_factory=DingOptions)
@@ -95,7 +108,9 @@ class TrunkRobot:
     frame: str  # the root link's, with the prefix
 
 
-def make_estimator(model: RobotModel, config: RobotConfig, p: Parameters) -> TrunkEstimator:
+def make_estimator(
+    model: RobotModel, config: RobotConfig, p: Parameters
+) -> TrunkEstimator:
     """The estimator that the parameter `method` names; ParameterError for a value that is none."""
     try:
         if p.method == DING:
@@ -120,7 +135,9 @@ def make_robot(
     return TrunkRobot(
         model=model,
         legs=legs,
-        joints=JointInput(model.joint_names, p.joint_timeout, _assumed(model, config, legs, p)),
+        joints=JointInput(
+            model.joint_names, p.joint_timeout, _assumed(model, config, legs, p)
+        ),
         pipeline=TrunkPipeline(estimator(model, config, p), health, meter, trunk_mass),
         frame=p.frame_prefix + model.root_link,
     )

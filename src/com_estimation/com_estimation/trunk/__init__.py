@@ -6,7 +6,9 @@ estimate = estimator.update(sample)   # TrunkEstimate, or None between two
 
 from com_estimation.trunk.ding import DingEstimator as DingEstimator
 from com_estimation.trunk.ding import DingOptions as DingOptions
-from com_estimation.trunk.floating_base import FloatingBaseEstimator as FloatingBaseEstimator
+from com_estimation.trunk.floating_base import (
+    FloatingBaseEstimator as FloatingBaseEstimator,
+)
 from com_estimation.trunk.ground_reaction import GroundReaction as GroundReaction
 from com_estimation.trunk.interface import Sample as Sample
 from com_estimation.trunk.interface import TrunkEstimate as TrunkEstimate

@@ -11,7 +11,10 @@ from com_model.arrays import Array, Flags
 
 CONTACT_LOAD = 0.10  # fraction of the robot's weight above which a foot is in contact
 RELEASE = 0.5  # fraction of that, below which it is free again
-ENTER_TIME, LEAVE_TIME = 0.010, 0.010  # s that it must press more, or less, before it is so
+ENTER_TIME, LEAVE_TIME = (
+    0.010,
+    0.010,
+)  # s that it must press more, or less, before it is so
 LONGEST_GAP = 0.100  # s between samples, beyond which both times restart
 
 
@@ -25,12 +28,16 @@ class ContactState:
     has happened. Raises ValueError where the weight is not positive.
     """
 
-    def __init__(self, weight: float, load: float = CONTACT_LOAD, count: int = 4) -> None:
+    def __init__(
+        self, weight: float, load: float = CONTACT_LOAD, count: int = 4
+    ) -> None:
         if not (np.isfinite(weight) and weight > 0.0):
             raise ValueError(f"weight is {weight:g} N: expected a positive number")
         self._enter, self._leave = load * weight, RELEASE * load * weight
         self._count = count
-        self._above = self._below = np.full(count, np.nan)  # s, since when; NaN: it is not
+        self._above = self._below = np.full(
+            count, np.nan
+        )  # s, since when; NaN: it is not
         self.reset()
 
     def reset(self) -> None:
@@ -66,7 +73,10 @@ class ContactState:
         self._known &= ~np.isnan(force)
         self._above = _since(self._above, force > self._enter, time)
         self._below = _since(self._below, force < self._leave, time)
-        stands, free = time - self._above >= ENTER_TIME, time - self._below >= LEAVE_TIME
+        stands, free = (
+            time - self._above >= ENTER_TIME,
+            time - self._below >= LEAVE_TIME,
+        )
         self._contact = (self._contact | stands) & ~free
         self._known |= stands | free
         return self.contact
@@ -101,8 +111,12 @@ class GaitCheck:
         count = len(self._legs)
         self._landed = np.full(count, np.nan)  # s, since when each foot stands
         self._lifted = np.full(count, np.nan)
-        self._differs = np.full(count, np.nan)  # since when not as the gait's phase says
-        self._pulled = np.full(1, np.nan)  # since when the ground seems to pull at the feet
+        self._differs = np.full(
+            count, np.nan
+        )  # since when not as the gait's phase says
+        self._pulled = np.full(
+            1, np.nan
+        )  # since when the ground seems to pull at the feet
 
     def update(
         self,
@@ -124,7 +138,9 @@ class GaitCheck:
         """
         self._landed = _since(self._landed, contact & known, time)
         self._lifted = _since(self._lifted, ~contact & known, time)
-        differs = known & (contact != stance) if stance is not None else np.zeros_like(known)
+        differs = (
+            known & (contact != stance) if stance is not None else np.zeros_like(known)
+        )
         self._differs = _since(self._differs, differs, time)
         upright = not tilt > MOST_TILT
         if upright and not math.isnan(load):

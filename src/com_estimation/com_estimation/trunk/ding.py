@@ -113,7 +113,9 @@ def solve_offset(
 
     def solve(r: Array) -> Array:
         inertia = R @ trunk.inertia @ R.T + trunk.mass * steiner(r)
-        K = inertia @ omega_dot + cross(omega, inertia @ omega) - moment  # Euler's equation
+        K = (
+            inertia @ omega_dot + cross(omega, inertia @ omega) - moment
+        )  # Euler's equation
         return np.asarray(inverse @ (K[:2] / weight - level))
 
     xy = solve(p_d)
@@ -122,7 +124,9 @@ def solve_offset(
         if not np.abs(xy - before).max() > _SETTLED:
             break
     # derivative by each force: of -inverse (r_i x R f_i)_12 / (m g)
-    turned = cross(arms[:, None, :], R.T[None, :, :])  # [foot, component of f] -> r_i x R e_j
+    turned = cross(
+        arms[:, None, :], R.T[None, :, :]
+    )  # [foot, component of f] -> r_i x R e_j
     by_force = -np.einsum("ab,ijb->iaj", inverse, turned[..., :2]) / weight
     return Offset(xy, by_force, float(p_d[2]))
 
@@ -161,22 +165,32 @@ class DingOptions:
     bandwidth: float = parameter(
         250.0, "rad/s, of the filter that all signals go through", NOT_NEGATIVE
     )
-    attitude_std: float = parameter(0.0035, "rad, of the direction of gravity", NOT_NEGATIVE)
-    contact_load: float = CONTACT_LOAD  # of a foot that stands, without stance in the samples
+    attitude_std: float = parameter(
+        0.0035, "rad, of the direction of gravity", NOT_NEGATIVE
+    )
+    contact_load: float = (
+        CONTACT_LOAD  # of a foot that stands, without stance in the samples
+    )
     standing_time: float = parameter(
         0.2, "s on four feet, after which a half gait is the first", NOT_NEGATIVE
     )
     least_load: float = parameter(
-        0.5, "Fraction of the weight that the two feet must carry at least", NOT_NEGATIVE
+        0.5,
+        "Fraction of the weight that the two feet must carry at least",
+        NOT_NEGATIVE,
     )
-    largest_load: float = parameter(1.5, "Fraction that they may carry at most", NOT_NEGATIVE)
+    largest_load: float = parameter(
+        1.5, "Fraction that they may carry at most", NOT_NEGATIVE
+    )
 
 
 @dataclass(frozen=True)
 class HalfGait:
     """What the robot stands on."""
 
-    diagonal: int | None  # index into DIAGONALS; None when it does not stand on just one
+    diagonal: (
+        int | None
+    )  # index into DIAGONALS; None when it does not stand on just one
     start: float  # s, when the swinging feet left the ground; NaN without diagonal
     count: int  # 1 for the first half gait after standing on four feet; 0 while that is not known
     standing: bool  # it stands on four feet
@@ -201,7 +215,9 @@ class HalfGaits:
         self._four_since = np.fmin(self._four_since, time) if four else np.nan
         self._has_stood |= bool(time - self._four_since >= self._standing_time)
         pairs = [i for i, pair in enumerate(DIAGONALS) if stance[list(pair)].all()]
-        diagonal = pairs[0] if stance.sum() == 2 and pairs else None  # the other feet are free
+        diagonal = (
+            pairs[0] if stance.sum() == 2 and pairs else None
+        )  # the other feet are free
         if diagonal is None:
             count, start = self._last.count, np.nan
         elif diagonal == self._last.diagonal:
@@ -235,7 +251,9 @@ class DingEstimator:
         self._center = np.mean([leg.hip for leg in legs], axis=0)
         self._urdf_com = model.bodies.first_moment[0] / model.bodies.mass[0]
         self._trunk = trunk_of(model, self._center)
-        self._meter = ForceMeter(model, config, legs, o.forces, np.inf, o.contact_load, o.bandwidth)
+        self._meter = ForceMeter(
+            model, config, legs, o.forces, np.inf, o.contact_load, o.bandwidth
+        )
         self._gaits = HalfGaits(o.standing_time)
         self.reset()
 
@@ -263,7 +281,9 @@ class DingEstimator:
         if sample.stance is not None:
             stance = np.asarray(sample.stance, dtype=np.bool_)
         self.latest_forces = replace(reaction, contact=stance)
-        half = self._gaits.update(sample.time if sample.stance is not None else motion.time, stance)
+        half = self._gaits.update(
+            sample.time if sample.stance is not None else motion.time, stance
+        )
         if self._in_window(half, motion.time):
             if half.start != self._start:
                 self._start, self._window = half.start, []
@@ -288,9 +308,13 @@ class DingEstimator:
             motion.up, motion.omega, motion.omega_dot, self._meter.points[legs], forces
         )
         options = self._options
-        found = solve_offset(self._trunk, support, options.gravity, options.steiner_at_com)
+        found = solve_offset(
+            self._trunk, support, options.gravity, options.steiner_at_com
+        )
         if not np.isfinite(found.xy).all():
-            self._problem = "the trunk lies on its side or its feet stand one above the other"
+            self._problem = (
+                "the trunk lies on its side or its feet stand one above the other"
+            )
             return
         covariance = (options.attitude_std * found.height) ** 2 * np.eye(2)
         if self.latest_forces.covariance is not None:
@@ -305,7 +329,10 @@ class DingEstimator:
         if not np.isfinite(motion.omega_dot).all():
             return "the angular velocity is not known: check imu"
         if not np.isfinite(forces).all():
-            return "; ".join(self.latest_forces.problems) or "the forces on the feet are not known"
+            return (
+                "; ".join(self.latest_forces.problems)
+                or "the forces on the feet are not known"
+            )
         load = float(np.sum(forces @ motion.up))
         weight = self._trunk.mass * self._options.gravity
         if not self._options.least_load <= load / weight <= self._options.largest_load:
@@ -327,7 +354,9 @@ class DingEstimator:
         spread = (xy - mean).T @ (xy - mean) / len(xy)
         com, covariance = np.full(3, np.nan), np.full((3, 3), np.nan)
         com[:2] = self._center[:2] + mean
-        covariance[:2, :2] = spread + np.mean([noise for _, noise in self._window], axis=0)
+        covariance[:2, :2] = spread + np.mean(
+            [noise for _, noise in self._window], axis=0
+        )
         return TrunkEstimate(
             time=time,
             status=Status.ESTIMATING,
@@ -354,7 +383,11 @@ class DingEstimator:
 
     def _outside(self, time: float) -> TrunkEstimate:
         """The estimate of the last window, as it was."""
-        when = "first half gait" if self._options.first_half_gait_only else "last half gait"
+        when = (
+            "first half gait"
+            if self._options.first_half_gait_only
+            else "last half gait"
+        )
         reason = (
             f"estimate of the {when}, from {self._options.window_start:g} to "
             f"{self._options.window_end:g} s after two feet left the ground: outside this window "

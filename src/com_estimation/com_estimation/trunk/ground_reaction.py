@@ -33,7 +33,9 @@ METHODS = (TORQUE, INVERSE_DYNAMICS, SENSOR)
 # Standard deviations: over a torque or a component of a measured force; of each torque besides, N m
 # (N of a prismatic joint); of each component of a foot sensor's force besides, N.
 RELATIVE_STD, TORQUE_STD, FORCE_STD = 0.02, 0.5, 1.0
-LARGEST_CONDITION = 100.0  # of a leg's Jacobian: beyond it torques do not show the foot's force
+LARGEST_CONDITION = (
+    100.0  # of a leg's Jacobian: beyond it torques do not show the foot's force
+)
 LEG_NAMES = tuple(f"{side}_{end}" for side, end in LEGS)
 _LEVEL = np.array([0.0, 0.0, 1.0])
 BANDWIDTH = 250.0  # rad/s, of the filter that all signals go through
@@ -48,7 +50,9 @@ class GroundReaction:
     std: Array  # (4, 3) N, standard deviations of their components
     contact: Flags  # (4,) the feet that stand, as far as known
     method: str  # "torque", "inverse_dynamics" or "sensor"
-    covariance: Array | None = None  # (4, 3, 3) N^2, of each force; None when only std is known
+    covariance: Array | None = (
+        None  # (4, 3, 3) N^2, of each force; None when only std is known
+    )
     problems: tuple[str, ...] = ()  # why forces are not known, and how to fix it
 
 
@@ -64,9 +68,14 @@ class LegGeometry:
 
     def __init__(self, model: RobotModel, legs: Sequence[Leg]) -> None:
         self.joints = np.array([leg.joints for leg in legs])
-        names, balls = [model.bodies.names[leg.body] for leg in legs], [leg.ball for leg in legs]
+        names, balls = (
+            [model.bodies.names[leg.body] for leg in legs],
+            [leg.ball for leg in legs],
+        )
         self._balls = LinkFrames(model, names, balls)
-        self._balls.motions(model.neutral)  # its kernel is loaded before the first sample
+        self._balls.motions(
+            model.neutral
+        )  # its kernel is loaded before the first sample
         self._radii = np.array([leg.radius for leg in legs])[:, None]
 
     def contacts(self, q: Array, up: Array) -> Contacts:
@@ -120,7 +129,9 @@ def torque_forces(
     )
 
 
-def _torque_problems(condition: Array, torques: Array, names: Sequence[str]) -> tuple[str, ...]:
+def _torque_problems(
+    condition: Array, torques: Array, names: Sequence[str]
+) -> tuple[str, ...]:
     problems = []
     for name, number, torque in zip(names, condition.tolist(), torques, strict=True):
         if np.isnan(number):
@@ -132,7 +143,9 @@ def _torque_problems(condition: Array, torques: Array, names: Sequence[str]) -> 
                 "knee"
             )
         elif np.isnan(torque).any():
-            problems.append(f"{name}: not all efforts are known: check effort in joint_states")
+            problems.append(
+                f"{name}: not all efforts are known: check effort in joint_states"
+            )
     return tuple(problems)
 
 
@@ -143,7 +156,10 @@ def sensor_forces(measured: Array) -> GroundReaction:
     the foot itself.
     """
     std = np.sqrt((RELATIVE_STD * measured) ** 2 + FORCE_STD**2)
-    contact, covariance = np.zeros(len(measured), dtype=np.bool_), std[:, :, None] ** 2 * np.eye(3)
+    contact, covariance = (
+        np.zeros(len(measured), dtype=np.bool_),
+        std[:, :, None] ** 2 * np.eye(3),
+    )
     return GroundReaction(measured, std, contact, SENSOR, covariance)
 
 
@@ -155,10 +171,16 @@ class ReactionSource:
     """
 
     def __init__(
-        self, model: RobotModel, legs: Sequence[Leg], method: str, armature: ArrayLike | None = None
+        self,
+        model: RobotModel,
+        legs: Sequence[Leg],
+        method: str,
+        armature: ArrayLike | None = None,
     ) -> None:
         if method not in METHODS:
-            raise ValueError(f"no method {method!r} for forces: expected one of {METHODS}")
+            raise ValueError(
+                f"no method {method!r} for forces: expected one of {METHODS}"
+            )
         self._method = method
         self._names = [leg.name for leg in legs]
         self._geometry = LegGeometry(model, legs)
@@ -186,7 +208,9 @@ class ReactionSource:
     def unknown(self) -> GroundReaction:
         """Before the first sample: nothing is known."""
         nothing = np.full((4, 3), np.nan)
-        return GroundReaction(nothing, nothing, np.zeros(4, dtype=np.bool_), self._method)
+        return GroundReaction(
+            nothing, nothing, np.zeros(4, dtype=np.bool_), self._method
+        )
 
 
 class ForceMeter:

@@ -29,7 +29,9 @@ from com_model.legs import Leg
 from com_model.status import TRUSTED, Status
 
 # --- times of samples -------------------------------------------------------------------------
-RESTART = 0.5  # s back, from which it is another recording and not a sample that came late
+RESTART = (
+    0.5  # s back, from which it is another recording and not a sample that came late
+)
 LEAST_RATE_HZ = 150.0
 RATE_FRACTION = 0.8  # of the rate that was asked for, below which it is too slow
 AVERAGE = 0.3  # s, memory of the present period
@@ -70,13 +72,18 @@ class TimingCheck:
     def order(self, time: float) -> Order:
         """Says what to do with a sample of that time, s."""
         if not math.isfinite(time):
-            self._dropped = "a stamp is not finite: check the driver's clock", self._last
+            self._dropped = (
+                "a stamp is not finite: check the driver's clock",
+                self._last,
+            )
             return Order.DROP
         if time > self._last:
             self._measure(time)
             return Order.USE
         if self._last - time > RESTART:
-            again = self._count > 0  # a single stamp before the clock started is no fault
+            again = (
+                self._count > 0
+            )  # a single stamp before the clock started is no fault
             self._begin(time)
             if again:
                 self._dropped = "the stamps went back: everything starts again", time
@@ -132,7 +139,9 @@ class TimingCheck:
 
 
 # --- all samples ------------------------------------------------------------------------------
-FROZEN = 0.05  # s, for which all joints repeat themselves until a driver counts as hanging
+FROZEN = (
+    0.05  # s, for which all joints repeat themselves until a driver counts as hanging
+)
 MASS_SIGMAS = 4.0
 MASS_FRACTION = 0.02  # of the URDF's mass: less is not reported
 
@@ -187,12 +196,16 @@ class InputChecks:
         repeated = self._repeated(sample)
         if repeated > 0.0:  # a copy has no information
             text = f"joint_states repeats itself for {repeated:.2f} s under new stamps: its driver "
-            hanging = Problem(Severity.HOLD, f"{text}hangs") if repeated >= FROZEN else None
+            hanging = (
+                Problem(Severity.HOLD, f"{text}hangs") if repeated >= FROZEN else None
+            )
             problems = _found(hanging, self.gait.problem, self._timing.problem())
             return Verdict(None, problems, restart)
         joints, time = self._joints, sample.time
         bad, torque = self._torques.update(time, sample.effort[joints])
-        encoder = self._encoders.update(time, sample.position[joints], sample.velocity[joints])
+        encoder = self._encoders.update(
+            time, sample.position[joints], sample.velocity[joints]
+        )
         trust, imu = self._imu.update(
             time,
             sample.angular_velocity,
@@ -201,14 +214,20 @@ class InputChecks:
         )
         if encoder:  # nothing is known of the feet then
             self.gait = GaitCheck(self._legs)
-        problems = _found(torque, encoder, self.gait.problem, imu, self._timing.problem())
+        problems = _found(
+            torque, encoder, self.gait.problem, imu, self._timing.problem()
+        )
         cleaned = _cleaned(sample, joints[bad], trust)
         held = worst(problems) is Severity.HOLD
-        return Verdict(None if held else cleaned, problems, restart, None if encoder else cleaned)
+        return Verdict(
+            None if held else cleaned, problems, restart, None if encoder else cleaned
+        )
 
     def _repeated(self, sample: Sample) -> float:
         """For how long all joints have repeated themselves, both efforts and positions, s."""
-        values = np.concatenate((sample.position[self._joints], sample.effort[self._joints]))
+        values = np.concatenate(
+            (sample.position[self._joints], sample.effort[self._joints])
+        )
         if not np.array_equal(values, self._last):
             self._last, self._changed = values, sample.time
         return sample.time - self._changed
@@ -228,7 +247,9 @@ def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
     )
 
 
-def with_problems(estimate: TrunkEstimate, problems: Iterable[Problem]) -> TrunkEstimate:
+def with_problems(
+    estimate: TrunkEstimate, problems: Iterable[Problem]
+) -> TrunkEstimate:
     """The estimate as it may be published while there are problems.
 
     When samples are held back it keeps its numbers as DEGRADED, or is UNKNOWN if it has none; when

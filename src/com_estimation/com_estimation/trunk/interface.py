@@ -23,7 +23,9 @@ class Sample:
     position: Array  # (n,) rad or m, all joints of the model
     effort: Array  # (n,) N m or N that the actuators apply; NaN where not known
     velocity: Array  # (n,) rad/s or m/s; NaN where not known
-    angular_velocity: Array  # (3,) rad/s of the IMU, axes of its link; NaN where not known
+    angular_velocity: (
+        Array  # (3,) rad/s of the IMU, axes of its link; NaN where not known
+    )
     # (3,) m/s^2 of the accelerometer, gravity included, axes of the IMU's link; NaN where not
     # known
     specific_force: Array
@@ -55,11 +57,15 @@ class TrunkEstimate:
     offset_from_center: Array = field(default_factory=_unknown)
     # (3,) the components x, y, z of com that the data determine now
     observable: Flags = field(default_factory=lambda: np.zeros(3, dtype=np.bool_))
-    payload_changed_at: float = np.nan  # s, when the last change of the payload was noticed
+    payload_changed_at: float = (
+        np.nan
+    )  # s, when the last change of the payload was noticed
     # (3,) m, standard deviations by which the CoM differs from stride to stride while constant
     # errors stay the same: those of a difference
     repeatability: Array = field(default_factory=_unknown)
-    limited_by: str = ""  # what makes most of the covariance, and what would make it smaller
+    limited_by: str = (
+        ""  # what makes most of the covariance, and what would make it smaller
+    )
     # m, standard deviation of the robot's CoM in x or y by this trunk and the URDF's legs, whose
     # errors of mass cancel in it; NaN: not known, or a payload is suspected
     robot_com_std: float = np.nan

@@ -20,7 +20,9 @@ def cross(a: Array, b: Array) -> Array:
     return np.stack((y * w - z * v, z * u - x * w, x * v - y * u), axis=-1)
 
 
-_SETTLED = 12.0  # time constants after which what came before is forgotten: 5e-4 are left
+_SETTLED = (
+    12.0  # time constants after which what came before is forgotten: 5e-4 are left
+)
 _LONGEST_GAP = 0.1  # s between samples, beyond which the filter restarts
 
 
@@ -67,7 +69,10 @@ class StateVariableFilter:
         """Values and first two derivatives, (k,) each; NaN until a signal has been known long."""
         first, second, third = self._stages
         known = np.where(self._unsettled > 0.0, np.nan, 1.0)
-        rate, rise = self._a * (second - third), self._a**2 * (first - 2.0 * second + third)
+        rate, rise = (
+            self._a * (second - third),
+            self._a**2 * (first - 2.0 * second + third),
+        )
         return known * third, known * rate, known * rise
 
 
@@ -82,7 +87,9 @@ class Motion:
     efforts: Array  # (n,) N m or N
     omega: Array  # (3,) rad/s of the root link
     omega_dot: Array  # (3,) rad/s^2
-    specific_force: Array  # (3,) m/s^2, acceleration of the root link's origin minus gravity
+    specific_force: (
+        Array  # (3,) m/s^2, acceleration of the root link's origin minus gravity
+    )
     up: Array  # (3,) unit vector against gravity
     foot_forces: Array  # (4, 3) N of the ground on each foot, by sensors
 
@@ -99,7 +106,9 @@ def imu_link(model: RobotModel, config: RobotConfig) -> int:
 class MotionFilter:
     """Motion out of samples by a filter of some bandwidth, rad/s; ConfigError: see imu_link."""
 
-    def __init__(self, model: RobotModel, config: RobotConfig, bandwidth: float) -> None:
+    def __init__(
+        self, model: RobotModel, config: RobotConfig, bandwidth: float
+    ) -> None:
         link, bodies = imu_link(model, config), model.bodies
         self._R_root_imu = bodies.R_body_link[link]
         self._p_root_imu = bodies.p_body_link[link]
@@ -143,7 +152,9 @@ class MotionFilter:
             efforts=value[n : 2 * n],
             omega=omega,
             omega_dot=omega_dot,
-            specific_force=felt - cross(omega_dot, arm) - cross(omega, cross(omega, arm)),
+            specific_force=felt
+            - cross(omega_dot, arm)
+            - cross(omega, cross(omega, arm)),
             up=up / np.sqrt(up @ up),
             foot_forces=value[2 * n + 9 :].reshape(4, 3),
         )

@@ -29,7 +29,11 @@ class TrunkPipeline:
     """
 
     def __init__(
-        self, estimator: TrunkEstimator, health: InputChecks, meter: ForceMeter, urdf_mass: float
+        self,
+        estimator: TrunkEstimator,
+        health: InputChecks,
+        meter: ForceMeter,
+        urdf_mass: float,
     ) -> None:
         self.estimator = estimator
         self.meter = meter
@@ -56,9 +60,13 @@ class TrunkPipeline:
         self._used = inf  # s, time of the last sample that reached the estimator
         self._settled = -inf  # s, from when on an estimate may be usable
         self._fault = ""  # what was wrong before that
-        self._degraded_since = nan  # s; NaN: the input is good, and so was the last estimate
+        self._degraded_since = (
+            nan  # s; NaN: the input is good, and so was the last estimate
+        )
 
-    def update(self, sample: Sample, problems: Sequence[Problem] = ()) -> TrunkEstimate | None:
+    def update(
+        self, sample: Sample, problems: Sequence[Problem] = ()
+    ) -> TrunkEstimate | None:
         """Take in a sample; a HOLD among other problems that are known keeps it from the estimator.
 
         Gives a new estimate, or the old one with what is wrong when there has been no new one for a
@@ -74,7 +82,9 @@ class TrunkPipeline:
         forces = None if verdict.watched is None else self.meter.update(verdict.watched)
         if forces is not None:
             feet = forces.contact, self.meter.known, sample.stance
-            self._health.gait.update(sample.time, *feet, self.meter.tilt, self.meter.load)
+            self._health.gait.update(
+                sample.time, *feet, self.meter.tilt, self.meter.load
+            )
         fresh = None
         if usable and verdict.sample is not None:
             if (pause := sample.time - self._used) > GAP:
@@ -103,7 +113,10 @@ class TrunkPipeline:
         self._said = time
         latest = fresh or replace(self.estimator.latest, time=time)
         if time < self._settled and not faulty:
-            problems = (*problems, Problem(Severity.DEGRADE, _SETTLES.format(self._fault)))
+            problems = (
+                *problems,
+                Problem(Severity.DEGRADE, _SETTLES.format(self._fault)),
+            )
         mass = mass_problem(latest, self._urdf_mass)
         self.estimate = self._with_since(
             with_problems(latest, problems if mass is None else (*problems, mass))

@@ -84,7 +84,9 @@ class Repeats:
     def add_usual(self, usual: Flags) -> None:
         """Count the runs that just ended as usual, where (k,) `usual` says so."""
         taken = self.ended & usual
-        self.longest = np.where(taken, np.maximum(self.longest, self.lasted), self.longest)
+        self.longest = np.where(
+            taken, np.maximum(self.longest, self.lasted), self.longest
+        )
 
 
 class Recovery:
@@ -100,11 +102,17 @@ class Recovery:
 
 
 # --- encoders ---------------------------------------------------------------------------------
-TRAVEL = 0.005  # rad or m that a joint moves by its velocity before its position must change
+TRAVEL = (
+    0.005  # rad or m that a joint moves by its velocity before its position must change
+)
 TRAVEL_TIME = 0.2  # s, memory of that travel: a velocity with a small bias is no travel
-OTHERS_TRAVEL = 0.3  # rad or m that all other joints move together, for the robot to be in motion
+OTHERS_TRAVEL = (
+    0.3  # rad or m that all other joints move together, for the robot to be in motion
+)
 SHORTEST_STAND = 0.25  # s that any joint may stand still while the others move
-LEARNING_TIME = 2.0  # s of motion until it is known for how long a joint stands in the gait
+LEARNING_TIME = (
+    2.0  # s of motion until it is known for how long a joint stands in the gait
+)
 UNLEARNED_STAND = 1.5  # s that a joint may stand before that
 AT_STOP = 0.01  # rad or m from the end of a joint's range
 
@@ -133,7 +141,9 @@ class EncoderCheck:
     def update(self, time: float, position: Array, velocity: Array) -> Problem | None:
         """Looks at a sample: (k,) rad or m; (k,) rad/s or m/s, NaN where not known."""
         if not np.isfinite(position).all():
-            bad = ", ".join(self._names[i] for i in np.flatnonzero(~np.isfinite(position)))
+            bad = ", ".join(
+                self._names[i] for i in np.flatnonzero(~np.isfinite(position))
+            )
             text = f"the position of {bad} is not finite: check its encoder"
             return Problem(Severity.HOLD, text)
         self._measure(time, position, velocity)
@@ -173,7 +183,9 @@ class EncoderCheck:
     def _report(self, stuck: Flags, position: Array) -> Problem | None:
         if not stuck.any():
             return None
-        parts = _repeated(self._names, [f"{q:.4f}" for q in position], self._repeats, stuck)
+        parts = _repeated(
+            self._names, [f"{q:.4f}" for q in position], self._repeats, stuck
+        )
         text = f"the position of {parts} does not change though the joint moves: check the encoder"
         return Problem(Severity.HOLD, text)
 
@@ -189,7 +201,9 @@ def _repeated(
 
 
 # --- torques ----------------------------------------------------------------------------------
-DEAD_TIME = 0.1  # s of an unusual run after which a sensor counts as dead; a shorter one that
+DEAD_TIME = (
+    0.1  # s of an unusual run after which a sensor counts as dead; a shorter one that
+)
 # that ended is put down to the sensor's coarse steps
 SATURATED = 0.98  # of the effort limit: a drive at its limit says the same all the time
 ALIVE_FRACTION = 0.25  # of the sensors must change for the others to be suspicious
@@ -227,7 +241,9 @@ class TorqueCheck:
         dead = self._recovery.update(time, lasting)
         if not dead.any():
             return suspicious, None
-        parts = _repeated(self._names, [f"{tau:g}" for tau in effort], self._repeats, dead)
+        parts = _repeated(
+            self._names, [f"{tau:g}" for tau in effort], self._repeats, dead
+        )
         return suspicious | dead, _degrade(
             f"the effort of {parts} does not change while those of other joints do: check the "
             "torque sensor"
@@ -241,13 +257,20 @@ class TorqueCheck:
         run = repeats.run + 2 * (effort == 0.0)  # exactly nothing is suspicious at once
         unusual = (run > 1) & (repeats.duration >= 1.5 * repeats.longest)
         # What is suspicious stays so until it changes, also while the others do not.
-        return unusual & (np.abs(effort) < self._saturated) & (alive | (self._unusual < np.inf))
+        return (
+            unusual
+            & (np.abs(effort) < self._saturated)
+            & (alive | (self._unusual < np.inf))
+        )
 
 
 _NO_EFFORT = (
-    "joint_states carries no effort: the joint torques are needed; let the driver measure them"
+    "joint_states carries no effort: the joint torques are needed; "
+    "let the driver measure them"
 )
-_ALL_ZERO = "the effort of every joint is zero: let the driver measure the joint torques"
+_ALL_ZERO = (
+    "the effort of every joint is zero: let the driver measure the joint torques"
+)
 
 
 # --- IMU --------------------------------------------------------------------------------------
@@ -255,7 +278,10 @@ STUCK_TIME = 0.1  # s of the same reading
 DROPOUT, MISSED = 0.005, 2  # s and samples without a reading that are not reported
 ACCELERATION_TIME = 1.0  # s, memory of the accelerometer's mean
 SETTLED = 0.08  # s, after which that mean may be called wrong
-SMALL, FLIGHT = 0.25, 0.12  # of gravity, and s that readings may be smaller: all feet in the air
+SMALL, FLIGHT = (
+    0.25,
+    0.12,
+)  # of gravity, and s that readings may be smaller: all feet in the air
 LARGE, IMPACT = 5.0, 0.01  # likewise larger
 PLAUSIBLE = (0.7, 1.4)  # of gravity, for that mean
 
@@ -278,7 +304,10 @@ class ImuCheck:
         self._missed = self._unoriented = 0  # samples since
         self._first = math.nan
         self._last = math.nan
-        self._mean, self._span = math.nan, 0.0  # m/s^2, of the accelerometer, and over how long, s
+        self._mean, self._span = (
+            math.nan,
+            0.0,
+        )  # m/s^2, of the accelerometer, and over how long, s
         self._small = self._large = 0.0  # s, for which its readings have been so
 
     def update(
@@ -306,7 +335,11 @@ class ImuCheck:
         self._unoriented = 0 if attitude else self._unoriented + 1
         size = math.sqrt(float(accelerometer @ accelerometer))
         trust, problem = self._plausible(time, size)
-        if problem is None and self._unoriented > MISSED and time - self._attitude >= DROPOUT:
+        if (
+            problem is None
+            and self._unoriented > MISSED
+            and time - self._attitude >= DROPOUT
+        ):
             problem = _degrade(_NO_ATTITUDE)
         return trust, problem
 
@@ -332,7 +365,9 @@ class ImuCheck:
             return Trust.ALL, None
         if self._span < SETTLED:  # it may have begun with an impact
             return Trust.TURNING, None
-        return Trust.TURNING, _degrade(_UNITS.format(f"{self._mean:.2f} m/s^2 on average"))
+        return Trust.TURNING, _degrade(
+            _UNITS.format(f"{self._mean:.2f} m/s^2 on average")
+        )
 
 
 _UNITS = f"the accelerometer says {{}}, not {GRAVITY}: it must give m/s^2 (not g), with gravity"

@@ -51,18 +51,26 @@ class ComState(NamedTuple):
     velocity: Array  # (3,) m/s, relative to the root link
     gravity: Array  # (3,) unit vector, downwards
     ground: Ground  # what the projection was made onto
-    projection: Array  # (3,) m, where the line of gravity through the CoM meets the ground
+    projection: (
+        Array  # (3,) m, where the line of gravity through the CoM meets the ground
+    )
     margin: float  # m, of the projection in the support polygon, positive inside
     contacts: tuple[str, ...] = ()  # sole frames in contact
-    jacobian: Array | None = None  # (3, n) m/rad or m/m, or None with the status UNKNOWN
-    q: Array | None = None  # (n,) rad or m, the joint positions that it belongs to, or None
+    jacobian: Array | None = (
+        None  # (3, n) m/rad or m/m, or None with the status UNKNOWN
+    )
+    q: Array | None = (
+        None  # (n,) rad or m, the joint positions that it belongs to, or None
+    )
     stance: Stance | None = None  # contact points and ground, or None
 
     def support_polygon(self) -> SupportPolygon | None:
         """The support polygon, or None without ground or feet."""
         if self.stance is None:
             return None
-        return SupportPolygon.from_points(self.stance.points, self.stance.normal, self.gravity)
+        return SupportPolygon.from_points(
+            self.stance.points, self.stance.normal, self.gravity
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +90,15 @@ LEVEL = Attitude(assume_level=True)
 def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
     """The state when there is no CoM: every number but the mass is NaN."""
     return ComState(
-        Status.UNKNOWN, reason, mass, NOWHERE, NOWHERE, NOWHERE, Ground.UNKNOWN, NOWHERE, np.nan
+        Status.UNKNOWN,
+        reason,
+        mass,
+        NOWHERE,
+        NOWHERE,
+        NOWHERE,
+        Ground.UNKNOWN,
+        NOWHERE,
+        np.nan,
     )
 
 
@@ -157,7 +173,10 @@ class ComObserver:
         self._imu_link, self._imu_problem = model.root_link, ""
         self._body = self._locate(model.root_link)
         q = np.empty(model.n_joints)
-        given, results = Given(True, UNKNOWN_ROTATION, UNKNOWN_FORCES), self._make_results()
+        given, results = (
+            Given(True, UNKNOWN_ROTATION, UNKNOWN_FORCES),
+            self._make_results(),
+        )
         self._observe = entry_point(
             observe, q, q, self._body, self._feet.thresholds, given, results
         )
@@ -227,7 +246,11 @@ class ComObserver:
         return np.ascontiguousarray(values, dtype=np.float64)
 
     def _given(self, attitude: Attitude, problem: str, forces: Array | None) -> Given:
-        level, rotation, shape = attitude.assume_level, attitude.R_world_imu, self._forces_shape
+        level, rotation, shape = (
+            attitude.assume_level,
+            attitude.R_world_imu,
+            self._forces_shape,
+        )
         if problem or level or rotation is None:
             rotation = UNKNOWN_ROTATION
         if forces is None:
@@ -245,7 +268,9 @@ class ComObserver:
             try:
                 self._body = self._locate(attitude.imu_link)
             except UnknownNameError as error:
-                self._imu_problem = f"frame of the imu: {error}; set the parameter imu_link"
+                self._imu_problem = (
+                    f"frame of the imu: {error}; set the parameter imu_link"
+                )
         return self._imu_problem
 
     def _locate(self, imu_link: str) -> Body:
@@ -255,7 +280,12 @@ class ComObserver:
 
 @compiled()
 def observe(
-    q: Array, qd: Array, body: Body, thresholds: Thresholds, given: Given, results: Results
+    q: Array,
+    qd: Array,
+    body: Body,
+    thresholds: Thresholds,
+    given: Given,
+    results: Results,
 ) -> int:
     """CoM, Jacobian and velocity, gravity, ground, projection and margin; see ComObserver.
 

@@ -104,17 +104,23 @@ def stand(
 
 
 @njit
-def mark_loaded(R: Array, placed: Placed, forces: Array, threshold: float, contact: Flags) -> None:
+def mark_loaded(
+    R: Array, placed: Placed, forces: Array, threshold: float, contact: Flags
+) -> None:
     """Marks feet on which the ground presses: soles across their plane, point feet anyhow."""
     for f in range(contact.size):
         pressing = np.sqrt(dot(forces[f], forces[f]))
         if placed.feet.is_sole[f]:
-            pressing = dot(placed.upright[f], turned(R[placed.feet.sensor[f]], forces[f]))
+            pressing = dot(
+                placed.upright[f], turned(R[placed.feet.sensor[f]], forces[f])
+            )
         contact[f] = pressing >= threshold
 
 
 @njit
-def mark_touching(placed: Placed, normal: Array, tolerance: float, contact: Flags) -> None:
+def mark_touching(
+    placed: Placed, normal: Array, tolerance: float, contact: Flags
+) -> None:
     """Marks feet whose lowest point is within the tolerance of the lowest of all."""
     limit = lowest_height(placed, normal) + tolerance
     contact[:] = False
@@ -163,7 +169,13 @@ def find_support(placed: Placed, up: Array, tolerance: float, normal: Array) -> 
 
 @njit
 def try_support(
-    placed: Placed, up: Array, tolerance: float, a: int, tried: Array, best: float, normal: Array
+    placed: Placed,
+    up: Array,
+    tolerance: float,
+    a: int,
+    tried: Array,
+    best: float,
+    normal: Array,
 ) -> float:
     """Takes `tried` for the normal if the plane through point a supports all and is nearer to up.
 
@@ -215,7 +227,9 @@ def find_normal(placed: Placed, contact: Flags, up: Array, normal: Array) -> Non
 
 # --- where the centre of mass falls --------------------------------------------------------------
 @compiled()
-def fall(touch: Array, normal: Array, gravity: Array, com: Array, projection: Array) -> float:
+def fall(
+    touch: Array, normal: Array, gravity: Array, com: Array, projection: Array
+) -> float:
     """Where the CoM falls onto the ground; the signed margin in the support polygon, m.
 
     The ground, with the unit normal (3,), goes through the mean of the contact points touch (m, 3)
@@ -256,7 +270,11 @@ def set_axes(normal: Array, x: Array, y: Array) -> None:
     sign = 1.0 if normal[2] >= 0.0 else -1.0
     a = -1.0 / (sign + normal[2])
     b = normal[0] * normal[1] * a
-    x[0], x[1], x[2] = 1.0 + sign * normal[0] * normal[0] * a, sign * b, -sign * normal[0]
+    x[0], x[1], x[2] = (
+        1.0 + sign * normal[0] * normal[0] * a,
+        sign * b,
+        -sign * normal[0],
+    )
     y[0], y[1], y[2] = b, sign + normal[1] * normal[1] * a, -normal[1]
 
 
@@ -275,14 +293,22 @@ class Feet:
         thresholds: the tolerance and the threshold; may be replaced.
     """
 
-    def __init__(self, feet: Sequence[Foot], tolerance: float, threshold: float) -> None:
+    def __init__(
+        self, feet: Sequence[Foot], tolerance: float, threshold: float
+    ) -> None:
         offsets = [foot.points for foot in feet]
         self.names = tuple(foot.frame for foot in feet)
-        self.links = tuple(dict.fromkeys([*self.names, *(foot.wrench_frame for foot in feet)]))
+        self.links = tuple(
+            dict.fromkeys([*self.names, *(foot.wrench_frame for foot in feet)])
+        )
         owner = np.repeat(np.arange(len(feet)), [len(points) for points in offsets])
         self.points = FeetPoints(
-            sole=np.array([self.links.index(name) for name in self.names], dtype=np.int64),
-            sensor=np.array([self.links.index(f.wrench_frame) for f in feet], dtype=np.int64),
+            sole=np.array(
+                [self.links.index(name) for name in self.names], dtype=np.int64
+            ),
+            sensor=np.array(
+                [self.links.index(f.wrench_frame) for f in feet], dtype=np.int64
+            ),
             is_sole=np.array([len(foot.corners) > 0 for foot in feet], dtype=np.bool_),
             offset=np.concatenate([np.zeros((0, 3)), *offsets]),
             owner=owner.astype(np.int64),

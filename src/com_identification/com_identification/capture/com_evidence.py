@@ -37,7 +37,9 @@ class ComEvidence:
     """
 
     def __init__(self, mapping: Section, channel: Channel, model: RobotModel) -> None:
-        self._rows: list[tuple[str, Array, Array, float]] = []  # link, normals, offsets, std
+        self._rows: list[
+            tuple[str, Array, Array, float]
+        ] = []  # link, normals, offsets, std
         self.known: tuple[str, Array, float] | None = None  # link, CoM (N, 3) m, std m
         for key in SECTIONS:
             if mapping.raw(key) is None:
@@ -48,7 +50,9 @@ class ComEvidence:
             if key == "com":
                 com = self._com(section, channel)
                 self.known = link, com, std
-                pairs = [(np.tile(np.eye(3)[k], (len(com), 1)), com[:, k]) for k in range(3)]
+                pairs = [
+                    (np.tile(np.eye(3)[k], (len(com), 1)), com[:, k]) for k in range(3)
+                ]
             else:
                 values = (channel(section.raw(name), section, name) for name in _EDGE)
                 pairs = [tip_over_planes(section, "tilt", *values)]
@@ -68,7 +72,11 @@ class ComEvidence:
 
     def _com(self, section: Section, channel: Channel) -> Array:
         """(N, 3) m, NaN of components that are not given."""
-        given = [(axis, key) for axis, key in enumerate("xyz") if section.raw(key) is not None]
+        given = [
+            (axis, key)
+            for axis, key in enumerate("xyz")
+            if section.raw(key) is not None
+        ]
         if not given:
             raise section.error("expected x, y or z: the column of the CoM")
         places = {axis: channel(section.raw(key), section, key) for axis, key in given}
@@ -119,5 +127,7 @@ class KnownCom:
             for normal, values in zip(np.eye(3), np.array(own).T, strict=True):
                 known = values[np.isfinite(values)]
                 if len(known):
-                    found.append(ComConstraint(link, normal, float(known.mean()), self.std))
+                    found.append(
+                        ComConstraint(link, normal, float(known.mean()), self.std)
+                    )
         return tuple(found)

@@ -59,7 +59,11 @@ class StationaryRun:
     """
 
     def __init__(
-        self, streams: Sequence[StreamSpec], settle_ns: int, slice_ns: int, max_slices: int
+        self,
+        streams: Sequence[StreamSpec],
+        settle_ns: int,
+        slice_ns: int,
+        max_slices: int,
     ) -> None:
         self._specs, self._settle_ns, self._slice_ns = streams, settle_ns, slice_ns
         nothing = np.array(np.inf), np.array(-np.inf), 2**62
@@ -91,7 +95,9 @@ class StationaryRun:
     def find_motion(self, parts: TimeSlice) -> Issue | None:
         """Motion within the next slice, or since the first one; None where there is none."""
         triples = zip(self._specs, self._bands, parts, strict=True)
-        found = (spec.find_motion(part, _widened(band, part)) for spec, band, part in triples)
+        found = (
+            spec.find_motion(part, _widened(band, part)) for spec, band, part in triples
+        )
         return next((issue for issue in found if issue is not None), None)
 
     def add(self, parts: TimeSlice, issues: Sequence[Issue]) -> None:
@@ -159,7 +165,9 @@ class PostureBuilder:
         self.bias = np.zeros((len(feet), 6))  # subtracted from the wrenches, as read
         self.known_com = KnownCom(settings.noise.known_com)
 
-    def posture(self, readings: TimeSlice, label: str, since_ns: int, until_ns: int) -> Posture:
+    def posture(
+        self, readings: TimeSlice, label: str, since_ns: int, until_ns: int
+    ) -> Posture:
         """Makes the posture; a CoM that is known counts from since_ns to until_ns."""
         q, effort = np.split(readings[0].mean, 2)
         up = readings[-1].mean
@@ -181,7 +189,10 @@ class PostureBuilder:
 
     def issues(self, readings: TimeSlice, contact: bool = True) -> list[str]:
         """Why it cannot be a posture: a frozen sensor, or (with `contact`) feet without contact."""
-        found, forces = self._frozen(readings), (self._wrenches(readings) - self.bias)[:, :3]
+        found, forces = (
+            self._frozen(readings),
+            (self._wrenches(readings) - self.bias)[:, :3],
+        )
         if not contact or not self._feet or not np.isfinite(forces).all():
             return found
         loads = np.linalg.norm(forces, axis=1).tolist()
@@ -206,7 +217,9 @@ class PostureBuilder:
         name = self._feet[foot].frame
         value = readings[1 + foot].mean
         if not np.isfinite(value).all():
-            raise CaptureRefused(f"The force sensor of {name} has no readings: check its driver.")
+            raise CaptureRefused(
+                f"The force sensor of {name} has no readings: check its driver."
+            )
         force = float(np.linalg.norm(value[:3]))
         if force > _MAX_BIAS * self._weight:
             raise CaptureRefused(
@@ -222,7 +235,9 @@ class PostureBuilder:
         return [
             frozen_sensor(spec.name, (t1_ns - t0_ns) / NS_PER_S).text
             for spec, part in zip(self._streams, readings, strict=True)
-            if np.isfinite(spec.frozen_time) and part.low.any() and (part.low == part.high).all()
+            if np.isfinite(spec.frozen_time)
+            and part.low.any()
+            and (part.low == part.high).all()
         ]
 
 
@@ -279,12 +294,16 @@ class StationaryDetector:
         if self._timeline.marks and mark is None:
             return
         if self.history is not None and len(self.history) < _MAX_HISTORY:
-            self.history += [(number, parts)] if all(part.count for part in parts) else []
+            self.history += (
+                [(number, parts)] if all(part.count for part in parts) else []
+            )
         self.issues = issues
         run = self.run or self._new_run()
         motion = run.find_motion(parts)
         found = [*issues, *([motion] if motion else [])]
-        self.seconds[found[0].cause if found else "stationary"] += self._options.slice_time
+        self.seconds[found[0].cause if found else "stationary"] += (
+            self._options.slice_time
+        )
         if mark is None:
             self._follow(run, parts, motion)
         else:
@@ -306,7 +325,9 @@ class StationaryDetector:
             interval = self._interval(run, own.label)
             if run.issues:  # any makes it unusable
                 reasons = tuple(issue.text for issue in run.issues.values())
-                interval = StationaryInterval(own.t0_ns, own.t1_ns, None, reasons, own.label)
+                interval = StationaryInterval(
+                    own.t0_ns, own.t1_ns, None, reasons, own.label
+                )
             self.finished.append(interval)
         elif not run.done and run.time >= self._options.settle_time > 0.0:
             self._emit(run)
@@ -316,7 +337,9 @@ class StationaryDetector:
         self.end()
         self._skip_marks(len(self._timeline.marks))
 
-    def _follow(self, run: StationaryRun, parts: TimeSlice, motion: Issue | None) -> None:
+    def _follow(
+        self, run: StationaryRun, parts: TimeSlice, motion: Issue | None
+    ) -> None:
         """Continues the run, or starts a new one."""
         if motion is not None:
             self.end()
@@ -332,7 +355,9 @@ class StationaryDetector:
     def _new_run(self) -> StationaryRun:
         settle = 0.0 if self._timeline.marks else self._options.settle_time
         most = max(1, round(self._options.max_time / self._options.slice_time))
-        return StationaryRun(self._streams, int(settle * NS_PER_S), self._timeline.slice_ns, most)
+        return StationaryRun(
+            self._streams, int(settle * NS_PER_S), self._timeline.slice_ns, most
+        )
 
     def _skip_marks(self, end: int) -> None:
         for mark in self._timeline.marks[self._marks_done : end]:
@@ -347,7 +372,10 @@ class StationaryDetector:
         run.done = True
         if interval.posture is not None:
             q, before = interval.posture.q, self._last_q
-            if before is None or np.abs(q - before).max(initial=0.0) >= self._options.min_change:
+            if (
+                before is None
+                or np.abs(q - before).max(initial=0.0) >= self._options.min_change
+            ):
                 self._last_q = q
             else:
                 reasons = ("It is the same posture as the one before.",)

@@ -26,7 +26,9 @@ from com_model.strict_yaml import Section, read_yaml
 from com_model.text import quote
 
 MAX_BYTES = 2**20
-_ABSOLUTE = 1e8  # s; larger times are stamps, smaller ones count from the first joint state
+_ABSOLUTE = (
+    1e8  # s; larger times are stamps, smaller ones count from the first joint state
+)
 _LAST = 4e9  # s; the year 2096
 _LONGEST_LABEL = 200  # characters
 _TRAVEL = 0.02  # rad or m, of a joint within a test
@@ -61,7 +63,11 @@ class TipTests:
             raise section.error(text, "tests")
         normals, offsets = tip_over_planes(section, "tests", *rows[:, 2:].T)
         self._tests = [
-            _Test(round(a * NS_PER_S), round(b * NS_PER_S), ComConstraint(link, n, float(c), std))
+            _Test(
+                round(a * NS_PER_S),
+                round(b * NS_PER_S),
+                ComConstraint(link, n, float(c), std),
+            )
             for a, b, n, c in zip(*rows[:, :2].T, normals, offsets, strict=True)
         ]
         self._origin: int | None = None
@@ -72,7 +78,9 @@ class TipTests:
             return
         self._origin = int(t_ns[0]) if self._origin is None else self._origin
         for test in self._tests:
-            inside = (test.t0_ns <= t_ns - self._origin) & (t_ns - self._origin <= test.t1_ns)
+            inside = (test.t0_ns <= t_ns - self._origin) & (
+                t_ns - self._origin <= test.t1_ns
+            )
             test.readings += list(Q[inside & np.isfinite(Q).all(axis=1)])
 
     def intervals(self) -> list[StationaryInterval]:
@@ -84,7 +92,9 @@ class TipTests:
             posture, reason = None, f"{label} has no joint states: check its times."
             if len(Q) and (travel := np.ptp(Q, axis=0)).max(initial=0.0) > _TRAVEL:
                 joint = self._model.joint_names[int(travel.argmax())]
-                text = f"{joint} moved by {travel.max():.3g}, more than {_TRAVEL} rad or m"
+                text = (
+                    f"{joint} moved by {travel.max():.3g}, more than {_TRAVEL} rad or m"
+                )
                 reason = f"{label}: {text}: give the moment at which the robot tips."
             elif len(Q):
                 limits, q = (test.constraint,), Q.mean(axis=0)
@@ -141,13 +151,21 @@ def read_marks(path: Path, origin_ns: int) -> list[Mark]:
             )
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:
-        raise MarksError(f"cannot be read: {error.strerror or error}", str(path)) from error
+        raise MarksError(
+            f"cannot be read: {error.strerror or error}", str(path)
+        ) from error
     except UnicodeDecodeError as error:
-        raise MarksError("is not text. Expected lines of start,end,label", str(path)) from error
+        raise MarksError(
+            "is not text. Expected lines of start,end,label", str(path)
+        ) from error
     read = (_line(line, n, path, origin_ns) for n, line in enumerate(lines))
-    marks = sorted((mark for mark in read if mark is not None), key=lambda mark: mark.t0_ns)
+    marks = sorted(
+        (mark for mark in read if mark is not None), key=lambda mark: mark.t0_ns
+    )
     if not marks:
-        raise MarksError("contains no marks. Expected lines of start,end,label", str(path))
+        raise MarksError(
+            "contains no marks. Expected lines of start,end,label", str(path)
+        )
     for before, after in pairwise(marks):
         if after.t0_ns <= before.t1_ns:
             times = (after.t0_ns, after.t1_ns, before.t0_ns, before.t1_ns)
@@ -157,7 +175,9 @@ def read_marks(path: Path, origin_ns: int) -> list[Mark]:
     return marks
 
 
-def marks_of_topic(bag: Bag, joint_topic: str, marker_topic: str, received: bool) -> list[Mark]:
+def marks_of_topic(
+    bag: Bag, joint_topic: str, marker_topic: str, received: bool
+) -> list[Mark]:
     """Makes marks of a topic: a text starts a posture of that name, an empty text ends it.
 
     Or, of std_msgs/Bool, true and false. The messages have no stamp, and the clock of their

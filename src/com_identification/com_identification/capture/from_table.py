@@ -27,10 +27,27 @@ from com_model.geometry.rotations import rotations_about
 from com_model.strict_yaml import Section
 from com_model.text import closest, listing, quote
 
-UNITS = {"rad": 1.0, "deg": np.pi / 180.0, "m": 1.0, "cm": 0.01, "mm": 1e-3, "N": 1.0, "kN": 1e3}
-UNITS |= {"N m": 1.0, "N mm": 1e-3, "kgf": 9.80665, "m/s^2": 1.0, "g": 9.80665, "1": 1.0}
+UNITS = {
+    "rad": 1.0,
+    "deg": np.pi / 180.0,
+    "m": 1.0,
+    "cm": 0.01,
+    "mm": 1e-3,
+    "N": 1.0,
+    "kN": 1e3,
+}
+UNITS |= {
+    "N m": 1.0,
+    "N mm": 1e-3,
+    "kgf": 9.80665,
+    "m/s^2": 1.0,
+    "g": 9.80665,
+    "1": 1.0,
+}
 UNITS |= {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_TURN = 0.1  # m, of a moment about the vertical over the weight, where it is not measured
+_TURN = (
+    0.1  # m, of a moment about the vertical over the weight, where it is not measured
+)
 
 
 class _Wrench(NamedTuple):
@@ -70,20 +87,30 @@ class TableReader:
         self._used: dict[str, None] = {}
         self._weight, self._forces_needed = model.mass * GRAVITY, forces_needed
         self._notes: list[str] = list(table.notes)
-        self.by_rows = mapping.text("rows", "readings", ("readings", "postures")) == "postures"
+        self.by_rows = (
+            mapping.text("rows", "readings", ("readings", "postures")) == "postures"
+        )
         self._samples = mapping.whole("samples", 1)
         seconds = self._time(mapping)
-        self._Q, self._effort = (self._joints(mapping.section(k)) for k in ("joints", "efforts"))
+        self._Q, self._effort = (
+            self._joints(mapping.section(k)) for k in ("joints", "efforts")
+        )
         if lost := np.isnan(self._Q).all(axis=0).nonzero()[0].tolist():
             names = listing([model.joint_names[i] for i in lost], 10)
-            raise mapping.error(f"expected {names}, too: a column, or its constant value", "joints")
+            raise mapping.error(
+                f"expected {names}, too: a column, or its constant value", "joints"
+            )
         self._evidence = ComEvidence(mapping, self._channel, model)
         known = self._evidence.known
-        self.known_com_std = None if known is None else known[2]  # m; None: it is not known
+        self.known_com_std = (
+            None if known is None else known[2]
+        )  # m; None: it is not known
         if mapping.raw("tip_over") is not None and not self.by_rows:
             text = "is of rows that are postures: add rows: postures, or give the tests' times in "
             raise mapping.error(text + "a file with --tip-over", "tip_over")
-        self.has_forces = any(mapping.section(key).entries() for key in ("feet", "plate"))
+        self.has_forces = any(
+            mapping.section(key).entries() for key in ("feet", "plate")
+        )
         self._wrenches = self._read_feet(mapping)
         self._unknown = block_diag(*(wrench.unknown for wrench in self._wrenches))
         self._up = self._read_imu(mapping.section("imu"), imu_link)
@@ -92,13 +119,19 @@ class TableReader:
         self._rows = np.flatnonzero(keep)
         if not len(self._rows):
             raise TableError("no row is left by use and leave_out", table.source)
-        self._times = np.round(np.where(keep, seconds, 0.0) * NS_PER_S).astype(np.int64) + NS_PER_S
+        self._times = (
+            np.round(np.where(keep, seconds, 0.0) * NS_PER_S).astype(np.int64)
+            + NS_PER_S
+        )
         self.first_ns = int(self._times[self._rows[0]])
 
     @property
     def seconds(self) -> float:
         """Time between the first and the last row that is used; a row is a second by_rows."""
-        return float(self._times[self._rows].max() - self.first_ns) / NS_PER_S + self.by_rows
+        return (
+            float(self._times[self._rows].max() - self.first_ns) / NS_PER_S
+            + self.by_rows
+        )
 
     @property
     def messages(self) -> dict[str, int]:
@@ -125,12 +158,23 @@ class TableReader:
     def intervals(self) -> list[StationaryInterval]:
         """Each row as a posture, or why it is none."""
         found, first, n = [], self._table.first_row, self._samples
-        for row, t0 in zip(self._rows.tolist(), self._times[self._rows].tolist(), strict=True):
+        for row, t0 in zip(
+            self._rows.tolist(), self._times[self._rows].tolist(), strict=True
+        ):
             wrenches = np.array([wrench.values[row] for wrench in self._wrenches])
-            up = None if self._up is None or np.isnan(self._up[row]).any() else self._up[row]
+            up = (
+                None
+                if self._up is None or np.isnan(self._up[row]).any()
+                else self._up[row]
+            )
             q, effort, label = self._Q[row], self._effort[row], f"row {row + first}"
-            interval = StationaryInterval(t0, t0 + NS_PER_S, None, (f"{label} has empty cells.",))
-            known, constraints = np.isfinite(wrenches).all(), self._evidence.constraints(row)
+            interval = StationaryInterval(
+                t0, t0 + NS_PER_S, None, (f"{label} has empty cells.",)
+            )
+            known, constraints = (
+                np.isfinite(wrenches).all(),
+                self._evidence.constraints(row),
+            )
             if np.isfinite(q).all() and (known if self.has_forces else constraints):
                 posture = postures.make_posture(
                     self._model, q, wrenches, effort, up, constraints, n, label
@@ -147,7 +191,9 @@ class TableReader:
         scaled = sizes[:, [wrench.scaled for wrench in self._wrenches]]
         columns = np.hstack((self._unknown, scaled))
         rest = np.zeros((self._model.n_joints, columns.shape[1]))
-        return replace(posture, noise=np.hstack((posture.noise, np.vstack((columns, rest)))))
+        return replace(
+            posture, noise=np.hstack((posture.noise, np.vstack((columns, rest))))
+        )
 
     def _column(self, name: Any, section: Section, key: str) -> Array:
         columns = self._table.columns
@@ -205,13 +251,17 @@ class TableReader:
             keep &= (seconds < a) | (seconds > b)
         if not keep.all():
             total = len(keep)
-            self._notes.append(f"{total - keep.sum()} of {total} rows are left out by the mapping")
+            self._notes.append(
+                f"{total - keep.sum()} of {total} rows are left out by the mapping"
+            )
         return np.asarray(keep)
 
     def _joints(self, section: Section) -> Array:
         """(N, n) by the joints' names, NaN of those that are not there."""
         names = self._model.joint_names
-        values = [self._channel(section.raw(name, np.nan), section, name) for name in names]
+        values = [
+            self._channel(section.raw(name, np.nan), section, name) for name in names
+        ]
         section.finish()
         return np.column_stack(values)
 
@@ -220,8 +270,12 @@ class TableReader:
         section, plate = mapping.section("feet"), mapping.section("plate")
         names = [foot.frame for foot in self._feet]
         if not self.has_forces and (self._evidence or not self._forces_needed):
-            return [_Wrench(np.full((self._table.rows, 6), np.nan), np.zeros((6, 0)))] * len(names)
-        found = [_Wrench(np.zeros((self._table.rows, 6)), np.zeros((6, 0))) for _ in names]
+            return [
+                _Wrench(np.full((self._table.rows, 6), np.nan), np.zeros((6, 0)))
+            ] * len(names)
+        found = [
+            _Wrench(np.zeros((self._table.rows, 6)), np.zeros((6, 0))) for _ in names
+        ]
         if plate.entries():
             if section.entries():
                 raise mapping.error("give plate or feet, not both", "plate")
@@ -237,7 +291,9 @@ class TableReader:
             own = section.section(foot.frame)
             wrench = self._read_wrench(own)
             if wrench.scaled and len(self._feet) > 1:
-                raise own.error("the total centre of pressure goes into plate, not feet", "cop")
+                raise own.error(
+                    "the total centre of pressure goes into plate, not feet", "cop"
+                )
             measured = wrench.unknown.shape[1] == 0
             X = np.eye(6) if measured else postures.sole_to_reading(self._model, foot)
             found[i] = wrench.moved(X)
@@ -262,7 +318,9 @@ class TableReader:
             moment = np.where(load[:, None] != 0.0, load[:, None] * point, 0.0)
         else:
             keys = "force and moment, vertical and cop, cop alone, or cells"
-            raise section.error(f"expected {keys}; got {listing(sorted(there)) or 'nothing'}")
+            raise section.error(
+                f"expected {keys}; got {listing(sorted(there)) or 'nothing'}"
+            )
         zero = np.zeros(len(load))
         values = np.column_stack((zero, zero, load, moment[:, 1], -moment[:, 0], zero))
         unknown = self._weight * np.diag([1.0, 1.0, 0.0, 0.0, 0.0, _TURN])[:, [0, 1, 5]]
@@ -273,7 +331,9 @@ class TableReader:
         load, moment = np.zeros(self._table.rows), np.zeros((self._table.rows, 2))
         cells = section.raw("cells")
         if not isinstance(cells, list):
-            raise section.error("expected a list of {column, at: [x, y], polynomial}", "cells")
+            raise section.error(
+                "expected a list of {column, at: [x, y], polynomial}", "cells"
+            )
         for i, cell in enumerate(cells):
             own = Section(cell, section.source, f"{section.path}.cells[{i}]")
             raw = self._column(own.raw("column"), own, "column")
@@ -289,7 +349,10 @@ class TableReader:
             else:
                 text = "polynomial: [a0, a1, ...] (N), or table: [[reading, N], ...] that rises"
                 raise own.error(f"expected {text}")
-            load, moment = load + force, moment + force[:, None] * own.vector("at", (np.nan,) * 2)
+            load, moment = (
+                load + force,
+                moment + force[:, None] * own.vector("at", (np.nan,) * 2),
+            )
             own.finish()
         return load, moment
 

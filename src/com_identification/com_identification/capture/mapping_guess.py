@@ -16,7 +16,18 @@ _HEAD = """\
 # A channel is a column's name, {column: NAME, unit: deg, scale: -1.0, offset: 0.0}, or a number.
 """
 _TIME = ("time", "t", "stamp", "timestamp", "seconds", "secs", "times")
-_OTHERS = ("vel", "dq", "speed", "acc", "cmd", "des", "ref", "command", "target", "temp")
+_OTHERS = (
+    "vel",
+    "dq",
+    "speed",
+    "acc",
+    "cmd",
+    "des",
+    "ref",
+    "command",
+    "target",
+    "temp",
+)
 _EFFORT = ("effort", "torque", "tau")
 _FORCE, _MOMENT = ("f", "force"), ("m", "moment", "torque", "t", "tau")
 _LOAD, _CELL = ("kgf", "load", "vertical", "weight"), ("cell", "fsr", "pressure")
@@ -34,14 +45,19 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
     names = {name: _words(name) for name in table.columns}
     mapping: dict[str, Any] = {}
     lost: list[str] = []
-    rising = [n for n, column in table.columns.items() if np.mean(np.diff(column) > 0.0) > 0.9]
+    rising = [
+        n for n, column in table.columns.items() if np.mean(np.diff(column) > 0.0) > 0.9
+    ]
     time = next((n for n in rising if names[n] and names[n][0] in _TIME), None)
     if time is None:
         lost.append("time: no rising column; give its name, or rate: HZ")
     else:
         step = float(np.nanmedian(np.diff(table.columns[time])))  # 0.1 ms to 0.2 s
         units = (("ns", 1e5), ("us", 200.0), ("ms", 0.2), ("s", -np.inf))
-        mapping["time"] = {"column": time, "unit": next(u for u, least in units if step >= least)}
+        mapping["time"] = {
+            "column": time,
+            "unit": next(u for u, least in units if step >= least),
+        }
     joints: dict[str, Any] = {}
     efforts = {}
     for joint in model.joint_names:
@@ -50,11 +66,21 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
         efforts[joint] = _shortest(n for n in own if _has(names[n], _EFFORT))
         joints[joint] = _shortest(n for n in own if not _has(names[n], _EFFORT))
         if not joints[joint]:
-            lost.append(f"joints.{joint}: no column; give one, or its constant position")
-    mapping["joints"] = _in_unit(table, {j: n for j, n in joints.items() if n}, _FULL_TURN, "deg")
+            lost.append(
+                f"joints.{joint}: no column; give one, or its constant position"
+            )
+    mapping["joints"] = _in_unit(
+        table, {j: n for j, n in joints.items() if n}, _FULL_TURN, "deg"
+    )
     mapping["efforts"] = {joint: n for joint, n in efforts.items() if n}
-    found = {foot.frame: _foot(foot, table, names, model.mass * GRAVITY) for foot in feet}
-    lost += [f"feet.{frame}: no columns of its force" for frame, own in found.items() if not own]
+    found = {
+        foot.frame: _foot(foot, table, names, model.mass * GRAVITY) for foot in feet
+    }
+    lost += [
+        f"feet.{frame}: no columns of its force"
+        for frame, own in found.items()
+        if not own
+    ]
     lost += [
         f"feet.{frame}.cells: their positions (here the sole's corners) and calibrations"
         for frame, own in found.items()
@@ -62,9 +88,13 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
     ]
     mapping["feet"] = {frame: own for frame, own in found.items() if own}
     if acceleration := _axes(names, ("acc", "acceleration", "accel"), "xyz"):
-        size = np.median(np.linalg.norm([table.columns[n] for n in acceleration], axis=0))
+        size = np.median(
+            np.linalg.norm([table.columns[n] for n in acceleration], axis=0)
+        )
         unit = "g" if size < 2.0 else "m/s^2"
-        mapping["imu"] = {"acceleration": [{"column": n, "unit": unit} for n in acceleration]}
+        mapping["imu"] = {
+            "acceleration": [{"column": n, "unit": unit} for n in acceleration]
+        }
     mapping = {key: value for key, value in mapping.items() if value}
     text = yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True, width=100)
     return _HEAD + text + "".join(f"# missing: {each}\n" for each in lost)
@@ -72,7 +102,9 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
 
 def _foot(foot: Foot, table: Table, names: Names, weight: float) -> dict[str, Any]:
     """What a foot's columns are; {} where none are found."""
-    side = {"left": ("left", "l", "lf"), "right": ("right", "r", "rf")}.get(foot.side, ())
+    side = {"left": ("left", "l", "lf"), "right": ("right", "r", "rf")}.get(
+        foot.side, ()
+    )
     frames = foot.frame, foot.wrench_frame
     own = {
         name: words
@@ -82,16 +114,24 @@ def _foot(foot: Foot, table: Table, names: Names, weight: float) -> dict[str, An
     force, moment = _axes(own, _FORCE, "xyz"), _axes(own, _MOMENT, "xyz")
     if force and moment:
         return {"force": force, "moment": moment}
-    vertical = _axes(own, _FORCE, "z") or [n for n, words in own.items() if _has(words, _LOAD)][:1]
+    vertical = (
+        _axes(own, _FORCE, "z")
+        or [n for n, words in own.items() if _has(words, _LOAD)][:1]
+    )
     point = _axes(own, ("cop", "zmp", "pressure"), "xy")
     if vertical and not point:  # l_sole_x, l_sole_y
-        point = [next((n for n, words in own.items() if words[-1] == axis), "") for axis in "xy"]
+        point = [
+            next((n for n, words in own.items() if words[-1] == axis), "")
+            for axis in "xy"
+        ]
     if not (vertical and all(point)):
         return _cells_of(foot, own)
     newton = np.nanmax(np.abs(table.columns[vertical[0]])) > 0.3 * weight
     return {
         "vertical": {"column": vertical[0], "unit": "N" if newton else "kgf"},
-        "cop": list(_in_unit(table, dict(zip("xy", point, strict=True)), 2.0, "mm").values()),
+        "cop": list(
+            _in_unit(table, dict(zip("xy", point, strict=True)), 2.0, "mm").values()
+        ),
     }
 
 
@@ -102,13 +142,22 @@ def _cells_of(foot: Foot, own: Names) -> dict[str, Any]:
         return {}
     places = [foot.corners[i % len(foot.corners)].tolist() for i in range(len(cells))]
     pairs = zip(cells, places, strict=True)
-    return {"cells": [{"column": n, "at": at, "polynomial": [0.0, 1.0]} for n, at in pairs]}
+    return {
+        "cells": [{"column": n, "at": at, "polynomial": [0.0, 1.0]} for n, at in pairs]
+    }
 
 
-def _in_unit(table: Table, named: Mapping[str, str], most: float, unit: str) -> dict[str, Any]:
+def _in_unit(
+    table: Table, named: Mapping[str, str], most: float, unit: str
+) -> dict[str, Any]:
     """Channels, in a unit where values are above what they are in rad or m."""
-    largest = max((np.nanmax(np.abs(table.columns[n])) for n in named.values()), default=0.0)
-    return {k: {"column": n, "unit": unit} if largest > most else n for k, n in named.items()}
+    largest = max(
+        (np.nanmax(np.abs(table.columns[n])) for n in named.values()), default=0.0
+    )
+    return {
+        k: {"column": n, "unit": unit} if largest > most else n
+        for k, n in named.items()
+    }
 
 
 def _words(name: str) -> list[str]:

@@ -83,10 +83,14 @@ class PostureRecorder:
         self.model, self.feet = model, tuple(feet)
         self._settings, self.options = settings, settings.capture
         specs = streams.stream_specs(model, feet, settings)
-        self._timeline = streams.Timeline(int(self.options.slice_time * streams.NS_PER_S), marks)
+        self._timeline = streams.Timeline(
+            int(self.options.slice_time * streams.NS_PER_S), marks
+        )
         self._builder = PostureBuilder(model, feet, settings, specs)
         self.known_com = self._builder.known_com
-        self._detector = StationaryDetector(self.options, self._timeline, specs, self._builder)
+        self._detector = StationaryDetector(
+            self.options, self._timeline, specs, self._builder
+        )
         self._detector.history = [] if slow_motion else None
         self._dropped = streams.DroppedReadings()
         self._streams = [
@@ -106,7 +110,9 @@ class PostureRecorder:
         """Seconds of each cause of unusable readings, and of "stationary"."""
         return dict(self._detector.seconds)
 
-    def add_joints(self, t_ns: ArrayLike, Q: ArrayLike, effort: ArrayLike | None = None) -> None:
+    def add_joints(
+        self, t_ns: ArrayLike, Q: ArrayLike, effort: ArrayLike | None = None
+    ) -> None:
         """Adds joint states at (N,) stamps, ns, in the order of the model's joints.
 
         Q (N, n) rad or m: rows with NaN are left out; effort (N, n) N m or N: NaN where unknown.
@@ -121,7 +127,9 @@ class PostureRecorder:
     def add_wrenches(self, foot: int, t_ns: ArrayLike, W: ArrayLike) -> None:
         """Adds a foot's readings as they are: (N,) stamps, ns, and W (N, 6) N and N m."""
         if not 0 <= foot < len(self.feet):
-            raise IdentificationError(f"foot {foot}: expected 0 to {len(self.feet) - 1}")
+            raise IdentificationError(
+                f"foot {foot}: expected 0 to {len(self.feet) - 1}"
+            )
         self._add(1 + foot, t_ns, as_array("W", W, (None, 6)))
 
     def add_up(self, t_ns: ArrayLike, up: ArrayLike) -> None:
@@ -153,7 +161,9 @@ class PostureRecorder:
         """Whether a posture can be captured, and why not, at a time: that of the newest reading."""
         status, reasons = self._status(now_ns)
         run = self._detector.run
-        return CaptureState(status, reasons, run.seconds(run.captured_ns) if run else 0.0)
+        return CaptureState(
+            status, reasons, run.seconds(run.captured_ns) if run else 0.0
+        )
 
     def capture(
         self, label: str = "", seconds: float | None = None, now_ns: int | None = None
@@ -168,7 +178,9 @@ class PostureRecorder:
         self._detector.mark_captured(run, posture.q, streams.span_ns(readings)[1])
         return posture
 
-    def latest(self, seconds: float | None = None, now_ns: int | None = None) -> Posture | None:
+    def latest(
+        self, seconds: float | None = None, now_ns: int | None = None
+    ) -> Posture | None:
         """A posture of the newest readings as by capture(), which may use them again; or None."""
         try:
             run = self._require(now_ns, seconds, -1)
@@ -201,7 +213,9 @@ class PostureRecorder:
 
     def flush(self) -> list[StationaryInterval]:
         """Ends the streams and returns the remaining intervals; drops the readings."""
-        numbers = [stream.number for stream in self._streams if stream.last_ns is not None]
+        numbers = [
+            stream.number for stream in self._streams if stream.last_ns is not None
+        ]
         if numbers:
             self._complete_until(max(numbers) + 1)
         self._detector.end_marks()
@@ -217,7 +231,9 @@ class PostureRecorder:
         t = np.asarray(t_ns, dtype=np.int64).reshape(-1)
         if len(t) != len(values):
             name = stream.spec.name
-            raise IdentificationError(f"{name}: {len(t)} stamps for {len(values)} readings")
+            raise IdentificationError(
+                f"{name}: {len(t)} stamps for {len(values)} readings"
+            )
         good = (t >= 0) & (t < _LAST_NS)
         if not good.all():
             self._dropped.unusable += int(np.sum(~good))
@@ -240,7 +256,9 @@ class PostureRecorder:
 
     def _advance(self) -> None:
         """Completes the slices that all streams have passed, or that are older than the lag."""
-        done = min(stream.number for stream in self._streams)  # -1 where one has no reading
+        done = min(
+            stream.number for stream in self._streams
+        )  # -1 where one has no reading
         stamps = [stream.last_ns or 0 for stream in self._streams]
         past = max(stamps) - self._lag_ns
         if past > min(stamps):
@@ -252,7 +270,9 @@ class PostureRecorder:
         """Completes the slices before one; of empty ones in a row the first only."""
         while True:
             firsts = (stream.first_number() for stream in self._streams)
-            stored = min((number for number in firsts if number is not None), default=end)
+            stored = min(
+                (number for number in firsts if number is not None), default=end
+            )
             number = stored if self._next is None else self._next
             if number >= end:
                 return
@@ -270,7 +290,9 @@ class PostureRecorder:
                 continue
             if stream.last_ns is None:
                 found.append(stream.missing().text)
-            elif (time := (now_ns - stream.last_ns) / streams.NS_PER_S) > self.options.timeout:
+            elif (
+                time := (now_ns - stream.last_ns) / streams.NS_PER_S
+            ) > self.options.timeout:
                 text = f"{stream.spec.name} has had no reading for {time:.2f} s"
                 found.append(f"{text}: check its driver and its topic.")
         return tuple(found)
@@ -289,9 +311,13 @@ class PostureRecorder:
         after_ns: int | None = None,
         contact: bool = True,
     ) -> tuple[CaptureStatus, tuple[str, ...]]:
-        stamps = [stream.last_ns for stream in self._streams if stream.last_ns is not None]
+        stamps = [
+            stream.last_ns for stream in self._streams if stream.last_ns is not None
+        ]
         if not stamps:
-            return CaptureStatus.UNKNOWN, ("No readings so far: start the robot's drivers.",)
+            return CaptureStatus.UNKNOWN, (
+                "No readings so far: start the robot's drivers.",
+            )
         timed_out = self._timed_out(max(stamps) if now_ns is None else now_ns)
         if timed_out:
             return CaptureStatus.WAITING, timed_out
@@ -300,14 +326,18 @@ class PostureRecorder:
             detector.motion is not None and run.time < 2.0 * self.options.slice_time
         ):
             text = (
-                detector.motion.text if detector.motion else "The robot was not stationary so far."
+                detector.motion.text
+                if detector.motion
+                else "The robot was not stationary so far."
             )
             return CaptureStatus.MOVING, (text,)
         if detector.issues:
             return CaptureStatus.REFUSED, tuple(issue.text for issue in detector.issues)
         if not run.settled:
             time = f"{run.time:.2f} s of {self.options.settle_time:g} s"
-            return CaptureStatus.SETTLING, (f"Stationary for {time}: keep the robot stationary.",)
+            return CaptureStatus.SETTLING, (
+                f"Stationary for {time}: keep the robot stationary.",
+            )
         needed = self.options.collect_time if seconds is None else seconds
         after_ns = run.captured_ns if after_ns is None else after_ns
         seconds = run.seconds(after_ns)

@@ -52,7 +52,9 @@ class SlowMotion:
         self._count = max(2, round(_WINDOW / self._slice))
 
     def intervals(
-        self, slices: Sequence[tuple[int, TimeSlice]], taken: Sequence[StationaryInterval]
+        self,
+        slices: Sequence[tuple[int, TimeSlice]],
+        taken: Sequence[StationaryInterval],
     ) -> tuple[list[StationaryInterval], dict[str, float]]:
         """Returns one interval for each posture, in order, and seconds by what became of them.
 
@@ -69,7 +71,9 @@ class SlowMotion:
             t0 = min(part.first_ns for part in parts[1])
             t1 = max(part.last_ns for part in parts[-2])
             begin += 1
-            if numbers[-1] - numbers[0] != L + 1 or any(a <= t1 and t0 <= b for a, b in busy):
+            if numbers[-1] - numbers[0] != L + 1 or any(
+                a <= t1 and t0 <= b for a, b in busy
+            ):
                 continue
             result = self._interval(parts, t0, t1)
             if isinstance(result, str):
@@ -105,7 +109,9 @@ class SlowMotion:
             return "accelerated"
         readings = join(inner)
         for part, stream in zip(readings, zip(*means, strict=True), strict=True):
-            part.total = part.count * np.mean(stream, axis=0)  # each instant counts the same
+            part.total = part.count * np.mean(
+                stream, axis=0
+            )  # each instant counts the same
         if self._builder.issues(readings):
             return "no contact"
         posture = self._builder.posture(readings, "", t0_ns, t1_ns)
@@ -113,13 +119,22 @@ class SlowMotion:
         wrenches, rows = posture.wrenches.copy(), slice(6 * stance, 6 * stance + 6)
         wrenches[stance] -= R @ inertial
         position = self._settings.noise.position / np.sqrt(min(counts))
-        force = self._weight / self._settings.fit.gravity * 2.0 * np.sqrt(3.0) * height * position
+        force = (
+            self._weight
+            / self._settings.fit.gravity
+            * 2.0
+            * np.sqrt(3.0)
+            * height
+            * position
+        )
         force /= self._slice**2 * self._count
         apparent = np.vstack((np.eye(3), skew(np.array([0.0, 0.0, height]))))[:, :2]
         extra = np.zeros((wrenches.size + n, 4))
         extra[rows, 0] = _UNCERTAIN * (R @ inertial)
         extra[rows, 1:3] = force * (R @ apparent)
-        extra[wrenches.size :, 3] = _DELAY * (Q[-2] - Q[1]) / (self._slice * (self._count - 1))
+        extra[wrenches.size :, 3] = (
+            _DELAY * (Q[-2] - Q[1]) / (self._slice * (self._count - 1))
+        )
         # an accelerometer measures the motion, too
         up = np.full(3, np.nan) if self._contacts.flat(posture).any() else posture.up
         noise, effort = np.hstack((posture.noise, extra)), np.full(n, np.nan)
@@ -143,7 +158,9 @@ class SlowMotion:
         return (momenta[1] - momenta[0]) / (self._slice * (len(Q) - 2)), height
 
 
-def _spread(found: Sequence[StationaryInterval], others: list[Array]) -> list[StationaryInterval]:
+def _spread(
+    found: Sequence[StationaryInterval], others: list[Array]
+) -> list[StationaryInterval]:
     """Those that differ most from each other and from the others, in order of time."""
     Q = [each.posture.q for each in found if each.posture is not None]
     far = np.full(len(Q), np.inf)

@@ -12,7 +12,9 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, Flags
 
 _LARGEST = 1e12  # of any sensor value, in any unit
-_NOISE = 10.0  # standard deviations: the range of a hundred readings is never that large
+_NOISE = (
+    10.0  # standard deviations: the range of a hundred readings is never that large
+)
 Band = tuple[Array, Array, int]
 """Lowest and highest means (C,) of one stream's slices, and the readings of the smallest one."""
 
@@ -109,7 +111,9 @@ class Timeline:
                 )
         self._begin = np.array([mark.t0_ns for mark in self.marks], dtype=np.int64)
         self._end = np.array([mark.t1_ns for mark in self.marks], dtype=np.int64)
-        self._slices = np.maximum(1, (self._end - self._begin + slice_ns // 2) // slice_ns)
+        self._slices = np.maximum(
+            1, (self._end - self._begin + slice_ns // 2) // slice_ns
+        )
         self._first = 1 + np.cumsum(self._slices + 1) - (self._slices + 1)
 
     def slice_numbers(self, t_ns: Times) -> Times:
@@ -149,14 +153,21 @@ class StreamSpec:
     largest: Array  # reading at which the sensor saturates
     cause: str  # cause of an issue
     fix: str  # how to fix it
-    frozen_time: float = np.inf  # s of identical readings: it is frozen; inf: they may be identical
+    frozen_time: float = (
+        np.inf
+    )  # s of identical readings: it is frozen; inf: they may be identical
     optional: bool = False  # whether postures may be without its readings
 
     def find_motion(self, part: SliceStats, band: Band) -> Issue | None:
         """Too much motion within a slice, or between the means of slices."""
         (low, high, least), noise = band, _NOISE * self.noise
-        drift, begun = self.drift + noise / np.sqrt(least), "since the robot was stationary"
-        travel = self._issue(part.high - part.low, self.travel + noise, "within a slice of time")
+        drift, begun = (
+            self.drift + noise / np.sqrt(least),
+            "since the robot was stationary",
+        )
+        travel = self._issue(
+            part.high - part.low, self.travel + noise, "within a slice of time"
+        )
         return travel or self._issue(high - low, drift, begun)
 
     def _issue(self, spread: Array, limit: Array, when: str) -> Issue | None:
@@ -183,7 +194,10 @@ def stream_specs(
     unlimited = np.full(n, np.inf)
     joints = StreamSpec(
         name="joint_states",
-        channels=(*model.joint_names, *(f"the effort of {name}" for name in model.joint_names)),
+        channels=(
+            *model.joint_names,
+            *(f"the effort of {name}" for name in model.joint_names),
+        ),
         units=("rad or m",) * n + ("N m or N",) * n,
         needed=n,
         travel=np.append(np.full(n, options.joint_travel), unlimited),
@@ -201,7 +215,8 @@ def stream_specs(
             channels=tuple(f"{axis} of {foot.frame}" for axis in axes),
             units=("N", "N", "N", "N m", "N m", "N m"),
             needed=6,
-            travel=weight * np.repeat([options.force_travel, options.pressure_travel], 3),
+            travel=weight
+            * np.repeat([options.force_travel, options.pressure_travel], 3),
             drift=weight * np.repeat([options.force_drift, options.pressure_drift], 3),
             noise=np.repeat([noise.force, noise.moment], 3),
             largest=np.where(largest > 0.0, largest, np.inf),
@@ -246,7 +261,9 @@ class SensorStream:
         number: The slice of that.
     """
 
-    def __init__(self, spec: StreamSpec, timeline: Timeline, dropped: "DroppedReadings") -> None:
+    def __init__(
+        self, spec: StreamSpec, timeline: Timeline, dropped: "DroppedReadings"
+    ) -> None:
         self.spec, self._timeline, self._dropped = spec, timeline, dropped
         self.restart()
 
@@ -254,9 +271,13 @@ class SensorStream:
         """Drops all readings."""
         self.last_ns: int | None = None
         self.number = -1
-        self._bad: tuple[str, ...] = ()  # channels that were not finite in the newest reading
+        self._bad: tuple[
+            str, ...
+        ] = ()  # channels that were not finite in the newest reading
         self._slices: dict[int, SliceStats] = {}
-        self._constant: tuple[Array, int] | None = None  # reading that repeats, since when
+        self._constant: tuple[Array, int] | None = (
+            None  # reading that repeats, since when
+        )
 
     def find_jump(self, t_ns: Times, longest_ns: int) -> int:
         """The index of the first stamp that is older than the newest by more; N for none."""
@@ -288,7 +309,9 @@ class SensorStream:
 
     def pop(self, number: int) -> SliceStats:
         """Removes and returns a slice."""
-        return self._slices.pop(number, None) or SliceStats.none(len(self.spec.channels))
+        return self._slices.pop(number, None) or SliceStats.none(
+            len(self.spec.channels)
+        )
 
     def first_number(self) -> int | None:
         """Number of the oldest slice that is stored."""
@@ -320,7 +343,9 @@ class SensorStream:
                 f"{spec.name} reads {most[worst]:.4g} {unit}, its limit is "
                 f"{spec.largest[worst]:.4g} {unit}: take load off it, or shift the weight.",
             )
-        if (part.low == part.high).all() and part.low.any():  # drivers set small loads to zero
+        if (
+            part.low == part.high
+        ).all() and part.low.any():  # drivers set small loads to zero
             if before is None or not np.array_equal(before[0], part.low):
                 before = (part.low, part.first_ns)
             self._constant = before

@@ -19,12 +19,19 @@ from com_model.arrays import Array
 from com_model.dynamics.kinematics import link_pose
 
 DIAGNOSIS, WALK_STATE = "com_msgs/msg/CentroidalDiagnosis", "com_msgs/msg/WalkState"
-KINDS = {DIAGNOSIS: "covariance", WALK_STATE: "com_offset_std"}  # finite where the CoM is known
+KINDS = {
+    DIAGNOSIS: "covariance",
+    WALK_STATE: "com_offset_std",
+}  # finite where the CoM is known
 FARTHEST = 0.5  # m; more is no offset
 
 
 def walk_posture(
-    model: RobotModel, feet: Sequence[Foot], rest: Array, sensors: SensorPriors, msg: Any
+    model: RobotModel,
+    feet: Sequence[Foot],
+    rest: Array,
+    sensors: SensorPriors,
+    msg: Any,
 ) -> Posture | None:
     """The robot at rest (n,), about as it walks, with the CoM of a message; None: none is known.
 
@@ -54,10 +61,17 @@ def walk_posture(
         variances, axes = np.linalg.eigh(np.nan_to_num(msg.covariance).reshape(3, 3))
         axes, std = axes.T, np.sqrt(np.maximum(variances, 1e-12))
         offset = axes @ [vector.x, vector.y, vector.z]
-    known = [getattr(msg, KINDS[DIAGNOSIS if source == "diagnosis" else WALK_STATE]), std]
-    if not ((np.abs(offset) < FARTHEST).all() and np.isfinite(np.concatenate(known)).all()):
+    known = [
+        getattr(msg, KINDS[DIAGNOSIS if source == "diagnosis" else WALK_STATE]),
+        std,
+    ]
+    if not (
+        (np.abs(offset) < FARTHEST).all() and np.isfinite(np.concatenate(known)).all()
+    ):
         return None
-    limits = map(ComConstraint, [model.root_link] * len(std), axes, axes @ com + offset, std)
+    limits = map(
+        ComConstraint, [model.root_link] * len(std), axes, axes @ com + offset, std
+    )
     label = f"CoM of the {source} while walking"
     return make_posture(model, rest, constraints=tuple(limits), label=label)
 
@@ -71,10 +85,14 @@ def newest_message(bags: Sequence[str]) -> Any:
     newest: dict[str, Any] = {}
     for path in bags:
         with Bag(path) as bag:
-            own = {c.topic: foreign_store(c) for c in bag.connections if c.msgtype in KINDS}
+            own = {
+                c.topic: foreign_store(c) for c in bag.connections if c.msgtype in KINDS
+            }
             for connection, _, payload in bag.messages(list(own)) if own else ():
                 kind, store = connection.msgtype, own[connection.topic]
-                with suppress(Exception):  # rosbags raises many types for what is damaged
+                with suppress(
+                    Exception
+                ):  # rosbags raises many types for what is damaged
                     message = store.deserialize_cdr(payload, kind) if store else None
                     if np.isfinite(getattr(message, KINDS[kind])).all():
                         newest[kind] = message

@@ -39,7 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.guess:
             tables = [path for path in arguments.files if is_table(path)]
             if not tables:
-                raise TableError("is not a table: only tables have a mapping", arguments.files[0])
+                raise TableError(
+                    "is not a table: only tables have a mapping", arguments.files[0]
+                )
             print(guess_mapping(read_table(tables[0]), robot.model, robot.feet), end="")
             return 0
         if not bag_inputs.is_walk(arguments):
@@ -47,7 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         walker = bag_inputs.walk_inputs(robot)
         if arguments.dry_run:
             return _run(arguments, walker)
-        from com_identification.commands.walk_identification import identify_walk  # loads numba
+        from com_identification.commands.walk_identification import (
+            identify_walk,
+        )  # loads numba
 
         if arguments.use != bag_inputs.BOTH:
             known = bag_inputs.walk_evidence(robot, arguments)
@@ -59,7 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
         postures += bag_inputs.walk_evidence(robot, arguments)
         arguments.files = walking
         return identify_walk(arguments, walker, robot, postures, resting)
-    except (exceptions.HealthError, exceptions.OutputError, exceptions.StoreError) as error:
+    except (
+        exceptions.HealthError,
+        exceptions.OutputError,
+        exceptions.StoreError,
+    ) as error:
         return _fail(error, _UNWRITABLE)
     except (Refusal, exceptions.PostureError, exceptions.WalkError) as error:
         return _fail(error, _TOO_LITTLE)
@@ -93,12 +101,20 @@ def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:
                 print("\n".join([bag_results.used_topics_text(lines), *notes]))
         arguments.files = [path for path in arguments.files if is_table(path)]
         if arguments.files:
-            print(bag_results.used_topics_text(bag_inputs.read_files(robot, arguments).topics))
+            print(
+                bag_results.used_topics_text(
+                    bag_inputs.read_files(robot, arguments).topics
+                )
+            )
         return 0
     if arguments.method == "two-postures":
         recording = bag_inputs.read_files(robot, arguments)
         postures = _require_postures(recording.intervals, recording)
-        print(bag_results.two_postures_text(robot.model, robot.feet, postures, robot.settings))
+        print(
+            bag_results.two_postures_text(
+                robot.model, robot.feet, postures, robot.settings
+            )
+        )
         return 0
     output, names = Path(arguments.output), bag_results.NAMES
     with bag_results.output_directory(output, names, arguments.force) as folder:
@@ -112,11 +128,15 @@ def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:
     print("\n".join(["", *(f"wrote {output / name}" for name in names)]))
     if arguments.record:
         to = arguments.record, arguments.serial
-        print("\n".join(["", *bag_results.add_to_record(contents, arguments.files, *to)]))
+        print(
+            "\n".join(["", *bag_results.add_to_record(contents, arguments.files, *to)])
+        )
     return 0
 
 
-def identify_recording(robot: RobotInputs, recording: Recording, trust: bool) -> Contents:
+def identify_recording(
+    robot: RobotInputs, recording: Recording, trust: bool
+) -> Contents:
     """Checks the readings and identifies; a Refusal where there are none or they cannot be true."""
     total = None
     intervals, postures, check = usable_postures(robot, recording, trust)
@@ -127,7 +147,9 @@ def identify_recording(robot: RobotInputs, recording: Recording, trust: bool) ->
             robot.feet,
             postures,
             robot.settings,
-            progress=lambda fraction, _: progress.update(task, completed=round(100.0 * fraction)),
+            progress=lambda fraction, _: progress.update(
+                task, completed=round(100.0 * fraction)
+            ),
         )
     fitting = [posture for i, posture in enumerate(postures) if i not in found.outliers]
     with suppress(exceptions.IdentificationError):
@@ -141,7 +163,9 @@ def identify_recording(robot: RobotInputs, recording: Recording, trust: bool) ->
         feet=robot.feet,
         found=found,
         total=total,
-        fits=compare_postures(robot.model, robot.feet, postures, found, robot.settings.fit.gravity),
+        fits=compare_postures(
+            robot.model, robot.feet, postures, found, robot.settings.fit.gravity
+        ),
     )
 
 
@@ -154,7 +178,9 @@ def usable_postures(
     check = _check_wrenches(robot, postures)
     if check.fatal and not trust:
         fix = "Correct the configuration, or go on with --ignore-wrench-check"
-        raise Refusal("\n".join(["the wrenches cannot be the robot's:", *check.fatal, fix]))
+        raise Refusal(
+            "\n".join(["the wrenches cannot be the robot's:", *check.fatal, fix])
+        )
     if not trust:
         for i, each in enumerate(intervals):
             if each.posture is not None and each.posture in check.inconsistent:
@@ -168,7 +194,9 @@ _PROPOSED = 3
 _SHOWN_REASONS = 5
 _SAMPLE = 60  # postures; one that no fault explains takes 0.1 s
 _FATAL = (WrenchFault.SIGN, WrenchFault.AXES, WrenchFault.SWAPPED, WrenchFault.UNIT)
-_FRACTIONS = {WrenchFault.SWAPPED: 0.3}  # of the postures; equally loaded feet do not show it
+_FRACTIONS = {
+    WrenchFault.SWAPPED: 0.3
+}  # of the postures; equally loaded feet do not show it
 
 
 class Refusal(Exception):  # noqa: N818 (a refusal, not a fault)
@@ -179,13 +207,19 @@ def _require_postures(
     intervals: Sequence[StationaryInterval], recording: Recording
 ) -> list[Posture]:
     """Returns the postures of a recording; a Refusal says why there are none."""
-    postures = [interval.posture for interval in intervals if interval.posture is not None]
+    postures = [
+        interval.posture for interval in intervals if interval.posture is not None
+    ]
     if postures:
         return postures
     reasons = Counter(reason for interval in intervals for reason in interval.reasons)
     lines = [f"no stationary posture in {recording.seconds:.1f} s of joint states."]
-    often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN_REASONS]
-    lines += [f"  {count} stationary intervals refused: {reason}" for reason, count in often]
+    often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[
+        :_SHOWN_REASONS
+    ]
+    lines += [
+        f"  {count} stationary intervals refused: {reason}" for reason, count in often
+    ]
     where = sorted(recording.tally.items(), key=lambda item: (-item[1], item[0]))
     lines += [f"  {lost:.1f} s: {cause}" for cause, lost in where if lost > 0.0]
     lines.append(
@@ -201,7 +235,9 @@ class WrenchCheck:
     """Issues of the wrenches."""
 
     lines: tuple[str, ...]  # sentences, with the number of postures
-    fatal: tuple[str, ...]  # those that are so common and so bad that a result would be wrong
+    fatal: tuple[
+        str, ...
+    ]  # those that are so common and so bad that a result would be wrong
     # why a posture is left out: something else than the feet carries or pulls the robot in it,
     # unlike in most others
     inconsistent: Mapping[Posture, str]
@@ -245,7 +281,9 @@ def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
         fraction = _FRACTIONS.get(fault, 0.5)
         if fault in _FATAL and len(issues) >= fraction * judged:
             fatal.append(text)
-    if 2 * len(off_sole) <= judged:  # else the soles are larger than the configuration says
+    if (
+        2 * len(off_sole) <= judged
+    ):  # else the soles are larger than the configuration says
         inconsistent = off_sole | inconsistent
     most = 2 * len(inconsistent) > len(postures)
     return WrenchCheck(tuple(lines), tuple(fatal), {} if most else inconsistent)
@@ -253,7 +291,9 @@ def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
 
 def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[str]:
     """Lines that list postures to record as well."""
-    from com_identification.planning.planner import PosturePlanner  # loads compiled kernels
+    from com_identification.planning.planner import (
+        PosturePlanner,
+    )  # loads compiled kernels
 
     settings, model = robot.settings, robot.model
     rest = robot.config.nominal_posture(model)

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from com_bags import (
     IMU,
@@ -65,7 +71,9 @@ class RobotInputs:
             return None
         if self.config.imu_link is not None:
             return self.config.imu_link
-        problem = "the IMU is to be used: say which link carries it, as imu: {link: NAME}"
+        problem = (
+            "the IMU is to be used: say which link carries it, as imu: {link: NAME}"
+        )
         raise ConfigError(problem, self.config.source, "imu.link")
 
 
@@ -79,22 +87,34 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
         settings.check(model)
     imu, effort = settings.fit.use_imu or bool(arguments.imu), arguments.effort
     effort = settings.fit.use_effort or effort
-    settings = replace(settings, fit=replace(settings.fit, use_imu=imu, use_effort=effort))
+    settings = replace(
+        settings, fit=replace(settings.fit, use_imu=imu, use_effort=effort)
+    )
     feet = _bare_feet(arguments.wrench, model) if files.config is None else config.feet
     if not feet:
         source = "--config is missing" if files.config is None else config.source
-        problem = "no feet with force sensors: say where they are, as feet: {l_sole: {...}}"
+        problem = (
+            "no feet with force sensors: say where they are, as feet: {l_sole: {...}}"
+        )
         raise ConfigError(problem, source, "feet")
     given = ("settings", "marks", "mapping", "tip_over")
     values = {name: getattr(arguments, name) for name in given}
-    values |= {"files": ", ".join(arguments.files), "robot": files.urdf, "config": files.config}
+    values |= {
+        "files": ", ".join(arguments.files),
+        "robot": files.urdf,
+        "config": files.config,
+    }
     paths = {name: str(value) for name, value in values.items() if value}
     return RobotInputs(model, config, feet, settings, paths)
 
 
 def is_walk(arguments: argparse.Namespace) -> bool:
     """Whether the files are of walking: said by --use, or bags with an IMU and no force sensor."""
-    if arguments.loaded or arguments.use is not None or any(map(is_table, arguments.files)):
+    if (
+        arguments.loaded
+        or arguments.use is not None
+        or any(map(is_table, arguments.files))
+    ):
         return bool(arguments.loaded) or arguments.use in ("walk", BOTH)
     if arguments.known_com or arguments.tip_over:
         return False
@@ -110,7 +130,9 @@ def split_files(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
     walking = [path for path, some in types.items() if IMU in some]
     if not resting or not walking:
         missing = "an IMU, to walk" if resting else "foot force sensors, to rest"
-        raise BagError(f"no file has {missing}: leave out --use {BOTH}", arguments.files[0])
+        raise BagError(
+            f"no file has {missing}: leave out --use {BOTH}", arguments.files[0]
+        )
     return resting, walking
 
 
@@ -125,7 +147,9 @@ def walk_inputs(robot: RobotInputs) -> RobotInputs:
     return replace(robot, feet=(), settings=replace(robot.settings, fit=fit))
 
 
-def choose_topics(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> SensorTopics:
+def choose_topics(
+    arguments: argparse.Namespace, bag: Bag, robot: RobotInputs
+) -> SensorTopics:
     """Finds the topics of a bag that will be read; raises BagError where they are not clear."""
     wrenches = dict(each.split("=", 1) for each in arguments.wrench)
     names = arguments.marker_topic, arguments.known_com
@@ -154,17 +178,23 @@ def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
             if posture is not None:
                 label = interval.label or posture.label or f"{t0 / NS_PER_S:.2f} s"
                 posture = replace(posture, label=name + label)
-            interval = replace(interval, t0_ns=start + t0, t1_ns=start + t1, posture=posture)
+            interval = replace(
+                interval, t0_ns=start + t0, t1_ns=start + t1, posture=posture
+            )
             intervals.append(interval)
         start += round(each.seconds * NS_PER_S) + NS_PER_S
         tally.update(each.tally)
         notes += [name + note for note in each.notes]
         topics += [replace(line, role=name + line.role) for line in each.topics]
     further = walk_evidence(robot, arguments)
-    intervals += [StationaryInterval(start, start, each, (), each.label) for each in further]
+    intervals += [
+        StationaryInterval(start, start, each, (), each.label) for each in further
+    ]
     dropped = np.sum([astuple(each.dropped) for each in recordings], axis=0).tolist()
     seconds, first = sum(each.seconds for each in recordings), recordings[0].first_ns
-    return Recording(topics, seconds, first, notes, DroppedReadings(*dropped), tally, intervals)
+    return Recording(
+        topics, seconds, first, notes, DroppedReadings(*dropped), tally, intervals
+    )
 
 
 def walk_evidence(robot: RobotInputs, arguments: argparse.Namespace) -> list[Posture]:
@@ -180,18 +210,30 @@ def walk_evidence(robot: RobotInputs, arguments: argparse.Namespace) -> list[Pos
     return [posture]
 
 
-def _read_file(path: str, robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
+def _read_file(
+    path: str, robot: RobotInputs, arguments: argparse.Namespace
+) -> Recording:
     if not is_table(path):
         with Bag(path) as bag:
-            return _read_bag(bag, robot, choose_topics(arguments, bag, robot), arguments)
+            return _read_bag(
+                bag, robot, choose_topics(arguments, bag, robot), arguments
+            )
     if arguments.mapping is None:
         problem = "a table needs a mapping of its columns: --guess prints one"
         raise ConfigError(problem, "--mapping is missing")
     section = Section(read_yaml(arguments.mapping), arguments.mapping)
     needed = not arguments.tip_over
-    reader = TableReader(read_table(path), section, robot.model, robot.feet, robot.imu_link, needed)
-    marks = [] if arguments.marks is None else read_marks(Path(arguments.marks), reader.first_ns)
-    lines = [TopicLine("column", name, "number", n) for name, n in reader.messages.items()]
+    reader = TableReader(
+        read_table(path), section, robot.model, robot.feet, robot.imu_link, needed
+    )
+    marks = (
+        []
+        if arguments.marks is None
+        else read_marks(Path(arguments.marks), reader.first_ns)
+    )
+    lines = [
+        TopicLine("column", name, "number", n) for name, n in reader.messages.items()
+    ]
     recording = _record(reader, robot, marks, max(reader.messages.values()), arguments)
     return replace(recording, topics=lines)
 
@@ -202,11 +244,15 @@ def _read_bag(
     marks: list[Mark] = []
     received = arguments.time == "received"
     if arguments.marks is not None:
-        marks = read_marks(Path(arguments.marks), _first_stamp(bag, topics.joint_states, received))
+        marks = read_marks(
+            Path(arguments.marks), _first_stamp(bag, topics.joint_states, received)
+        )
     elif topics.markers is not None:
         marks = marks_of_topic(bag, topics.joint_states, topics.markers, received)
     robot = replace(robot, feet=robot.feet[: len(topics.wrenches)])
-    reader = SensorReader(bag, robot.model, robot.feet, topics, robot.imu_link, received)
+    reader = SensorReader(
+        bag, robot.model, robot.feet, topics, robot.imu_link, received
+    )
     total = sum(topic.count for topic in bag.topics() if topic.name in topics.names)
     recording = _record(reader, robot, marks, total, arguments)
     return replace(recording, topics=topic_lines(bag, robot, topics, reader))
@@ -224,7 +270,9 @@ def _record(
     settings, feet = robot.settings, robot.feet
     if isinstance(reader, TableReader):
         feet = feet if reader.has_forces else ()
-        noise = replace(settings.noise, known_com=reader.known_com_std or settings.noise.known_com)
+        noise = replace(
+            settings.noise, known_com=reader.known_com_std or settings.noise.known_com
+        )
         settings = replace(settings, noise=noise)
     recorder = PostureRecorder(robot.model, feet, settings, marks, slow)
     tips = TipTests(arguments.tip_over, robot.model) if arguments.tip_over else None
@@ -235,19 +283,27 @@ def _record(
         with progress_bar("reading") as progress:
             task = progress.add_task("reading", total=total)
             intervals = record_postures(
-                reader, recorder, lambda count: progress.advance(task, count), span, tips
+                reader,
+                recorder,
+                lambda count: progress.advance(task, count),
+                span,
+                tips,
             )
     moving, seconds = recorder.slow_motion_postures(intervals)
     intervals = sorted([*intervals, *moving], key=lambda each: each.t0_ns)
     if isinstance(reader, TableReader):
         intervals = [
-            each if each.posture is None else replace(each, posture=reader.complete(each.posture))
+            each
+            if each.posture is None
+            else replace(each, posture=reader.complete(each.posture))
             for each in intervals
         ]
     intervals = [_informative(each) for each in intervals]
     tally, first = {**recorder.seconds, **seconds}, reader.first_ns or 0
     notes = reader.warnings()
-    return Recording([], reader.seconds, first, notes, recorder.dropped, tally, intervals)
+    return Recording(
+        [], reader.seconds, first, notes, recorder.dropped, tally, intervals
+    )
 
 
 def _informative(interval: StationaryInterval) -> StationaryInterval:
@@ -271,11 +327,18 @@ def topic_lines(
         (f"wrench of {foot.frame}", topic)
         for foot, topic in zip(robot.feet, topics.wrenches, strict=False)
     ]
-    others = ("IMU", topics.imu), ("marks", topics.markers), ("known CoM", topics.known_com)
+    others = (
+        ("IMU", topics.imu),
+        ("marks", topics.markers),
+        ("known CoM", topics.known_com),
+    )
     pairs += [(role, topic) for role, topic in others if topic is not None]
     counts = {name: topic.count for name, topic in there.items()}
     counts.update({} if reader is None else reader.messages)
-    return [TopicLine(role, name, there[name].type_name, counts[name]) for role, name in pairs]
+    return [
+        TopicLine(role, name, there[name].type_name, counts[name])
+        for role, name in pairs
+    ]
 
 
 @contextmanager

@@ -24,7 +24,12 @@ from com_identification.report.comparison import body_labels, gain, residual_row
 from com_identification.report.report import Contents, TopicLine, report_page
 from com_identification.settings import IdentificationSettings
 from com_identification.store.records import encode, posture_record, robot_record
-from com_identification.store.results import export_urdf, to_document, write_whole, write_yaml
+from com_identification.store.results import (
+    export_urdf,
+    to_document,
+    write_whole,
+    write_yaml,
+)
 from com_model import Foot, RobotModel
 from com_model.files import sync
 from com_model.text import columns, listing, printable, quote
@@ -33,7 +38,9 @@ _STAGING = ".identify_bag."
 
 
 @contextmanager
-def output_directory(path: str | Path, names: Sequence[str], force: bool) -> Iterator[Path]:
+def output_directory(
+    path: str | Path, names: Sequence[str], force: bool
+) -> Iterator[Path]:
     """Yields a folder out of sight for files of some names; at the end puts them into place.
 
     Those of an earlier run that are not made now are removed; after an error nothing is left
@@ -44,7 +51,9 @@ def output_directory(path: str | Path, names: Sequence[str], force: bool) -> Ite
     made: list[Path] = []  # directories that were missing, the innermost first
     try:
         _check_output(target, names, force)
-        made = list(takewhile(lambda folder: not folder.exists(), (target, *target.parents)))
+        made = list(
+            takewhile(lambda folder: not folder.exists(), (target, *target.parents))
+        )
         target.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=_STAGING, dir=target) as folder:
             yield Path(folder)
@@ -75,7 +84,9 @@ def _check_output(path: Path, names: Sequence[str], force: bool) -> None:
     if path.exists() and not path.is_dir():
         raise OutputError(f"{path} is not a directory: give --output another one")
     entries = sorted(entry.name for entry in path.iterdir()) if path.exists() else []
-    there = [name for name in entries if not name.startswith(_STAGING)]  # left by a kill
+    there = [
+        name for name in entries if not name.startswith(_STAGING)
+    ]  # left by a kill
     if there and not force:
         raise OutputError(
             f"{path} is not empty: it holds {listing(there)}. Give another directory, "
@@ -86,7 +97,12 @@ def _check_output(path: Path, names: Sequence[str], force: bool) -> None:
             raise OutputError(f"{path / name} is a directory: remove it first")
 
 
-URDF, RESULT, REPORT, POSTURES = "corrected.urdf", "result.yaml", "report.html", "postures.jsonl"
+URDF, RESULT, REPORT, POSTURES = (
+    "corrected.urdf",
+    "result.yaml",
+    "report.html",
+    "postures.jsonl",
+)
 NAMES = (URDF, RESULT, POSTURES, REPORT)
 
 
@@ -98,10 +114,14 @@ def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Conte
     for interval in contents.intervals:
         if interval.posture is not None:
             postures.append(interval.posture)
-            lines.append(posture_record(len(postures), interval.posture, interval.t1_ns))
+            lines.append(
+                posture_record(len(postures), interval.posture, interval.t1_ns)
+            )
     write_whole(folder / POSTURES, b"".join(map(encode, lines)))
     contents = replace(contents, changed=export.changed, kept=export.unchanged)
-    document = to_document(found, robot.model, robot.settings, postures, _extra(contents))
+    document = to_document(
+        found, robot.model, robot.settings, postures, _extra(contents)
+    )
     write_yaml(folder / RESULT, document)
     write_whole(folder / REPORT, report_page(contents).encode())
     return contents
@@ -112,14 +132,25 @@ def make_record(contents: Contents, serial: str, data_hash: str, path: str) -> R
     total = contents.total
     mass = None if total is None else (total.mass, total.mass_std)
     return Record.from_identification(
-        contents.found, contents.model, data_hash, contents.first_ns, serial, "bag", path, mass
+        contents.found,
+        contents.model,
+        data_hash,
+        contents.first_ns,
+        serial,
+        "bag",
+        path,
+        mass,
     )
 
 
-def add_to_record(contents: Contents, files: Sequence[str], where: str, serial: str) -> list[str]:
+def add_to_record(
+    contents: Contents, files: Sequence[str], where: str, serial: str
+) -> list[str]:
     """Adds the result to the record of the robot; returns what changed, in sentences."""
     data_hash = "".join(map(hash_files, files))
-    return append(where, make_record(contents, serial, data_hash, contents.inputs["files"]))
+    return append(
+        where, make_record(contents, serial, data_hash, contents.inputs["files"])
+    )
 
 
 def append(where: str, record: Record) -> list[str]:
@@ -138,7 +169,12 @@ def _extra(contents: Contents) -> dict[str, Any]:
             "seconds": contents.seconds,
             "used_seconds": contents.used_seconds,
             "topics": [
-                {"role": t.role, "name": t.name, "type": t.type_name, "messages": t.messages}
+                {
+                    "role": t.role,
+                    "name": t.name,
+                    "type": t.type_name,
+                    "messages": t.messages,
+                }
                 for t in contents.topics
             ],
             "left_out": asdict(contents.dropped),
@@ -168,7 +204,12 @@ _LEFT_OUT = 5  # lines
 def topics_text(topics: Sequence[Topic]) -> str:
     """The topics of a bag."""
     rows = [
-        (t.name, t.type_name, "" if t.defined else "no definition in the bag", str(t.count))
+        (
+            t.name,
+            t.type_name,
+            "" if t.defined else "no definition in the bag",
+            str(t.count),
+        )
         for t in topics
     ]
     return columns(("topic", "type", "", "messages"), rows, words=3)
@@ -176,8 +217,12 @@ def topics_text(topics: Sequence[Topic]) -> str:
 
 def columns_text(table: Table) -> str:
     """The columns of a table, with their ranges."""
-    ranges = {n: (np.nanmin(values), np.nanmax(values)) for n, values in table.columns.items()}
-    rows = [(name, f"{least:.6g}", f"{most:.6g}") for name, (least, most) in ranges.items()]
+    ranges = {
+        n: (np.nanmin(values), np.nanmax(values)) for n, values in table.columns.items()
+    }
+    rows = [
+        (name, f"{least:.6g}", f"{most:.6g}") for name, (least, most) in ranges.items()
+    ]
     return columns((f"column of {table.rows}", "least", "most"), rows)
 
 
@@ -198,9 +243,16 @@ def result_text(contents: Contents) -> str:
         f"intervals ({refused} refused); {contents.used_seconds:.1f} of {contents.seconds:.1f} s "
         "are used",
     ]
-    lines += [f"note: {printable(note)}" for note in (*contents.notes, *contents.issues)]
-    left_out = [i for i in contents.intervals if i.posture is None and i.label and i.reasons]
-    lines += [f"left out: {printable(f'{i.label}: {i.reasons[0]}')}" for i in left_out[:_LEFT_OUT]]
+    lines += [
+        f"note: {printable(note)}" for note in (*contents.notes, *contents.issues)
+    ]
+    left_out = [
+        i for i in contents.intervals if i.posture is None and i.label and i.reasons
+    ]
+    lines += [
+        f"left out: {printable(f'{i.label}: {i.reasons[0]}')}"
+        for i in left_out[:_LEFT_OUT]
+    ]
     rows = [
         (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
         for name, m in residual_rows(found)
@@ -259,7 +311,9 @@ def two_postures_text(
     offset = ", ".join(f"{axis} {value:.2f} ± {std:.2f}" for axis, value, std in parts)
     return "\n".join(
         (
-            columns(("posture: total CoM in the root's frame (mm)", "x", "y", "z"), rows),
+            columns(
+                ("posture: total CoM in the root's frame (mm)", "x", "y", "z"), rows
+            ),
             f"less that of the URDF (mm): {offset}; the tilt is {np.degrees(found.tilt):.1f} deg",
             f"mass by the feet {total.mass:.3f} ± {total.mass_std:.3f} kg, by the URDF "
             f"{total.model_mass:.3f} kg",

@@ -21,24 +21,43 @@ def parser() -> argparse.ArgumentParser:
     export = commands.add_parser("export", help="write a table or a corrected model")
     ingest = commands.add_parser("ingest", help="identify many bags")
     for each in (show, export, ingest):
-        each.add_argument("record", metavar="RECORD", help="SQLite file, or URL of a database")
-    export.add_argument("output", type=Path, metavar="FILE", help=".csv, .parquet, .urdf or .xml")
+        each.add_argument(
+            "record", metavar="RECORD", help="SQLite file, or URL of a database"
+        )
+    export.add_argument(
+        "output", type=Path, metavar="FILE", help=".csv, .parquet, .urdf or .xml"
+    )
     for each in (show, export):
-        each.add_argument("--name", default="", help="only robots of this name (of the URDF)")
-        each.add_argument("--serial", default="", help="only the robot with this serial number")
+        each.add_argument(
+            "--name", default="", help="only robots of this name (of the URDF)"
+        )
+        each.add_argument(
+            "--serial", default="", help="only the robot with this serial number"
+        )
     show.add_argument(
         "--plot",
         type=Path,
         metavar="FILE",
         help="draw the history (.png, .svg), or write it as a page (.html)",
     )
-    show.add_argument("--check", action="store_true", help="exit with 1 if the robot changed last")
+    show.add_argument(
+        "--check", action="store_true", help="exit with 1 if the robot changed last"
+    )
     text = f"fraction of comparisons, default {FALSE_ALARMS}"
     show.add_argument("--false-alarms", type=float, default=FALSE_ALARMS, help=text)
     add = ingest.add_argument
     add("places", nargs="+", metavar="DIR_OR_URL", help="where to search for bags")
-    add("--scheduler", metavar="ADDRESS", help="Dask scheduler; default: a cluster on this machine")
-    add("--workers", type=int, metavar="N", help="workers of that cluster; default: one per core")
+    add(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Dask scheduler; default: a cluster on this machine",
+    )
+    add(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="workers of that cluster; default: one per core",
+    )
     add("--memory", default="2GB", help="memory limit of each worker, default 2GB")
     add("--retry", action="store_true", help="retry bags that failed before")
     return result
@@ -61,7 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _records(arguments: argparse.Namespace, one: bool) -> dict[tuple[str, str], list[Record]]:
+def _records(
+    arguments: argparse.Namespace, one: bool
+) -> dict[tuple[str, str], list[Record]]:
     database = HealthDatabase(arguments.record)
     robots: dict[tuple[str, str], list[Record]] = {}
     for record in database.records(arguments.name, arguments.serial):
@@ -70,12 +91,18 @@ def _records(arguments: argparse.Namespace, one: bool) -> dict[tuple[str, str], 
         raise HealthError(f"{database.name} has no identification of such a robot")
     if one and len(robots) > 1:
         names = ", ".join(f"{name} {serial}".strip() for name, serial in robots)
-        raise HealthError(f"only one robot at a time: choose by --name and --serial from {names}")
+        raise HealthError(
+            f"only one robot at a time: choose by --name and --serial from {names}"
+        )
     return robots
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from com_identification.health.history import history_figure, history_page, history_text
+    from com_identification.health.history import (
+        history_figure,
+        history_page,
+        history_text,
+    )
 
     robots, changed = _records(arguments, bool(arguments.plot)), False
     for own in robots.values():
@@ -85,7 +112,9 @@ def _show(arguments: argparse.Namespace) -> int:
         if arguments.plot:
             if arguments.plot.suffix == ".html":
                 name = HealthDatabase(arguments.record).name  # without its password
-                arguments.plot.write_text(history_page(own, steps, arguments.false_alarms, name))
+                arguments.plot.write_text(
+                    history_page(own, steps, arguments.false_alarms, name)
+                )
             else:
                 history_figure(own, steps).savefig(arguments.plot)
             print(f"wrote {arguments.plot}")
@@ -96,7 +125,9 @@ def _export(arguments: argparse.Namespace) -> int:
     from com_identification.health.history import export
 
     robots = _records(arguments, arguments.output.suffix in (".urdf", ".xml"))
-    export([record for records in robots.values() for record in records], arguments.output)
+    export(
+        [record for records in robots.values() for record in records], arguments.output
+    )
     print(f"wrote {arguments.output}")
     return 0
 
@@ -106,8 +137,13 @@ def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
     from com_identification.commands.identify import parser as identify_parser
     from com_identification.commands.ingest import find_bags, ingest
 
-    identify_parser().parse_args(["BAG", *words])  # a wrong option would end every worker
-    database, bags = HealthDatabase(arguments.record, create=True), find_bags(arguments.places)
+    identify_parser().parse_args(
+        ["BAG", *words]
+    )  # a wrong option would end every worker
+    database, bags = (
+        HealthDatabase(arguments.record, create=True),
+        find_bags(arguments.places),
+    )
     distributed = library("distributed")
     local = {
         "n_workers": arguments.workers or os.cpu_count(),

@@ -21,7 +21,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("posterior", type=Path, metavar="NPZ", help="posterior.npz written by identify")
     add_robot(parser, required=False)
-    add("--mjcf", type=Path, metavar="XML", help="MJCF model of the robot; needs MuJoCo")
+    add(
+        "--mjcf", type=Path, metavar="XML", help="MJCF model of the robot; needs MuJoCo"
+    )
     add("--usd", type=Path, metavar="USD", help="stage of the robot; needs usd-core")
     add("--samples", type=int, default=100, metavar="N", help="number of robots (100)")
     add("--table", choices=_TABLES, default="npz", help="format of the table (npz)")
@@ -39,7 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         files = {table: _TABLES[arguments.table](draws)}
         if arguments.robot:
             model = load_robot(arguments.robot, arguments.config)[0]
-            own = [n for n, m in zip(model.bodies.names, model.bodies.mass, strict=True) if m > 0.0]
+            own = [
+                n
+                for n, m in zip(model.bodies.names, model.bodies.mass, strict=True)
+                if m > 0.0
+            ]
             if own != list(posterior.bodies):
                 raise IdentificationError(
                     f"{model.name} has the bodies {', '.join(own)}: expected those of the "

@@ -19,7 +19,9 @@ from com_model.strict_yaml import Section, read_yaml
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
-    parser = person_parser("com_human", "Writes a person's URDF, by a table and plates.", __file__)
+    parser = person_parser(
+        "com_human", "Writes a person's URDF, by a table and plates.", __file__
+    )
     parser.add_argument("--output", required=True, metavar="URDF")
     parser.add_argument("--force", action="store_true", help="replace the file")
     arguments = parser.parse_args(argv)
@@ -41,14 +43,18 @@ def person_parser(name: str, text: str, file: str) -> ArgumentParser:
     parser = command_parser(name, text, file)
     parser.add_argument("--height", type=float, required=True, metavar="M")
     parser.add_argument("--mass", type=float, required=True, metavar="KG")
-    parser.add_argument("--sex", choices=human.SEXES, required=True, help="table to use")
+    parser.add_argument(
+        "--sex", choices=human.SEXES, required=True, help="table to use"
+    )
     text = "trials with markers and force plates, the person still for half a second at a time"
     parser.add_argument("--trial", nargs="+", default=[], metavar="FILE", help=text)
     text = "forces of each trial whose own file has none, in the same order (trc: OpenSim's mot)"
     parser.add_argument("--plates", nargs="+", metavar="FILE", help=text)
     parser.add_argument("--markers", metavar="YAML", help="where the markers are")
     text = "standard deviation of a marker along each axis, mm (default 5: soft tissue)"
-    parser.add_argument("--marker-std", type=float, default=5.0, metavar="MM", help=text)
+    parser.add_argument(
+        "--marker-std", type=float, default=5.0, metavar="MM", help=text
+    )
     return parser
 
 
@@ -60,15 +66,24 @@ def identify_person(
     Returns the model by the table, the result, the trials, and where the markers are. Raises
     ComModelError, a PostureError where the person never stands still.
     """
-    plates, std = arguments.plates or [None] * len(arguments.trial), arguments.marker_std / 1000.0
+    plates, std = (
+        arguments.plates or [None] * len(arguments.trial),
+        arguments.marker_std / 1000.0,
+    )
     if not arguments.markers:
         raise ConfigError("say where the markers are", "--markers is missing")
     if len(plates) != len(arguments.trial):
         raise ConfigError("give one file for each trial", "--plates")
     if not 1e-4 <= std <= 0.1:
-        raise ConfigError("expected 0.1 to 100 mm", f"--marker-std {arguments.marker_std:g}")
-    model = RobotModel.from_urdf(human.human_urdf(arguments.height, arguments.mass, arguments.sex))
-    markers = human.read_markers(Section(read_yaml(arguments.markers), arguments.markers))
+        raise ConfigError(
+            "expected 0.1 to 100 mm", f"--marker-std {arguments.marker_std:g}"
+        )
+    model = RobotModel.from_urdf(
+        human.human_urdf(arguments.height, arguments.mass, arguments.sex)
+    )
+    markers = human.read_markers(
+        Section(read_yaml(arguments.markers), arguments.markers)
+    )
     trials, postures = [], []
     for path, forces in zip(arguments.trial, plates, strict=True):
         trials.append(human.read_trial(path, forces))
@@ -84,7 +99,9 @@ def identify_person(
     print(
         f"CoM against the plates: {by_table:.1f} mm by the table, {own:.1f} mm as identified, each"
     )
-    print(f"posture left out in turn; accurate to {1e3 * result.prediction_std:.1f} mm (one sigma)")
+    print(
+        f"posture left out in turn; accurate to {1e3 * result.prediction_std:.1f} mm (one sigma)"
+    )
     print("".join(f"warning: {issue}\n" for issue in issues_of(result)), end="")
     return model, result, trials, markers
 

@@ -18,7 +18,12 @@ from com_identification.commands.bag_inputs import load_robot, read_files
 from com_identification.commands.bag_results import make_record
 from com_identification.commands.identify import parser
 from com_identification.exceptions import HealthError
-from com_identification.health.records import HealthDatabase, Record, hash_files, library
+from com_identification.health.records import (
+    HealthDatabase,
+    Record,
+    hash_files,
+    library,
+)
 from com_model.exceptions import ComModelError
 
 _OUTSTANDING = 4  # tasks a worker, that the scheduler knows at a time
@@ -57,14 +62,23 @@ def find_bags(places: Iterable[str]) -> list[BagFile]:
             raise HealthError(f"{place}: {error}") from error
         if not files:
             raise HealthError(f"{place}: no such file or folder, or it is empty")
-        folders = {name.rpartition("/")[0] for name in files if name.endswith("/metadata.yaml")}
+        folders = {
+            name.rpartition("/")[0] for name in files if name.endswith("/metadata.yaml")
+        }
         for name in files:
             bag = name.rpartition("/")[0]
             if bag not in folders:
                 bag = name if name.endswith(_ENDINGS) else ""
             if bag and bag not in bags:
-                own = [(n, files[n]) for n in sorted(files) if n == bag or n.startswith(f"{bag}/")]
-                text = [f"{n} {i.get('size')} {i.get('mtime', i.get('ETag'))}" for n, i in own]
+                own = [
+                    (n, files[n])
+                    for n in sorted(files)
+                    if n == bag or n.startswith(f"{bag}/")
+                ]
+                text = [
+                    f"{n} {i.get('size')} {i.get('mtime', i.get('ETag'))}"
+                    for n, i in own
+                ]
                 stamp = hashlib.sha256("\n".join(text).encode()).hexdigest()[:32]
                 size = sum(info.get("size") or 0 for _, info in own)
                 bags[bag] = BagFile(place, bag, stamp, size)
@@ -93,7 +107,9 @@ def ingest(
 
     def submit(bag: BagFile | None) -> None:
         if bag is not None:
-            future = client.submit(identify_one, bag, list(words), bytes(marks), pure=False)
+            future = client.submit(
+                identify_one, bag, list(words), bytes(marks), pure=False
+            )
             future.bag = bag
             done.add(future)
 
@@ -102,12 +118,20 @@ def ingest(
     for futures in done.batches():
         results, records = [], []
         for future in futures:
-            submit(next(left, None))  # before the record is written, for which no worker waits
+            submit(
+                next(left, None)
+            )  # before the record is written, for which no worker waits
             error = future.exception() if future.status == "error" else None
             bag = future.bag
-            result = Done(bag, f"? {bag.stamp}", "", repr(error)) if error else future.result()
+            result = (
+                Done(bag, f"? {bag.stamp}", "", repr(error))
+                if error
+                else future.result()
+            )
             future.release()
-            if result.data_hash in known:  # also: read at the same time under another name
+            if (
+                result.data_hash in known
+            ):  # also: read at the same time under another name
                 result = replace(result, record="", reason=known[result.data_hash])
             elif result.record:
                 records.append(Record.from_json(result.record))
@@ -138,11 +162,15 @@ def identify_one(bag: BagFile, words: Sequence[str], known: bytes) -> Done:
             mark = _mark(digest)
             if any(known[i : i + _MARK] == mark for i in range(0, len(known), _MARK)):
                 return Done(bag, digest, "", "")
-            named = [word.replace("{folder}", Path(bag.path).parent.name) for word in words]
+            named = [
+                word.replace("{folder}", Path(bag.path).parent.name) for word in words
+            ]
             arguments = parser().parse_args([local, *named])
             robot = load_robot(arguments)
             recording = read_files(robot, arguments)
-            contents = identify_recording(robot, recording, arguments.ignore_wrench_check)
+            contents = identify_recording(
+                robot, recording, arguments.ignore_wrench_check
+            )
             record = make_record(contents, arguments.serial, digest, bag.path)
         except (ComModelError, OSError, Refusal) as error:
             return Done(bag, digest, "", str(error).removeprefix(f"{local}: "))

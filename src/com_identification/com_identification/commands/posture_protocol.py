@@ -46,10 +46,18 @@ def _parser() -> argparse.ArgumentParser:
         __file__,
     )
     add_robot(parser)
-    parser.add_argument("--protocol", required=True, help="balance tests of the robot (yaml)")
-    parser.add_argument("--joint-errors", help="joint errors found earlier (yaml); adds a column")
-    parser.add_argument("--angles", help="a table of measured and simulated angles (csv)")
-    parser.add_argument("--measured", default="real", help="column of the measured angles")
+    parser.add_argument(
+        "--protocol", required=True, help="balance tests of the robot (yaml)"
+    )
+    parser.add_argument(
+        "--joint-errors", help="joint errors found earlier (yaml); adds a column"
+    )
+    parser.add_argument(
+        "--angles", help="a table of measured and simulated angles (csv)"
+    )
+    parser.add_argument(
+        "--measured", default="real", help="column of the measured angles"
+    )
     parser.add_argument(
         "--explain",
         default="offsets + compliance",
@@ -72,7 +80,9 @@ def _find_tips(
 
 
 def _angles(by_model: dict[str, tuple[TipAngle, ...]]) -> dict[str, Array]:
-    return {name: np.array([tip.angle for tip in tips]) for name, tips in by_model.items()}
+    return {
+        name: np.array([tip.angle for tip in tips]) for name, tips in by_model.items()
+    }
 
 
 def _compare(
@@ -85,15 +95,21 @@ def _compare(
     if arguments.explain not in candidates:
         valid = ", ".join(candidates)
         raise ProtocolError(f"--explain: no {arguments.explain!r}; valid: {valid}")
-    if arguments.output is not None:  # before the work, so that a wrong folder is reported at once
+    if (
+        arguments.output is not None
+    ):  # before the work, so that a wrong folder is reported at once
         path_inside(arguments.output, simulation.model.name)
     if arguments.measured not in table:
         valid = ", ".join(table)
-        raise ProtocolError(f"--measured: no column {arguments.measured!r}; valid: {valid}")
+        raise ProtocolError(
+            f"--measured: no column {arguments.measured!r}; valid: {valid}"
+        )
     measured = table[arguments.measured]
     used = np.flatnonzero(np.isfinite(measured))
     if not len(used):
-        raise ProtocolError(f"{arguments.angles}: column {arguments.measured!r} has no angles")
+        raise ProtocolError(
+            f"{arguments.angles}: column {arguments.measured!r} has no angles"
+        )
     found = fit(simulation, measured, candidates[arguments.explain], used)
     by_model = _find_tips(simulation, arguments.joint_errors)
     comparison = report.Comparison(
@@ -133,7 +149,10 @@ def _write(
     picture = BytesIO()
     report.plot_angles(comparison).savefig(picture, format="png")
     name = f"{simulation.model.name}_tip_angles"
-    files = {".png": picture.getvalue(), ".html": report.report_page(comparison).encode()}
+    files = {
+        ".png": picture.getvalue(),
+        ".html": report.report_page(comparison).encode(),
+    }
     paths = [
         write_whole(path_inside(folder, name + suffix), content, overwrite)
         for suffix, content in files.items()

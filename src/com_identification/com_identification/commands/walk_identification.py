@@ -42,7 +42,9 @@ def identify_walk(
     for name in _OF_POSTURES:
         if standing is None and getattr(arguments, name):
             option = name.replace("_", "-")
-            raise WalkError(f"--{option} is for resting postures: leave it out, or give --use rest")
+            raise WalkError(
+                f"--{option} is for resting postures: leave it out, or give --use rest"
+            )
 
     def read(path: str) -> WalkLog:
         with Bag(path) as bag:
@@ -56,11 +58,15 @@ def identify_walk(
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
         whole = [read(path) for path in arguments.files]
         logs = [part for log in whole for part in walking_parts(log)]
-        logs = logs if logs or standing is not None else whole  # which says why they are no use
+        logs = (
+            logs if logs or standing is not None else whole
+        )  # which says why they are no use
         scale = Scale(arguments.mass, arguments.mass_std)
         result = identify_walking(logs, robot.model, robot.config, scale)
         if arguments.loaded:
-            logs = [part for path in arguments.loaded for part in walking_parts(read(path))]
+            logs = [
+                part for path in arguments.loaded for part in walking_parts(read(path))
+            ]
             loaded = identify_walking(logs, robot.model, robot.config)
             result = with_payload(result, loaded, arguments.payload, arguments.mass_std)
         if standing is not None:

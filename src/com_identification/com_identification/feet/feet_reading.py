@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from com_identification.exceptions import CaptureRefused, IdentificationError, PostureError
+from com_identification.exceptions import (
+    CaptureRefused,
+    IdentificationError,
+    PostureError,
+)
 from com_identification.feet.wrench_check import WrenchFault, diagnose
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorPrediction
@@ -51,7 +55,9 @@ class FeetReading(FrozenArrays):
         return np.asarray(gap - (gap @ self.up) * self.up)
 
 
-def read_feet(observations: ObservationModel, posture: Posture, theta: Array) -> FeetReading | None:
+def read_feet(
+    observations: ObservationModel, posture: Posture, theta: Array
+) -> FeetReading | None:
     """Reads a posture; None where a foot's wrench is not known, or nothing carries the robot.
 
     Raises PostureError where the readings do not fit the robot, or gravity's direction is unknown.
@@ -66,7 +72,9 @@ def read_feet(observations: ObservationModel, posture: Posture, theta: Array) ->
     mass, point, up, wrench = measured
     statics, model = observations.statics, observations.model
     poses = statics.poses(posture.q[None])
-    R, p = statics.link_frames(poses, [model.link_index(foot.frame) for foot in observations.feet])
+    R, p = statics.link_frames(
+        poses, [model.link_index(foot.frame) for foot in observations.feet]
+    )
     center = p[0][loaded].mean(axis=0)
     flat = loaded & np.array([len(foot.corners) > 0 for foot in observations.feet])
     normal = np.full(3, np.nan)
@@ -115,7 +123,9 @@ def estimate_wrench_bias(
         raise CaptureRefused(
             "the direction of gravity is not known: use an IMU, or a foot with a flat sole"
         )
-    prediction = SensorPrediction(observations.statics, feet, priors.parameters, gravity)
+    prediction = SensorPrediction(
+        observations.statics, feet, priors.parameters, gravity
+    )
     expected = prediction.posture(posture.q, up, (foot,), efforts=False, samples=1)
     return np.asarray(posture.wrenches[foot] - expected.wrenches[foot])
 
@@ -125,7 +135,9 @@ class TotalCom(FrozenArrays):
     """The robot's mass and the error of its model's CoM, by the feet alone."""
 
     mass: float  # kg, by the feet; the mean of the postures
-    mass_std: float  # kg, of the mean: scatter of the postures, or noise where that is larger
+    mass_std: (
+        float  # kg, of the mean: scatter of the postures, or noise where that is larger
+    )
     model_mass: float  # kg, of the URDF
     # (3,) m, root axes: the one shift of the model's CoM that explains the postures best. What
     # no posture determines is 0: on horizontal ground the feet determine two components.
@@ -188,7 +200,9 @@ def _shift(readings: Sequence[FeetReading]) -> tuple[Array, Array]:
     """The shift (3,) that explains all gaps best, and its std; inf where not known."""
     information, right, squared = np.zeros((3, 3)), np.zeros(3), 0.0
     for each in readings:
-        horizontal = np.linalg.svd(each.up[None])[2][1:]  # (2, 3), rows perpendicular to up
+        horizontal = np.linalg.svd(each.up[None])[2][
+            1:
+        ]  # (2, 3), rows perpendicular to up
         weight = np.linalg.inv(horizontal @ each.covariance @ horizontal.T)
         information += horizontal.T @ weight @ horizontal
         right += horizontal.T @ weight @ (horizontal @ each.gap)
@@ -204,7 +218,9 @@ def _shift(readings: Sequence[FeetReading]) -> tuple[Array, Array]:
     return offset, np.where(lost, np.inf, std)
 
 
-def _issues(observations: ObservationModel, postures: Sequence[Posture]) -> tuple[str, ...]:
+def _issues(
+    observations: ObservationModel, postures: Sequence[Posture]
+) -> tuple[str, ...]:
     """Issues of the wrenches, each fault of the first posture that shows it."""
     texts: dict[WrenchFault, str] = {}
     step = max(1, -(-len(postures) // _MAX_CHECKED))
@@ -242,11 +258,15 @@ def find_tilted_shape(
     """
     ankles = set()
     for foot in feet:
-        path = model.bodies.path_to(model.bodies.body_of_link[model.link_index(foot.frame)])
+        path = model.bodies.path_to(
+            model.bodies.body_of_link[model.link_index(foot.frame)]
+        )
         two = path and np.linalg.norm(model.bodies.d[path[-1]]) < _ANKLE
         ankles |= {int(model.bodies.q_index[body]) for body in path[-1 - bool(two) :]}
     shape = [i for i in range(model.n_joints) if i not in ankles]
-    Q = np.array([posture.q[shape] for posture in postures]).reshape(len(postures), len(shape))
+    Q = np.array([posture.q[shape] for posture in postures]).reshape(
+        len(postures), len(shape)
+    )
     same_shape = np.abs(Q[:, None] - Q[None]).max(axis=2, initial=0.0) < _SAME_SHAPE
     observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
     ups = np.array([observations.up_direction(posture) for posture in postures])
@@ -261,7 +281,10 @@ def find_tilted_shape(
         )
     best = int(tilted[same_shape[tilted].sum(axis=1).argmax()])
     own = np.flatnonzero(same_shape[best]).tolist()
-    total, sesc = identify_total(model, feet, [postures[i] for i in own], settings), Sesc(model)
+    total, sesc = (
+        identify_total(model, feet, [postures[i] for i in own], settings),
+        Sesc(model),
+    )
     com = sesc.com_batch(np.array([postures[i].q for i in own])) + total.offset
     return TiltedShape(total, tuple(own), com, float(spans[best]))
 
@@ -290,13 +313,17 @@ class ModelCheckResult(FrozenArrays):
     reason: str  # why, and how to fix it
     up: Array  # (3,) the direction against gravity that was used: the IMU's, or the soles'
     projection: Array  # (3,) m, vertical, of the model's CoM
-    measured: Array  # (3,) m, the centre of pressure, above which the CoM is in equilibrium
+    measured: (
+        Array  # (3,) m, the centre of pressure, above which the CoM is in equilibrium
+    )
     difference: Array  # (3,) m, projection less measured
     tilt_part: Array  # (3,) m of it that vanishes if the soles are on horizontal ground
     model_part: Array  # (3,) m, what is left: the model's error and the force sensors'
     model_std: float  # m, standard deviation of a component of model_part by the noise
     tilt: float  # rad, between the IMU's direction and the soles'; NaN without IMU or flat soles
-    force_tilt: float  # rad, between the direction that was used and that of the feet's force
+    force_tilt: (
+        float  # rad, between the direction that was used and that of the feet's force
+    )
     # whether the force agrees with the IMU: the ground is not horizontal, and all of the
     # difference is the model's
     sloped: bool
@@ -307,7 +334,9 @@ class ModelCheckResult(FrozenArrays):
     @property
     def com_error(self) -> float:
         """m, horizontal error of the model's CoM."""
-        return float(np.linalg.norm(self.difference if self.sloped else self.model_part))
+        return float(
+            np.linalg.norm(self.difference if self.sloped else self.model_part)
+        )
 
 
 class ModelCheck:
@@ -325,7 +354,9 @@ class ModelCheck:
         mass_tolerance: float = 0.02,
     ) -> None:
         settings = settings or IdentificationSettings()
-        self._observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
+        self._observations = ObservationModel(
+            model, feet, settings.noise, settings.fit.gravity
+        )
         self._com, self._mass = com_tolerance, mass_tolerance
 
     def update(self, posture: Posture | None) -> ModelCheckResult:
@@ -333,7 +364,9 @@ class ModelCheck:
         if posture is None:
             return self._unknown("The robot is moving: keep it stationary.")
         try:
-            reading = read_feet(self._observations, posture, self._observations.statics.parameters)
+            reading = read_feet(
+                self._observations, posture, self._observations.statics.parameters
+            )
         except PostureError as error:
             return self._unknown(f"The readings cannot be used: {error.problem}.")
         if reading is None:
@@ -341,7 +374,9 @@ class ModelCheck:
                 "The wrenches of all feet are needed, with the robot on them: check their sensors."
             )
         if not np.isfinite(reading.normal).all():
-            return self._unknown("No flat sole stands: the plane of the ground is not known.")
+            return self._unknown(
+                "No flat sole stands: the plane of the ground is not known."
+            )
         # Why the readings cannot be true, other than by a foot in the air or the weight.
         harmless = (WrenchFault.IN_AIR, WrenchFault.WEIGHT)
         issues = diagnose(self._observations, posture)
@@ -357,7 +392,8 @@ class ModelCheck:
         if np.isfinite(posture.up).all():
             tilt = angle_between(reading.up, n)
             sloped = bool(
-                angle_between(force, reading.up) < angle_between(force, n) and tilt > _TILT
+                angle_between(force, reading.up) < angle_between(force, n)
+                and tilt > _TILT
             )
         return ModelCheckResult(
             verdict=Verdict.UNKNOWN,
@@ -408,9 +444,13 @@ class ModelCheck:
         unknown: dict[str, Any] = dict.fromkeys(_VECTORS, np.full(3, np.nan))
         unknown |= dict.fromkeys(_NUMBERS, np.nan)
         mass = self._observations.model.mass
-        return ModelCheckResult(Verdict.UNKNOWN, reason, sloped=False, model_mass=mass, **unknown)
+        return ModelCheckResult(
+            Verdict.UNKNOWN, reason, sloped=False, model_mass=mass, **unknown
+        )
 
 
 def _along(point: Array, direction: Array, normal: Array, center: Array) -> Array:
     """Where a line through a point meets the ground."""
-    return np.asarray(point - direction * ((point - center) @ normal) / (direction @ normal))
+    return np.asarray(
+        point - direction * ((point - center) @ normal) / (direction @ normal)
+    )

@@ -87,7 +87,9 @@ def hypotheses(known: Sequence[int]) -> Iterator[Hypothesis]:
             text = f"its unit is {name}: convert {{feet}} to N and N m{also}"
             yield Hypothesis(WrenchFault.UNIT, known, scale, text)
     for group, R in product(groups, _axis_rotations()):
-        axes = ("-" * int(c.min() < 0.0) + "xyz"[int(np.argmax(np.abs(c)))] for c in R.T)
+        axes = (
+            "-" * int(c.min() < 0.0) + "xyz"[int(np.argmax(np.abs(c)))] for c in R.T
+        )
         text = (
             f"the x, y and z of its sensor are along {', '.join(axes)} of the frame: give {{feet}} "
             "a wrench.frame that is turned so"
@@ -113,7 +115,10 @@ _SLIDE = 0.6  # rad, of one foot's force against gravity: friction 0.7
 _EDGE = 0.01  # m, of the centre of pressure beyond a sole
 _AS_GOOD = 0.3  # a simpler fault is preferred where its excess is larger by no more
 _PLAIN = ("weight", "lean", "push")  # rules that need the mass and gravity only
-_MODEL = {"weight", "com"}  # rules that readings of faultless sensors violate if the URDF is wrong
+_MODEL = {
+    "weight",
+    "com",
+}  # rules that readings of faultless sensors violate if the URDF is wrong
 _MASS_TOLERANCE = 0.1  # of the URDF's mass
 _SHOWN = 3  # violations in a text
 
@@ -131,21 +136,37 @@ class Violation:
 class WrenchRules:
     """The rules for one posture; see diagnose()."""
 
-    def __init__(self, observations: ObservationModel, posture: Posture, com_std: float) -> None:
+    def __init__(
+        self, observations: ObservationModel, posture: Posture, com_std: float
+    ) -> None:
         self._observations, self._posture = observations, posture
         self._com_std = com_std
-        model, statics, self.feet = observations.model, observations.statics, observations.feet
+        model, statics, self.feet = (
+            observations.model,
+            observations.statics,
+            observations.feet,
+        )
         self.weight = model.mass * observations.gravity
-        noise, factor = observations.noise, _SURE * observations.noise.std_ratio(posture.samples)
+        noise, factor = (
+            observations.noise,
+            _SURE * observations.noise.std_ratio(posture.samples),
+        )
         self._force, self._moment = factor * noise.force, factor * noise.moment
-        self.light = _IN_AIR * self.weight + self._force  # N, of a foot that does not stand
+        self.light = (
+            _IN_AIR * self.weight + self._force
+        )  # N, of a foot that does not stand
         poses = statics.poses(posture.q[None])
         links = [model.link_index(foot.wrench_frame) for foot in self.feet]
         soles = [model.link_index(foot.frame) for foot in self.feet]
         R, p = (array[0] for array in statics.link_frames(poses, [*links, *soles]))
-        (self._R, self._R_sole), (self._p, self._p_sole) = np.split(R, 2), np.split(p, 2)
+        (self._R, self._R_sole), (self._p, self._p_sole) = (
+            np.split(R, 2),
+            np.split(p, 2),
+        )
         self._com = statics.com(poses, statics.parameters)[0]
-        self._ups: dict[bytes, Array] = {}  # against gravity, by the feet that carry load
+        self._ups: dict[
+            bytes, Array
+        ] = {}  # against gravity, by the feet that carry load
 
     def violations(self, wrenches: Array) -> list[Violation]:
         """Returns the rules that wrenches (f, 6), as read, violate."""
@@ -156,7 +177,9 @@ class WrenchRules:
         up = self._ups[key]
         ground = ground_wrenches(wrenches, self.feet).reshape(-1, 2, 3)
         forces, moments = np.einsum("fij,fkj->kfi", self._R, ground)
-        moments = moments + np.cross(self._p - self._p_sole, forces)  # about the soles' origins
+        moments = moments + np.cross(
+            self._p - self._p_sole, forces
+        )  # about the soles' origins
         known = np.isfinite(wrenches).all(axis=1)
         found: list[Violation] = []
         if known.all():
@@ -171,7 +194,9 @@ class WrenchRules:
     ) -> Iterator[Violation]:
         force = forces.sum(axis=0)
         size = float(np.linalg.norm(force))
-        off = abs(size - self.weight) / (_MASS_TOLERANCE * self.weight + 2.0 * self._force)
+        off = abs(size - self.weight) / (
+            _MASS_TOLERANCE * self.weight + 2.0 * self._force
+        )
         text = (
             f"the feet carry {size:.4g} N together, the robot weighs {self.weight:.4g} N by its "
             "URDF"
@@ -189,9 +214,13 @@ class WrenchRules:
             gap = center + np.cross(up, moment) / push - self._com
             far = float(np.linalg.norm(gap - (gap @ up) * up))
         text = f"they put the CoM {1e3 * far:.0f} mm beside the URDF's"
-        yield Violation("com", far / (self._com_std + 2.0 * self._moment / self.weight), text)
+        yield Violation(
+            "com", far / (self._com_std + 2.0 * self._moment / self.weight), text
+        )
 
-    def _foot(self, i: int, force: Array, moment: Array, up: Array) -> Iterator[Violation]:
+    def _foot(
+        self, i: int, force: Array, moment: Array, up: Array
+    ) -> Iterator[Violation]:
         name, size = self.feet[i].frame, float(np.linalg.norm(force))
         if np.isfinite(up).all():
             angle = angle_between(force, up)
@@ -199,14 +228,20 @@ class WrenchRules:
                 f"{name} reads {size:.3g} N at {np.degrees(angle):.0f} deg against gravity, less "
                 f"than {np.degrees(_SLIDE):.0f} deg was expected"
             )
-            yield Violation("push", angle / (_SLIDE + 2.0 * self._force / size), text, i)
+            yield Violation(
+                "push", angle / (_SLIDE + 2.0 * self._force / size), text, i
+            )
         corners = self.feet[i].corners
         f, m = self._R_sole[i].T @ force, self._R_sole[i].T @ moment
         if len(corners) and abs(f[2]) > 0.2 * size:
             center = np.array([-m[1], m[0]]) / f[2]
-            beyond = np.maximum(corners.min(axis=0) - center, center - corners.max(axis=0))
+            beyond = np.maximum(
+                corners.min(axis=0) - center, center - corners.max(axis=0)
+            )
             far = float(np.linalg.norm(np.maximum(beyond, 0.0)))
-            text = f"the centre of pressure of {name} is {1e3 * far:.0f} mm off its sole"
+            text = (
+                f"the centre of pressure of {name} is {1e3 * far:.0f} mm off its sole"
+            )
             yield Violation("edge", far / (_EDGE + self._moment / abs(f[2])), text, i)
 
 
@@ -249,11 +284,15 @@ def diagnose(
         for each in hypotheses(known)
         if each.fault is WrenchFault.UNIT or not _is_wrong_model(read)
     ]
-    scores = [(max((v.excess for v in left), default=0.0), each) for left, each in tried]
+    scores = [
+        (max((v.excess for v in left), default=0.0), each) for left, each in tried
+    ]
     good = [(score, each) for score, each in scores if score <= 1.0]
     if not good and any(each.rule in _PLAIN for each in read):
         # The sole may be larger than the configuration says, or the CoM far from the URDF's.
-        plain = (each for left, each in tried if not any(v.rule in _PLAIN for v in left))
+        plain = (
+            each for left, each in tried if not any(v.rule in _PLAIN for v in left)
+        )
         good = [(1.0, each) for each in plain][:1]
     if good:
         likely = _likely_faults(good)
@@ -278,7 +317,9 @@ def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
         for foot, load, low in zip(rules.feet, loads, light, strict=True)
         if low and not light.all()
     }
-    return tuple(WrenchIssue(WrenchFault.IN_AIR, (name,), text) for name, text in texts.items())
+    return tuple(
+        WrenchIssue(WrenchFault.IN_AIR, (name,), text) for name, text in texts.items()
+    )
 
 
 def _offsets(
@@ -289,7 +330,10 @@ def _offsets(
     for i in {each.foot for each in read}:
         if i is None or not np.linalg.norm(wrenches[i, :3]) < _LIGHT * rules.weight:
             return ()
-        name, values = rules.feet[i].frame, ", ".join(f"{value:.3g}" for value in wrenches[i])
+        name, values = (
+            rules.feet[i].frame,
+            ", ".join(f"{value:.3g}" for value in wrenches[i]),
+        )
         text = (
             f"{name} reads ({values}) N and N m, which no ground can give to a foot with so little "
             "load: lift it into the air and tare its sensor."
@@ -353,7 +397,11 @@ _GRAVITY = 0.1  # of g, error of an accelerometer
 
 
 def check_readings(
-    model: RobotModel, config: RobotConfig, q: Array, wrenches: Array, acceleration: Array
+    model: RobotModel,
+    config: RobotConfig,
+    q: Array,
+    wrenches: Array,
+    acceleration: Array,
 ) -> tuple[list[str], list[str]]:
     """Compares means of a stationary robot's readings with gravity and its weight.
 
@@ -366,16 +414,25 @@ def check_readings(
     bad = list(_imu_issues(model, config, q, up, acceleration))
     if np.isfinite(acceleration).all() and not bad:
         good.append("imu: it reads gravity, upwards as the soles show")
-    missing = [foot.frame for foot, w in zip(feet, wrenches, strict=True) if not np.isfinite(w[0])]
+    missing = [
+        foot.frame
+        for foot, w in zip(feet, wrenches, strict=True)
+        if not np.isfinite(w[0])
+    ]
     bad += [f"feet.{name}.wrench: no readings: correct its topic" for name in missing]
     if feet and not missing:
         posture = make_posture(model, q, wrenches, up=up, samples=100)
-        issues = [f"feet: {issue}" for issue in diagnose(ObservationModel(model, feet), posture)]
+        issues = [
+            f"feet: {issue}"
+            for issue in diagnose(ObservationModel(model, feet), posture)
+        ]
         R = np.array([link_pose(model, q, foot.wrench_frame)[0] for foot in feet])
         forces = np.einsum("fij,fj->i", R, ground_wrenches(wrenches, feet)[:, :3])
         weight = GRAVITY * model.mass
         if not issues:
-            good.append(f"feet: they carry {forces @ up:.4g} N of the robot's {weight:.4g} N")
+            good.append(
+                f"feet: they carry {forces @ up:.4g} N of the robot's {weight:.4g} N"
+            )
         bad += issues
     return good, bad
 

@@ -19,7 +19,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import chdtrc, chdtri, ndtri  # scipy.stats takes 30 MB and half a second
+from scipy.special import (
+    chdtrc,
+    chdtri,
+    ndtri,
+)  # scipy.stats takes 30 MB and half a second
 
 from com_identification.health.records import HealthDatabase, Record
 from com_identification.regression.priors import error_unit
@@ -28,9 +32,16 @@ from com_model.arrays import Array, Flags
 from com_model.text import listing
 
 FALSE_ALARMS = 0.01  # of comparisons of a robot that did not change
-_WEAK_PRIOR = 1.0 / 9.0  # w: the URDF is taken to be three times as wrong as the prior says
-_VISIBLE = {"com": 0.05, "mass": 0.5}  # m, of the mass: a change that shows less is not judged
-_INFORMED = 0.8  # of the prior's standard deviation; above, a sensor's error is not judged
+_WEAK_PRIOR = (
+    1.0 / 9.0
+)  # w: the URDF is taken to be three times as wrong as the prior says
+_VISIBLE = {
+    "com": 0.05,
+    "mass": 0.5,
+}  # m, of the mass: a change that shows less is not judged
+_INFORMED = (
+    0.8  # of the prior's standard deviation; above, a sensor's error is not judged
+)
 _SHOWN = 8  # sentences of one comparison
 _LEAST = 1e-9  # of the prior's variance
 
@@ -41,7 +52,9 @@ class Change:
 
     what: str  # "com", "mass" or "sensor"
     name: str  # of the body or of the sensor's error
-    value: tuple[float, ...]  # m, kg, or the unit of the sensor's error; a CoM in body axes
+    value: tuple[
+        float, ...
+    ]  # m, kg, or the unit of the sensor's error; a CoM in body axes
     std: tuple[float, ...]
     sigmas: float  # of a normal distribution, as improbable as this is without a change
     instead: tuple[str, ...] = ()  # bodies that explain it as well
@@ -58,7 +71,11 @@ class Change:
         ]
         what = {"com": "CoM of ", "mass": "mass of ", "sensor": ""}[self.what]
         moved = "moved" if self.what == "com" else "changed by"
-        other = f"; or {listing(self.instead)}, which explains it as well" if self.instead else ""
+        other = (
+            f"; or {listing(self.instead)}, which explains it as well"
+            if self.instead
+            else ""
+        )
         return f"{what}{self.name} {moved} {', '.join(parts)} ({self.sigmas:.1f} sigma){other}"
 
 
@@ -73,18 +90,24 @@ class Comparison:
     # smallest change of each body's CoM along its best known axis that is found every second time,
     # m; infinite where the data show none
     detectable: dict[str, float] = field(default_factory=dict)
-    tests: int = 0  # how many changes were looked for; the rate of false alarms is for all
+    tests: int = (
+        0  # how many changes were looked for; the rate of false alarms is for all
+    )
 
     def lines(self) -> list[str]:
         """What changed, in sentences."""
         if self.problem:
             return [f"not compared with {self.old.taken}: {self.problem}"]
-        lines = [f"since {self.old.taken}: {change}" for change in self.changes[:_SHOWN]]
+        lines = [
+            f"since {self.old.taken}: {change}" for change in self.changes[:_SHOWN]
+        ]
         more = len(self.changes) - len(lines)
         return [*lines, f"and {more} more"] if more else lines
 
 
-def history(records: Sequence[Record], false_alarms: float = FALSE_ALARMS) -> list[Comparison]:
+def history(
+    records: Sequence[Record], false_alarms: float = FALSE_ALARMS
+) -> list[Comparison]:
     """Compares each identification with the first one since a body changed last.
 
     Not with the one before: a body that drifts slowly would never change.
@@ -103,7 +126,9 @@ def history(records: Sequence[Record], false_alarms: float = FALSE_ALARMS) -> li
 def changes_of(record: Record, database: HealthDatabase) -> list[str]:
     """What changed in an identification of a database, in sentences; empty: nothing known."""
     steps = history(database.records(record.robot, record.serial))
-    return [line for step in steps if step.new.key == record.key for line in step.lines()]
+    return [
+        line for step in steps if step.new.key == record.key for line in step.lines()
+    ]
 
 
 def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Comparison:
@@ -116,7 +141,9 @@ def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Com
     priors = new.priors
     used = priors.used
     if not (used == old.priors.used).all():
-        return Comparison(old, new, problem="other masses or centres of mass counted as known")
+        return Comparison(
+            old, new, problem="other masses or centres of mass counted as known"
+        )
     sensors = list(_sensors(old, new))
     to_x = np.asarray(np.linalg.inv(priors.factor[used]), dtype=np.float64)
     M, h = _change_information(old, new, used)
@@ -134,8 +161,12 @@ def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Com
         model = RobotModel.from_urdf(new.urdf)
     for name, value, std in drifted:
         unit = error_unit(model, *name.split(" ", 1))
-        changes.append(Change("sensor", name, (value,), (std,), abs(value) / std, (), unit))
-    return Comparison(old, new, tuple(changes), "", detectable, len(blocks) + len(sensors))
+        changes.append(
+            Change("sensor", name, (value,), (std,), abs(value) / std, (), unit)
+        )
+    return Comparison(
+        old, new, tuple(changes), "", detectable, len(blocks) + len(sensors)
+    )
 
 
 def _change_information(old: Record, new: Record, used: Flags) -> tuple[Array, Array]:
@@ -155,13 +186,17 @@ def _change_information(old: Record, new: Record, used: Flags) -> tuple[Array, A
 def _data(record: Record, used: Flags, factor: Array) -> tuple[Array, Array]:
     """What the data alone say: their information (U, U), and it times the estimate (U,)."""
     inverse = np.linalg.inv(factor)
-    values, V = np.linalg.eigh(inverse @ record.covariance[np.ix_(used, used)] @ inverse.T)
+    values, V = np.linalg.eigh(
+        inverse @ record.covariance[np.ix_(used, used)] @ inverse.T
+    )
     values = np.clip(values, _LEAST, 1.0)
     x = inverse @ (record.parameters - record.priors.parameters)[used]
     return (V * (1.0 / values - 1.0)) @ V.T, V @ (V.T @ x / values)
 
 
-def _blocks(new: Record, used: Flags, to_x: Array) -> dict[tuple[str, str], tuple[Array, float]]:
+def _blocks(
+    new: Record, used: Flags, to_x: Array
+) -> dict[tuple[str, str], tuple[Array, float]]:
     """Directions (U, k) of changes by (what, body), and the smallest size that must be visible."""
     blocks = {}
     place = np.cumsum(used) - 1
@@ -191,15 +226,24 @@ def _search(
             name
             for (what, name), (A, visible) in blocks.items()
             if name != best[1]
-            and _test(*_project(M, h, tests[what, name][1]), *blocks[best])[0] > np.log(level)
+            and _test(*_project(M, h, tests[what, name][1]), *blocks[best])[0]
+            > np.log(level)
         ]
-        sigmas = -float(ndtri(np.exp(logp) / 2.0)) if logp > -600.0 else float(np.sqrt(-2 * logp))
-        changes.append(Change(*best, tuple(u), tuple(std), sigmas, tuple(dict.fromkeys(instead))))
+        sigmas = (
+            -float(ndtri(np.exp(logp) / 2.0))
+            if logp > -600.0
+            else float(np.sqrt(-2 * logp))
+        )
+        changes.append(
+            Change(*best, tuple(u), tuple(std), sigmas, tuple(dict.fromkeys(instead)))
+        )
         M, h = _project(M, h, basis)
     return changes
 
 
-def _test(M: Array, h: Array, A: Array, visible: float) -> tuple[float, Array, Array, Array]:
+def _test(
+    M: Array, h: Array, A: Array, visible: float
+) -> tuple[float, Array, Array, Array]:
     """Logarithm of the p-value, the directions (U, j) that were judged, estimate and std (k,)."""
     information = A.T @ M @ A
     values, V = np.linalg.eigh(information)

@@ -40,18 +40,26 @@ def history_text(
         lines.append(f"{record.taken}  {mass:.3f} ± {std:.3f} kg  {where}")
         lines += [f"  warning: {issue}" for issue in record.issues]
         if id(record) in by_record:
-            lines += [f"  {text}" for text in by_record[id(record)].lines() or ["no change found"]]
+            lines += [
+                f"  {text}"
+                for text in by_record[id(record)].lines() or ["no change found"]
+            ]
     if steps:
         limits = steps[-1].detectable
         seen = {name: limit for name, limit in limits.items() if limit < _OBSERVABLE}
-        least = [f"{name} {1e3 * v:.1f} mm" for name, v in sorted(seen.items(), key=lambda i: i[1])]
+        least = [
+            f"{name} {1e3 * v:.1f} mm"
+            for name, v in sorted(seen.items(), key=lambda i: i[1])
+        ]
         unseen = [name for name in limits if name not in seen]
         lines.append(
             f"false alarms: at most {100 * false_alarms:g} of 100 comparisons of an unchanged "
             f"robot. Found every second time: {listing(least, 12) or 'nothing'}"
         )
         if unseen:
-            lines.append(f"hardly observable, so not known to be unchanged: {listing(unseen, 12)}")
+            lines.append(
+                f"hardly observable, so not known to be unchanged: {listing(unseen, 12)}"
+            )
     return "\n".join(lines)
 
 
@@ -65,28 +73,41 @@ def history_figure(records: Sequence[Record], steps: Sequence[Comparison]) -> Fi
     panels = figure.subplots(len(names) + 1, 1, sharex=True)
     for name, panel in zip(names, panels, strict=False):
         own = [(r, r.bodies.index(name)) for r in records if name in r.bodies]
-        com, std = (1e3 * np.array([r.by_body[part][k] for r, k in own]) for part in (1, 3))
+        com, std = (
+            1e3 * np.array([r.by_body[part][k] for r, k in own]) for part in (1, 3)
+        )
         days = [datetime.fromisoformat(r.taken) for r, _ in own]
-        for label, values, bars in zip("xyz", (com - com[0]).T, 2.0 * std.T, strict=True):
+        for label, values, bars in zip(
+            "xyz", (com - com[0]).T, 2.0 * std.T, strict=True
+        ):
             panel.errorbar(days, values, bars, marker="o", capsize=3, label=label)
         panel.set_ylabel(f"{name}\nCoM moved (mm)")
-    panels[0].legend(loc="upper left", ncols=3, title="change of the CoM, bars of two sigma")
+    panels[0].legend(
+        loc="upper left", ncols=3, title="change of the CoM, bars of two sigma"
+    )
     masses = np.array([record.total_mass for record in records])
     days = [datetime.fromisoformat(record.taken) for record in records]
-    panels[-1].errorbar(days, masses[:, 0], 2.0 * masses[:, 1], marker="o", capsize=3, color="k")
+    panels[-1].errorbar(
+        days, masses[:, 0], 2.0 * masses[:, 1], marker="o", capsize=3, color="k"
+    )
     panels[-1].set_ylabel("mass of\nthe robot (kg)")
     title = f"{last.robot} {last.serial}".strip()
     figure.suptitle(plain_text(f"History of {title}; red: a change was found", 100))
     for step in steps:
         if step.changes:
             for panel in panels:
-                panel.axvline(datetime.fromisoformat(step.new.taken), color="r", alpha=0.3)
+                panel.axvline(
+                    datetime.fromisoformat(step.new.taken), color="r", alpha=0.3
+                )
     figure.autofmt_xdate()
     return figure
 
 
 def history_page(
-    records: Sequence[Record], steps: Sequence[Comparison], false_alarms: float, where: str
+    records: Sequence[Record],
+    steps: Sequence[Comparison],
+    false_alarms: float,
+    where: str,
 ) -> str:
     """The history of one robot, in the record at a path or URL, as a page."""
     changes = steps[-1].lines() if steps else []
@@ -140,18 +161,26 @@ def export(records: Sequence[Record], path: Path) -> None:
     elif path.suffix == ".urdf":
         write_file(path, records[-1].corrected_urdf())
     elif path.suffix == ".xml":
-        spec = library("mujoco").MjSpec.from_string(_floating(records[-1].corrected_urdf()))
+        spec = library("mujoco").MjSpec.from_string(
+            _floating(records[-1].corrected_urdf())
+        )
         spec.compile()
         write_file(path, spec.to_xml())
     else:
-        raise HealthError(f"{path.name}: expected a name with .csv, .parquet, .urdf or .xml (MJCF)")
+        raise HealthError(
+            f"{path.name}: expected a name with .csv, .parquet, .urdf or .xml (MJCF)"
+        )
 
 
 def _floating(urdf: str) -> str:
     """A URDF without shapes, which MuJoCo would have to find, on a floating joint."""
     root = ElementTree.fromstring(urdf)  # noqa: S314 (RobotModel has read it)
     children = {child.get("link") for child in root.iter("child")}
-    base = next(link.get("name") for link in root.iter("link") if link.get("name") not in children)
+    base = next(
+        link.get("name")
+        for link in root.iter("link")
+        if link.get("name") not in children
+    )
     for link in root.iter("link"):
         for shape in [*link.findall("visual"), *link.findall("collision")]:
             link.remove(shape)

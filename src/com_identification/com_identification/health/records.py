@@ -29,7 +29,9 @@ from com_model.urdf.editing import edit_inertials
 
 _PRIORS = ("prior_mass", "prior_com", "prior_mass_std", "prior_com_std")
 _ARRAYS = ("parameters", "covariance", *_PRIORS)
-_LARGEST = 1 << 26  # bytes of the URDF, or of the arrays; more is cut, and refused as damaged
+_LARGEST = (
+    1 << 26
+)  # bytes of the URDF, or of the arrays; more is cut, and refused as damaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,11 @@ class Record(FrozenArrays):
         """
         sensors = {
             kind: {
-                name: (value, found.sensor_stds[kind][name], found.sensor_prior_stds[kind][name])
+                name: (
+                    value,
+                    found.sensor_stds[kind][name],
+                    found.sensor_prior_stds[kind][name],
+                )
                 for name, value in values.items()
             }
             for kind, values in found.sensor_errors.items()
@@ -102,7 +108,9 @@ class Record(FrozenArrays):
         """Makes a record of the rest of its values, for the model of a URDF."""
         return cls(
             robot=model.name,
-            taken=datetime.fromtimestamp(taken_ns / 1e9, timezone.utc).isoformat(" ", "seconds"),
+            taken=datetime.fromtimestamp(taken_ns / 1e9, timezone.utc).isoformat(
+                " ", "seconds"
+            ),
             version=_version(),
             kinematics=_kinematics(model),
             urdf=model.xml,
@@ -140,7 +148,9 @@ class Record(FrozenArrays):
         rest = {name: getattr(self, name) for name in _ARRAYS if name != "covariance"}
         np.savez(packed, covariance=half, **rest)
         document = {
-            item.name: getattr(self, item.name) for item in fields(self) if item.name not in _ARRAYS
+            item.name: getattr(self, item.name)
+            for item in fields(self)
+            if item.name not in _ARRAYS
         }
         document["urdf"] = _pack(self.urdf.encode())
         document["arrays"] = _pack(packed.getvalue())
@@ -151,7 +161,9 @@ class Record(FrozenArrays):
         """Reads what to_json wrote; HealthError where it is damaged."""
         try:
             data = json.loads(text)
-            with np.load(io.BytesIO(_unpack(data.pop("arrays"))), allow_pickle=False) as arrays:
+            with np.load(
+                io.BytesIO(_unpack(data.pop("arrays"))), allow_pickle=False
+            ) as arrays:
                 data.update({name: arrays[name] for name in _ARRAYS})
             size = len(data["parameters"])
             upper = np.zeros((size, size))
@@ -161,17 +173,25 @@ class Record(FrozenArrays):
             for name in ("bodies", "total_mass", "mass_on_feet", "issues"):
                 data[name] = None if data[name] is None else tuple(data[name])
             record = cls(**data)
-            if size != 4 * len(record.bodies) or record.prior_com.size != 3 * len(record.bodies):
-                raise ValueError(f"{len(record.bodies)} bodies, and arrays of other sizes")
+            if size != 4 * len(record.bodies) or record.prior_com.size != 3 * len(
+                record.bodies
+            ):
+                raise ValueError(
+                    f"{len(record.bodies)} bodies, and arrays of other sizes"
+                )
         except (ValueError, KeyError, TypeError, OSError, zlib.error) as error:
-            raise HealthError(f"a record is damaged: {type(error).__name__} {error}") from error
+            raise HealthError(
+                f"a record is damaged: {type(error).__name__} {error}"
+            ) from error
         return record
 
 
 def hash_files(path: str | Path) -> str:
     """Hash of a file, or of all files below a folder with their names; OSError."""
     root, total = Path(path), hashlib.sha256()
-    for file in sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]:
+    for file in (
+        sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
+    ):
         total.update(f"{file.relative_to(root)}\0{file.stat().st_size}\0".encode())
         with file.open("rb") as stream:
             while block := stream.read(1 << 20):
@@ -181,9 +201,13 @@ def hash_files(path: str | Path) -> str:
 
 def _kinematics(model: RobotModel) -> str:
     bodies = model.bodies
-    numbers = np.concatenate([a.ravel() for a in (bodies.parent, bodies.R, bodies.d, bodies.axis)])
+    numbers = np.concatenate(
+        [a.ravel() for a in (bodies.parent, bodies.R, bodies.d, bodies.axis)]
+    )
     text = "\n".join((*bodies.names, *map("{:.6f}".format, numbers + 0.0)))
-    return hashlib.sha256(text.replace("-0.000000", "0.000000").encode()).hexdigest()[:16]
+    return hashlib.sha256(text.replace("-0.000000", "0.000000").encode()).hexdigest()[
+        :16
+    ]
 
 
 def _version() -> str:
@@ -225,7 +249,9 @@ class HealthDatabase:
     none, it is damaged, or the database cannot be reached.
     """
 
-    def __init__(self, where: str | Path, create: bool = False, wait: float = _WAIT) -> None:
+    def __init__(
+        self, where: str | Path, create: bool = False, wait: float = _WAIT
+    ) -> None:
         self._url, self._create, self._wait = str(where), create, wait
         self.name = str(where)
         self._engine: Any = None
@@ -284,8 +310,12 @@ class HealthDatabase:
             {"robot": robot, "serial": serial},
         )
         found = [Record.from_json(row[0]) for row in rows]
-        waiting = [r for r in self._waiting().values() if r.key not in {f.key for f in found}]
-        found += [r for r in waiting if robot in ("", r.robot) and serial in ("", r.serial)]
+        waiting = [
+            r for r in self._waiting().values() if r.key not in {f.key for f in found}
+        ]
+        found += [
+            r for r in waiting if robot in ("", r.robot) and serial in ("", r.serial)
+        ]
         return sorted(found, key=lambda record: (record.taken, record.key))
 
     def bags(self) -> list[BagRow]:
@@ -297,13 +327,22 @@ class HealthDatabase:
         new = 0
         with self._opened(write=True) as run:
             for record in records:
-                values = {"id": record.key, "robot": record.robot, "serial": record.serial}
+                values = {
+                    "id": record.key,
+                    "robot": record.robot,
+                    "serial": record.serial,
+                }
                 values |= {"taken": record.taken, "body": record.to_json()}
                 if not run("SELECT 1 FROM records WHERE id = :id", values):
-                    run("INSERT INTO records VALUES (:id, :robot, :serial, :taken, :body)", values)
+                    run(
+                        "INSERT INTO records VALUES (:id, :robot, :serial, :taken, :body)",
+                        values,
+                    )
                     new += 1
             for row in bags:
-                values = dict(zip(("path", "stamp", "hash", "reason"), row, strict=True))
+                values = dict(
+                    zip(("path", "stamp", "hash", "reason"), row, strict=True)
+                )
                 run("DELETE FROM bags WHERE path = :path", values)
                 run("INSERT INTO bags VALUES (:path, :stamp, :hash, :reason)", values)
         return new
@@ -333,7 +372,9 @@ class HealthDatabase:
                     run(table, {})
                 yield run
         except Exception as error:
-            if isinstance(error, sqlite3.Error) or type(error).__module__.startswith("sqlalchemy"):
+            if isinstance(error, sqlite3.Error) or type(error).__module__.startswith(
+                "sqlalchemy"
+            ):
                 raise HealthError(f"{self.name}: {_advice(error)}") from error
             raise
 
@@ -349,11 +390,17 @@ class HealthDatabase:
 
                 if self._engine.dialect.name == "postgresql":  # else it waits for ever
                     run_text(f"SET LOCAL lock_timeout = {int(1e3 * self._wait)}", {})
-                    if write:  # two that make the tables, or add the same, at the same time
-                        run_text("SELECT pg_advisory_xact_lock(hashtext('com_health'))", {})
+                    if (
+                        write
+                    ):  # two that make the tables, or add the same, at the same time
+                        run_text(
+                            "SELECT pg_advisory_xact_lock(hashtext('com_health'))", {}
+                        )
                 yield run_text
             return
-        connection = sqlite3.connect(self._url, timeout=self._wait, isolation_level=None)
+        connection = sqlite3.connect(
+            self._url, timeout=self._wait, isolation_level=None
+        )
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA synchronous = FULL")
@@ -370,7 +417,10 @@ def _advice(error: Exception) -> str:
         return f"{text}: another program writes to it; try again when it has ended."
     if "no such table" in text or "does not exist" in text:
         return f"{text}: it is not a record of robots."
-    if any(word in text for word in ("malformed", "not a database", "disk image", "corrupt")):
+    if any(
+        word in text
+        for word in ("malformed", "not a database", "disk image", "corrupt")
+    ):
         return f"{text}: it is damaged and stays as it is; move it away, or restore a copy."
     return f"{text}."
 

@@ -15,20 +15,31 @@ from com_identification.walking.unknowns import KINDS
 _OF_IMU = {"accelerometer_bias": slice(-IMU, -3), "imu_mounting": slice(-3, None)}
 
 
-def walk_record(result: WalkResult, bags: Sequence[str | Path], serial: str, source: str) -> Record:
+def walk_record(
+    result: WalkResult, bags: Sequence[str | Path], serial: str, source: str
+) -> Record:
     """The record of a result from the recordings in bags.
 
     Of the bodies masses and first moments t, with the covariance T C T^T, t = T z to first order;
     friction, armature, gain, bias and zero of each joint and the IMU's errors as those of sensors.
     """
-    u, z, C, C_0 = result.unknowns, result.z, result.covariance, np.diag(result.unknowns.std**2)
-    shared = (BODY * np.arange(result.model.bodies.count)[:, None] + np.arange(4)).ravel()
+    u, z, C, C_0 = (
+        result.unknowns,
+        result.z,
+        result.covariance,
+        np.diag(result.unknowns.std**2),
+    )
+    shared = (
+        BODY * np.arange(result.model.bodies.count)[:, None] + np.arange(4)
+    ).ravel()
     T, T_0 = (u.jacobian(point)[shared] for point in (z, u.mean))
     prior = by_body(u.theta(u.mean)[:, :4].ravel(), T_0 @ C_0 @ T_0.T)
     sensors = {}
     for kind in KINDS:
         values = u.joints(z, kind), u.joint_stds(C, kind), u.joint_stds(C_0, kind)
-        sensors[kind] = dict(zip(result.model.joint_names, zip(*values, strict=True), strict=True))
+        sensors[kind] = dict(
+            zip(result.model.joint_names, zip(*values, strict=True), strict=True)
+        )
     for kind, part in _OF_IMU.items():
         values = z[part], np.sqrt(np.diag(C)[part]), u.std[part]
         sensors[kind] = dict(zip("xyz", zip(*values, strict=True), strict=True))
@@ -49,7 +60,9 @@ def walk_record(result: WalkResult, bags: Sequence[str | Path], serial: str, sou
         total_mass=result.total_mass,
         mass_on_feet=None,
         sensors=sensors,
-        issues=tuple(f"{gate.name}: {gate.text}" for gate in result.gates if not gate.passed),
+        issues=tuple(
+            f"{gate.name}: {gate.text}" for gate in result.gates if not gate.passed
+        ),
     )
 
 

@@ -45,7 +45,11 @@ from com_identification.exceptions import CaptureRefused
 from com_identification.feet.feet_reading import ModelCheckResult, Verdict
 from com_identification.nodes.health_watch import HealthWatch
 from com_identification.nodes.identification_conversions import numpy_to_model_check
-from com_identification.nodes.identification_session import Parameters, Session, declare_settings
+from com_identification.nodes.identification_session import (
+    Parameters,
+    Session,
+    declare_settings,
+)
 from com_identification.nodes.job_services import JobServices
 from com_identification.nodes.posture_services import PostureServices
 from com_identification.nodes.walk_services import WalkServices
@@ -62,7 +66,9 @@ from com_ros.markers import MarkerMaker
 from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-SERVE_PERIOD = 0.05  # s, between two blocks of readings, and two looks at pending requests
+SERVE_PERIOD = (
+    0.05  # s, between two blocks of readings, and two looks at pending requests
+)
 LIFETIME_NS = 3 * NS_PER_S  # of the markers
 SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)
 
@@ -71,20 +77,28 @@ class ComIdentification(RobotNode[Parameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("com_identification", Parameters, subject="identification", **options)
+        super().__init__(
+            "com_identification", Parameters, subject="identification", **options
+        )
         p = self.parameters
         self._settings = declare_settings(self, p.settings)
         self._config = self.require_config("its feet and their force sensors")
         if not self._config.feet:
-            raise ParameterError("robot_config", p.robot_config, "give it feet with force sensors")
+            raise ParameterError(
+                "robot_config", p.robot_config, "give it feet with force sensors"
+            )
         self._current: Session | None = None
         self._check: ModelCheckResult | None = None
         self._period = 0  # number of the present SERVE_PERIOD
         self._stream = InputWatch(p.end_of_stream)
 
         publisher = self.create_publisher
-        self._state = publisher(msgs.IdentificationState, "identification/state", RESULT)
-        self._result = publisher(msgs.IdentificationResult, "identification/result", LATCHED)
+        self._state = publisher(
+            msgs.IdentificationState, "identification/state", RESULT
+        )
+        self._result = publisher(
+            msgs.IdentificationResult, "identification/result", LATCHED
+        )
         self._checks = publisher(msgs.ModelCheck, "identification/model_check", RESULT)
         self._markers = publisher(MarkerArray, "identification/markers", RESULT)
         self._maker = MarkerMaker(LIFETIME_NS)
@@ -92,14 +106,20 @@ class ComIdentification(RobotNode[Parameters]):
         self._jobs = JobServices(self, self._session, self._on_found)
         self._walks = WalkServices(self, self._session, self._on_walk)
         self._jobs.offer(self, "identify_walk", self._walks.begin_identification)
-        self._postures = PostureServices(self, self._session, self._reasons, self._publish_result)
+        self._postures = PostureServices(
+            self, self._session, self._reasons, self._publish_result
+        )
         self.lockstep.held = lambda: self._jobs.busy
         self.follow_robot_description()
-        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE, with_problems=True)
+        self.follow_joint_states(
+            self._on_joints, depth=EVERY_SAMPLE, with_problems=True
+        )
         if self._settings.fit.use_imu:
             self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
         self.subscribe(PointStamped, "known_com", self._on_known_com, EVERY_SAMPLE)
-        self.subscribe(msgs.CentroidalDiagnosis, "diagnosis", self._on_diagnosis, EVERY_SAMPLE)
+        self.subscribe(
+            msgs.CentroidalDiagnosis, "diagnosis", self._on_diagnosis, EVERY_SAMPLE
+        )
         self.subscribe(msgs.WalkState, "gait/state", self._on_walk_state)
         for index, foot in enumerate(self._config.feet):
             callback = partial(self._on_wrench, index)
@@ -171,7 +191,9 @@ class ComIdentification(RobotNode[Parameters]):
 
     def _on_diagnosis(self, msg: msgs.CentroidalDiagnosis, _: int) -> None:
         if self._current is not None:
-            self._current.culprits = [culprit for culprit in msg.culprits if culprit.lasting]
+            self._current.culprits = [
+                culprit for culprit in msg.culprits if culprit.lasting
+            ]
 
     def _on_walk_state(self, msg: msgs.WalkState, _: int) -> None:
         if self._current is not None and isfinite(msg.com_offset_std[0]):
@@ -199,7 +221,9 @@ class ComIdentification(RobotNode[Parameters]):
 
     def _on_state(self) -> None:
         session = self._current
-        msg = msgs.IdentificationState(reasons=self._reasons(), capturing=self._postures.waiting)
+        msg = msgs.IdentificationState(
+            reasons=self._reasons(), capturing=self._postures.waiting
+        )
         msg.job, msg.progress, msg.step = self._jobs.state
         if session is not None:
             state = session.recorder.state(session.buffer.now_ns)
@@ -207,7 +231,10 @@ class ComIdentification(RobotNode[Parameters]):
             msg.header.frame_id = session.frame
             msg.state = int(state.status)
             msg.reasons = list(dict.fromkeys((*msg.reasons, *state.reasons)))
-            msg.seconds, msg.seconds_required = state.seconds, session.recorder.options.collect_time
+            msg.seconds, msg.seconds_required = (
+                state.seconds,
+                session.recorder.options.collect_time,
+            )
         if session is not None and session.opened is not None:
             postures = session.opened.postures
             msg.storage, msg.postures = str(session.opened.path), len(postures)
@@ -249,7 +276,9 @@ class ComIdentification(RobotNode[Parameters]):
             "mass_on_feet_kg": check.mass,
             "model_mass_kg": check.model_mass,
             "state": session.recorder.state(session.buffer.now_ns).status.name,
-            "postures": len(session.opened.postures) if session.opened is not None else 0,
+            "postures": len(session.opened.postures)
+            if session.opened is not None
+            else 0,
             "dropped": str(session.recorder.dropped),
             "storage": str(session.path or ""),
             "record": self._health.warning,
@@ -286,7 +315,11 @@ def _health(session: Session, check: ModelCheckResult) -> tuple[bytes, str]:
     state = session.recorder.state(session.buffer.now_ns)
     if session.problem or session.buffer.problem:
         return diagnostics.ERROR, session.problem or session.buffer.problem
-    if state.status in (CaptureStatus.UNKNOWN, CaptureStatus.WAITING, CaptureStatus.REFUSED):
+    if state.status in (
+        CaptureStatus.UNKNOWN,
+        CaptureStatus.WAITING,
+        CaptureStatus.REFUSED,
+    ):
         return diagnostics.WARN, " ".join(state.reasons)
     if check.verdict is Verdict.UNKNOWN:
         return diagnostics.OK, check.reason or "the robot moves"

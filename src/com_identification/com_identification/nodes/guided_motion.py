@@ -29,7 +29,9 @@ TICK_NS = round(TICK * NS_PER_S)
 STOP_TIME = 0.3  # s, in which a robot stops
 LATE = 1.5  # s, by which a robot may be behind its way
 
-Script = Generator[None, None, None]  # what is done one after the other: it yields while it waits
+Script = Generator[
+    None, None, None
+]  # what is done one after the other: it yields while it waits
 
 
 class TourError(Exception):
@@ -41,16 +43,21 @@ class GuidedParameters(RobotParameters, JointTimeout):
     """Parameters of such a node."""
 
     automatic: bool = parameter(
-        False, "continue automatically; false: wait for ~/next before each motion and capture"
+        False,
+        "continue automatically; false: wait for ~/next before each motion and capture",
     )
     hoist: str = parameter(
         "",
         "service (std_srvs/SetBool) that lifts the robot and puts it down, e.g. simulator/hoist; "
         "empty: the feet stay where they are",
     )
-    hoist_time: float = parameter(3.0, "s, time that the hoist takes, up or down", (0.1, 600.0))
+    hoist_time: float = parameter(
+        3.0, "s, time that the hoist takes, up or down", (0.1, 600.0)
+    )
     speed: float = parameter(
-        0.3, "rad/s or m/s, maximum speed of any joint; see also velocity_fraction", (0.001, 5.0)
+        0.3,
+        "rad/s or m/s, maximum speed of any joint; see also velocity_fraction",
+        (0.001, 5.0),
     )
     velocity_fraction: float = parameter(
         0.2, "fraction of the URDF's velocity limits, at most", (0.001, 1.0)
@@ -59,7 +66,9 @@ class GuidedParameters(RobotParameters, JointTimeout):
         0.15, "rad or m, by which a joint may miss its target", (0.001, 3.0)
     )
     margin: float = parameter(
-        0.005, "m, margin of the URDF's CoM inside the support polygon on the way", (0.0, 1.0)
+        0.005,
+        "m, margin of the URDF's CoM inside the support polygon on the way",
+        (0.0, 1.0),
     )
     answer_timeout: float = parameter(120.0, "s to wait for an answer", (0.1, 3600.0))
 
@@ -88,7 +97,9 @@ class GuidedMotion(RobotNode[P]):
         self._begun = False
         self._confirmed = False
         self.finished = False
-        self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
+        self._trajectory = self.create_publisher(
+            JointTrajectory, "joint_trajectory", 10
+        )
         self._status = self.create_publisher(String, "~/status", qos.LATCHED)
         self._hoist = self.create_client(SetBool, p.hoist) if p.hoist else None
 
@@ -120,7 +131,9 @@ class GuidedMotion(RobotNode[P]):
     def on_restart(self, jump_s: float) -> None:
         """Stop a robot that moves: the stamps that follow are those of another clock."""
         if self._way is not None:
-            self._end(f"the stamps of joint_states jumped by {jump_s:.3g} s: check the clocks")
+            self._end(
+                f"the stamps of joint_states jumped by {jump_s:.3g} s: check the clocks"
+            )
 
     def _on_joints(self, sample: JointSample) -> None:
         self._q, self._time_ns = sample.position, sample.time_ns
@@ -162,7 +175,9 @@ class GuidedMotion(RobotNode[P]):
 
     def _check_motion(self, way: JointPath) -> None:
         if self.joint_watch.stale:
-            raise TourError(f"no joint_states for {self.joint_watch.age_s:.2f} s: check its driver")
+            raise TourError(
+                f"no joint_states for {self.joint_watch.age_s:.2f} s: check its driver"
+            )
         q, most = self._position(), self.parameters.tracking_tolerance
         if off := self._need().farthest(q, self._place_on(way, q), most):
             fix = "is it blocked, or is there no subscriber of joint_trajectory?"
@@ -245,7 +260,9 @@ class GuidedMotion(RobotNode[P]):
 
     def _wait(self, seconds: float) -> Script:
         begin_ns = self._time_ns
-        while 0 <= self._time_ns - begin_ns < seconds * NS_PER_S:  # no longer when a clock jumps
+        while (
+            0 <= self._time_ns - begin_ns < seconds * NS_PER_S
+        ):  # no longer when a clock jumps
             if self.joint_watch.age_s > self.parameters.answer_timeout:
                 raise TourError("joint_states have timed out: check its driver")
             yield
@@ -255,7 +272,9 @@ class GuidedMotion(RobotNode[P]):
         names, q = self._need().model.joint_names, self._position()[None]
         start = JointPath(np.zeros(1), q, np.zeros_like(q))
         self._way, self._since_ns = start.followed_by(way), self._time_ns
-        self._trajectory.publish(numpy_to_joint_trajectory(names, way.time, way.q, way.qd, Time()))
+        self._trajectory.publish(
+            numpy_to_joint_trajectory(names, way.time, way.q, way.qd, Time())
+        )
 
     def _end(self, reason: str, *, well: bool = False) -> None:
         if self._way is not None:

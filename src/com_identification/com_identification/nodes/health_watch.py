@@ -41,11 +41,15 @@ class HealthWatch:
         """How the robot differs from its record; empty: it does not, as far as is known."""
         return self._wrong or " ".join(self.changes)
 
-    def start(self, session: Session, com_tolerance: float, mass_tolerance: float) -> None:
+    def start(
+        self, session: Session, com_tolerance: float, mass_tolerance: float
+    ) -> None:
         """Takes the last result in the record of a robot to compare with."""
         self._check, self._wrong, self.changes = None, "", []
         if self._where:
-            self._pool.submit(self._guarded, self._start, session, com_tolerance, mass_tolerance)
+            self._pool.submit(
+                self._guarded, self._start, session, com_tolerance, mass_tolerance
+            )
 
     def add(self, session: Session) -> None:
         """Adds the latest result of a session."""
@@ -57,11 +61,18 @@ class HealthWatch:
         for posture in postures:
             data.update(posture.q.tobytes() + posture.wrenches.tobytes())
         with suppress(IdentificationError):  # no posture has the wrenches of all feet
-            total = identify_total(session.model, session.config.feet, postures, session.settings)
+            total = identify_total(
+                session.model, session.config.feet, postures, session.settings
+            )
             mass = total.mass, total.mass_std
         taken = max(map(session.stamp_ns, result.ids), default=0)
-        found, of = result.identification, (self._serial, "node", str(session.path or ""), mass)
-        record = Record.from_identification(found, session.model, data.hexdigest(), taken, *of)
+        found, of = (
+            result.identification,
+            (self._serial, "node", str(session.path or ""), mass),
+        )
+        record = Record.from_identification(
+            found, session.model, data.hexdigest(), taken, *of
+        )
         self._pool.submit(self._guarded, self._add, record)
 
     def add_walk(self, walk: Any, bags: Sequence[Path]) -> None:
@@ -70,7 +81,8 @@ class HealthWatch:
 
         if self._where:
             self._pool.submit(
-                self._guarded, lambda: self._add(walk_record(walk, bags, self._serial, "node"))
+                self._guarded,
+                lambda: self._add(walk_record(walk, bags, self._serial, "node")),
             )
 
     def update(self, posture: Posture | None) -> None:
@@ -91,7 +103,9 @@ class HealthWatch:
         """Ends the thread when what was asked for is written."""
         self._pool.shutdown()
 
-    def _start(self, session: Session, com_tolerance: float, mass_tolerance: float) -> None:
+    def _start(
+        self, session: Session, com_tolerance: float, mass_tolerance: float
+    ) -> None:
         database = HealthDatabase(self._where, create=True)
         records = database.records(session.model.name, self._serial)
         if not records:
@@ -101,11 +115,17 @@ class HealthWatch:
         statics = Statics(model)
         poses = statics.poses(session.rest[None])
         slope = prediction_rows(statics, poses, anywhere, last.parameters)[0]
-        std = float(np.sqrt(np.linalg.eigvalsh(slope @ last.covariance @ slope.T).max()))
+        std = float(
+            np.sqrt(np.linalg.eigvalsh(slope @ last.covariance @ slope.T).max())
+        )
         tolerance = max(com_tolerance, _SURE * std)
-        mass_tolerance = max(mass_tolerance, _SURE * last.total_mass[1] / last.total_mass[0])
+        mass_tolerance = max(
+            mass_tolerance, _SURE * last.total_mass[1] / last.total_mass[0]
+        )
         self._recorded, feet = last.taken, session.config.feet
-        self._check = ModelCheck(model, feet, session.settings, tolerance, mass_tolerance)
+        self._check = ModelCheck(
+            model, feet, session.settings, tolerance, mass_tolerance
+        )
 
     def _add(self, record: Record) -> None:
         database = HealthDatabase(self._where, create=True)

@@ -12,7 +12,12 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 
-from com_identification.feet.feet_reading import ModelCheckResult, TiltedShape, TotalCom, Verdict
+from com_identification.feet.feet_reading import (
+    ModelCheckResult,
+    TiltedShape,
+    TotalCom,
+    Verdict,
+)
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.identify import Identification, issues_of
 from com_identification.regression.postures import Posture
@@ -45,7 +50,9 @@ def numpy_to_captured_posture(
     The feet that carry load are (f,), the model's CoM (3,) m in root axes.
     """
     line = check.measured + ((com - check.measured) @ check.up) * check.up
-    msg = msgs.CapturedPosture(label=posture.label, samples=posture.samples, feet=list(feet))
+    msg = msgs.CapturedPosture(
+        label=posture.label, samples=posture.samples, feet=list(feet)
+    )
     msg.joint_positions = cv.numpy_to_doubles(posture.q)
     msg.joint_efforts = cv.numpy_to_doubles(posture.effort)
     cv.numpy_to_vector3(posture.up, msg.up)
@@ -72,7 +79,9 @@ def numpy_to_proposed_posture(
     )
 
 
-def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> msgs.ModelCheck:
+def numpy_to_model_check(
+    values: ModelCheckResult, stamp: Time, frame: str
+) -> msgs.ModelCheck:
     """ModelCheck message of a comparison."""
     msg = msgs.ModelCheck(verdict=int(values.verdict), reason=values.reason)
     msg.header.stamp, msg.header.frame_id = stamp, frame
@@ -95,18 +104,25 @@ def culprits_to_evidence(
     An encoder reads too much by its parameter; its offset is to be added. An IMU that is turned by
     e reads the direction against gravity turned by -e; root axes, where the robot is at rest (n,).
     """
-    errors, coms = dict[tuple[str, str], tuple[float, float]](), dict[str, tuple[Array, Array]]()
+    errors, coms = (
+        dict[tuple[str, str], tuple[float, float]](),
+        dict[str, tuple[Array, Array]](),
+    )
     for msg in culprits:
         values, std = np.array(msg.parameters), np.array(msg.std)
         if msg.kind == msgs.Culprit.ENCODER_ZERO:
             known = zip(msg.parts, -values, std, strict=True)
-            errors |= {("joint_offset", joint): (mean, sigma) for joint, mean, sigma in known}
+            errors |= {
+                ("joint_offset", joint): (mean, sigma) for joint, mean, sigma in known
+            }
             continue
         axes = cv.quaternion_to_rotation(msg.axes)[:, : len(values)]
         if msg.kind == msgs.Culprit.IMU_TILT:
             axes = link_pose(model, rest, msg.parts[0])[0] @ axes
             known = zip("xyz", axes @ values, np.sqrt(axes**2 @ std**2), strict=True)
-            errors |= {("tilt", axis): (mean, s) for axis, mean, s in known if s > ABOUT}
+            errors |= {
+                ("tilt", axis): (mean, s) for axis, mean, s in known if s > ABOUT
+            }
         if msg.kind == msgs.Culprit.TRUNK_COM:
             mass = model.bodies.mass[model.bodies.names.index(msg.parts[0])]
             coms[msg.parts[0]] = axes @ values / mass, np.sqrt(axes**2 @ std**2) / mass
@@ -115,7 +131,9 @@ def culprits_to_evidence(
 
 def no_result(reason: str) -> msgs.IdentificationResult:
     """IdentificationResult message before there is a result."""
-    msg = msgs.IdentificationResult(status=msgs.IdentificationResult.STATUS_UNKNOWN, reason=reason)
+    msg = msgs.IdentificationResult(
+        status=msgs.IdentificationResult.STATUS_UNKNOWN, reason=reason
+    )
     for name, kind in msgs.IdentificationResult.get_fields_and_field_types().items():
         if kind == "double":
             setattr(msg, name, math.nan)
@@ -168,7 +186,10 @@ def numpy_to_walk_result(walk: "WalkResult") -> msgs.IdentificationResult:
     std = np.sqrt(np.diag(walk.covariance))
     for i, name in enumerate(unknowns.body_names):
         body = msgs.IdentifiedBody(name=name, trusted=name not in unknown)
-        for key, z, stds in (("", walk.z, std), ("prior_", unknowns.mean, unknowns.std)):
+        for key, z, stds in (
+            ("", walk.z, std),
+            ("prior_", unknowns.mean, unknowns.std),
+        ):
             values, spread = unknowns.eta(z)[i], unknowns.eta(stds)[i]
             mass = float(np.exp(2.0 * values[0]))
             setattr(body, f"{key}mass", mass)
@@ -182,11 +203,18 @@ def numpy_to_walk_result(walk: "WalkResult") -> msgs.IdentificationResult:
 def numpy_to_walk_recording(advice: "Advice | None") -> msgs.WalkRecording:
     """WalkRecording message with what an analysis says; without one NaN."""
     nothing = np.full(3, np.nan)
-    msg = msgs.WalkRecording(com_std_same=math.nan if advice is None else float(advice.same))
+    msg = msgs.WalkRecording(
+        com_std_same=math.nan if advice is None else float(advice.same)
+    )
     cv.numpy_to_vector3(nothing if advice is None else advice.com_std, msg.com_std)
-    cv.numpy_to_vector3(nothing if advice is None else advice.prior_com_std, msg.prior_com_std)
+    cv.numpy_to_vector3(
+        nothing if advice is None else advice.prior_com_std, msg.prior_com_std
+    )
     if advice is not None:
-        msg.unknown, msg.motions = list(advice.unknown), [name for name, _ in advice.motions]
+        msg.unknown, msg.motions = (
+            list(advice.unknown),
+            [name for name, _ in advice.motions],
+        )
         msg.com_std_after = [std for _, std in advice.motions]
         msg.n_improved = advice.improved
     return msg
@@ -194,7 +222,9 @@ def numpy_to_walk_recording(advice: "Advice | None") -> msgs.WalkRecording:
 
 def _body(found: Identification, i: int, trusted: bool) -> msgs.IdentifiedBody:
     name = found.bodies[i]
-    msg = msgs.IdentifiedBody(name=name, trusted=trusted, at_bound=name in found.at_bound)
+    msg = msgs.IdentifiedBody(
+        name=name, trusted=trusted, at_bound=name in found.at_bound
+    )
     for key in ("mass", "mass_std", "prior_mass", "prior_mass_std"):
         setattr(msg, key, float(getattr(found, key)[i]))
     for key in ("com", "prior_com"):
@@ -203,7 +233,9 @@ def _body(found: Identification, i: int, trusted: bool) -> msgs.IdentifiedBody:
     return msg
 
 
-def numpy_to_tilted_shape(shape: TiltedShape, ids: Sequence[int]) -> IdentifyTotalCom.Response:
+def numpy_to_tilted_shape(
+    shape: TiltedShape, ids: Sequence[int]
+) -> IdentifyTotalCom.Response:
     """Response of a shape that stood at several tilts, of the postures of those ids."""
     response, own = numpy_to_total(shape.total), [ids[i] for i in shape.postures]
     places = zip(own, 1e3 * shape.com, strict=True)
@@ -222,8 +254,14 @@ def numpy_to_total(total: TotalCom) -> IdentifyTotalCom.Response:
     cv.numpy_to_vector3(np.where(known, total.offset, np.nan), response.offset)
     cv.numpy_to_vector3(np.where(known, total.offset_std, np.nan), response.offset_std)
     before, after = total.residual_before, total.residual_after
-    response.distance_mean, response.distance_max = float(np.mean(before)), float(np.max(before))
-    response.shifted_mean, response.shifted_max = float(np.mean(after)), float(np.max(after))
+    response.distance_mean, response.distance_max = (
+        float(np.mean(before)),
+        float(np.max(before)),
+    )
+    response.shifted_mean, response.shifted_max = (
+        float(np.mean(after)),
+        float(np.max(after)),
+    )
     response.message = (
         f"mass by the feet {total.mass:.4g} kg (URDF {total.model_mass:.4g} kg); the URDF's centre "
         f"of mass is {1e3 * response.distance_mean:.2f} mm from the line by the feet on average"

@@ -29,7 +29,13 @@ from com_model.dynamics.link_frames import LinkFrames
 from com_model.robot_config import wrench_signs
 from com_model.text import listing
 from com_msgs.msg import CapturedPosture, Culprit, IdentificationResult, WalkState
-from com_ros.conversions import NS_PER_S, ns_to_stamp, point_to_numpy, stamp_to_ns, wrench_to_numpy
+from com_ros.conversions import (
+    NS_PER_S,
+    ns_to_stamp,
+    point_to_numpy,
+    stamp_to_ns,
+    wrench_to_numpy,
+)
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.inputs import imu_to_values
 from com_ros.joint_input import JointSample
@@ -59,12 +65,15 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
     """Parameters of the node; those of IdentificationSettings besides, see declare_settings."""
 
     settings: str = parameter(
-        "", "path of settings (YAML) of the identification; empty: only the parameters count"
+        "",
+        "path of settings (YAML) of the identification; empty: only the parameters count",
     )
     storage_directory: str = parameter(
         "", "folder for postures, created if missing; empty: no posture can be captured"
     )
-    storage_name: str = parameter("postures", "name of the posture file, without .jsonl")
+    storage_name: str = parameter(
+        "postures", "name of the posture file, without .jsonl"
+    )
     export_directory: str = parameter(
         "", "existing folder for corrected URDFs; empty: none can be written"
     )
@@ -92,15 +101,23 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
     imu_link: str = parameter(
         "", "link that carries the IMU; empty: robot_config's, else the root link"
     )
-    state_rate_hz: float = parameter(5.0, "1/s, rate of identification/state", (0.1, 100.0))
+    state_rate_hz: float = parameter(
+        5.0, "1/s, rate of identification/state", (0.1, 100.0)
+    )
     check_rate_hz: float = parameter(
-        2.0, "1/s, rate of identification/model_check and of the markers; 0: none", (0.0, 100.0)
+        2.0,
+        "1/s, rate of identification/model_check and of the markers; 0: none",
+        (0.0, 100.0),
     )
     com_tolerance: float = parameter(
-        0.003, "m, error of the model's centre of mass above which it is reported", (0.0, 10.0)
+        0.003,
+        "m, error of the model's centre of mass above which it is reported",
+        (0.0, 10.0),
     )
     mass_tolerance: float = parameter(
-        0.02, "error of the model's mass, as a fraction, above which it is reported", (0.0, 10.0)
+        0.02,
+        "error of the model's mass, as a fraction, above which it is reported",
+        (0.0, 10.0),
     )
 
 
@@ -122,7 +139,9 @@ class SensorBuffer:
     A message costs a few appends; the arithmetic is done once for all of a block.
     """
 
-    def __init__(self, recorder: PostureRecorder, feet: int, imu: LinkFrames | None) -> None:
+    def __init__(
+        self, recorder: PostureRecorder, feet: int, imu: LinkFrames | None
+    ) -> None:
         self._recorder, self._imu = recorder, imu
         # stamps and values: of the joints, of each foot, of the direction against gravity
         self._streams: list[list[tuple[int, Array]]] = [[] for _ in range(feet + 2)]
@@ -240,7 +259,9 @@ class Session:
                 raise ParameterError("imu_link", link, str(error)) from None
             imu.poses(np.zeros(model.n_joints))  # compiles
         self.buffer = SensorBuffer(self.recorder, len(feet), imu)
-        self.check = ModelCheck(model, feet, settings, p.com_tolerance, p.mass_tolerance)
+        self.check = ModelCheck(
+            model, feet, settings, p.com_tolerance, p.mass_tolerance
+        )
         self.frame, self._prefix = p.frame_prefix + model.root_link, p.frame_prefix
         folder = p.storage_directory
         self.path = Path(folder) / f"{p.storage_name}.jsonl" if folder else None
@@ -270,8 +291,16 @@ class Session:
         An IdentificationError says that there is neither.
         """
         if self.culprits is not None:
-            return conversions.culprits_to_evidence(self.culprits, self.model, self.rest), {}
-        known = self.model, self.config.feet, self.rest, self.settings.sensors, self.walk_state
+            return conversions.culprits_to_evidence(
+                self.culprits, self.model, self.rest
+            ), {}
+        known = (
+            self.model,
+            self.config.feet,
+            self.rest,
+            self.settings.sensors,
+            self.walk_state,
+        )
         if self.walk_state is None or (posture := walk_posture(*known)) is None:
             raise IdentificationError(
                 "there is no message on the topic diagnosis, and no CoM offset on gait/state: let "
@@ -281,7 +310,10 @@ class Session:
 
     def diagnosed_zeros(self) -> dict[int, Array]:
         """Zeros (6,) of feet's force sensors that the diagnosis has named, as read."""
-        signs, frames = wrench_signs(self.config.feet), [foot.frame for foot in self.config.feet]
+        signs, frames = (
+            wrench_signs(self.config.feet),
+            [foot.frame for foot in self.config.feet],
+        )
         zeros = [c for c in self.culprits or () if c.kind == Culprit.WRENCH_ZERO]
         found = {frames.index(c.parts[0]): np.array(c.parameters) for c in zeros}
         return {foot: signs[foot, 0] * zero for foot, zero in found.items()}
@@ -300,7 +332,9 @@ class Session:
         if self.opened is not None:
             return ()
         if self.path is None:
-            self.problem = "postures cannot be stored: set the parameter storage_directory"
+            self.problem = (
+                "postures cannot be stored: set the parameter storage_directory"
+            )
             return ()
         try:
             self.opened = PostureStore(self.path, self.model, self.config.feet)
@@ -337,7 +371,11 @@ class Session:
             raise StoreError(f"no posture {missing[0]}: there are {valid}")
         if not postures:
             raise IdentificationError("no postures are stored: capture some first")
-        return {identity: postures[identity] for identity in chosen} if chosen else postures
+        return (
+            {identity: postures[identity] for identity in chosen}
+            if chosen
+            else postures
+        )
 
     # --- what is published ----------------------------------------------------------------------
     def result_message(self) -> IdentificationResult:
@@ -350,7 +388,9 @@ class Session:
             )
         else:
             ids = self.result.ids
-            msg = conversions.numpy_to_identification_result(self.result.identification, ids)
+            msg = conversions.numpy_to_identification_result(
+                self.result.identification, ids
+            )
             msg.header.stamp = ns_to_stamp(max(map(self.stamp_ns, ids), default=0))
         msg.header.frame_id = self.frame
         msg.robot, msg.model_mass = self.model.name, self.model.mass
@@ -365,7 +405,9 @@ class Session:
         if np.isfinite(check.measured).all():
             ends = [check.measured, check.measured + LINE * check.up]
             markers.append(maker.line("measured_com_line", ends, 0.004, BLUE))
-            markers.append(maker.disc("measured_projection", ends[0], check.up, 0.04, BLUE))
+            markers.append(
+                maker.disc("measured_projection", ends[0], check.up, 0.04, BLUE)
+            )
         if self.result is None:
             return markers
         found, (R, p) = self.result.identification, self._frames.poses(q)
@@ -386,7 +428,9 @@ class Session:
             loaded = self.observations.contacts.loaded(posture.wrenches)
             com = self.sesc.com(posture.q)
             check = self.check.update(posture)
-            msg = conversions.numpy_to_captured_posture(posture, feet, loaded, check, com)
+            msg = conversions.numpy_to_captured_posture(
+                posture, feet, loaded, check, com
+            )
             msg.id, msg.joint_names = identity, list(self.model.joint_names)
             msg.header.stamp = ns_to_stamp(self.stamp_ns(identity))
             msg.header.frame_id = self.frame

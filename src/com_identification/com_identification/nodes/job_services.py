@@ -73,7 +73,11 @@ class JobServices:
         self.offer(node, "propose_postures", _propose)
         self._totals = BackgroundJobs(node)
         for name, find, convert in (
-            ("identify_total_com", identify_total, lambda found, _: numpy_to_total(found)),
+            (
+                "identify_total_com",
+                identify_total,
+                lambda found, _: numpy_to_total(found),
+            ),
             ("identify_two_postures", find_tilted_shape, numpy_to_tilted_shape),
         ):
             serve = partial(self._identify_total, find, convert)
@@ -208,7 +212,12 @@ class JobServices:
         except IdentificationError as error:
             reply(IdentifyTotalCom.Response(message=str(error)))
             return
-        arguments = session.model, session.config.feet, list(postures.values()), session.settings
+        arguments = (
+            session.model,
+            session.config.feet,
+            list(postures.values()),
+            session.settings,
+        )
         self._totals.do(partial(find, *arguments), answer)
 
     # --- results -----------------------------------------------------------------------------
@@ -244,9 +253,15 @@ def _propose(session: Session, request: Any) -> tuple[Task, Fill]:
     return partial(background.propose_postures, *arguments), fill
 
 
-def _robot(session: Session) -> tuple[RobotModel, tuple[Foot, ...], Array, IdentificationSettings]:
+def _robot(
+    session: Session,
+) -> tuple[RobotModel, tuple[Foot, ...], Array, IdentificationSettings]:
     return session.model, session.config.feet, session.rest, session.settings
 
 
-def _proposed(session: Session, postures: Iterable[PlannedPosture]) -> list[ProposedPosture]:
-    return [numpy_to_proposed_posture(each, session.model.joint_names) for each in postures]
+def _proposed(
+    session: Session, postures: Iterable[PlannedPosture]
+) -> list[ProposedPosture]:
+    return [
+        numpy_to_proposed_posture(each, session.model.joint_names) for each in postures
+    ]

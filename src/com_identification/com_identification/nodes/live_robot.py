@@ -32,7 +32,9 @@ Topics = dict[str, tuple[type, QoSProfile, int]]
 
 def read_description() -> str:
     """Text of the latched robot_description; a ComModelError where none came."""
-    found = _collect({"robot_description": (String, qos.LATCHED, 1)}, WAIT)["robot_description"]
+    found = _collect({"robot_description": (String, qos.LATCHED, 1)}, WAIT)[
+        "robot_description"
+    ]
     if not found:
         raise ComModelError(
             f"no robot_description within {WAIT:g} s: start robot_state_publisher, and see that "
@@ -66,12 +68,18 @@ def check_live(
         raise ComModelError(
             f"no joint_states of {listing(missing)} within {WAIT:g} s: start the robot's drivers"
         )
-    moving = [name for name, readings in values.items() if np.ptp(readings) > MOST_TRAVEL]
+    moving = [
+        name for name, readings in values.items() if np.ptp(readings) > MOST_TRAVEL
+    ]
     if moving:
-        raise ComModelError(f"{listing(moving)} moves: let the robot stand still on its feet")
+        raise ComModelError(
+            f"{listing(moving)} moves: let the robot stand still on its feet"
+        )
     q = np.array([np.mean(values[name]) for name in model.joint_names])
     accelerations = [vector3_to_numpy(m.linear_acceleration) for m in read["imu"]]
-    acceleration = np.mean(accelerations, axis=0) if accelerations else np.full(3, np.nan)
+    acceleration = (
+        np.mean(accelerations, axis=0) if accelerations else np.full(3, np.nan)
+    )
     wrenches = np.full((len(config.feet), 6), np.nan)
     for i, foot in enumerate(config.feet):
         readings = [wrench_to_numpy(m.wrench) for m in read.get(foot.wrench_topic, [])]

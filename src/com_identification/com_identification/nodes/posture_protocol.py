@@ -33,7 +33,8 @@ class Parameters(RobotParameters):
 
     protocol: str = parameter("", "path of the posture protocol (YAML); needed")
     joint_errors: str = parameter(
-        "", "path of the errors of the joints (YAML), as posture_protocol writes; empty: none"
+        "",
+        "path of the errors of the joints (YAML), as posture_protocol writes; empty: none",
     )
 
 
@@ -58,7 +59,9 @@ class PostureProtocol(RobotNode[Parameters]):
         simulation = QuasiStatic.from_protocol(model, self._config, self._protocol)
         rigid = with_errors = simulation.find_tips()
         if errors:
-            with_errors = simulation.find_tips(quasi_static.read_joint_errors(errors, model))
+            with_errors = simulation.find_tips(
+                quasi_static.read_joint_errors(errors, model)
+            )
         self._rigid = {tip.test: tip for tip in rigid}
         self._with_errors = {tip.test: tip for tip in with_errors}
 
@@ -71,7 +74,9 @@ class PostureProtocol(RobotNode[Parameters]):
         if not answers:
             response.message = self.waiting
         elif unknown:
-            response.message = f"no tests {listing(unknown)}; valid: {listing(list(answers), 100)}"
+            response.message = (
+                f"no tests {listing(unknown)}; valid: {listing(list(answers), 100)}"
+            )
         else:
             response.success, response.names = True, names
             response.angles = [answers[name].angle for name in names]

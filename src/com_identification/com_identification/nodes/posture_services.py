@@ -53,13 +53,17 @@ class PostureServices:
     ) -> None:
         self._node, self._session, self._reasons = node, session, reasons
         self._on_change, self._logger = on_change, node.get_logger()
-        self._pending: list[Callable[[], bool]] = []  # answers a request, if that is possible now
+        self._pending: list[
+            Callable[[], bool]
+        ] = []  # answers a request, if that is possible now
         self._logged = ""
         for kind, name, handler, refusal in (
             (srv.CapturePosture, "capture_posture", self._capture, "no posture"),
             (srv.TareWrench, "tare_wrench", self._tare, "not tared"),
         ):
-            DeferredService(node, kind, f"~/{name}", partial(self._defer, kind, handler, refusal))
+            DeferredService(
+                node, kind, f"~/{name}", partial(self._defer, kind, handler, refusal)
+            )
         for kind, name, handler in (
             (srv.GetPostures, "get_postures", self._get),
             (srv.RemovePosture, "remove_posture", self._remove),
@@ -79,8 +83,12 @@ class PostureServices:
         """Serves the requests that can be served, in their order."""
         self._pending = [answer for answer in self._pending if not answer()]
 
-    def _defer(self, kind: Any, handler: Handler, refusal: str, request: Any, reply: Reply) -> None:
-        deadline = time.monotonic() + (request.timeout or self._node.parameters.capture_timeout)
+    def _defer(
+        self, kind: Any, handler: Handler, refusal: str, request: Any, reply: Reply
+    ) -> None:
+        deadline = time.monotonic() + (
+            request.timeout or self._node.parameters.capture_timeout
+        )
 
         def answer() -> bool:
             response, reasons = kind.Response(success=True), None
@@ -134,12 +142,18 @@ class PostureServices:
     def _capture(self, session: Session, request: Any, response: Any) -> None:
         store = session.store  # raises if it cannot be opened
         now_ns, time_ns = session.buffer.now_ns, session.buffer.newest_ns
-        posture = session.recorder.capture(request.label, request.seconds or None, now_ns)
+        posture = session.recorder.capture(
+            request.label, request.seconds or None, now_ns
+        )
         identity = store.add(posture, time_ns)
         response.posture = session.describe(identity, posture)
-        response.message = f"posture {identity} of {len(store.postures)}: {posture.samples} samples"
+        response.message = (
+            f"posture {identity} of {len(store.postures)}: {posture.samples} samples"
+        )
         if posture.constraints:
-            response.message += f", {len(posture.constraints)} components of the CoM by known_com"
+            response.message += (
+                f", {len(posture.constraints)} components of the CoM by known_com"
+            )
         if response.posture.problems:
             response.message += f"; but {' '.join(response.posture.problems)}"
         self._logger.info(response.message)
@@ -168,12 +182,16 @@ class PostureServices:
     # --- what is stored ----------------------------------------------------------------------
     def _get(self, session: Session, request: Any, response: Any) -> None:
         postures = session.store.postures
-        response.postures = [session.describe(i, posture) for i, posture in postures.items()]
+        response.postures = [
+            session.describe(i, posture) for i, posture in postures.items()
+        ]
         response.message = f"{len(postures)} postures in {session.store.path}"
 
     def _remove(self, session: Session, request: Any, response: Any) -> None:
         session.store.remove(request.id)
-        response.message = f"removed posture {request.id}; {len(session.store.postures)} are left"
+        response.message = (
+            f"removed posture {request.id}; {len(session.store.postures)} are left"
+        )
 
     def _reset(self, session: Session, request: Any, response: Any) -> None:
         backup = session.store.reset()
@@ -189,7 +207,9 @@ class PostureServices:
             used = [stored[identity] for identity in result.ids if identity in stored]
             found = result.identification
             document = results.to_document(found, session.model, session.settings, used)
-            result_path = results.write_yaml(path.with_suffix(".yaml"), document, request.overwrite)
+            result_path = results.write_yaml(
+                path.with_suffix(".yaml"), document, request.overwrite
+            )
             response.result_path = str(result_path)
         count = len(session.store.postures)
         response.message = f"{count} postures in {response.path}" + (
@@ -199,7 +219,9 @@ class PostureServices:
     def _load(self, session: Session, request: Any, response: Any) -> None:
         path = self._path(session, request.name)
         if not path.is_file():
-            names = ", ".join(sorted(p.stem for p in path.parent.glob("*.jsonl"))) or "none"
+            names = (
+                ", ".join(sorted(p.stem for p in path.parent.glob("*.jsonl"))) or "none"
+            )
             raise StoreError(f"no file {path}: there are {names}")
         response.count = session.store.load(path)
         session.recorder.set_bias(session.store.bias)
@@ -226,20 +248,35 @@ class PostureServices:
                 "that corrected URDFs may be written into"
             )
         folder = self._node.parameters.export_directory
-        name = request.name or f"{re.sub('[^A-Za-z0-9_-]', '_', session.model.name)}_identified"
+        name = (
+            request.name
+            or f"{re.sub('[^A-Za-z0-9_-]', '_', session.model.name)}_identified"
+        )
         if (walk := session.walk) is not None:
             urdf = corrected_urdf(session.model, walk.unknowns.eta(walk.z))
             path = results.path_inside(folder, name, ".urdf")
-            response.path = str(results.write_whole(path, urdf.encode(), request.overwrite))
-            response.changed = np.array(session.model.bodies.names)[walk.unknowns.bodies].tolist()
+            response.path = str(
+                results.write_whole(path, urdf.encode(), request.overwrite)
+            )
+            response.changed = np.array(session.model.bodies.names)[
+                walk.unknowns.bodies
+            ].tolist()
             response.message = f"all bodies corrected from walking in {response.path}"
             return
         if session.result is None:
-            raise IdentificationError("nothing is identified yet: call identify_links first")
-        found, options = session.result.identification, (request.overwrite, request.all_links)
+            raise IdentificationError(
+                "nothing is identified yet: call identify_links first"
+            )
+        found, options = (
+            session.result.identification,
+            (request.overwrite, request.all_links),
+        )
         export = results.export_urdf(session.model, found, folder, name, *options)
         response.path = str(export.path)
-        response.changed, response.unchanged = list(export.changed), list(export.unchanged)
+        response.changed, response.unchanged = (
+            list(export.changed),
+            list(export.unchanged),
+        )
         response.message = f"{len(export.changed)} links corrected in {export.path}"
         self._logger.info(response.message)
 
@@ -253,7 +290,9 @@ def _feet(session: Session, name: str) -> list[int]:
     return [frames.index(name)]
 
 
-def _measure_bias(session: Session, foot: int, request: srv.TareWrench.Request) -> Array:
+def _measure_bias(
+    session: Session, foot: int, request: srv.TareWrench.Request
+) -> Array:
     """The bias of a foot's sensor, (6,) as read."""
     seconds, now_ns = request.seconds or None, session.buffer.now_ns
     if request.clear:
@@ -261,7 +300,9 @@ def _measure_bias(session: Session, foot: int, request: srv.TareWrench.Request) 
     if not request.single_support:
         return session.recorder.measure_bias(foot, seconds, now_ns)
     if not request.foot:
-        raise IdentificationError("single_support: name the foot that carries the robot")
+        raise IdentificationError(
+            "single_support: name the foot that carries the robot"
+        )
     posture = session.recorder.latest(seconds, now_ns)
     if posture is None:
         raise CaptureRefused(*session.recorder.state(now_ns).reasons)

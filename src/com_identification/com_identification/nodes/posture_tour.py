@@ -33,7 +33,12 @@ from typing import Any
 import numpy as np
 
 from com_identification.nodes import guided_motion
-from com_identification.nodes.guided_motion import GuidedMotion, GuidedParameters, Script, TourError
+from com_identification.nodes.guided_motion import (
+    GuidedMotion,
+    GuidedParameters,
+    Script,
+    TourError,
+)
 from com_model.arrays import Array
 from com_msgs.msg import ProposedPosture
 from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostures
@@ -52,21 +57,29 @@ SERVICES = {
 class Parameters(GuidedParameters):
     """Parameters of the node."""
 
-    identification: str = parameter("com_identification", "name of the identification node")
+    identification: str = parameter(
+        "com_identification", "name of the identification node"
+    )
     count: int = parameter(30, "postures to capture", (1, 1000))
     batch: int = parameter(
-        10, "postures to ask for at a time; the next batch allows for their information", (1, 1000)
+        10,
+        "postures to ask for at a time; the next batch allows for their information",
+        (1, 1000),
     )
     settle: float = parameter(1.0, "s between an arrival and the capture", (0.0, 60.0))
     start_tolerance: float = parameter(
-        0.15, "rad or m, from the nominal posture, at which the tour may begin", (0.001, 3.0)
+        0.15,
+        "rad or m, from the nominal posture, at which the tour may begin",
+        (0.001, 3.0),
     )
     failures: int = parameter(
         5,
         "postures in a row that may fail before the tour ends; if half are captured, it identifies",
         (1, 1000),
     )
-    export_name: str = parameter("", "name of the URDF to write; empty: chosen by the node")
+    export_name: str = parameter(
+        "", "name of the URDF to write; empty: chosen by the node"
+    )
 
 
 class PostureTour(GuidedMotion[Parameters]):
@@ -94,12 +107,16 @@ class PostureTour(GuidedMotion[Parameters]):
             answer = yield from self._call("propose_postures", count=wanted)
             for posture in guided_motion.check(answer).postures:
                 problem = yield from self._visit(posture, captured + 1)
-                captured, failed = (captured, failed + 1) if problem else (captured + 1, 0)
+                captured, failed = (
+                    (captured, failed + 1) if problem else (captured + 1, 0)
+                )
                 if failed >= self.parameters.failures:
                     text = f"{failed} postures in a row failed, the last one: {problem}"
                     if 2 * captured < count:
                         raise TourError(text)
-                    self.get_logger().warning(f"identifying from {captured} postures: {text}")
+                    self.get_logger().warning(
+                        f"identifying from {captured} postures: {text}"
+                    )
                     count = captured
                     break
         yield from self._go(state.nominal)
@@ -110,7 +127,9 @@ class PostureTour(GuidedMotion[Parameters]):
         written = guided_motion.check(
             (yield from self._call("export_urdf", name=name, overwrite=True))
         )
-        self._report(f"{captured} postures captured; {found.message}; {written.message}")
+        self._report(
+            f"{captured} postures captured; {found.message}; {written.message}"
+        )
 
     def _missing(self) -> str:
         """What the tour cannot begin without, and how to provide it; empty: nothing."""
@@ -123,15 +142,21 @@ class PostureTour(GuidedMotion[Parameters]):
 
     def _unconnected(self) -> str:
         """What of the other nodes is missing, and how to provide it; empty: nothing."""
-        if not all(client.service_is_ready() for client in self._identification.values()):
+        if not all(
+            client.service_is_ready() for client in self._identification.values()
+        ):
             return f"the services of {self.parameters.identification}: start it"
         return super()._unconnected()
 
-    def _visit(self, posture: ProposedPosture, number: int) -> Generator[None, None, str]:
+    def _visit(
+        self, posture: ProposedPosture, number: int
+    ) -> Generator[None, None, str]:
         state = self._need()
         place = dict(zip(posture.joint_names, posture.joint_positions, strict=False))
         if set(place) != set(state.model.joint_names):
-            raise TourError("the proposed posture is for another robot: use one URDF for both")
+            raise TourError(
+                "the proposed posture is for another robot: use one URDF for both"
+            )
         q = np.array([place[name] for name in state.model.joint_names])
         problem = yield from self._go(q, f"posture {number} of {self.parameters.count}")
         if problem:
@@ -141,10 +166,14 @@ class PostureTour(GuidedMotion[Parameters]):
         yield from self._confirm("to capture it")
         answer = yield from self._call("capture_posture", label=f"tour {number}")
         count = self.parameters.count
-        self._report(f"{number} of {count} captured" if answer.success else answer.message)
+        self._report(
+            f"{number} of {count} captured" if answer.success else answer.message
+        )
         return "" if answer.success else answer.message
 
-    def _go(self, q: Array, what: str = "the nominal posture") -> Generator[None, None, str]:
+    def _go(
+        self, q: Array, what: str = "the nominal posture"
+    ) -> Generator[None, None, str]:
         state = self._need()
         if self._hoist is not None:
             yield from self._confirm(f"to be lifted and go to {what}")
@@ -163,7 +192,9 @@ class PostureTour(GuidedMotion[Parameters]):
         return ""
 
     def _call(self, service: str, /, **fields: Any) -> Generator[None, None, Any]:
-        return self._ask(self._identification[service], SERVICES[service].Request(**fields))
+        return self._ask(
+            self._identification[service], SERVICES[service].Request(**fields)
+        )
 
 
 def main() -> int:

@@ -34,12 +34,22 @@ from typing import Any
 import numpy as np
 
 from com_identification.exceptions import OutputError
-from com_identification.nodes.guided_motion import GuidedMotion, GuidedParameters, Script, TourError
+from com_identification.nodes.guided_motion import (
+    GuidedMotion,
+    GuidedParameters,
+    Script,
+    TourError,
+)
 from com_identification.planning.feasible import Tour, time_path
 from com_identification.regression.postures import sole_to_reading, wrench_transform
 from com_identification.store.results import write_whole
 from com_identification.tip_over import kernels, quasi_static
-from com_identification.tip_over.quasi_static import Case, Protocol, make_case, read_angles
+from com_identification.tip_over.quasi_static import (
+    Case,
+    Protocol,
+    make_case,
+    read_angles,
+)
 from com_model import RobotModel, Sesc, link_pose
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
@@ -66,10 +76,14 @@ class Parameters(GuidedParameters):
         "", "path of a table (CSV) of measured angles to show beside; empty: none"
     )
     tests: tuple[str, ...] = parameter((), "names of the tests to perform; empty: all")
-    output: str = parameter("", "path of the table (CSV) to write, replaced; empty: none")
+    output: str = parameter(
+        "", "path of the table (CSV) to write, replaced; empty: none"
+    )
     ramp_speed: float = parameter(0.035, "rad/s, at which the joints turn", (1e-3, 0.5))
     fall_margin: float = parameter(
-        0.002, "m of the centre of pressure from the edge, at which the joints go back", (0.0, 0.01)
+        0.002,
+        "m of the centre of pressure from the edge, at which the joints go back",
+        (0.0, 0.01),
     )
 
 
@@ -95,7 +109,9 @@ class TipRamp(GuidedMotion[Parameters]):
     def use_model(self, model: RobotModel) -> None:
         """Prepare the tests; refused while the robot moves."""
         super().use_model(model)
-        cases = [make_case(model, self._config.feet, test) for test in self._protocol.tests]
+        cases = [
+            make_case(model, self._config.feet, test) for test in self._protocol.tests
+        ]
         self._cases = [(case, self._maps(model, case)) for case in cases]
         self._sesc, self._least_load = Sesc(model), LOADED * model.mass * GRAVITY
 
@@ -122,23 +138,31 @@ class TipRamp(GuidedMotion[Parameters]):
             yield from self._place(state, case)
             found[name] = yield from self._ramp(state, case, maps)
             angles = np.degrees(found[name])
-            self._report(f"{name}: {angles[0]:.2f} deg, by the model {angles[1]:.2f} deg")
+            self._report(
+                f"{name}: {angles[0]:.2f} deg, by the model {angles[1]:.2f} deg"
+            )
         self._report(self._write(found))
 
     def _place(self, state: Tour, case: Case) -> Script:
         """Puts the robot on its feet in the start posture."""
-        yield from self._confirm(f"to be lifted and go to the start of {case.test.name}")
+        yield from self._confirm(
+            f"to be lifted and go to the start of {case.test.name}"
+        )
         yield from self._lift(True)
         yield from self._move(state.in_air(state.target, case.start))
         yield from self._lift(False)
-        yield from self._confirm(f"to begin {case.test.name}, on its feet; be ready to catch it")
+        yield from self._confirm(
+            f"to begin {case.test.name}, on its feet; be ready to catch it"
+        )
         slow = np.minimum(state.speeds, APPROACH)
         for q, end in pairwise(case.way):
             if (q != end).any():
                 yield from self._move([time_path(np.array([q, end]), slow)])
         yield from self._wait(1.0)
 
-    def _ramp(self, state: Tour, case: Case, maps: Array) -> Generator[None, None, Array]:
+    def _ramp(
+        self, state: Tour, case: Case, maps: Array
+    ) -> Generator[None, None, Array]:
         """Turns the joints; the angles (2,) rad at which robot and model tip.
 
         NaN where it does not tip before the joints' limit, or too fast.
@@ -146,7 +170,9 @@ class TipRamp(GuidedMotion[Parameters]):
         p, limit = self.parameters, case.limits[case.test.turn > 0]
         lag = self._lag(case)
         slow = min(p.ramp_speed, max(p.fall_margin, 1e-3) / 3.0 / lag)
-        end_ns = self._turn(case, case.test.begin, 0.0, np.copysign(p.ramp_speed, limit))
+        end_ns = self._turn(
+            case, case.test.begin, 0.0, np.copysign(p.ramp_speed, limit)
+        )
         self._report(f"{case.test.name}: the joints turn")
         near, margin, fast = [], np.inf, slow < p.ramp_speed
         while self._time_ns < end_ns and margin >= p.fall_margin:
@@ -165,7 +191,9 @@ class TipRamp(GuidedMotion[Parameters]):
             return np.full(2, np.nan)
         if len(near) < LEAST:
             fix = "lower ramp_speed"
-            self._report(f"{case.test.name}: {len(near)} readings before it tips: {fix}")
+            self._report(
+                f"{case.test.name}: {len(near)} readings before it tips: {fix}"
+            )
             return np.full(2, np.nan)
         x, *margins = np.array(near).T
         slopes, offsets = np.polyfit(x, np.array(margins).T, 1)
@@ -185,7 +213,9 @@ class TipRamp(GuidedMotion[Parameters]):
     def _turn(self, case: Case, begin: float, before: float, v: float) -> int:
         """Turns the joints from an angle on, rad, by v, rad/s, to their limit; until when, ns."""
         limit = case.limits[case.test.turn > 0]
-        long = max((limit - begin) / v, 1.0)  # s; half a second to the speed, and from it
+        long = max(
+            (limit - begin) / v, 1.0
+        )  # s; half a second to the speed, and from it
         angles = np.array([begin + 0.25 * (before + v), limit - 0.25 * v, limit])
         rates, times = np.array([v, v, 0.0]), np.array([0.5, long, long + 0.5])
         turns = [np.outer(values, case.rate) for values in (angles, rates)]
@@ -204,8 +234,13 @@ class TipRamp(GuidedMotion[Parameters]):
         if total[2] < self._least_load:
             return angle, -np.inf, np.nan
         R, p = link_pose(self._sesc.model, q, case.test.feet[0])
-        points = np.array([-total[4], total[3], 0.0]) / total[2], R.T @ (self._sesc.com(q) - p)
-        pressure, com = (float(kernels.edge_distance(x, case.soles.edges)) for x in points)
+        points = (
+            np.array([-total[4], total[3], 0.0]) / total[2],
+            R.T @ (self._sesc.com(q) - p),
+        )
+        pressure, com = (
+            float(kernels.edge_distance(x, case.soles.edges)) for x in points
+        )
         return angle, pressure, com
 
     def _write(self, found: dict[str, Array]) -> str:
@@ -219,15 +254,21 @@ class TipRamp(GuidedMotion[Parameters]):
             writer = csv.writer(text)
             writer.writerow(["test", *(f"{key}_rad" for key in columns)])
             for name, *values in zip(names, *columns.values(), strict=True):
-                writer.writerow([name, *("" if np.isnan(v) else f"{v:.6f}" for v in values)])
+                writer.writerow(
+                    [name, *("" if np.isnan(v) else f"{v:.6f}" for v in values)]
+                )
             try:
-                write_whole(Path(self.parameters.output), text.getvalue().encode(), True)
+                write_whole(
+                    Path(self.parameters.output), text.getvalue().encode(), True
+                )
             except OutputError as error:
                 raise TourError(str(error)) from error
         shown = {**columns, "difference": measured - model}
         done = [name in found for name in names]
         tests = np.array(names)[done].tolist()
-        return quasi_static.angles_text(tests, {name: own[done] for name, own in shown.items()})
+        return quasi_static.angles_text(
+            tests, {name: own[done] for name, own in shown.items()}
+        )
 
 
 def main() -> int:

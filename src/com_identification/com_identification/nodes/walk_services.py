@@ -47,8 +47,13 @@ class WalkServices:
         self._files = BackgroundJobs(node)
         topic = "identification/walk_recording"
         self._publisher = node.create_publisher(WalkRecording, topic, LATCHED)
-        kinds = {"joint_states": "sensor_msgs/msg/JointState", "imu": "sensor_msgs/msg/Imu"}
-        self._types = {node.resolve_topic_name(topic): kind for topic, kind in kinds.items()}
+        kinds = {
+            "joint_states": "sensor_msgs/msg/JointState",
+            "imu": "sensor_msgs/msg/Imu",
+        }
+        self._types = {
+            node.resolve_topic_name(topic): kind for topic, kind in kinds.items()
+        }
         self._subscriptions: list[Subscription] = []  # while it records
         self._messages: list[tuple[str, int, bytes]] = []
         self._path = Path()  # of the newest recording
@@ -106,7 +111,9 @@ class WalkServices:
         if self._subscriptions:
             raise IdentificationError("a walk is being recorded: end that first")
         if session.path is None:
-            raise StoreError("walks cannot be stored: set the parameter storage_directory")
+            raise StoreError(
+                "walks cannot be stored: set the parameter storage_directory"
+            )
         return session.path.parent
 
     def _begin(self, folder: Path) -> Path:
@@ -147,7 +154,9 @@ class WalkServices:
     def _written(self, file: Path | Exception) -> None:
         if isinstance(file, Exception):
             self._end()
-            self._problem = f"the recording cannot be written: {file}. Free space on the disk"
+            self._problem = (
+                f"the recording cannot be written: {file}. Free space on the disk"
+            )
         else:
             self._made += [file.parent] if file.parent not in self._made else []
             self._waiting.append(file)
@@ -181,14 +190,18 @@ class WalkServices:
         elif job is None and self._waiting:
             files, self._waiting = self._waiting, []
             walker, before = self._walker(self._session()), self._found[0]
-            self._job = BackgroundJob(partial(background.analyse_walk, walker, files, before))
+            self._job = BackgroundJob(
+                partial(background.analyse_walk, walker, files, before)
+            )
         if self._subscriptions and time.monotonic() - self._published > PUBLISH_PERIOD:
             self._publish()
 
     def _answer(self) -> SetBool.Response:
         self._publish()
         if self._path not in self._made:
-            return SetBool.Response(message=self._problem or "neither joint_states nor imu came")
+            return SetBool.Response(
+                message=self._problem or "neither joint_states nor imu came"
+            )
         text = f"{self._seconds:.0f} s in {self._path}. {self._problem}".rstrip()
         return SetBool.Response(success=True, message=text)
 
@@ -214,13 +227,21 @@ class WalkServices:
         bags = [folder / Path(name).name for name in request.recordings] or self._made
         for bag in bags:
             if not bag.is_dir():
-                names = ", ".join(sorted(path.name for path in folder.glob("walk_[0-9]*")))
-                raise IdentificationError(f"no {bag.name!r}: there are {names or 'none'}")
+                names = ", ".join(
+                    sorted(path.name for path in folder.glob("walk_[0-9]*"))
+                )
+                raise IdentificationError(
+                    f"no {bag.name!r}: there are {names or 'none'}"
+                )
         if not bags:
-            raise IdentificationError("no walk is recorded: call record_walk, or name recordings")
+            raise IdentificationError(
+                "no walk is recorded: call record_walk, or name recordings"
+            )
         if not (0.0 <= request.mass < 1e5 and 0.0 <= request.mass_std < 1e5):
             raise IdentificationError("mass, mass_std: expected kg, 0 or more")
-        postures = tuple(session.select_postures(()).values()) if request.postures else ()
+        postures = (
+            tuple(session.select_postures(()).values()) if request.postures else ()
+        )
 
         def fill(value: Any, answer: Any) -> None:
             from com_identification.walking.report import summary  # loads for a second
@@ -234,8 +255,13 @@ class WalkServices:
                 self._on_found(walk, bags)
 
         walker, where = self._walker(session), folder / "walk_result"
-        weighed, standing = (request.mass, request.mass_std), (postures, session.settings)
-        task = partial(background.identify_walk, walker, tuple(bags), weighed, standing, where)
+        weighed, standing = (
+            (request.mass, request.mass_std),
+            (postures, session.settings),
+        )
+        task = partial(
+            background.identify_walk, walker, tuple(bags), weighed, standing, where
+        )
         return task, fill
 
     def _walker(self, session: Session) -> Walker:

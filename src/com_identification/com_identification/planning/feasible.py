@@ -23,12 +23,17 @@ _TRIES = 30  # for each candidate that is wanted
 _BATCH = 256
 _FAR = 0.85  # fraction of the samples with joints near the ends of their ranges
 _RARE = 0.02  # fraction of the samples that must stand, else the next ones are nearer to rest
-_CLOSER, _LEAST_REACH = 0.6, 0.05  # by so much each time, down to this fraction of the ranges
+_CLOSER, _LEAST_REACH = (
+    0.6,
+    0.05,
+)  # by so much each time, down to this fraction of the ranges
 _ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
 _SLACK = 1e-9  # rad and m
 _SAME = 1e-6  # rad and m, of the feet's places
 _HALVINGS = 6
-_BOX = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
+_BOX = np.array(
+    [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float
+)
 Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
 
 
@@ -59,7 +64,11 @@ class SelfCollision:
             if model.link_masses[i] > 0.0 and i not in self._link
         )
         self._without = [model.link_index(name) for name in self.unchecked]
-        pairs = [pair for pair in combinations(range(len(hulls)), 2) if self._may_touch(*pair)]
+        pairs = [
+            pair
+            for pair in combinations(range(len(hulls)), 2)
+            if self._may_touch(*pair)
+        ]
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         rest = as_array("rest", rest, (model.n_joints,))
         self._pairs = self._pairs[~self._overlap(rest[None])[0]]
@@ -80,7 +89,9 @@ class SelfCollision:
     @property
     def bodies(self) -> NDArray[np.int64]:
         """Body of each height that heights() gives, (K,)."""
-        return np.asarray(self.statics.model.bodies.body_of_link[[*self._link, *self._without]])
+        return np.asarray(
+            self.statics.model.bodies.body_of_link[[*self._link, *self._without]]
+        )
 
     def heights(self, Q: Array, ups: Array, levels: Array) -> Array:
         """How high above the ground all links are, (N, K) m above levels (N,) m along ups (N, 3).
@@ -142,7 +153,11 @@ class FeasiblePostures:
         self.low, self.high = middle - half, middle + half
         kept = self._rest if plan.keep_feet else None
         limits = self.low, self.high
-        soles = [(i,) for i, foot in enumerate(feet) if plan.alone > 0.0 and len(foot.corners)]
+        soles = [
+            (i,)
+            for i, foot in enumerate(feet)
+            if plan.alone > 0.0 and len(foot.corners)
+        ]
         self.stances = {
             indices: FlatStance(statics, [feet[i] for i in indices], kept, limits)
             for indices in plan.stands or [tuple(range(len(feet))), *soles]
@@ -188,7 +203,9 @@ class FeasiblePostures:
             if len(pool) - before < _RARE * size and not anywhere:
                 reach = max(_LEAST_REACH, _CLOSER * reach)
         if len(pool) < count / 10:
-            reasons = ", ".join(f"{number} {reason}" for reason, number in refused.most_common())
+            reasons = ", ".join(
+                f"{number} {reason}" for reason, number in refused.most_common()
+            )
             raise IdentificationError(
                 f"only {len(pool)} postures of {tried} are possible (refused: {reasons}): "
                 "ask for a smaller margin or clearance, or check the rest posture"
@@ -205,7 +222,8 @@ class FeasiblePostures:
         fractions[far] = ends
         spread = rng.uniform(np.where(far, 0.5, 0.2), 1.0)[:, None]
         return np.asarray(
-            self._rest + spread * (self.low + fractions * (self.high - self.low) - self._rest)
+            self._rest
+            + spread * (self.low + fractions * (self.high - self.low) - self._rest)
         )
 
     def stand(
@@ -218,7 +236,9 @@ class FeasiblePostures:
         results: list[Entry | str] = ["no flat soles within the limits"] * len(starts)
         shift = rng.uniform(-1.0, 1.0, (len(starts), 2))
         for indices, stance in self.stances.items():
-            mine = np.array([i for i, feet in enumerate(stands) if feet == indices], dtype=int)
+            mine = np.array(
+                [i for i, feet in enumerate(stands) if feet == indices], dtype=int
+            )
             aims = stance.middles(starts[mine]) + shift[mine] * stance.room(
                 self.plan.margin, self._rest
             )
@@ -230,25 +250,35 @@ class FeasiblePostures:
                 results[place] = result
         return results
 
-    def _judge(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> list[Entry | str]:
+    def _judge(
+        self, Q: Array, stance: FlatStance, indices: tuple[int, ...]
+    ) -> list[Entry | str]:
         """Returns postures (N, n) on flat soles with their margins, or why one is not allowed."""
-        ups, rest_up = stance.up_directions(Q), stance.up_directions(self._rest[None])[0]
+        ups, rest_up = (
+            stance.up_directions(Q),
+            stance.up_directions(self._rest[None])[0],
+        )
         margins = [stance.margin(q) for q in Q]
         above = self._heights(Q, stance)[:, self._above_ground(stance, indices)] > 0.0
         strong: Flags = np.ones(len(Q), dtype=np.bool_)
         if self._prediction is not None:
-            _, effort = self._prediction.wrenches_and_efforts(self.statics.poses(Q), ups, indices)
+            _, effort = self._prediction.wrenches_and_efforts(
+                self.statics.poses(Q), ups, indices
+            )
             strong = np.asarray((np.abs(effort) <= self._efforts).all(axis=1))
         checks = {
             "margin": np.array(margins) >= self.plan.margin - _SLACK,
-            "most_tilt": ups @ rest_up >= np.cos(min(self.plan.most_tilt, np.pi)) - _SLACK,
+            "most_tilt": ups @ rest_up
+            >= np.cos(min(self.plan.most_tilt, np.pi)) - _SLACK,
             "effort limits": strong,
             "more than the soles on the ground": above.all(axis=1),
             "self-collision": ~self._collision.touching(Q),
         }
         results: list[Entry | str] = []
         for i, q in enumerate(Q):
-            refused = next((reason for reason, passed in checks.items() if not passed[i]), None)
+            refused = next(
+                (reason for reason, passed in checks.items() if not passed[i]), None
+            )
             results.append(refused or (q, indices, margins[i]))
         return results
 
@@ -265,10 +295,14 @@ class FeasiblePostures:
             own = [int(model.bodies.body_of_link[link]) for link in links]
             standing = np.isin(bodies, [own[i] for i in indices])
             low = self._heights(self._rest[None], stance)[0] <= 0.0
-            self._clear_links[indices] = np.asarray(~standing & ~(low & ~np.isin(bodies, own)))
+            self._clear_links[indices] = np.asarray(
+                ~standing & ~(low & ~np.isin(bodies, own))
+            )
         return self._clear_links[indices]
 
-    def path_between(self, start: Array, end: Array, step: float = 0.05) -> Array | None:
+    def path_between(
+        self, start: Array, end: Array, step: float = 0.05
+    ) -> Array | None:
         """Finds postures (k, n) between two, through which the robot moves without lifting a foot.
 
         All feet keep their poses relative to each other, and all postures on the path are allowed.
@@ -303,7 +337,9 @@ class FeasiblePostures:
                 allowed = not any(isinstance(result, str) for result in judged)
                 return Q if allowed and ((low <= Q) & (high >= Q)).all() else None
             fractions = np.sort(
-                np.concatenate((fractions, (fractions[:-1] + fractions[1:])[wide] / 2.0))
+                np.concatenate(
+                    (fractions, (fractions[:-1] + fractions[1:])[wide] / 2.0)
+                )
             )
         return None  # it jumps
 

@@ -68,7 +68,9 @@ def information_gain(scatter: Array, rows: Array, bodies: int | None = None) -> 
     if bodies is None or bodies == len(scatter):
         return volume(scatter)
     cross = scatter[:, :bodies]
-    return volume(scatter) - volume(scatter - cross @ np.linalg.solve(cross[:bodies], cross.T))
+    return volume(scatter) - volume(
+        scatter - cross @ np.linalg.solve(cross[:bodies], cross.T)
+    )
 
 
 def prediction_score(target: Array) -> Score:
@@ -111,7 +113,11 @@ def prediction_objective(target: Array) -> Objective:
 
 
 def plan_efficiency(
-    chosen: Array, others: Array, scatter: Array, objective: Objective, alone: Flags | None = None
+    chosen: Array,
+    others: Array,
+    scatter: Array,
+    objective: Objective,
+    alone: Flags | None = None,
 ) -> float:
     """The standard deviation that the relaxed optimum leaves, over that of a plan; at most 1.
 
@@ -120,7 +126,11 @@ def plan_efficiency(
     are multiplied by their slopes, from even ones and the plan's on, until the bound is close.
     """
     rows = np.concatenate((chosen, others))
-    groups = np.zeros(len(rows), dtype=int) if alone is None else np.asarray(alone, dtype=int)
+    groups = (
+        np.zeros(len(rows), dtype=int)
+        if alone is None
+        else np.asarray(alone, dtype=int)
+    )
     weights = (np.arange(len(rows)) < len(chosen)).astype(float)
     sums = np.bincount(groups, weights)
     A, prior = rows.reshape(-1, rows.shape[2]), np.linalg.inv(scatter)
@@ -128,19 +138,25 @@ def plan_efficiency(
     for done in range(_PASSES):
         M = prior + (A * np.repeat(weights, rows.shape[1])[:, None]).T @ A
         value, G = objective((M + M.T) / 2.0)
-        slopes = np.maximum(np.sum((A @ G) * A, axis=1).reshape(rows.shape[:2]).sum(axis=1), 0.0)
+        slopes = np.maximum(
+            np.sum((A @ G) * A, axis=1).reshape(rows.shape[:2]).sum(axis=1), 0.0
+        )
         highest = np.zeros(len(sums))
         np.maximum.at(highest, groups, slopes)
         bound = min(bound, value + float(sums @ highest - weights @ slopes))
         if done == 0:
             reached = value
-            weights = (weights + (sums / np.maximum(np.bincount(groups), 1))[groups]) / 2.0
+            weights = (
+                weights + (sums / np.maximum(np.bincount(groups), 1))[groups]
+            ) / 2.0
             continue
         if bound - value <= _CLOSE:
             break
         weights = weights * slopes
         scale = np.bincount(groups, weights)
-        weights *= np.divide(sums, scale, out=np.zeros(len(sums)), where=scale > 0.0)[groups]
+        weights *= np.divide(sums, scale, out=np.zeros(len(sums)), where=scale > 0.0)[
+            groups
+        ]
     return float(np.exp(min(0.0, reached - bound)))
 
 
@@ -230,7 +246,9 @@ class PosturePlanner:
         gravity, self.plan = settings.fit.gravity, settings.plan
         self._quota = self.plan.alone > 0.0
         self.model, self.feet = model, tuple(feet)
-        self._priors = priors = body_priors(model, settings) if priors is None else priors
+        self._priors = priors = (
+            body_priors(model, settings) if priors is None else priors
+        )
         self._observations = ObservationModel(
             model, feet, settings.noise, gravity, settings.sensors
         )
@@ -240,7 +258,9 @@ class PosturePlanner:
         self._count = self._priors.count + int(self._errors_used.sum())
         statics = self._observations.statics
         self._prediction = SensorPrediction(statics, feet, priors.parameters, gravity)
-        self.feasible = FeasiblePostures(statics, self.feet, rest, self.plan, self._prediction)
+        self.feasible = FeasiblePostures(
+            statics, self.feet, rest, self.plan, self._prediction
+        )
         self._drawn: dict[tuple[int, int], tuple[list[Entry], Array]] = {}
 
     def propose(
@@ -259,7 +279,9 @@ class PosturePlanner:
         wanted = max(self.plan.candidates, count)
         effort = _EFFORT * wanted
         effort /= effort + _ROUNDS * count * (1 + self.plan.refinements)
-        pool, drawn = self._candidates(wanted, samples, lambda f, step: progress(effort * f, step))
+        pool, drawn = self._candidates(
+            wanted, samples, lambda f, step: progress(effort * f, step)
+        )
         target = self._target(pool)
         score, objective = prediction_score(target), prediction_objective(target)
         if self.plan.criterion == "parameters":
@@ -287,7 +309,9 @@ class PosturePlanner:
             scatter = update_covariance(scatter, rows[i])
             names = tuple(self.feet[foot].frame for foot in stand)
             left = float(np.sqrt(max(0.0, np.sum(scatter * target))))
-            planned.append(PlannedPosture(q, names, margin, float(gain[0]), left, efficiency))
+            planned.append(
+                PlannedPosture(q, names, margin, float(gain[0]), left, efficiency)
+            )
         zeroed = update_covariance(scatter, self._zeros())
         left = float(np.sqrt(max(0.0, np.sum(zeroed * target))))
         progress(1.0, "done")
@@ -297,7 +321,9 @@ class PosturePlanner:
         """Whitened rows (R, U) of the wrench sensors' zeros, read in the air before they drift."""
         errors, precision = self._observations.errors, np.zeros(len(self._error_stds))
         for kind in ("force", "moment"):
-            prior, step = (getattr(errors.priors, f"{kind}_{what}") for what in ("bias", "drift"))
+            prior, step = (
+                getattr(errors.priors, f"{kind}_{what}") for what in ("bias", "drift")
+            )
             left = max(np.sqrt(_DRIFTED) * step, 1e-3 * prior)
             precision[errors.kinds[f"{kind}_bias"]] = prior / left if prior else 0.0
         own = np.diag(precision[self._errors_used])
@@ -308,7 +334,9 @@ class PosturePlanner:
     ) -> tuple[list[Entry], Array]:
         """Returns the candidates and their whitened rows (m, R, U); cached."""
         if (count, samples) not in self._drawn:
-            pool = self.feasible.sample(count, progress=lambda f, step: progress(0.75 * f, step))
+            pool = self.feasible.sample(
+                count, progress=lambda f, step: progress(0.75 * f, step)
+            )
             rows = []
             for i, entry in enumerate(pool):
                 if i % 10 == 0:
@@ -343,7 +371,9 @@ class PosturePlanner:
             best = int(np.argmax(values))
             changed = self._changes(rng, picked[place])
             offers = [picked[place], pool[best], *changed]
-            alternatives = [self._rows(self._predicted(change, samples)) for change in changed]
+            alternatives = [
+                self._rows(self._predicted(change, samples)) for change in changed
+            ]
             matrices = np.array([kept[place], rows[best], *alternatives])
             winner = int(np.argmax(score(beside, matrices)))
             picked[place], kept[place] = offers[winner], matrices[winner]
@@ -352,7 +382,11 @@ class PosturePlanner:
     def _changes(self, rng: np.random.Generator, entry: Entry) -> list[Entry]:
         count, n = self.plan.refinements, self.model.n_joints
         low, high = self.feasible.low, self.feasible.high
-        size = rng.normal(0.0, rng.choice(_STEPS, (count, 1)), (count, n)) * (high - low) / 2.0
+        size = (
+            rng.normal(0.0, rng.choice(_STEPS, (count, 1)), (count, n))
+            * (high - low)
+            / 2.0
+        )
         moved = rng.random((count, n)) < rng.choice(_MOVED, (count, 1))
         starts = np.clip(entry[0] + size * moved, low, high)
         found = self.feasible.stand(rng, starts, [entry[1]] * count)
@@ -371,7 +405,9 @@ class PosturePlanner:
         return target
 
     def _up(self, entry: Entry) -> Array:
-        return np.asarray(self.feasible.stances[entry[1]].up_directions(entry[0][None])[0])
+        return np.asarray(
+            self.feasible.stances[entry[1]].up_directions(entry[0][None])[0]
+        )
 
     def _predicted(self, entry: Entry, samples: int) -> Posture:
         """Returns what the sensors would read with the prior's parameters."""
@@ -388,5 +424,9 @@ class PosturePlanner:
         matrix = np.hstack((rows.bodies @ self._priors.factor, errors))
         covariance = rows.total_noise + _DRIFTED * rows.drift @ rows.drift.T
         whitened = whiten(matrix, covariance)
-        most = 9 + 6 * max(len(self.feet) - 1, 0) + self.plan.efforts * self.model.n_joints
-        return np.vstack((whitened, np.zeros((max(0, most - len(whitened)), self._count))))
+        most = (
+            9 + 6 * max(len(self.feet) - 1, 0) + self.plan.efforts * self.model.n_joints
+        )
+        return np.vstack(
+            (whitened, np.zeros((max(0, most - len(whitened)), self._count)))
+        )

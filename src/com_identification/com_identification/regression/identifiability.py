@@ -39,7 +39,11 @@ def examine(
     up (P, 3) is against gravity in root axes, NaN where not known.
     """
     count = root.shape[1]
-    _, s, Vt = svd(root, lapack_driver="gesvd") if root.size else (0, np.zeros(0), np.eye(count))
+    _, s, Vt = (
+        svd(root, lapack_driver="gesvd")
+        if root.size
+        else (0, np.zeros(0), np.eye(count))
+    )
     largest = float(s.max(initial=0.0))
     rank = int(np.sum(s > RANK_TOLERANCE * largest)) if largest > 0.0 else 0
     null = Vt[rank:]
@@ -77,7 +81,11 @@ def redundancy(statics: Statics, root: Array, factor: Array, Q: Array) -> str:
         return ""
     names = statics.model.joint_names
     unmoved = [names[j] for j in np.flatnonzero(np.ptp(Q, axis=0) < _UNMOVED)]
-    fix = f"move {', '.join(unmoved)}" if unmoved else "bend every joint differently in each"
+    fix = (
+        f"move {', '.join(unmoved)}"
+        if unmoved
+        else "bend every joint differently in each"
+    )
     return (
         f"{len(Q)} postures determine {clear} of {possible} combinations, the rest stays as "
         f"uncertain as it was: the postures are few or redundant; add different ones, and {fix}."
@@ -97,7 +105,11 @@ def best_rank(statics: Statics, factor: Array) -> int:
 
 
 def _words(
-    statics: Statics, null: Array, factor: Array, candidates: Iterable[Candidate], tolerance: float
+    statics: Statics,
+    null: Array,
+    factor: Array,
+    candidates: Iterable[Candidate],
+    tolerance: float,
 ) -> list[str]:
     """Describes a null space: known combinations first, what is left by its parts."""
     words: list[str] = []
@@ -112,7 +124,10 @@ def _words(
         x = x / np.linalg.norm(x)
         outside = x - null.T @ (null @ x)
         new = x - found.T @ (found @ x)
-        if np.linalg.norm(outside) < tolerance and np.linalg.norm(new) > 2.0 * tolerance:
+        if (
+            np.linalg.norm(outside) < tolerance
+            and np.linalg.norm(new) > 2.0 * tolerance
+        ):
             found = np.vstack((found, new / np.linalg.norm(new)))
             words.append(text)
     rest = null - (null @ found.T) @ found
@@ -196,10 +211,17 @@ def _together(statics: Statics, R: Array) -> Iterator[Candidate]:
             count = int(fixed[b].sum())
             if count == 0 or len(R) == 1:
                 continue
-            how = "do not rotate relative to each other" if count == 3 else "keep one direction"
+            how = (
+                "do not rotate relative to each other"
+                if count == 3
+                else "keep one direction"
+            )
             for v in np.eye(3) if count == 3 else axes[b].T[fixed[b]]:
                 text = f"{names[i]} and {names[b]}: only together along {_axis(v)} (they {how})"
-                yield text, _direction(statics, (b, 0.0, v), (i, 0.0, -turned[b, 0] @ v))
+                yield (
+                    text,
+                    _direction(statics, (b, 0.0, v), (i, 0.0, -turned[b, 0] @ v)),
+                )
 
 
 def _axis(v: Array) -> str:

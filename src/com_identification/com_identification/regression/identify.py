@@ -13,11 +13,20 @@ import numpy as np
 
 from com_identification.exceptions import IdentificationError, PostureError
 from com_identification.regression import posterior
-from com_identification.regression.identifiability import Identifiability, examine, redundancy
+from com_identification.regression.identifiability import (
+    Identifiability,
+    examine,
+    redundancy,
+)
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.posterior import Posterior
 from com_identification.regression.postures import Posture
-from com_identification.regression.priors import ERRORS, BodyPriors, Evidence, body_priors
+from com_identification.regression.priors import (
+    ERRORS,
+    BodyPriors,
+    Evidence,
+    body_priors,
+)
 from com_identification.regression.rows import Rows
 from com_identification.regression.statics import prediction_rows
 from com_identification.settings import FitSettings, IdentificationSettings
@@ -56,7 +65,11 @@ class _Fit:
         postures: Sequence[Posture],
         progress: Progress,
     ) -> None:
-        self._observations, self._priors, self._postures = observations, priors, postures
+        self._observations, self._priors, self._postures = (
+            observations,
+            priors,
+            postures,
+        )
         self._progress = progress
         self.x, self.errors = np.zeros(priors.count), observations.errors.means.copy()
         for done in range(_ROUNDS):
@@ -67,19 +80,27 @@ class _Fit:
             before = self.x
             self.x, _ = posterior.bound(found.x, found.covariance, priors)
             self.errors, _ = self._sensor_errors(found)
-            if np.abs(self.x - before).max() < _CONVERGED * max(1.0, np.abs(self.x).max()):
+            if np.abs(self.x - before).max() < _CONVERGED * max(
+                1.0, np.abs(self.x).max()
+            ):
                 break
-        progress(FITTED * _ROUNDS / (_ROUNDS + 2), "how large the errors of the sensors are")
+        progress(
+            FITTED * _ROUNDS / (_ROUNDS + 2), "how large the errors of the sensors are"
+        )
         fits = 1.0 / found.inflation >= OUTLIER
         touched = found.inflation
-        if 2 * fits.sum() < len(fits):  # a model that fits nowhere is no reason to drop postures
+        if 2 * fits.sum() < len(
+            fits
+        ):  # a model that fits nowhere is no reason to drop postures
             fits, touched = np.ones(len(fits), dtype=np.bool_), np.ones(len(fits))
         plain = posterior.condition(rows, dict.fromkeys(rows.classes, 1.0), touched)
         self.consistency = posterior.consistency(rows, plain, fits)
         self.cause = self._cause(plain, self.consistency[0] > self.consistency[1])
         adapted = posterior.adapt(rows, found)
         self.scales = {kind: float(np.sqrt(v)) for kind, v in adapted.scales.items()}
-        self.posterior = found = posterior.reweight(rows, posterior.widen(rows, adapted))
+        self.posterior = found = posterior.reweight(
+            rows, posterior.widen(rows, adapted)
+        )
         self.x, self.at_bound = posterior.bound(found.x, found.covariance, priors)
         self.errors, self.stds = self._sensor_errors(found)
         self.Q = np.array([posture.q for posture in postures])
@@ -98,7 +119,9 @@ class _Fit:
                 linear.append(self._observations.linearize(posture, theta, self.errors))
             except PostureError as error:
                 raise PostureError(error.problem, index) from error
-        return Rows.stack(linear, self._priors, self._observations.errors, self.x, self.errors)
+        return Rows.stack(
+            linear, self._priors, self._observations.errors, self.x, self.errors
+        )
 
     def _sensor_errors(self, found: Posterior) -> tuple[Array, Array]:
         """Constant errors of the sensors and their standard deviations, (S,) each."""
@@ -130,23 +153,35 @@ class _Fit:
         folds = min(folds, len(gaps))
         if folds < 2:
             return gaps
-        for fold, found in enumerate(posterior.held_out(self.rows, self.posterior, folds)):
+        for fold, found in enumerate(
+            posterior.held_out(self.rows, self.posterior, folds)
+        ):
             done = _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds
-            self._progress(done, f"predicting postures left out, part {fold + 1} of {folds}")
+            self._progress(
+                done, f"predicting postures left out, part {fold + 1} of {folds}"
+            )
             x, _ = posterior.bound(found.x, found.covariance, self._priors)
             values = self._priors.values(x), self._sensor_errors(found)[0]
             gaps[fold::folds] = self._com_errors(*values, self._postures[fold::folds])
         return gaps
 
-    def _com_errors(self, theta: Array, errors: Array, postures: Sequence[Posture]) -> Array:
+    def _com_errors(
+        self, theta: Array, errors: Array, postures: Sequence[Posture]
+    ) -> Array:
         """Errors (P,) m of the model's CoM; NaN where the feet do not measure it."""
-        return np.array([self._observations.com_error(each, theta, errors) for each in postures])
+        return np.array(
+            [self._observations.com_error(each, theta, errors) for each in postures]
+        )
 
     def result(
         self, identifiability: Identifiability, redundancy: str, held_out: Array
     ) -> "Identification":
         """Everything together."""
-        priors, observations, postures = self._priors, self._observations, self._postures
+        priors, observations, postures = (
+            self._priors,
+            self._observations,
+            self._postures,
+        )
         factor, errors = priors.factor, observations.errors
         theta = priors.values(self.x)
         covariance = factor @ self.covariance @ factor.T
@@ -158,7 +193,9 @@ class _Fit:
         weights = 1.0 / self.posterior.inflation
         fits = weights >= OUTLIER
         names = observations.statics.bodies.names
-        spread = float(np.einsum("ki,ij,kj->", self.target, self.covariance, self.target))
+        spread = float(
+            np.einsum("ki,ij,kj->", self.target, self.covariance, self.target)
+        )
         shift = float(np.sum((self.target @ self.x) ** 2))
         return Identification(
             bodies=names,
@@ -213,7 +250,9 @@ class Residual:
         if not len(distances):
             return cls(np.nan, np.nan, np.nan, 0)
         rms = float(np.sqrt(np.mean(np.square(distances))))
-        return cls(float(np.mean(distances)), rms, float(np.max(distances)), len(distances))
+        return cls(
+            float(np.mean(distances)), rms, float(np.max(distances)), len(distances)
+        )
 
 
 @dataclass(frozen=True)
@@ -253,11 +292,15 @@ class Identification(FrozenArrays):
     identifiability: Identifiability  # rank, condition number, what stays unknown
     residual: Residual  # of the postures that were used, after the fit
     prior_residual: Residual  # the same with the prior's parameters
-    held_out: Residual  # of postures that were left out of the fit; NaN if not asked for
+    held_out: (
+        Residual  # of postures that were left out of the fit; NaN if not asked for
+    )
     without_outliers: Residuals  # the three residuals without the outliers
     # m, standard deviation of the horizontal CoM in such postures, RMS length
     prediction_std: float
-    prediction_shift: float  # m, between the URDF's CoM and the identified one, likewise
+    prediction_shift: (
+        float  # m, between the URDF's CoM and the identified one, likewise
+    )
     # mean square of the readings' deviation from the URDF over what the priors allow: 1 or
     # less where the priors cover the errors
     variance_factor: float
@@ -366,7 +409,9 @@ def issues_of(found: Identification) -> list[str]:
             f"deviations are too small. Likeliest: {found.cause}."
         )
     elif found.cause:
-        issues.append(f"An error is far larger than its prior. Likeliest: {found.cause}.")
+        issues.append(
+            f"An error is far larger than its prior. Likeliest: {found.cause}."
+        )
     if good.held_out.rms > good.prior_residual.rms:
         issues.append(
             f"Postures that were left out are predicted to {1e3 * good.held_out.rms:.2f} mm, "

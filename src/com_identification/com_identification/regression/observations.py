@@ -94,9 +94,15 @@ class ObservationModel:
         self.errors = SensorErrors(model, feet, self.priors, gravity)
         self._sensors = [model.link_index(foot.wrench_frame) for foot in feet]
         self._soles = [model.link_index(foot.frame) for foot in feet]
-        ends = [foot.corners if len(foot.corners) else np.zeros((1, 2)) for foot in feet]
-        self._middles = np.array([[*corners.mean(axis=0), 0.0] for corners in ends]).reshape(-1, 3)
-        self._still = np.zeros((1, model.n_joints + 8 + 2 * len(feet)))  # no moves; see _read
+        ends = [
+            foot.corners if len(foot.corners) else np.zeros((1, 2)) for foot in feet
+        ]
+        self._middles = np.array(
+            [[*corners.mean(axis=0), 0.0] for corners in ends]
+        ).reshape(-1, 3)
+        self._still = np.zeros(
+            (1, model.n_joints + 8 + 2 * len(feet))
+        )  # no moves; see _read
         self._signs = wrench_signs(feet)
         self.contacts = Contacts(self.statics, self.feet, self.errors)
         self._carried = self.statics.carried_feet(self._sensors)
@@ -124,7 +130,9 @@ class ObservationModel:
         # a reading times its gain: taken at what the model expects, which has less noise.
         expected = (reading.effort - values[0, 6 : 6 + n]) / (1.0 + gains)
         root, values = values[0, :6], values[:, keep]
-        slope = np.subtract(*np.split(values[1:], 2)).T / (2.0 * _STEP)  # (R, n + 8 + 2 f)
+        slope = np.subtract(*np.split(values[1:], 2)).T / (
+            2.0 * _STEP
+        )  # (R, n + 8 + 2 f)
         poses = Poses(reading.poses.R[:1], reading.poses.p[:1], reading.poses.z[:1])
         here = reading._replace(poses=poses, up=reading.up[:1])
         maps = self._wrench_maps(posture, here.poses)[keep]
@@ -135,7 +143,9 @@ class ObservationModel:
         read = self.errors.unbiased(posture.wrenches, errors)
         if "force" in kinds:
             read = self._expected_readings(posture, here, root, errors)
-        by_error = self._error_columns(read, maps, sensors, slope, torque, reading.moments)
+        by_error = self._error_columns(
+            read, maps, sensors, slope, torque, reading.moments
+        )
         by_error[:, self.errors.kinds["effort_gain"]] = -efforts * expected
         by_error[:, self.errors.kinds["effort_offset"]] = efforts
         drift = np.repeat([self.priors.force_drift, self.priors.moment_drift], 3)
@@ -170,7 +180,9 @@ class ObservationModel:
             return np.full(3, np.nan)
         poses = self.statics.poses(posture.q[None])
         R, _ = self.statics.link_frames(poses, self._soles)
-        return np.asarray(self._up(posture, R, R[..., 2], np.zeros((1, 2)), posture.up[None])[0])
+        return np.asarray(
+            self._up(posture, R, R[..., 2], np.zeros((1, 2)), posture.up[None])[0]
+        )
 
     def com_error(self, posture: Posture, theta: Array, errors: Array) -> float:
         """Computes the error of a model's CoM against a posture's readings, m.
@@ -182,13 +194,17 @@ class ObservationModel:
         if measured is None:
             poses = self.statics.poses(posture.q[None])
             columns = self._constraint_columns(posture, poses, theta)[0]
-            return float(np.abs(columns @ theta).max(initial=np.nan if not len(columns) else 0.0))
+            return float(
+                np.abs(columns @ theta).max(initial=np.nan if not len(columns) else 0.0)
+            )
         _, point, up, _ = measured
         poses = self.statics.poses(self._true_q(posture, errors)[None])
         across = self.statics.com(poses, theta)[0] - point
         return float(np.linalg.norm(across - (across @ up) * up))
 
-    def measured_com(self, posture: Posture, errors: Array | None = None) -> MeasuredCom | None:
+    def measured_com(
+        self, posture: Posture, errors: Array | None = None
+    ) -> MeasuredCom | None:
         """Computes the robot's mass and the line of its CoM from the feet alone.
 
         Moments are taken about the middle of the loaded feet, so that noise of the horizontal
@@ -201,7 +217,9 @@ class ObservationModel:
             raise PostureError(_NO_GRAVITY)
         here = self._read(posture, errors, self._still)
         wrench = np.einsum(
-            "fij,fj->i", self.statics.contact_maps(here.poses, self._sensors)[0][0], here.wrenches
+            "fij,fj->i",
+            self.statics.contact_maps(here.poses, self._sensors)[0][0],
+            here.wrenches,
         )
         up = here.up[0]
         _, soles = self.statics.link_frames(here.poses, self._soles)
@@ -211,10 +229,16 @@ class ObservationModel:
         point = center + np.cross(up, moment) / weight
         return MeasuredCom(weight / self.gravity, point, up, wrench)
 
-    def _true_q(self, posture: Posture, errors: Array, torque: Array | None = None) -> Array:
+    def _true_q(
+        self, posture: Posture, errors: Array, torque: Array | None = None
+    ) -> Array:
         torque = np.nan_to_num(posture.effort) if torque is None else torque
         kinds = self.errors.kinds
-        q = posture.q + errors[kinds["joint_offset"]] - errors[kinds["compliance"]] * torque
+        q = (
+            posture.q
+            + errors[kinds["joint_offset"]]
+            - errors[kinds["compliance"]] * torque
+        )
         return np.asarray(q)
 
     def _read(
@@ -242,24 +266,34 @@ class ObservationModel:
         normals = R[..., 2] + tilts[..., 1:] * R[..., 0] - tilts[..., :1] * R[..., 1]
         up = self._up(posture, R, normals, slope, imu)
         effort = np.nan_to_num(posture.effort)
-        effort = (1.0 + errors[kinds["effort_gain"]]) * effort - errors[kinds["effort_offset"]]
+        effort = (1.0 + errors[kinds["effort_gain"]]) * effort - errors[
+            kinds["effort_offset"]
+        ]
         return _Reading(poses, up, wrenches, effort, imu, normals, moments)
 
     def _sole_moments(self, poses: Poses, wrenches: Array) -> Array:
         """Moments (2 f,) N m about x, y of each sole, about its middle, in the first pose."""
         R, p = (array[0] for array in self.statics.link_frames(poses, self._soles))
-        R_s, p_s = (array[0] for array in self.statics.link_frames(poses, self._sensors))
+        R_s, p_s = (
+            array[0] for array in self.statics.link_frames(poses, self._sensors)
+        )
         force, moment = np.einsum("fij,fkj->kfi", R_s, wrenches.reshape(-1, 2, 3))
-        moment = moment + np.cross(p_s - p - np.einsum("fij,fj->fi", R, self._middles), force)
+        moment = moment + np.cross(
+            p_s - p - np.einsum("fij,fj->fi", R, self._middles), force
+        )
         return np.einsum("fji,fj->fi", R[..., :2], moment).ravel()
 
-    def _up(self, posture: Posture, R: Array, normals: Array, slope: Array, imu: Array) -> Array:
+    def _up(
+        self, posture: Posture, R: Array, normals: Array, slope: Array, imu: Array
+    ) -> Array:
         """The direction against gravity (N, 3), by the soles' axes R (N, f, 3, 3) or the IMU."""
         if self.contacts.on_floor(posture):
             flat = self.contacts.flat(posture)
             normal = normals[:, flat].sum(axis=1)
             normal = normal / np.linalg.norm(normal, axis=1)[:, None]
-            up = normal + np.einsum("nij,nj->ni", R[:, int(np.argmax(flat)), :, :2], slope)
+            up = normal + np.einsum(
+                "nij,nj->ni", R[:, int(np.argmax(flat)), :, :2], slope
+            )
         elif np.isfinite(posture.up).all():
             up = imu
         elif self.contacts.carries(posture) or np.isfinite(posture.effort).any():
@@ -333,7 +367,9 @@ class ObservationModel:
         )
         return np.vstack((*rows, np.zeros((9 * len(self.feet) + 3, len(theta)))))
 
-    def _constraint_columns(self, posture: Posture, poses: Poses, theta: Array) -> Array:
+    def _constraint_columns(
+        self, posture: Posture, poses: Poses, theta: Array
+    ) -> Array:
         """Rows n . R^T (first moment - M p) - M offset, over M: (N, constraints, 4 B) in m."""
         count = 4 * self.statics.bodies.count
         columns = np.zeros((len(poses.p), len(posture.constraints), count))
@@ -341,8 +377,12 @@ class ObservationModel:
         for i, limit in enumerate(posture.constraints):
             R, p = self.statics.link_frames(poses, [self.model.link_index(limit.link)])
             normal = R[:, 0] @ limit.normal
-            columns[:, i] = np.einsum("ni,nik->nk", normal, self.statics.first_moment(poses))
-            columns[:, i] -= (np.einsum("ni,ni->n", normal, p[:, 0]) + limit.offset)[:, None] * mass
+            columns[:, i] = np.einsum(
+                "ni,nik->nk", normal, self.statics.first_moment(poses)
+            )
+            columns[:, i] -= (np.einsum("ni,ni->n", normal, p[:, 0]) + limit.offset)[
+                :, None
+            ] * mass
         return np.asarray(columns / (mass @ theta))
 
     def _wrench_maps(self, posture: Posture, poses: Poses) -> Array:
@@ -365,17 +405,27 @@ class ObservationModel:
         times the residual: both would shrink, the more the more postures there are.
         """
         feet = np.flatnonzero(self.contacts.loaded(posture.wrenches))
-        maps, _ = self.statics.contact_maps(reading.poses, [self._sensors[i] for i in feet])
+        maps, _ = self.statics.contact_maps(
+            reading.poses, [self._sensors[i] for i in feet]
+        )
         unit = np.repeat([1.0, self.errors.lever], 3)
         spread = np.linalg.pinv(np.hstack(maps[0] * unit)) @ residual
-        expected = np.where(self.contacts.in_air(posture)[:, None], 0.0, reading.wrenches)
+        expected = np.where(
+            self.contacts.in_air(posture)[:, None], 0.0, reading.wrenches
+        )
         expected[feet] -= unit * spread.reshape(-1, 6)
         expected = self._signs * expected
         matrices = self.errors.wrench_matrices(errors)
         return np.asarray(np.linalg.solve(matrices, expected[..., None])[..., 0])
 
     def _error_columns(
-        self, read: Array, maps: Array, sensors: Array, slope: Array, torque: Array, moments: Array
+        self,
+        read: Array,
+        maps: Array,
+        sensors: Array,
+        slope: Array,
+        torque: Array,
+        moments: Array,
     ) -> Array:
         """A_e (R, S) by the errors, but those of efforts: less the residuals' derivatives."""
         n, columns = self.model.n_joints, np.zeros((len(slope), self.errors.count))
@@ -390,11 +440,17 @@ class ObservationModel:
             columns[:, self.errors.kinds[kind]] = block.reshape(len(slope), -1)
         return columns
 
-    def _noise(self, slope: Array, efforts: Array, kinds: tuple[str, ...]) -> dict[str, Array]:
+    def _noise(
+        self, slope: Array, efforts: Array, kinds: tuple[str, ...]
+    ) -> dict[str, Array]:
         """Factors of the covariance of what is new in each posture, by the class of error."""
         n, priors = self.model.n_joints, self.priors
-        soles = np.array([i for i, kind in enumerate(kinds) if kind == "soles"], dtype=np.int64)
-        stds = np.tile([priors.sole_angle, priors.sole_angle, priors.sole_height], len(soles) // 3)
+        soles = np.array(
+            [i for i, kind in enumerate(kinds) if kind == "soles"], dtype=np.int64
+        )
+        stds = np.tile(
+            [priors.sole_angle, priors.sole_angle, priors.sole_height], len(soles) // 3
+        )
         gaps = np.zeros((len(kinds), len(soles)))
         gaps[soles, np.arange(len(soles))] = stds
         return {
@@ -407,7 +463,12 @@ class ObservationModel:
         }
 
     def _covariance(
-        self, posture: Posture, sensors: Array, efforts: Array, slope: Array, kinds: tuple[str, ...]
+        self,
+        posture: Posture,
+        sensors: Array,
+        efforts: Array,
+        slope: Array,
+        kinds: tuple[str, ...],
     ) -> Array:
         """Covariance (R, R) of the residuals by the white noise of all readings."""
         noise, n = self.noise, self.model.n_joints
@@ -418,11 +479,16 @@ class ObservationModel:
                 np.full(n, noise.position),
             )
         ) * noise.std_ratio(posture.samples)
-        spread = np.hstack((sensors.reshape(len(slope), -1), efforts, slope[:, :n])) * stds
+        spread = (
+            np.hstack((sensors.reshape(len(slope), -1), efforts, slope[:, :n])) * stds
+        )
         tilted = slope[:, n + 5 : n + 8] * noise.tilt
         covariance = spread @ spread.T + tilted @ tilted.T
         if posture.noise.size:
-            own = np.hstack((sensors.reshape(len(slope), -1), slope[:, :n])) @ posture.noise
+            own = (
+                np.hstack((sensors.reshape(len(slope), -1), slope[:, :n]))
+                @ posture.noise
+            )
             covariance += own @ own.T
         first = kinds.index("constraint") if posture.constraints else 0
         for i, limit in enumerate(posture.constraints, start=first):

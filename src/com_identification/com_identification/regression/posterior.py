@@ -37,7 +37,12 @@ _STEADY = 0.1  # change of the logarithm of an inflation
 _ABOVE = 3.0  # standard deviations of the mean square of all rows
 _SEEN = 0.05  # fraction of an error's prior variance that the rows must take off it
 _GROSS = 5.0  # standard deviations of a score, of several hundred errors
-_FREED = (4.0, 16.0, 64.0, 256.0)  # variances that a freed class may have, over its prior's
+_FREED = (
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+)  # variances that a freed class may have, over its prior's
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +51,9 @@ class Posterior:
 
     x: Array  # (U,) in prior standard deviations from the prior mean, without bounds
     covariance: Array  # (U, U) of x
-    errors: Mapping[str, Array]  # by class, constant errors in standard deviations of the prior
+    errors: Mapping[
+        str, Array
+    ]  # by class, constant errors in standard deviations of the prior
     stds: Mapping[str, Array]  # standard deviations of those
     constant: Array  # (N, S + U) whitened columns of constant errors, with their scales, and bodies
     explained: Array  # (N, S + U) Q of condition()
@@ -126,7 +133,8 @@ def condition(rows: Rows, scales: Mapping[str, float], inflation: Array) -> Post
         unwhitening=inverse_root,
         a=back[:, -1],
         inverse=tuple(
-            K - Q[block] @ Q[block].T for block, K in zip(rows.blocks, blocks, strict=True)
+            K - Q[block] @ Q[block].T
+            for block, K in zip(rows.blocks, blocks, strict=True)
         ),
         square=square,
         evidence=evidence,
@@ -216,7 +224,9 @@ def scores(rows: Rows, found: Posterior) -> dict[str, tuple[float, float, int]]:
         white = zip(rows.white, found.inverse, found.inflation, strict=True)
         left -= sum(v * float(np.sum(W * S)) for W, S, v in white)
         pulls = np.add.reduceat(rows.drift * found.a[:, None], rows.starts[:-1])
-        later = np.cumsum(pulls[::-1], axis=0)[::-1]  # a step moves all postures from its own on
+        later = np.cumsum(pulls[::-1], axis=0)[
+            ::-1
+        ]  # a step moves all postures from its own on
         squared = float(np.diff(rows.walk, prepend=0.0) @ np.sum(later**2, axis=1))
         count = max(rows.drift.shape[1] * (len(rows.walk) - 1), 1)
         result["drift"] = squared, left / found.scales["drift"], count
@@ -258,10 +268,14 @@ def scale_noise(covariance: Array, factor: float) -> Array:
     """
     values, vectors = np.linalg.eigh(covariance)
     values = np.clip(values, 0.0, 1.0)
-    return np.asarray(vectors * (factor * values / (1.0 - values + factor * values)) @ vectors.T)
+    return np.asarray(
+        vectors * (factor * values / (1.0 - values + factor * values)) @ vectors.T
+    )
 
 
-def bound(x: Array, covariance: Array, priors: BodyPriors) -> tuple[Array, tuple[int, ...]]:
+def bound(
+    x: Array, covariance: Array, priors: BodyPriors
+) -> tuple[Array, tuple[int, ...]]:
     """Finds the most probable x within the physical limits, and the bodies at one.
 
     min |L (x - x0)|^2 with L^T L = C^-1 subject to G theta(x) <= g: with y = L (x - x0) a problem

@@ -35,7 +35,9 @@ class ComConstraint:
     def __post_init__(self) -> None:
         normal = as_array("normal", self.normal, (3,))
         if not abs(float(normal @ normal) - 1.0) < 1e-6:
-            raise PostureError(f"the normal {normal} of a constraint is not a unit vector")
+            raise PostureError(
+                f"the normal {normal} of a constraint is not a unit vector"
+            )
         if not (np.isfinite(self.offset) and self.std > 0.0):
             got = f"{self.offset} m, {self.std} m"
             raise PostureError(
@@ -84,21 +86,34 @@ def make_posture(
     n = model.n_joints
     if not np.isfinite(q).all():
         bad = [model.joint_names[i] for i in np.flatnonzero(~np.isfinite(q))]
-        raise PostureError(f"no position of {', '.join(bad)}: every joint's position is needed")
+        raise PostureError(
+            f"no position of {', '.join(bad)}: every joint's position is needed"
+        )
     if not samples >= 1:
         raise PostureError(f"samples: expected 1 or more, got {samples}")
     direction = np.full(3, np.nan) if up is None else as_array("up", up, (3,))
-    if np.isfinite(direction).any() and not abs(float(np.linalg.norm(direction)) - 1.0) < 1e-6:
+    if (
+        np.isfinite(direction).any()
+        and not abs(float(np.linalg.norm(direction)) - 1.0) < 1e-6
+    ):
         raise PostureError(f"up is not a unit vector: {direction}")
-    forces = np.zeros((0, 6)) if wrenches is None else as_array("wrenches", wrenches, (None, 6))
+    forces = (
+        np.zeros((0, 6))
+        if wrenches is None
+        else as_array("wrenches", wrenches, (None, 6))
+    )
     rows = forces.size + n
-    errors = np.zeros((rows, 0)) if noise is None else as_array("noise", noise, (rows, None))
+    errors = (
+        np.zeros((rows, 0)) if noise is None else as_array("noise", noise, (rows, None))
+    )
     if not np.isfinite(errors).all():
         raise PostureError("noise: expected finite numbers")
     return Posture(
         q=q,
         wrenches=forces,
-        effort=np.full(n, np.nan) if effort is None else as_array("effort", effort, (n,)),
+        effort=np.full(n, np.nan)
+        if effort is None
+        else as_array("effort", effort, (n,)),
         up=direction,
         constraints=tuple(constraints),
         samples=int(samples),
@@ -185,18 +200,24 @@ class SensorPrediction:
 _LOADED = 0.1  # of the forces' sum: a foot with more is in contact
 _HANGING = 0.3  # of the weight: with less, no foot carries the robot
 _CLEAR = 0.25  # of half a sole: a foot that is higher is in the air
-_SLOPES = 5.0  # prior standard deviations: a floor that the IMU says to lean more is no floor
+_SLOPES = (
+    5.0  # prior standard deviations: a floor that the IMU says to lean more is no floor
+)
 
 
 class Contacts:
     """The contacts of a robot's feet, f of them."""
 
-    def __init__(self, statics: Statics, feet: Sequence[Foot], errors: SensorErrors) -> None:
+    def __init__(
+        self, statics: Statics, feet: Sequence[Foot], errors: SensorErrors
+    ) -> None:
         self._statics, self._feet, self._errors = statics, tuple(feet), errors
         self._priors = errors.priors
         self._soles = [statics.model.link_index(foot.frame) for foot in feet]
         self._on_floor: WeakKeyDictionary[Posture, bool] = WeakKeyDictionary()
-        self._corners = np.array([len(foot.corners) > 0 for foot in feet], dtype=np.bool_)
+        self._corners = np.array(
+            [len(foot.corners) > 0 for foot in feet], dtype=np.bool_
+        )
 
     def loaded(self, wrenches: Array) -> Flags:
         """Which feet stand: those with more than a tenth of all force of wrenches (f, 6), (f,)."""
@@ -220,7 +241,9 @@ class Contacts:
         if not flat.any() or not np.isfinite(posture.up).all():
             return bool(flat.any())
         poses = self._statics.poses(posture.q[None])
-        R, _ = self._statics.link_frames(poses, [self._soles[i] for i in np.flatnonzero(flat)])
+        R, _ = self._statics.link_frames(
+            poses, [self._soles[i] for i in np.flatnonzero(flat)]
+        )
         normal = R[0, :, :, 2].sum(axis=0)
         sine = np.linalg.norm(np.cross(normal, posture.up)) / np.linalg.norm(normal)
         return bool(self._priors.slope > 0.0 and sine < _SLOPES * self._priors.slope)

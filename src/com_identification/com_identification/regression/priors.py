@@ -25,7 +25,9 @@ _LEAST_MASS_FRACTION = 0.05  # of the URDF's: the lower bound
 _DIAGONALS = np.array(
     [a for a in product((-1, 0, 1), repeat=3) if a > (0, 0, 0) and np.dot(a, a) > 1]
 )
-BOUND_AXES = np.vstack((np.eye(3), _DIAGONALS / np.linalg.norm(_DIAGONALS, axis=1)[:, None]))
+BOUND_AXES = np.vstack(
+    (np.eye(3), _DIAGONALS / np.linalg.norm(_DIAGONALS, axis=1)[:, None])
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +44,22 @@ class BodyPriors:
     com_std: Array  # (B, 3) m
     com_low: Array  # (B, K) m, least com along BOUND_AXES; -inf for no bound
     com_high: Array  # (B, K) m, the most; inf for none
-    covariance: Array | None = None  # (4 B, 4 B) of m and h, where errors are not independent
+    covariance: Array | None = (
+        None  # (4 B, 4 B) of m and h, where errors are not independent
+    )
 
     def __post_init__(self) -> None:
         freeze(self)
         for name in ("mass_std", "com_std"):
             if not (getattr(self, name) >= 0.0).all():
-                raise IdentificationError(f"{name}: expected standard deviations, 0 or more")
+                raise IdentificationError(
+                    f"{name}: expected standard deviations, 0 or more"
+                )
         along = self.com @ BOUND_AXES.T
         if not ((self.com_low <= along) & (along <= self.com_high)).all():
-            raise IdentificationError("the prior centres of mass are not all within their bounds")
+            raise IdentificationError(
+                "the prior centres of mass are not all within their bounds"
+            )
 
     @property
     def parameters(self) -> Array:
@@ -104,7 +112,11 @@ class BodyPriors:
             own[-1, k, 0] = -1.0
             bounded = np.isfinite(own).all(axis=(1, 2))
             rows.append(own.reshape(len(own), -1)[bounded])
-            right.append(np.append(np.zeros(2 * K), -_LEAST_MASS_FRACTION * self.mass[k])[bounded])
+            right.append(
+                np.append(np.zeros(2 * K), -_LEAST_MASS_FRACTION * self.mass[k])[
+                    bounded
+                ]
+            )
             owner.append(np.full(int(bounded.sum()), k))
         return np.vstack(rows), np.concatenate(right), np.concatenate(owner)
 
@@ -124,7 +136,10 @@ def urdf_priors(
     bodies = model.bodies
     mass = bodies.mass
     com = np.divide(
-        bodies.first_moment, mass[:, None], out=np.zeros((bodies.count, 3)), where=mass[:, None] > 0
+        bodies.first_moment,
+        mass[:, None],
+        out=np.zeros((bodies.count, 3)),
+        where=mass[:, None] > 0,
     )
     std = np.asarray(com_std, dtype=float)
     std = std[:, None] if std.ndim == 1 else std
@@ -133,7 +148,10 @@ def urdf_priors(
     if shape_margin is not None:
         along = com @ BOUND_AXES.T
         low, high = _extents(model)
-        low, high = np.minimum(low - shape_margin, along), np.maximum(high + shape_margin, along)
+        low, high = (
+            np.minimum(low - shape_margin, along),
+            np.maximum(high + shape_margin, along),
+        )
     fraction = np.broadcast_to(mass_std_fraction, mass.shape)
     return BodyPriors(
         mass=mass,
@@ -183,7 +201,10 @@ def _bound_others(model: RobotModel, priors: BodyPriors, margin: float) -> BodyP
             directions = BOUND_AXES @ bodies.R_body_link[link]
             reach = np.abs(directions @ axes) @ half
             ends = _mesh_extents(reader, model, link, directions)
-            least, most = ends or (directions @ center - reach, directions @ center + reach)
+            least, most = ends or (
+                directions @ center - reach,
+                directions @ center + reach,
+            )
             origin = BOUND_AXES @ bodies.p_body_link[link]
             low[b] = np.minimum(low[b], origin + least - margin)
             high[b] = np.maximum(high[b], origin + most + margin)
@@ -205,7 +226,9 @@ def _mesh_extents(
     ends = reader.bounds(name, axes, meshes=True) if name in reader.links else None
     if ends is None or not ((ends[0] <= com) & (com <= ends[1])).all():
         return None
-    radius = np.sqrt(np.trace(model.link_inertias[link]) / (2.0 * model.link_masses[link]))
+    radius = np.sqrt(
+        np.trace(model.link_inertias[link]) / (2.0 * model.link_masses[link])
+    )
     diagonal = np.linalg.norm((ends[1] - ends[0])[:3])
     return ends if 2.0 * radius <= diagonal <= _LARGE * radius else None
 
@@ -268,7 +291,10 @@ class Evidence:
             com[names.index(name)] += shift
             std[names.index(name)] = sigma
         along = com @ BOUND_AXES.T
-        low, high = np.minimum(priors.com_low, along), np.maximum(priors.com_high, along)
+        low, high = (
+            np.minimum(priors.com_low, along),
+            np.maximum(priors.com_high, along),
+        )
         return replace(priors, com=com, com_std=std, com_low=low, com_high=high)
 
 
@@ -310,10 +336,18 @@ class SensorErrors:
     """Which entry of a vector of S constant errors is which, and its prior mean and deviation."""
 
     def __init__(
-        self, model: RobotModel, feet: Sequence[Foot], priors: SensorPriors, gravity: float
+        self,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        priors: SensorPriors,
+        gravity: float,
     ) -> None:
         weight = gravity * model.mass
-        corners = [np.ptp(foot.corners, axis=0).max() / 2.0 for foot in feet if len(foot.corners)]
+        corners = [
+            np.ptp(foot.corners, axis=0).max() / 2.0
+            for foot in feet
+            if len(foot.corners)
+        ]
         self.lever = lever = float(np.mean(corners)) if corners else _POINT
         self.priors, self.weight = priors, weight
         prismatic = np.array([kind == "prismatic" for kind in model.joint_types])
@@ -339,7 +373,10 @@ class SensorErrors:
             "sensor_position": (axes, np.full(3 * f, priors.sensor_position)),
             "sensor_rotation": (axes, np.full(3 * f, priors.sensor_rotation)),
             "joint_offset": (joints, priors.joint_offset * self.joint_scale),
-            "compliance": (joints, priors.compliance * self.joint_scale / (torque * lever)),
+            "compliance": (
+                joints,
+                priors.compliance * self.joint_scale / (torque * lever),
+            ),
             "sole_compliance": (
                 [f"{name} {axis}" for name in names for axis in "xy"],
                 np.repeat([len(foot.corners) > 0 for foot in feet], 2)
@@ -352,7 +389,9 @@ class SensorErrors:
         }
         self.friction = priors.friction * torque
         self.stds = np.concatenate([stds for _, stds in kinds.values()])
-        self.names = [(kind, name) for kind, (some, _) in kinds.items() for name in some]
+        self.names = [
+            (kind, name) for kind, (some, _) in kinds.items() for name in some
+        ]
         self.means = np.zeros(len(self.names))
         ends = np.cumsum([len(some) for some, _ in kinds.values()])
         self.kinds = {
@@ -387,9 +426,15 @@ class SensorErrors:
 
     def unbiased(self, wrenches: Array, errors: Array) -> Array:
         """Returns readings (f, 6) N and N m less their biases; zeros without sensors."""
-        force, moment = (errors[self.kinds[kind]] for kind in ("force_bias", "moment_bias"))
+        force, moment = (
+            errors[self.kinds[kind]] for kind in ("force_bias", "moment_bias")
+        )
         biases = np.hstack((force.reshape(-1, 3), moment.reshape(-1, 3)))
-        return np.nan_to_num(wrenches) - biases if len(wrenches) else np.zeros(biases.shape)
+        return (
+            np.nan_to_num(wrenches) - biases
+            if len(wrenches)
+            else np.zeros(biases.shape)
+        )
 
     def by_name(self, values: Array) -> Mapping[str, dict[str, float]]:
         """Sorts values by kind and name; only those that have a prior above 0."""
@@ -399,7 +444,9 @@ class SensorErrors:
                 result.setdefault(kind, {})[name] = float(value)
         return result
 
-    def wrench_columns(self, maps: Array, sensors: Array, read: Array) -> dict[str, Array]:
+    def wrench_columns(
+        self, maps: Array, sensors: Array, read: Array
+    ) -> dict[str, Array]:
         """Derivatives of -(maps @ true wrenches) by the errors of wrenches (R, ...), by kind.
 
         maps (R, f, 6) are from true wrenches in the sensors' axes, sensors (R, f, 6) from readings,
@@ -407,7 +454,8 @@ class SensorErrors:
         """
         pairs = np.einsum("rfi,fj->rfij", maps, read)
         force, moment = (
-            np.array([skew(v) for v in part]).reshape(-1, 3, 3) for part in np.hsplit(read, 2)
+            np.array([skew(v) for v in part]).reshape(-1, 3, 3)
+            for part in np.hsplit(read, 2)
         )
         by_force = np.einsum("rfi,fij->rfj", maps[:, :, :3], force)
         return {
@@ -416,5 +464,6 @@ class SensorErrors:
             "wrench_gain": -np.einsum("rfii->rfi", pairs),
             "crosstalk": -pairs[:, :, _OTHER],
             "sensor_position": np.einsum("rfi,fij->rfj", maps[:, :, 3:], force),
-            "sensor_rotation": by_force + np.einsum("rfi,fij->rfj", maps[:, :, 3:], moment),
+            "sensor_rotation": by_force
+            + np.einsum("rfi,fij->rfj", maps[:, :, 3:], moment),
         }

@@ -13,7 +13,9 @@ from com_identification.regression.observations import Observation
 from com_identification.regression.priors import BodyPriors, SensorErrors
 from com_model.arrays import Array, Flags
 
-NO_NOISE = "the noise of some readings is 0: give every sensor a standard deviation above 0"
+NO_NOISE = (
+    "the noise of some readings is 0: give every sensor a standard deviation above 0"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,9 @@ class Rows:
         """Stacks observations that are linearised about x (U,) and e (S,)."""
         bodies = np.vstack([each.bodies @ priors.factor for each in observations])
         columns = np.vstack([each.errors for each in observations])
-        used = {kind: s for kind, s in errors.kinds.items() if (errors.stds[s] > 0.0).any()}
+        used = {
+            kind: s for kind, s in errors.kinds.items() if (errors.stds[s] > 0.0).any()
+        }
         residual = np.concatenate([each.residual for each in observations])
         drift = np.vstack([each.drift for each in observations])
         noise = {
@@ -69,7 +73,9 @@ class Rows:
     @property
     def blocks(self) -> Iterator[slice]:
         """The rows of each posture."""
-        return (slice(a, b) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True))
+        return (
+            slice(a, b) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)
+        )
 
     def by_white_noise(self) -> Array:
         """Rows (<= N, U) by the bodies, whitened by the white noise alone."""
@@ -98,11 +104,15 @@ class Filtered:
 
     columns: Array  # (N, S + U + 1) L^-1 times those of Rows
     roots: tuple[Array, ...]  # for each posture, (R, R) whitening its innovation
-    gains: tuple[Array, ...]  # (R, 6 f) of the drift's state, by the whitened innovation
+    gains: tuple[
+        Array, ...
+    ]  # (R, 6 f) of the drift's state, by the whitened innovation
     log_det: float  # of K
 
     @classmethod
-    def of(cls, rows: Rows, scales: Mapping[str, float], inflation: Array) -> "Filtered":
+    def of(
+        cls, rows: Rows, scales: Mapping[str, float], inflation: Array
+    ) -> "Filtered":
         """Runs over the postures; scales and inflation as in Posterior."""
         states, width = rows.drift.shape[1], rows.columns.shape[1]
         d, P = np.zeros((states, width)), np.zeros((states, states))

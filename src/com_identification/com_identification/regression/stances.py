@@ -55,8 +55,12 @@ class FlatStance:
         self._sesc = Sesc(model)
         self.feet = tuple(feet)
         self._links = [model.link_index(foot.frame) for foot in feet]
-        self._centers = np.array([foot.center if self._balls else np.zeros(3) for foot in feet])
-        self._radius = float(np.mean([foot.radius for foot in feet])) if self._balls else 0.0
+        self._centers = np.array(
+            [foot.center if self._balls else np.zeros(3) for foot in feet]
+        )
+        self._radius = (
+            float(np.mean([foot.radius for foot in feet])) if self._balls else 0.0
+        )
         self._low, self._high = limits or (model.lower, model.upper)
         self._kept: tuple[Array, Array] | None = None
         if kept is not None:
@@ -72,7 +76,9 @@ class FlatStance:
         found = np.zeros(len(Q), dtype=np.bool_)
         left = np.arange(len(Q))
         for _ in range(_ROUNDS):
-            value, slope = self.residuals(Q[left], None if targets is None else targets[left])
+            value, slope = self.residuals(
+                Q[left], None if targets is None else targets[left]
+            )
             done = np.abs(value).max(axis=1, initial=0.0) < _CLOSE
             found[left[done]] = self._upright(Q[left[done]])
             go = ~done & ~_stuck(value, slope)  # else no joint reduces the residual
@@ -102,7 +108,9 @@ class FlatStance:
         """
         poses = self.statics.poses(Q)
         R, p, ground = self._frames(poses)
-        joints = self.statics.contact_maps(poses, self._links)[1]  # (N, f, n, 6), own axes
+        joints = self.statics.contact_maps(poses, self._links)[
+            1
+        ]  # (N, f, n, 6), own axes
         moves = joints[..., :3] + np.cross(joints[..., 3:], self._centers[:, None])
         to_first = ground.transpose(0, 2, 1)
         turns = to_first[:, None] @ R
@@ -123,7 +131,9 @@ class FlatStance:
         if targets is not None:
             com, jacobian = self._sesc.com_and_jacobian_batch(Q)
             place = _times(to_first, com - p[:, 0])
-            slope = jacobian.transpose(0, 2, 1) @ ground - v - np.cross(w, place[:, None])
+            slope = (
+                jacobian.transpose(0, 2, 1) @ ground - v - np.cross(w, place[:, None])
+            )
             values.append(place[:, :2] - targets)
             slopes.append(slope[..., :2].transpose(0, 2, 1))
         return np.concatenate(values, axis=1), np.concatenate(slopes, axis=1)
@@ -157,14 +167,21 @@ class FlatStance:
         x = p[:, 1] - p[:, 0]
         normal = np.cross(x, p[:, 2] - p[:, 0])
         com = self.statics.com(poses, self.statics.parameters)
-        normal *= np.copysign(1.0, np.einsum("ni,ni->n", normal, com - p[:, 0]))[:, None]
-        x, z = (a / np.maximum(np.linalg.norm(a, axis=1), 1e-12)[:, None] for a in (x, normal))
+        normal *= np.copysign(1.0, np.einsum("ni,ni->n", normal, com - p[:, 0]))[
+            :, None
+        ]
+        x, z = (
+            a / np.maximum(np.linalg.norm(a, axis=1), 1e-12)[:, None]
+            for a in (x, normal)
+        )
         return R, p, np.stack((x, np.cross(z, x), z), axis=2)
 
     def _places(self, Q: Array) -> tuple[Array, Array]:
         """Poses of the other soles in the first's: (N, f - 1, 3, 3) and (N, f - 1, 3) m."""
         R, p, ground = self._frames(self.statics.poses(Q))
-        return ground.transpose(0, 2, 1)[:, None] @ R[:, 1:], (p[:, 1:] - p[:, :1]) @ ground
+        return ground.transpose(0, 2, 1)[:, None] @ R[:, 1:], (
+            p[:, 1:] - p[:, :1]
+        ) @ ground
 
     def _upright(self, Q: Array) -> Flags:
         """Whether no sole is upside down or reversed, where the residuals vanish, too."""
@@ -180,10 +197,15 @@ class FlatStance:
         """How far inside the support polygon the URDF's CoM is, m; gravity is against its z."""
         poses = self.statics.poses(q[None])
         R, p, ground = self._frames(poses)
-        points = [sole_points(R[0, i], p[0, i], foot.corners) for i, foot in enumerate(self.feet)]
+        points = [
+            sole_points(R[0, i], p[0, i], foot.corners)
+            for i, foot in enumerate(self.feet)
+        ]
         contacts = p[0] if self._balls else np.concatenate(points)
         polygon = SupportPolygon.from_points(contacts, ground[0, :, 2])
-        return float(polygon.margin(self.statics.com(poses, self.statics.parameters)[0]))
+        return float(
+            polygon.margin(self.statics.com(poses, self.statics.parameters)[0])
+        )
 
     def up_directions(self, Q: Array) -> Array:
         """The directions against gravity (N, 3), root axes: the first sole's z."""
@@ -192,7 +214,9 @@ class FlatStance:
     def levels(self, Q: Array) -> Array:
         """Heights (N,) m of the ground along those, from the root."""
         _, p, ground = self._frames(self.statics.poses(Q))
-        return np.asarray(np.einsum("ni,ni->n", p[:, 0], ground[:, :, 2]) - self._radius)
+        return np.asarray(
+            np.einsum("ni,ni->n", p[:, 0], ground[:, :, 2]) - self._radius
+        )
 
     def projections(self, Q: Array) -> Array:
         """Where the URDF's CoM projects in the first sole's frame, x and y (N, 2) m."""
@@ -218,7 +242,9 @@ class FlatStance:
         Of point feet a quarter of the way between them at q (n,).
         """
         if self._balls:
-            return np.asarray(np.abs(self._places(q[None])[1][0, :, :2]).max(axis=0) / 4.0)
+            return np.asarray(
+                np.abs(self._places(q[None])[1][0, :, :2]).max(axis=0) / 4.0
+            )
         return np.maximum(np.ptp(self.feet[0].corners, axis=0) / 2.0 - margin, 0.0)
 
 
@@ -232,7 +258,9 @@ def _plane_rates(places: Array, rates: Array) -> Array:
     da, db = rates[:, 1] - rates[:, 0], rates[:, 2] - rates[:, 0]
     normal = np.cross(da, b) + np.cross(a, db)
     size = np.cross(a, b)[..., 2]
-    return np.stack((-normal[..., 1] / size, normal[..., 0] / size, da[..., 1] / a[..., 0]), axis=2)
+    return np.stack(
+        (-normal[..., 1] / size, normal[..., 0] / size, da[..., 1] / a[..., 0]), axis=2
+    )
 
 
 def _times(R: Array, v: Array) -> Array:
@@ -248,10 +276,14 @@ def _shortest(slope: Array, value: Array) -> Array:
     squares = slope @ slope.transpose(0, 2, 1)
     size = np.trace(squares, axis1=1, axis2=2)[:, None, None]
     squares = squares + (_CUTOFF * size + 1e-300) * np.eye(slope.shape[1])
-    return -_times(slope.transpose(0, 2, 1), np.linalg.solve(squares, value[..., None])[..., 0])
+    return -_times(
+        slope.transpose(0, 2, 1), np.linalg.solve(squares, value[..., None])[..., 0]
+    )
 
 
 def _stuck(value: Array, slope: Array) -> Flags:
     """Whether the best step leaves about all of the values, (N,)."""
     after = value + _times(slope, _shortest(slope, value))
-    return np.asarray(np.linalg.norm(after, axis=1) > _STUCK * np.linalg.norm(value, axis=1))
+    return np.asarray(
+        np.linalg.norm(after, axis=1) > _STUCK * np.linalg.norm(value, axis=1)
+    )

@@ -44,12 +44,16 @@ class Statics:
         count, n = self.bodies.count, model.n_joints
         index = np.arange(count)
         ends = self.bodies.subtree_end[:, None]
-        self._below = (index[:, None] <= index) & (index < ends)  # (B, B): row's subtree has column
+        self._below = (index[:, None] <= index) & (
+            index < ends
+        )  # (B, B): row's subtree has column
         self._below[0] = False  # nothing drives the root
         self._prismatic = self.bodies.joint_type == PRISMATIC
         drive = np.zeros((n, count))
         drive[self.bodies.q_index[1:], index[1:]] = self.bodies.multiplier[1:]
-        self._drive = drive  # (n, B), what the bodies' own joints bring to the joints of q
+        self._drive = (
+            drive  # (n, B), what the bodies' own joints bring to the joints of q
+        )
 
     @cached_property
     def parameters(self) -> Array:
@@ -70,7 +74,9 @@ class Statics:
 
     def poses(self, Q: Array) -> Poses:
         """Computes the poses of the bodies at joint positions (N, n) rad or m."""
-        R, p = (np.empty((len(Q), self.bodies.count, *shape)) for shape in ((3, 3), (3,)))
+        R, p = (
+            np.empty((len(Q), self.bodies.count, *shape)) for shape in ((3, 3), (3,))
+        )
         R[:, 0], p[:, 0] = np.eye(3), 0.0
         set_pose_batch(np.ascontiguousarray(Q, dtype=np.float64), self._tree, R, p)
         return Poses(R, p, np.einsum("nbij,bj->nbi", R, self.bodies.axis))
@@ -78,7 +84,9 @@ class Statics:
     def first_moment(self, poses: Poses) -> Array:
         """Computes the columns of the first moment about the root's origin, (N, 3, 4 B)."""
         columns = np.concatenate((poses.p[..., None], poses.R), axis=3)  # (N, B, 3, 4)
-        return columns.transpose(0, 2, 1, 3).reshape(len(poses.p), 3, 4 * self.bodies.count)
+        return columns.transpose(0, 2, 1, 3).reshape(
+            len(poses.p), 3, 4 * self.bodies.count
+        )
 
     def com(self, poses: Poses, theta: Array) -> Array:
         """Computes the CoM (N, 3) m, root axes, of masses and first moments (4 B,)."""
@@ -94,7 +102,9 @@ class Statics:
         a: (N, 3) m/s^2, g times the direction against gravity, root axes; likewise below.
         """
         force = a[:, :, None] * self.mass()
-        moment = np.cross(self.first_moment(poses), a[:, :, None], axisa=1, axisb=1, axisc=1)
+        moment = np.cross(
+            self.first_moment(poses), a[:, :, None], axisa=1, axisb=1, axisc=1
+        )
         return np.concatenate((force, moment), axis=1)
 
     def torques(self, poses: Poses, a: Array) -> Array:
@@ -103,19 +113,29 @@ class Statics:
         turn = np.where(self._prismatic[:, None], 0.0, arm)  # (N, B, 3)
         reach = poses.p[:, None] - poses.p[:, :, None]  # (N, joint, body, 3)
         mass = np.einsum("nbi,nbki->nbk", turn, reach)
-        mass += np.where(self._prismatic, np.einsum("nbi,ni->nb", poses.z, a), 0.0)[:, :, None]
+        mass += np.where(self._prismatic, np.einsum("nbi,ni->nb", poses.z, a), 0.0)[
+            :, :, None
+        ]
         moment = np.einsum("nbi,nkij->nbkj", turn, poses.R)
-        columns = np.concatenate((mass[..., None], moment), axis=3) * self._below[..., None]
+        columns = (
+            np.concatenate((mass[..., None], moment), axis=3) * self._below[..., None]
+        )
         return self._drive @ columns.reshape(len(a), self.bodies.count, -1)
 
-    def wrench_and_torques(self, poses: Poses, a: Array, theta: Array) -> tuple[Array, Array]:
+    def wrench_and_torques(
+        self, poses: Poses, a: Array, theta: Array
+    ) -> tuple[Array, Array]:
         """Computes root_wrench() @ theta, (N, 6), and torques() @ theta, (N, n)."""
         theta = theta.reshape(-1, 4)
         mass = theta[:, 0]
-        moments = mass[:, None] * poses.p + np.einsum("nkij,kj->nki", poses.R, theta[:, 1:])
+        moments = mass[:, None] * poses.p + np.einsum(
+            "nkij,kj->nki", poses.R, theta[:, 1:]
+        )
         carried = self._below @ mass
         own = self._below @ moments - carried[:, None] * poses.p
-        wrench = np.concatenate((a * mass.sum(), np.cross(moments.sum(axis=1), a)), axis=1)
+        wrench = np.concatenate(
+            (a * mass.sum(), np.cross(moments.sum(axis=1), a)), axis=1
+        )
         turn = np.einsum("nbi,nbi->nb", np.cross(a[:, None], poses.z), own)
         push = np.einsum("nbi,ni->nb", poses.z, a) * carried
         return wrench, np.where(self._prismatic, push, turn) @ self._drive.T
@@ -124,7 +144,9 @@ class Statics:
         """Computes the frames of links: R (N, f, 3, 3) and p (N, f, 3) m."""
         body = self.bodies.body_of_link[links]
         R = poses.R[:, body] @ self.bodies.R_body_link[links]
-        shift = np.einsum("nfij,fj->nfi", poses.R[:, body], self.bodies.p_body_link[links])
+        shift = np.einsum(
+            "nfij,fj->nfi", poses.R[:, body], self.bodies.p_body_link[links]
+        )
         return R, poses.p[:, body] + shift
 
     def contact_maps(self, poses: Poses, links: list[int]) -> tuple[Array, Array]:
@@ -139,10 +161,14 @@ class Statics:
         root = np.zeros((len(R), count, 6, 6))
         root[..., :3, :3] = root[..., 3:, 3:] = R
         root[..., 3:, :3] = np.cross(x[..., None], R, axisa=2, axisb=2, axisc=2)
-        lever = np.cross(poses.z[:, None], x[:, :, None] - poses.p[:, None])  # (N, f, B, 3)
+        lever = np.cross(
+            poses.z[:, None], x[:, :, None] - poses.p[:, None]
+        )  # (N, f, B, 3)
         prismatic = self._prismatic[:, None]
         force = np.where(prismatic, poses.z[:, None], lever)
-        moment = np.where(prismatic, 0.0, np.broadcast_to(poses.z[:, None], lever.shape))
+        moment = np.where(
+            prismatic, 0.0, np.broadcast_to(poses.z[:, None], lever.shape)
+        )
         carried = self._below[:, body].T[..., None]  # (f, B, 1)
         joints = np.concatenate((force @ R, moment @ R), axis=3) * carried
         return root, self._drive @ joints
@@ -153,12 +179,16 @@ class Statics:
         return np.asarray(np.abs(self._drive) @ below > 0.0)
 
 
-def prediction_rows(statics: Statics, poses: Poses, up: Array, parameters: Array) -> Array:
+def prediction_rows(
+    statics: Statics, poses: Poses, up: Array, parameters: Array
+) -> Array:
     """Computes the derivatives of the horizontal CoM relative to the root, (N, 3, 4 B).
 
     With N theta the first moment about the root's origin and M the mass,
     dCoM = (1 - up up^T) (N - CoM 1^T) / M, about parameters (4 B,); up (N, 3) is against gravity.
     """
     com, mass = statics.com(poses, parameters), statics.mass()
-    slopes = (statics.first_moment(poses) - com[..., None] * mass) / float(mass @ parameters)
+    slopes = (statics.first_moment(poses) - com[..., None] * mass) / float(
+        mass @ parameters
+    )
     return np.asarray(slopes - up[..., None] * (up[:, None] @ slopes))

@@ -32,7 +32,9 @@ def residual_rows(found: Identification) -> list[tuple[str, Residual]]:
 def body_labels(model: RobotModel, bodies: Sequence[str]) -> list[str]:
     """Names bodies by their first link, and by the heaviest where that is another."""
     pairs = zip(bodies, Statics(model).labels, strict=True)
-    return [name if heaviest == name else f"{name} ({heaviest})" for name, heaviest in pairs]
+    return [
+        name if heaviest == name else f"{name} ({heaviest})" for name, heaviest in pairs
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +64,15 @@ def compare_postures(
     """Compares readings, URDF and result, posture by posture; gravity in m/s^2."""
     observations = ObservationModel(model, feet, gravity=gravity)
     errors = np.array(
-        [found.sensor_errors.get(k, {}).get(name, 0.0) for k, name in observations.errors.names]
+        [
+            found.sensor_errors.get(k, {}).get(name, 0.0)
+            for k, name in observations.errors.names
+        ]
     )
     prior_com = np.nan_to_num(found.prior_com)
-    prior = np.column_stack((found.prior_mass, found.prior_mass[:, None] * prior_com)).ravel()
+    prior = np.column_stack(
+        (found.prior_mass, found.prior_mass[:, None] * prior_com)
+    ).ravel()
     fits = []
     for posture, weight in zip(postures, found.weights, strict=True):
         measured = observations.measured_com(posture, errors)
@@ -73,7 +80,9 @@ def compare_postures(
         places = np.full((3, 2), np.nan)
         if measured is not None and len(loaded):
             sole = observations.feet[loaded[0]].frame
-            places = _on_sole(observations, posture, sole, measured, (prior, found.parameters))
+            places = _on_sole(
+                observations, posture, sole, measured, (prior, found.parameters)
+            )
         fits.append(
             PostureFit(
                 label=posture.label,
@@ -84,7 +93,9 @@ def compare_postures(
                 measured=places[0],
                 before=places[1],
                 after=places[2],
-                error_before=observations.com_error(posture, prior, np.zeros_like(errors)),
+                error_before=observations.com_error(
+                    posture, prior, np.zeros_like(errors)
+                ),
                 error_after=observations.com_error(posture, found.parameters, errors),
                 weight=float(weight),
             )
@@ -112,7 +123,9 @@ def _on_sole(
 
 
 _NO_BETTER = 1.0  # standard deviations that the CoM must have moved
-_SHOWN = 0.8  # of the prior's standard deviation: above, the readings say little of an error
+_SHOWN = (
+    0.8  # of the prior's standard deviation: above, the readings say little of an error
+)
 
 
 def gain(found: Identification) -> str:

@@ -30,7 +30,15 @@ from com_model.html import (
     svg,
     table,
 )
-from com_model.plotting import BLUE, INK, RED, RULE, new_figure, robot_figure, style_axes
+from com_model.plotting import (
+    BLUE,
+    INK,
+    RED,
+    RULE,
+    new_figure,
+    robot_figure,
+    style_axes,
+)
 
 BEFORE, AFTER = RED, BLUE
 _MOST_BARS, _MOST_PLACES, _MOST_SPANS = 150, 500, 1000
@@ -62,7 +70,9 @@ class Recording:
     dropped: DroppedReadings  # readings that were left out
     # seconds that the robot was stationary, and seconds not usable by cause
     tally: Mapping[str, float]
-    intervals: Sequence[StationaryInterval]  # stationary intervals, marks or rows, in order
+    intervals: Sequence[
+        StationaryInterval
+    ]  # stationary intervals, marks or rows, in order
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +106,9 @@ class Contents(Recording):
 def report_page(contents: Contents) -> str:
     """Writes the report: same contents, same bytes."""
     given = ((f"--{name}", contents.inputs.get(name)) for name in ("robot", "config"))
-    robot = shlex.join(word for option, value in given if value for word in (option, value))
+    robot = shlex.join(
+        word for option, value in given if value for word in (option, value)
+    )
     return report(
         f"Centres of mass of {contents.robot}, identified from a recording",
         comparison.gain(contents.found),
@@ -109,7 +121,11 @@ def report_page(contents: Contents) -> str:
         _postures(contents),
         _wrenches(contents),
         _recording(contents),
-        svg(robot_figure(contents.model, contents.model.neutral, "The URDF, all joints at 0")),
+        svg(
+            robot_figure(
+                contents.model, contents.model.neutral, "The URDF, all joints at 0"
+            )
+        ),
         then=[
             "Use corrected.urdf if the CoM in postures left out of the fit is as good as in the "
             "rest. In the folder of this page: `ros2 run com_model audit corrected.urdf`",
@@ -141,7 +157,13 @@ def _summary(contents: Contents) -> Raw:
 def _fit(contents: Contents) -> Raw:
     found = contents.found
     rows = [
-        (name, number(m.mean, 2, _MM), number(m.rms, 2, _MM), number(m.maximum, 2, _MM), m.count)
+        (
+            name,
+            number(m.mean, 2, _MM),
+            number(m.rms, 2, _MM),
+            number(m.maximum, 2, _MM),
+            m.count,
+        )
         for name, m in comparison.residual_rows(found)
     ]
     head = (
@@ -152,7 +174,9 @@ def _fit(contents: Contents) -> Raw:
         "postures",
     )
     outliers = [contents.fits[i].label or f"posture {i}" for i in found.outliers]
-    words = f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
+    words = (
+        f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
+    )
     words += (
         f" Mean square residual of the readings from the URDF, relative to the priors: "
         f"{number(found.variance_factor, 2)}; above {number(found.variance_limit, 2)}, errors are "
@@ -176,7 +200,9 @@ def _parameters(contents: Contents) -> Raw:
         mass = plus_minus(float(found.mass[b]), float(found.mass_std[b]), 3)
         first: tuple[str, str] = (label, mass)
         for i, axis in enumerate("xyz"):
-            prior, com, std = (float(a[b, i]) for a in (found.prior_com, found.com, found.com_std))
+            prior, com, std = (
+                float(a[b, i]) for a in (found.prior_com, found.com, found.com_std)
+            )
             lengths = number(prior, 2, _MM), plus_minus(com, std, 2, _MM)
             change = bar(com - prior, std, float(found.prior_com_std[b, i]))
             rows.append((*first, axis, *lengths, change))
@@ -242,7 +268,10 @@ def _identifiability(contents: Contents) -> Raw:
     ):
         if lines:
             more = len(lines) - _COMBINATIONS
-            shown = [*lines[:_COMBINATIONS], *([f"and {more} more"] if more > 0 else [])]
+            shown = [
+                *lines[:_COMBINATIONS],
+                *([f"and {more} more"] if more > 0 else []),
+            ]
             parts += [element("p", head), bullets(shown)]
     return Raw("".join(parts))
 
@@ -261,10 +290,22 @@ def _postures(contents: Contents) -> Raw:
         gaps = number(fit.error_before, 2, _MM), number(fit.error_after, 2, _MM)
         words = f"{', '.join(fit.standing) or 'no foot'}"
         words += "; outlier" if fit.weight < 0.5 else ""
-        row = (len(rows) + 1, times, fit.label, fit.samples, number(fit.mass, 3), *gaps, words)
+        row = (
+            len(rows) + 1,
+            times,
+            fit.label,
+            fit.samples,
+            number(fit.mass, 3),
+            *gaps,
+            words,
+        )
         rows.append(row)
     spans = [
-        (contents.since_start(i.t0_ns), contents.since_start(i.t1_ns), i.posture is not None)
+        (
+            contents.since_start(i.t0_ns),
+            contents.since_start(i.t1_ns),
+            i.posture is not None,
+        )
         for i in contents.intervals
     ]
     head = (
@@ -279,7 +320,8 @@ def _postures(contents: Contents) -> Raw:
     )
     why = ("time (s)", "label", "why it is not a posture")
     tally = [
-        f"{cause}: {number(seconds, 1)} s" for cause, seconds in sorted(contents.tally.items())
+        f"{cause}: {number(seconds, 1)} s"
+        for cause, seconds in sorted(contents.tally.items())
     ]
     return Raw(
         element("h2", "Postures")
@@ -293,7 +335,9 @@ def _postures(contents: Contents) -> Raw:
     )
 
 
-def _long_table(head: Sequence[object], rows: Sequence[Sequence[object]], words: int) -> Raw:
+def _long_table(
+    head: Sequence[object], rows: Sequence[Sequence[object]], words: int
+) -> Raw:
     more = len(rows) - _SHOWN
     left = element("p", f"and {more} more") if more > 0 else ""
     return Raw(table(head, rows[:_SHOWN], words=words) + left)
@@ -356,7 +400,10 @@ def residual_plot(fits: Sequence[PostureFit]) -> Raw:
     figure, (axes,) = _new_plot(2.8, 1, "Error of the CoM in each posture")
     shown = fits[:_MOST_BARS]
     places = 1.0 + np.arange(len(shown))
-    for shift, name, color in ((-0.2, "error_before", BEFORE), (0.2, "error_after", AFTER)):
+    for shift, name, color in (
+        (-0.2, "error_before", BEFORE),
+        (0.2, "error_after", AFTER),
+    ):
         heights = _MM * np.nan_to_num([getattr(fit, name) for fit in shown])
         axes.bar(places + shift, heights, width=0.4, color=color)
     for place, fit in zip(places, shown, strict=True):
@@ -373,7 +420,11 @@ def timeline_plot(spans: Sequence[Span], seconds: float) -> Raw:
     """Stationary intervals of the recording: those that gave a posture, and the others."""
     figure, (axes,) = _new_plot(1.4, 1, "Stationary intervals")
     for used, color in ((True, AFTER), (False, RULE)):
-        bars = [(a, max(b - a, seconds / 500.0)) for a, b, ok in spans[:_MOST_SPANS] if ok is used]
+        bars = [
+            (a, max(b - a, seconds / 500.0))
+            for a, b, ok in spans[:_MOST_SPANS]
+            if ok is used
+        ]
         axes.broken_barh(bars, (0.0, 1.0), facecolors=color)
     axes.set_xlim(0.0, max(seconds, 1e-3))
     axes.set_yticks([])
@@ -392,4 +443,6 @@ def _new_plot(height: float, columns: int, title: str) -> tuple[Figure, list[Axe
 def _legend(figure: Figure) -> None:
     pairs = ((BEFORE, "URDF"), (AFTER, "identified"))
     handles = [Patch(color=color, label=label) for color, label in pairs]
-    figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+    figure.legend(
+        handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=9
+    )

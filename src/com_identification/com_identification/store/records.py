@@ -15,7 +15,9 @@ from com_model.arrays import Array
 from com_model.text import listing
 
 FORMAT = 1
-MAX_LINE = 2**18  # bytes of one line: a hundred times what a robot of forty joints needs
+MAX_LINE = (
+    2**18
+)  # bytes of one line: a hundred times what a robot of forty joints needs
 _MAX_LABEL = 200  # characters
 _MAX_CONSTRAINTS = 100  # of a posture
 _LARGEST = 2**62  # above all whole numbers of a record; stamps in ns need as many
@@ -41,7 +43,9 @@ def robot_record(model: RobotModel, feet: Sequence[Foot]) -> dict[str, Any]:
     }
 
 
-def posture_record(identity: int, posture: Posture, stamp_ns: int = 0) -> dict[str, Any]:
+def posture_record(
+    identity: int, posture: Posture, stamp_ns: int = 0
+) -> dict[str, Any]:
     """Writes a posture as plain data."""
     return {
         "kind": "posture",
@@ -71,7 +75,9 @@ def posture_of(record: Mapping[str, Any], model: RobotModel, feet: int) -> Postu
         if len(constraints) > _MAX_CONSTRAINTS:
             raise ValueError(f"more than {_MAX_CONSTRAINTS} constraints")
         limits = tuple(
-            ComConstraint(str(link), numbers(normal, 3), *numbers([offset, std], 2).tolist())
+            ComConstraint(
+                str(link), numbers(normal, 3), *numbers([offset, std], 2).tolist()
+            )
             for link, normal, offset, std in constraints
         )
         up = numbers(record["up"], 3)
@@ -110,7 +116,11 @@ def decode(line: bytes) -> dict[str, Any]:
 def whole(record: Mapping[str, Any], key: str) -> int:
     """Reads a whole number that is not negative; else a ValueError."""
     value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or not 0 <= value < _LARGEST
+    ):
         raise ValueError(f"{key}: expected a whole number from 0 to {_LARGEST - 1}")
     return value
 
@@ -147,7 +157,9 @@ def numbers(value: Any, count: int) -> Array:
 def check_robot(record: Mapping[str, Any], robot: Mapping[str, Any], name: str) -> None:
     """Refuses a file of another robot: a StoreError says what differs."""
     if record.get("kind") != "robot" or record.get("format") != FORMAT:
-        raise StoreError(f"{name} is not a posture file of format {FORMAT}: give another file")
+        raise StoreError(
+            f"{name} is not a posture file of format {FORMAT}: give another file"
+        )
     for key, what in (
         ("joints", "joints"),
         ("feet", "feet"),
@@ -168,5 +180,7 @@ def _differing(a: Any, b: Any) -> tuple[str, str]:
     only = ([x for x in a if x not in b], [y for y in b if y not in a])
     if not any(only):
         only = (a, b)  # the order differs
-    first, second = (listing([str(item)[:40] for item in items]) or "none" for items in only)
+    first, second = (
+        listing([str(item)[:40] for item in items]) or "none" for items in only
+    )
     return first, second

@@ -34,7 +34,13 @@ _OF_BODY = tuple(
 )
 _RESIDUALS = ("residual", "prior_residual", "held_out", "without_outliers")
 _OF_FIT = (
-    *("prediction_std", "prediction_shift", "variance_factor", "variance_limit", "cause"),
+    *(
+        "prediction_std",
+        "prediction_shift",
+        "variance_factor",
+        "variance_limit",
+        "cause",
+    ),
     *("scales", "tempering", "at_bound", "outliers"),
 )
 _LONGEST = 200  # bytes of a name
@@ -52,7 +58,9 @@ def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") 
     except (OSError, ValueError, RuntimeError) as error:
         raise OutputError(f"the directory cannot be used: {error}") from error
     if missing:
-        raise OutputError(f"the directory {quote(str(directory))} does not exist: make it first")
+        raise OutputError(
+            f"the directory {quote(str(directory))} does not exist: make it first"
+        )
     full = name if name.endswith(suffix) else name + suffix
     problem = _problem(full, suffix)
     if problem:
@@ -61,14 +69,18 @@ def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") 
         )
     path = folder / full
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise OutputError(f"{path} is a link or no regular file: remove it or give another name")
+        raise OutputError(
+            f"{path} is a link or no regular file: remove it or give another name"
+        )
     return path
 
 
 def write_whole(path: Path, data: bytes, overwrite: bool = False) -> Path:
     """Writes a file whole or not at all, to the disk; an OutputError says what is in the way."""
     if not overwrite and path.exists():
-        raise OutputError(f"{path} exists already: give another name, or allow overwriting")
+        raise OutputError(
+            f"{path} exists already: give another name, or allow overwriting"
+        )
     try:
         return write_file(path, data, overwrite)
     except OSError as error:
@@ -100,7 +112,11 @@ def to_document(
     """Puts a result and `extra` into plain data: numbers, texts, lists...; unknown is null."""
     document = {
         "format": FORMAT,
-        "robot": {"name": model.name, "mass": model.mass, "joints": list(model.joint_names)},
+        "robot": {
+            "name": model.name,
+            "mass": model.mass,
+            "joints": list(model.joint_names),
+        },
         "settings": settings.to_dict(),
         "total_mass": {"value": found.total_mass, "std": found.total_mass_std},
         "bodies": [
@@ -130,7 +146,9 @@ def write_yaml(
     path: str | os.PathLike[str], document: Mapping[str, Any], overwrite: bool = True
 ) -> Path:
     """Writes plain data as YAML, whole or not at all: keys sorted, floats as short as exact."""
-    text = yaml.safe_dump(plain(document), default_flow_style=None, allow_unicode=True, width=100)
+    text = yaml.safe_dump(
+        plain(document), default_flow_style=None, allow_unicode=True, width=100
+    )
     return write_whole(Path(path), text.encode(), overwrite)
 
 
@@ -190,7 +208,11 @@ def export_urdf(
             f"the result belongs to another robot: it has {len(found.bodies)} bodies from "
             f"{found.bodies[0]!r} on, the URDF {model.bodies.count} from {model.bodies.names[0]!r}"
         )
-    trusted = np.ones(len(found.bodies), dtype=np.bool_) if untrusted else trusted_bodies(found)
+    trusted = (
+        np.ones(len(found.bodies), dtype=np.bool_)
+        if untrusted
+        else trusted_bodies(found)
+    )
     inertials = corrected_inertials(model, found.mass, found.com, trusted)
     unchanged = tuple(
         f"{body}: the data have next to no information on it; it stays as in the URDF."
@@ -243,7 +265,9 @@ def corrected_inertials(
                 f"has {old:.4g} kg: expected both above 0; correct its mass in the URDF first"
             )
         factor, shift = float(mass[b]) / old, com[b] - bodies.first_moment[b] / old
-        for link in np.flatnonzero((bodies.body_of_link == b) & (model.link_masses > 0.0)):
+        for link in np.flatnonzero(
+            (bodies.body_of_link == b) & (model.link_masses > 0.0)
+        ):
             place = model.link_coms[link] + bodies.R_body_link[link].T @ shift
             inertia = model.link_inertias[link] * factor
             new = float(model.link_masses[link]) * factor

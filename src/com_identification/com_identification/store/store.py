@@ -30,7 +30,9 @@ _MAX_LINES = 100_000
 class _Contents:
     bias: Array  # (f, 6) of the force sensors, as read
     postures: dict[int, Posture] = field(default_factory=dict)  # by id
-    stamps: dict[int, int] = field(default_factory=dict)  # when captured, ns; 0 where not known
+    stamps: dict[int, int] = field(
+        default_factory=dict
+    )  # when captured, ns; 0 where not known
     next_id: int = 1
     warnings: tuple[str, ...] = ()  # sentences; of a file that is to be written again
 
@@ -48,12 +50,17 @@ class _Contents:
             if len(self.postures) >= _MAX_POSTURES:
                 raise ValueError(f"there are more than {_MAX_POSTURES} postures")
             self.postures[identity] = records.posture_of(record, model, len(self.bias))
-            self.stamps[identity] = records.whole(record, "stamp_ns") if "stamp_ns" in record else 0
+            self.stamps[identity] = (
+                records.whole(record, "stamp_ns") if "stamp_ns" in record else 0
+            )
             self.next_id = max(self.next_id, identity + 1)
         elif kind == "remove":
             self.remove(records.whole(record, "id"))
         elif kind == "tare":
-            foot, bias = records.whole(record, "foot"), records.numbers(record.get("offset"), 6)
+            foot, bias = (
+                records.whole(record, "foot"),
+                records.numbers(record.get("offset"), 6),
+            )
             if foot >= len(self.bias):
                 raise ValueError(f"there is no foot {foot}")
             if not np.isfinite(bias).all():
@@ -89,7 +96,9 @@ class _Contents:
                     found.change(record, model)
             except (ValueError, RecursionError, OverflowError) as error:
                 fix = "Give another file, or remove that line"
-                raise StoreError(f"{name}: line {number} is damaged: {error}. {fix}") from error
+                raise StoreError(
+                    f"{name}: line {number} is damaged: {error}. {fix}"
+                ) from error
             if number == 1:
                 records.check_robot(record, robot, name)
         raise StoreError(f"{name} has more than {_MAX_LINES} lines: give another file")
@@ -104,7 +113,8 @@ class _Contents:
                 lines.append({"kind": "tare", "foot": foot, "offset": bias.tolist()})
         stamps = self.stamps
         lines += [
-            records.posture_record(i, posture, stamps[i]) for i, posture in self.postures.items()
+            records.posture_record(i, posture, stamps[i])
+            for i, posture in self.postures.items()
         ]
         return b"".join(map(records.encode, lines))
 
@@ -305,7 +315,10 @@ class PostureStore:
 
     def _replace(self, new: _Contents) -> Path:
         """Puts new contents in place of the file, which gets another name."""
-        names = (self.path.with_name(f"{self.path.name}.{n}.old") for n in range(1, 1_000_000))
+        names = (
+            self.path.with_name(f"{self.path.name}.{n}.old")
+            for n in range(1, 1_000_000)
+        )
         backup = next((path for path in names if not path.exists()), None)
         if backup is None:
             raise StoreError(f"too many backups beside {self.path}: remove some")

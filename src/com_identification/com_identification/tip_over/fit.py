@@ -45,7 +45,9 @@ class Candidate(FrozenArrays):
 
     def __add__(self, other: "Candidate") -> "Candidate":
         """Returns the candidate with the parameters of both."""
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self)[1:])
+        pairs = (
+            (getattr(self, f.name), getattr(other, f.name)) for f in fields(self)[1:]
+        )
         arrays = (np.concatenate(pair, axis=-1) for pair in pairs)
         return Candidate(self.labels + other.labels, *arrays)
 
@@ -57,7 +59,9 @@ class Candidate(FrozenArrays):
     def errors(self, x: Array) -> JointErrors:
         """Returns the errors of the joints at x (P,)."""
         offset, compliance, backlash = self.joints @ x
-        return JointErrors(offset, np.maximum(compliance, 0.0), np.maximum(backlash, 0.0))
+        return JointErrors(
+            offset, np.maximum(compliance, 0.0), np.maximum(backlash, 0.0)
+        )
 
     def moments(self, model: RobotModel, x: Array) -> Array:
         """Returns the first moments (B, 3) kg m of the bodies at x (P,)."""
@@ -66,7 +70,9 @@ class Candidate(FrozenArrays):
     def com_shifts(self, model: RobotModel, x: Array) -> Array:
         """Returns the shift of each body's CoM (B, 3) m at x (P,)."""
         mass = model.bodies.mass[:, None]
-        return np.divide(self.moment @ x, mass, out=np.zeros((len(mass), 3)), where=mass > 0.0)
+        return np.divide(
+            self.moment @ x, mass, out=np.zeros((len(mass), 3)), where=mass > 0.0
+        )
 
 
 def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candidate]:
@@ -75,7 +81,10 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
     "offsets + compliance" is what HOAP-2's tip angles speak for (docs/hoap2_lab.md).
     """
     offsets = zero_offsets(model, list(protocol.zero_offsets.values()))
-    soft, play = compliance(model, protocol.compliant), backlash(model, protocol.compliant)
+    soft, play = (
+        compliance(model, protocol.compliant),
+        backlash(model, protocol.compliant),
+    )
     candidates = {
         "specification": _candidate(model, (), 0.0, np.inf, 0.0, 0.0),
         "compliance": soft,
@@ -94,7 +103,9 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
 def zero_offsets(model: RobotModel, groups: Sequence[Sequence[str]]) -> Candidate:
     """Zero offsets, one a group of joints (a left and a right one), rad."""
     labels = tuple(f"offset {', '.join(group)} (rad)" for group in groups)
-    return _candidate(model, labels, 0.0, OFFSET_STD, -0.2, 0.2, offset=_columns(model, groups))
+    return _candidate(
+        model, labels, 0.0, OFFSET_STD, -0.2, 0.2, offset=_columns(model, groups)
+    )
 
 
 def compliance(model: RobotModel, joints: Sequence[str]) -> Candidate:
@@ -106,7 +117,9 @@ def compliance(model: RobotModel, joints: Sequence[str]) -> Candidate:
 def backlash(model: RobotModel, joints: Sequence[str]) -> Candidate:
     """One backlash for some joints, rad: its whole width."""
     columns = _columns(model, [joints])
-    return _candidate(model, ("backlash (rad)",), 0.01, np.inf, 0.0, 0.2, backlash=columns)
+    return _candidate(
+        model, ("backlash (rad)",), 0.01, np.inf, 0.0, 0.2, backlash=columns
+    )
 
 
 def torso_shift(model: RobotModel, link: str, std: float = np.inf) -> Candidate:
@@ -117,14 +130,20 @@ def torso_shift(model: RobotModel, link: str, std: float = np.inf) -> Candidate:
     index = model.link_index(link)
     body = int(model.bodies.body_of_link[index])
     priors = urdf_priors(model, 0.0, shape_margin=0.0)
-    low, high = (b[body, :1] - priors.com[body, :1] for b in (priors.com_low, priors.com_high))
+    low, high = (
+        b[body, :1] - priors.com[body, :1] for b in (priors.com_low, priors.com_high)
+    )
     if not np.isfinite([low, high]).all():
-        raise ProtocolError(f"link {link!r} has no shapes, so its bounds are not known: give them")
+        raise ProtocolError(
+            f"link {link!r} has no shapes, so its bounds are not known: give them"
+        )
     moment = np.zeros((model.bodies.count, 3, 1))
     moment[body, 0] = mass = model.link_masses[index]
     fraction = mass / model.bodies.mass[body]
     label = (f"CoM of {link}, x (m)",)
-    return _candidate(model, label, 0.0, std, low / fraction, high / fraction, moment=moment)
+    return _candidate(
+        model, label, 0.0, std, low / fraction, high / fraction, moment=moment
+    )
 
 
 def link_shifts(model: RobotModel) -> Candidate:
@@ -139,7 +158,8 @@ def link_shifts(model: RobotModel) -> Candidate:
     moment = np.zeros((bodies.count, 3, len(body)))
     moment[body, axis, np.arange(len(body))] = bodies.mass[body]
     labels = tuple(
-        f"CoM of {bodies.names[b]}, {'xyz'[a]} (m)" for b, a in zip(body, axis, strict=True)
+        f"CoM of {bodies.names[b]}, {'xyz'[a]} (m)"
+        for b, a in zip(body, axis, strict=True)
     )
     slack = 1e-9  # the search wants its start inside
     std = COM_LIMIT / 2.0
@@ -211,26 +231,38 @@ def fit(
     numbers of the tests to use, start (P,) is where the search starts. ProtocolError: angles that
     are not finite.
     """
-    measured = as_array("measured", measured, (len(simulation.tests),), "One angle for each test")
+    measured = as_array(
+        "measured", measured, (len(simulation.tests),), "One angle for each test"
+    )
     numbers = range(len(measured)) if only is None else only
     used = np.asarray(numbers, dtype=np.int64)
     if not np.isfinite(measured[used]).all():
-        missing = ", ".join(simulation.tests[i].name for i in used if not np.isfinite(measured[i]))
-        raise ProtocolError(f"angles that are not numbers: {missing}. Leave those tests out")
+        missing = ", ".join(
+            simulation.tests[i].name for i in used if not np.isfinite(measured[i])
+        )
+        raise ProtocolError(
+            f"angles that are not numbers: {missing}. Leave those tests out"
+        )
     x = np.array(candidate.start if start is None else start)
     std = np.full(candidate.count, np.nan)
     if candidate.count and len(used):
         x, std = _Problem(simulation, measured, candidate, used, noise).search(x)
-    return Fit(candidate, x, std, predict(simulation, candidate, x, measured), measured, used)
+    return Fit(
+        candidate, x, std, predict(simulation, candidate, x, measured), measured, used
+    )
 
 
-def predict(simulation: QuasiStatic, candidate: Candidate, x: Array, guess: Array) -> Array:
+def predict(
+    simulation: QuasiStatic, candidate: Candidate, x: Array, guess: Array
+) -> Array:
     """Computes the tip angles of all tests, rad, looking near a guess (T,)."""
     moment = candidate.moments(simulation.model, x)
     return simulation.tip_angles_near(np.nan_to_num(guess), candidate.errors(x), moment)
 
 
-def cross_validate(simulation: QuasiStatic, full: Fit, groups: Sequence[Sequence[int]]) -> Array:
+def cross_validate(
+    simulation: QuasiStatic, full: Fit, groups: Sequence[Sequence[int]]
+) -> Array:
     """Leaves each group of tests out in turn, and predicts it: (G,) deg, mean absolute errors."""
     result = []
     for group in groups:
@@ -256,11 +288,15 @@ class _Problem(NamedTuple):
     noise: float
 
     def _errors(self, x: Array) -> tuple[JointErrors, Array]:
-        return self.candidate.errors(x), self.candidate.moments(self.simulation.model, x)
+        return self.candidate.errors(x), self.candidate.moments(
+            self.simulation.model, x
+        )
 
     def angles(self, x: Array) -> Array:
         near = self.measured[self.used]
-        angles = self.simulation.tip_angles_near(near, *self._errors(x), list(self.used))
+        angles = self.simulation.tip_angles_near(
+            near, *self._errors(x), list(self.used)
+        )
         return np.where(np.isnan(angles), near + _FAR, angles)
 
     def slopes(self, x: Array, angles: Array) -> Array:
@@ -273,12 +309,16 @@ class _Problem(NamedTuple):
             for j, unit in enumerate(np.eye(len(x)))
         ]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.nan_to_num(-np.column_stack(columns) / turn[:, None], posinf=0.0, neginf=0.0)
+            return np.nan_to_num(
+                -np.column_stack(columns) / turn[:, None], posinf=0.0, neginf=0.0
+            )
 
     def _margins(self, x: Array, angles: Array) -> Array:
         errors = self._errors(x)
         margins = np.full(len(angles), np.nan)  # without equilibrium: no slope
-        for i, (test, angle) in enumerate(zip(self.used.tolist(), angles.tolist(), strict=True)):
+        for i, (test, angle) in enumerate(
+            zip(self.used.tolist(), angles.tolist(), strict=True)
+        ):
             with suppress(ProtocolError):
                 com = self.simulation.find_equilibrium(test, angle, *errors).com
                 margins[i] = edge_distance(com, self.simulation.cases[test].soles.edges)
@@ -299,17 +339,30 @@ class _Problem(NamedTuple):
         def residuals(x: Array) -> Array:
             """sign(e) sqrt(2 (sqrt(1 + e^2) - 1)), without cancellation, and the prior's."""
             e = errors(x)
-            return np.append(e * np.sqrt(2.0 / (np.sqrt(1.0 + e * e) + 1.0)), weights @ x)
+            return np.append(
+                e * np.sqrt(2.0 / (np.sqrt(1.0 + e * e) + 1.0)), weights @ x
+            )
 
         def jacobian(x: Array) -> Array:
             root = np.sqrt(1.0 + errors(x) ** 2)
             slopes = self.slopes(x, last(x.tobytes())) / self.noise
-            return np.vstack(((np.sqrt((root + 1.0) / 2.0) / root)[:, None] * slopes, weights))
+            return np.vstack(
+                ((np.sqrt((root + 1.0) / 2.0) / root)[:, None] * slopes, weights)
+            )
 
-        scale = np.where(known, candidate.std, np.maximum(np.abs(candidate.start), 1e-3))
+        scale = np.where(
+            known, candidate.std, np.maximum(np.abs(candidate.start), 1e-3)
+        )
         bounds = candidate.low, candidate.high
         found = least_squares(
-            residuals, x, jacobian, bounds, x_scale=scale, xtol=1e-7, ftol=1e-7, max_nfev=60
+            residuals,
+            x,
+            jacobian,
+            bounds,
+            x_scale=scale,
+            xtol=1e-7,
+            ftol=1e-7,
+            max_nfev=60,
         )
         try:
             variances = np.diag(np.linalg.inv(found.jac.T @ found.jac))

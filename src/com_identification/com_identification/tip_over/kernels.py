@@ -81,7 +81,10 @@ def _compute_loads(robot: TippingRobot, state: RockingState) -> None:
         set_point(R[b], tree.mass[b] * p[b], moment[b], c[b])
     for b in range(count - 1, 0, -1):  # first moments of the subtrees
         c[tree.parent[b]] += c[b]
-    own, whole = c - tree.subtree_mass.reshape(-1, 1) * p, c[0] - total * p  # about the joints
+    own, whole = (
+        c - tree.subtree_mass.reshape(-1, 1) * p,
+        c[0] - total * p,
+    )  # about the joints
     for f in range(len(soles.body)):
         sole, fraction = soles.body[f], soles.load_fraction[f]
         set_point(R[sole], p[sole], soles.p[f], place)
@@ -91,11 +94,15 @@ def _compute_loads(robot: TippingRobot, state: RockingState) -> None:
         com += fraction * over
         for b in range(1, count):
             axis = turned(R[b], tree.axis[b])
-            carries = b <= sole < tree.subtree_end[b]  # then the rest moves, the other way round
+            carries = (
+                b <= sole < tree.subtree_end[b]
+            )  # then the rest moves, the other way round
             if tree.joint_type[b] == PRISMATIC:
                 rise = (tree.subtree_mass[b] - carries * total) * dot(axis, up)
             else:
-                rise = dot(cross(axis, own[b]), up) - carries * dot(cross(axis, whole[b]), up)
+                rise = dot(cross(axis, own[b]), up) - carries * dot(
+                    cross(axis, whole[b]), up
+                )
             load[tree.q_index[b]] += fraction * GRAVITY * tree.multiplier[b] * rise
 
 
@@ -134,7 +141,9 @@ def edge_distance(com: Array, edges: Array) -> float:
 
 
 @compiled()
-def find_tip_angle(start: Array, rate: Array, guess: float, robot: TippingRobot) -> float:
+def find_tip_angle(
+    start: Array, rate: Array, guess: float, robot: TippingRobot
+) -> float:
     """Finds the angle s, rad, at which the CoM is over an edge, encoders = start + s rate."""
     n, joints, edges = len(start), robot.joints, robot.soles.edges
     state, encoders = RockingState(np.empty(n), np.empty(3), np.empty(n)), np.empty(n)

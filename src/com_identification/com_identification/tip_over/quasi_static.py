@@ -69,7 +69,9 @@ class TipTest:
     feet: tuple[str, ...]  # sole frames that stand, the weight shared evenly
     # how the robot gets onto these feet, joint positions by name, rad; others as in the start:
     approach: tuple[Mapping[str, float], ...] = ()
-    begin: float = 0.0  # rad, angle with the sign of turn, from which on it stands on them alone
+    begin: float = (
+        0.0  # rad, angle with the sign of turn, from which on it stands on them alone
+    )
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,12 @@ class Protocol:
     # in the order of the file: the postures of the first move, of the second, ...
     tests: tuple[TipTest, ...]
     # what a fit to the tip angles may find:
-    zero_offsets: Mapping[str, tuple[str, ...]]  # joints that share an offset, by its name
-    compliant: tuple[str, ...]  # joints that yield under load, all with the same compliance
+    zero_offsets: Mapping[
+        str, tuple[str, ...]
+    ]  # joints that share an offset, by its name
+    compliant: tuple[
+        str, ...
+    ]  # joints that yield under load, all with the same compliance
     trunk: str | None  # the link whose CoM may be shifted, or None
 
     @classmethod
@@ -105,15 +111,21 @@ class Protocol:
         parameters.finish()
         top.finish()
         if not tests:
-            raise ProtocolError(f"{path}: there are no moves, so there is nothing to test")
+            raise ProtocolError(
+                f"{path}: there are no moves, so there is nothing to test"
+            )
         return cls(robot, tests, MappingProxyType(zero_offsets), compliant, trunk)
 
 
 def _posture(section: Section) -> Mapping[str, float]:
-    return MappingProxyType({joint: section.number(joint, 0.0) for joint in section.entries()})
+    return MappingProxyType(
+        {joint: section.number(joint, 0.0) for joint in section.entries()}
+    )
 
 
-def _test(section: Section, move: str, posture: str, start: Mapping[str, float]) -> TipTest:
+def _test(
+    section: Section, move: str, posture: str, start: Mapping[str, float]
+) -> TipTest:
     joints, feet = section.names("joints"), section.names("feet")
     opposite = section.names("opposite")
     if not joints + opposite:
@@ -146,11 +158,16 @@ def joint_errors_document(
     model: RobotModel, errors: JointErrors, mean_error_deg: float
 ) -> dict[str, Any]:
     """Lists the errors of the joints as plain data, zeros left out."""
-    document: dict[str, Any] = {"robot": model.name, "mean_error_deg": round(mean_error_deg, 4)}
+    document: dict[str, Any] = {
+        "robot": model.name,
+        "mean_error_deg": round(mean_error_deg, 4),
+    }
     for key, name in _KEYS.items():
         document[key] = {
             joint: round(float(value), 6)
-            for joint, value in zip(model.joint_names, getattr(errors, name), strict=True)
+            for joint, value in zip(
+                model.joint_names, getattr(errors, name), strict=True
+            )
             if value
         }
     return document
@@ -244,11 +261,15 @@ def _soles(test: TipTest, feet: tuple[Foot, ...]) -> list[Foot]:
             valid = ", ".join(known) or "none"
             raise ProtocolError(f"{test.name}: no foot {name!r}; valid: {valid}")
         if len(known[name].corners) < 3:
-            raise ProtocolError(f"{test.name}: foot {name!r} has no sole to tip over: give corners")
+            raise ProtocolError(
+                f"{test.name}: foot {name!r} has no sole to tip over: give corners"
+            )
     return [known[name] for name in test.feet]
 
 
-def _limits(model: RobotModel, test: TipTest, start: Array, rate: Array) -> tuple[float, float]:
+def _limits(
+    model: RobotModel, test: TipTest, start: Array, rate: Array
+) -> tuple[float, float]:
     """The least and the largest angle that all its joints reach, at most half a turn, rad."""
     turning = rate != 0.0
     limits = np.array([model.lower[turning], model.upper[turning]])
@@ -268,7 +289,10 @@ def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
     polygon = SupportPolygon.from_soles(R, p, [f.corners for f in standing], (0, 0, 1))
     corners = polygon.vertices[:, :2]
     along = np.roll(corners, -1, axis=0) - corners
-    out = np.column_stack((along[:, 1], -along[:, 0])) / np.linalg.norm(along, axis=1)[:, None]
+    out = (
+        np.column_stack((along[:, 1], -along[:, 0]))
+        / np.linalg.norm(along, axis=1)[:, None]
+    )
     side = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])[DIRECTIONS.index(test.falls)]
     edges = np.column_stack((out, (out * corners).sum(axis=1)))
     return np.ascontiguousarray(edges[out @ side > _FACING])
@@ -326,7 +350,9 @@ class QuasiStatic:
         case = self.cases[test]
         state = _settle(case, angle, self._robot(case, errors, moment))
         if state is None:
-            raise ProtocolError(f"{case.test.name}: the robot collapses: its joints are too soft")
+            raise ProtocolError(
+                f"{case.test.name}: the robot collapses: its joints are too soft"
+            )
         return state
 
     def find_tips(
@@ -334,7 +360,8 @@ class QuasiStatic:
     ) -> tuple[TipAngle, ...]:
         """Turns the joints of each test until it falls, or to their limit; as find_equilibrium."""
         return tuple(
-            self._first_fall(case, self._robot(case, errors, moment)) for case in self.cases
+            self._first_fall(case, self._robot(case, errors, moment))
+            for case in self.cases
         )
 
     def tip_angles(
@@ -357,14 +384,19 @@ class QuasiStatic:
         cases = self.cases if only is None else [self.cases[i] for i in only]
         near = np.asarray(guess, dtype=float)
         pairs = zip(cases, near.tolist(), strict=True)
-        return np.array([_tip_angle(c, g, self._robot(c, errors, moment)) for c, g in pairs])
+        return np.array(
+            [_tip_angle(c, g, self._robot(c, errors, moment)) for c, g in pairs]
+        )
 
     def _first_fall(self, case: Case, robot: kernels.TippingRobot) -> TipAngle:
         """Finds the first change of sign from 0 on, then searches near it."""
         name, limit, before = case.test.name, case.limits[case.test.turn > 0], np.nan
         for angle in np.linspace(0.0, limit, _SCAN).tolist():
             state = _settle(case, angle, robot)
-            if state is None or not kernels.edge_distance(state.com, case.soles.edges) > 0.0:
+            if (
+                state is None
+                or not kernels.edge_distance(state.com, case.soles.edges) > 0.0
+            ):
                 found = np.nan if np.isnan(before) else _tip_angle(case, before, robot)
                 return TipAngle(name, found, True)
             before = angle
@@ -378,13 +410,19 @@ class QuasiStatic:
         moment = np.array(as_array("moment", moment, (self.model.bodies.count, 3)))
         if errors is None:
             errors = JointErrors(*np.zeros((3, self.model.n_joints)))
-        return kernels.TippingRobot(self.tree, moment, case.soles, _check_errors(errors))
+        return kernels.TippingRobot(
+            self.tree, moment, case.soles, _check_errors(errors)
+        )
 
 
-def _settle(case: Case, angle: float, robot: kernels.TippingRobot) -> kernels.RockingState | None:
+def _settle(
+    case: Case, angle: float, robot: kernels.TippingRobot
+) -> kernels.RockingState | None:
     """The equilibrium with a test's joints at an angle, rad, if there is one."""
     encoders, n = case.start + angle * case.rate, len(case.start)
-    state = kernels.RockingState(encoders + robot.joints.offset, np.empty(3), np.empty(n))
+    state = kernels.RockingState(
+        encoders + robot.joints.offset, np.empty(3), np.empty(n)
+    )
     return state if kernels.settle(encoders, robot, state) else None
 
 
@@ -438,7 +476,11 @@ def _angle(text: str | None, where: str) -> float:
     try:
         value = float(text or "")
     except ValueError as error:
-        raise ProtocolError(f"{where}: expected an angle in rad, got {text!r}") from error
+        raise ProtocolError(
+            f"{where}: expected an angle in rad, got {text!r}"
+        ) from error
     if not abs(value) < 10.0:
-        raise ProtocolError(f"{where}: expected an angle in rad, got {value:g}. Are these degrees?")
+        raise ProtocolError(
+            f"{where}: expected an angle in rad, got {value:g}. Are these degrees?"
+        )
     return value

@@ -11,7 +11,11 @@ import yaml
 from matplotlib.figure import Figure
 
 from com_identification.exceptions import RefusedFitError
-from com_identification.store.results import corrected_inertials, path_inside, write_whole
+from com_identification.store.results import (
+    corrected_inertials,
+    path_inside,
+    write_whole,
+)
 from com_identification.tip_over.fit import COM_LIMIT, Fit, cross_validate, families
 from com_identification.tip_over.quasi_static import QuasiStatic, joint_errors_document
 from com_model import RobotModel
@@ -63,9 +67,13 @@ def plot_angles(comparison: Comparison) -> Figure:
     errors = np.degrees([columns[name] for name in order]).T - measured[:, None]
     size = (3.6 + 0.95 * len(order), 2.9 + 0.32 * len(tests))
     (before, *_, after) = comparison.ours
-    title = f"by {before} {means[before]:.2f} deg, by {after} {means[after]:.2f} deg off"
+    title = (
+        f"by {before} {means[before]:.2f} deg, by {after} {means[after]:.2f} deg off"
+    )
     figure = new_figure(size, f"Tip angles of {comparison.robot}: {title}")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 0.22 * len(tests)))
+    above, below = figure.subplots(
+        2, 1, sharex=True, height_ratios=(1.0, 0.22 * len(tests))
+    )
     colors = [BLUE if name in comparison.ours else FAINT for name in order]
     bars = above.bar(range(len(order)), [means[name] for name in order], color=colors)
     above.bar_label(bars, fmt="%.2f", fontsize=9)
@@ -80,7 +88,9 @@ def plot_angles(comparison: Comparison) -> Figure:
         below.text(k, i, number(round(error, 1) + 0.0, 1), **place)
     names = [plain_text(name, 22).replace(" + ", " +\n") for name in order]
     below.set_xticks(range(len(order)), names, fontsize=9)
-    rows = [f"{plain_text(t)}: {number(a, 1)}" for t, a in zip(tests, measured, strict=True)]
+    rows = [
+        f"{plain_text(t)}: {number(a, 1)}" for t, a in zip(tests, measured, strict=True)
+    ]
     below.set_yticks(range(len(tests)), rows, fontsize=9)
     below.set_title(
         "rows: measured angle (deg); cells: angle less measured (deg); blue bars: ours",
@@ -105,7 +115,9 @@ def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
 def report_page(comparison: Comparison) -> str:
     """Writes the page: mean errors, picture, all angles, what the fit found."""
     found = comparison.found
-    values = zip(found.candidate.labels, found.x.tolist(), found.std.tolist(), strict=True)
+    values = zip(
+        found.candidate.labels, found.x.tolist(), found.std.tolist(), strict=True
+    )
     parameters = [(label, plus_minus(value, std, 5)) for label, value, std in values]
     left_out = [(name, number(value)) for name, value in comparison.left_out.items()]
     means, (*_, fit) = comparison.mean_errors(), comparison.ours
@@ -137,7 +149,9 @@ def corrected_urdf(model: RobotModel, fit: Fit) -> str:
     far = np.flatnonzero(shifts > COM_LIMIT * (1.0 + 1e-6))
     if len(far):
         worst = ", ".join(f"{bodies.names[b]} {1e3 * shifts[b]:.1f} mm" for b in far)
-        raise RefusedFitError(f"CoMs moved by more than {1e3 * COM_LIMIT:g} mm: {worst}")
+        raise RefusedFitError(
+            f"CoMs moved by more than {1e3 * COM_LIMIT:g} mm: {worst}"
+        )
     moment = fit.candidate.moments(model, fit.x)
     mass = bodies.mass[:, None]
     com = np.divide(moment, mass, out=np.zeros_like(moment), where=mass > 0.0)
@@ -145,16 +159,23 @@ def corrected_urdf(model: RobotModel, fit: Fit) -> str:
 
 
 def write_correction(
-    directory: str | os.PathLike[str], model: RobotModel, fit: Fit, overwrite: bool = False
+    directory: str | os.PathLike[str],
+    model: RobotModel,
+    fit: Fit,
+    overwrite: bool = False,
 ) -> tuple[Path, Path]:
     """Writes <robot>_corrected.urdf and <robot>_joint_errors.yaml, or OutputError."""
-    found = joint_errors_document(model, fit.candidate.errors(fit.x), fit.mean_error_deg)
+    found = joint_errors_document(
+        model, fit.candidate.errors(fit.x), fit.mean_error_deg
+    )
     texts = {
         "_corrected.urdf": corrected_urdf(model, fit),
         "_joint_errors.yaml": yaml.safe_dump(found, sort_keys=False),
     }
     urdf, errors = (
-        write_whole(path_inside(directory, model.name + suffix), text.encode(), overwrite)
+        write_whole(
+            path_inside(directory, model.name + suffix), text.encode(), overwrite
+        )
         for suffix, text in texts.items()
     )
     return urdf, errors

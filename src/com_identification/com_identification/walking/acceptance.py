@@ -26,18 +26,29 @@ LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
 _LOAD = (0.55, 1.8)  # carried by the feet, over the weight by the URDF
 _LIFTED, _LIFTED_TIME = 0.35, 0.8  # of the weight; s
 _FALLEN = np.deg2rad(45.0)
-_STUCK, _ABSENT = 2.0, 0.1  # s without a change of the torque; fraction of samples without one
+_STUCK, _ABSENT = (
+    2.0,
+    0.1,
+)  # s without a change of the torque; fraction of samples without one
 _ASKEW, _SPUN, _TURNED = np.deg2rad(20.0), 3.0, 0.02  # of the vertical; rad/s, rms
-_FROZEN = 1e-6  # rad by which the vertical of a driver without orientation turns at most
+_FROZEN = (
+    1e-6  # rad by which the vertical of a driver without orientation turns at most
+)
 _PERCENT, _GAINED = 5.0, 0.5  # % of the torques; of the URDF's residual
 _WHITENED = 0.5, 0.67  # of joints: the median of noise as large as assumed
 _TEMPERING = 6.0  # of healthy robots 1.5 to 3.6
 _NUISANCE = 4.0  # prior standard deviations; of 75 normal values one is beyond in 0.5 % of robots
-_AGREEMENT, _BEST, _CHANGED = 3.0, 20, 0.04  # standard deviations; directions; of the mass
+_AGREEMENT, _BEST, _CHANGED = (
+    3.0,
+    20,
+    0.04,
+)  # standard deviations; directions; of the mass
 _SCALE, _LIKELY = 0.03, 2.5  # of the mass; prior standard deviations of the mass
 URDF_MASS = "URDF's mass"
 _LEAST_BLOCKS, _STEP = 2, 6.0  # on each side of a step of the load; standard deviations
-_LOAD_CHANGE = np.array([0.01, 0.003, 0.003, 0.003])  # of the mass; m, first moment over it
+_LOAD_CHANGE = np.array(
+    [0.01, 0.003, 0.003, 0.003]
+)  # of the mass; m, first moment over it
 _UNSEEN = 2.0  # of a block's variance, as of the covariance of all
 
 
@@ -57,15 +68,23 @@ class Prepared:
 
 
 def prepare(
-    logs: Sequence[WalkLog], model: RobotModel, config: RobotConfig, least_time: float = LEAST_TIME
+    logs: Sequence[WalkLog],
+    model: RobotModel,
+    config: RobotConfig,
+    least_time: float = LEAST_TIME,
 ) -> Prepared:
     """Conditions recordings, of least_time s in all; a WalkError says why they are no use."""
     model = config.attach(model)
     limbs = rows.find_limbs(model, config)
     measured = measured_joints(model, limbs, logs)
     imu = config.imu_link or model.root_link
-    frozen = [log.up is not None and np.ptp(log.up, axis=0).max() < _FROZEN for log in logs]
-    logs = [replace(log, up=None) if same else log for log, same in zip(logs, frozen, strict=True)]
+    frozen = [
+        log.up is not None and np.ptp(log.up, axis=0).max() < _FROZEN for log in logs
+    ]
+    logs = [
+        replace(log, up=None) if same else log
+        for log, same in zip(logs, frozen, strict=True)
+    ]
     data = [condition(log, model, imu, measured) for log in logs]
     motions = [each.motion for each in data]
     effort = np.sqrt(np.concatenate([m.tau**2 for m in motions]).mean(axis=0))
@@ -82,20 +101,26 @@ def prepare(
     load = rows.drive_sizes(model.effort_limits, effort)
     noise = rows.noise_of(model.mass, length, load)
     legs = np.isin(np.arange(model.n_joints), limbs.joints)
-    unknowns = make_unknowns(model, config.servo.armature(model.joint_names), load, legs)
+    unknowns = make_unknowns(
+        model, config.servo.armature(model.joint_names), load, legs
+    )
     note = (
         f"the IMU's orientation never changes in {sum(frozen)} of {len(logs)} recordings: it "
         "counts as unknown there, the accelerometer shows the vertical"
     )
     notes = (note,) if any(frozen) else ()
-    return Prepared(model, limbs, measured, data, noise, unknowns, posture, length, notes)
+    return Prepared(
+        model, limbs, measured, data, noise, unknowns, posture, length, notes
+    )
 
 
 def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
     """Joints (n,) with efforts that go on changing; a WalkError if one of the legs has none."""
     known = np.ones(model.n_joints, dtype=np.bool_)
     for log in logs:
-        parts = np.array_split(np.nan_to_num(log.effort), int(np.ptp(log.time) / _STUCK) + 1)
+        parts = np.array_split(
+            np.nan_to_num(log.effort), int(np.ptp(log.time) / _STUCK) + 1
+        )
         spread = np.min([np.ptp(part, axis=0) for part in parts], axis=0)
         known &= (spread > 1e-6) & (np.isnan(log.effort).mean(axis=0) < _ABSENT)
     silent = np.setdiff1d(limbs.joints[limbs.joints >= 0], np.flatnonzero(known))
@@ -117,8 +142,14 @@ def imu_fault(each: Conditioned, feet: Array, oriented: bool) -> str:
     """
     motion, squares = each.motion, each.motion.omega**2
     force, up = motion.force.mean(axis=0), motion.up.mean(axis=0)
-    size, spin = float(np.linalg.norm(force)), float(np.sqrt(squares.sum(axis=1).mean()))
-    turn, rate = np.cross(motion.up, motion.omega), np.gradient(motion.up, each.period, axis=0)
+    size, spin = (
+        float(np.linalg.norm(force)),
+        float(np.sqrt(squares.sum(axis=1).mean())),
+    )
+    turn, rate = (
+        np.cross(motion.up, motion.omega),
+        np.gradient(motion.up, each.period, axis=0),
+    )
     known = oriented and bool((turn**2).sum() > _TURNED**2 * len(turn))
     follows = float((turn * rate).sum() / (turn**2).sum()) if known else 1.0
     if not 0.8 < size / GRAVITY < 1.25:
@@ -128,11 +159,15 @@ def imu_fault(each: Conditioned, feet: Array, oriented: bool) -> str:
     if up @ feet > 0.0:
         return "by the IMU the feet are above the trunk"
     if not 0.5 < follows < 2.0:
-        return f"the orientation turns {follows:.2f} times as fast as the gyroscope reads"
+        return (
+            f"the orientation turns {follows:.2f} times as fast as the gyroscope reads"
+        )
     return f"the gyroscope reads {spin:.2f} rad/s, rms" if spin > _SPUN else ""
 
 
-def check_motion(data: Sequence[Conditioned], limbs: Limbs, least_time: float = LEAST_TIME) -> None:
+def check_motion(
+    data: Sequence[Conditioned], limbs: Limbs, least_time: float = LEAST_TIME
+) -> None:
     """Raises an WalkError, that says when, where the robot stands or falls."""
     legs, walked = limbs.joints[limbs.joints >= 0], 0.0
     seconds = sum(each.period * len(each.usable) for each in data)
@@ -159,15 +194,26 @@ def check_motion(data: Sequence[Conditioned], limbs: Limbs, least_time: float = 
         )
 
 
-def check_loads(data: Sequence[Conditioned], contacts: Sequence[Contacts], mass: float) -> None:
+def check_loads(
+    data: Sequence[Conditioned], contacts: Sequence[Contacts], mass: float
+) -> None:
     """Raises an WalkError where the torques do not carry the robot; says why."""
     pairs = [
-        (loads.sum(axis=1), mass * np.einsum("ki,ki->k", each.motion.force, each.motion.up))
+        (
+            loads.sum(axis=1),
+            mass * np.einsum("ki,ki->k", each.motion.force, each.motion.up),
+        )
         for each, (loads, _) in zip(data, contacts, strict=True)
     ]
-    ratio = sum(carried.sum() for carried, _ in pairs) / sum(weight.sum() for _, weight in pairs)
+    ratio = sum(carried.sum() for carried, _ in pairs) / sum(
+        weight.sum() for _, weight in pairs
+    )
     if not _LOAD[0] < ratio < _LOAD[1] and abs(ratio) > _LIFTED:
-        cause = "have the opposite sign" if -_LOAD[1] < ratio < -_LOAD[0] else "are in another unit"
+        cause = (
+            "have the opposite sign"
+            if -_LOAD[1] < ratio < -_LOAD[0]
+            else "are in another unit"
+        )
         raise WalkError(
             f"by the joints' efforts the feet carry {ratio:.2g} times the weight of the URDF "
             f"({mass:.1f} kg): the efforts {cause}, or the URDF's mass is wrong. Expected N m at "
@@ -241,14 +287,21 @@ class Gate:
     required: bool = True  # without it nothing is exported
 
 
-def accept(found: Fit, unknowns: Unknowns, held: Rows, scale: Scale) -> tuple[Gate, ...]:
+def accept(
+    found: Fit, unknowns: Unknowns, held: Rows, scale: Scale
+) -> tuple[Gate, ...]:
     """Runs the tests on a fit before its scale is set; held are rows that it has not seen."""
     n, z = unknowns.model.n_joints, found.z
     x, urdf = unknowns.coefficients(z), unknowns.coefficients(unknowns.mean)
-    urdf[-(len(KINDS) * n + IMU) :] *= np.repeat([0.0, 1.0, 0.0], [3 * n, n, 2 * n + IMU])
+    urdf[-(len(KINDS) * n + IMU) :] *= np.repeat(
+        [0.0, 1.0, 0.0], [3 * n, n, 2 * n + IMU]
+    )
     ours, before = unexplained(held, x, n), unexplained(held, urdf, n)
     size = np.abs(held.X @ x)
-    medians = [float(np.median(size[own])) if own.any() else 0.0 for own in (held.base, ~held.base)]
+    medians = [
+        float(np.median(size[own])) if own.any() else 0.0
+        for own in (held.base, ~held.base)
+    ]
     order = np.arange(len(found.information))
     gates = [
         Gate(
@@ -277,7 +330,9 @@ def accept(found: Fit, unknowns: Unknowns, held: Rows, scale: Scale) -> tuple[Ga
     name, limit, mass = "weighed mass", _SCALE, scale.mass
     if mass is None:
         name, mass, own = URDF_MASS, unknowns.model.mass, unknowns.mean
-        limit = _LIKELY * float(np.linalg.norm(unknowns.mass_direction(own) * unknowns.std))
+        limit = _LIKELY * float(
+            np.linalg.norm(unknowns.mass_direction(own) * unknowns.std)
+        )
     rho = mass / unknowns.total_mass(z)
     text = (
         f"the {name} is {100.0 * (rho - 1.0):+.1f} % off that of torques with a mean gain of 1, "
@@ -302,12 +357,16 @@ def _nuisances(unknowns: Unknowns, z: Array) -> Gate:
     for kind in KINDS:
         own = off[unknowns.joint_slice(kind)]
         if kind == "gain":
-            own = (unknowns.joints(z, kind) - 1.0) / unknowns.std[unknowns.joint_slice(kind)][0]
+            own = (unknowns.joints(z, kind) - 1.0) / unknowns.std[
+                unknowns.joint_slice(kind)
+            ][0]
         names += [f"{kind} of {joint}" for joint in joints[np.abs(own) > _NUISANCE]]
     for name, own in (("accelerometer bias", off[-IMU:-3]), ("IMU mounting", off[-3:])):
         names += [name] * bool((np.abs(own) > _NUISANCE).any())
     text = "friction, gains, biases, encoders, IMU within 4 standard deviations of what is usual"
-    return Gate("nuisances", f"too large: {listing(names, 6)}" if names else text, not names)
+    return Gate(
+        "nuisances", f"too large: {listing(names, 6)}" if names else text, not names
+    )
 
 
 def _agreement(found: Fit, unknowns: Unknowns, first: Flags, what: str) -> Gate:
@@ -329,4 +388,6 @@ def _agreement(found: Fit, unknowns: Unknowns, first: Flags, what: str) -> Gate:
         f"{100.0 * change:+.1f} %, limit {100.0 * _CHANGED:g} %. A payload changed, or the model "
         "lacks something"
     )
-    return Gate(f"agreement of {what}", text, rms < _AGREEMENT and abs(change) < _CHANGED)
+    return Gate(
+        f"agreement of {what}", text, rms < _AGREEMENT and abs(change) < _CHANGED
+    )

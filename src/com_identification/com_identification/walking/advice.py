@@ -27,9 +27,16 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 
 LONGER = 10.0  # s of a further motion
-TEMPERING = 12.0  # of recordings that nothing is identified from yet: a gait's 6, and UNSEEN
-_EXCERPT, _LEAST = 2.0, 5.0  # s that motions are made of; s of a recording that is analysed
-_STAYS = 0.9  # posterior over prior standard deviation of a body of which nothing is known
+TEMPERING = (
+    12.0  # of recordings that nothing is identified from yet: a gait's 6, and UNSEEN
+)
+_EXCERPT, _LEAST = (
+    2.0,
+    5.0,
+)  # s that motions are made of; s of a recording that is analysed
+_STAYS = (
+    0.9  # posterior over prior standard deviation of a body of which nothing is known
+)
 
 
 class Advice(NamedTuple):
@@ -37,15 +44,21 @@ class Advice(NamedTuple):
 
     com_std: Array  # (3,) m, of the whole robot's CoM, rms over postures, axes of the root link
     prior_com_std: Array  # (3,) m, without any recording
-    improved: int  # directions of the unknowns of which the data tell more than the prior
+    improved: (
+        int  # directions of the unknowns of which the data tell more than the prior
+    )
     unknown: tuple[str, ...]  # bodies that stay at the URDF
-    motions: tuple[tuple[str, float], ...]  # in words; m, length of com_std after LONGER of it
+    motions: tuple[
+        tuple[str, float], ...
+    ]  # in words; m, length of com_std after LONGER of it
     same: float  # m, likewise after more of what was recorded
 
     @property
     def text(self) -> str:
         """What to record next, in words."""
-        best = ", ".join(f"{name} ({1e3 * std:.1f} mm)" for name, std in self.motions[:3])
+        best = ", ".join(
+            f"{name} ({1e3 * std:.1f} mm)" for name, std in self.motions[:3]
+        )
         return (
             f"whole-body CoM known to {1e3 * float(np.linalg.norm(self.com_std)):.1f} mm in other "
             f"postures; after {LONGER:g} s more of the same {1e3 * self.same:.1f} mm, of other "
@@ -70,7 +83,11 @@ def _spread(targets: Array, covariance: Array) -> Array:
 
 
 def advise(
-    ready: Prepared, z: Array, information: Array, tempering: float, contacts: rows.Contacts
+    ready: Prepared,
+    z: Array,
+    information: Array,
+    tempering: float,
+    contacts: rows.Contacts,
 ) -> Advice:
     """Compares motions that may be recorded next.
 
@@ -85,7 +102,10 @@ def advise(
     loads, airborne = contacts[0][last], contacts[1][last]
     motion = Motion(*(values[last] for values in ready.data[-1].motion))
     data = replace(ready.data[-1], motion=motion, usable=ready.data[-1].usable[last])
-    weight, targets = LONGER / (data.period * len(loads)), _targets(unknowns, z, ready.posture)
+    weight, targets = (
+        LONGER / (data.period * len(loads)),
+        _targets(unknowns, z, ready.posture),
+    )
 
     def spread(H: Array) -> tuple[Array, Array]:
         """Standard deviations of the CoM (3,) and of z over the priors' (Z,)."""
@@ -122,7 +142,9 @@ def analyse(
     contacts = [rows.find_contacts(data[0], robot, ready.limbs, model.mass)]
     check_loads(data, contacts, model.mass)
     x = unknowns.coefficients(unknowns.mean)
-    X = rows.make_rows(data, contacts, robot, ready.limbs, ready.noise, ready.measured, x).X
+    X = rows.make_rows(
+        data, contacts, robot, ready.limbs, ready.noise, ready.measured, x
+    ).X
     total = X.T @ X + (0.0 if before is None else before)
     z = descend(total, unknowns, unknowns.mean, TEMPERING)
     return total, advise(ready, z, total, TEMPERING, contacts[0])
@@ -141,13 +163,19 @@ def _consistent_information(
     The torques, in the gains' columns, change by as little as possible of what they are.
     """
     robot, gains = tree_of(ready.model.bodies), ready.unknowns.gain_columns
-    made = rows.make_rows([data], [contacts], robot, ready.limbs, ready.noise, ready.measured, x)
+    made = rows.make_rows(
+        [data], [contacts], robot, ready.limbs, ready.noise, ready.measured, x
+    )
     total = np.zeros((len(x), len(x)))
     for X in (made.X[made.base].reshape(-1, 6, len(x)), made.X[~made.base][:, None, :]):
         M = X[:, :, gains] * x[gains]  # (K, 6 or 1, n), rows of the same torques
-        scaled = (M / np.maximum((M**2).sum(axis=1), 1e-12)[:, None, :]).transpose(0, 2, 1)
+        scaled = (M / np.maximum((M**2).sum(axis=1), 1e-12)[:, None, :]).transpose(
+            0, 2, 1
+        )
         inverse = np.linalg.pinv(M @ scaled, rcond=1e-6, hermitian=True)
-        X[:, :, gains] *= 1.0 - (scaled @ inverse @ (X @ x)[:, :, None]).transpose(0, 2, 1)
+        X[:, :, gains] *= 1.0 - (scaled @ inverse @ (X @ x)[:, :, None]).transpose(
+            0, 2, 1
+        )
         total += np.einsum("kip,kiq->pq", X, X, optimize=True)
     return total
 
@@ -161,12 +189,17 @@ def _leant(axis: int, angle: float) -> Callable[[Motion], Motion]:
     """The trunk leans by degrees about its own axis."""
     R = Rotation.from_euler("xyz"[axis], angle, degrees=True).as_matrix()
     names = "omega", "omega_dot", "force", "up"
-    return lambda motion: motion._replace(**{name: getattr(motion, name) @ R for name in names})
+    return lambda motion: motion._replace(
+        **{name: getattr(motion, name) @ R for name in names}
+    )
 
 
 def _sideways(motion: Motion) -> Motion:
     """What the trunk did forwards it does to the left."""
-    R, weight = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), GRAVITY * motion.up
+    R, weight = (
+        np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]),
+        GRAVITY * motion.up,
+    )
     return motion._replace(
         omega=motion.omega @ R,
         omega_dot=motion.omega_dot @ R,

@@ -81,7 +81,9 @@ def undetermined(rows: Rows, unknowns: Unknowns) -> Flags:
     for kind, at in (("armature", first), ("viscous", first + 2 * n)):
         squares, own = rows.X[:, at : at + n] ** 2, unknowns.joint_slice(kind)
         parts = squares[base].mean(axis=0), squares[~base].sum(axis=0) / count
-        seen = [np.sqrt(part) / limit for part, limit in zip(parts, _VISIBLE, strict=True)]
+        seen = [
+            np.sqrt(part) / limit for part, limit in zip(parts, _VISIBLE, strict=True)
+        ]
         result[own] = unknowns.std[own] * np.maximum(*seen) < 1.0
     return result
 
@@ -92,7 +94,9 @@ def _huber(residual: Array, joint: Indices) -> Array:
     for own in (joint == j for j in np.unique(joint)):
         size = np.abs(residual[own])
         scale = max(_FLOOR, 1.4826 * float(np.median(size)))
-        weights[own] = np.minimum(1.0, _HUBER * scale / np.maximum(size, 1e-12)) / scale**2
+        weights[own] = (
+            np.minimum(1.0, _HUBER * scale / np.maximum(size, 1e-12)) / scale**2
+        )
     return weights
 
 
@@ -107,7 +111,9 @@ def _information(rows: Rows, weights: Array) -> Array:
     return blocks
 
 
-def descend(H: Array, unknowns: Unknowns, z: Array, c: float, k: Array | None = None) -> Array:
+def descend(
+    H: Array, unknowns: Unknowns, z: Array, c: float, k: Array | None = None
+) -> Array:
     """Gauss-Newton steps on the posterior, halved where they do not descend; k (n,)."""
     s, mean, own = unknowns.std, unknowns.mean, unknowns.joint_slice("gain")
     pull = np.zeros(unknowns.model.n_joints) if k is None else k / c
@@ -122,7 +128,9 @@ def descend(H: Array, unknowns: Unknowns, z: Array, c: float, k: Array | None = 
         D, x = unknowns.jacobian(z) * s, unknowns.coefficients(z)
         gradient = D.T @ (H @ x) / c + (z - mean) / s
         curvature = D.T @ H @ D / c + np.eye(len(z))
-        G = D[unknowns.gain_columns, own] / np.maximum(x[unknowns.gain_columns, None], _LEAST)
+        G = D[unknowns.gain_columns, own] / np.maximum(
+            x[unknowns.gain_columns, None], _LEAST
+        )
         gradient[own] -= G.T @ pull
         curvature[own, own] += G.T @ (pull[:, None] * G)
         step = -s * np.linalg.solve(curvature, gradient)

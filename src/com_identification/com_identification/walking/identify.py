@@ -15,7 +15,13 @@ from com_identification.walking.advice import Advice, advise
 from com_identification.walking.fit import Fit, fit, undetermined
 from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import Conditioned
-from com_identification.walking.unknowns import COMMON_GAIN_STD, GAIN_STD, KINDS, Scale, Unknowns
+from com_identification.walking.unknowns import (
+    COMMON_GAIN_STD,
+    GAIN_STD,
+    KINDS,
+    Scale,
+    Unknowns,
+)
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
@@ -24,7 +30,9 @@ UNSEEN = 2.0  # of the covariance: what the scores of few gaits do not show
 _RIGID = 1.6  # % of the torques that rigid joints, hard ground and a punctual IMU leave unexplained
 _PASSES = 2
 FIXED = 1e-3  # of the prior's standard deviation, of unknowns that the rows do not show
-_NUMB = ". Required, as legs with too few joints do not feel all that acts on their feet"
+_NUMB = (
+    ". Required, as legs with too few joints do not feel all that acts on their feet"
+)
 _HELD_OUT = 0.15  # of the blocks, at the end
 
 
@@ -76,7 +84,10 @@ class WalkResult:
 
 
 def identify_walking(
-    logs: Sequence[WalkLog], model: RobotModel, config: RobotConfig, scale: Scale | None = None
+    logs: Sequence[WalkLog],
+    model: RobotModel,
+    config: RobotConfig,
+    scale: Scale | None = None,
 ) -> WalkResult:
     """Identifies a robot.
 
@@ -90,7 +101,9 @@ def identify_walking(
         WalkError: The recordings cannot be used; says why and what would help.
     """
     if not logs:
-        raise WalkError("the robot never walks for 3 s: expected a recording of walking")
+        raise WalkError(
+            "the robot never walks for 3 s: expected a recording of walking"
+        )
     scale, ready = scale or Scale(), prepare(logs, model, config)
     model, limbs, data, posture = ready.model, ready.limbs, ready.data, ready.posture
     noise, measured, unknowns = ready.noise, ready.measured, ready.unknowns
@@ -112,7 +125,10 @@ def identify_walking(
         z = found.z
         if k + 1 < _PASSES:
             step, zeros = np.zeros_like(z), unknowns.joint_slice(KINDS[-1])
-            step[zeros], step[-IMU:] = z[zeros], z[-IMU:]  # rows are linearised about them
+            step[zeros], step[-IMU:] = (
+                z[zeros],
+                z[-IMU:],
+            )  # rows are linearised about them
             data = [_corrected(each, unknowns, z) for each in data]
             shift, z = shift + step, z - step
             unknowns = replace(unknowns, mean=prior.mean - shift)
@@ -123,11 +139,19 @@ def identify_walking(
     factor = max(1.0, acceptance.unexplained(unseen, x, model.n_joints) / _RIGID) ** 2
     found = fit(made, unknowns, z)
     acceptance.check_payload(found, unknowns, starts)
-    newest, H = replace(ready, data=data, unknowns=unknowns), found.information.sum(axis=0)
+    newest, H = (
+        replace(ready, data=data, unknowns=unknowns),
+        found.information.sum(axis=0),
+    )
     advice = advise(newest, found.z, H, found.tempering * UNSEEN * factor, contacts[-1])
     inflation, D = UNSEEN * factor, unknowns.jacobian(found.z)
-    K = np.eye(len(z))[:, fixed] - found.covariance @ (D.T @ (H @ D[:, fixed])) / found.tempering
-    known = found.covariance + K * prior.std[fixed] ** 2 / inflation @ K.T  # K = dz / d(fixed)
+    K = (
+        np.eye(len(z))[:, fixed]
+        - found.covariance @ (D.T @ (H @ D[:, fixed])) / found.tempering
+    )
+    known = (
+        found.covariance + K * prior.std[fixed] ** 2 / inflation @ K.T
+    )  # K = dz / d(fixed)
     z, covariance, rho, rho_std = _scaled(
         unknowns, replace(found, covariance=known), scale, inflation
     )
@@ -181,7 +205,10 @@ def _scaled(
     z, C = found.z, factor * found.covariance
     estimated = unknowns.total_mass(z)
     if scale.mass is None:
-        rho, std = 1.0, float(np.hypot(COMMON_GAIN_STD, GAIN_STD / np.sqrt(unknowns.legs.sum())))
+        rho, std = (
+            1.0,
+            float(np.hypot(COMMON_GAIN_STD, GAIN_STD / np.sqrt(unknowns.legs.sum()))),
+        )
     else:
         rho, std = scale.mass / estimated, scale.std / scale.mass
     z = unknowns.scaled(z, rho)

@@ -17,7 +17,10 @@ from com_model.bodies import Bodies, steiner
 from com_model.urdf.editing import Inertial, edit_inertials
 
 PARAMETERS = 10
-_ROWS, _COLUMNS = np.array([0, 1, 2, 0, 0, 1, 0, 1, 2]), np.array([0, 1, 2, 1, 2, 2, 3, 3, 3])
+_ROWS, _COLUMNS = (
+    np.array([0, 1, 2, 0, 0, 1, 0, 1, 2]),
+    np.array([0, 1, 2, 1, 2, 2, 3, 3, 3]),
+)
 """Entries d, s, t of U."""
 _I, _J = np.triu_indices(3)
 _LEAST = 1e-3  # m, smallest radius of gyration given to a body
@@ -31,7 +34,9 @@ def to_eta(bodies: Bodies) -> Array:
     used = bodies.mass > 0.0
     m, h, inertia = bodies.mass[used], bodies.first_moment[used], bodies.inertia[used]
     t = h / m[:, None]
-    spread = to_pseudo(np.ones(len(m)), 0.0 * t, inertia / m[:, None, None] - steiner(t))
+    spread = to_pseudo(
+        np.ones(len(m)), 0.0 * t, inertia / m[:, None, None] - steiner(t)
+    )
     values, axes = np.linalg.eigh(spread[:, :3, :3])
     values = np.maximum(values, np.maximum(1e-3 * values[:, 2:], _LEAST**2))
     spread = (axes * values[:, None, :]) @ axes.transpose(0, 2, 1)
@@ -44,7 +49,10 @@ def to_eta(bodies: Bodies) -> Array:
 def to_factor(eta: Array) -> Array:
     """U (K, 4, 4) of log-Cholesky parameters."""
     U = np.zeros((len(eta), 4, 4))
-    U[:, _ROWS, _COLUMNS], U[:, 3, 3] = np.hstack([np.exp(eta[:, 1:4]), eta[:, 4:]]), 1.0
+    U[:, _ROWS, _COLUMNS], U[:, 3, 3] = (
+        np.hstack([np.exp(eta[:, 1:4]), eta[:, 4:]]),
+        1.0,
+    )
     return np.asarray(np.exp(eta[:, 0])[:, None, None] * U)
 
 

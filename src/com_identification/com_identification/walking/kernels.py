@@ -49,7 +49,9 @@ IMU = 6
 
 def with_theta(robot: Tree, theta: Array) -> Tree:
     """The robot with other masses, first moments and inertias (B, 10), subtree_mass as before."""
-    inertia = theta.take([4, 5, 6, 5, 7, 8, 6, 8, 9], axis=1).reshape(-1, 3, 3)  # C: of one type
+    inertia = theta.take([4, 5, 6, 5, 7, 8, 6, 8, 9], axis=1).reshape(
+        -1, 3, 3
+    )  # C: of one type
     return robot._replace(
         mass=theta[:, 0].copy(), first_moment=theta[:, 1:4].copy(), inertia=inertia
     )
@@ -57,14 +59,18 @@ def with_theta(robot: Tree, theta: Array) -> Tree:
 
 _ROW, _COLUMN = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # of the entries of I
 _STEP = 1e-6  # rad, of differences
-_SINGULAR = 1e-14  # squares of the leg's Jacobian below which a joint does not feel a force
+_SINGULAR = (
+    1e-14  # squares of the leg's Jacobian below which a joint does not feel a force
+)
 
 
 class Limbs(NamedTuple):
     """L legs of at most K joints; -1 fills up."""
 
     body: Indices  # (L,) that carries the foot
-    point: Array  # (L, 3) m, centre of the foot's ball or origin of its sole, in that body
+    point: (
+        Array  # (L, 3) m, centre of the foot's ball or origin of its sole, in that body
+    )
     radius: Array  # (L,) m, of the ball
     size: Indices  # (L,) components of what the ground can do: 3 force, 6 force and moment
     joint_count: Indices  # (L,)
@@ -95,7 +101,9 @@ def _place_foot(limbs: Limbs, c: int, links: Links, up: Array, point: Array) -> 
 
 
 @njit
-def _foot_jacobian(robot: Tree, limbs: Limbs, c: int, links: Links, point: Array, T: Array) -> None:
+def _foot_jacobian(
+    robot: Tree, limbs: Limbs, c: int, links: Links, point: Array, T: Array
+) -> None:
     """T_l^T of foot c into T (6, K): torques of unit forces and moments at a point."""
     T[:] = 0.0
     for b in limbs.path[c]:
@@ -123,7 +131,9 @@ def _inverse(T: Array) -> Array:
 
 
 @compiled(nogil=True)
-def foot_loads(robot: Tree, limbs: Limbs, motion: Motion, loads: Array, heights: Array) -> None:
+def foot_loads(
+    robot: Tree, limbs: Limbs, motion: Motion, loads: Array, heights: Array
+) -> None:
     """Sets loads (N, L), N along the ground's normal, and heights (N, L), m, of the feet.
 
     f = T_l^-1 (ID_l - tau_l), of the model as it is packed.
@@ -212,7 +222,9 @@ def _set_imu_columns(robot: Tree, force: Array, links: Links, D: Array) -> None:
         z, own = row(links.axis, b), M_a[6 + robot.q_index[b]]
         moment = cross(z, row(links.moment, b))
         for i in range(3):
-            load = links.mass[b] * z[i] if robot.joint_type[b] == PRISMATIC else moment[i]
+            load = (
+                links.mass[b] * z[i] if robot.joint_type[b] == PRISMATIC else moment[i]
+            )
             own[i] += robot.multiplier[b] * load
     for r in range(len(D)):
         turn = cross(force, row(M_a, r))
@@ -223,7 +235,10 @@ def _set_imu_columns(robot: Tree, force: Array, links: Links, D: Array) -> None:
 @njit
 def _support(links: Links, b: int, point: Array, wrench: Array) -> None:
     """Takes a wrench (6,) of the ground at a point off what acts through the joint of body b."""
-    f, arm = (wrench[0], wrench[1], wrench[2]), sub((point[0], point[1], point[2]), row(links.p, b))
+    f, arm = (
+        (wrench[0], wrench[1], wrench[2]),
+        sub((point[0], point[1], point[2]), row(links.p, b)),
+    )
     moment = add((wrench[3], wrench[4], wrench[5]), cross(arm, f))
     set_row(links.force, b, sub(row(links.force, b), f))
     set_row(links.torque, b, sub(row(links.torque, b), moment))
@@ -231,7 +246,13 @@ def _support(links: Links, b: int, point: Array, wrench: Array) -> None:
 
 @njit
 def _set_zero_columns(
-    robot: Tree, limbs: Limbs, motion: Motion, k: int, links: Links, wrenches: Array, D: Array
+    robot: Tree,
+    limbs: Limbs,
+    motion: Motion,
+    k: int,
+    links: Links,
+    wrenches: Array,
+    D: Array,
 ) -> None:
     """Columns of the encoder zeros at sample k: -d(ID - J^T f) / dq, by differences.
 

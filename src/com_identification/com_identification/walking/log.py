@@ -14,7 +14,9 @@ from com_model.arrays import Array, Flags
 
 LOAD_CUTOFF = 25.0  # Hz, of the feet's loads for the detection of contacts
 _CUTOFF, _SIGN_CUTOFF = 80.0, 60.0  # Hz
-_UP_CUTOFF = 0.5  # Hz, of the specific force that gives the vertical where nothing else does
+_UP_CUTOFF = (
+    0.5  # Hz, of the specific force that gives the vertical where nothing else does
+)
 _SIGN_SPEED = 0.02  # rad/s
 _GAP = 3.5  # periods without a sample after which there is a gap
 _HELD = 7  # samples that repeat the one before
@@ -33,7 +35,9 @@ class Conditioned:
     usable: Flags  # (N,) no gap near
 
 
-def condition(log: WalkLog, model: RobotModel, imu_link: str, measured: Flags) -> Conditioned:
+def condition(
+    log: WalkLog, model: RobotModel, imu_link: str, measured: Flags
+) -> Conditioned:
     """Resamples, filters and differentiates a recording.
 
     a_0 = R f - wd x p - w x (w x p), p and R the pose of the IMU in the root link. Samples that
@@ -59,7 +63,10 @@ def condition(log: WalkLog, model: RobotModel, imu_link: str, measured: Flags) -
             "better 500 Hz. Raise the driver's rate"
         )
     grid = np.arange(time[0], time[-1], period)
-    usable, gaps = np.ones(len(grid), dtype=np.bool_), np.flatnonzero(np.diff(time) > _GAP * period)
+    usable, gaps = (
+        np.ones(len(grid), dtype=np.bool_),
+        np.flatnonzero(np.diff(time) > _GAP * period),
+    )
     for k in gaps:
         usable[(grid > time[k] - 0.02) & (grid < time[k + 1] + 0.02)] = False
     if (lost := 1.0 - len(time) / len(grid)) > _MOST_LOST or usable.mean() < 0.5:
@@ -99,12 +106,17 @@ def condition(log: WalkLog, model: RobotModel, imu_link: str, measured: Flags) -
         force=force,
         up=up / np.linalg.norm(up, axis=1, keepdims=True),
     )
-    return Conditioned(Motion(*(np.ascontiguousarray(v) for v in motion)), period, usable)
+    return Conditioned(
+        Motion(*(np.ascontiguousarray(v) for v in motion)), period, usable
+    )
 
 
 def moving(time: Array, q: Array) -> Flags:
     """Samples (N,) about which joints q (N, k) move, rms over 1 s."""
-    period, k = float(np.median(np.diff(time))) if len(time) > 1 else np.inf, np.arange(len(time))
+    period, k = (
+        float(np.median(np.diff(time))) if len(time) > 1 else np.inf,
+        np.arange(len(time)),
+    )
     step, width = (max(1, round(span / period)) for span in (_DIFFERENCE, 1.0))
     before, after = np.maximum(k - step, 0), np.minimum(k + step, len(k) - 1)
     change = np.sqrt(((q[after] - q[before]) ** 2).mean(axis=1))

@@ -22,14 +22,19 @@ from com_model.arrays import Array
 _OFF, _SURE = 0.03, 3.0  # of the payload; standard deviations
 
 
-def with_payload(empty: WalkResult, loaded: WalkResult, payload: float, std: float) -> WalkResult:
+def with_payload(
+    empty: WalkResult, loaded: WalkResult, payload: float, std: float
+) -> WalkResult:
     """The result of walks without a payload of kg +- std and with it; both by a mean gain of 1."""
     unknowns, s, size = empty.unknowns, empty.rho_std, len(empty.z)
     x, J = _joined(empty, loaded)
     trunks, d = np.exp(2.0 * x[[0, size]]), np.zeros(len(x))
     d[[0, size]] = 2.0 * trunks * [-1.0, 1.0]
     shown, spread = trunks[1] - trunks[0], float(np.sqrt(d @ J @ d))
-    more, known = max(shown, _OFF * payload), std / payload  # the test fails where it is not shown
+    more, known = (
+        max(shown, _OFF * payload),
+        std / payload,
+    )  # the test fails where it is not shown
     w = s**2 / (s**2 + (spread / more) ** 2 + known**2)
     rho, u = float((payload / more) ** w), unknowns.scale_direction(x[:size])
     T = np.eye(size, len(x)) - w / more * np.outer(u, d)
@@ -40,7 +45,9 @@ def with_payload(empty: WalkResult, loaded: WalkResult, payload: float, std: flo
         f"± {limit:.2f} kg: beyond, torques have a wrong scale, or it is another payload"
     )
     gate = Gate("known payload", text, bool(abs(shown - payload) < limit))
-    failed = [replace(g, name=f"{g.name}, with payload") for g in loaded.gates if not g.passed]
+    failed = [
+        replace(g, name=f"{g.name}, with payload") for g in loaded.gates if not g.passed
+    ]
     return replace(
         empty,
         z=unknowns.scaled(x[:size], rho),
@@ -48,7 +55,9 @@ def with_payload(empty: WalkResult, loaded: WalkResult, payload: float, std: flo
         scale=replace(empty.scale, payload=payload),
         rho=rho,
         rho_std=float(s * np.sqrt(1.0 - w)),
-        gates=tuple(g for g in (*empty.gates, *failed, gate) if not g.name.startswith(URDF_MASS)),
+        gates=tuple(
+            g for g in (*empty.gates, *failed, gate) if not g.name.startswith(URDF_MASS)
+        ),
         seconds=empty.seconds + loaded.seconds,
     )
 
@@ -56,7 +65,9 @@ def with_payload(empty: WalkResult, loaded: WalkResult, payload: float, std: flo
 def _joined(empty: WalkResult, loaded: WalkResult) -> tuple[Array, Array]:
     """Finds x (Z + 10,) of the module's text and its covariance, by a mean gain of 1."""
     size, trunk = len(empty.z), np.arange(PARAMETERS)
-    mean, std = (np.append(v, v[trunk]) for v in (empty.unknowns.mean, empty.unknowns.std))
+    mean, std = (
+        np.append(v, v[trunk]) for v in (empty.unknowns.mean, empty.unknowns.std)
+    )
     shared = np.isin(np.arange(len(mean)) % size, trunk, invert=True)
     A = np.diag(np.where(shared, -(std**-2.0), 0.0))
     b = A @ mean

@@ -10,7 +10,12 @@ import numpy as np
 
 from com_identification.exceptions import IdentificationError
 from com_identification.walking.identify import WalkResult
-from com_identification.walking.inertia import PARAMETERS, corrected_urdf, split, to_theta
+from com_identification.walking.inertia import (
+    PARAMETERS,
+    corrected_urdf,
+    split,
+    to_theta,
+)
 from com_identification.walking.report import report_page
 from com_model.arrays import Array
 
@@ -45,7 +50,9 @@ class Posterior:
         """Reads the file; raises an IdentificationError where it is none."""
         try:
             with np.load(path) as data:
-                return cls(*(data[key] for key in ("bodies", "joints", "mean", "covariance")))
+                return cls(
+                    *(data[key] for key in ("bodies", "joints", "mean", "covariance"))
+                )
         except (OSError, ValueError, KeyError) as error:
             raise IdentificationError(
                 f"{path} is not a posterior of identify: {error}. Give its posterior.npz"
@@ -60,14 +67,20 @@ class Posterior:
         """
         values, axes = np.linalg.eigh(self.covariance)
         shape = max(count, 1), len(values)
-        normal = np.random.default_rng(seed).standard_normal(shape) if count else np.zeros(shape)
+        normal = (
+            np.random.default_rng(seed).standard_normal(shape)
+            if count
+            else np.zeros(shape)
+        )
         change = (normal * np.sqrt(np.maximum(values, 0.0))) @ axes.T
         z, inertial = self.mean + change, PARAMETERS * len(self.bodies)
         eta = z[:, :inertial].reshape(len(z), -1, PARAMETERS)
         # masses are e^(2a): their sum, which is known well, is to vary as its linear part does
         mass = np.exp(2.0 * self.mean[:inertial:PARAMETERS])
         total = mass.sum() + change[:, :inertial:PARAMETERS] @ (2.0 * mass)
-        eta[:, :, 0] += 0.5 * np.log(total / np.exp(2.0 * eta[:, :, 0]).sum(axis=1))[:, None]
+        eta[:, :, 0] += (
+            0.5 * np.log(total / np.exp(2.0 * eta[:, :, 0]).sum(axis=1))[:, None]
+        )
         parts = [[split(theta) for theta in to_theta(robot)] for robot in eta]
         table = {"bodies": self.bodies, "joints": self.joints, "eta": eta}
         for i, name in enumerate(_OF_BODIES):
@@ -97,7 +110,9 @@ def to_csv(arrays: dict[str, Array]) -> bytes:
     for key in (*_OF_BODIES, *_NUISANCES):
         names = arrays["bodies" if key in _OF_BODIES else "joints"]
         for (s, i, *axes), value in np.ndenumerate(arrays[key]):
-            writer.writerow((s, names[i], " ".join(map(str, (key, *axes))), repr(float(value))))
+            writer.writerow(
+                (s, names[i], " ".join(map(str, (key, *axes))), repr(float(value)))
+            )
     return text.getvalue().encode()
 
 

@@ -8,7 +8,16 @@ from com_identification.walking.advice import com_std, stays_at_urdf
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
-from com_model.html import bullets, coordinates, element, number, plus_minus, report, svg, table
+from com_model.html import (
+    bullets,
+    coordinates,
+    element,
+    number,
+    plus_minus,
+    report,
+    svg,
+    table,
+)
 from com_model.plotting import robot_figure
 
 _WEAK = 0.5  # posterior over prior standard deviation
@@ -29,7 +38,10 @@ Section = tuple[str, Sequence[str], Sequence[str], Sequence[Sequence[str]]]
 def sections(result: WalkResult) -> tuple[Section, ...]:
     """The whole report."""
     failed = {True: "FAILED", False: "warning"}
-    rows = [(g.name, "passed" if g.passed else failed[g.required], g.text) for g in result.gates]
+    rows = [
+        (g.name, "passed" if g.passed else failed[g.required], g.text)
+        for g in result.gates
+    ]
     tests = "Tests", (), ("test", "", "found"), rows
     return (_summary(result), tests, _bodies(result), _joints(result))
 
@@ -49,10 +61,13 @@ def report_page(result: WalkResult) -> str:
         parts += [element("h2", title), bullets(lines)]
         parts += [table(head, rows, len(head) - 1)] if rows else []
     after, before = (coordinates(std, "mm", scale=1e3) for std in _spreads(result))
-    failed = [f"{g.name}: {g.text}" for g in result.gates if g.required and not g.passed]
+    failed = [
+        f"{g.name}: {g.text}" for g in result.gates if g.required and not g.passed
+    ]
     verdict = f"Rejected, no URDF is written. {'; '.join(failed)}."
     then = (
-        "Correct what the failed tests name and record again: `ros2 bag record /joint_states /imu`"
+        "Correct what the failed tests name and record again: "
+        "`ros2 bag record /joint_states /imu`"
     )
     if result.accepted:
         verdict = (
@@ -122,12 +137,18 @@ def _bodies(result: WalkResult) -> Section:
     names = result.unknowns.body_names
     ratios = result.ratios[: PARAMETERS * len(names)].reshape(-1, PARAMETERS)
     rows = []
-    for name, own, r in zip(names, result.theta[result.unknowns.bodies], ratios, strict=True):
+    for name, own, r in zip(
+        names, result.theta[result.unknowns.bodies], ratios, strict=True
+    ):
         weak = min(r[0], r[7:].min()) > _WEAK
-        verdict = "stays at the URDF" if stays_at_urdf(r) else "weak" if weak else "found"
+        verdict = (
+            "stays at the URDF" if stays_at_urdf(r) else "weak" if weak else "found"
+        )
         com = (number(value, 1, 1e3) for value in own[1:4] / own[0])
         each = [f"{value:.2f}" for value in (r[0], *r[7:], r[1:7].min(), r[1:7].max())]
-        rows.append((name, verdict, f"{own[0]:.3f}", *com, *each[:4], " to ".join(each[4:])))
+        rows.append(
+            (name, verdict, f"{own[0]:.3f}", *com, *each[:4], " to ".join(each[4:]))
+        )
     lines = [
         "ratio: standard deviation after over before the recording; 1: it says nothing. Mass moves "
         "between a body and its parent unseen: single links may be wrong in a robot that is right",
@@ -150,7 +171,12 @@ def _joints(result: WalkResult) -> Section:
         columns.append([f"{plus_minus(v, s, digits)} ({r:.2f})" for v, s, r in each])
     rows = list(zip(result.model.joint_names, *columns, strict=True))
     line = "in brackets: the ratio as above; near 1 the value is the one assumed before"
-    return "Joints", (line,), ("joint", *(head for head, _, _ in _JOINTS.values())), rows
+    return (
+        "Joints",
+        (line,),
+        ("joint", *(head for head, _, _ in _JOINTS.values())),
+        rows,
+    )
 
 
 def _mm(values: Array, stds: Sequence[float] | Array = (0.0,) * 3) -> str:

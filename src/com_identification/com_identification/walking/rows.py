@@ -108,7 +108,9 @@ def noise_of(mass: float, length: float, load: Array) -> Noise:
     return Noise(force, 0.67 * force * length, 0.2 / 8.0 * load, 0.3 / 8.0 * load)
 
 
-def find_contacts(data: Conditioned, robot: Tree, limbs: Limbs, mass: float) -> Contacts:
+def find_contacts(
+    data: Conditioned, robot: Tree, limbs: Limbs, mass: float
+) -> Contacts:
     """Loads (N, L) along the ground's normal, N, and which feet (N, L) are surely in the air."""
     shape = len(data.motion.q), len(limbs.body)
     loads, heights = np.empty(shape), np.empty(shape)
@@ -146,17 +148,23 @@ def make_rows(
     at = 0
     for data, (windows, count) in zip(logs, planned, strict=True):
         every = max(1, round(1.0 / (_ROW_RATE * data.period)))
-        window_rows(robot, limbs, data.motion, noise, windows, every, x, X[at : at + count])
+        window_rows(
+            robot, limbs, data.motion, noise, windows, every, x, X[at : at + count]
+        )
         at += count
         used = windows.start >= 0
         blocks = since + BLOCK * np.floor(windows.start[used] * data.period / BLOCK)
         since += len(data.usable) * data.period
         has = np.pad(windows.used[used], ((0, 0), (6, 0)), constant_values=True)
-        parts.append((np.maximum(np.nonzero(has)[1] - 6, -1), np.repeat(blocks, has.sum(axis=1))))
+        parts.append(
+            (np.maximum(np.nonzero(has)[1] - 6, -1), np.repeat(blocks, has.sum(axis=1)))
+        )
     return Rows(X, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _plan(data: Conditioned, airborne: Flags, limbs: Limbs, measured: Flags) -> tuple[Windows, int]:
+def _plan(
+    data: Conditioned, airborne: Flags, limbs: Limbs, measured: Flags
+) -> tuple[Windows, int]:
     """Windows of a recording, and how many rows they have."""
     half = max(2, round(_HALF_WINDOW / data.period))
     half += half % 2  # rows of every second sample meet in the middle

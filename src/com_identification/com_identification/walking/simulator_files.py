@@ -24,7 +24,10 @@ def mjcf(path: Path, draws: Mapping[str, Array], s: int) -> str:
     try:
         spec = mujoco.MjSpec.from_file(str(path))
         _change(spec, path, draws, s)
-        for name in ("meshdir", "texturedir"):  # relative to the file, which is elsewhere now
+        for name in (
+            "meshdir",
+            "texturedir",
+        ):  # relative to the file, which is elsewhere now
             setattr(spec, name, str((path.parent / getattr(spec, name)).resolve()))
         spec.compile()
         return str(spec.to_xml())
@@ -39,12 +42,24 @@ def _change(spec: Any, path: Path, draws: Mapping[str, Array], s: int) -> None:
         raise IdentificationError(f"{path} has no bodies or joints {listing(missing)}")
     for i, name in enumerate(draws["bodies"]):
         body, inertia = spec.body(str(name)), draws["inertia"][s, i]
-        body.mass, body.ipos, body.explicitinertial = draws["mass"][s, i], draws["com"][s, i], 1
+        body.mass, body.ipos, body.explicitinertial = (
+            draws["mass"][s, i],
+            draws["com"][s, i],
+            1,
+        )
         body.iquat = [1.0, 0.0, 0.0, 0.0]
-        body.fullinertia = [*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+        body.fullinertia = [
+            *np.diag(inertia),
+            inertia[0, 1],
+            inertia[0, 2],
+            inertia[1, 2],
+        ]
     for i, name in enumerate(draws["joints"]):
         joint = spec.joint(str(name))
-        joint.armature, joint.frictionloss = draws["armature"][s, i], draws["coulomb"][s, i]
+        joint.armature, joint.frictionloss = (
+            draws["armature"][s, i],
+            draws["coulomb"][s, i],
+        )
         joint.damping = [draws["viscous"][s, i], 0.0, 0.0]  # of the powers of the speed
 
 
@@ -57,13 +72,18 @@ def usd_layer(stage: Path, draws: Mapping[str, Array], s: int) -> str:
         IdentificationError: usd-core is not installed, or the stage cannot be used.
     """
     names, fix = ("Gf", "Tf", "Usd", "UsdGeom", "UsdPhysics"), pip_install("usd-core")
-    modules = (import_optional(f"pxr.{name}", fix, IdentificationError) for name in names)
+    modules = (
+        import_optional(f"pxr.{name}", fix, IdentificationError) for name in names
+    )
     Gf, Tf, Usd, UsdGeom, UsdPhysics = modules
     try:
         base = Usd.Stage.Open(str(stage))
     except Tf.ErrorException as error:
         raise IdentificationError(f"{stage} is no USD stage") from error
-    m, kg = UsdGeom.GetStageMetersPerUnit(base), UsdPhysics.GetStageKilogramsPerUnit(base)
+    m, kg = (
+        UsdGeom.GetStageMetersPerUnit(base),
+        UsdPhysics.GetStageKilogramsPerUnit(base),
+    )
     rigid = (prim for prim in base.Traverse() if prim.HasAPI(UsdPhysics.RigidBodyAPI))
     paths = {prim.GetName(): prim.GetPath() for prim in rigid}
     if missing := [str(name) for name in draws["bodies"] if name not in paths]:
@@ -73,7 +93,11 @@ def usd_layer(stage: Path, draws: Mapping[str, Array], s: int) -> str:
     UsdGeom.SetStageMetersPerUnit(layer, m)
     UsdPhysics.SetStageKilogramsPerUnit(layer, kg)
     UsdGeom.SetStageUpAxis(layer, UsdGeom.GetStageUpAxis(base))
-    each = zip(draws["bodies"], *(draws[key][s] for key in ("mass", "com", "inertia")), strict=True)
+    each = zip(
+        draws["bodies"],
+        *(draws[key][s] for key in ("mass", "com", "inertia")),
+        strict=True,
+    )
     for name, mass, com, inertia in each:
         values, axes = np.linalg.eigh(inertia)
         axes[:, 0] *= np.linalg.det(axes)

@@ -6,7 +6,12 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag, null_space
 
-from com_identification.walking.inertia import PARAMETERS, theta_jacobian, to_eta, to_theta
+from com_identification.walking.inertia import (
+    PARAMETERS,
+    theta_jacobian,
+    to_eta,
+    to_theta,
+)
 from com_identification.walking.kernels import BODY, IMU
 from com_model import RobotModel
 from com_model.arrays import Array, Flags
@@ -18,7 +23,11 @@ _MASS, _TRUNK_MASS = 0.10, 0.25  # relative; 25 %: a payload is possible
 _COM, _TRUNK_COM = 0.010, 0.040  # m
 _SHAPE, _TRUNK_SHAPE = 0.15, 0.30  # of the radii of gyration
 _ARMATURE = 0.3  # relative, where the configuration has it
-_FRICTION, _VISCOUS, _BIAS = 0.06, 0.006, 0.04  # of the drive's size: N m, N m s/rad, N m
+_FRICTION, _VISCOUS, _BIAS = (
+    0.06,
+    0.006,
+    0.04,
+)  # of the drive's size: N m, N m s/rad, N m
 _ROTOR = 0.01  # kg m^2 for a drive of 8 N m, where the configuration has none
 _ZERO, _ACCELEROMETER, _MOUNTING = np.deg2rad(0.3), 0.1, np.deg2rad(0.5)
 KINDS = ("armature", "coulomb", "viscous", "gain", "torque_bias", "encoder_zero")
@@ -57,7 +66,11 @@ class Unknowns:
     @property
     def body_names(self) -> list[str]:
         """Their names."""
-        return [n for n, used in zip(self.model.bodies.names, self.bodies, strict=True) if used]
+        return [
+            n
+            for n, used in zip(self.model.bodies.names, self.bodies, strict=True)
+            if used
+        ]
 
     @property
     def _inertial(self) -> int:
@@ -110,7 +123,12 @@ class Unknowns:
             zip(np.flatnonzero(self.bodies), theta_jacobian(self.eta(z)), strict=True)
         ):
             theta[b, :, PARAMETERS * i : PARAMETERS * (i + 1)] = own
-        parts = theta.reshape(BODY * B, -1), np.eye(3 * n), self._gains, np.eye(2 * n + IMU)
+        parts = (
+            theta.reshape(BODY * B, -1),
+            np.eye(3 * n),
+            self._gains,
+            np.eye(2 * n + IMU),
+        )
         return np.asarray(block_diag(*parts))
 
     def scaled(self, z: Array, rho: float) -> Array:
@@ -124,7 +142,9 @@ class Unknowns:
     def scale_direction(self, z: Array) -> Array:
         """Derivative of scaled(z, rho) by rho at 1, (Z,)."""
         h = 1e-5
-        return np.asarray((self.scaled(z, 1.0 + h) - self.scaled(z, 1.0 - h)) / (2.0 * h))
+        return np.asarray(
+            (self.scaled(z, 1.0 + h) - self.scaled(z, 1.0 - h)) / (2.0 * h)
+        )
 
     @property
     def gain_columns(self) -> slice:
@@ -156,7 +176,9 @@ class Unknowns:
         return result
 
 
-def make_unknowns(model: RobotModel, armature: Array, load: Array, legs: Flags) -> Unknowns:
+def make_unknowns(
+    model: RobotModel, armature: Array, load: Array, legs: Flags
+) -> Unknowns:
     """Priors about the URDF.
 
     Args:
@@ -165,7 +187,9 @@ def make_unknowns(model: RobotModel, armature: Array, load: Array, legs: Flags) 
         legs: (n,) joints of legs.
     """
     n, eta = model.n_joints, to_eta(model.bodies)
-    trunk = model.bodies.names[0] == np.array(model.bodies.names)[model.bodies.mass > 0.0]
+    trunk = (
+        model.bodies.names[0] == np.array(model.bodies.names)[model.bodies.mass > 0.0]
+    )
     shear = np.exp(eta[:, [1, 1, 2]])  # radii of gyration
     sizes = np.where(trunk, _TRUNK_SHAPE, _SHAPE)[:, None]
     mass = np.where(trunk, _TRUNK_MASS, _MASS)[:, None] / 2.0

@@ -21,7 +21,9 @@ from com_model.bodies import Indices
 from com_model.compiled import compiled
 from com_model.dynamics.tree_kernels import Tree
 
-_UNFELT = 1e8  # variance of wrench components that no joint of a leg feels, N^2 or (N m)^2
+_UNFELT = (
+    1e8  # variance of wrench components that no joint of a leg feels, N^2 or (N m)^2
+)
 
 
 class Noise(NamedTuple):
@@ -116,7 +118,10 @@ def window_rows(
     n, L, half = motion.q.shape[1], len(limbs.body), windows.half
     width, count = 6 + n, len(windows.start)
     sums = np.zeros((2, width, X.shape[1]))
-    D, projected = np.zeros((width, X.shape[1])), (np.empty((6, X.shape[1])), np.empty((6, 6)))
+    D, projected = (
+        np.zeros((width, X.shape[1])),
+        (np.empty((6, X.shape[1])), np.empty((6, 6))),
+    )
     rows = D, np.zeros((L, 6, limbs.joints.shape[1])), np.zeros((L, 6, 6))
     covariances, variances = np.zeros((2, width, 6)), np.empty(width)
     variances[:3], variances[3:6] = noise.force**2, noise.moment**2
@@ -137,7 +142,9 @@ def window_rows(
             generalised_rows(robot, limbs, motion, k, both, x, rows)
             for j in range(n):
                 s = motion.sign[k, j]
-                variances[6 + j] = noise.joint[j] ** 2 + noise.reversal[j] ** 2 * (1.0 - s * s)
+                variances[6 + j] = noise.joint[j] ** 2 + noise.reversal[j] ** 2 * (
+                    1.0 - s * s
+                )
             weight = scale * np.sin(np.pi * i / (2 * half)) ** 2
             _project(limbs, touching, rows, variances, projected)
             own = sums[old], covariances[old]

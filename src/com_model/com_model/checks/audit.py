@@ -15,7 +15,14 @@ from com_model.exceptions import ComModelError, UrdfError
 from com_model.model import RobotModel, model_of
 from com_model.shapes.urdf_shapes import ShapeReader
 from com_model.text import listing
-from com_model.urdf.parsing import SCHEMA, Link, Misspelling, Urdf, find_misspellings, urdf_of
+from com_model.urdf.parsing import (
+    SCHEMA,
+    Link,
+    Misspelling,
+    Urdf,
+    find_misspellings,
+    urdf_of,
+)
 from com_model.urdf.xml_reader import Node, Schema, read_bounded, read_xml
 
 _LINK = SCHEMA["robot"]["link"] | {"visual": {}, "collision": {}}
@@ -61,9 +68,14 @@ class AuditReport:
         """Writes the report for a person."""
         lines = [self.title]
         for i in self.issues:
-            lines += [f"{i.severity + ':':<9}{i.element}: {i.message}", f"{'':<9}-> {i.fix}"]
+            lines += [
+                f"{i.severity + ':':<9}{i.element}: {i.message}",
+                f"{'':<9}-> {i.fix}",
+            ]
         counts = [(len(self.select(severity)), severity) for severity in SEVERITIES[:2]]
-        words = [f"{n or 'no'} {severity}{'s' if n != 1 else ''}" for n, severity in counts]
+        words = [
+            f"{n or 'no'} {severity}{'s' if n != 1 else ''}" for n, severity in counts
+        ]
         return "\n".join([*lines, ", ".join(words)])
 
 
@@ -87,13 +99,19 @@ def audit(
         urdf = urdf_of(node, text)
     except UrdfError as error:
         return _report(_title(node), [*issues, _refusal(error)])
-    issues += [Issue("warning", j.element, *texts) for j in urdf.joints for texts in j.warnings]
+    issues += [
+        Issue("warning", j.element, *texts) for j in urdf.joints for texts in j.warnings
+    ]
     issues += _check_inertias(urdf)
     try:
         model = model_of(urdf)
     except UrdfError as error:
         return _report(_title(node), [*issues, _refusal(error)])
-    issues += _check_masses(model, urdf) + _check_centers(model, urdf) + _check_symmetry(model)
+    issues += (
+        _check_masses(model, urdf)
+        + _check_centers(model, urdf)
+        + _check_symmetry(model)
+    )
     issues += _check_limits(urdf) + _check_scale(model, scale_mass)
     return _report(_title(node, model), issues)
 
@@ -108,14 +126,18 @@ def _xml(robot: RobotModel | str | bytes | os.PathLike[str]) -> str | bytes:
 
 def _report(title: str, issues: list[Issue]) -> AuditReport:
     order = SEVERITIES.index
-    return AuditReport(title, tuple(sorted(issues, key=lambda issue: order(issue.severity))))
+    return AuditReport(
+        title, tuple(sorted(issues, key=lambda issue: order(issue.severity)))
+    )
 
 
 def _title(node: Node, model: RobotModel | None = None) -> str:
     name = repr(node.attributes.get("name", "robot without name"))[1:-1]
     if model is None:
         return f"{name}: cannot be loaded"
-    return f"{name}: {model.n_links} links, {model.n_joints} joints, {model.mass:.4f} kg"
+    return (
+        f"{name}: {model.n_links} links, {model.n_joints} joints, {model.mass:.4f} kg"
+    )
 
 
 def _refusal(error: UrdfError) -> Issue:
@@ -130,7 +152,9 @@ def _misspelling(found: Misspelling) -> Issue:
     }.get(found.meant, "so it has no effect")
     return Issue(
         "error" if found.matters else "warning",
-        found.first if found.count == 1 else f"{found.first} and {found.count - 1} more",
+        found.first
+        if found.count == 1
+        else f"{found.first} and {found.count - 1} more",
         f"misspelt tag: {found}; parsers skip it without a word, {effect}",
         f"Replace <{found.tag}> by <{found.meant}>, and </{found.tag}> by </{found.meant}>",
     )
@@ -142,7 +166,9 @@ def _check_limits(urdf: Urdf) -> list[Issue]:
     return [
         Issue("info", joint.element, message, fix)
         for joint in urdf.joints
-        if joint.kind in ("revolute", "prismatic") and not joint.mimic and joint.lower == -math.inf
+        if joint.kind in ("revolute", "prismatic")
+        and not joint.mimic
+        and joint.lower == -math.inf
     ]
 
 
@@ -153,11 +179,16 @@ def _check_scale(model: RobotModel, scale_mass: float | None) -> list[Issue]:
     part, way = abs(missing) / scale_mass, "much"
     fix = "Look for parts that are counted twice or were taken off the robot"
     if missing > 0:
-        way, fix = "little", "Add what the drawing left out: battery, cables, covers, payload"
+        way, fix = (
+            "little",
+            "Add what the drawing left out: battery, cables, covers, payload",
+        )
     message = f"the URDF has {model.mass:.3f} kg, the scale shows {scale_mass:.3f} kg: "
     message += f"{abs(missing):.3f} kg ({part:.1%}) too {way}"
     severity = "error" if part > 0.05 else "warning" if part > 0.01 else "info"
-    return [Issue(severity, "total mass", message, fix if part > 0.01 else "Nothing to do")]
+    return [
+        Issue(severity, "total mass", message, fix if part > 0.01 else "Nothing to do")
+    ]
 
 
 def _check_masses(model: RobotModel, urdf: Urdf) -> list[Issue]:
@@ -187,7 +218,12 @@ def _check_masses(model: RobotModel, urdf: Urdf) -> list[Issue]:
     }
     fix = "Give each an <inertial> with mass, centre of mass and inertia, or make its joint fixed"
     return [
-        Issue(severity, f"links {listing(groups[kind])}", f"{len(groups[kind])} {message}", fix)
+        Issue(
+            severity,
+            f"links {listing(groups[kind])}",
+            f"{len(groups[kind])} {message}",
+            fix,
+        )
         for kind, (severity, message) in words.items()
         if groups[kind]
     ]
@@ -231,7 +267,11 @@ def _check_inertia(link: Link) -> list[Issue]:
     elif low < _THIN * high:
         severity, what = "warning", "is that of a rod without thickness"
         fix = "Give all three moments a value"
-    return [Issue(severity, link.element, f"the inertia {what}: {shown}", fix)] if what else []
+    return (
+        [Issue(severity, link.element, f"the inertia {what}: {shown}", fix)]
+        if what
+        else []
+    )
 
 
 def _check_centers(model: RobotModel, urdf: Urdf) -> list[Issue]:
@@ -251,9 +291,13 @@ def _check_centers(model: RobotModel, urdf: Urdf) -> list[Issue]:
         bounds = reader.bounds(name)
         if bounds is not None:
             low, high = bounds
-            outside = float(np.linalg.norm(np.maximum(0.0, np.maximum(low - com, com - high))))
+            outside = float(
+                np.linalg.norm(np.maximum(0.0, np.maximum(low - com, com - high)))
+            )
             allowed = 0.01 + 0.2 * float(np.linalg.norm(high - low))
-            message = f"the centre of mass is {outside * 1e3:.0f} mm outside the link's shape"
+            message = (
+                f"the centre of mass is {outside * 1e3:.0f} mm outside the link's shape"
+            )
         else:
             outside, allowed = float(np.linalg.norm(com)), 2.0 * span + 0.5 * size
             message = (
@@ -289,7 +333,9 @@ def _check_symmetry(model: RobotModel) -> list[Issue]:
     R, p = link_poses(model, np.zeros(model.n_joints))
     centers = p + np.einsum("lij,lj->li", R, model.link_coms)
     axis, offset, mirrored = _sagittal_plane(p[left], p[right])
-    misses = np.linalg.norm(_mirror(centers[left], axis, offset) - centers[right], axis=1)
+    misses = np.linalg.norm(
+        _mirror(centers[left], axis, offset) - centers[right], axis=1
+    )
     issues = []
     for i, (a, b) in enumerate(pairs):
         masses = model.link_masses[[a, b]]
@@ -328,7 +374,9 @@ def left_right_pairs(names: Sequence[str]) -> list[tuple[int, int]]:
 def _mirror_names(name: str) -> list[str]:
     """Names that the right-hand partner of a left-hand name may have, likeliest first."""
     found = []
-    words = re.sub("left|right|Left|Right|LEFT|RIGHT", lambda match: _OTHER_SIDE[match[0]], name)
+    words = re.sub(
+        "left|right|Left|Right|LEFT|RIGHT", lambda match: _OTHER_SIDE[match[0]], name
+    )
     if words != name and re.search("left", name, re.IGNORECASE):
         found.append(words)
     for match in re.finditer(r"[lL]", name):

@@ -23,17 +23,25 @@ from com_model.shapes.urdf_shapes import Shape, ShapeReader, fit_up_axis
 from com_model.text import listing
 
 MAX_TILT = np.radians(3.0)  # of a sole, in the standing posture
-UPSIDE = np.radians(60.0)  # between the soles' normal and the way from them to the CoM: no standing
-MAX_TURN = np.radians(50.0)  # of x axes against each other and against the way from foot to foot
+UPSIDE = np.radians(
+    60.0
+)  # between the soles' normal and the way from them to the CoM: no standing
+MAX_TURN = np.radians(
+    50.0
+)  # of x axes against each other and against the way from foot to foot
 MAX_HEIGHT = 0.005  # m, of a sole above the lowest one
 MAX_GAP = 0.008  # m, of a sole from the lowest point of the foot's shapes
-MAX_LENGTH = 0.02  # of the length of a leg, by which it may differ from that on the other side
+MAX_LENGTH = (
+    0.02  # of the length of a leg, by which it may differ from that on the other side
+)
 MAX_MASS = 0.2  # of the mass of a leg, likewise
 LEAST_LEGS, MOST_LEGS = 0.005, 0.97  # mass of all legs, of the robot's
 
 
 def check_config(
-    model: RobotModel, config: RobotConfig, urdf_path: str | os.PathLike[str] | None = None
+    model: RobotModel,
+    config: RobotConfig,
+    urdf_path: str | os.PathLike[str] | None = None,
 ) -> tuple[Issue, ...]:
     """Lists what of a configuration is probably wrong; each with the entry and how to fix it.
 
@@ -51,7 +59,9 @@ def check_config(
 
 
 def config_warnings(
-    model: RobotModel, config: RobotConfig, urdf_path: str | os.PathLike[str] | None = None
+    model: RobotModel,
+    config: RobotConfig,
+    urdf_path: str | os.PathLike[str] | None = None,
 ) -> list[str]:
     """Gives the issues of check_config as lines of text."""
     found = check_config(model, config, urdf_path)
@@ -90,7 +100,10 @@ class _Check:
         self.model, self.config, self.bodies = model, config, model.bodies
         self.issues: list[Issue] = []
         R, p = link_poses(model, config.nominal_posture(model))
-        bodies, links = self.bodies, [model.link_index(foot.frame) for foot in config.feet]
+        bodies, links = (
+            self.bodies,
+            [model.link_index(foot.frame) for foot in config.feet],
+        )
         ends = [int(bodies.body_of_link[link]) for link in links]
         paths = [bodies.path_to(end) for end in ends]
         shared = set.intersection(*map(set, paths)) if len(paths) > 1 else set()
@@ -169,7 +182,11 @@ class _Check:
             ("end", "front", "hind", np.cross(left, self.up)),
         ):
             places = [
-                [f.points.mean(axis=0) for f in self.feet if getattr(f.foot, key) == name]
+                [
+                    f.points.mean(axis=0)
+                    for f in self.feet
+                    if getattr(f.foot, key) == name
+                ]
                 for name in (first, second)
             ]
             if not all(places):
@@ -244,7 +261,11 @@ class _Check:
     def sensors(self) -> None:
         """The IMU on the trunk."""
         link, bodies = self.config.imu_link, self.bodies
-        body = -1 if link is None else int(bodies.body_of_link[self.model.link_index(link)])
+        body = (
+            -1
+            if link is None
+            else int(bodies.body_of_link[self.model.link_index(link)])
+        )
         for f in self.feet:
             if f.chain and f.chain[0] <= body < bodies.subtree_end[f.chain[0]]:
                 self._warn(
@@ -261,8 +282,13 @@ class _Check:
                 if side not in group or other in group:
                     continue
                 chains = [f.chain for f in self.feet if f.foot.side == other]
-                moving = [{self.bodies.joint_names[body] for body in chain} for chain in chains]
-                wrong = [joint for names in moving for joint in joints if joint in names]
+                moving = [
+                    {self.bodies.joint_names[body] for body in chain}
+                    for chain in chains
+                ]
+                wrong = [
+                    joint for names in moving for joint in joints if joint in names
+                ]
                 if wrong:
                     message = f"{listing(wrong)} move a foot whose side is {other}"
                     fix = f"Swap the groups or the feet's sides, as {side} is"
@@ -276,13 +302,23 @@ class _Check:
             if not (len(f.foot.corners) or f.foot.radius):
                 continue
             own = [
-                self.model.link_names[i] for i in np.flatnonzero(self.bodies.body_of_link == f.end)
+                self.model.link_names[i]
+                for i in np.flatnonzero(self.bodies.body_of_link == f.end)
             ]
             found = [
-                [s for name in own if name in reader.links for s in reader.read(name, tag)[0]]
+                [
+                    s
+                    for name in own
+                    if name in reader.links
+                    for s in reader.read(name, tag)[0]
+                ]
                 for tag in ("collision", "visual")
             ]
-            gaps = [self._gap(f, fit_up_axis(shapes, self.model)) for shapes in found if shapes]
+            gaps = [
+                self._gap(f, fit_up_axis(shapes, self.model))
+                for shapes in found
+                if shapes
+            ]
             if gaps and min(map(abs, gaps)) > MAX_GAP:
                 where = "below" if gaps[0] < 0.0 else "above"
                 self._warn(

@@ -25,12 +25,18 @@ class _Pipe(io.FileIO):
         return len(data)
 
 
-def command_parser(name: str | None, description: str | None, file: str) -> ArgumentParser:
+def command_parser(
+    name: str | None, description: str | None, file: str
+) -> ArgumentParser:
     """Returns a parser whose help ends with the text beside the command's file, file.txt, as it is.
 
     The name of the command is None where it is that of the program's file.
     """
-    if sys.stdout is sys.__stdout__ and sys.stdout is not None and not sys.stdout.isatty():
+    if (
+        sys.stdout is sys.__stdout__
+        and sys.stdout is not None
+        and not sys.stdout.isatty()
+    ):
         sys.stdout.flush()
         pipe = io.BufferedWriter(_Pipe(sys.stdout.fileno(), "w", closefd=False))
         sys.stdout = io.TextIOWrapper(pipe, sys.stdout.encoding, sys.stdout.errors)

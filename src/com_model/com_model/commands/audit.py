@@ -14,7 +14,9 @@ from com_model.urdf.xml_reader import MAX_BYTES, read_bounded, read_xml
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 no errors, 1 errors found, 2 wrong arguments."""
     parser = command_parser(
-        None, "Checks a robot's URDF for errors that make its centre of mass wrong.", __file__
+        None,
+        "Checks a robot's URDF for errors that make its centre of mass wrong.",
+        __file__,
     )
     parser.add_argument("urdf", help="path of the URDF; - reads standard input")
     text = "URDF to write, with corrected tags where links would have no mass"
@@ -22,7 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     text = "page to write (html): verdict, issues, picture of the robot, masses of its links"
     parser.add_argument("--report", metavar="HTML", help=text)
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
-    parser.add_argument("--scale", type=float, metavar="KG", help="measured mass of the robot, kg")
+    parser.add_argument(
+        "--scale", type=float, metavar="KG", help="measured mass of the robot, kg"
+    )
     arguments = parser.parse_args(argv)
     robot: str | bytes = arguments.urdf
     if robot == "-":
@@ -35,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             write_file(arguments.output, robot, arguments.force)
         found = audit(robot, scale_mass=arguments.scale)
         if arguments.report:
-            from com_model.checks.audit_page import audit_page  # needs matplotlib, only here
+            from com_model.checks.audit_page import (
+                audit_page,
+            )  # needs matplotlib, only here
 
             write_file(arguments.report, audit_page(found, robot), arguments.force)
     except (ComModelError, OSError) as error:

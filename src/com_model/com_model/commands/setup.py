@@ -28,12 +28,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     fault = 2
     try:
         if arguments.live:
-            _write_urdf(arguments.robot, _live().read_description(), "the running robot sends")
+            _write_urdf(
+                arguments.robot, _live().read_description(), "the running robot sends"
+            )
         urdf = _expanded(arguments.robot)
         if arguments.check:
             return _check(urdf, arguments.output)
         output = arguments.output or urdf.with_suffix(".yaml")
-        if arguments.picture and output.exists() and not (arguments.force or arguments.update):
+        if (
+            arguments.picture
+            and output.exists()
+            and not (arguments.force or arguments.update)
+        ):
             _picture(urdf, output, arguments.picture)
             return 0
         old = _old(arguments, output)
@@ -56,16 +62,36 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("com_setup", "Writes a robot's configuration from its URDF.", __file__)
+    parser = command_parser(
+        "com_setup", "Writes a robot's configuration from its URDF.", __file__
+    )
     add = parser.add_argument
     add("robot", type=Path, help="path of the URDF or .xacro file")
-    add("--output", type=Path, help="configuration to write; default: robot.yaml beside robot.urdf")
-    add("--picture", type=Path, help="PNG or HTML to write; overwrites no configuration")
+    add(
+        "--output",
+        type=Path,
+        help="configuration to write; default: robot.yaml beside robot.urdf",
+    )
+    add(
+        "--picture", type=Path, help="PNG or HTML to write; overwrites no configuration"
+    )
     write = parser.add_mutually_exclusive_group()
-    write.add_argument("--force", action="store_true", help="overwrite an existing file")
-    write.add_argument("--update", action="store_true", help="update a file, keeping your edits")
-    add("--live", action="store_true", help="write the URDF from the running robot's description")
-    add("--check", action="store_true", help="compare with the running robot's sensor readings")
+    write.add_argument(
+        "--force", action="store_true", help="overwrite an existing file"
+    )
+    write.add_argument(
+        "--update", action="store_true", help="update a file, keeping your edits"
+    )
+    add(
+        "--live",
+        action="store_true",
+        help="write the URDF from the running robot's description",
+    )
+    add(
+        "--check",
+        action="store_true",
+        help="compare with the running robot's sensor readings",
+    )
     add("--interactive", action="store_true", help="ask about values that are unsure")
     add("--quiet", action="store_true", help="print errors only")
     return parser
@@ -83,7 +109,9 @@ def _expanded(robot: Path) -> Path:
         """The folder of a package: beside the file, as of meshes, or installed."""
         folders = package_folders(package, robot.resolve())
         if not folders:
-            raise ComModelError(f"no package {package}: put its folder, with package.xml, beside")
+            raise ComModelError(
+                f"no package {package}: put its folder, with package.xml, beside"
+            )
         return str(folders[0])
 
     try:
@@ -100,7 +128,9 @@ def _expanded(robot: Path) -> Path:
 
 def _write_urdf(urdf: Path, text: str, source: str) -> Path:
     if urdf.exists() and urdf.read_text() != text:
-        raise ComModelError(f"{urdf.name} exists and differs from what {source}: delete it")
+        raise ComModelError(
+            f"{urdf.name} exists and differs from what {source}: delete it"
+        )
     return write_file(urdf, text)
 
 
@@ -178,21 +208,31 @@ def _report(setup: RobotSetup, text: str, urdf: Path, config: Path) -> None:
     unsure = lines_to_check(setup, text)
     if unsure:
         print("\n  ".join(["Unsure, please check:", *unsure]))
-    targets = {"humanoid": ["demo-walk"], "quadruped": ["demo-trot"]}.get(setup.limbs.kind, [])
+    targets = {"humanoid": ["demo-walk"], "quadruped": ["demo-trot"]}.get(
+        setup.limbs.kind, []
+    )
     targets, reasons = ["demo", *targets, "demo-identify"], []
     if sum(len(foot.points) for foot in setup.feet) < 3:
-        reasons = [f"(not {', '.join(targets)}: it cannot stand on these feet without feedback)"]
+        reasons = [
+            f"(not {', '.join(targets)}: it cannot stand on these feet without feedback)"
+        ]
         targets = ["view"]
     elif targets[1] == "demo-walk" and setup.standing.bend < _LEAST_BEND:
         reasons = ["(not demo-walk: the limits of its joints keep the knees straight)"]
         targets.remove("demo-walk")
     if "demo-identify" in targets and not any(foot.sole.flat for foot in setup.feet):
-        reasons.append("(not demo-identify: it compares postures on flat soles, not on point feet)")
+        reasons.append(
+            "(not demo-identify: it compares postures on flat soles, not on point feet)"
+        )
         targets.remove("demo-identify")
     words = f"ROBOT={shlex.quote(str(urdf.resolve()))}"
     if config.resolve() != urdf.resolve().with_suffix(".yaml"):
         words += f" CONFIG={shlex.quote(str(config.resolve()))}"
-    print("\n  ".join(["Next:", *(f"make {target} {words}" for target in targets), *reasons]))
+    print(
+        "\n  ".join(
+            ["Next:", *(f"make {target} {words}" for target in targets), *reasons]
+        )
+    )
 
 
 if __name__ == "__main__":

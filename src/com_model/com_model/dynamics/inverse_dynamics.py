@@ -71,7 +71,13 @@ def make_links(count: int) -> Links:
 
 @compiled()
 def newton_euler(
-    robot: Tree, q: Array, qd: Array, qdd: Array, root: RootMotion, links: Links, tau: Array
+    robot: Tree,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    root: RootMotion,
+    links: Links,
+    tau: Array,
 ) -> None:
     """Inverse dynamics of a robot that nothing touches; see com_model.dynamics.inverse_dynamics.
 
@@ -92,11 +98,17 @@ def newton_euler(
 
 
 @njit
-def move_bodies(robot: Tree, first: int, end: int, qd: Array, qdd: Array, links: Links) -> None:
+def move_bodies(
+    robot: Tree, first: int, end: int, qd: Array, qdd: Array, links: Links
+) -> None:
     """Sets how the bodies of a subtree move and what that takes; poses and the parent are set."""
     R, p, axis, omega, omega_dot, acceleration, force, torque, moment, mass = links
     for b in range(first, end):
-        up, driver, ratio = max(robot.parent[b], 0), robot.q_index[b], robot.multiplier[b]
+        up, driver, ratio = (
+            max(robot.parent[b], 0),
+            robot.q_index[b],
+            robot.multiplier[b],
+        )
         w, dw, a = row(omega, up), row(omega_dot, up), row(acceleration, up)
         if b > 0:
             rate, rise = ratio * qd[driver], ratio * qdd[driver]
@@ -113,7 +125,10 @@ def move_bodies(robot: Tree, first: int, end: int, qd: Array, qdd: Array, links:
             set_row(omega_dot, b, dw)
             set_row(acceleration, b, a)
         m, h = robot.mass[b], turned(R[b], row(robot.first_moment, b))
-        own, I_b = turned_back(R[b], w), robot.inertia[b]  # in the body's axes it is constant
+        own, I_b = (
+            turned_back(R[b], w),
+            robot.inertia[b],
+        )  # in the body's axes it is constant
         rest = add(turned(I_b, turned_back(R[b], dw)), cross(own, turned(I_b, own)))
         twist = turned(R[b], rest)
         load = add(cross(dw, h), cross(w, cross(w, h)))
@@ -126,13 +141,21 @@ def move_bodies(robot: Tree, first: int, end: int, qd: Array, qdd: Array, links:
 @njit
 def pass_on(robot: Tree, first: int, end: int, links: Links) -> None:
     """Adds what the bodies of a subtree take to what their parents take, but for the first one."""
-    p, force, torque, moment, mass = links.p, links.force, links.torque, links.moment, links.mass
+    p, force, torque, moment, mass = (
+        links.p,
+        links.force,
+        links.torque,
+        links.moment,
+        links.mass,
+    )
     for b in range(end - 1, first, -1):
         up, f = robot.parent[b], row(force, b)
         r = sub(row(p, b), row(p, up))
         set_row(force, up, add(row(force, up), f))
         set_row(torque, up, add(add(row(torque, up), row(torque, b)), cross(r, f)))
-        set_row(moment, up, add(row(moment, up), add_scaled(row(moment, b), mass[b], r)))
+        set_row(
+            moment, up, add(row(moment, up), add_scaled(row(moment, b), mass[b], r))
+        )
         mass[up] += mass[b]
 
 
@@ -152,7 +175,9 @@ def root_wrenches(robot: Tree, joints: Array, root: Array, wrenches: Array) -> N
     links, tau = make_links(len(robot.mass)), np.empty(joints.shape[2])
     for i in range(len(wrenches)):
         motion = RootMotion(root[0, i], root[1, i], root[2, i])
-        newton_euler(robot, joints[0, i], joints[1, i], joints[2, i], motion, links, tau)
+        newton_euler(
+            robot, joints[0, i], joints[1, i], joints[2, i], motion, links, tau
+        )
         wrenches[i, :3], wrenches[i, 3:] = links.force[0], links.torque[0]
 
 
@@ -169,16 +194,24 @@ class Dynamics:
     ) -> None:
         n = model.n_joints
         self.model = model
-        self.armature = np.zeros(n) if armature is None else as_array("armature", armature, (n,))
+        self.armature = (
+            np.zeros(n) if armature is None else as_array("armature", armature, (n,))
+        )
         self._robot = tree_of(model.bodies, trunk)
         count, root = model.bodies.count, RootMotion(*np.empty((3, 3)))
-        R, vectors, mass = np.empty((count, 3, 3)), np.empty((8, count, 3)), np.empty(count)
+        R, vectors, mass = (
+            np.empty((count, 3, 3)),
+            np.empty((8, count, 3)),
+            np.empty(count),
+        )
         self._links = Links(*(R, *vectors, mass))
         q, qd, qdd, tau = np.empty((4, n))
         own = self._robot, q, qd, qdd, root, self._links, tau
         self._newton_euler = entry_point(newton_euler, *own)
 
-    def inverse_dynamics(self, joints: ArrayLike, root: ArrayLike) -> tuple[Array, Array]:
+    def inverse_dynamics(
+        self, joints: ArrayLike, root: ArrayLike
+    ) -> tuple[Array, Array]:
         """Computes the wrench on the root and the joint torques that a motion takes.
 
         M(q) [a; omega_dot; qdd] + h(q, qd, omega), all that acts from outside being the wrench and
@@ -195,7 +228,9 @@ class Dynamics:
             The wrench (6,), force N and moment N m about the root's origin, in the root's axes,
             and the torques (n,) N m or N, armature included. NaN in an argument spreads.
         """
-        q, qd, qdd = np.array(as_array("joints", joints, (3, self.model.n_joints)), order="C")
+        q, qd, qdd = np.array(
+            as_array("joints", joints, (3, self.model.n_joints)), order="C"
+        )
         motion, tau = (
             RootMotion(*np.array(as_array("root", root, (3, 3)), order="C")),
             np.empty(len(q)),
@@ -209,9 +244,13 @@ class Dynamics:
 
         Arguments and results are those of inverse_dynamics at each: (3, N, n) and (3, N, 3).
         """
-        own = np.array(as_array("joints", joints, (3, None, self.model.n_joints)), order="C")
+        own = np.array(
+            as_array("joints", joints, (3, None, self.model.n_joints)), order="C"
+        )
         count = own.shape[1]
         motion = np.array(as_array("root", root, (3, count, 3)), order="C")
         wrenches = np.empty((count, 6))
-        root_wrenches(self._robot, own, motion, wrenches)  # read-only ones compile again
+        root_wrenches(
+            self._robot, own, motion, wrenches
+        )  # read-only ones compile again
         return wrenches

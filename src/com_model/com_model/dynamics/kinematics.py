@@ -17,7 +17,10 @@ Given = ArrayLike | None  # an argument with a default
 
 
 def link_poses(
-    model: RobotModel, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
+    model: RobotModel,
+    q: ArrayLike,
+    R_world_root: Given = None,
+    p_world_root: Given = None,
 ) -> tuple[Array, Array]:
     """Computes the poses of all links, in the order of model.link_names.
 
@@ -35,10 +38,14 @@ def link_poses(
         R (L, 3, 3) with R[i] = R_world_link, and p (L, 3) m, origins of the link frames in the
         world. NaN in q makes the links below that joint NaN.
     """
-    R_body, p_body = body_poses(model.bodies, model.check_q(q), R_world_root, p_world_root)
+    R_body, p_body = body_poses(
+        model.bodies, model.check_q(q), R_world_root, p_world_root
+    )
     body = model.bodies.body_of_link
     R_link = R_body[body] @ model.bodies.R_body_link
-    p_link = p_body[body] + np.einsum("lij,lj->li", R_body[body], model.bodies.p_body_link)
+    p_link = p_body[body] + np.einsum(
+        "lij,lj->li", R_body[body], model.bodies.p_body_link
+    )
     return R_link, p_link
 
 
@@ -61,7 +68,9 @@ def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, 
     R_root_link (N, 3, 3), and the origins of the link's frame (N, 3) m.
     """
     index, bodies = model.link_index(link), model.bodies
-    Q = as_array("Q", Q, (None, model.n_joints), f"The joints are {', '.join(model.joint_names)}")
+    Q = as_array(
+        "Q", Q, (None, model.n_joints), f"The joints are {', '.join(model.joint_names)}"
+    )
     path = bodies.path_to(bodies.body_of_link[index])
     turns, shifts = _poses_in_parents(bodies, path, Q)
     R = np.tile(bodies.R_body_link[index], (len(Q), 1, 1))
@@ -77,8 +86,15 @@ def _poses_in_parents(
 ) -> tuple[Array, Array]:
     """R (..., K, 3, 3) and p (..., K, 3) m of K bodies in their parents, see link_poses."""
     padded = np.concatenate((q, np.zeros((*q.shape[:-1], 1))), axis=-1)
-    position = padded[..., bodies.q_index[which]] * bodies.multiplier[which] + bodies.offset[which]
-    slides, axis, R = bodies.joint_type[which] == PRISMATIC, bodies.axis[which], bodies.R[which]
+    position = (
+        padded[..., bodies.q_index[which]] * bodies.multiplier[which]
+        + bodies.offset[which]
+    )
+    slides, axis, R = (
+        bodies.joint_type[which] == PRISMATIC,
+        bodies.axis[which],
+        bodies.R[which],
+    )
     turn = R @ rotations_about(axis, np.where(slides, 0.0, position))
     travel = np.where(slides, position, 0.0)[..., None] * axis
     return turn, bodies.d[which] + np.einsum("kij,...kj->...ki", R, travel)
@@ -92,9 +108,13 @@ def body_poses(
     See link_poses. Bodies that are equally many joints from the root are placed together.
     """
     R, p = (np.empty((*q.shape[:-1], bodies.count, *shape)) for shape in ((3, 3), (3,)))
-    given = np.eye(3) if R_world_root is None else as_rotation("R_world_root", R_world_root)
+    given = (
+        np.eye(3) if R_world_root is None else as_rotation("R_world_root", R_world_root)
+    )
     R[..., 0, :, :] = given
-    p[..., 0, :] = 0.0 if p_world_root is None else as_array("p_world_root", p_world_root, (3,))
+    p[..., 0, :] = (
+        0.0 if p_world_root is None else as_array("p_world_root", p_world_root, (3,))
+    )
     turn, shift = _poses_in_parents(bodies, slice(None), q)
     depth = [0]
     for parent in bodies.parent.tolist()[1:]:

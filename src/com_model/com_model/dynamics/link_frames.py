@@ -60,7 +60,9 @@ class LinkFrames:
         if points is not None:
             p_link = p_link + np.einsum("kij,kj->ki", R_link, np.asarray(points))
         fixed = self._body, R_link, p_link
-        self.frames = Frames(tree_of(bodies), path, *fixed, R, np.zeros((bodies.count, 3)))
+        self.frames = Frames(
+            tree_of(bodies), path, *fixed, R, np.zeros((bodies.count, 3))
+        )
         results = np.empty((0, 3, 3)), np.empty((0, 3))
         self._poses = entry_point(set_link_poses, np.empty(0), self.frames, *results)
 
@@ -88,7 +90,9 @@ class LinkFrames:
 
     @cached_property
     def _move(self) -> Callable[..., Any]:
-        return entry_point(set_link_motions, np.empty(0), self.frames, self._make_motions())
+        return entry_point(
+            set_link_motions, np.empty(0), self.frames, self._make_motions()
+        )
 
 
 @compiled()
@@ -110,8 +114,14 @@ def set_link_motions(q: Array, frames: Frames, motions: LinkMotions) -> None:
     for i in range(frames.body.size):
         b = frames.body[i]
         while b > 0:
-            j, scale, slides = tree.q_index[b], tree.multiplier[b], tree.joint_type[b] == PRISMATIC
-            axis = turned(frames.R[b], tree.axis[b])  # the joint turns about it, or slides along it
+            j, scale, slides = (
+                tree.q_index[b],
+                tree.multiplier[b],
+                tree.joint_type[b] == PRISMATIC,
+            )
+            axis = turned(
+                frames.R[b], tree.axis[b]
+            )  # the joint turns about it, or slides along it
             column = axis if slides else cross(axis, sub(motions.p[i], frames.p[b]))
             for r in range(3):
                 jacobian[i, r, j] += scale * column[r]

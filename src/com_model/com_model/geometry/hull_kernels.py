@@ -5,7 +5,9 @@ from numba import njit
 
 from com_model.arrays import Array, Indices
 
-STRAIGHT = 1e-12  # of the squared extent: a corner of the hull that turns by less is none
+STRAIGHT = (
+    1e-12  # of the squared extent: a corner of the hull that turns by less is none
+)
 
 
 @njit
@@ -15,7 +17,10 @@ def set_order(points: Array, order: Indices) -> None:
         j = i - 1
         while j >= 0 and (
             points[order[j], 0] > points[i, 0]
-            or (points[order[j], 0] == points[i, 0] and points[order[j], 1] > points[i, 1])
+            or (
+                points[order[j], 0] == points[i, 0]
+                and points[order[j], 1] > points[i, 1]
+            )
         ):
             order[j + 1] = order[j]
             j -= 1
@@ -43,7 +48,11 @@ def set_hull(points: Array, corners: Array) -> int:
         for n in range(m):
             i = order[n] if way == 0 else order[m - 1 - n]
             cx, cy = points[i, 0], points[i, 1]
-            if count > start and corners[count - 1, 0] == cx and corners[count - 1, 1] == cy:
+            if (
+                count > start
+                and corners[count - 1, 0] == cx
+                and corners[count - 1, 1] == cy
+            ):
                 continue
             while count > start + 1:
                 ax, ay = corners[count - 2, 0], corners[count - 2, 1]
@@ -69,7 +78,9 @@ def signed_distance(corners: Array, k: int, px: float, py: float) -> float:
         ex, ey = corners[j, 0] - corners[i, 0], corners[j, 1] - corners[i, 1]
         ox, oy = px - corners[i, 0], py - corners[i, 1]
         length2 = ex * ex + ey * ey
-        along = 0.0 if length2 == 0.0 else min(max((ox * ex + oy * ey) / length2, 0.0), 1.0)
+        along = (
+            0.0 if length2 == 0.0 else min(max((ox * ex + oy * ey) / length2, 0.0), 1.0)
+        )
         dx, dy = ox - along * ex, oy - along * ey
         nearest = min(nearest, np.sqrt(dx * dx + dy * dy))
         inside = inside and ex * oy - ey * ox >= 0.0

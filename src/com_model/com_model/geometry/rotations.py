@@ -49,7 +49,11 @@ def rotations_about(axes: Array, angles: Array) -> Array:
     zero = np.zeros_like(x)
     cross = np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]).transpose(2, 0, 1)
     sine, versine = np.sin(angles), 2.0 * np.sin(angles / 2.0) ** 2
-    return np.eye(3) + sine[..., None, None] * cross + versine[..., None, None] * (cross @ cross)
+    return (
+        np.eye(3)
+        + sine[..., None, None] * cross
+        + versine[..., None, None] * (cross @ cross)
+    )
 
 
 def rotation_vector(R: Array) -> Array:
@@ -60,7 +64,9 @@ def rotation_vector(R: Array) -> Array:
     x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
     cosine = 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0)
     if cosine < _NEARLY_HALF_TURN:
-        from scipy.spatial.transform import Rotation  # a third of a second, at each node's start
+        from scipy.spatial.transform import (
+            Rotation,
+        )  # a third of a second, at each node's start
 
         return np.asarray(Rotation.from_matrix(R).as_rotvec())
     sine = 0.5 * sqrt(x * x + y * y + z * z)
@@ -71,8 +77,13 @@ def rotation_vector(R: Array) -> Array:
 def rotation_vectors(R: Array) -> Array:
     """Axes times angles (N, 3) rad of rotations (N, 3, 3) by less than half a turn."""
     sines = 0.5 * (R[:, [2, 0, 1], [1, 2, 0]] - R[:, [1, 2, 0], [2, 0, 1]])
-    sine, cosine = np.linalg.norm(sines, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
-    scale = np.divide(np.arctan2(sine, cosine), sine, np.ones(len(R)), where=sine > _SMALL)
+    sine, cosine = (
+        np.linalg.norm(sines, axis=1),
+        0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0),
+    )
+    scale = np.divide(
+        np.arctan2(sine, cosine), sine, np.ones(len(R)), where=sine > _SMALL
+    )
     return np.asarray(sines * scale[:, None])
 
 

@@ -48,9 +48,13 @@ class SupportPolygon(FrozenArrays):
         """
         points = as_array("points", points, (None, 3))
         if len(points) == 0:
-            raise GeometryError("no contact points: a support polygon needs at least one")
+            raise GeometryError(
+                "no contact points: a support polygon needs at least one"
+            )
         if not np.isfinite(points).all():
-            raise GeometryError("points are not finite: leave contacts of unknown position out")
+            raise GeometryError(
+                "points are not finite: leave contacts of unknown position out"
+            )
         up = _direction("normal", normal)
         down = -up if gravity is None else _direction("gravity", gravity)
         if abs(down @ up) < 1e-6:
@@ -121,7 +125,9 @@ def sole_points(R: Array, p: Array, corners: ArrayLike, name: str = "corners") -
     return np.asarray(p + as_array(name, corners, (None, 2)) @ R[:, :2].T)
 
 
-def fit_plane(points: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0)) -> tuple[Array, Array]:
+def fit_plane(
+    points: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0)
+) -> tuple[Array, Array]:
     """Fits a plane to points (m, 3) m by least squares of the distances to it.
 
     Gives the mean of the points (3,) m, and the unit normal (3,) to the side of up. Raises
@@ -134,7 +140,9 @@ def fit_plane(points: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0)) -> tuple[Array
     center = points.mean(axis=0)
     _, spread, directions = np.linalg.svd(points - center)
     if spread[1] <= 1e-6 * spread[0] or spread[0] <= 1e-12:
-        raise GeometryError("the points are on a line: give one beside it, or the plane's normal")
+        raise GeometryError(
+            "the points are on a line: give one beside it, or the plane's normal"
+        )
     normal = directions[2]
     return center, normal if normal @ side >= 0 else -normal
 
@@ -143,7 +151,9 @@ def _direction(name: str, vector: ArrayLike) -> Array:
     array = as_array(name, vector, (3,))
     length = hypot(*array.tolist())
     if not (isfinite(length) and length > 1e-9):
-        raise GeometryError(f"{name} must be a finite direction other than zero, got {array}")
+        raise GeometryError(
+            f"{name} must be a finite direction other than zero, got {array}"
+        )
     return array / length
 
 

@@ -22,7 +22,11 @@ def dot(a: Vector | Array, b: Vector | Array) -> float:
 @njit
 def cross(a: Vector | Array, b: Vector | Array) -> Vector:
     """Vector product a x b."""
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+    return (
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    )
 
 
 @njit

@@ -97,7 +97,11 @@ def pull_chained(robot: Array, k: int, lane: Array, below: Array) -> None:
     slide, tilt_c, tilt_s = robot[SLIDE, k], robot[COS_TILT, k], robot[SIN_TILT, k]
     for b in range(BLOCK):
         s, c = lane[SINE + b], lane[COSINE + b]
-        x, y, z = below[X + b] + rx, below[Y + b] + ry, below[Z + b] + rz + slide * lane[b]
+        x, y, z = (
+            below[X + b] + rx,
+            below[Y + b] + ry,
+            below[Z + b] + rz + slide * lane[b],
+        )
         x, y = c * x - s * y, s * x + c * y
         lane[SUM_X + b], lane[SUM_Y + b] = x, y
         below[X + b] = x
@@ -108,11 +112,20 @@ def pull_chained(robot: Array, k: int, lane: Array, below: Array) -> None:
 @njit
 def pull_free(robot: Array, k: int, lane: Array, below: Array, sums: Array) -> None:
     """The same for a body that is not chained: adds to its parent's sums (3 rows), clears below."""
-    rx, ry, rz, slide = robot[REST, k], robot[REST + 1, k], robot[REST + 2, k], robot[SLIDE, k]
+    rx, ry, rz, slide = (
+        robot[REST, k],
+        robot[REST + 1, k],
+        robot[REST + 2, k],
+        robot[SLIDE, k],
+    )
     xx, xy, xz, yx, yy, yz, zx, zy, zz = take(robot[ALIGN:, k])
     for b in range(BLOCK):
         s, c = lane[SINE + b], lane[COSINE + b]
-        x, y, z = below[X + b] + rx, below[Y + b] + ry, below[Z + b] + rz + slide * lane[b]
+        x, y, z = (
+            below[X + b] + rx,
+            below[Y + b] + ry,
+            below[Z + b] + rz + slide * lane[b],
+        )
         x, y = c * x - s * y, s * x + c * y
         lane[SUM_X + b], lane[SUM_Y + b] = x, y
         below[X + b] = below[Y + b] = below[Z + b] = 0.0
@@ -143,7 +156,9 @@ def add(sums: Array, below: Array) -> None:
 
 
 @njit
-def pull_block(robot: Array, tree: Tree, lanes: Array, saved: Array, below: Array) -> None:
+def pull_block(
+    robot: Array, tree: Tree, lanes: Array, saved: Array, below: Array
+) -> None:
     """Pull for a block: sets below (VECTOR,) to the root's S; saved is work space, a row a body."""
     for k in range(lanes.shape[0]):
         if tree.forks[k]:
@@ -192,7 +207,11 @@ def push_free(robot: Array, k: int, lane: Array, parent: Array, frame: Array) ->
         for row in range(3):
             i = VECTOR * row + b
             p, q, r = parent[X + i], parent[Y + i], parent[Z + i]
-            x, y, z = p * xx + q * yx + r * zx, p * xy + q * yy + r * zy, p * xz + q * yz + r * zz
+            x, y, z = (
+                p * xx + q * yx + r * zx,
+                p * xy + q * yy + r * zy,
+                p * xz + q * yz + r * zz,
+            )
             frame[X + i], frame[Y + i], frame[Z + i] = c * x + s * y, c * y - s * x, z
             lane[BLOCK * row + b] = u * x + v * y + slide * z
 

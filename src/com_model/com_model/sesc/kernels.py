@@ -27,7 +27,9 @@ Nine = tuple[float, float, float, float, float, float, float, float, float]
 # Rows of a packed robot.
 PARENT = 0  # index of the parent body; of the root: B, the number of bodies
 DRIVER = 1  # index into q of the joint that moves the body
-CHAINED = 2  # 1: the parent is the body before this one, and C is a turn about x by "tilt"
+CHAINED = (
+    2  # 1: the parent is the body before this one, and C is a turn about x by "tilt"
+)
 FORKS = 3  # 1: some child is not chained, so that this body must be remembered
 TURN = 4  # rad per unit of q; 0 for a prismatic joint
 OFFSET = 5  # rad
@@ -48,17 +50,31 @@ ROWS = 40
 
 # Sine and cosine without a branch.
 TWO_OVER_PI = 0.6366197723675814
-ROUNDER = 6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to an integer
+ROUNDER = (
+    6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to an integer
+)
 # pi / 2 in three parts; the first two have 33 bits, so that multiples up to 2**20 are exact.
 HALF_PI_1 = 1.5707963267341256
 HALF_PI_2 = 6.077100506303966e-11
 HALF_PI_3 = 2.0222662487959506e-21
 FAR = 1.0e5  # rad; beyond it the library's sine and cosine take over
 # Taylor series economised on |r| <= pi/4: errors 1.8e-17 (of sine, relative) and 9e-19 (of cosine).
-SIN_1, SIN_2, SIN_3 = -0.16666666666666666, 0.008333333333330938, -0.00019841269836741755
-SIN_4, SIN_5, SIN_6 = 2.755731609375319e-06, -2.505112999912784e-08, 1.5917995630635248e-10
+SIN_1, SIN_2, SIN_3 = (
+    -0.16666666666666666,
+    0.008333333333330938,
+    -0.00019841269836741755,
+)
+SIN_4, SIN_5, SIN_6 = (
+    2.755731609375319e-06,
+    -2.505112999912784e-08,
+    1.5917995630635248e-10,
+)
 COS_1, COS_2, COS_3 = 0.041666666666666664, -0.001388888888888739, 2.480158729875508e-05
-COS_4, COS_5, COS_6 = -2.7557317266186513e-07, 2.0876145106497293e-09, -1.1382548343152154e-11
+COS_4, COS_5, COS_6 = (
+    -2.7557317266186513e-07,
+    2.0876145106497293e-09,
+    -1.1382548343152154e-11,
+)
 
 
 @njit
@@ -119,7 +135,11 @@ def place_root(robot: Array, R: Array, p: Array, frame: Array) -> bool:
     for i in range(3):
         frame[ORIGIN + i] = p[i]
         for j in range(3):
-            a, b, c = robot[ALIGN + j, 0], robot[ALIGN + 3 + j, 0], robot[ALIGN + 6 + j, 0]
+            a, b, c = (
+                robot[ALIGN + j, 0],
+                robot[ALIGN + 3 + j, 0],
+                robot[ALIGN + 6 + j, 0],
+            )
             frame[3 * i + j] = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
             product = R[i, 0] * R[j, 0] + R[i, 1] * R[j, 1] + R[i, 2] * R[j, 2]
             fine &= np.abs(product - (1.0 if i == j else 0.0)) < 1e-6
@@ -155,7 +175,11 @@ def pull(q: Array, robot: Array) -> None:
         if robot[FORKS, k] > 0.0:
             x, y, z = x + robot[SUMS, k], y + robot[SUMS + 1, k], z + robot[SUMS + 2, k]
         c, s = robot[COSINES, k], robot[SINES, k]
-        x, y, z = c * x - s * y, s * x + c * y, z + robot[SLIDE, k] * robot[POSITIONS, k]
+        x, y, z = (
+            c * x - s * y,
+            s * x + c * y,
+            z + robot[SLIDE, k] * robot[POSITIONS, k],
+        )
         robot[SUMS, k], robot[SUMS + 1, k] = x, y
         if robot[CHAINED, k] > 0.0:
             c, s = robot[COS_TILT, k], robot[SIN_TILT, k]
@@ -164,7 +188,9 @@ def pull(q: Array, robot: Array) -> None:
             parent = index(robot[PARENT, k])
             for i in range(3):
                 row = ALIGN + 3 * i
-                moved = robot[row, k] * x + robot[row + 1, k] * y + robot[row + 2, k] * z
+                moved = (
+                    robot[row, k] * x + robot[row + 1, k] * y + robot[row + 2, k] * z
+                )
                 robot[SUMS + i, parent] += moved
             x = y = z = 0.0
     robot[SUMS, 0] += x + robot[REST, 0]
@@ -264,7 +290,9 @@ def com_of_one(q: Array, robot: Array, com: Array) -> None:
 
 
 @compiled()
-def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
+def com_and_jacobian_of_one(
+    q: Array, robot: Array, com: Array, jacobian: Array
+) -> None:
     """Computes com_of_one and its Jacobian in the root's frame.
 
     It is (3, n) for the joints alone, or (3, 6 + n) with the root's linear and angular velocity

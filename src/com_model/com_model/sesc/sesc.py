@@ -64,7 +64,9 @@ class Sesc:
         self.parameters = self.parameters_at(np.zeros(n))
         self.parameters.setflags(write=False)
 
-    def com(self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None) -> Array:
+    def com(
+        self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
+    ) -> Array:
         """Computes the centre of mass (3,) m, p_root + sum of R_k r_k ([Cotton] eqs 3, 7).
 
         It is in the world; in the root link's frame if no pose is given.
@@ -98,7 +100,10 @@ class Sesc:
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
-        com, jacobian = empty(3), empty(self._floating_shape if floating else self._shape)
+        com, jacobian = (
+            empty(3),
+            empty(self._floating_shape if floating else self._shape),
+        )
         if R_world_root is None and p_world_root is None:
             self._com_and_jacobian(q, self._robot, com, jacobian)
         else:
@@ -128,16 +133,27 @@ class Sesc:
             rates[:3] = as_array("v_world_root", v_world_root, (3,))
         if w_world_root is not None:
             rates[3:6] = as_array("w_world_root", w_world_root, (3,))
-        return self.com_and_jacobian(q, R_world_root, p_world_root, floating=True)[1] @ rates
+        return (
+            self.com_and_jacobian(q, R_world_root, p_world_root, floating=True)[1]
+            @ rates
+        )
 
     def com_batch(
-        self, Q: ArrayLike, threads: int = 1, R_world_root: Given = None, p_world_root: Given = None
+        self,
+        Q: ArrayLike,
+        threads: int = 1,
+        R_world_root: Given = None,
+        p_world_root: Given = None,
     ) -> Array:
         """Computes the centres of mass (N, 3) m of N configurations."""
         return self._place_many(Q, threads, R_world_root, p_world_root, False)[0]
 
     def com_and_jacobian_batch(
-        self, Q: ArrayLike, threads: int = 1, R_world_root: Given = None, p_world_root: Given = None
+        self,
+        Q: ArrayLike,
+        threads: int = 1,
+        R_world_root: Given = None,
+        p_world_root: Given = None,
     ) -> tuple[Array, Array]:
         """Computes the CoMs (N, 3) m of N configurations and their Jacobians (N, 3, n)."""
         return self._place_many(Q, threads, R_world_root, p_world_root, True)
@@ -152,10 +168,14 @@ class Sesc:
         for j in np.flatnonzero(bodies.joint_type == PRISMATIC):
             travel = bodies.multiplier[j] * q[bodies.q_index[j]] + bodies.offset[j]
             fraction = bodies.subtree_mass[j] / bodies.subtree_mass[0]
-            vectors[bodies.parent[j]] += fraction * travel * (bodies.R[j] @ bodies.axis[j])
+            vectors[bodies.parent[j]] += (
+                fraction * travel * (bodies.R[j] @ bodies.axis[j])
+            )
         return vectors
 
-    def chain(self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None) -> Array:
+    def chain(
+        self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
+    ) -> Array:
         """Computes the points of the chain (K + 1, 3) m, p_root + partial sums of R_k r_k.
 
         The root link's origin is the first, the centre of mass the last.
@@ -196,7 +216,11 @@ def _pose(R: Given, p: Given) -> tuple[Array, Array]:
 @cache
 def _compiled(name: str) -> Callable[..., Any]:
     """Compiles a kernel, or loads it from numba's cache; see com_model.compiled.entry_point."""
-    vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
+    vector, matrix, cube = (
+        types.float64[::1],
+        types.float64[:, ::1],
+        types.float64[:, :, ::1],
+    )
     any_vector, any_matrix = types.float64[:], types.float64[:, :]
     one, pose = (any_vector, matrix), (any_matrix, any_vector)
     arguments = {
@@ -213,7 +237,9 @@ def _compiled(name: str) -> Callable[..., Any]:
 def _divide(threads: int, count: int, work: Callable[[slice], None]) -> None:
     """Divides range(count) into slices, one for each thread."""
     if not isinstance(threads, int | np.integer) or threads < 1:
-        raise ComModelError(f"threads: expected a whole number from 1 up, got {threads!r}")
+        raise ComModelError(
+            f"threads: expected a whole number from 1 up, got {threads!r}"
+        )
     blocks = -(-count // batch_kernels.BLOCK)
     parts = max(1, min(int(threads), blocks))
     ends = [batch_kernels.BLOCK * (blocks * i // parts) for i in range(parts + 1)]
@@ -225,7 +251,9 @@ def _divide(threads: int, count: int, work: Callable[[slice], None]) -> None:
         list(pool.map(work, slices))
 
 
-PARALLEL = 1e-15  # sine of the angle between two axes below which they count as parallel
+PARALLEL = (
+    1e-15  # sine of the angle between two axes below which they count as parallel
+)
 
 
 def sesc_vectors(bodies: Bodies) -> Array:
@@ -263,8 +291,13 @@ def pack(bodies: Bodies) -> Array:
     robot[kernels.TURN, :count] = np.where(slides, 0.0, bodies.multiplier)
     robot[kernels.SLIDE, :count] = np.where(slides, bodies.multiplier * fraction, 0.0)
     robot[kernels.OFFSET, :count] = np.where(slides, 0.0, bodies.offset)
-    robot[kernels.OFFSET, :count] += np.where(chained, np.arctan2(-C[:, 0, 1], C[:, 0, 0]), 0.0)
-    robot[kernels.COS_TILT, :count], robot[kernels.SIN_TILT, :count] = C[:, 2, 2], -C[:, 1, 2]
+    robot[kernels.OFFSET, :count] += np.where(
+        chained, np.arctan2(-C[:, 0, 1], C[:, 0, 0]), 0.0
+    )
+    robot[kernels.COS_TILT, :count], robot[kernels.SIN_TILT, :count] = (
+        C[:, 2, 2],
+        -C[:, 1, 2],
+    )
     robot[kernels.REST : kernels.REST + 3, :count] = rest.T
     robot[kernels.ALIGN : kernels.ALIGN + 9, :count] = C.reshape(count, 9).T
     robot[kernels.PARENT, 1:count], robot[kernels.PARENT, 0] = bodies.parent[1:], count

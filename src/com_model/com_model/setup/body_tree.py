@@ -9,10 +9,16 @@ from com_model.dynamics.kinematics import body_poses
 from com_model.model import RobotModel
 from com_model.shapes.hulls import Outside
 
-GROUND = 0.2  # of the robot's height: a limb that ends lower than this stands on the ground
-SHORTEST_LEG = 0.2  # of the robot's height, from the first joint to the ground; casters have less
+GROUND = (
+    0.2  # of the robot's height: a limb that ends lower than this stands on the ground
+)
+SHORTEST_LEG = (
+    0.2  # of the robot's height, from the first joint to the ground; casters have less
+)
 ABOVE = 0.15  # of the hips' height, by which they may be above the CoM of the rest; shoulders are
-MIDDLE = 0.02  # of the robot's height, off the middle plane: a body that is on neither side
+MIDDLE = (
+    0.02  # of the robot's height, off the middle plane: a body that is on neither side
+)
 ASYMMETRY = 0.05  # of the robot's height, by which mirrored places may differ
 
 
@@ -30,14 +36,18 @@ class BodyTree:
         standing: Leaves of the tree that end near the ground.
     """
 
-    def __init__(self, model: RobotModel, outside: Outside, R_root_robot: Array) -> None:
+    def __init__(
+        self, model: RobotModel, outside: Outside, R_root_robot: Array
+    ) -> None:
         self.model, self.bodies, self.R_root_robot = model, model.bodies, R_root_robot
         self.outside = outside
         self.R, self.p = body_poses(model.bodies, model.neutral, R_root_robot.T)
         coms = self.bodies.first_moment / np.maximum(self.bodies.mass, 1e-9)[:, None]
         clouds = [
             np.concatenate([[[0.0, 0.0, 0.0]], [com], points]) @ R.T + p
-            for com, points, R, p in zip(coms, outside.points, self.R, self.p, strict=True)
+            for com, points, R, p in zip(
+                coms, outside.points, self.R, self.p, strict=True
+            )
         ]
         self.coms = np.einsum("bij,bj->bi", self.R, coms) + self.p
         self.low = np.array([cloud[:, 2].min() for cloud in clouds])
@@ -62,7 +72,9 @@ class BodyTree:
 
     def legs(self) -> tuple[list[list[int]], int]:
         """Leaves of each leg, and the body from which the legs start."""
-        limbs = self._split([b for b in self.standing if len(self.bodies.path_to(b)) > 1])
+        limbs = self._split(
+            [b for b in self.standing if len(self.bodies.path_to(b)) > 1]
+        )
         chains = []
         for leaves in limbs:
             start = self.start(leaves, limbs)
@@ -70,9 +82,15 @@ class BodyTree:
             drop = self.p[path[0], 2] - min(self.low[b] for b in self.subtree(start))
             high = self.p[path[0], 2] - self.ground
             beside = self.p[path[0], 2] - self._rest_height(limbs)
-            if len(path) > 1 and drop > SHORTEST_LEG * self.height and beside < ABOVE * high:
+            if (
+                len(path) > 1
+                and drop > SHORTEST_LEG * self.height
+                and beside < ABOVE * high
+            ):
                 chains.append(leaves)
-        hips = self.common([leaf for leaves in chains for leaf in leaves]) if chains else 0
+        hips = (
+            self.common([leaf for leaves in chains for leaf in leaves]) if chains else 0
+        )
         return chains, hips
 
     def _rest_height(self, limbs: list[list[int]]) -> float:
@@ -81,14 +99,21 @@ class BodyTree:
         mass = np.array(self.bodies.mass)
         for start in starts:
             mass[list(self.subtree(start))] = 0.0
-        return float(mass @ self.coms[:, 2] / mass.sum()) if mass.sum() > 0.0 else np.inf
+        return (
+            float(mass @ self.coms[:, 2] / mass.sum()) if mass.sum() > 0.0 else np.inf
+        )
 
     def start(self, leaves: list[int], limbs: list[list[int]]) -> int:
         """First body that this limb has for itself."""
         foreign = {
-            b for other in limbs if other is not leaves for b in self.bodies.path_to(other[0])
+            b
+            for other in limbs
+            if other is not leaves
+            for b in self.bodies.path_to(other[0])
         }
-        return next((b for b in self.bodies.path_to(leaves[0]) if b not in foreign), leaves[0])
+        return next(
+            (b for b in self.bodies.path_to(leaves[0]) if b not in foreign), leaves[0]
+        )
 
     def common(self, leaves: Sequence[int]) -> int:
         """The last body that is above all of some bodies, or one of them."""
@@ -135,4 +160,7 @@ class BodyTree:
         across = points - np.outer(points @ axis, axis)
         radius = float(np.linalg.norm(across, axis=1).max())
         middle = 0.5 * (across.max(axis=0) + across.min(axis=0))
-        return bool(np.linalg.norm(middle) < 0.1 * radius and np.ptp(points @ axis) < 1.5 * radius)
+        return bool(
+            np.linalg.norm(middle) < 0.1 * radius
+            and np.ptp(points @ axis) < 1.5 * radius
+        )

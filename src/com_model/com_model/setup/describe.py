@@ -50,13 +50,17 @@ class RobotSetup:
     standing: Standing
     imu: Sensor  # the IMU
     gains: Gains  # of the servos
-    gait: dict[str, dict[str, float]]  # sizes of steps, "walking" or "trot" by its kind, or nothing
+    gait: dict[
+        str, dict[str, float]
+    ]  # sizes of steps, "walking" or "trot" by its kind, or nothing
     margin: float  # m, of the CoM inside the support polygon in the standing posture
     # what a person should look at, by the key of the configuration
     issues: tuple[tuple[str, str], ...]
 
 
-def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None) -> RobotSetup:
+def describe(
+    model: RobotModel, urdf_path: str | os.PathLike[str] | None = None
+) -> RobotSetup:
     """Finds out how a robot is built; mesh names may be relative to urdf_path. Or NoLegsError."""
     outside = read_outside(model, urdf_path)
     limbs = find_limbs(model, outside)
@@ -64,23 +68,34 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     soles = [find_sole(model, outside, leg, R0, p0, limbs.kind) for leg in limbs.legs]
     standing, overlaps = find_posture(model, limbs, soles, outside)
     if standing.com[2] < standing.ground + _LOWEST * limbs.height:
-        raise NoLegsError("no legs: in no posture are all its feet below its centre of mass")
+        raise NoLegsError(
+            "no legs: in no posture are all its feet below its centre of mass"
+        )
     feet = tuple(
-        _foot(model, leg, sole, standing) for leg, sole in zip(limbs.legs, soles, strict=True)
+        _foot(model, leg, sole, standing)
+        for leg, sole in zip(limbs.legs, soles, strict=True)
     )
     imu = find_imu(model, limbs)
     polygon = SupportPolygon.from_points(np.concatenate([foot.points for foot in feet]))
     margin = float(polygon.margin(standing.com))
     issues = [("kind", issue) for issue in limbs.issues]
     issues += [(f"feet.{f.name}", issue) for f in feet for issue in f.sole.issues]
-    issues += [(f"feet.{f.name}.wrench", f.wrench.issue) for f in feet if f.wrench.issue]
-    issues += [("walking", part) for f in feet if (part := _free_part(model, f, standing))]
+    issues += [
+        (f"feet.{f.name}.wrench", f.wrench.issue) for f in feet if f.wrench.issue
+    ]
+    issues += [
+        ("walking", part) for f in feet if (part := _free_part(model, f, standing))
+    ]
     issues += [("posture", issue) for issue in standing.issues]
-    issues += [("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]]
+    issues += [
+        ("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]
+    ]
     if sum(len(foot.points) for foot in feet) < 3:
         issues.append(("feet", _NO_SUPPORT))
     elif margin < _MARGIN:
-        issues.append(("posture", f"the CoM is {1e3 * margin:.0f} mm inside the support polygon"))
+        issues.append(
+            ("posture", f"the CoM is {1e3 * margin:.0f} mm inside the support polygon")
+        )
     if imu.issue:
         issues.append(("imu", imu.issue))
     if outside.problems:
@@ -112,7 +127,9 @@ def _foot(model: RobotModel, leg: Leg, sole: Sole, standing: Standing) -> FootSe
         while name in model.link_names:
             name += "_frame"
     wrench = find_wrench(model, sole, leg.foot)
-    return FootSetup(name, leg, sole, wrench, contact_points(standing.R, standing.p, leg, sole))
+    return FootSetup(
+        name, leg, sole, wrench, contact_points(standing.R, standing.p, leg, sole)
+    )
 
 
 def _free_part(model: RobotModel, foot: FootSetup, standing: Standing) -> str:

@@ -23,7 +23,9 @@ from com_model.setup.posture import Standing
 BANDWIDTH = 20.0  # rad/s, of a joint with what it carries
 DAMPING_RATIO = 0.3
 SAG_RATIO = 15.0  # stiffness over the weight's moment: it sags by 1/15 rad at most
-BIPED_RATIO = 80.0  # the same of a biped's legs: at 40 GR1 falls as its feet land 60 ms early
+BIPED_RATIO = (
+    80.0  # the same of a biped's legs: at 40 GR1 falls as its feet land 60 ms early
+)
 ARMATURE = 0.1  # of the inertia beyond the joint, or of what is needed for stability
 FASTEST = 250.0  # rad/s, of a joint's free end: the physics has steps of 1 to 2 ms
 LEAST_INERTIA = 1e-5  # kg m^2 or kg
@@ -50,10 +52,15 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
         i, ratio = int(bodies.q_index[b]), abs(float(bodies.multiplier[b]))
         loads = loads_about(bodies, standing.R, standing.p, b)
         (own, own_moment), (rest, rest_moment) = (
-            (inertia, GRAVITY * float(np.linalg.norm(lever))) for inertia, lever in loads
+            (inertia, GRAVITY * float(np.linalg.norm(lever)))
+            for inertia, lever in loads
         )
-        if b not in legs:  # arms that hang or stretch along an axis have hardly any load about it
-            rest, lever = loads_about(bodies, standing.R, standing.p, b, any_axis=True)[0]
+        if (
+            b not in legs
+        ):  # arms that hang or stretch along an axis have hardly any load about it
+            rest, lever = loads_about(bodies, standing.R, standing.p, b, any_axis=True)[
+                0
+            ]
             rest_moment = GRAVITY * float(np.linalg.norm(lever))
         elif limbs.kind == HUMANOID:
             rest_moment = GRAVITY * model.mass * height * BIPED_RATIO / SAG_RATIO
@@ -61,7 +68,9 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
         beyond[i] += ratio**2 * own
         moment[i] += ratio * max(own_moment, rest_moment)
     chains = [bodies.q_index[list(leg.bodies)] for leg in limbs.legs]
-    if len({len(chain) for chain in chains}) == 1:  # joints at the same place of all legs
+    if (
+        len({len(chain) for chain in chains}) == 1
+    ):  # joints at the same place of all legs
         for same in np.transpose(chains):
             for values in (carried, moment):
                 values[same] = values[same].max()
@@ -95,7 +104,9 @@ def gait_parameters(
         sideways = 0.125 * width**2 / float(np.mean(legs))
         hips = [b for leg in limbs.legs for b in leg.bodies[:3]]
         axes = np.einsum("bij,bj->bi", standing.R[hips], model.bodies.axis[hips])
-        arms = np.cross(standing.com - standing.p[hips], [0.0, 0.0, GRAVITY * model.mass])
+        arms = np.cross(
+            standing.com - standing.p[hips], [0.0, 0.0, GRAVITY * model.mass]
+        )
         moments = np.abs(np.sum(axes * arms, axis=1))  # of the weight, on one leg
         efforts = model.effort_limits[model.bodies.q_index[hips]]
         weak = ((moments > efforts) & (efforts > 0.0)).any()
@@ -112,7 +123,10 @@ def gait_parameters(
         return {"walking": steps}
     if len(limbs.legs) != 4:
         return {}
-    height = float(np.mean([standing.p[leg.bodies[0]][2] for leg in limbs.legs])) - standing.ground
+    height = (
+        float(np.mean([standing.p[leg.bodies[0]][2] for leg in limbs.legs]))
+        - standing.ground
+    )
     trot = {
         "frequency": round(float(np.clip(np.sqrt(0.6 / height), 0.8, 2.0)), 2),
         "step_height": round(height / 9.0, 3),

@@ -28,14 +28,20 @@ _ENDS = {"f": "front", "h": "hind", "b": "hind", "r": "hind"}
 _PLACES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("left", "l"), ("left",)),
     **dict.fromkeys(("right", "r"), ("right",)),
-    **{f"{k}{part}": (side,) for k, side in _SIDES.items() for part in ("leg", "hip", "foot")},
+    **{
+        f"{k}{part}": (side,)
+        for k, side in _SIDES.items()
+        for part in ("leg", "hip", "foot")
+    },
     **dict.fromkeys(("front", "fore"), ("front",)),
     **dict.fromkeys(("hind", "rear", "back"), ("hind",)),
     **{s + e: (_SIDES[s], _ENDS[e]) for s in "lr" for e in "fhb"},
     **{e + s: (_SIDES[s], _ENDS[e]) for s in "lr" for e in "fhbr"},
 }
 _X, _Y, _Z = np.eye(3)
-_UPRIGHT = [np.column_stack([np.cross(y, z), y, z]) for y, z in ((_Y, _Z), (-_Z, _Y), (_Y, _X))]
+_UPRIGHT = [
+    np.column_stack([np.cross(y, z), y, z]) for y, z in ((_Y, _Z), (-_Z, _Y), (_Y, _X))
+]
 """R_root_robot with z, y and x of the root link upwards."""
 
 
@@ -77,7 +83,9 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     """Finds legs, arms, trunk and groups of joints; NoLegsError with less than two legs."""
     trees = [BodyTree(model, outside, R) for R in _UPRIGHT]
     found = [(tree, *tree.legs()) for tree in trees]
-    tree, chains, hips = max(found, key=lambda f: len(f[1]) if len(f[1]) in (2, 4) else 1)
+    tree, chains, hips = max(
+        found, key=lambda f: len(f[1]) if len(f[1]) in (2, 4) else 1
+    )
     if len(chains) < 2:
         ends = listing(model.bodies.names[b] for b in tree.standing) or "none"
         raise NoLegsError(
@@ -86,7 +94,11 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
         )
     kind = {2: HUMANOID, 4: QUADRUPED}.get(len(chains), OTHER)
     turned = [
-        BodyTree(model, outside, tree.R_root_robot @ rotation_from_rpy([0.0, 0.0, k * np.pi / 2]))
+        BodyTree(
+            model,
+            outside,
+            tree.R_root_robot @ rotation_from_rpy([0.0, 0.0, k * np.pi / 2]),
+        )
         for k in range(4)
     ]
     named = [_named_legs(one, chains, kind) for one in turned]
@@ -95,11 +107,15 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     tree, legs = turned[best], named[best]
     rolling = [leg.name for leg in legs if tree.is_wheel(leg.foot)]
     if rolling:
-        raise NoLegsError(f"no legs: {listing(rolling)} end in wheels; it does not walk")
+        raise NoLegsError(
+            f"no legs: {listing(rolling)} end in wheels; it does not walk"
+        )
     issues = _asymmetries(tree, legs)
     if best or tree.R_root_robot[2, 2] < 1.0:
         x, z = (_axis_name(tree.R_root_robot[:, k]) for k in (0, 2))
-        issues.append(f"forwards is {x} and up is {z} of {model.root_link}, as its legs show")
+        issues.append(
+            f"forwards is {x} and up is {z} of {model.root_link}, as its legs show"
+        )
     own = {b for leg in legs for b in (*leg.bodies, *leg.others)}
     length, joints = tree.reach(legs[0].foot)
     like = [
@@ -117,7 +133,9 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     groups = {leg.name: tree.joints((*leg.bodies, *leg.others)) for leg in legs}
     trunk, upper = find_upper_body(tree, hips, own, kind == HUMANOID)
     groups |= upper
-    return Limbs(kind, trunk, hips, legs, tree.R_root_robot, groups, tree.height, tuple(issues))
+    return Limbs(
+        kind, trunk, hips, legs, tree.R_root_robot, groups, tree.height, tuple(issues)
+    )
 
 
 def _named_legs(tree: BodyTree, chains: list[list[int]], kind: str) -> tuple[Leg, ...]:
@@ -127,7 +145,9 @@ def _named_legs(tree: BodyTree, chains: list[list[int]], kind: str) -> tuple[Leg
     hips = tree.p[starts]
     middle = float(hips[:, 0].mean())
     legs: dict[str, Leg] = {}
-    order = sorted(range(len(chains)), key=lambda i: (-round(hips[i, 0], 2), -places[i, 1]))
+    order = sorted(
+        range(len(chains)), key=lambda i: (-round(hips[i, 0], 2), -places[i, 1])
+    )
     for i in order:
         leaves = chains[i]
         side = "left" if places[i, 1] > 0 else "right"
@@ -152,7 +172,9 @@ def _foot_of(tree: BodyTree, path: list[int]) -> int:
     toe, foot = path[-1], path[-2]
     same_level = tree.low[foot] < tree.low[toe] + 0.01 * tree.height
     stands = same_level and len(tree.outside.points[foot]) > 0
-    ahead = float(np.linalg.norm(tree.bodies.d[toe])) > MIDDLE * tree.height  # no ankle's roll
+    ahead = (
+        float(np.linalg.norm(tree.bodies.d[toe])) > MIDDLE * tree.height
+    )  # no ankle's roll
     return foot if stands and ahead and len(path) > 3 else toe
 
 
@@ -160,12 +182,18 @@ def _asymmetries(tree: BodyTree, legs: tuple[Leg, ...]) -> list[str]:
     """Sentences on legs that have no mirror image; also on names that contradict the side."""
     issues = []
     for leg in legs:
-        others = [o for o in legs if o.side != leg.side and len(o.bodies) == len(leg.bodies)]
+        others = [
+            o for o in legs if o.side != leg.side and len(o.bodies) == len(leg.bodies)
+        ]
         if not any(tree.mirrored(leg.bodies[0], other.bodies[0]) for other in others):
-            issues.append(f"{leg.name} has no mirror image on the other side of the root's y = 0")
+            issues.append(
+                f"{leg.name} has no mirror image on the other side of the root's y = 0"
+            )
         side, end = _named_place(tree, leg)
         if (side and side != leg.side) or (end and leg.end and end != leg.end):
-            issues.append(f"{leg.name} is called {side} {end} in the URDF".replace("  ", " "))
+            issues.append(
+                f"{leg.name} is called {side} {end} in the URDF".replace("  ", " ")
+            )
     return issues
 
 
@@ -189,7 +217,9 @@ def _named_place(tree: BodyTree, leg: Leg) -> tuple[str, str]:
             for word in _WORD.findall(name):
                 votes.update(_PLACES.get(word.lower(), ()))
     side, end = (
-        max(pair, key=lambda word: votes[word]) if votes[pair[0]] != votes[pair[1]] else ""
+        max(pair, key=lambda word: votes[word])
+        if votes[pair[0]] != votes[pair[1]]
+        else ""
         for pair in (("left", "right"), ("front", "hind"))
     )
     return side, end
@@ -220,7 +250,9 @@ def find_upper_body(
     trunk = hips
     if arms and humanoid:
         trunk = tree.common([int(bodies.parent[a]) for a in arms])
-    waist = [b for b in (*bodies.path_to(trunk), *bodies.path_to(hips)) if b not in taken]
+    waist = [
+        b for b in (*bodies.path_to(trunk), *bodies.path_to(hips)) if b not in taken
+    ]
     groups = {"waist": tree.joints(waist)} if waist else {}
     used = set(waist)
     for arm in arms:

@@ -12,7 +12,11 @@ from com_model.plotting import AXIS_COLORS, INK, draw_robot, new_figure, save_pn
 from com_model.robot_config import RobotConfig
 from com_model.shapes.hulls import read_outside
 
-_VIEWS = (("from the side", 0, 2), ("from the front", 1, 2), ("the soles from above", 0, 1))
+_VIEWS = (
+    ("from the side", 0, 2),
+    ("from the front", 1, 2),
+    ("the soles from above", 0, 1),
+)
 _AXES = 0.06  # length of the frames' axes over the robot's height
 
 
@@ -30,11 +34,14 @@ def draw_config(model: RobotModel, config: RobotConfig, urdf: Path, path: Path) 
     R, p = link_poses(model, q, R_world_root)
     feet = [(foot, model.link_index(foot.frame)) for foot in config.feet]
     soles = {
-        foot.frame: sole_points(R[k], p[k] + R[k] @ foot.center, foot.corners) for foot, k in feet
+        foot.frame: sole_points(R[k], p[k] + R[k] @ foot.center, foot.corners)
+        for foot, k in feet
     }
     imu = [model.link_index(config.imu_link)] if config.imu_link else []
     size = _AXES * float(np.ptp(p[:, 2]))
-    title = f"{config.name}: {config.kind}, {model.n_joints} joints, {model.mass:.1f} kg"
+    title = (
+        f"{config.name}: {config.kind}, {model.n_joints} joints, {model.mass:.1f} kg"
+    )
     figure = new_figure((12.5, 4.8), title)
     outside = read_outside(model, urdf).points
     for axes, (name, i, j) in zip(figure.subplots(1, 3), _VIEWS, strict=True):
@@ -43,12 +50,21 @@ def draw_config(model: RobotModel, config: RobotConfig, urdf: Path, path: Path) 
             axes.plot(x, y, "-o", color=AXIS_COLORS[2], lw=1.5, ms=3)
             if j == 1:
                 middle = (x[:-1].mean(), y[:-1].mean())
-                axes.annotate(frame, middle, color=INK, fontsize=8, ha="center", va="center")
+                axes.annotate(
+                    frame, middle, color=INK, fontsize=8, ha="center", va="center"
+                )
         draw_robot(axes, model, outside, poses, (i, j))
         for k in (*(k for _, k in feet), *(imu if j == 2 else [])):
             for axis, color in zip(R[k].T, AXIS_COLORS, strict=True):
                 end = p[k] + size * axis
-                axes.plot([p[k][i], end[i]], [p[k][j], end[j]], "-", color=color, lw=2.0, zorder=4)
+                axes.plot(
+                    [p[k][i], end[i]],
+                    [p[k][j], end[j]],
+                    "-",
+                    color=color,
+                    lw=2.0,
+                    zorder=4,
+                )
         axes.set_title(name, fontsize=10, color=INK, loc="left")
     save_png(figure, path)
 
@@ -56,7 +72,9 @@ def draw_config(model: RobotModel, config: RobotConfig, urdf: Path, path: Path) 
 def _upright(model: RobotModel, config: RobotConfig, q: Array) -> Array:
     """R_world_root: z out of the flat soles and x along them; of other robots the root's axes."""
     R, _ = link_poses(model, q)
-    frames = [R[model.link_index(foot.frame)] for foot in config.feet if len(foot.corners)]
+    frames = [
+        R[model.link_index(foot.frame)] for foot in config.feet if len(foot.corners)
+    ]
     x, _, z = np.mean(frames or [np.eye(3)], axis=0).T
     z = z / np.linalg.norm(z)
     y = np.cross(z, x) / np.linalg.norm(np.cross(z, x))

@@ -105,7 +105,9 @@ class _Stance:
         self.R0, self.p0 = body_poses(bodies, model.neutral, self.up)
         own = {int(bodies.q_index[b]) for leg in limbs.legs for b in leg.bodies}
         self.joints = np.array(sorted(own), dtype=np.int64)
-        knees = [self._knee(leg, sole) for leg, sole in zip(limbs.legs, soles, strict=True)]
+        knees = [
+            self._knee(leg, sole) for leg, sole in zip(limbs.legs, soles, strict=True)
+        ]
         knees = self._same_way(knees)
         self.knees = np.array([index for index, _ in knees])
         self.bends = eased * np.array([bend for _, bend in knees])
@@ -178,9 +180,13 @@ class _Stance:
         points = [contact_points(self.R0, self.p0, leg, sole) for leg, sole in pairs]
         y = _middles(points)[:, 1]
         half = np.array([0.5 * np.ptp(c[:, 1]) for c in points])
-        least = half + [sole.radius for sole in self.soles] + 0.5 * GAP * self.limbs.height
+        least = (
+            half + [sole.radius for sole in self.soles] + 0.5 * GAP * self.limbs.height
+        )
         hips = np.array([self.p0[leg.bodies[0]][1] for leg in self.limbs.legs])
-        signs = np.array([1.0 if leg.side == "left" else -1.0 for leg in self.limbs.legs])
+        signs = np.array(
+            [1.0 if leg.side == "left" else -1.0 for leg in self.limbs.legs]
+        )
         wide = np.abs(hips) if self.limbs.kind == QUADRUPED else np.zeros(len(hips))
         return np.asarray(signs * np.maximum(np.maximum(np.abs(y), wide), least))
 
@@ -203,12 +209,16 @@ class _Stance:
         end = sole.p_body @ self.R0[leg.foot].T + self.p0[leg.foot]
         places = [*(self.p0[b] for b in pitch), end]
         spans = np.linalg.norm(np.diff(places, axis=0), axis=1)
-        best = max(range(1, len(pitch)), key=lambda k: min(spans[k - 1], spans[k]), default=0)
+        best = max(
+            range(1, len(pitch)), key=lambda k: min(spans[k - 1], spans[k]), default=0
+        )
         body = pitch[best]
         index = int(bodies.q_index[body])
         lower, upper = float(self.lower[index]), float(self.upper[index])
         axis = float((self.R0[body] @ bodies.axis[body])[1])
-        inwards = -1.0 if leg.end == "front" else 1.0  # of the knee itself, forwards is 1
+        inwards = (
+            -1.0 if leg.end == "front" else 1.0
+        )  # of the knee itself, forwards is 1
         sign = inwards * float(np.sign(axis))
         bend, uneven = BEND[self.limbs.kind], abs(upper + lower) > 0.3 * (upper - lower)
         if uneven or min(upper, -lower) < 0.8 * bend:
@@ -225,7 +235,11 @@ class _Stance:
             index = np.array([knees[i][0], knees[k][0]])
             turns = axes[[bodies.q_index.tolist().index(j) for j in index]]
             ways = np.sign(turns * [knees[i][1], knees[k][1]])
-            if self.limbs.legs[i].end != self.limbs.legs[k].end or ways.sum() or not ways.all():
+            if (
+                self.limbs.legs[i].end != self.limbs.legs[k].end
+                or ways.sum()
+                or not ways.all()
+            ):
                 continue
             room = np.array([self.lower[index], self.upper[index]]) * turns
             way = 1.0 if room.max(axis=0).min() > -room.min(axis=0).max() else -1.0
@@ -255,15 +269,21 @@ class _Stance:
         issues = []
         heights = [c[:, 2].min() for c in points]
         if np.ptp(heights) > LEVEL:
-            issues.append(f"the feet's heights differ by {1e3 * np.ptp(heights):.0f} mm")
+            issues.append(
+                f"the feet's heights differ by {1e3 * np.ptp(heights):.0f} mm"
+            )
         for leg, sole in zip(self.limbs.legs, self.soles, strict=True):
             tilt = np.arccos(np.clip((R[leg.foot] @ sole.R_body)[2, 2], -1.0, 1.0))
             if sole.flat and tilt > TILTED:
-                issues.append(f"the sole of {leg.name} is tilted by {np.degrees(tilt):.1f} deg")
+                issues.append(
+                    f"the sole of {leg.name} is tilted by {np.degrees(tilt):.1f} deg"
+                )
         away = com[:2] - _middles(points)[:, :2].mean(axis=0)
         if np.abs(away).max() > 10.0 * LEVEL:
             x, y = 1e3 * away
-            issues.append(f"the CoM is {x:+.0f} mm ahead and {y:+.0f} mm left of the feet's middle")
+            issues.append(
+                f"the CoM is {x:+.0f} mm ahead and {y:+.0f} mm left of the feet's middle"
+            )
         if np.abs(q[self.knees]).min() < BEND[self.limbs.kind] - 0.3:
             shown = np.degrees(q[self.knees]).round().tolist()
             issues.append(f"the knees are at {shown} deg, as far as limits allow")
@@ -297,7 +317,9 @@ def overlapping_bodies(
         for joint in joints
         if "_" in group
     }
-    limb = [limb_of.get(model.joint_names[i] if i >= 0 else "", "") for i in bodies.q_index]
+    limb = [
+        limb_of.get(model.joint_names[i] if i >= 0 else "", "") for i in bodies.q_index
+    ]
     hulls = {b: points for b, points in enumerate(outside.points) if len(points) > 3}
     chains = {b: [b, *bodies.path_to(b)[-2::-1], 0] for b in hulls}
     pairs = [

@@ -45,7 +45,9 @@ def find_imu(model: RobotModel, limbs: Limbs) -> Sensor:
             others = [c for c in dict.fromkeys(candidates) if c != on_trunk[0]]
             issue = f"{on_trunk[0]} is taken, by {source}; there is {', '.join(others)}, too"
             return Sensor(on_trunk[0], issue if others else "")
-    return Sensor("", "the URDF names no IMU on the trunk: give its link, axes as mounted")
+    return Sensor(
+        "", "the URDF names no IMU on the trunk: give its link, axes as mounted"
+    )
 
 
 def find_wrench(model: RobotModel, sole: Sole, foot: int) -> Sensor:
@@ -55,7 +57,9 @@ def find_wrench(model: RobotModel, sole: Sole, foot: int) -> Sensor:
     here = (foot, int(bodies.parent[foot]))
     found = [link for link, kind in _declared(model) if _FORCE.search(kind)]
     found = [link for link in found if body_of[link] in here]
-    found += [link for link, body in body_of.items() if body == foot and _FORCE.search(link)]
+    found += [
+        link for link, body in body_of.items() if body == foot and _FORCE.search(link)
+    ]
     if found:
         return Sensor(found[0], "")
     issue = "the URDF names no force-torque sensor: give its topic, frame and sign"
@@ -76,7 +80,10 @@ def _declared(model: RobotModel) -> list[tuple[str, str]]:
         for sensor in holder.all("sensor")
     ]
     found += [
-        (parent.attributes.get("link") or parent.attributes.get("joint", ""), sensor.attributes)
+        (
+            parent.attributes.get("link") or parent.attributes.get("joint", ""),
+            sensor.attributes,
+        )
         for sensor in robot.all("sensor")
         for parent in sensor.all("parent")
     ]

@@ -12,11 +12,17 @@ from com_model.model import RobotModel
 from com_model.setup.limbs import QUADRUPED, Leg
 from com_model.shapes.hulls import Outside
 
-STEEPEST = np.cos(np.radians(50.0))  # of a sole against the ground in the neutral posture
+STEEPEST = np.cos(
+    np.radians(50.0)
+)  # of a sole against the ground in the neutral posture
 ONE_PLANE = np.cos(np.radians(3.0))  # between facets of one sole
 THICKNESS = 0.003  # m, by which points of one sole may be above it
 NARROWEST, SHORTEST = 0.025, 0.09  # of the leg's length, of a flat sole
-GUESSED_X, GUESSED_Y, GUESSED_HEIGHT = (-0.08, 0.17), (-0.06, 0.06), 0.1  # of the leg's length
+GUESSED_X, GUESSED_Y, GUESSED_HEIGHT = (
+    (-0.08, 0.17),
+    (-0.06, 0.06),
+    0.1,
+)  # of the leg's length
 MOST_CORNERS = 12
 SAME_HEIGHT, SAME_TILT = 0.005, np.radians(1.0)  # m, rad; of a sole link of the URDF
 TIP = 0.1  # of the last bone's length: what is nearer to its end is the ball
@@ -30,7 +36,9 @@ class Sole:
     link: str  # the link in whose frame R and p are
     R: Array  # (3, 3) R_link_sole: z out of the ground, x forwards
     p: Array  # (3,) m, origin of the sole frame, below the ankle; of a point foot the ball's center
-    corners: Array  # (k, 2) m, in the sole frame, counter-clockwise; (0, 2) of a point foot
+    corners: (
+        Array  # (k, 2) m, in the sole frame, counter-clockwise; (0, 2) of a point foot
+    )
     radius: float  # m, of the ball
     own_link: str  # a link of the URDF whose frame is on the sole or in the ball's center, or ""
     R_body: Array  # (3, 3) orientation of the sole frame in its moving body
@@ -43,7 +51,9 @@ class Sole:
         return len(self.corners) > 0
 
 
-def find_sole(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array, kind: str) -> Sole:
+def find_sole(
+    model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array, kind: str
+) -> Sole:
     """Finds the sole of a leg.
 
     R (B, 3, 3) and p (B, 3) m are the poses of the moving bodies in the neutral posture, root
@@ -51,15 +61,20 @@ def find_sole(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array,
     """
     foot = leg.foot
     length = sum(
-        float(np.linalg.norm(p[b] - p[a])) for a, b in zip(leg.bodies, leg.bodies[1:], strict=False)
+        float(np.linalg.norm(p[b] - p[a]))
+        for a, b in zip(leg.bodies, leg.bodies[1:], strict=False)
     )
     if not len(outside.points[foot]) and kind != QUADRUPED and len(leg.bodies) > 4:
         return _guessed_sole(model, leg, R[foot], length)
-    flat = _flat_sole(outside.points[foot], R[foot], NARROWEST * length, SHORTEST * length)
+    flat = _flat_sole(
+        outside.points[foot], R[foot], NARROWEST * length, SHORTEST * length
+    )
     if flat is None or (kind == QUADRUPED and len(leg.bodies) <= 3):
         return _point_foot(model, outside, leg, R, p)
     R_sole, p_sole, corners = flat
-    most = int(np.bincount(outside.links[foot]).argmax())  # the link with most of its shape
+    most = int(
+        np.bincount(outside.links[foot]).argmax()
+    )  # the link with most of its shape
     return _in_link(model, leg, R_sole, p_sole, corners, 0.0, model.link_names[most])
 
 
@@ -130,21 +145,31 @@ def _simplify(corners: Array) -> Array:
     return corners
 
 
-def _point_foot(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array) -> Sole:
+def _point_foot(
+    model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array
+) -> Sole:
     """The ball at the end of a leg, farthest from its last joint."""
     foot = leg.foot
     points = outside.points[foot]
     issues: tuple[str, ...] = ()
     away = np.linalg.norm(points, axis=1)
     bone = float(away.max()) if len(points) else 0.0
-    balls = [b for b in outside.balls[foot] if np.linalg.norm(b.center) + b.radius > 0.97 * bone]
+    balls = [
+        b
+        for b in outside.balls[foot]
+        if np.linalg.norm(b.center) + b.radius > 0.97 * bone
+    ]
     R_sole = _sole_axes(R[foot].T @ [0.0, 0.0, 1.0], R[foot])
     if balls:
-        ball = max(balls, key=lambda ball: float(np.linalg.norm(ball.center)) + ball.radius)
+        ball = max(
+            balls, key=lambda ball: float(np.linalg.norm(ball.center)) + ball.radius
+        )
         center, radius, link = ball.center, ball.radius, ball.link
     elif len(points):
         link = model.link_names[int(outside.links[foot][int(np.argmax(away))])]
-        center, radius = _fit_ball(points, outside.links[foot], int(np.argmax(away)), bone)
+        center, radius = _fit_ball(
+            points, outside.links[foot], int(np.argmax(away)), bone
+        )
         issues = (f"the ball of {link} ({1e3 * radius:.0f} mm) is fitted to a mesh",)
     else:
         ends = [i for i in range(model.n_links) if model.bodies.body_of_link[i] == foot]
@@ -155,14 +180,20 @@ def _point_foot(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Arra
     return _in_link(model, leg, R_sole, center, np.empty((0, 2)), radius, link, issues)
 
 
-def _fit_ball(points: Array, links: Indices, tip: int, bone: float) -> tuple[Array, float]:
+def _fit_ball(
+    points: Array, links: Indices, tip: int, bone: float
+) -> tuple[Array, float]:
     """Fits a ball to the end of a bone: |x|^2 = 2 x c + (r^2 - |c|^2), linear least squares.
 
     A link of its own at the tip that is as small as a ball is taken whole.
     """
     own = points[links == links[tip]]
     extent = np.ptp(own, axis=0)
-    near = own if extent.max() < 2.0 * WIDEST_BALL * bone and (links != links[tip]).any() else None
+    near = (
+        own
+        if extent.max() < 2.0 * WIDEST_BALL * bone and (links != links[tip]).any()
+        else None
+    )
     if near is None:
         near = points[np.linalg.norm(points - points[tip], axis=1) < TIP * bone]
     if len(near) > 3:
@@ -193,7 +224,10 @@ def _in_link(
     for i in here:
         R_i, p_i = bodies.R_body_link[i], bodies.p_body_link[i]
         if len(corners):
-            height, tilt = (p_i - p) @ R[:, 2], np.arccos(np.clip(R_i[:, 2] @ R[:, 2], -1, 1))
+            height, tilt = (
+                (p_i - p) @ R[:, 2],
+                np.arccos(np.clip(R_i[:, 2] @ R[:, 2], -1, 1)),
+            )
             ahead = R_i[:, 0] @ R[:, 0] > np.cos(0.02)
             same = abs(height) < SAME_HEIGHT and tilt < SAME_TILT and ahead
         else:

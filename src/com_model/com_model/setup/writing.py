@@ -38,7 +38,9 @@ def to_data(setup: RobotSetup) -> dict[str, Any]:
         "trunk": setup.trunk_link,
         "feet": {foot.name: _foot(foot) for foot in setup.feet},
         "imu": {"link": setup.imu.link} if setup.imu.link else {},
-        "joint_groups": {name: list(joints) for name, joints in setup.limbs.groups.items()},
+        "joint_groups": {
+            name: list(joints) for name, joints in setup.limbs.groups.items()
+        },
         "posture": {
             name: round(float(setup.standing.q[i]), 4)
             for i, name in enumerate(model.joint_names)
@@ -74,7 +76,10 @@ def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
         lines += [f"# CHECK {line}" for line in issues.get(key, [])]
         lines += _dump(key, value)
     if "imu" not in data:
-        lines += ["", "# CHECK imu: the URDF names no IMU on the trunk. The link whose frame is"]
+        lines += [
+            "",
+            "# CHECK imu: the URDF names no IMU on the trunk. The link whose frame is",
+        ]
         lines += ["# that of the IMU's data:", "# imu: {link: imu_link}"]
     return "\n".join([*lines, "", *_priors(setup)]) + "\n"
 
@@ -86,11 +91,25 @@ def _priors(setup: RobotSetup) -> list[str]:
     parts = ["priors", "trunk_priors"][: 1 + (setup.limbs.kind == QUADRUPED)]
     W, heaviest = GRAVITY * model.mass, model.bodies.mass.max()
     leg = hips[:, 2].mean() - standing.ground
-    soles = [np.ptp(foot.sole.corners, axis=0).max() / 2 for foot in setup.feet if foot.sole.flat]
-    half = float(np.mean(soles)) if soles else 0.05  # as com_identification assumes of points
-    units = {"W": W, "T": W * leg, "I": model.mass * leg**2, "L": half, "K": 1.0 / (W * half)}
+    soles = [
+        np.ptp(foot.sole.corners, axis=0).max() / 2
+        for foot in setup.feet
+        if foot.sole.flat
+    ]
+    half = (
+        float(np.mean(soles)) if soles else 0.05
+    )  # as com_identification assumes of points
+    units = {
+        "W": W,
+        "T": W * leg,
+        "I": model.mass * leg**2,
+        "L": half,
+        "K": 1.0 / (W * half),
+    }
     units |= {"deg": np.degrees(1.0), "kg": heaviest, "trunk": model.bodies.mass[0]}
-    size = np.clip(1e3 * np.cbrt(heaviest / 1e3), 50.0, 200.0)  # mm, of water; as are the limits
+    size = np.clip(
+        1e3 * np.cbrt(heaviest / 1e3), 50.0, 200.0
+    )  # mm, of water; as are the limits
     units |= {"D": np.linalg.norm(hips[0] - hips[-1]), "size": size}
     text = "\n".join(_COMMENTS[part] for part in parts)
     text = _AMOUNT.sub(lambda m: f"{m[1]}{m[2]}{float(m[1]) * units[m[3]]:.2g}", text)
@@ -111,7 +130,9 @@ def _foot(foot: FootSetup) -> dict[str, Any]:
     data: dict[str, Any] = {}
     if foot.name not in (sole.own_link, sole.link):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # gimbal lock: one of many solutions is taken
+            warnings.simplefilter(
+                "ignore"
+            )  # gimbal lock: one of many solutions is taken
             rpy = Rotation.from_matrix(sole.R).as_euler("xyz")
         data |= {"link": sole.link, "xyz": _numbers(sole.p), "rpy": _numbers(rpy)}
     if foot.leg.side != "center":
@@ -124,7 +145,11 @@ def _foot(foot: FootSetup) -> dict[str, Any]:
         data["radius"] = round(sole.radius, 4)
         if not sole.own_link:
             data["center"] = _numbers(sole.p)
-    data["wrench"] = {"topic": f"{foot.name}/wrench", "frame": foot.wrench.link, "sign": 1}
+    data["wrench"] = {
+        "topic": f"{foot.name}/wrench",
+        "frame": foot.wrench.link,
+        "sign": 1,
+    }
     return data
 
 
@@ -157,7 +182,11 @@ _SHAPE = {"corners", "size", "radius", "center"}  # of a foot, taken together
 def _dump(key: str, value: Any) -> list[str]:
     """A top-level key; what holds no lists or dictionaries is on one line."""
     style = None if isinstance(value, Mapping) and key != "posture" else False
-    options: dict[str, Any] = {"default_flow_style": style, "sort_keys": False, "width": _WIDTH}
+    options: dict[str, Any] = {
+        "default_flow_style": style,
+        "sort_keys": False,
+        "width": _WIDTH,
+    }
     return yaml.safe_dump({key: value}, allow_unicode=True, **options).splitlines()
 
 
@@ -169,7 +198,9 @@ def summary(setup: RobotSetup) -> str:
         ("root, trunk", f"{model.root_link}, {setup.trunk_link}"),
         ("mass", f"{model.mass:.2f} kg, {model.n_joints} joints"),
     ]
-    rows += [(name, f"{len(j)} joints: {listing(j, 3)}") for name, j in limbs.groups.items()]
+    rows += [
+        (name, f"{len(j)} joints: {listing(j, 3)}") for name, j in limbs.groups.items()
+    ]
     for foot in setup.feet:
         sole = foot.sole
         if sole.flat:
@@ -183,7 +214,9 @@ def summary(setup: RobotSetup) -> str:
     posture += f"inside the support, knees at {np.degrees(standing.bend):.0f} deg"
     rows += [("IMU", setup.imu.link or "not found"), ("posture", posture)]
     for name, sizes in setup.gait.items():
-        rows.append((name, ", ".join(f"{key} {value:g}" for key, value in sizes.items())))
+        rows.append(
+            (name, ", ".join(f"{key} {value:g}" for key, value in sizes.items()))
+        )
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:<{width}}  {text}" for name, text in rows)
 
@@ -197,7 +230,9 @@ def lines_to_check(setup: RobotSetup, text: str) -> list[str]:
         starts = (f"{last}:", f"  {last}:", f"# {last}:")
         line = next((i for i, row in enumerate(lines, 1) if row.startswith(starts)), 1)
         if key.endswith(".wrench"):
-            own = (i for i, row in enumerate(lines[line:], line + 1) if "wrench:" in row)
+            own = (
+                i for i, row in enumerate(lines[line:], line + 1) if "wrench:" in row
+            )
             line = next(own, line)
         found.append(f"line {line}, {key}: {issue}")
     return found

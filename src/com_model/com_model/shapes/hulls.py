@@ -12,10 +12,22 @@ from com_model.bodies import Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import HullArrays, solid_hull
 from com_model.model import RobotModel
-from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader, fit_up_axis
+from com_model.shapes.urdf_shapes import (
+    BOX,
+    CAPSULE,
+    MESH,
+    SPHERE,
+    Shape,
+    ShapeReader,
+    fit_up_axis,
+)
 
-ROUND = 24  # points around a cylinder; a multiple of 4, so that the poles are among them
-MOST_POINTS = 200  # of a hull that is compared with others: its ends in so many directions
+ROUND = (
+    24  # points around a cylinder; a multiple of 4, so that the poles are among them
+)
+MOST_POINTS = (
+    200  # of a hull that is compared with others: its ends in so many directions
+)
 
 
 def read_shapes(
@@ -50,14 +62,21 @@ def hull_points(shape: Shape, around: bool = False, sides: int = ROUND) -> Array
             return np.unique(vertices, axis=0)
     size = np.array(shape.size)
     if shape.kind == BOX:
-        return np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
+        return (
+            np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+            * size
+        )
     angle = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
     circle = size[0] * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
     if shape.kind not in (SPHERE, CAPSULE):
         circle /= np.cos(np.pi / sides) if around else 1.0
-        return np.concatenate([circle + np.array([0, 0, z]) for z in (-size[1], size[1])])
+        return np.concatenate(
+            [circle + np.array([0, 0, z]) for z in (-size[1], size[1])]
+        )
     latitude = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)
-    ball = np.concatenate([circle * np.cos(a) + [0, 0, size[0] * np.sin(a)] for a in latitude])
+    ball = np.concatenate(
+        [circle * np.cos(a) + [0, 0, size[0] * np.sin(a)] for a in latitude]
+    )
     if shape.kind == SPHERE:
         return ball
     return np.concatenate([ball + np.array([0, 0, z]) for z in (-size[1], size[1])])
@@ -92,7 +111,9 @@ def hull_of(shape: Shape, model: RobotModel) -> Hull:
     half = shape.size[1] if shape.kind == CAPSULE else 0.0
     ends = np.array([[0.0, 0.0, half], [0.0, 0.0, -half]])[: 2 if half else 1]
     points = ends if rounded else hull_points(shape, around=True)
-    points = (points @ shape.R.T + shape.p) @ bodies.R_body_link[link].T + bodies.p_body_link[link]
+    points = (points @ shape.R.T + shape.p) @ bodies.R_body_link[
+        link
+    ].T + bodies.p_body_link[link]
     return Hull(body, points, shape.size[0] if rounded else 0.0)
 
 
@@ -120,7 +141,9 @@ class Hulls:
 
         R (N, B, 3, 3) and p (N, B, 3) m are the poses of the bodies.
         """
-        from com_model.geometry.overlap_kernels import set_overlaps  # numba: 1 s and 60 MB
+        from com_model.geometry.overlap_kernels import (
+            set_overlaps,
+        )  # numba: 1 s and 60 MB
 
         result = np.zeros((len(R), len(pairs)), dtype=np.bool_)
         if len(pairs):
@@ -134,7 +157,9 @@ class Hulls:
         if not len(bodies):
             return np.zeros((len(ups), 0))
         along = np.einsum("nbji,nj->nbi", R, ups)[:, np.repeat(bodies, np.diff(starts))]
-        heights = np.minimum.reduceat(np.einsum("nmi,mi->nm", along, points), starts[:-1], axis=1)
+        heights = np.minimum.reduceat(
+            np.einsum("nmi,mi->nm", along, points), starts[:-1], axis=1
+        )
         return np.asarray(heights + np.einsum("nbi,ni->nb", p, ups)[:, bodies] - radii)
 
 
@@ -164,22 +189,32 @@ class Outside:
 
     # per body (k, 3) m, corners of the convex hulls of its shapes, in the body's frame
     points: tuple[Array, ...]
-    links: tuple[Indices, ...]  # per body (k,) index of the link that each point belongs to
+    links: tuple[
+        Indices, ...
+    ]  # per body (k,) index of the link that each point belongs to
     balls: tuple[tuple[Ball, ...], ...]  # per body its spheres
     problems: tuple[str, ...]  # shapes that could not be read, with the reason
 
 
-def read_outside(model: RobotModel, urdf_path: str | os.PathLike[str] | None) -> Outside:
+def read_outside(
+    model: RobotModel, urdf_path: str | os.PathLike[str] | None
+) -> Outside:
     """Reads the collision shapes of each link, the visual ones where it has none."""
     read, failed = read_shapes(model, urdf_path, ("collision", "visual"))
-    problems = dict.fromkeys(f"{shape}: {reason}" for shape, reason in failed)  # in order
+    problems = dict.fromkeys(
+        f"{shape}: {reason}" for shape, reason in failed
+    )  # in order
     bodies, count = model.bodies, model.bodies.count
     points: list[list[Array]] = [[np.empty((0, 3))] for _ in range(count)]
     owners: list[list[int]] = [[] for _ in range(count)]
     balls: list[list[Ball]] = [[] for _ in range(count)]
     for shape in read:
         link = model.link_index(shape.link)
-        body, R, p = bodies.body_of_link[link], bodies.R_body_link[link], bodies.p_body_link[link]
+        body, R, p = (
+            bodies.body_of_link[link],
+            bodies.R_body_link[link],
+            bodies.p_body_link[link],
+        )
         corners = (hull_points(shape) @ shape.R.T + shape.p) @ R.T + p
         points[body].append(corners)
         owners[body] += [link] * len(corners)

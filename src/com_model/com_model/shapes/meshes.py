@@ -42,7 +42,9 @@ class _Scene:
     """Walks the nodes of a document, which may refer to each other, within bounds."""
 
     def __init__(self, root: _Element) -> None:
-        self.by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
+        self.by_id = {
+            element.get("id"): element for element in root.iter() if element.get("id")
+        }
         self.pieces = [np.empty((0, 3, 3))]
         self.nodes = 0
 
@@ -52,7 +54,11 @@ class _Scene:
     def add(self, node: _Element, T_world_parent: np.ndarray, depth: int = 0) -> None:
         """Append the triangles below a node; T_world_parent is the pose of what holds it."""
         self.nodes += 1
-        if depth > 50 or self.nodes > MAX_NODES or sum(map(len, self.pieces)) > MAX_TRIANGLES:
+        if (
+            depth > 50
+            or self.nodes > MAX_NODES
+            or sum(map(len, self.pieces)) > MAX_TRIANGLES
+        ):
             raise ValueError("too many nodes or triangles, or nodes nested too deeply")
         T = T_world_parent @ _node_transform(node)
         for instance in node.iterfind("{*}instance_geometry"):
@@ -123,7 +129,11 @@ def _node_transform(node: _Element) -> np.ndarray:
 
 def _fans(indices: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the vertex indices (m, 3) of polygons with `counts` corners, cut into fans."""
-    if counts.sum() != len(indices) or counts.min(initial=3) < 0 or counts.max(initial=3) > 1000:
+    if (
+        counts.sum() != len(indices)
+        or counts.min(initial=3) < 0
+        or counts.max(initial=3) > 1000
+    ):
         raise ValueError("polygons that do not fit their vertices")
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     triangles = [
@@ -142,7 +152,9 @@ def _numbers(element: _Element | None, kind: type = float) -> np.ndarray:
 MAX_BYTES = 64 * 1024 * 1024
 MAX_TRIANGLES = 1_000_000
 
-_STL_RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+_STL_RECORD = np.dtype(
+    [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")]
+)
 _NUMBER = rb"[-+0-9.eE]+"
 _STL_VERTEX = re.compile(rb"vertex\s+(%s)\s+(%s)\s+(%s)" % (_NUMBER, _NUMBER, _NUMBER))
 
@@ -163,16 +175,22 @@ def load_mesh(path: str | Path) -> Mesh:
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         valid = ", ".join(sorted(_READERS))
-        raise MeshError(path, f"no reader for '{path.suffix}', there is one for {valid}")
+        raise MeshError(
+            path, f"no reader for '{path.suffix}', there is one for {valid}"
+        )
     try:
         if path.stat().st_size > MAX_BYTES:
             raise MeshError(path, f"larger than {MAX_BYTES // 2**20} MB")
         data = path.read_bytes()
         triangles = reader(data)
     except (OSError, ValueError, IndexError, KeyError) as error:
-        raise MeshError(path, f"not a readable {path.suffix.lower()} file ({error})") from error
+        raise MeshError(
+            path, f"not a readable {path.suffix.lower()} file ({error})"
+        ) from error
     if len(triangles) > MAX_TRIANGLES:
-        raise MeshError(path, f"{len(triangles)} triangles, at most {MAX_TRIANGLES} are read")
+        raise MeshError(
+            path, f"{len(triangles)} triangles, at most {MAX_TRIANGLES} are read"
+        )
     triangles = triangles[np.isfinite(triangles).all(axis=(1, 2))]
     if len(triangles) == 0:
         raise MeshError(path, "no triangle in it")

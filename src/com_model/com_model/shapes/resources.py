@@ -10,7 +10,9 @@ FILE_SCHEME = "file://"
 
 def package_shares(package: str) -> list[Path]:
     """Return the share folders of an ament package, the first overlay first."""
-    shares = [Path(prefix) / "share" / package for prefix in _paths("AMENT_PREFIX_PATH")]
+    shares = [
+        Path(prefix) / "share" / package for prefix in _paths("AMENT_PREFIX_PATH")
+    ]
     return [share for share in shares if share.is_dir()]
 
 
@@ -73,7 +75,9 @@ def package_folders(name: str, urdf: Path | None) -> list[Path]:
         folders += [path] if path.name == name else [path / name]
     if urdf is not None:
         root = package_root(urdf)
-        folders += [folder / name for folder in urdf.parents if folder.is_relative_to(root)]
+        folders += [
+            folder / name for folder in urdf.parents if folder.is_relative_to(root)
+        ]
     return [folder for folder in folders if folder.is_dir()]
 
 

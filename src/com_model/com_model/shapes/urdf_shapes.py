@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 Color = tuple[float, float, float]  # red, green, blue, 0 to 1
 
-BOX, SPHERE, CYLINDER, CAPSULE, MESH, HULL = "box", "sphere", "cylinder", "capsule", "mesh", "hull"
+BOX, SPHERE, CYLINDER, CAPSULE, MESH, HULL = (
+    "box",
+    "sphere",
+    "cylinder",
+    "capsule",
+    "mesh",
+    "hull",
+)
 LARGEST = 1e4  # m; larger things are mistakes
 NO_GEOMETRY = "no geometry"
 NO_MESH = Mesh(np.empty((0, 3, 3)))
@@ -39,7 +46,10 @@ _SHAPE: Schema = {
     "material": {"color": {}},
 }
 _SCHEMA: Schema = {
-    "robot": {"material": {"color": {}}, "link": {"visual": _SHAPE, "collision": _SHAPE}}
+    "robot": {
+        "material": {"color": {}},
+        "link": {"visual": _SHAPE, "collision": _SHAPE},
+    }
 }
 
 
@@ -86,8 +96,12 @@ class ShapeReader:
         robot, _ = read_xml(xml, _SCHEMA)
         self._urdf_path = None if urdf_path is None else Path(urdf_path)
         self._meshes: dict[Path, Mesh | MeshError] = {}
-        self._links = {link.attributes.get("name", ""): link for link in robot.all("link")}
-        visuals = [visual for link in self._links.values() for visual in link.all("visual")]
+        self._links = {
+            link.attributes.get("name", ""): link for link in robot.all("link")
+        }
+        visuals = [
+            visual for link in self._links.values() for visual in link.all("visual")
+        ]
         named = [m for holder in (robot, *visuals) for m in holder.all("material")]
         self._colors = dict(_named_colors(named))
         self.links = tuple(self._links)
@@ -96,7 +110,9 @@ class ShapeReader:
         """Reads a link's visual or collision shapes; names and reasons of unreadable ones."""
         shapes, problems = [], []
         for element in self._links[link].all(tag):
-            geometry = next((g for g in element.all("geometry") if g.children or g.others), None)
+            geometry = next(
+                (g for g in element.all("geometry") if g.children or g.others), None
+            )
             shape = geometry.children[0] if geometry and geometry.children else None
             if geometry is None or shape is None:
                 other = geometry and f"unknown geometry {next(iter(geometry.others))!r}"
@@ -150,7 +166,9 @@ class ShapeReader:
         else:
             size = read_vector(shape, "radius", where, 1, LARGEST)
             if shape.tag != SPHERE:
-                size = np.append(size, read_vector(shape, "length", where, 1, LARGEST) / 2.0)
+                size = np.append(
+                    size, read_vector(shape, "length", where, 1, LARGEST) / 2.0
+                )
         name, color = _name(link, shape), self._color(element)
         return Shape(link, shape.tag, tuple(size.tolist()), R, p, name, color, mesh)
 
@@ -173,7 +191,9 @@ class ShapeReader:
         if material is None:
             return PLAIN_COLOR
         own = dict(_named_colors([material]))
-        return (own or self._colors).get(material.attributes.get("name", ""), PLAIN_COLOR)
+        return (own or self._colors).get(
+            material.attributes.get("name", ""), PLAIN_COLOR
+        )
 
 
 def fit_up_axis(shapes: Sequence[Shape], robot: RobotModel) -> list[Shape]:
@@ -204,7 +224,9 @@ def _named_colors(materials: Iterable[Node]) -> Iterable[tuple[str, Color]]:
         color = next(iter(material.all("color")), None)
         words = "" if color is None else color.attributes.get("rgba", "")
         try:
-            red, green, blue, _ = np.clip(np.array(words.split(), dtype=float), 0, 1).tolist()
+            red, green, blue, _ = np.clip(
+                np.array(words.split(), dtype=float), 0, 1
+            ).tolist()
         except ValueError:  # no colour, or not four numbers: as if there were none
             continue
         yield material.attributes.get("name", ""), (red, green, blue)
@@ -213,5 +235,8 @@ def _named_colors(materials: Iterable[Node]) -> Iterable[tuple[str, Color]]:
 def _name(link: str, shape: Node | None) -> str:
     """Name of a shape in a message: its mesh file, or its kind."""
     if shape is not None and shape.tag == MESH:
-        return shape.attributes.get("filename", "").rsplit("/", 1)[-1][:80] or "mesh without a name"
+        return (
+            shape.attributes.get("filename", "").rsplit("/", 1)[-1][:80]
+            or "mesh without a name"
+        )
     return f"{'shape' if shape is None else shape.tag} of {link[:80]}"

@@ -62,7 +62,9 @@ def _check(inertial: Inertial, element: str) -> None:
     com, inertia = inertial.com, inertial.inertia
     values = np.concatenate([[inertial.mass], com, inertia.ravel()])
     if not np.isfinite(values).all():
-        raise UrdfError("the new inertial is not finite", element, "Give finite numbers")
+        raise UrdfError(
+            "the new inertial is not finite", element, "Give finite numbers"
+        )
     if inertial.mass < 0.0:
         problem = f"the new mass is negative ({inertial.mass:g} kg)"
         raise UrdfError(problem, element, "A mass is zero or positive")
@@ -93,7 +95,9 @@ class _Text:
         margin = self._margin(node)
         inner = b"".join(margin + b"  " + line.encode() for line in lines)
         if self._document[end - 2 : end] == b"/>":
-            closing = b"</" + self._document[node.begin + 1 : self._name_end(node)] + b">"
+            closing = (
+                b"</" + self._document[node.begin + 1 : self._name_end(node)] + b">"
+            )
             self._edits.append((end - 2, end, b">" + inner + margin + closing))
         else:
             self._edits.append((end, end, inner))
@@ -135,11 +139,17 @@ class _Text:
 def _edit(text: _Text, node: Node, link: Link, new: Inertial) -> None:
     """Writes what changes in a <link>."""
     origin = f'<origin xyz="{_vector(new.com)}"/>'
-    numbers = {key: _number(v) for key, v in zip(INERTIA, new.inertia[UPPER], strict=True)}
-    inertia = "<inertia " + " ".join(f'{key}="{v}"' for key, v in numbers.items()) + "/>"
+    numbers = {
+        key: _number(v) for key, v in zip(INERTIA, new.inertia[UPPER], strict=True)
+    }
+    inertia = (
+        "<inertia " + " ".join(f'{key}="{v}"' for key, v in numbers.items()) + "/>"
+    )
     if not link.has_inertial:
         tags = origin, f'<mass value="{_number(new.mass)}"/>', inertia
-        text.insert_child(node, ["<inertial>", *("  " + tag for tag in tags), "</inertial>"])
+        text.insert_child(
+            node, ["<inertial>", *("  " + tag for tag in tags), "</inertial>"]
+        )
         return
     (inertial,) = node.all("inertial")
     parts = {child.tag: child for child in inertial.children}

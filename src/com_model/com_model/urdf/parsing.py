@@ -21,7 +21,14 @@ from com_model.urdf.xml_reader import Node, Schema, read_xml
 SCHEMA: Schema = {
     "robot": {
         "link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}},
-        "joint": {"origin": {}, "parent": {}, "child": {}, "axis": {}, "limit": {}, "mimic": {}},
+        "joint": {
+            "origin": {},
+            "parent": {},
+            "child": {},
+            "axis": {},
+            "limit": {},
+            "mimic": {},
+        },
     }
 }
 FREE_TYPES = ("floating", "planar")
@@ -112,7 +119,11 @@ def _no_links_fix(robot: Node) -> str:
     ):
         return "This is a xacro file that defines no robot: expand the one that uses it"
     meant = closest("link", list(robot.others), 0.6)
-    return f"<{meant}> looks like a misspelt <link>" if meant else "A URDF needs at least one link"
+    return (
+        f"<{meant}> looks like a misspelt <link>"
+        if meant
+        else "A URDF needs at least one link"
+    )
 
 
 def _link(node: Node) -> Link:
@@ -127,7 +138,9 @@ def _link(node: Node) -> Link:
         raise UrdfError(f"the mass is negative ({mass:g})", where, fix)
     inertia, tensor = _only(inertial, "inertia", node), np.zeros((3, 3))
     if inertia is not None:
-        tensor[UPPER] = [_number(inertia, key, f"<inertia> of {node}") for key in INERTIA]
+        tensor[UPPER] = [
+            _number(inertia, key, f"<inertia> of {node}") for key in INERTIA
+        ]
         tensor = R @ (tensor + np.triu(tensor, 1).T) @ R.T
     return Link(name, str(node), mass, com, (tensor + tensor.T) / 2, True)
 
@@ -147,7 +160,9 @@ def _joint(node: Node) -> Joint:
     lower, upper, velocity, effort = _limits(node, kind)
     warnings = []
     if lower > upper:
-        problem = f"lower ({lower:g}) is above upper ({upper:g}): read the other way round"
+        problem = (
+            f"lower ({lower:g}) is above upper ({upper:g}): read the other way round"
+        )
         fix = "Swap them, or leave them out if it turns freely, as Bullet reads it"
         warnings.append((problem, fix))
         lower, upper = upper, lower
@@ -183,7 +198,8 @@ def _limits(node: Node, kind: str) -> tuple[float, float, float, float]:
     keys = "lower", "upper", "velocity", "effort"
     given = {} if limit is None else _given(limit, keys, where, most=math.inf)
     velocity, effort = (
-        given[key] if given.get(key, -1.0) >= 0.0 else math.inf for key in ("velocity", "effort")
+        given[key] if given.get(key, -1.0) >= 0.0 else math.inf
+        for key in ("velocity", "effort")
     )
     if kind not in ("revolute", "prismatic") or not given.keys() & {"lower", "upper"}:
         return -math.inf, math.inf, velocity, effort
@@ -218,7 +234,9 @@ def read_pose(node: Node, owner: Node, most: float = _MOST) -> tuple[Array, Arra
         if "rpy" in origin.attributes or not 0.5 < math.hypot(*quaternion) < 2.0:
             fix = "Give either rpy or a unit quaternion quat_xyzw"
             raise UrdfError("has no clear orientation", where, fix)
-        from scipy.spatial.transform import Rotation  # takes long, and hardly ever needed
+        from scipy.spatial.transform import (
+            Rotation,
+        )  # takes long, and hardly ever needed
 
         R = Rotation.from_quat(quaternion).as_matrix()
     return R, p
@@ -267,15 +285,21 @@ def _attribute(node: Node, key: str, where: str) -> str:
     return value
 
 
-def _given(node: Node, keys: tuple[str, ...], where: str, most: float = _MOST) -> dict[str, float]:
-    return {key: _number(node, key, where, most) for key in keys if key in node.attributes}
+def _given(
+    node: Node, keys: tuple[str, ...], where: str, most: float = _MOST
+) -> dict[str, float]:
+    return {
+        key: _number(node, key, where, most) for key in keys if key in node.attributes
+    }
 
 
 def _number(node: Node, key: str, where: str, most: float = _MOST) -> float:
     return _convert(_attribute(node, key, where).strip(), key, where, most)
 
 
-def read_vector(node: Node, key: str, where: str, size: int = 3, most: float = _MOST) -> Array:
+def read_vector(
+    node: Node, key: str, where: str, size: int = 3, most: float = _MOST
+) -> Array:
     """Numbers (size,) of an attribute, at most so large; or UrdfError."""
     text = _attribute(node, key, where)
     numbers = text.split()
@@ -296,9 +320,13 @@ def _convert(text: str, key: str, where: str, most: float = _MOST) -> float:
             raise UrdfError(f"{key} is {quote(text)}, which no robot has", where, fix)
         return value
     if _XACRO.search(text):
-        fix = "This is a xacro file: expand it first with `xacro FILE.xacro > FILE.urdf`"
+        fix = (
+            "This is a xacro file: expand it first with `xacro FILE.xacro > FILE.urdf`"
+        )
         raise UrdfError(f"{key} holds the expression {quote(text)}", where, fix)
-    if math.isinf(value) or re.fullmatch(r"[+-]?(nan|inf|infinity)", text, re.IGNORECASE):
+    if math.isinf(value) or re.fullmatch(
+        r"[+-]?(nan|inf|infinity)", text, re.IGNORECASE
+    ):
         fix = "Write a finite number; leave out a limit that does not exist"
         raise UrdfError(f"{key} is {quote(text)}, which is not finite", where, fix)
     fix = "Write a decimal number with a point, without unit"
@@ -309,7 +337,15 @@ _ROBOT = SCHEMA["robot"]
 _LINK, _JOINT = _ROBOT["link"], _ROBOT["joint"]
 MATTERING = frozenset({*_ROBOT, *_LINK, *_LINK["inertial"], *_JOINT})
 """Tags without which masses or kinematics come out wrong."""
-_OF_OTHERS = "transmission", "gazebo", "ros2_control", "sensor", "group", "mujoco", "drake"
+_OF_OTHERS = (
+    "transmission",
+    "gazebo",
+    "ros2_control",
+    "sensor",
+    "group",
+    "mujoco",
+    "drake",
+)
 KNOWN = {
     "robot": (*_ROBOT, "material", *_OF_OTHERS),
     "link": (*_LINK, "visual", "collision", "contact", "material", "sensor", "gazebo"),

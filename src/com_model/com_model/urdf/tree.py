@@ -53,7 +53,9 @@ def _joints_above(urdf: Urdf, links: Mapping[str, Link]) -> dict[str, Joint]:
                 meant = closest(name, list(links))
                 fix = f"Did you mean {quote(meant)}?" if meant else "Add that link."
                 fix += f" The links are {listing(links)}"
-                raise UrdfError(f"its {end} link {quote(name)} does not exist", joint.element, fix)
+                raise UrdfError(
+                    f"its {end} link {quote(name)} does not exist", joint.element, fix
+                )
         if joint.child in above:
             other = above[joint.child].element
             problem = f"its child {quote(joint.child)} is already the child of {other}"
@@ -81,7 +83,9 @@ def _chain(names: Sequence[str]) -> str:
     return shown + (" ..." if len(names) > 9 else "")
 
 
-def _base(root: str, links: Mapping[str, Link], below: Mapping[str, list[Joint]]) -> str:
+def _base(
+    root: str, links: Mapping[str, Link], below: Mapping[str, list[Joint]]
+) -> str:
     """Finds the robot's base: below a free joint that hangs on nothing but massless links."""
     name = root
     while links[name].mass == 0.0 and len(below.get(name, ())) == 1:
@@ -94,7 +98,9 @@ def _base(root: str, links: Mapping[str, Link], below: Mapping[str, list[Joint]]
     return root
 
 
-def _depth_first(root: str, links: Mapping[str, Link], below: Mapping[str, list[Joint]]) -> Tree:
+def _depth_first(
+    root: str, links: Mapping[str, Link], below: Mapping[str, list[Joint]]
+) -> Tree:
     order: list[Link] = []
     parents: list[int] = []
     joints: list[Joint | None] = []
@@ -102,16 +108,22 @@ def _depth_first(root: str, links: Mapping[str, Link], below: Mapping[str, list[
     while stack:
         name, parent, joint = stack.pop()
         if joint is not None and joint.kind in FREE_TYPES:
-            raise UrdfError(f"a {joint.kind} joint inside the tree", joint.element, _FREE_FIX)
+            raise UrdfError(
+                f"a {joint.kind} joint inside the tree", joint.element, _FREE_FIX
+            )
         index = len(order)
         order.append(links[name])
         parents.append(parent)
         joints.append(joint)
-        stack.extend((child.child, index, child) for child in reversed(below.get(name, ())))
+        stack.extend(
+            (child.child, index, child) for child in reversed(below.get(name, ()))
+        )
     return Tree(tuple(order), tuple(parents), tuple(joints))
 
 
-def resolve_mimics(moving: Mapping[str, Joint], fixed: Mapping[str, Joint]) -> dict[str, Mimic]:
+def resolve_mimics(
+    moving: Mapping[str, Joint], fixed: Mapping[str, Joint]
+) -> dict[str, Mimic]:
     """Expresses every joint that moves by the independent joint at the end of its chain of mimics.
 
     position = multiplier * position of the master + offset; of two in a chain,
@@ -141,15 +153,22 @@ def resolve_mimics(moving: Mapping[str, Joint], fixed: Mapping[str, Joint]) -> d
     return resolved
 
 
-def _master(joint: Joint, moving: Mapping[str, Joint], fixed: Mapping[str, Joint]) -> str:
+def _master(
+    joint: Joint, moving: Mapping[str, Joint], fixed: Mapping[str, Joint]
+) -> str:
     """Name of the moving joint that a mimic joint follows."""
-    master, where = joint.mimic.master if joint.mimic else "", f"<mimic> of {joint.element}"
+    master, where = (
+        joint.mimic.master if joint.mimic else "",
+        f"<mimic> of {joint.element}",
+    )
     if master in fixed:
         fix = "Delete the <mimic>, make this joint fixed too, or let the other one move"
         raise UrdfError(f"follows {quote(master)}, which is fixed", where, fix)
     if master not in moving:
         meant = closest(master, list(moving))
-        fix = f"Did you mean {quote(meant)}? " if meant else "Name a joint that exists. "
+        fix = (
+            f"Did you mean {quote(meant)}? " if meant else "Name a joint that exists. "
+        )
         fix += f"The moving joints are {listing(moving)}"
         raise UrdfError(f"follows {quote(master)}, which does not exist", where, fix)
     return master

@@ -77,7 +77,9 @@ def read_xml(xml: str | bytes, schema: Schema) -> tuple[Node, str]:
         data = xml.encode() if isinstance(xml, str) else bytes(xml)
     except UnicodeEncodeError as error:
         fix = "Read the file as UTF-8 and pass it on unchanged"
-        raise UrdfError(f"is not valid text ({error.reason})", "document", fix) from error
+        raise UrdfError(
+            f"is not valid text ({error.reason})", "document", fix
+        ) from error
     _check_size(len(data), "document")
     reader = _Reader(schema, "utf-8" if isinstance(xml, str) else None)
     root = reader.read(data)
@@ -99,7 +101,9 @@ class _Reader:
     def __init__(self, schema: Schema, encoding: str | None) -> None:
         self.encoding = encoding or "utf-8"
         (self._root_tag,) = schema
-        self._schemas: list[Schema | None] = [schema]  # of the open elements; None: not kept
+        self._schemas: list[Schema | None] = [
+            schema
+        ]  # of the open elements; None: not kept
         self._nodes = [Node("", {}, 0, 0)]  # the open ones, below one for the document
         self._kept = 0
         self._parser = expat.ParserCreate(encoding)
@@ -122,12 +126,16 @@ class _Reader:
         return self._nodes[0].children[0]
 
     def _error(self, problem: str, what: str, fix: str) -> UrdfError:
-        return UrdfError(problem, f"{what} (line {self._parser.CurrentLineNumber})", fix)
+        return UrdfError(
+            problem, f"{what} (line {self._parser.CurrentLineNumber})", fix
+        )
 
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         self.encoding = encoding or self.encoding
 
-    def _doctype(self, name: str, system: str | None, public: str | None, internal: int) -> None:
+    def _doctype(
+        self, name: str, system: str | None, public: str | None, internal: int
+    ) -> None:
         fix = "Remove the <!DOCTYPE ...> declaration and write the text of entities out"
         if system is not None or public is not None:
             problem = f"refers to another document ({quote(system or public or '')})"

@@ -13,7 +13,14 @@ from com_model.geometry.rotations import minimal_rotation
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
 from com_model.shapes.hulls import hull_points
-from com_model.shapes.urdf_shapes import CYLINDER, MESH, Color, Shape, ShapeReader, fit_up_axis
+from com_model.shapes.urdf_shapes import (
+    CYLINDER,
+    MESH,
+    Color,
+    Shape,
+    ShapeReader,
+    fit_up_axis,
+)
 
 MAX_TOTAL_TRIANGLES = 3_000_000
 _SIDES = 72  # of a circle
@@ -68,12 +75,18 @@ def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
     for shape in fit_up_axis(shapes, model):
         triangles = shape_triangles(shape)
         if len(triangles) > left:
-            missing.append(f"{shape.name} (more than {MAX_TOTAL_TRIANGLES} triangles in all)")
+            missing.append(
+                f"{shape.name} (more than {MAX_TOTAL_TRIANGLES} triangles in all)"
+            )
             bare.append(shape.link)
             continue
         left -= len(triangles)
-        pieces.append(LinkTriangles(shape.link, triangles @ shape.R.T + shape.p, shape.color))
-    return RobotShape(tuple(pieces), tuple(dict.fromkeys(bare)), declared, tuple(missing))
+        pieces.append(
+            LinkTriangles(shape.link, triangles @ shape.R.T + shape.p, shape.color)
+        )
+    return RobotShape(
+        tuple(pieces), tuple(dict.fromkeys(bare)), declared, tuple(missing)
+    )
 
 
 def shape_triangles(shape: Shape) -> Array:
@@ -117,7 +130,9 @@ def root_pose(gravity: Array, projection: Array) -> tuple[Array, Array]:
     return R, np.array([0.0, 0.0, -height if np.isfinite(projection).all() else 0.0])
 
 
-def soles(feet: Sequence[Foot], pose: Callable[[str], tuple[Array, Array]]) -> list[Array]:
+def soles(
+    feet: Sequence[Foot], pose: Callable[[str], tuple[Array, Array]]
+) -> list[Array]:
     """Return the outlines (j, 3) of soles, world frame; a ball's lowest point for a point foot.
 
     `pose` gives R_world_link (3, 3) and the origin (3,) of a link.
@@ -148,8 +163,12 @@ def body_meshes(model: RobotModel, shape: RobotShape) -> dict[tuple[int, Color],
     for piece in shape.pieces:
         if piece.link in index:
             i = index[piece.link]
-            triangles = piece.triangles @ bodies.R_body_link[i].T + bodies.p_body_link[i]
-            found.setdefault((int(bodies.body_of_link[i]), piece.color), []).append(triangles)
+            triangles = (
+                piece.triangles @ bodies.R_body_link[i].T + bodies.p_body_link[i]
+            )
+            found.setdefault((int(bodies.body_of_link[i]), piece.color), []).append(
+                triangles
+            )
     radius = 0.02 * max(float(np.linalg.norm(np.ptp(bodies.d, axis=0))), 1e-2)
     for i, parent in enumerate(model.link_parents.tolist()):
         if parent >= 0 and model.link_names[parent] in shape.bare_links:

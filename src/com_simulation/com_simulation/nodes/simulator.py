@@ -81,7 +81,9 @@ class SensorOutput:
     """Publishes joint_states, imu, the feet's wrenches and the true CoM of robot and trunk."""
 
     def __init__(self, node: Node, world: World, noise: NoiseLevels) -> None:
-        def make(kind: type, topic: str, frame: str = "", **fields: Any) -> tuple[Publisher, Any]:
+        def make(
+            kind: type, topic: str, frame: str = "", **fields: Any
+        ) -> tuple[Publisher, Any]:
             msg = kind(**fields)
             msg.header.frame_id = frame
             return node.create_publisher(kind, topic, qos.RESULT), msg
@@ -90,10 +92,14 @@ class SensorOutput:
         self._joints = make(JointState, "joint_states", name=self._names)
         self._imu = make(Imu, "imu", world.imu_link, **noise.imu_covariances())
         self._wrenches = [
-            make(WrenchStamped, foot.wrench_topic, foot.wrench_frame) for foot in world.feet
+            make(WrenchStamped, foot.wrench_topic, foot.wrench_frame)
+            for foot in world.feet
         ]
         # Where the ground is, the truth does not say.
-        known: dict[str, Any] = {"status": CenterOfMass.STATUS_OK, "support_margin": math.nan}
+        known: dict[str, Any] = {
+            "status": CenterOfMass.STATUS_OK,
+            "support_margin": math.nan,
+        }
         known["projection"] = cv.numpy_to_point(np.full(3, np.nan))
         self._truth = make(CenterOfMass, "ground_truth/com", root, **known)
         self._trunk = make(CenterOfMass, "ground_truth/trunk_com", root, **known)
@@ -114,7 +120,13 @@ class SensorOutput:
             cv.numpy_to_wrench(wrench, msg.wrench)
         joints = reading.position, reading.velocity, reading.effort
         cv.numpy_to_joint_state(self._names, *joints, stamp, self._joints[1])
-        for publisher, msg in (self._truth, self._trunk, self._imu, *self._wrenches, self._joints):
+        for publisher, msg in (
+            self._truth,
+            self._trunk,
+            self._imu,
+            *self._wrenches,
+            self._joints,
+        ):
             msg.header.stamp = stamp
             publisher.publish(msg)
 
@@ -123,10 +135,15 @@ POSE_RATE_HZ = 50.0  # of the root link in odom, on /tf
 FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock
 LATE = 0.1  # s behind the wall clock from which on the machine counts as too slow
 CONNECT = 0.5  # s, for the other side of the connections, when the nodes have theirs, and more on
-CONNECT_SHARE, CONNECT_LONGEST = 0.3, 10.0  # a busy machine: of the time that took, and s at most
+CONNECT_SHARE, CONNECT_LONGEST = (
+    0.3,
+    10.0,
+)  # a busy machine: of the time that took, and s at most
 WAIT_STEP = 0.25  # s, between two looks whether the simulation is to end
 LONG_WAIT = 3.0  # s, for nodes, that is worth a warning
-LATE_REPORTS = 3  # one a second; fewer in a row are a hiccup that is caught up, and not logged
+LATE_REPORTS = (
+    3  # one a second; fewer in a row are a hiccup that is caught up, and not logged
+)
 
 
 class Simulator(RobotNode[Parameters]):
@@ -163,7 +180,9 @@ class Simulator(RobotNode[Parameters]):
     def use_model(self, model: RobotModel) -> None:
         """Build the world of the first robot, and start."""
         if self._thread is not None:
-            raise ComRosError("a robot is being simulated: start another simulator for this one")
+            raise ComRosError(
+                "a robot is being simulated: start another simulator for this one"
+            )
         options = self.parameters
         try:
             self._around = find_world(options.world)
@@ -173,7 +192,9 @@ class Simulator(RobotNode[Parameters]):
             world, self._drive = self._build(robot), None
             events = find_events(options.event, world, self.config)
             if options.max_acceleration:
-                self._drive = Drive(robot, robot.velocity_limits, options.max_acceleration)
+                self._drive = Drive(
+                    robot, robot.velocity_limits, options.max_acceleration
+                )
         except (ComSimulationError, OSError) as error:
             raise ComRosError(str(error)) from error
         noise = options.noise.levels()
@@ -188,12 +209,18 @@ class Simulator(RobotNode[Parameters]):
         )
         self._log_start(world)
         self._sensors = SensorOutput(self, world, noise)
-        self._events = self.create_publisher(Culprit, "ground_truth/events", LATCHED_EVENTS)
+        self._events = self.create_publisher(
+            Culprit, "ground_truth/events", LATCHED_EVENTS
+        )
         self._told = tuple[Event, ...]()
         self._clock_output = None
         if options.publish_clock:
             self._clock_output = self.create_publisher(Clock, "/clock", qos.RESULT)
-        self._pose = FramePublisher(self, options.frame_prefix) if options.publish_odom_tf else None
+        self._pose = (
+            FramePublisher(self, options.frame_prefix)
+            if options.publish_odom_tf
+            else None
+        )
         self._pose_rate = RateLimit(POSE_RATE_HZ)
         if options.publish_robot_description:
             latched = self.create_publisher(String, "robot_description", qos.LATCHED)
@@ -208,15 +235,23 @@ class Simulator(RobotNode[Parameters]):
         )
         mass, angle = options.payload.mass, options.tilt.angle_deg
         no_payload = "" if mass else "there is no payload: give payload.mass"
-        fixed = "" if world.floating else "the robot's root is fixed: it need not be lifted"
+        fixed = (
+            "" if world.floating else "the robot's root is fixed: it need not be lifted"
+        )
         even = "" if angle else "the floor does not tilt: give tilt.angle_deg"
         texts = f"{mass:g} kg on the trunk", f"{mass:g} kg off the trunk"
-        self._offer(SetBool, "~/payload", no_payload, self._simulation.set_payload, *texts)
+        self._offer(
+            SetBool, "~/payload", no_payload, self._simulation.set_payload, *texts
+        )
         texts = f"goes up in {LIFT_TIME:g} s", f"goes down in {LIFT_TIME:g} s"
         self._offer(SetBool, "~/hoist", fixed, self._simulation.set_lifted, *texts)
         tilt = self._simulation.tilt
-        self._offer(Trigger, "~/tilt", even, lambda _: tilt(), f"tilts to {angle:g} deg", "")
-        self._start_ns = 0 if options.publish_clock else self.get_clock().now().nanoseconds
+        self._offer(
+            Trigger, "~/tilt", even, lambda _: tilt(), f"tilts to {angle:g} deg", ""
+        )
+        self._start_ns = (
+            0 if options.publish_clock else self.get_clock().now().nanoseconds
+        )
         timed = all(math.isfinite(event.begin) for event in events)
         unpushed = "no event is without a time: give event" if timed else ""
         begin = self._simulation.begin
@@ -226,15 +261,24 @@ class Simulator(RobotNode[Parameters]):
         self._pacer = Pacer(options.real_time_factor)
         self._lockstep = Lockstep(options.lockstep.nodes)
         if options.lockstep.nodes:
-            self.create_subscription(Header, lockstep.TOPIC, self._on_answer, qos.RESULT)
-        self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
+            self.create_subscription(
+                Header, lockstep.TOPIC, self._on_answer, qos.RESULT
+            )
+        self._thread = threading.Thread(
+            target=self._run, name="simulation", daemon=True
+        )
         self._thread.start()
 
     def _build(self, robot: RobotModel) -> World:
         options, around = self.parameters, self._around
-        corners = self.config.feet[0].corners if self.config and self.config.feet else ()
+        corners = (
+            self.config.feet[0].corners if self.config and self.config.feet else ()
+        )
         sole = float(np.ptp(np.array(corners)[:, 0])) if len(corners) else POINT_SOLE
-        ground, width = lay_ground(around, sole, options.seed), around.backlash or options.backlash
+        ground, width = (
+            lay_ground(around, sole, options.seed),
+            around.backlash or options.backlash,
+        )
         play = backlash(robot, width)
 
         def edit(spec: MjSpec) -> None:
@@ -279,7 +323,9 @@ class Simulator(RobotNode[Parameters]):
             while not self._stop.is_set() and self.context.ok():
                 self._advance()
         except Exception as error:
-            if self.context.ok():  # else ROS was shut down while a message was on its way
+            if (
+                self.context.ok()
+            ):  # else ROS was shut down while a message was on its way
                 self._error = error
 
     def _advance(self) -> None:
@@ -294,7 +340,9 @@ class Simulator(RobotNode[Parameters]):
         if self._clock_output is not None:
             self._clock_output.publish(Clock(clock=stamp))
         if self._pose is not None and self._pose_rate.due(stamp_to_ns(stamp)):
-            R = cv.quaternion_to_rotation(cv.numpy_to_quaternion(reading.root_orientation))
+            R = cv.quaternion_to_rotation(
+                cv.numpy_to_quaternion(reading.root_orientation)
+            )
             root = self._simulation.world.robot.root_link
             self._pose.send(stamp, ODOM, [(root, reading.root_position, R)])
         self._tell(self._simulation.acting)
@@ -303,12 +351,16 @@ class Simulator(RobotNode[Parameters]):
             return
         self._sensors.publish(*self._past[0])
         if self.parameters.lockstep.nodes:
-            self._wait_for_nodes(stamp_to_ns(self._past[0][1]), self.parameters.lockstep.timeout)
+            self._wait_for_nodes(
+                stamp_to_ns(self._past[0][1]), self.parameters.lockstep.timeout
+            )
 
     def _tell(self, acting: tuple[Event, ...]) -> None:
         """Publishes each event that has begun or ended."""
         for event in sorted({*acting} ^ {*self._told}, key=lambda e: e in acting):
-            msg = Culprit(kind=getattr(Culprit, event.kind), name=event.name, parts=[event.part])
+            msg = Culprit(
+                kind=getattr(Culprit, event.kind), name=event.name, parts=[event.part]
+            )
             msg.named, msg.lasting = event in acting, math.isinf(event.duration)
             msg.probability = float(msg.named)
             msg.onset = ns_to_stamp(self._start_ns + round(event.begin * NS_PER_S))
@@ -324,7 +376,11 @@ class Simulator(RobotNode[Parameters]):
             waited = time.monotonic() - max(begin, self._lockstep.newest)
             if not missing:
                 return
-            what = f"the sample of {self._simulation.time:.3f} s" if stamp_ns else "the start"
+            what = (
+                f"the sample of {self._simulation.time:.3f} s"
+                if stamp_ns
+                else "the start"
+            )
             if waited > timeout:
                 self._lockstep.leave_behind(missing)
                 self.get_logger().error(
@@ -332,7 +388,9 @@ class Simulator(RobotNode[Parameters]):
                     "simulation goes on without; see the log of the node"
                 )
             elif waited > LONG_WAIT:
-                self.log.warn("lockstep", f"waits for {', '.join(missing)} to answer {what}")
+                self.log.warn(
+                    "lockstep", f"waits for {', '.join(missing)} to answer {what}"
+                )
 
     # --- the executor's thread -----------------------------------------------------------------
     def _on_trajectory(self, msg: JointTrajectory) -> None:
@@ -340,7 +398,10 @@ class Simulator(RobotNode[Parameters]):
             trajectory = read_trajectory(
                 self._simulation.world.robot.joint_names,
                 msg.joint_names,
-                [p.time_from_start.sec + p.time_from_start.nanosec / NS_PER_S for p in msg.points],
+                [
+                    p.time_from_start.sec + p.time_from_start.nanosec / NS_PER_S
+                    for p in msg.points
+                ],
                 [p.positions for p in msg.points],
                 [p.velocities for p in msg.points],
             )
@@ -354,7 +415,9 @@ class Simulator(RobotNode[Parameters]):
         for subscription in self._command_inputs:
             handle = subscription.handle
             with handle:
-                while (taken := handle.take_message(subscription.msg_type, False)) is not None:
+                while (
+                    taken := handle.take_message(subscription.msg_type, False)
+                ) is not None:
                     subscription.callback(taken[0])
         self._lockstep.answer(msg.frame_id, stamp_to_ns(msg.stamp))
 
@@ -366,13 +429,22 @@ class Simulator(RobotNode[Parameters]):
             self.log.warn("joint_commands", f"joint_commands refused: {error}")
 
     def _offer(
-        self, kind: type, name: str, refusal: str, act: Callable[[bool], None], on: str, off: str
+        self,
+        kind: type,
+        name: str,
+        refusal: str,
+        act: Callable[[bool], None],
+        on: str,
+        off: str,
     ) -> None:
         """Offer a Trigger or SetBool, which the simulation's thread carries out."""
 
         def answer(request: Any, response: Any) -> Any:
             wanted = getattr(request, "data", True)
-            response.success, response.message = not refusal, refusal or (on if wanted else off)
+            response.success, response.message = (
+                not refusal,
+                refusal or (on if wanted else off),
+            )
             if not refusal:
                 self._commands.append(lambda: act(wanted))
             return response
@@ -405,7 +477,11 @@ class Simulator(RobotNode[Parameters]):
         if self._error is not None:
             self._error_published = True
             return Diagnosis(diagnostics.ERROR, str(self._error))
-        return Diagnosis(diagnostics.WARN, self.waiting) if self._thread is None else self._report()
+        return (
+            Diagnosis(diagnostics.WARN, self.waiting)
+            if self._thread is None
+            else self._report()
+        )
 
     def _report(self) -> Diagnosis:
         time = self._simulation.time
@@ -413,7 +489,9 @@ class Simulator(RobotNode[Parameters]):
         level, message = diagnostics.OK, "simulating"
         # With a clock of its own being slow is no fault: nothing is old by it.
         waits = bool(self.parameters.lockstep.nodes) or self.parameters.publish_clock
-        self._late_reports = self._late_reports + 1 if pace.drift > LATE and not waits else 0
+        self._late_reports = (
+            self._late_reports + 1 if pace.drift > LATE and not waits else 0
+        )
         if self._lockstep.late:
             level = diagnostics.WARN
             message = f"goes on without {', '.join(self._lockstep.late)}, which did not answer"

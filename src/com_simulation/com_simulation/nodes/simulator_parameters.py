@@ -17,10 +17,13 @@ class SimulatedRobot(RobotParameters):
     """Which robot, and whether it stands."""
 
     urdf_file: str = parameter(
-        "", "path of the URDF; with robot_description given: where to look for its meshes"
+        "",
+        "path of the URDF; with robot_description given: where to look for its meshes",
     )
     base: str = parameter(
-        "auto", "root link free or fixed; auto: free if robot_config names feet", choices=BASES
+        "auto",
+        "root link free or fixed; auto: free if robot_config names feet",
+        choices=BASES,
     )
 
     def model(self) -> RobotModel | None:
@@ -44,7 +47,11 @@ class NoiseParameters(NoiseLevels):
 
     def levels(self) -> NoiseLevels:
         """The same for the simulation."""
-        given = {name: value for name, value in vars(self).items() if name != "preset" and value}
+        given = {
+            name: value
+            for name, value in vars(self).items()
+            if name != "preset" and value
+        }
         return replace(PRESETS[self.preset], **given)
 
 
@@ -61,7 +68,9 @@ class LockstepParameters:
         (0.1, 3600.0),
     )
     start_timeout: float = parameter(
-        300.0, "s of real time for the first answer: a first start compiles kernels", (0.1, 3600.0)
+        300.0,
+        "s of real time for the first answer: a first start compiles kernels",
+        (0.1, 3600.0),
     )
 
 
@@ -73,9 +82,13 @@ class Parameters(SimulatedRobot, FramePrefix):
         1.0, "simulated over wall time; 0: as fast as the machine can", (0.0, 1000.0)
     )
     publish_rate_hz: float = parameter(
-        500.0, "rate of joint_states, imu, wrenches, truth in simulated time, 1/s", (0.1, 10000.0)
+        500.0,
+        "rate of joint_states, imu, wrenches, truth in simulated time, 1/s",
+        (0.1, 10000.0),
     )
-    physics_step: float = parameter(DEFAULT_STEP, "time step of the physics, s", (1e-5, 0.02))
+    physics_step: float = parameter(
+        DEFAULT_STEP, "time step of the physics, s", (1e-5, 0.02)
+    )
     integrator: str = parameter(
         "auto",
         "auto: stable; euler: readings obey Newton exactly, needs a physics_step of about 0.0001",
@@ -101,7 +114,9 @@ class Parameters(SimulatedRobot, FramePrefix):
         (-10.0, 10.0),
     )
     joint_friction: float = parameter(
-        0.0, "Coulomb friction of every joint that efforts do not show, N m or N", (0.0, 1e4)
+        0.0,
+        "Coulomb friction of every joint that efforts do not show, N m or N",
+        (0.0, 1e4),
     )
     max_acceleration: float = parameter(
         0.0,
@@ -113,17 +128,24 @@ class Parameters(SimulatedRobot, FramePrefix):
         0.0, "total backlash between every drive and its link, rad or m", (0.0, 0.5)
     )
     seed: int = parameter(0, "seed of the noise", (0, 2**31 - 1))
-    publish_clock: bool = parameter(False, "publish /clock and stamp with simulated time")
+    publish_clock: bool = parameter(
+        False, "publish /clock and stamp with simulated time"
+    )
     publish_odom_tf: bool = parameter(True, "publish odom -> root link on /tf")
-    publish_robot_description: bool = parameter(False, "publish the URDF on robot_description")
-    ground_slope_deg: float = parameter(0.0, "forward rise of the ground, degrees", (-60.0, 60.0))
+    publish_robot_description: bool = parameter(
+        False, "publish the URDF on robot_description"
+    )
+    ground_slope_deg: float = parameter(
+        0.0, "forward rise of the ground, degrees", (-60.0, 60.0)
+    )
     lockstep: LockstepParameters = field(default_factory=LockstepParameters)
     noise: NoiseParameters = field(default_factory=NoiseParameters)
     payload: Payload = field(default_factory=Payload)
     tilt: Tilt = field(default_factory=Tilt)
     true_errors: TrueErrors = field(default_factory=TrueErrors)
     true_urdf_file: str = parameter(
-        "", "path of the true URDF to simulate, if it differs from the nodes'; empty: none"
+        "",
+        "path of the true URDF to simulate, if it differs from the nodes'; empty: none",
     )
     true_urdf_output: str = parameter(
         "", "path to write the simulated robot's URDF to; empty: not written"

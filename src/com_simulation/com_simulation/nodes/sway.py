@@ -28,7 +28,9 @@ from com_simulation.nodes.simulator_parameters import SimulatedRobot
 from com_simulation.physics.sway import Sway, plan_sway
 
 SEND_PERIOD = 0.5  # s
-HORIZON = 1.2  # s; longer than the period, so that a late message does not stop the robot
+HORIZON = (
+    1.2  # s; longer than the period, so that a late message does not stop the robot
+)
 POINT_PERIOD = 0.1  # s
 PATIENCE = 6  # times to send that go by before a missing listener is worth a warning
 LEAD_IN = 2.0  # s, from wherever the robot is to the nominal posture
@@ -39,7 +41,9 @@ class Parameters(SimulatedRobot):
     """Parameters of the node."""
 
     amplitude: float = live_parameter(
-        0.1, "amplitude of joints and sideways lean, rad; reduced until it is safe", (0.0, 1.0)
+        0.1,
+        "amplitude of joints and sideways lean, rad; reduced until it is safe",
+        (0.0, 1.0),
     )
     period: float = live_parameter(8.0, "period of the motion, s", (1.0, 600.0))
 
@@ -52,7 +56,9 @@ class SwayNode(RobotNode[Parameters]):
         self._sway: Sway | None = None
         self._start_ns: int | None = None
         self._attempts = 0
-        self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        self._publisher = self.create_publisher(
+            JointTrajectory, "joint_trajectory", qos.RESULT
+        )
         model = self.parameters.model()
         if model is not None:
             self.use_model(model)
@@ -75,12 +81,18 @@ class SwayNode(RobotNode[Parameters]):
             robot = config.attach(robot)
         standing = parameters.base != "fixed"
         try:
-            sway = plan_sway(robot, config, standing, parameters.amplitude, parameters.period)
+            sway = plan_sway(
+                robot, config, standing, parameters.amplitude, parameters.period
+            )
         except SwayError as error:
             raise ComRosError(f"robot '{robot.name}': {error}") from error
         self._robot, self._sway, self._start_ns = robot, sway, None
         self._names = list(robot.joint_names)
-        margin = "" if np.isnan(sway.margin) else f", support margin {1000 * sway.margin:.0f} mm"
+        margin = (
+            ""
+            if np.isnan(sway.margin)
+            else f", support margin {1000 * sway.margin:.0f} mm"
+        )
         self.get_logger().info(
             f"swaying '{robot.name}' by {sway.amplitude:.3g} rad in {sway.period:g} s{margin}"
         )
@@ -98,14 +110,18 @@ class SwayNode(RobotNode[Parameters]):
             return
         self._attempts = 0
         now_ns = self.get_clock().now().nanoseconds
-        if self._start_ns is None or now_ns < self._start_ns:  # a simulated clock may restart
+        if (
+            self._start_ns is None or now_ns < self._start_ns
+        ):  # a simulated clock may restart
             self._start_ns = now_ns
         time = (now_ns - self._start_ns) / NS_PER_S
         self._publisher.publish(next_piece(self._names, self._sway.sample, time))
 
 
 def next_piece(
-    names: list[str], motion: Callable[[float], tuple[np.ndarray, np.ndarray]], time: float
+    names: list[str],
+    motion: Callable[[float], tuple[np.ndarray, np.ndarray]],
+    time: float,
 ) -> JointTrajectory:
     """Message with the points of the next HORIZON, `time` s after the lead-in began.
 
@@ -115,7 +131,9 @@ def next_piece(
     last = int(np.floor((time + HORIZON) / POINT_PERIOD))
     lead_in = round(LEAD_IN / POINT_PERIOD)
     ahead = np.arange(max(first, lead_in), max(last, lead_in) + 1) * POINT_PERIOD
-    q, qd = zip(*(motion(t - lead_in * POINT_PERIOD) for t in ahead.tolist()), strict=True)
+    q, qd = zip(
+        *(motion(t - lead_in * POINT_PERIOD) for t in ahead.tolist()), strict=True
+    )
     return numpy_to_joint_trajectory(names, ahead - time, q, qd, Time())
 
 

@@ -17,11 +17,15 @@ from com_simulation.physics.spec import GROUND_BIT
 
 CORNER_RADIUS = 0.004  # m, of the balls at the corners of a sole without shapes
 POINT_RADIUS = 0.01  # m, of the ball of a point foot whose radius is not known
-FOOT_GAP = 0.02  # m, by which a foot's shapes may end above its sole and still be its own
+FOOT_GAP = (
+    0.02  # m, by which a foot's shapes may end above its sole and still be its own
+)
 TOUCHING = 0.002  # m; pairs of shapes that are closer at the start never collide
 
 
-HANGING_CLEARANCE = 0.1  # m, below a hanging robot that stretches all its joints downwards
+HANGING_CLEARANCE = (
+    0.1  # m, below a hanging robot that stretches all its joints downwards
+)
 _UP = np.array([0.0, 0.0, 1.0])
 # MuJoCo's solref: time constant (s), damping ratio; or, both negative, less stiffness and damping
 # over the mass that a contact moves, 1/s^2 and 1/s; and its solimp
@@ -43,7 +47,9 @@ def is_bare(
     """
     link = robot.link_index(foot.frame)
     body = body_of_foot(robot, foot)
-    bottom = robot.bodies.p_body_link[link] + robot.bodies.R_body_link[link] @ foot.center
+    bottom = (
+        robot.bodies.p_body_link[link] + robot.bodies.R_body_link[link] @ foot.center
+    )
     bottom = data.xpos[body] + data.xmat[body].reshape(3, 3) @ bottom - foot.radius * up
     shapes = np.flatnonzero(mj.geom_bodyid == body)
     heights = [lowest_height(mj, data, up, int(geom)) for geom in shapes]
@@ -79,7 +85,9 @@ def touching_pairs(mj: mujoco.MjModel, data: mujoco.MjData) -> list[tuple[int, i
         mj.geom_margin[:] = margin
     geoms = data.contact.geom.reshape(-1, 2)
     bodies = mj.geom_bodyid[geoms]
-    return sorted({tuple(sorted(pair)) for pair in bodies[(bodies > 0).all(axis=1)].tolist()})
+    return sorted(
+        {tuple(sorted(pair)) for pair in bodies[(bodies > 0).all(axis=1)].tolist()}
+    )
 
 
 def neighbours(robot: RobotModel) -> list[tuple[int, int]]:
@@ -113,7 +121,9 @@ def read_collision(
             left_out.append((shape.name, str(error)))
     if not left_out:
         return solid, ""
-    names, reasons = (list(dict.fromkeys(texts)) for texts in zip(*left_out, strict=True))
+    names, reasons = (
+        list(dict.fromkeys(texts)) for texts in zip(*left_out, strict=True)
+    )
     shapes = f"{len(left_out)} collision shape{'s' if len(left_out) > 1 else ''}"
     return solid, f"{shapes} left out: {listing(names)} ({listing(reasons, 2)})"
 
@@ -151,15 +161,20 @@ def support_normal(robot: RobotModel, feet: Sequence[Foot], q: Array) -> Array:
         return _UP
 
 
-def lowest_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array, geom: int) -> float:
+def lowest_height(
+    mj: mujoco.MjModel, data: mujoco.MjData, normal: Array, geom: int
+) -> float:
     """Height (m) of a shape's lowest point along a unit normal (3,), from the world's origin."""
     types, size = mujoco.mjtGeom, mj.geom_size[geom]
     center = float(normal @ data.geom_xpos[geom])
-    along = normal @ data.geom_xmat[geom].reshape(3, 3)  # the normal in the shape's axes
+    along = normal @ data.geom_xmat[geom].reshape(
+        3, 3
+    )  # the normal in the shape's axes
     reach = {
         types.mjGEOM_SPHERE: size[0],
         types.mjGEOM_CAPSULE: abs(along[2]) * size[1] + size[0],
-        types.mjGEOM_CYLINDER: abs(along[2]) * size[1] + np.hypot(along[0], along[1]) * size[0],
+        types.mjGEOM_CYLINDER: abs(along[2]) * size[1]
+        + np.hypot(along[0], along[1]) * size[0],
         types.mjGEOM_BOX: np.abs(along) @ size,
     }.get(mujoco.mjtGeom(mj.geom_type[geom]))
     if reach is not None:
@@ -189,7 +204,10 @@ def hanging_height(robot: RobotModel, mj: mujoco.MjModel) -> float:
     reach = np.zeros(bodies.count)
     for b in range(1, bodies.count):
         i = bodies.q_index[b]
-        ends = bodies.multiplier[b] * np.array([robot.lower[i], robot.upper[i]]) + bodies.offset[b]
+        ends = (
+            bodies.multiplier[b] * np.array([robot.lower[i], robot.upper[i]])
+            + bodies.offset[b]
+        )
         slides = robot.joint_types[i] == "prismatic" and np.isfinite(ends).all()
         travel = float(np.abs(ends).max()) if slides else 0.0
         reach[b] = reach[bodies.parent[b]] + np.linalg.norm(bodies.d[b]) + travel

@@ -58,22 +58,31 @@ class Event:
         since = time - self.begin + SAME_TIME
         if self.kind not in SENSED:
             return float(0.0 <= since < self.duration)
-        grown, faded = np.clip(np.array([since, since - self.duration]) / GROWTH, 0.0, 1.0)
+        grown, faded = np.clip(
+            np.array([since, since - self.duration]) / GROWTH, 0.0, 1.0
+        )
         return float(grown - faded)
 
 
 def payload_event(payload: Payload, world: World) -> Event:
     """A payload as an event; WorldError: its position is not three finite numbers."""
-    bodies, link = world.robot.bodies, world.robot.link_index(payload.link or world.robot.root_link)
+    bodies, link = (
+        world.robot.bodies,
+        world.robot.link_index(payload.link or world.robot.root_link),
+    )
     body, at = int(bodies.body_of_link[link]), offset(payload.position, "payload")
     place = bodies.p_body_link[link] + bodies.R_body_link[link] @ at
     vector = np.append(payload.mass, place)
     return Event("payload", "PAYLOAD", body, vector, bodies.names[body], payload.time)
 
 
-def find_events(names: str, world: World, config: RobotConfig | None = None) -> tuple[Event, ...]:
+def find_events(
+    names: str, world: World, config: RobotConfig | None = None
+) -> tuple[Event, ...]:
     """Events by name, see the module; WorldError: not one of these, or of no part of the robot."""
-    return tuple(_find_event(name, world, config) for name in filter(None, names.split("+")))
+    return tuple(
+        _find_event(name, world, config) for name in filter(None, names.split("+"))
+    )
 
 
 def _find_event(name: str, world: World, config: RobotConfig | None) -> Event:
@@ -88,24 +97,34 @@ def _find_event(name: str, world: World, config: RobotConfig | None) -> Event:
     robot, value, begin = world.robot, float(size), float(start or np.inf)
     duration = float(end) - begin if end else np.inf
     hands = (
-        {f"{side}_hand": robot.bodies.names[b] for side, b in config.hands(robot)} if config else {}
+        {f"{side}_hand": robot.bodies.names[b] for side, b in config.hands(robot)}
+        if config
+        else {}
     )
     valid, part = [*robot.link_names, *hands], part or robot.root_link
     if kind in WRENCH:
         what, vector = "WRENCH_ZERO", value * np.eye(6)[WRENCH.index(kind)]
         valid = [foot.frame for foot in world.feet]
     elif kind == "encoder":
-        what, vector, valid = "ENCODER_ZERO", np.radians([value]), list(robot.joint_names)
+        what, vector, valid = (
+            "ENCODER_ZERO",
+            np.radians([value]),
+            list(robot.joint_names),
+        )
     elif kind in TILTS:
         what, vector = "IMU_TILT", np.radians(value) * np.eye(3)[TILTS.index(kind)]
         valid = [part := world.imu_link]
     elif kind in PUSHES:
-        what, duration = ("PULL", duration) if end else ("UNKNOWN", 0.2 if unit else 0.1)
+        what, duration = (
+            ("PULL", duration) if end else ("UNKNOWN", 0.2 if unit else 0.1)
+        )
         force = value if unit else value * robot.mass / duration
         vector = force * np.array([*PUSHES[kind], 0.0])
     if part not in valid or not duration > 0.0:
         problem = (
-            f"{part} is none of {listing(valid)}" if duration > 0.0 else "it ends before it begins"
+            f"{part} is none of {listing(valid)}"
+            if duration > 0.0
+            else "it ends before it begins"
         )
         raise WorldError(f"event {name!r}: {problem}")
     if kind != "payload" and kind not in PUSHES:

@@ -21,7 +21,9 @@ class Trajectory:
     joints: NDArray[np.int64]  # (k,) numbers of the joints that it moves
     times: Array  # (m,) s, ascending, from its start
     positions: Array  # (m, k) rad or m
-    velocities: Array | None  # (m, k) rad/s or m/s; None for straight lines between the points
+    velocities: (
+        Array | None
+    )  # (m, k) rad/s or m/s; None for straight lines between the points
 
 
 def read_trajectory(
@@ -40,7 +42,9 @@ def read_trajectory(
     if not times:
         raise CommandError("the trajectory has no points: send at least one")
     if len(times) > MAX_POINTS:
-        raise CommandError(f"the trajectory has {len(times)} points: send at most {MAX_POINTS}")
+        raise CommandError(
+            f"the trajectory has {len(times)} points: send at most {MAX_POINTS}"
+        )
     ascending = np.array(times, dtype=float)
     late = np.flatnonzero(np.diff(ascending) <= 0)
     if late.size or ascending[0] < 0:
@@ -54,7 +58,9 @@ def read_trajectory(
         joints=joints,
         times=ascending,
         positions=_table("positions", positions, len(joints)),
-        velocities=_table("velocities", velocities, len(joints)) if with_velocities else None,
+        velocities=_table("velocities", velocities, len(joints))
+        if with_velocities
+        else None,
     )
 
 
@@ -75,7 +81,9 @@ def read_targets(joint_names: Sequence[str], values: ArrayLike) -> Array:
     return targets
 
 
-def _joint_numbers(joint_names: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
+def _joint_numbers(
+    joint_names: Sequence[str], names: Sequence[str]
+) -> NDArray[np.int64]:
     if not names:
         raise CommandError("the trajectory names no joints: fill joint_names")
     number = {name: i for i, name in enumerate(joint_names)}
@@ -116,7 +124,10 @@ class JointMotion:
         self._starts = np.zeros(1)
         self._pieces = np.zeros((1, 4, np.size(posture)))
         self._pieces[0, 0] = posture
-        self._arrival = -np.inf, np.zeros(0)  # end of the last trajectory, and its velocities
+        self._arrival = (
+            -np.inf,
+            np.zeros(0),
+        )  # end of the last trajectory, and its velocities
 
     def target(self, t: float) -> Array:
         """Targets (n,), rad or m, at time t."""
@@ -170,7 +181,9 @@ class JointMotion:
         if trajectory.velocities is not None:
             again = abs(self._arrival[0] - begin) < SAME_TIME
             rates = np.zeros_like(knots)
-            before = self._arrival[1] if again else self.targets(times[:1], rates=True)[0]
+            before = (
+                self._arrival[1] if again else self.targets(times[:1], rates=True)[0]
+            )
             rates[0, joints] = before[joints]
             rates[1:, joints] = trajectory.velocities[due]
             ends, arrival = np.stack((rates[:-1], rates[1:]), axis=1), rates[-1]

@@ -33,7 +33,9 @@ class Pacer:
     ) -> None:
         self._factor = real_time_factor
         self._clock, self._sleep = clock, sleep
-        self._start = self._report_wall = clock()  # the first is put off by what is given up
+        self._start = self._report_wall = (
+            clock()
+        )  # the first is put off by what is given up
         self._given_up = 0.0  # s, since the last report
         self._report_sim = 0.0
         self._slept = 0.0
@@ -57,7 +59,9 @@ class Pacer:
         wall = max(now - self._report_wall, 1e-9)
         drift = 0.0
         if self._factor > 0.0:
-            drift = self._given_up + max(now - self._start - sim_time / self._factor, 0.0)
+            drift = self._given_up + max(
+                now - self._start - sim_time / self._factor, 0.0
+            )
         load = min(max(1.0 - self._slept / wall, 0.0), 1.0)
         report = PaceReport(drift, (sim_time - self._report_sim) / wall, load)
         self._report_wall, self._report_sim = now, sim_time
@@ -94,7 +98,9 @@ class Lockstep:
         with self._changed:
             self._changed.wait_for(lambda: not self._missing(stamp_ns), longest)
             missing = self._missing(stamp_ns)
-            self.late = tuple(name for name in self.late if self._answered[name] < stamp_ns)
+            self.late = tuple(
+                name for name in self.late if self._answered[name] < stamp_ns
+            )
             return missing
 
     def leave_behind(self, nodes: Sequence[str]) -> None:

@@ -34,13 +34,17 @@ class Reading:
     wrenches: Array
     imu_orientation: Array  # (4,) of the IMU's link in the world
     angular_velocity: Array  # (3,) rad/s, of the IMU's link, in its axes
-    specific_force: Array  # (3,) m/s^2, acceleration of the IMU's link minus gravity, in its axes
+    specific_force: (
+        Array  # (3,) m/s^2, acceleration of the IMU's link minus gravity, in its axes
+    )
     com: Array  # (3,) m, the true centre of mass in the root link's frame
     com_velocity: Array  # (3,) m/s, relative to the root link, in its axes
     gravity: Array  # (3,) unit vector downwards, in the root link's axes
     root_position: Array  # (3,) m, of the root link in the world
     root_orientation: Array  # (4,) of the root link in the world
-    foot_forces: Array  # (f, 3) N, the true force of the ground on each foot, root link's axes
+    foot_forces: (
+        Array  # (f, 3) N, the true force of the ground on each foot, root link's axes
+    )
     mass: float  # kg, of the robot with its payload
     trunk_mass: float  # kg, of the root body with its payload
     trunk_com: Array  # (3,) m, its centre of mass in the root link's frame
@@ -78,7 +82,9 @@ class Sensors:
         accelerometer, gyro, com_velocity = data.sensordata.copy().reshape(3, 3)
         com = (data.subtree_com[ROOT] - root) @ R_world_root
         relative = com_velocity @ R_world_root
-        if world.floating:  # qvel: linear velocity in world axes, angular velocity in the root's
+        if (
+            world.floating
+        ):  # qvel: linear velocity in world axes, angular velocity in the root's
             spin = np.empty(3)
             mujoco.mju_cross(spin, qvel[3:6], com)
             relative = relative - qvel[:3] @ R_world_root - spin
@@ -118,7 +124,9 @@ class Sensors:
         moved = np.empty(6)
         for row, (body, site) in zip(result, self._feet, strict=True):
             origin, R = data.site_xpos[site], data.site_xmat[site]
-            mujoco.mju_transformSpatial(moved, data.cfrc_ext[body], 1, origin, center, R)
+            mujoco.mju_transformSpatial(
+                moved, data.cfrc_ext[body], 1, origin, center, R
+            )
             row[:3], row[3:] = moved[3:], moved[:3]
         return self._signs * result
 
@@ -135,24 +143,38 @@ class NoiseLevels:
     """
 
     position: float = parameter(0.0, "noise of joint positions, rad or m", (0.0, 10.0))
-    velocity: float = parameter(0.0, "noise of joint velocities, rad/s or m/s", (0.0, 100.0))
+    velocity: float = parameter(
+        0.0, "noise of joint velocities, rad/s or m/s", (0.0, 100.0)
+    )
     effort: float = parameter(0.0, "noise of joint efforts, N m or N", (0.0, 1e4))
     force: float = parameter(0.0, "noise of foot forces, N", (0.0, 1e4))
     torque: float = parameter(0.0, "noise of foot torques, N m", (0.0, 1e4))
     gyro: float = parameter(0.0, "noise of angular velocities, rad/s", (0.0, 100.0))
-    accelerometer: float = parameter(0.0, "noise of the specific force, m/s^2", (0.0, 1e3))
-    orientation: float = parameter(0.0, "noise of the IMU's orientation per axis, rad", (0.0, 3.0))
-    position_step: float = parameter(
-        0.0, "encoder positions are rounded to multiples of this, rad or m; 0: not", (0.0, 10.0)
+    accelerometer: float = parameter(
+        0.0, "noise of the specific force, m/s^2", (0.0, 1e3)
     )
-    effort_relative: float = parameter(0.0, "relative noise of joint efforts", (0.0, 1.0))
+    orientation: float = parameter(
+        0.0, "noise of the IMU's orientation per axis, rad", (0.0, 3.0)
+    )
+    position_step: float = parameter(
+        0.0,
+        "encoder positions are rounded to multiples of this, rad or m; 0: not",
+        (0.0, 10.0),
+    )
+    effort_relative: float = parameter(
+        0.0, "relative noise of joint efforts", (0.0, 1.0)
+    )
     effort_gain_error: float = parameter(
         0.0, "relative error of each joint's efforts, drawn once", (0.0, 1.0)
     )
     force_relative: float = parameter(
-        0.0, "noise of foot forces and torques, relative to the magnitude of either", (0.0, 1.0)
+        0.0,
+        "noise of foot forces and torques, relative to the magnitude of either",
+        (0.0, 1.0),
     )
-    gyro_bias: float = parameter(0.0, "bias of angular velocities, drawn once, rad/s", (0.0, 100.0))
+    gyro_bias: float = parameter(
+        0.0, "bias of angular velocities, drawn once, rad/s", (0.0, 100.0)
+    )
     accelerometer_bias: float = parameter(
         0.0, "bias of the specific force, drawn once per axis, m/s^2", (0.0, 1e3)
     )
@@ -160,14 +182,18 @@ class NoiseLevels:
         0.0, "IMU tilt about each of its axes, drawn once, rad", (0.0, 3.0)
     )
     position_bias: float = parameter(
-        0.0, "largest error of each encoder's zero, and its servo's, drawn once, rad", (0.0, 1.0)
+        0.0,
+        "largest error of each encoder's zero, and its servo's, drawn once, rad",
+        (0.0, 1.0),
     )
     flexibility: float = parameter(
         0.0,
         "by which joints give between the encoder, on the motor's side, and the link, rad/(N m)",
         (0.0, 1.0),
     )
-    force_bias: float = parameter(0.0, "bias of foot forces, drawn once per axis, N", (0.0, 1e4))
+    force_bias: float = parameter(
+        0.0, "bias of foot forces, drawn once per axis, N", (0.0, 1e4)
+    )
     torque_bias: float = parameter(0.0, "the same of foot torques, N m", (0.0, 1e4))
 
     def imu_covariances(self) -> dict[str, Array]:
@@ -210,13 +236,19 @@ IDENTIFICATION_NOISE = NoiseLevels(
     accelerometer=0.03,
     orientation=np.deg2rad(0.05),
 )
-PRESETS = {"none": NoiseLevels(), "trot": TROT_NOISE, "identification": IDENTIFICATION_NOISE}
+PRESETS = {
+    "none": NoiseLevels(),
+    "trot": TROT_NOISE,
+    "identification": IDENTIFICATION_NOISE,
+}
 
 
 class Noise:
     """Makes readings wrong, with random generators of its own."""
 
-    def __init__(self, levels: NoiseLevels, n_joints: int, n_feet: int, seed: int) -> None:
+    def __init__(
+        self, levels: NoiseLevels, n_joints: int, n_feet: int, seed: int
+    ) -> None:
         self.seed = seed
         self.levels = levels
         self._generator = np.random.default_rng(seed)
@@ -225,11 +257,17 @@ class Noise:
         self._count = sum(blocks)
         self._ends = np.cumsum(blocks)[:-1]
         constant = np.random.default_rng([seed, _CONSTANT])
-        self.effort_gain = 1.0 + levels.effort_gain_error * constant.standard_normal(n_joints)
+        self.effort_gain = 1.0 + levels.effort_gain_error * constant.standard_normal(
+            n_joints
+        )
         self.gyro_bias = levels.gyro_bias * constant.standard_normal(3)
-        self.accelerometer_bias = levels.accelerometer_bias * constant.standard_normal(3)
+        self.accelerometer_bias = levels.accelerometer_bias * constant.standard_normal(
+            3
+        )
         self.orientation_bias = levels.orientation_bias * constant.standard_normal(3)
-        self.position_bias = levels.position_bias * constant.uniform(-1.0, 1.0, n_joints)
+        self.position_bias = levels.position_bias * constant.uniform(
+            -1.0, 1.0, n_joints
+        )
         sizes = np.repeat([levels.force_bias, levels.torque_bias], 3)
         self.wrench_bias = sizes * constant.standard_normal((n_feet, 6))
         self._twist = -np.inf, np.zeros(n_joints)  # s, rad, of the joints that give
@@ -250,7 +288,10 @@ class Noise:
         return replace(
             reading,
             position=_rounded(
-                reading.position + self.position_bias + twist + levels.position * position,
+                reading.position
+                + self.position_bias
+                + twist
+                + levels.position * position,
                 levels.position_step,
             ),
             velocity=reading.velocity
@@ -258,7 +299,9 @@ class Noise:
             + levels.velocity * velocity,
             effort=self.effort_gain * tau + effort_std * effort,
             wrenches=self._wrenches(reading.wrenches, wrenches.reshape(-1, 6)),
-            angular_velocity=reading.angular_velocity + self.gyro_bias + levels.gyro * gyro,
+            angular_velocity=reading.angular_velocity
+            + self.gyro_bias
+            + levels.gyro * gyro,
             specific_force=reading.specific_force
             + self.accelerometer_bias
             + levels.accelerometer * accelerometer,

@@ -21,7 +21,9 @@ from com_simulation.exceptions import WorldError
 NATURAL_FREQUENCY = 30.0  # rad/s, of a joint under a default servo
 SAG = 0.002  # rad or m, at most, of a default servo whose joint carries its load out sideways
 SMALLEST_INERTIA = 1e-5  # kg m^2 or kg, so that a joint without masses has a servo too
-ARMATURE_FRACTION = 0.05  # reflected inertia of a default drive over the inertia that it moves
+ARMATURE_FRACTION = (
+    0.05  # reflected inertia of a default drive over the inertia that it moves
+)
 FASTEST = 0.2  # natural frequency times physics step, at most: contacts are blind to the damping
 SPARE_EFFORT = 1.2  # a limit from the URDF must leave this over what the posture needs
 
@@ -52,22 +54,35 @@ def joint_loads(
     loads, gravity = np.zeros((4, robot.n_joints)), mj.opt.gravity
     R, p = data.xmat[1:].reshape(-1, 3, 3), data.xpos[1:]
     for body in range(1, robot.bodies.count):
-        joint, multiplier = robot.bodies.q_index[body], abs(robot.bodies.multiplier[body])
+        joint, multiplier = (
+            robot.bodies.q_index[body],
+            abs(robot.bodies.multiplier[body]),
+        )
         load, others = (
             np.array(
-                [inertia, np.linalg.norm(lever) * np.linalg.norm(gravity), abs(lever @ gravity)]
+                [
+                    inertia,
+                    np.linalg.norm(lever) * np.linalg.norm(gravity),
+                    abs(lever @ gravity),
+                ]
             )
             for inertia, lever in loads_about(robot.bodies, R, p, body)
         )
         squared, subtree = multiplier**2, load[0]
         if load_fraction[joint] > 0:
             load = np.maximum(load, others * [1.0, 1.0, load_fraction[joint]])
-        loads[:, joint] += np.array([squared, multiplier, multiplier, squared]) * [*load, subtree]
+        loads[:, joint] += np.array([squared, multiplier, multiplier, squared]) * [
+            *load,
+            subtree,
+        ]
     return loads
 
 
 def make_servos(
-    robot: RobotModel, loads: Array, step: float, gains: Callable[[str], ServoGains | None]
+    robot: RobotModel,
+    loads: Array,
+    step: float,
+    gains: Callable[[str], ServoGains | None],
 ) -> Servos:
     """Takes the gains of a configuration, and others that hold the robot still, critically damped.
 
@@ -95,7 +110,9 @@ def make_servos(
     return servos
 
 
-BEARING_FRICTION = 0.02  # N m or N, of a joint with backlash: without it the link rattles in it
+BEARING_FRICTION = (
+    0.02  # N m or N, of a joint with backlash: without it the link rattles in it
+)
 LEAST_ARMATURE = 1e-5  # kg m^2 or kg, of the link's side: MuJoCo divides by its inertia
 STOP_TIME = 0.004  # s, time constant of the teeth that meet
 KINDS = (("speed", "rad/s"), ("acceleration", "rad/s^2"))
@@ -124,7 +141,9 @@ class Drive:
         lag: ArrayLike = 0.0,
     ) -> None:
         self._names, n = robot.joint_names, robot.n_joints
-        self._limits = np.array([np.broadcast_to(v, n) for v in (velocity, acceleration)], float)
+        self._limits = np.array(
+            [np.broadcast_to(v, n) for v in (velocity, acceleration)], float
+        )
         self._lag = np.array(lag, float)
         if not (self._limits > 0.0).all():
             raise WorldError("limits of speed and acceleration: give numbers above 0")
@@ -132,7 +151,12 @@ class Drive:
 
     def reset(self, posture: Array) -> None:
         """Stands at a posture (n,)."""
-        self._c, self._x, self._v, self._rate = posture, posture, 0.0 * posture, 0.0 * posture
+        self._c, self._x, self._v, self._rate = (
+            posture,
+            posture,
+            0.0 * posture,
+            0.0 * posture,
+        )
         self._worst, self._when = np.zeros((2, 2, len(posture)))  # over the limits; s
 
     def settled(self, target: Array) -> bool:
@@ -160,7 +184,11 @@ class Drive:
         """What was asked for beyond the limits so far: the worst by joint and kind, in words."""
         found = {}
         for kind, i in np.argwhere(self._worst > 1.0 + _SLACK).tolist():
-            limit, when, (name, unit) = self._limits[kind, i], self._when[kind, i], KINDS[kind]
+            limit, when, (name, unit) = (
+                self._limits[kind, i],
+                self._when[kind, i],
+                KINDS[kind],
+            )
             asked = f"{name} {self._worst[kind, i] * limit:.3g} {unit} asked for at {when:.3f} s"
             text = f"{self._names[i]}: {asked}, limit {limit:.3g}: it moves as fast as it can"
             found[self._names[i], name] = text
@@ -183,7 +211,9 @@ def backlash(robot: RobotModel, widths: ArrayLike) -> Callable[[mujoco.MjSpec], 
         for i in np.flatnonzero(given):
             b = bodies.joint_names.index(robot.joint_names[i])
             motor = spec.joint(f"joint{b}")
-            gap = spec.body(f"body{b}").add_joint(name=f"backlash{b}", axis=bodies.axis[b])
+            gap = spec.body(f"body{b}").add_joint(
+                name=f"backlash{b}", axis=bodies.axis[b]
+            )
             gap.type, gap.limited = motor.type, mujoco.mjtLimited.mjLIMITED_TRUE
             gap.range, gap.armature = [-given[i] / 2.0, given[i] / 2.0], LEAST_ARMATURE
             gap.solref_limit = [max(STOP_TIME, 2.0 * spec.option.timestep), 1.0]

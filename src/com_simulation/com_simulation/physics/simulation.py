@@ -15,11 +15,19 @@ from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.sensors import Noise, NoiseLevels, Reading, Sensors
 from com_simulation.physics.servo import Drive
 from com_simulation.physics.suspension_rig import SuspensionRig, Tilt, TiltingFloor
-from com_simulation.physics.true_errors import ROOT, Payload, loaded, read_trunk, write_trunk
+from com_simulation.physics.true_errors import (
+    ROOT,
+    Payload,
+    loaded,
+    read_trunk,
+    write_trunk,
+)
 from com_simulation.physics.world_builder import World
 
 NEVER = 1e9  # s
-_DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)
+_DIVERGED = slice(
+    int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1
+)
 
 
 class Simulation:
@@ -46,7 +54,9 @@ class Simulation:
         self.step = float(world.mj.opt.timestep)
         self.steps_per_sample = max(1, round(sample_period / self.step))
         self.sample_period = self.steps_per_sample * self.step  # s, between readings
-        self._payload = payload_event(payload, world) if payload and payload.mass else None
+        self._payload = (
+            payload_event(payload, world) if payload and payload.mass else None
+        )
         self._given = tuple(filter(None, (self._payload, *events)))
         self._levels = noise or NoiseLevels()
         self._mj = copy.copy(world.mj)
@@ -64,7 +74,9 @@ class Simulation:
         robot, data = self.world.robot, self._data
         if self._hoist is not None:
             self._hoist.reset()
-        self._floor = None if self._tilt is None else TiltingFloor(self._tilt, self.world.mj)
+        self._floor = (
+            None if self._tilt is None else TiltingFloor(self._tilt, self.world.mj)
+        )
         self._events, self.acting = self._given, tuple[Event, ...]()
         self._pushed = np.zeros(3)  # N, beside events
         self._carry([])
@@ -74,9 +86,17 @@ class Simulation:
         if self._drive is not None:
             self._drive.reset(np.clip(self.world.posture, robot.lower, robot.upper))
         self._standing = False  # true: the targets in data.ctrl stay as they are
-        self._noise = noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
-        zeros = noise.position_bias[:, None], noise.wrench_bias, noise.orientation_bias[None]
-        self._zeros = {kind: (a, a.copy()) for kind, a in zip(SENSED, zeros, strict=True)}
+        self._noise = noise = Noise(
+            self._levels, robot.n_joints, len(self.world.feet), self._seed
+        )
+        zeros = (
+            noise.position_bias[:, None],
+            noise.wrench_bias,
+            noise.orientation_bias[None],
+        )
+        self._zeros = {
+            kind: (a, a.copy()) for kind, a in zip(SENSED, zeros, strict=True)
+        }
         noise.exact &= not any(event.kind in SENSED for event in self._events)
         self._count = 0
         self.time = 0.0  # s, of the last reading
@@ -97,7 +117,11 @@ class Simulation:
         """
         names = self.world.robot.joint_names
         speeds = None if velocities is None else read_targets(names, velocities)[None]
-        point = np.array([self.sample_period]), read_targets(names, targets)[None], speeds
+        point = (
+            np.array([self.sample_period]),
+            read_targets(names, targets)[None],
+            speeds,
+        )
         self.follow(Trajectory(np.arange(len(names)), *point))
 
     def follow(self, trajectory: Trajectory, start: float | None = None) -> None:
@@ -120,7 +144,10 @@ class Simulation:
 
     def begin(self) -> None:
         """Lets the events without a time begin now."""
-        now = (replace(e, begin=self.time) if np.isinf(e.begin) else e for e in self._events)
+        now = (
+            replace(e, begin=self.time) if np.isinf(e.begin) else e
+            for e in self._events
+        )
         self._events = tuple(now)
 
     def push(self, force: ArrayLike) -> None:
@@ -187,8 +214,13 @@ class Simulation:
                 self._standing &= event.kind != "ENCODER_ZERO"  # its servo follows
             elif event.kind != "PAYLOAD":
                 forces[ROOT + event.index, :3] += strength * event.vector
-        before, self.acting = self.acting, tuple(event for event, strength in strengths if strength)
-        loads = [[e for e in acts if e.kind == "PAYLOAD"] for acts in (before, self.acting)]
+        before, self.acting = (
+            self.acting,
+            tuple(event for event, strength in strengths if strength),
+        )
+        loads = [
+            [e for e in acts if e.kind == "PAYLOAD"] for acts in (before, self.acting)
+        ]
         if loads[0] != loads[1]:
             self._carry(loads[1])
 
@@ -199,7 +231,9 @@ class Simulation:
             self._floor.act(self._mj, self._data.time)
         for load in loads:
             body = ROOT + load.index
-            carrier = loaded(read_trunk(self._mj, body), load.vector[0], load.vector[1:])
+            carrier = loaded(
+                read_trunk(self._mj, body), load.vector[0], load.vector[1:]
+            )
             write_trunk(self._mj, carrier, body)
         self._sensors.read_masses(self._mj)
 
@@ -212,7 +246,11 @@ class Simulation:
         if not self._standing and not self.motion.moving(data.time):
             data.ctrl[:] = target = self._targets(1)[0]
             self._standing = self._drive is None or self._drive.settled(target)
-        floor = self._floor if self._floor and self._floor.moving(data.time - self.step) else None
+        floor = (
+            self._floor
+            if self._floor and self._floor.moving(data.time - self.step)
+            else None
+        )
         if self._standing and floor is None:
             mujoco.mj_step(mj, data, steps)
             return
@@ -231,4 +269,6 @@ class Simulation:
         times[0] = self._data.time
         targets = self.motion.targets(np.cumsum(times))  # adds up as MuJoCo does
         robot = self.world.robot
-        return np.asarray(np.clip(targets - self._noise.position_bias, robot.lower, robot.upper))
+        return np.asarray(
+            np.clip(targets - self._noise.position_bias, robot.lower, robot.upper)
+        )

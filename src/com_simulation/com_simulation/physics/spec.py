@@ -18,7 +18,9 @@ from com_model.dynamics import GRAVITY
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
 from com_simulation.physics.servo import Servos
 
-SMALLEST_MASS = 1e-13  # kg, of a moving body without mass: MuJoCo needs some, no figure shows it
+SMALLEST_MASS = (
+    1e-13  # kg, of a moving body without mass: MuJoCo needs some, no figure shows it
+)
 SMALLEST_INERTIA = 1e-12  # kg m^2, likewise
 SMALLEST_GYRATION = 1e-4  # m, radius of gyration given to a mass without inertia
 _SLACK = 1e-9  # relative, by which a corrected inertia keeps the triangle inequality
@@ -46,7 +48,9 @@ def body_inertias(robot: RobotModel) -> BodyInertias:
     axes *= np.sign(np.linalg.det(axes))[:, None, None]
     principal = np.array([_physical(i, m) for i, m in zip(moments, mass, strict=True)])
     changed = (np.abs(principal - moments) > 1e-6 * moments[:, 2:]).any(axis=1)
-    corrected = tuple(bodies.names[b] for b in np.flatnonzero(changed & (bodies.mass > 0)))
+    corrected = tuple(
+        bodies.names[b] for b in np.flatnonzero(changed & (bodies.mass > 0))
+    )
     return BodyInertias(mass, com, principal, axes, corrected)
 
 
@@ -64,12 +68,16 @@ def _physical(moments: Array, mass: float) -> Array:
 
 FRICTION = (1.0, 0.005, 0.0001)  # sliding; torsional and rolling in m
 FRICTION_HARDNESS = 10.0  # of friction over normal directions, against creeping feet
-COULOMB_TIME = 0.002  # s, in which joint friction stops a joint; at least two steps of the physics
+COULOMB_TIME = (
+    0.002  # s, in which joint friction stops a joint; at least two steps of the physics
+)
 MIMIC_ARMATURE = 1e-5  # kg m^2 or kg, for mimic joints that carry nothing
 MIMIC_HARDNESS = (0.99, 0.999, 0.001, 0.5, 2.0)
 NARROWEST_RANGE = 1e-4  # rad or m; MuJoCo refuses limits that leave nothing
 UNBOUNDED = 1e6  # rad or m
-HOIST = "hoist"  # name of the constraint that holds a lifted robot; not active at the start
+HOIST = (
+    "hoist"  # name of the constraint that holds a lifted robot; not active at the start
+)
 
 # MuJoCo's contact bits: (type of one) & (affinity of the other), either way round.
 ROBOT_BIT, GROUND_BIT = 1, 2
@@ -233,7 +241,9 @@ def add_shape(spec: mujoco.MjSpec, robot: RobotModel, shape: Shape, name: str) -
     )
 
 
-def add_servos(spec: mujoco.MjSpec, robot: RobotModel, servos: Servos, friction: Array) -> None:
+def add_servos(
+    spec: mujoco.MjSpec, robot: RobotModel, servos: Servos, friction: Array
+) -> None:
     """Adds a position servo to each independent joint, in the model's order.
 
     Coulomb friction (n,), N m or N, acts between servo, whose effort is without it, and joint.
@@ -278,7 +288,9 @@ def add_sensors(
         spec.add_sensor(type=kind, objtype=objtype, objname=objname)
 
 
-def _add_site(spec: mujoco.MjSpec, robot: RobotModel, name: str, link_name: str) -> None:
+def _add_site(
+    spec: mujoco.MjSpec, robot: RobotModel, name: str, link_name: str
+) -> None:
     link = robot.link_index(link_name)
     spec.body(f"body{robot.bodies.body_of_link[link]}").add_site(
         name=name,

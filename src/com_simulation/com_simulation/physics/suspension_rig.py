@@ -21,7 +21,11 @@ from com_model.arrays import Array
 from com_model.geometry.rotations import minimal_rotation
 from com_model.parameters import check_options, parameter
 from com_simulation.exceptions import WorldError
-from com_simulation.physics.contacts import hanging_height, standing_height, support_normal
+from com_simulation.physics.contacts import (
+    hanging_height,
+    standing_height,
+    support_normal,
+)
 from com_simulation.physics.spec import HOIST, quaternion_wxyz
 from com_simulation.physics.world_builder import World
 
@@ -39,15 +43,21 @@ class Tilt:
     Raises WorldError where a number is out of its bounds.
     """
 
-    angle_deg: float = parameter(0.0, "tilt of the floor, degrees; 0: none", (0.0, 60.0))
+    angle_deg: float = parameter(
+        0.0, "tilt of the floor, degrees; 0: none", (0.0, 60.0)
+    )
     rate_deg_s: float = parameter(5.0, "tilt rate, degrees/s", (0.01, 180.0))
     direction_deg: float = parameter(
         0.0, "direction of the side that rises: 0 forwards, 90 left", (-360.0, 360.0)
     )
     start: float = parameter(
-        5.0, "s of simulated time at which the tilt begins; 1e6: by the service ~/tilt", (0.0, 1e6)
+        5.0,
+        "s of simulated time at which the tilt begins; 1e6: by the service ~/tilt",
+        (0.0, 1e6),
     )
-    hold: float = parameter(5.0, "s at the angle before it tilts back; 1e6: it stays", (0.0, STAYS))
+    hold: float = parameter(
+        5.0, "s at the angle before it tilts back; 1e6: it stays", (0.0, STAYS)
+    )
 
     def __post_init__(self) -> None:
         check_options(self, WorldError, "tilt.")
@@ -60,7 +70,9 @@ class Tilt:
     def angle(self, time: float) -> float:
         """The angle at a time (s), rad."""
         back = (
-            self._way(time - self.start - self.duration - self.hold) if self.hold < STAYS else 0.0
+            self._way(time - self.start - self.duration - self.hold)
+            if self.hold < STAYS
+            else 0.0
         )
         return self._way(time - self.start) - back
 
@@ -108,7 +120,9 @@ class TiltingFloor:
 
 
 LIFT_TIME = 1.5  # s, up or down
-_POSE = slice(3, 10)  # where position and quaternion stand in the data of a weld constraint
+_POSE = slice(
+    3, 10
+)  # where position and quaternion stand in the data of a weld constraint
 
 
 class SuspensionRig:

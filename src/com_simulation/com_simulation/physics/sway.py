@@ -16,9 +16,13 @@ from com_model.geometry.support import sole_points
 from com_simulation.exceptions import SwayError
 from com_simulation.physics.contacts import support_normal
 
-KEPT_MARGIN = 0.5  # of the support margin in the nominal posture, at least, all the time
+KEPT_MARGIN = (
+    0.5  # of the support margin in the nominal posture, at least, all the time
+)
 KEPT_SPEED = 0.5  # of the joints' velocity limits, at most
-KEPT_RANGE = 0.4  # of a joint's range, at most, to either side of the middle of its motion
+KEPT_RANGE = (
+    0.4  # of a joint's range, at most, to either side of the middle of its motion
+)
 METRES_PER_RADIAN = 0.2  # amplitude of prismatic joints
 # Root motions, tried in turn: amplitudes forwards, sideways, downwards (of the height) and turning.
 # Legs without sideways joints can do the second one only.
@@ -29,7 +33,9 @@ GOLDEN_ANGLE = 2.4  # rad; keeps the phases of the joints apart
 TOLERANCE = 1e-6  # m and rad, of the feet's places
 ITERATIONS = 15
 SINGULAR = 1e-6  # singular values over the largest one, below which nothing is moved
-LIMIT_MARGIN = 0.02  # fraction of a joint's range that stays free at either end below a root
+LIMIT_MARGIN = (
+    0.02  # fraction of a joint's range that stays free at either end below a root
+)
 
 
 class PlantedFeet:
@@ -47,7 +53,9 @@ class PlantedFeet:
         self._flat = np.array([len(foot.corners) > 0 for foot in feet])
         self._R, self._p = self._frames.poses(posture)
         poses = zip(self._R, self._p, feet, strict=True)
-        self.contacts = np.concatenate([sole_points(R, p, foot.corners) for R, p, foot in poses])
+        self.contacts = np.concatenate(
+            [sole_points(R, p, foot.corners) for R, p, foot in poses]
+        )
         self.joints = np.unique(robot.bodies.q_index[self._frames.frames.path])
 
     def below(self, start: Array, R_root: Array, p_root: Array) -> Array:
@@ -67,7 +75,9 @@ class PlantedFeet:
         q = start.copy()
         for _ in range(ITERATIONS):
             R, p, jacobian = self._frames.motions(q)
-            turns = Rotation.from_matrix(R_root @ R @ self._R.transpose(0, 2, 1)).as_rotvec()
+            turns = Rotation.from_matrix(
+                R_root @ R @ self._R.transpose(0, 2, 1)
+            ).as_rotvec()
             shifts = p_root + p @ R_root.T - self._p
             error = np.concatenate((shifts, turns[self._flat])).ravel()
             if np.abs(error).max() < TOLERANCE:
@@ -110,7 +120,11 @@ class Sway:
 
 
 def plan_sway(
-    robot: RobotModel, config: RobotConfig | None, standing: bool, amplitude: float, period: float
+    robot: RobotModel,
+    config: RobotConfig | None,
+    standing: bool,
+    amplitude: float,
+    period: float,
 ) -> Sway:
     """Plans a motion of an amplitude, rad, for a robot whose feet stand, or whose root is fixed.
 
@@ -128,7 +142,11 @@ def plan_sway(
 
 
 def _plan_standing(
-    robot: RobotModel, config: RobotConfig, posture: Array, amplitude: float, period: float
+    robot: RobotModel,
+    config: RobotConfig,
+    posture: Array,
+    amplitude: float,
+    period: float,
 ) -> Sway:
     stance = PlantedFeet(robot, config.feet, posture)
     up = support_normal(robot, config.feet, posture)
@@ -141,13 +159,17 @@ def _plan_standing(
             "polygon: correct posture or feet in the robot's configuration"
         )
     problem = ""
-    sizes = amplitude * SHRINK ** np.arange(np.ceil(np.log(SMALLEST) / np.log(SHRINK)) + 1)
+    sizes = amplitude * SHRINK ** np.arange(
+        np.ceil(np.log(SMALLEST) / np.log(SHRINK)) + 1
+    )
     for motion, size in itertools.product(ROOT_MOTIONS, sizes.tolist()):
         root = _root_motion(up, stance, motion, size)
         try:
             tables, margin = _standing_tables(stance, root, polygon, sesc, size, period)
             if margin < KEPT_MARGIN * at_rest:
-                raise SwayError(f"the support margin shrinks to {1000.0 * margin:.0f} mm")
+                raise SwayError(
+                    f"the support margin shrinks to {1000.0 * margin:.0f} mm"
+                )
             sway = _through(tables, posture, period, size, margin)
             _check_speed(robot, sway)
             return sway
@@ -161,7 +183,9 @@ def _plan_standing(
 Root = Callable[[float, float], tuple[Array, Array]]  # phase, scale -> R (3, 3), p (3,)
 
 
-def _root_motion(up: Array, stance: PlantedFeet, motion: Sequence[float], amplitude: float) -> Root:
+def _root_motion(
+    up: Array, stance: PlantedFeet, motion: Sequence[float], amplitude: float
+) -> Root:
     """How the root of a standing robot moves, in its frame of the nominal posture."""
     forwards = np.array([1.0, 0.0, 0.0]) - up[0] * up
     forwards /= np.linalg.norm(forwards)
@@ -179,7 +203,11 @@ def _root_motion(up: Array, stance: PlantedFeet, motion: Sequence[float], amplit
 
 
 def _free_joints(
-    robot: RobotModel, posture: Array, joints: NDArray[np.int64], amplitude: float, period: float
+    robot: RobotModel,
+    posture: Array,
+    joints: NDArray[np.int64],
+    amplitude: float,
+    period: float,
 ) -> Callable[[float, float], Array]:
     """Joints that swing about the middle of what their limits allow: phase, scale -> (n,)."""
     slides = np.array([kind == "prismatic" for kind in robot.joint_types], dtype=bool)
@@ -191,7 +219,9 @@ def _free_joints(
     middle = np.clip(posture, robot.lower + reach, robot.upper - reach)
     offset = np.where(reach > 0.0, middle - posture, 0.0)
     phases = GOLDEN_ANGLE * np.arange(robot.n_joints)
-    return lambda phase, scale: posture + scale * (offset + reach * np.sin(phase + phases))
+    return lambda phase, scale: (
+        posture + scale * (offset + reach * np.sin(phase + phases))
+    )
 
 
 def _standing_tables(
@@ -244,7 +274,9 @@ def _through(
     begin, repeat = tables
     times = np.linspace(0.0, period, len(begin))
     again = CubicSpline(times, repeat, bc_type="periodic")
-    first = CubicSpline(times, begin, bc_type=((1, np.zeros_like(posture)), (1, again(0.0, 1))))
+    first = CubicSpline(
+        times, begin, bc_type=((1, np.zeros_like(posture)), (1, again(0.0, 1)))
+    )
     return Sway(posture, period, amplitude, margin, first, again)
 
 
@@ -255,8 +287,12 @@ def _allowed_speed(robot: RobotModel) -> Array:
 
 
 def _check_speed(robot: RobotModel, sway: Sway) -> None:
-    speeds = np.array([np.abs(sway.sample(t)[1]) for t in np.linspace(0.0, 2.0 * sway.period, 200)])
+    speeds = np.array(
+        [np.abs(sway.sample(t)[1]) for t in np.linspace(0.0, 2.0 * sway.period, 200)]
+    )
     too_fast = speeds.max(axis=0) > _allowed_speed(robot)
     if too_fast.any():
         name = robot.joint_names[int(np.argmax(too_fast))]
-        raise SwayError(f"joint '{name}' would need more than half of its velocity limit")
+        raise SwayError(
+            f"joint '{name}' would need more than half of its velocity limit"
+        )

@@ -95,9 +95,13 @@ class TrueErrors:
     """How far the simulated robot is off its URDF; WorldError: a number out of its bounds."""
 
     com: float = parameter(
-        0.0, "standard deviation of each link's CoM from the URDF's, along each axis, m", (0.0, 1.0)
+        0.0,
+        "standard deviation of each link's CoM from the URDF's, along each axis, m",
+        (0.0, 1.0),
     )
-    mass: float = parameter(0.0, "relative standard deviation of each link's mass", (0.0, 0.5))
+    mass: float = parameter(
+        0.0, "relative standard deviation of each link's mass", (0.0, 0.5)
+    )
     seed: int = parameter(0, "seed; the same seed gives the same robot", (0, 2**31 - 1))
 
     def __post_init__(self) -> None:

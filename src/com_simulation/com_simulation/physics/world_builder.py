@@ -41,7 +41,9 @@ class World:
     feet: tuple[Foot, ...]  # the feet, with their sensors
     imu_link: str  # the link whose frame the IMU measures in
     normal: Array  # (3,) of the ground, world axes
-    notes: tuple[str, ...]  # one line each on what was left out of the URDF or added to it
+    notes: tuple[
+        str, ...
+    ]  # one line each on what was left out of the URDF or added to it
 
 
 def build_world(
@@ -89,7 +91,9 @@ def build_world(
             raise WorldError(f"{what} is {given!r}: give one of {', '.join(valid)}")
     if config is not None:
         robot = config.attach(robot)
-    floating = base == "floating" or (base == "auto" and config is not None and bool(config.feet))
+    floating = base == "floating" or (
+        base == "auto" and config is not None and bool(config.feet)
+    )
     if not (np.isfinite(sole_balls) and sole_balls >= 0.0):
         raise WorldError(f"sole_balls is {sole_balls}: give a radius in m, 0 for none")
     inertias = spec.body_inertias(robot)
@@ -128,14 +132,19 @@ class _Builder:
 
     def __post_init__(self) -> None:
         robot, config = self.robot, self.config
-        self.posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
+        self.posture = (
+            robot.neutral.copy() if config is None else config.nominal_posture(robot)
+        )
         self.feet = () if config is None else config.feet
         self.imu_link = (config.imu_link if config else None) or robot.root_link
         self.normal = self.R_world_ground[:, 2]
         self.notes: list[str] = []
 
     def build(
-        self, urdf_path: str | os.PathLike[str] | None, joint_friction: Array, contact: str
+        self,
+        urdf_path: str | os.PathLike[str] | None,
+        joint_friction: Array,
+        contact: str,
     ) -> World:
         """Completes it."""
         self._add_shapes(urdf_path)
@@ -147,13 +156,17 @@ class _Builder:
         for first, second in sorted(
             {*contacts.touching_pairs(mj, data), *contacts.neighbours(self.robot)}
         ):
-            self.spec.add_exclude(bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}")
+            self.spec.add_exclude(
+                bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}"
+            )
         servos = self._servos(mj, data)
         spec.add_servos(self.spec, self.robot, servos, joint_friction)
         for geom in self.spec.geoms:  # all are as hard, the ground among them
             geom.solref, geom.solimp = contacts.CONTACTS[contact]
         mj = self._compile()
-        bodies = [self.robot.bodies.joint_names.index(name) for name in self.robot.joint_names]
+        bodies = [
+            self.robot.bodies.joint_names.index(name) for name in self.robot.joint_names
+        ]
         joints = mj.body_jntadr[np.array(bodies, dtype=np.int64) + 1]
         return World(
             robot=self.robot,
@@ -180,20 +193,25 @@ class _Builder:
         if note:
             self.notes.append(note)
         if self.floating and not shapes and not self.feet:
-            self.notes.append("no collision shapes and no feet: the robot falls through the ground")
+            self.notes.append(
+                "no collision shapes and no feet: the robot falls through the ground"
+            )
 
     def _compile(self) -> mujoco.MjModel:
         try:
             return self.spec.compile()
         except ValueError as error:
             reason = " ".join(str(error).split())
-            raise WorldError(f"MuJoCo rejects robot {self.robot.name!r}: {reason}") from error
+            raise WorldError(
+                f"MuJoCo rejects robot {self.robot.name!r}: {reason}"
+            ) from error
 
     def _place(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
         """Moves the root to its place; returns the model and its data in the nominal posture."""
         mj = self._compile()
         R = self.R_world_ground @ minimal_rotation(
-            contacts.support_normal(self.robot, self.feet, self.posture), np.array([0.0, 0.0, 1.0])
+            contacts.support_normal(self.robot, self.feet, self.posture),
+            np.array([0.0, 0.0, 1.0]),
         )
         root = self.spec.body("body0")
         root.pos, root.quat = np.zeros(3), spec.quaternion_wxyz(R)
@@ -223,11 +241,15 @@ class _Builder:
     def _add_bare_feet(self, mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
         robot, normal = self.robot, self.normal
         bare = [
-            f for f in self.feet if self.sole_balls or contacts.is_bare(robot, mj, data, f, normal)
+            f
+            for f in self.feet
+            if self.sole_balls or contacts.is_bare(robot, mj, data, f, normal)
         ]
         radius = self.sole_balls or contacts.CORNER_RADIUS
         for foot in bare:
-            for geom in self.spec.body(f"body{contacts.body_of_foot(robot, foot) - 1}").geoms:
+            for geom in self.spec.body(
+                f"body{contacts.body_of_foot(robot, foot) - 1}"
+            ).geoms:
                 if self.sole_balls or geom.type == mujoco.mjtGeom.mjGEOM_MESH:
                     geom.conaffinity = spec.ROBOT_BIT  # the ground does not carry it
             for i, shape in enumerate(contacts.foot_shapes(foot, radius)):
@@ -239,7 +261,9 @@ class _Builder:
 
     def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:
         robot, bodies = self.robot, self.robot.bodies
-        fraction = np.zeros(robot.n_joints)  # of the weight, on each joint, by even loads
+        fraction = np.zeros(
+            robot.n_joints
+        )  # of the weight, on each joint, by even loads
         for foot in self.feet if self.floating else ():
             path = bodies.path_to(bodies.body_of_link[robot.link_index(foot.frame)])
             fraction[bodies.q_index[path]] = 1.0 / len(self.feet)

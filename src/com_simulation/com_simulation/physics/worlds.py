@@ -20,7 +20,9 @@ from com_simulation.physics.spec import quaternion_wxyz
 
 LENGTH, ANGLE = {"mm": 1e-3, "cm": 1e-2}, {"deg": np.pi / 180.0}
 SIZES = {"tiles": LENGTH, "step": LENGTH, "delay": {"ms": 1e-3}, "friction": {"": 1.0}}
-SIZES |= dict.fromkeys(("ramp", "slope", "zeros", "backlash"), ANGLE)  # unit of each kind
+SIZES |= dict.fromkeys(
+    ("ramp", "slope", "zeros", "backlash"), ANGLE
+)  # unit of each kind
 SIZES["flexible"] = {"mrad": 1e-3}
 PLAIN = ("stiff", "soft", "noise")  # kinds without a number
 DEPTH = 0.05  # m, half thickness of tiles and plates
@@ -33,15 +35,21 @@ class Surroundings:
 
     soft: float = 0.0  # 1: contacts give way as in [CCGD]
     noise: float = 0.0  # 1: sensors err, see walking_noise
-    tiles: float = 0.0  # m, by which tiles of half a sole's length are higher or lower, at random
+    tiles: float = (
+        0.0  # m, by which tiles of half a sole's length are higher or lower, at random
+    )
     step: float = 0.0  # m, up, AHEAD of the robot
     ramp: float = 0.0  # rad, of the ground from there on
     slope: float = 0.0  # rad, of all the ground, which rises forwards
     friction: float = 1.0  # coefficient of feet on the ground
-    zeros: float = 0.0  # rad, at most, by which a joint's encoder is off, and its servo with it
+    zeros: float = (
+        0.0  # rad, at most, by which a joint's encoder is off, and its servo with it
+    )
     delay: float = 0.0  # s, of all sensors
     backlash: float = 0.0  # rad, of each drive
-    flexible: float = 0.0  # rad/(N m), by which each joint gives between its encoder and its link
+    flexible: float = (
+        0.0  # rad/(N m), by which each joint gives between its encoder and its link
+    )
 
 
 def find_world(name: str) -> Surroundings:
@@ -55,8 +63,12 @@ def find_world(name: str) -> Surroundings:
         elif number is not None and number[2] in SIZES.get(kind, {}):
             found[kind] = float(number[1]) * SIZES[kind][number[2]]
         else:
-            sized = ", ".join(f"{kind}_5{next(iter(units))}" for kind, units in SIZES.items())
-            raise WorldError(f"world {part!r}: give {', '.join(PLAIN)}, {sized}, or another number")
+            sized = ", ".join(
+                f"{kind}_5{next(iter(units))}" for kind, units in SIZES.items()
+            )
+            raise WorldError(
+                f"world {part!r}: give {', '.join(PLAIN)}, {sized}, or another number"
+            )
     return Surroundings(**found)
 
 
@@ -83,7 +95,11 @@ def lay_ground(
         seed: Of the tiles' heights.
         reach: m, from the robot, of the tiles.
     """
-    rng, size, half = np.random.default_rng(seed), 0.5 * sole, np.array([10.0, 10.0, DEPTH])
+    rng, size, half = (
+        np.random.default_rng(seed),
+        0.5 * sole,
+        np.array([10.0, 10.0, DEPTH]),
+    )
 
     def edit(spec: mujoco.MjSpec) -> None:
         ground = spec.geom("ground")
@@ -99,7 +115,11 @@ def lay_ground(
             for x, y in product(np.arange(-reach, reach + size, size), repeat=2):
                 level = max(abs(x), abs(y)) < 2.0 * sole
                 z = 0.0 if level else rng.uniform(-around.tiles, around.tiles)
-                lay(np.array([x, y, z]), np.array([0.5 * size, 0.5 * size, DEPTH]), np.eye(3))
+                lay(
+                    np.array([x, y, z]),
+                    np.array([0.5 * size, 0.5 * size, DEPTH]),
+                    np.eye(3),
+                )
         if around.step or around.ramp:
             R = rotation_from_rpy((0.0, -around.ramp, 0.0))
             lay([AHEAD * sole, 0.0, around.step] + half[0] * R[:, 0], half, R)

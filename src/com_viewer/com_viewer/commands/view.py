@@ -50,24 +50,47 @@ def main(words: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser("com-viewer", "Shows a robot in the browser.", __file__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    view = commands.add_parser("view", help="a robot from its URDF, with sliders (the default)")
-    view.add_argument("robot", metavar="ROBOT", help="a name (hoap2, talos, ...), or a URDF's path")
+    view = commands.add_parser(
+        "view", help="a robot from its URDF, with sliders (the default)"
+    )
+    view.add_argument(
+        "robot", metavar="ROBOT", help="a name (hoap2, talos, ...), or a URDF's path"
+    )
     view.add_argument(
         "--config",
         metavar="YAML",
         help="its feet, joint groups and nominal posture; default: the one beside the URDF, or the "
         "suite's of its name",
     )
-    commands.add_parser("live", help="what running nodes publish (also where no word is given)")
+    commands.add_parser(
+        "live", help="what running nodes publish (also where no word is given)"
+    )
     bag = commands.add_parser("bag", help="a recording: play, scrub, events, plots")
     bag.add_argument("recording", metavar="BAG", help="directory, .mcap or .db3 file")
     add_robot(bag)
     for command in (view, bag):
         add = command.add_argument
-        add("--compare", metavar="URDF", help="a second URDF of the robot, laid over it in blue")
-        add("--host", default=HOST, help="address to bind; 0.0.0.0: all networks of this machine")
-        add("--port", type=int, default=PORT, help="of the page; the next free one if it is taken")
-        add("--record", metavar="HTML", help="write this file, which needs no server, and exit")
+        add(
+            "--compare",
+            metavar="URDF",
+            help="a second URDF of the robot, laid over it in blue",
+        )
+        add(
+            "--host",
+            default=HOST,
+            help="address to bind; 0.0.0.0: all networks of this machine",
+        )
+        add(
+            "--port",
+            type=int,
+            default=PORT,
+            help="of the page; the next free one if it is taken",
+        )
+        add(
+            "--record",
+            metavar="HTML",
+            help="write this file, which needs no server, and exit",
+        )
     return parser
 
 
@@ -139,7 +162,9 @@ def _add_sliders(
             before = q.copy()
             q[[*positions]] = [*positions.values()]
             np.clip(q, model.lower, model.upper, out=q)
-            if np.abs(q - before).max(initial=0.0) > 1e-3:  # a slider shows rounded values
+            if (
+                np.abs(q - before).max(initial=0.0) > 1e-3
+            ):  # a slider shows rounded values
                 show()
 
     def show() -> None:
@@ -161,8 +186,12 @@ def _play(shown: _Shown, run: BagRun, record: bool) -> Callable[[float], None]:
         with shown.page.lock:
             snapshot = run.snapshot(shown.scene, shown.observer, at)
             last = [event for event in timeline.events if event.time <= at][-1:]
-            rows = {"time": f"{at:.2f} of {run.seconds:.2f} s"} | describe(snapshot.state)
-            rows["event"] = last[0].text + f", at {last[0].time:.2f} s" if last else "none so far"
+            rows = {"time": f"{at:.2f} of {run.seconds:.2f} s"} | describe(
+                snapshot.state
+            )
+            rows["event"] = (
+                last[0].text + f", at {last[0].time:.2f} s" if last else "none so far"
+            )
             shown.show(snapshot, {} if record else rows)
 
     known = np.isfinite(timeline.margin)

@@ -70,17 +70,27 @@ SERVICES = {
 }
 WALK = "walk"
 FOOTSTEPS = ("footsteps_left", "footsteps_right")  # namespaces of gait/markers
-WALK_POINTS = {"com_reference": scenes.ORANGE, "zmp_reference": scenes.YELLOW, "zmp": scenes.SKY}
+WALK_POINTS = {
+    "com_reference": scenes.ORANGE,
+    "zmp_reference": scenes.YELLOW,
+    "zmp": scenes.SKY,
+}
 
 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout, WrenchTimeout, FramePrefix):
     """Parameters of the node."""
 
-    host: str = parameter(HOST, "address to bind; 0.0.0.0: all of this machine's networks")
-    port: int = parameter(PORT, "port of the page; if in use, the next free one", (1, 65535))
+    host: str = parameter(
+        HOST, "address to bind; 0.0.0.0: all of this machine's networks"
+    )
+    port: int = parameter(
+        PORT, "port of the page; if in use, the next free one", (1, 65535)
+    )
     rate_hz: float = parameter(30.0, "1/s, frame rate of the page", (0.5, 120.0))
-    buttons: bool = parameter(True, "offer buttons that call the services of the running nodes")
+    buttons: bool = parameter(
+        True, "offer buttons that call the services of the running nodes"
+    )
     urdf_file: str = parameter("", "path of the URDF; its meshes may be relative to it")
     record: str = parameter("", "path of an HTML file to write when the node ends")
 
@@ -115,7 +125,9 @@ class Viewer(RobotNode[Parameters]):
         for topic, kind in {**TOPICS, **STATUS_TOPICS}.items():
             self.subscribe(kind, topic, partial(self._on_message, topic))
         result = "identification/result"
-        self.subscribe_with(msgs.IdentificationResult, result, self._on_result, qos.LATCHED)
+        self.subscribe_with(
+            msgs.IdentificationResult, result, self._on_result, qos.LATCHED
+        )
         self.subscribe_with(MarkerArray, "gait/markers", self._on_markers, qos.stream())
         self.subscribe_with(TFMessage, "/tf", self._on_frames, qos.stream(10))
         self.create_steady_timer(1.0 / p.rate_hz, self._on_draw)
@@ -126,7 +138,9 @@ class Viewer(RobotNode[Parameters]):
         """Show another robot."""
         feet = self.config.feet if self.config else ()
         scene, self._observer = RobotScene(model, feet), ComObserver(model, feet)
-        self.page.set_robot(scene, robot_shape(model, self.parameters.urdf_file or None))
+        self.page.set_robot(
+            scene, robot_shape(model, self.parameters.urdf_file or None)
+        )
         self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
         self._scene, self._newest = scene, None
 
@@ -145,7 +159,11 @@ class Viewer(RobotNode[Parameters]):
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_joints(self, sample: JointSample) -> None:
-        self._newest = np.array(sample.position), np.array(sample.velocity), sample.time_ns
+        self._newest = (
+            np.array(sample.position),
+            np.array(sample.velocity),
+            sample.time_ns,
+        )
 
     def _on_message(self, topic: str, msg: Any, _time_ns: int) -> None:
         self._received[topic] = msg, time.monotonic()
@@ -154,7 +172,9 @@ class Viewer(RobotNode[Parameters]):
         """Colour the bodies by how far their CoM was corrected; grey: not trusted."""
         colors = {}
         for body in msg.bodies:
-            moved = np.linalg.norm(cv.point_to_numpy(body.com) - cv.point_to_numpy(body.prior_com))
+            moved = np.linalg.norm(
+                cv.point_to_numpy(body.com) - cv.point_to_numpy(body.prior_com)
+            )
             found = float(moved) if body.trusted else math.nan
             colors[body.name] = correction_color(found)
         self.page.tint(colors)
@@ -164,7 +184,9 @@ class Viewer(RobotNode[Parameters]):
     def _on_markers(self, msg: MarkerArray) -> None:
         for marker in msg.markers:
             if marker.ns in FOOTSTEPS and len(marker.points) % 2 == 0:
-                self._footsteps[marker.ns] = cv.points_to_numpy(marker.points).reshape(-1, 2, 3)
+                self._footsteps[marker.ns] = cv.points_to_numpy(marker.points).reshape(
+                    -1, 2, 3
+                )
 
     def _on_frames(self, msg: TFMessage) -> None:
         if self._scene is None:
@@ -193,16 +215,22 @@ class Viewer(RobotNode[Parameters]):
         except Exception as error:  # a message of another node that makes no sense
             for stored in (self._received, self._frames, self._footsteps):
                 stored.clear()
-            self.log.warn("drawing", f"cannot be shown: {type(error).__name__}: {error}")
+            self.log.warn(
+                "drawing", f"cannot be shown: {type(error).__name__}: {error}"
+            )
 
-    def _draw(self, scene: RobotScene, q: Array, qd: Array, time_ns: int, seconds: float) -> None:
+    def _draw(
+        self, scene: RobotScene, q: Array, qd: Array, time_ns: int, seconds: float
+    ) -> None:
         rows, numbers = {}, {}
         msg, chain = self._recent("com"), self._recent("sesc")
         if msg is not None:
             state = center_of_mass_to_numpy(msg)
         else:
             state = self._observer.update(q, qd)
-            rows["source"] = "no topic com: computed here from the URDF, on horizontal ground"
+            rows["source"] = (
+                "no topic com: computed here from the URDF, on horizontal ground"
+            )
         forces, _ = self._wrenches.forces(time_ns)
         links = None if chain is None else cv.points_to_numpy(chain.points)
         snapshot = scene.place(q, state, self._frames.get("root"), links, forces)
@@ -213,7 +241,9 @@ class Viewer(RobotNode[Parameters]):
         trunk, walk = self._recent("trunk_com"), self._recent("gait/state")
         if trunk is not None:
             marks |= _trunk_marks(trunk, R, p)
-            rows["trunk"] = f"{_state(trunk)}; {trunk.mass:.2f} kg, std {trunk.mass_std:.2f} kg"
+            rows["trunk"] = (
+                f"{_state(trunk)}; {trunk.mass:.2f} kg, std {trunk.mass_std:.2f} kg"
+            )
             numbers["trunk mass (kg)"] = trunk.mass
         diagnosis = self._recent("diagnosis")
         if diagnosis is not None:
@@ -222,7 +252,11 @@ class Viewer(RobotNode[Parameters]):
             covariance = R @ np.reshape(diagnosis.covariance, (3, 3)) @ R.T
             marks["CoM, corrected"] = Mark(true, scenes.BLUE, covariance)
         reaction = self._recent("ground_reaction")
-        arrows = snapshot.forces if reaction is None else _reaction(reaction, scene, snapshot)
+        arrows = (
+            snapshot.forces
+            if reaction is None
+            else _reaction(reaction, scene, snapshot)
+        )
         footsteps = np.empty((0, 2, 3))
         if walk is not None:
             rows["walk"] = _state(walk)
@@ -237,7 +271,9 @@ class Viewer(RobotNode[Parameters]):
                     where = R_walk @ cv.point_to_numpy(point) + p_walk
                     color = WALK_POINTS.get(name, scenes.PURPLE)
                     marks[name.replace("_", " ")] = Mark(where, color)
-                steps = [edges @ R_walk.T + p_walk for edges in self._footsteps.values()]
+                steps = [
+                    edges @ R_walk.T + p_walk for edges in self._footsteps.values()
+                ]
                 footsteps = np.concatenate([footsteps, *steps])
         for topic in STATUS_TOPICS:
             other = self._recent(topic)
@@ -245,7 +281,9 @@ class Viewer(RobotNode[Parameters]):
                 rows[topic.removesuffix("/state")] = _state(other)
         if self.parameters.record:
             self.page.pause(seconds)
-        self.page.show(replace(snapshot, forces=arrows, marks=marks, footsteps=footsteps))
+        self.page.show(
+            replace(snapshot, forces=arrows, marks=marks, footsteps=footsteps)
+        )
         self.page.set_status(rows)
         self.page.plot(numbers, time_ns / 1e9)
 
@@ -300,7 +338,10 @@ def _reaction(msg: msgs.GroundReaction, scene: RobotScene, snapshot: Snapshot) -
 
 def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
     """The trunk's CoM by the URDF and as estimated, with its covariance."""
-    com, offset = cv.point_to_numpy(msg.position), cv.vector3_to_numpy(msg.offset_from_urdf)
+    com, offset = (
+        cv.point_to_numpy(msg.position),
+        cv.vector3_to_numpy(msg.offset_from_urdf),
+    )
     covariance = R @ np.reshape(msg.covariance, (3, 3)) @ R.T
     return {
         "trunk CoM, URDF": Mark(R @ (com - offset) + p, scenes.ORANGE),

@@ -17,12 +17,21 @@ def run(error, fell=False):
 
 
 def test_before_and_after_are_compared_in_the_first_sentence():
-    page = assert_report(balance_page(run(0.0016), run(0.0217), {"step_ms": 0.7, "fell": False}))
+    page = assert_report(
+        balance_page(run(0.0016), run(0.0217), {"step_ms": 0.7, "fell": False})
+    )
     assert page.paragraphs[0] == (
         "On a floor that tilts, the CoM stays within 1.60 mm of where it was; with joints only "
         "held it moves by 21.7 mm."
     )
-    for words in ("joints only held", "balanced", "CoM error (mm)", "time (s)", "ms", "0.70"):
+    for words in (
+        "joints only held",
+        "balanced",
+        "CoM error (mm)",
+        "time (s)",
+        "ms",
+        "0.70",
+    ):
         assert words in page.texts, words
 
 

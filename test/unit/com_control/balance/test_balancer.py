@@ -9,7 +9,12 @@ from scipy.spatial.transform import Rotation
 
 from com_control.balance.balancer import BalanceOptions, Balancer
 from com_control.balance.demonstrations import reach, squat, sway
-from com_control.balance.session import BalancePhase, BalanceReading, BalanceSession, StandingLimits
+from com_control.balance.session import (
+    BalancePhase,
+    BalanceReading,
+    BalanceSession,
+    StandingLimits,
+)
 from com_control.exceptions import BalanceError
 from com_control.nodes.com_balancer import make_state, set_step
 from com_model import Sesc, link_pose
@@ -28,7 +33,9 @@ class Perfect:
         self.model, self.q = model, posture.copy()
         self.sesc, self.feet = Sesc(model), [foot.frame for foot in config.feet]
         R, _ = link_pose(model, posture, self.feet[0])
-        self.R_ground_sole = Rotation.from_rotvec([0, 0, np.arctan2(R[1, 0], R[0, 0])]).as_matrix()
+        self.R_ground_sole = Rotation.from_rotvec(
+            [0, 0, np.arctan2(R[1, 0], R[0, 0])]
+        ).as_matrix()
 
     def up(self, R_world_ground):
         R, _ = link_pose(self.model, self.q, self.feet[0])
@@ -37,7 +44,9 @@ class Perfect:
     def com(self, R_world_ground):
         """The CoM in the world, from the middle of the soles."""
         R, _ = link_pose(self.model, self.q, self.feet[0])
-        middle = np.mean([link_pose(self.model, self.q, f)[1] for f in self.feet], axis=0)
+        middle = np.mean(
+            [link_pose(self.model, self.q, f)[1] for f in self.feet], axis=0
+        )
         turn = R_world_ground @ self.R_ground_sole @ R.T
         return turn @ (self.sesc.com(self.q) - middle), turn
 
@@ -141,7 +150,13 @@ def test_steep_ground_is_said(robot, model, config):
         "the ground's slope of 8.6 deg is beyond the friction cone of 5.7 deg: the soles may slide"
     )
     msg = make_state(BalancePhase.BALANCING, "held", Time(sec=3), "balance")
-    unknown = [msg.com.x, msg.com_desired.z, msg.com_reference.y, msg.com_error, msg.slope]
+    unknown = [
+        msg.com.x,
+        msg.com_desired.z,
+        msg.com_reference.y,
+        msg.com_error,
+        msg.slope,
+    ]
     assert np.isnan([*unknown, msg.support_margin]).all()
     set_step(msg, step, 0.1)
     assert (msg.state, msg.reason) == (BalancePhase.BALANCING, "held")
@@ -151,19 +166,29 @@ def test_steep_ground_is_said(robot, model, config):
         np.testing.assert_array_equal(point_to_numpy(point), getattr(step, name))
     assert (msg.com_error, msg.support_margin) == (step.error, step.margin)
     assert np.degrees(msg.slope) == pytest.approx(8.6, abs=0.05)
-    assert (msg.held_at_margin, msg.limited, msg.beyond_friction) == (step.held, False, True)
+    assert (msg.held_at_margin, msg.limited, msg.beyond_friction) == (
+        step.held,
+        False,
+        True,
+    )
 
 
 def test_what_cannot_be_balanced(robot, balancer, model, config):
     point = replace(config.feet[0], corners=np.zeros((0, 2)))
-    with pytest.raises(BalanceError, match="feet without a flat sole: l_sole; give three corners"):
+    with pytest.raises(
+        BalanceError, match="feet without a flat sole: l_sole; give three corners"
+    ):
         Balancer(model, [point, config.feet[1]], np.array([0.0, 0.0, 1.0]))
     lying = np.array([1.0, 0.0, 0.0])
-    with pytest.raises(BalanceError, match="the soles are tilted by 90 deg against gravity"):
+    with pytest.raises(
+        BalanceError, match="the soles are tilted by 90 deg against gravity"
+    ):
         balancer.start(robot.q, lying)
     crooked = robot.q.copy()
     crooked[model.joint_index("RLEG_JOINT6")] += 0.2
-    with pytest.raises(BalanceError, match=r"not on one plane: l_sole is .* bring all feet flat"):
+    with pytest.raises(
+        BalanceError, match=r"not on one plane: l_sole is .* bring all feet flat"
+    ):
         balancer.start(crooked, robot.up(np.eye(3)))
 
 
@@ -178,7 +203,10 @@ COM = np.array([0.01, 0.0, 0.25])
 def test_demonstrations_are_smooth_and_come_back(demonstration):
     step = 1e-5
     for time in np.linspace(0.0, demonstration.duration - 2 * step, 97):
-        before, after = demonstration.sample(time)[0], demonstration.sample(time + 2 * step)[0]
+        before, after = (
+            demonstration.sample(time)[0],
+            demonstration.sample(time + 2 * step)[0],
+        )
         _, velocity = demonstration.sample(time + step)
         np.testing.assert_allclose((after - before) / (2 * step), velocity, atol=1e-5)
     for time in (0.0, demonstration.duration, 1e3):
@@ -189,7 +217,9 @@ def test_demonstrations_are_smooth_and_come_back(demonstration):
 
 def test_how_far_they_go():
     times = np.linspace(0.0, 16.0, 401)
-    assert min(squat(COM, 0.03).sample(t)[0][2] for t in times) == pytest.approx(0.22, abs=1e-4)
+    assert min(squat(COM, 0.03).sample(t)[0][2] for t in times) == pytest.approx(
+        0.22, abs=1e-4
+    )
     sides = [sway(COM, 0.03).sample(t)[0][1] for t in times]
     assert min(sides) == pytest.approx(-0.03, abs=2e-3)
     assert max(sides) == pytest.approx(0.03, abs=2e-3)
@@ -205,11 +235,15 @@ LYING = {"up": np.array([1.0, 0.0, 0.0])}
 
 
 def reading(time, q, **changes):
-    return replace(BalanceReading(time, q, np.array([0.0, 0.0, 1.0]), np.full(2, 35.0)), **changes)
+    return replace(
+        BalanceReading(time, q, np.array([0.0, 0.0, 1.0]), np.full(2, 35.0)), **changes
+    )
 
 
 def started(model, config, settle_time=0.0):
-    session = BalanceSession(model, config, limits=StandingLimits(settle_time=settle_time))
+    session = BalanceSession(
+        model, config, limits=StandingLimits(settle_time=settle_time)
+    )
     session.start()
     return session
 
@@ -217,11 +251,19 @@ def started(model, config, settle_time=0.0):
 @pytest.mark.parametrize(
     ("before", "said"),
     [
-        (AIRBORNE, "waits until the robot stands: the feet carry 0 N, at least 21 N are needed"),
-        (LYING, "waits until the robot stands: the trunk is tilted by 1.57 rad, more than 0.80"),
+        (
+            AIRBORNE,
+            "waits until the robot stands: the feet carry 0 N, at least 21 N are needed",
+        ),
+        (
+            LYING,
+            "waits until the robot stands: the trunk is tilted by 1.57 rad, more than 0.80",
+        ),
     ],
 )
-def test_a_robot_that_does_not_stand_yet_is_waited_for(model, config, posture, before, said):
+def test_a_robot_that_does_not_stand_yet_is_waited_for(
+    model, config, posture, before, said
+):
     session = started(model, config, settle_time=0.2)
     for time in np.arange(0.0, 30.0, 0.5):
         assert session.step(reading(time, posture, **before)) is None
@@ -244,7 +286,9 @@ def test_bent_soles_are_waited_for(model, config, posture):
     crooked[model.joint_index("RLEG_JOINT6")] += 0.2
     assert session.step(reading(0.0, crooked)) is None
     assert session.state == BalancePhase.WAITING
-    assert session.reason.startswith("waits until the robot stands: the soles are not on one plane")
+    assert session.reason.startswith(
+        "waits until the robot stands: the soles are not on one plane"
+    )
     session.step(reading(0.1, posture))
     assert session.state == BalancePhase.BALANCING
 
@@ -252,7 +296,13 @@ def test_bent_soles_are_waited_for(model, config, posture):
 def test_feet_that_touch_down_one_after_the_other(model, config, posture):
     session = started(model, config, settle_time=0.2)
     both, left = np.full(2, 35.0), np.array([70.0, 0.0])
-    for time, loads in [(0.0, 0 * both), (0.1, left), (0.2, left), (0.25, both), (0.4, both)]:
+    for time, loads in [
+        (0.0, 0 * both),
+        (0.1, left),
+        (0.2, left),
+        (0.25, both),
+        (0.4, both),
+    ]:
         assert session.step(reading(time, posture, loads=loads)) is None
     assert session.step(reading(0.42, posture, missing="imu")) is None
     assert (session.state, session.reason) == (BalancePhase.UNKNOWN, "imu")
@@ -316,7 +366,10 @@ def test_numbers_that_are_none_never_come_out(model, config, posture):
     session = started(model, config)
     session.step(reading(0.0, posture))
     for k in range(1, 300):
-        q, up = posture + rng.normal(scale=0.003, size=model.n_joints), np.array([0.0, 0.0, 1.0])
+        q, up = (
+            posture + rng.normal(scale=0.003, size=model.n_joints),
+            np.array([0.0, 0.0, 1.0]),
+        )
         if rng.random() < 0.2:
             q[rng.integers(model.n_joints)] = rng.choice([np.nan, np.inf])
         if rng.random() < 0.2:
@@ -363,18 +416,25 @@ class Follower:
 
 @pytest.mark.parametrize("absurd", [1e300, -1e6, 2.0 * np.pi, -2.0 * np.pi])
 @pytest.mark.parametrize("lasting", [False, True])
-def test_an_absurd_position_makes_it_hold_until_start(model, config, posture, absurd, lasting):
+def test_an_absurd_position_makes_it_hold_until_start(
+    model, config, posture, absurd, lasting
+):
     robot, joint = Follower(model, config, posture), model.joint_index("LLEG_JOINT4")
     for _ in range(60):
         robot.step()
     for k in range(60):
-        robot.step(robot.q + absurd * (np.arange(model.n_joints) == joint) * (lasting or k == 0))
+        robot.step(
+            robot.q
+            + absurd * (np.arange(model.n_joints) == joint) * (lasting or k == 0)
+        )
         assert robot.session.state == BalancePhase.HOLDING
         assert robot.session.reason.startswith("holds: LLEG_JOINT4 reports ")
         assert robot.session.reason.endswith("; then call ~/start")
     np.testing.assert_array_equal(robot.sent[-1], robot.sent[-30])
     if lasting:
-        slipped = reading(robot.time, robot.q + absurd * (np.arange(model.n_joints) == joint))
+        slipped = reading(
+            robot.time, robot.q + absurd * (np.arange(model.n_joints) == joint)
+        )
         assert "LLEG_JOINT4 reports" in robot.session.problem(slipped)
         robot.session.start()
         assert robot.step(slipped.position) is None

@@ -22,7 +22,12 @@ def test_hoap3s_chest_may_bend_or_give_way(bent):
     R_world_imu = R_world_root @ link_pose(model, q, robot.config.imu_link)[0]
     msg = Imu()
     x, y, z, w = Rotation.from_matrix(R_world_imu).as_quat()
-    msg.orientation.x, msg.orientation.y, msg.orientation.z, msg.orientation.w = x, y, z, w
+    msg.orientation.x, msg.orientation.y, msg.orientation.z, msg.orientation.w = (
+        x,
+        y,
+        z,
+        w,
+    )
     imu = ImuInput(timeout_s=0.1)
     imu.update(msg, 10**9)
     session = BalanceSession(model, robot.config)

@@ -70,7 +70,9 @@ def test_bounded_minimum_is_that_of_scipy(seed, monkeypatch):
     np.testing.assert_allclose(x, expected, atol=1e-7)
     assert ((lower <= x) & (x <= upper)).all()
     plain = np.empty(len(lower))
-    monkeypatch.setattr(kernels, "_set_free", kernels._set_free.py_func)  # alone it takes seconds
+    monkeypatch.setattr(
+        kernels, "_set_free", kernels._set_free.py_func
+    )  # alone it takes seconds
     kernels.bounded_minimum.py_func(A.T @ A, -A.T @ b, lower, upper, plain)
     np.testing.assert_allclose(x, plain, atol=1e-12)
 

@@ -52,7 +52,9 @@ def test_an_inverted_pendulum_on_two_springs():
     for axis, K, D in ((0, 100.0, 3.0), (1, 200.0, 4.0)):
         w = np.sqrt((K - MASS * 9.81 * HEIGHT) / about_ankle)
         assert found.frequency[axis] == pytest.approx(w, rel=1e-3)
-        assert found.damping[axis] == pytest.approx(D / about_ankle / (2.0 * w), rel=1e-3)
+        assert found.damping[axis] == pytest.approx(
+            D / about_ankle / (2.0 * w), rel=1e-3
+        )
 
 
 @pytest.mark.parametrize("stiffness", [[15.0, 200.0], [None, 200.0], [0.0, 200.0]])
@@ -107,13 +109,19 @@ def test_the_plant_follows_a_shaped_step_without_rocking():
 def test_a_moving_target_is_followed_without_lag():
     resonance, dt = Resonance(np.full(2, 13.0), np.full(2, 0.2)), 1e-3
     time = np.arange(0.0, 3.0, dt)
-    targets, velocities = np.outer(time, [0.03, -0.02]), np.tile([0.03, -0.02], (len(time), 1))
+    targets, velocities = (
+        np.outer(time, [0.03, -0.02]),
+        np.tile([0.03, -0.02], (len(time), 1)),
+    )
     _, r = shaped(targets, velocities, resonance, dt)
     np.testing.assert_allclose(r[-1], targets[-1], atol=2e-5)
 
 
 def test_long_pauses_and_an_unmoved_clock_do_not_make_it_swing():
-    reference, resonance = ShapedReference(), Resonance(np.full(2, 40.0), np.full(2, 0.3))
+    reference, resonance = (
+        ShapedReference(),
+        Resonance(np.full(2, 40.0), np.full(2, 0.3)),
+    )
     target = np.array([0.01, 0.0])
     assert (reference.move(target, np.zeros(2), 0.0, resonance, 0.0) == 0.0).all()
     for _ in range(20):

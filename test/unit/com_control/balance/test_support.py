@@ -21,7 +21,9 @@ def test_the_nearest_point_inside_the_margin(seed):
     if inside:
         np.testing.assert_array_equal(found, point)
     assert signed_distance(corners, found[None])[0] >= margin - 1e-8
-    grid = np.stack(np.meshgrid(*[np.linspace(-0.1, 0.1, 201)] * 2), axis=-1).reshape(-1, 2)
+    grid = np.stack(np.meshgrid(*[np.linspace(-0.1, 0.1, 201)] * 2), axis=-1).reshape(
+        -1, 2
+    )
     allowed = grid[signed_distance(corners, grid) >= margin]
     nearest = np.linalg.norm(allowed - point, axis=1).min()
     assert np.linalg.norm(found - point) <= nearest + 1e-9

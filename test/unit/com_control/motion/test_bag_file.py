@@ -7,7 +7,13 @@ from rosbags.typesys import Stores, get_typestore
 
 from com_control.commands.convert_motion import main
 from com_control.exceptions import MotionError
-from com_control.motion.bag_file import STATE, TRAJECTORY, read_bag, resampled, write_bag
+from com_control.motion.bag_file import (
+    STATE,
+    TRAJECTORY,
+    read_bag,
+    resampled,
+    write_bag,
+)
 from com_control.motion.csv_file import read_motion, write_motion
 from com_control.motion.motion import Motion
 
@@ -42,7 +48,9 @@ def record(tmp_path):
     """record({topic: [(ns, message)]}): a bag."""
 
     def record(topics, name="bag"):
-        with Writer(tmp_path / name, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
+        with Writer(
+            tmp_path / name, version=9, storage_plugin=StoragePlugin.SQLITE3
+        ) as writer:
             for topic, messages in topics.items():
                 kind = messages[0][1].__msgtype__
                 connection = writer.add_connection(topic, kind, typestore=STORE)
@@ -68,7 +76,8 @@ def test_what_is_written_is_read_back(layout, swing, tmp_path, storage):
     assert notes == ["read from /joint_trajectory"]
     with Reader(tmp_path / "bag") as reader:
         messages = [
-            (ns, STORE.deserialize_cdr(data, c.msgtype)) for c, ns, data in reader.messages()
+            (ns, STORE.deserialize_cdr(data, c.msgtype))
+            for c, ns, data in reader.messages()
         ]
     assert all(len(m.points) <= 200 for _, m in messages)
     assert all(m.header.stamp.sec == m.header.stamp.nanosec == 0 for _, m in messages)
@@ -76,7 +85,10 @@ def test_what_is_written_is_read_back(layout, swing, tmp_path, storage):
 
 def test_joint_states_by_name_with_what_cannot_be_used(layout, record):
     names = ["RLEG_JOINT4", "gripper", "LLEG_JOINT4"]
-    good = [(i * S // 10, state(i * S // 10, names, [0.1 * i, 9.0, 0.2 * i])) for i in range(11)]
+    good = [
+        (i * S // 10, state(i * S // 10, names, [0.1 * i, 9.0, 0.2 * i]))
+        for i in range(11)
+    ]
     odd = [
         (1, state(1, ["gripper"], [0.5])),
         (2 * S, state(2 * S, names, [0.1, 9.0, np.nan])),
@@ -99,7 +111,9 @@ def test_joint_states_by_name_with_what_cannot_be_used(layout, record):
     ]
 
 
-def test_a_trajectory_replaces_what_was_said_before_from_its_first_point_on(layout, record):
+def test_a_trajectory_replaces_what_was_said_before_from_its_first_point_on(
+    layout, record
+):
     name = ["BODY_JOINT1"]
     messages = [
         (S, trajectory(S, name, [(0.1, [0.1]), (0.2, [9.0]), (0.9, [9.0])])),
@@ -114,10 +128,14 @@ def test_a_trajectory_replaces_what_was_said_before_from_its_first_point_on(layo
 def test_topics_that_are_not_clear(layout, record, tmp_path):
     one = [(0, state(0, ["BODY_JOINT1"], [0.0]))]
     two = record({"/a/joint_states": one, "/b/joint_states": one})
-    with pytest.raises(MotionError, match="several motions, say which: /a/joint_states, /b"):
+    with pytest.raises(
+        MotionError, match="several motions, say which: /a/joint_states, /b"
+    ):
         read(two, layout)
     assert len(read(two, layout, topic="/b/joint_states")[1]) == 1
-    with pytest.raises(MotionError, match="no topic '/c' of JointTrajectory or JointState; there"):
+    with pytest.raises(
+        MotionError, match="no topic '/c' of JointTrajectory or JointState; there"
+    ):
         read(two, layout, topic="/c")
     other = record({"/joint_states": [(0, state(0, ["x"], [0.0]))]}, "other")
     with pytest.raises(MotionError, match="holds no positions of RLEG_JOINT1"):
@@ -132,7 +150,9 @@ def test_topics_that_are_not_clear(layout, record, tmp_path):
 
 def test_a_clock_that_jumps_is_no_motion_of_years(layout, record):
     name = ["BODY_JOINT1"]
-    bag = record({"/joint_states": [(t, state(t, name, [0.0])) for t in (S, 2 * S, 10**18)]})
+    bag = record(
+        {"/joint_states": [(t, state(t, name, [0.0])) for t in (S, 2 * S, 10**18)]}
+    )
     with pytest.raises(MotionError, match=r"nothing for 1e\+09 s, 1 s after the start"):
         read(bag, layout)
 
@@ -143,7 +163,9 @@ def test_resampling_keeps_the_first_and_the_last_sample():
     motion = resampled(("a", "b"), times, positions, 0.01)
     np.testing.assert_allclose(motion.times, 0.01 * np.arange(9), atol=1e-12)
     rows = motion.positions
-    np.testing.assert_allclose(rows[:, 0], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.77])
+    np.testing.assert_allclose(
+        rows[:, 0], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.77]
+    )
     assert np.isnan(rows[:, 1]).all()
     one = resampled(("a", "b"), times[:1], positions[:1], 0.01)
     np.testing.assert_array_equal(one.times, [0.0])
@@ -156,10 +178,16 @@ def test_more_rows_than_are_held_in_memory_are_refused(layout, record, monkeypat
     few = [(t * S, state(t * S, name, [0.1])) for t in range(1, 11)]
     bag = record({"/joint_states": few})
     assert len(read(bag, layout, 1.0)[1]) == 10
-    with pytest.raises(MotionError, match=r"9 s have more than 10 rows 0.5 s apart: cut the rec"):
+    with pytest.raises(
+        MotionError, match=r"9 s have more than 10 rows 0.5 s apart: cut the rec"
+    ):
         read(bag, layout, 0.5)
-    more = record({"/joint_states": [*few, (11 * S, state(11 * S, name, [0.1]))]}, "more")
-    with pytest.raises(MotionError, match="more than 10 messages or points: cut the recording"):
+    more = record(
+        {"/joint_states": [*few, (11 * S, state(11 * S, name, [0.1]))]}, "more"
+    )
+    with pytest.raises(
+        MotionError, match="more than 10 messages or points: cut the recording"
+    ):
         read(more, layout, 2.0)
 
 
@@ -169,7 +197,12 @@ def convert(config, tmp_path, capsys):
     layouts = config.urdf.parents[1] / "config"
 
     def convert(source, target, *more):
-        words = [str(source), str(tmp_path / target), "--robot", str(layouts / "hoap2.yaml")]
+        words = [
+            str(source),
+            str(tmp_path / target),
+            "--robot",
+            str(layouts / "hoap2.yaml"),
+        ]
         code = main([*words, "--layout", str(layouts / "motion" / "hoap2.yaml"), *more])
         return code, *capsys.readouterr()
 
@@ -194,12 +227,24 @@ def test_the_command_goes_all_the_way_round(convert, layout, swing, tmp_path):
 def test_the_command_says_what_it_cannot_do(convert, layout, swing, tmp_path):
     write_motion(tmp_path / "swing.csv", swing, layout)
     for words, message in [
-        ((tmp_path / "swing.csv", "swing.csv"), "swing.csv exists already: give another path"),
+        (
+            (tmp_path / "swing.csv", "swing.csv"),
+            "swing.csv exists already: give another path",
+        ),
         ((tmp_path / "none.csv", "bag"), "none.csv cannot be read: No such file"),
         ((tmp_path / "none", "x.csv"), "none cannot be read as a bag"),
-        ((tmp_path / "none", "x.csv", "--period", "0"), "--period 0: give more than 0, up to 1 s"),
-        ((tmp_path / "swing.csv", "no/x.csv"), "cannot be written: No such file or directory"),
-        ((tmp_path / "swing.csv", "no/bag"), "cannot be written: No such file or directory"),
+        (
+            (tmp_path / "none", "x.csv", "--period", "0"),
+            "--period 0: give more than 0, up to 1 s",
+        ),
+        (
+            (tmp_path / "swing.csv", "no/x.csv"),
+            "cannot be written: No such file or directory",
+        ),
+        (
+            (tmp_path / "swing.csv", "no/bag"),
+            "cannot be written: No such file or directory",
+        ),
     ]:
         code, _, error = convert(*words)
         assert code == 2
@@ -222,5 +267,7 @@ def test_motions_of_other_joints_are_refused(layout, swing, tmp_path):
     other = Motion(swing.joints[::-1], swing.times, swing.positions)
     with pytest.raises(MotionError, match="joints are not those of the layout"):
         write_motion(tmp_path / "x.csv", other, layout)
-    with pytest.raises(MotionError, match="storage: expected one of mcap, sqlite3, got 'zip'"):
+    with pytest.raises(
+        MotionError, match="storage: expected one of mcap, sqlite3, got 'zip'"
+    ):
         write_bag(tmp_path / "bag", swing, "zip")

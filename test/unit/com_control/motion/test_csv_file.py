@@ -71,7 +71,9 @@ def test_counts_are_written_with_the_robots_signs(layout, swing, tmp_path):
 
 def test_more_rows_than_are_held_in_memory_are_refused(layout, write):
     assert len(read_motion(write([ROW] * 3), layout, most_rows=3).times) == 3
-    with pytest.raises(MotionError, match="has more than 3 rows: cut it into several files"):
+    with pytest.raises(
+        MotionError, match="has more than 3 rows: cut it into several files"
+    ):
         read_motion(write([ROW] * 4), layout, most_rows=3)
 
 
@@ -84,7 +86,10 @@ def edit(column, text):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (",".join(ROW.split(",")[:12]), "row 3: expected 27 columns .*got 12. Is it cut off"),
+        (
+            ",".join(ROW.split(",")[:12]),
+            "row 3: expected 27 columns .*got 12. Is it cut off",
+        ),
         (ROW + ",1,2", "row 3: expected 27 columns .*got 29"),
         (edit(5, "abc"), "row 3, RLEG_JOINT4: expected a number or R, got 'abc'"),
         (edit(5, "nan"), "row 3, RLEG_JOINT4: expected a number or R, got 'nan'"),
@@ -92,7 +97,10 @@ def edit(column, text):
         (edit(5, "1e999"), "row 3, RLEG_JOINT4: expected a number or R, got '1e999'"),
         (edit(5, ""), "row 3, RLEG_JOINT4: expected a number or R, got ''"),
         (edit(5, "45.6"), "row 3: counts are whole numbers. Is the file in radians"),
-        (edit(5, "R"), r"row 3, RLEG_JOINT4: not driven \(R\), unlike in the rows before it"),
+        (
+            edit(5, "R"),
+            r"row 3, RLEG_JOINT4: not driven \(R\), unlike in the rows before it",
+        ),
         (edit(0, "0"), "row 3: the period is 0, expected one from 1 to 1000"),
         (edit(0, "-1"), "row 3: the period is -1"),
         (edit(0, "R"), "row 3: the period is nan"),
@@ -116,18 +124,24 @@ def test_files_that_are_no_motion_files(layout, write, tmp_path):
         read_motion(binary, layout)
     endless = tmp_path / "endless.csv"
     endless.write_text("1" * 100_000)
-    with pytest.raises(MotionError, match="row 1: expected 27 columns, got more than 4096 char"):
+    with pytest.raises(
+        MotionError, match="row 1: expected 27 columns, got more than 4096 char"
+    ):
         read_motion(endless, layout)
 
 
 def test_the_wrong_unit_is_noticed(layout, swing, write, tmp_path):
-    with pytest.raises(MotionError, match="row 1: 18810 is too large for radians: counts"):
+    with pytest.raises(
+        MotionError, match="row 1: 18810 is too large for radians: counts"
+    ):
         read_motion(write([ROW]), layout, "radians")
     path = tmp_path / "radians.csv"
     write_motion(path, swing, layout, "radians")
     with pytest.raises(MotionError, match="Is the file in radians"):
         read_motion(path, layout)
-    with pytest.raises(MotionError, match="unit: expected one of counts, radians, got 'degrees'"):
+    with pytest.raises(
+        MotionError, match="unit: expected one of counts, radians, got 'degrees'"
+    ):
         read_motion(path, layout, "degrees")
 
 

@@ -28,7 +28,12 @@ def test_a_joint_beyond_its_range_is_named_with_row_and_amount(layout, swing):
     still = Motion(swing.joints, swing.times, np.zeros_like(swing.positions))
     knee = changed(still, layout, "LLEG_JOINT4", slice(None), np.radians(-3.0))
     (found,) = check_motion(layout, knee).violations
-    assert (found.kind, found.joint, found.rows, found.first) == ("position", "LLEG_JOINT4", 500, 1)
+    assert (found.kind, found.joint, found.rows, found.first) == (
+        "position",
+        "LLEG_JOINT4",
+        500,
+        1,
+    )
     assert np.degrees(found.value) == pytest.approx(-3.0)
     assert "over by 2.00" in str(found)
 
@@ -89,8 +94,12 @@ def test_wrong_signs_are_noticed(layout, swing):
 @pytest.mark.parametrize("far", [0.0, 1e-4, 0.01, 1.2])
 def test_the_approach_keeps_the_limits_and_ends_there(layout, far):
     rng = np.random.default_rng(1)
-    start = np.clip(rng.uniform(-far, far, len(layout.joints)), layout.lower, layout.upper)
-    end = np.clip(rng.uniform(-far, far, len(layout.joints)), layout.lower, layout.upper)
+    start = np.clip(
+        rng.uniform(-far, far, len(layout.joints)), layout.lower, layout.upper
+    )
+    end = np.clip(
+        rng.uniform(-far, far, len(layout.joints)), layout.lower, layout.upper
+    )
     way = approach(layout, start, end, 0.002)
     np.testing.assert_allclose(way.positions[0], start, atol=1e-15)
     np.testing.assert_allclose(way.positions[-1], end, atol=1e-15)
@@ -112,7 +121,9 @@ def test_an_approach_leaves_joints_that_are_not_driven(layout, swing):
 def test_approaches_from_nowhere_are_refused(layout):
     start = np.zeros(len(layout.joints))
     start[2] = np.nan
-    with pytest.raises(MotionError, match="where the robot stands is not known: RLEG_JOINT3"):
+    with pytest.raises(
+        MotionError, match="where the robot stands is not known: RLEG_JOINT3"
+    ):
         approach(layout, start, np.zeros(len(start)), 0.002)
     with pytest.raises(MotionError, match="period and fraction must be positive"):
         approach(layout, np.zeros(len(start)), np.zeros(len(start)), 0.0)
@@ -158,10 +169,14 @@ class TestCommand:
         code, output = run(path)
         assert code == 0
         assert "500 rows, 0.998 s\nwithin all limits" in output.out
-        write_motion(path, changed(swing, layout, "LLEG_JOINT5", slice(200, 210), 1.5), layout)
+        write_motion(
+            path, changed(swing, layout, "LLEG_JOINT5", slice(200, 210), 1.5), layout
+        )
         code, output = run(path)
         assert code == 1
-        assert "LLEG_JOINT5: position 85.94 deg in row 201, limit 61.00 deg" in output.out
+        assert (
+            "LLEG_JOINT5: position 85.94 deg in row 201, limit 61.00 deg" in output.out
+        )
 
     def test_radians(self, run, layout, swing, tmp_path):
         path = tmp_path / "swing.csv"

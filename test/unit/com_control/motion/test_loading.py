@@ -7,7 +7,12 @@ import pytest
 
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import write_motion
-from com_control.motion.limits import LimitError, check_motion, find_motion_file, load_motion
+from com_control.motion.limits import (
+    LimitError,
+    check_motion,
+    find_motion_file,
+    load_motion,
+)
 from com_control.motion.motion import Motion
 
 
@@ -27,7 +32,8 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["bow.csv", "walks/m01.csv", "link.csv", "installed.csv", "walks/../bow.csv"]
+    "name",
+    ["bow.csv", "walks/m01.csv", "link.csv", "installed.csv", "walks/../bow.csv"],
 )
 def test_files_of_the_folder(folder, name):
     assert find_motion_file(folder, name).read_text() == "x"
@@ -97,6 +103,8 @@ def test_a_good_file_is_left_as_it_is(layout, swing, tmp_path):
     write_motion(path, swing, layout)
     loaded = load_motion(path, layout, clamp=True)
     assert loaded.changes == ()
-    np.testing.assert_array_equal(loaded.motion.times, load_motion(path, layout).motion.times)
+    np.testing.assert_array_equal(
+        loaded.motion.times, load_motion(path, layout).motion.times
+    )
     with pytest.raises(MotionError, match=r"swing.csv has more than 499 rows: cut it"):
         load_motion(path, layout, most_rows=499)

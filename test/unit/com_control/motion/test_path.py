@@ -31,7 +31,9 @@ def test_it_keeps_what_its_rows_keep(equal):
     assert (q.max(axis=0) <= x.max(axis=0) + 1e-12).all()
     assert (np.abs(v).max(axis=0) <= np.abs(speed).max(axis=0) + 1e-12).all()
     most = np.abs(change / shorter[:, None]).max(axis=0)
-    np.testing.assert_allclose(np.abs(np.diff(v, axis=0)).max(axis=0) / (t[1] - t[0]), most, 1e-6)
+    np.testing.assert_allclose(
+        np.abs(np.diff(v, axis=0)).max(axis=0) / (t[1] - t[0]), most, 1e-6
+    )
 
 
 def test_it_is_near_its_rows_and_rests_at_both_ends():
@@ -67,12 +69,16 @@ def test_the_pace_changes_smoothly_and_its_place_is_the_integral():
         t = np.linspace(9.9, 12.0, 21001)
         rate, place = np.array([(item.rate(x), item.place(x)) for x in t]).T
         if item is pace:
-            assert np.abs(np.diff(rate)).max() / (t[1] - t[0]) == pytest.approx(3.0, rel=1e-3)
+            assert np.abs(np.diff(rate)).max() / (t[1] - t[0]) == pytest.approx(
+                3.0, rel=1e-3
+            )
         # a copy that was changed at 10.3 knows nothing of before
         known = t > 10.3
         middle = 0.5 * (rate[1:] + rate[:-1]) * np.diff(t)
         integral = np.concatenate(([0.0], np.cumsum(middle[known[1:]])))
-        np.testing.assert_allclose(place[known] - place[known][0], integral[:-1], atol=1e-4)
+        np.testing.assert_allclose(
+            place[known] - place[known][0], integral[:-1], atol=1e-4
+        )
     assert pace.settled == pytest.approx(10.5)
     assert pace.place(11.5) == pytest.approx(1.25)
     assert slower.rate(slower.settled) == 0.0

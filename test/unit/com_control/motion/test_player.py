@@ -153,7 +153,10 @@ def test_a_stop_ends_it_and_play_begins_again(bench, swing):
     robot.run(0.9)
     robot.player.stop("stopped by ~/stop")
     robot.run(0.7)
-    assert (robot.player.state, robot.player.reason) == (MotionPhase.READY, "stopped by ~/stop")
+    assert (robot.player.state, robot.player.reason) == (
+        MotionPhase.READY,
+        "stopped by ~/stop",
+    )
     with pytest.raises(MotionError, match="not paused: the player is READY"):
         robot.player.resume()
     robot.player.play(robot.time, robot.measured)
@@ -216,7 +219,9 @@ def test_a_joint_that_does_not_follow_stops_it(bench):
 
 
 @pytest.mark.parametrize("absurd", [1e300, 1e6, 2.0 * np.pi])
-def test_an_absurd_position_stops_it_smoothly_and_play_is_refused_while_it_lasts(bench, absurd):
+def test_an_absurd_position_stops_it_smoothly_and_play_is_refused_while_it_lasts(
+    bench, absurd
+):
     robot = bench()
     robot.player.play(robot.time, robot.measured)
     robot.run(0.8)
@@ -229,7 +234,9 @@ def test_an_absurd_position_stops_it_smoothly_and_play_is_refused_while_it_lasts
     assert robot.player.state is MotionPhase.READY
     assert f"{robot.layout.joints[3]} reports" in robot.player.reason
     assert robot.smooth()[1] < 25.0
-    with pytest.raises(MotionError, match=f"{robot.layout.joints[3]} reports .* check its encoder"):
+    with pytest.raises(
+        MotionError, match=f"{robot.layout.joints[3]} reports .* check its encoder"
+    ):
         robot.player.play(robot.time, slipped)
     robot.player.play(robot.time, robot.measured)
     robot.run(4.0)
@@ -243,7 +250,10 @@ def test_a_joint_that_does_not_move_at_all_stops_it(bench):
     robot.blocked = True
     robot.run(1.6)
     assert robot.player.state is MotionPhase.READY
-    assert "do not follow" in robot.player.reason or "from its target" in robot.player.reason
+    assert (
+        "do not follow" in robot.player.reason
+        or "from its target" in robot.player.reason
+    )
 
 
 def test_stamps_that_go_back_a_little_make_no_jump(bench):
@@ -312,7 +322,9 @@ def test_what_cannot_be_done_is_said(layout, swing, bench):
     assert np.isnan([empty.motion_time, empty.duration]).all()
     with pytest.raises(MotionError, match="no motion is loaded: load one"):
         empty.play(0.0, swing.positions[0])
-    with pytest.raises(MotionError, match="nothing is being played: the player is EMPTY"):
+    with pytest.raises(
+        MotionError, match="nothing is being played: the player is EMPTY"
+    ):
         empty.pause()
     empty.stop("nothing happens")
     assert (empty.state, empty.reason) == (MotionPhase.EMPTY, "")

@@ -34,7 +34,9 @@ def test_soles_stay_level_and_the_centre_of_mass_inside_them(name, layout, confi
     """Seen from the left sole, the right one does not turn, and the CoM stays between both."""
     motion = load_motion(script().FOLDER / f"hoap2_{name}.csv", layout).motion
     # with a fixed root Pinocchio would leave the trunk's mass out
-    oracle = pinocchio.buildModelFromUrdf(str(config.urdf), pinocchio.JointModelFreeFlyer())
+    oracle = pinocchio.buildModelFromUrdf(
+        str(config.urdf), pinocchio.JointModelFreeFlyer()
+    )
     data = oracle.createData()
     frames = [oracle.getFrameId(name) for name in ("l_sole", "r_sole")]
     q = pinocchio.neutral(oracle)

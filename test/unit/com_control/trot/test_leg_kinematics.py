@@ -21,7 +21,10 @@ ROBOTS = ["scalf2", "anymal", "anymal_c", "a1", "go2", "solo12", "hyq"]
 
 def legs_of(robot):
     files = find_robot(robot)
-    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
+    model, config = (
+        RobotModel.from_file(files.urdf),
+        RobotConfig.from_file(files.config),
+    )
     q = config.nominal_posture(model)
     legs = quadruped_legs(model, config)
     return model, [LegKinematics(model, leg, q[leg.joints]) for leg in legs]
@@ -49,14 +52,19 @@ def test_position_is_that_of_the_model(robot):
     for leg in legs:
         foot = leg.leg.foot
         R, p = link_pose(model, q, foot.frame)
-        np.testing.assert_allclose(leg.position(q[leg.leg.joints]), p + R @ foot.center, atol=1e-12)
+        np.testing.assert_allclose(
+            leg.position(q[leg.leg.joints]), p + R @ foot.center, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("robot", ["scalf2", "hyq"])
 def test_jacobian_is_the_derivative(robot):
     for leg in legs_of(robot)[1]:
         q, h = leg.nominal + 0.1, 1e-6
-        numeric = [(leg.position(q + h * e) - leg.position(q - h * e)) / (2 * h) for e in np.eye(3)]
+        numeric = [
+            (leg.position(q + h * e) - leg.position(q - h * e)) / (2 * h)
+            for e in np.eye(3)
+        ]
         np.testing.assert_allclose(leg.jacobian(q), np.column_stack(numeric), atol=1e-8)
         v = np.array([0.1, -0.2, 0.3])
         np.testing.assert_allclose(leg.jacobian(q) @ leg.velocity(q, v), v, atol=1e-10)
@@ -105,7 +113,9 @@ def test_scalf2_is_the_leg_of_the_paper(index):
     rng = np.random.default_rng(index)
     for _ in range(20):
         q = leg.nominal + rng.uniform(-0.4, 0.4, 3)
-        np.testing.assert_allclose(leg.position(q) - leg.leg.hip, paper.position(q), atol=1e-12)
+        np.testing.assert_allclose(
+            leg.position(q) - leg.leg.hip, paper.position(q), atol=1e-12
+        )
         np.testing.assert_allclose(leg.jacobian(q), paper.jacobian(q), atol=1e-12)
         solved = paper.solve(paper.position(q), int(np.sign(q[2])))
         np.testing.assert_allclose(solved, q, atol=1e-9)
@@ -152,7 +162,10 @@ def test_a_leg_without_abduction_keeps_to_its_plane():
             assert "has no abduction" in aside.reason
             J = leg.jacobian(q)
             differences = np.column_stack(
-                [(leg.position(q + d) - leg.position(q - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
+                [
+                    (leg.position(q + d) - leg.position(q - d)) / 2e-6
+                    for d in 1e-6 * np.eye(2)
+                ]
             )
             np.testing.assert_allclose(J, differences, atol=1e-8)
             speeds = leg.velocity(q, [0.1, 0.3, -0.2])

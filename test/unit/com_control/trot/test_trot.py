@@ -32,10 +32,15 @@ def make(robot="scalf2", **parameters):
 
 def feet(gait, target):
     pairs = zip(gait.kinematics, gait.legs, strict=True)
-    return np.array([k.position(target.position[leg.joints]) for k, leg in pairs]) - gait.center
+    return (
+        np.array([k.position(target.position[leg.joints]) for k, leg in pairs])
+        - gait.center
+    )
 
 
-@pytest.mark.parametrize("robot", ["scalf2", "anymal", "anymal_c", "a1", "go2", "solo12", "hyq"])
+@pytest.mark.parametrize(
+    "robot", ["scalf2", "anymal", "anymal_c", "a1", "go2", "solo12", "hyq"]
+)
 def test_robots_trot_with_default_parameters(robot):
     gait = make(robot)
     for time in np.arange(0.0, 2.0, 0.01):
@@ -51,7 +56,9 @@ def test_what_is_not_given_is_as_the_configuration_says():
     configured = replace(config, trot=sizes)
     found = TrotGait(model, configured).parameters
     assert (found.frequency, found.step_height, found.height) == (1.5, 0.04, 0.5)
-    given = TrotGait(model, configured, GaitParameters(frequency=2.0, height=0.52)).parameters
+    given = TrotGait(
+        model, configured, GaitParameters(frequency=2.0, height=0.52)
+    ).parameters
     assert (given.frequency, given.step_height, given.height) == (2.0, 0.04, 0.52)
     assert TrotGait(model, config).parameters.frequency == 1.0
     assert TrotGait(model, config).parameters.blend == 0.2
@@ -103,7 +110,9 @@ def test_swing_feet_rise_by_the_step_height_and_return():
     gait = make(step_height=0.08)
     start = feet(gait, gait.step(-0.1))
     top = feet(gait, gait.step(0.25))
-    np.testing.assert_allclose(top[:, 2] - start[:, 2], [0.08, 0.0, 0.0, 0.08], atol=1e-9)
+    np.testing.assert_allclose(
+        top[:, 2] - start[:, 2], [0.08, 0.0, 0.0, 0.08], atol=1e-9
+    )
     for time in np.arange(0.26, 1.0, 0.01):
         gait.step(time)
     np.testing.assert_allclose(feet(gait, gait.step(1.0)), start, atol=1e-3)
@@ -124,7 +133,9 @@ def test_velocities_are_the_derivative_at_their_own_time(periods):
     backward = np.abs(np.diff(position, axis=0) / dt[1:, None] - central[1:])[1:-1]
     steady = times[2:-1] > 2.1  # when the velocity has reached its value
     assert error[steady].max() < 0.15 * backward[steady].max()
-    assert np.sqrt(np.mean(error[steady] ** 2)) < 0.1 * np.sqrt(np.mean(backward[steady] ** 2))
+    assert np.sqrt(np.mean(error[steady] ** 2)) < 0.1 * np.sqrt(
+        np.mean(backward[steady] ** 2)
+    )
 
 
 def test_feet_on_the_ground_move_backwards_with_the_velocity():
@@ -153,7 +164,9 @@ def test_another_velocity_is_taken_up_smoothly_and_bounded():
     assert later.stance.tolist() == target.stance.tolist()
     moved = (feet(gait, later) - feet(gait, target))[target.stance, :2] / 0.002
     place = feet(gait, target)[target.stance]
-    expected = -np.array([0.3, 0.1]) - 0.2 * np.column_stack((-place[:, 1], place[:, 0]))
+    expected = -np.array([0.3, 0.1]) - 0.2 * np.column_stack(
+        (-place[:, 1], place[:, 0])
+    )
     np.testing.assert_allclose(moved, expected, atol=0.03)
     gait.set_velocity([100.0, 0.0, 0.0])  # the legs do not reach that far
     assert 0.5 < gait._wanted_velocity[0] < 10.0
@@ -171,16 +184,25 @@ def test_swing_height_holds_for_every_leg_and_rotation(leg):
         if not target.stance[leg]:
             heights = feet(gait, target) @ R[2]
             ground = heights[target.stance].mean()
-            assert heights[leg] - ground == pytest.approx(target.clearance[leg], abs=1e-9)
+            assert heights[leg] - ground == pytest.approx(
+                target.clearance[leg], abs=1e-9
+            )
 
 
 def test_swing_height_is_equation_19_of_the_paper_for_the_right_front_leg():
     L, W, H, h = 1.26, 0.62, 0.75, 0.05
     x, y, roll, pitch = 0.03, -0.04, 0.02, -0.03
     up = Rotation.from_euler("ZYX", [0.0, pitch, roll]).as_matrix()[2]
-    top = -H + h + (x + 0.5 * L) * np.sin(pitch) - (y - 0.5 * W) * np.cos(pitch) * np.sin(roll)
+    top = (
+        -H
+        + h
+        + (x + 0.5 * L) * np.sin(pitch)
+        - (y - 0.5 * W) * np.cos(pitch) * np.sin(roll)
+    )
     printed = top / (np.cos(roll) * np.cos(pitch))
-    assert swing_height(up, x + 0.5 * L, y - 0.5 * W, -H, h) == pytest.approx(printed, abs=1e-12)
+    assert swing_height(up, x + 0.5 * L, y - 0.5 * W, -H, h) == pytest.approx(
+        printed, abs=1e-12
+    )
 
 
 def test_shapes_begin_and_end_at_rest():
@@ -200,7 +222,9 @@ def test_feet_are_shifted_below_the_center_of_mass():
     for time in np.arange(0.01, 3.0, 0.01):
         target = gait.step(time, TrotFeedback(np.eye(3), com))
     moved = feet(gait, target) - start
-    np.testing.assert_allclose(moved, np.tile([*target.com_shift, 0.0], (4, 1)), atol=1e-6)
+    np.testing.assert_allclose(
+        moved, np.tile([*target.com_shift, 0.0], (4, 1)), atol=1e-6
+    )
     np.testing.assert_allclose(target.com_shift, com[:2], rtol=0.1, atol=2e-3)
     assert not target.saturated
 
@@ -219,7 +243,8 @@ def test_the_first_step_waits_until_the_feet_are_shifted():
 def test_the_first_step_does_not_wait_for_ever():
     gait = make(start_delay=0.1, max_wait=0.2)
     targets = [
-        gait.step(t, TrotFeedback(np.eye(3), [-0.03, 0.05, 0.0])) for t in (0.0, 0.1, 0.29, 0.31)
+        gait.step(t, TrotFeedback(np.eye(3), [-0.03, 0.05, 0.0]))
+        for t in (0.0, 0.1, 0.29, 0.31)
     ]
     assert [np.isnan(target.phase) for target in targets] == [True, True, True, False]
     assert make(start_delay=0.1).step(0.1).phase == 0.0  # without feedback not at all
@@ -236,7 +261,9 @@ def test_swing_feet_are_levelled_with_feedback_alone():
         for time in np.arange(0.0, 2.26, 0.01):
             target = gait.step(time, TrotFeedback(R, offset))
         heights = feet(gait, target) @ R[2]
-        error = np.abs(heights[[0, 3]] - heights[[1, 2]].mean() - target.clearance[[0, 3]]).max()
+        error = np.abs(
+            heights[[0, 3]] - heights[[1, 2]].mean() - target.clearance[[0, 3]]
+        ).max()
         assert (error < 1e-6) == levelled
 
 
@@ -267,7 +294,9 @@ def test_a_shift_too_far_is_bounded_and_reported():
 def test_not_finite_input_changes_nothing():
     one, two = make(), make()
     for time in np.arange(0.0, 0.3, 0.01):
-        a = one.step(time, TrotFeedback(np.full((3, 3), np.nan), *np.full((2, 3), np.nan)))
+        a = one.step(
+            time, TrotFeedback(np.full((3, 3), np.nan), *np.full((2, 3), np.nan))
+        )
         b = two.step(time)
         np.testing.assert_array_equal(a.position, b.position)
 
@@ -281,7 +310,9 @@ def test_out_of_reach_is_reported_and_finite():
 
 
 def test_bad_parameters_are_refused():
-    with pytest.raises(GaitError, match=r"duty_factor is 0\.3: give a number from 0\.5 to 0\.95"):
+    with pytest.raises(
+        GaitError, match=r"duty_factor is 0\.3: give a number from 0\.5 to 0\.95"
+    ):
         GaitParameters(duty_factor=0.3)
     with pytest.raises(GaitError, match="give left_front or right_front"):
         GaitParameters(first="left_hind")
@@ -307,7 +338,9 @@ def test_one_diagonal_stands_at_any_frequency_and_rate(duty_factor):
         begin = rng.uniform(0.0, 1e4)
         gait = make(frequency=frequency, duty_factor=duty_factor, start_delay=begin)
         lift_offs = begin + 0.5 / frequency * np.array([0, 1, 2, 5, 20])
-        changes = np.concatenate((lift_offs, lift_offs + (1.0 - duty_factor) / frequency))
+        changes = np.concatenate(
+            (lift_offs, lift_offs + (1.0 - duty_factor) / frequency)
+        )
         times = [np.nextafter(changes, 0.0), changes, np.nextafter(changes, np.inf)]
         for time in np.sort(np.concatenate(times)):
             stance = gait.step(time).stance
@@ -340,7 +373,10 @@ class Quadruped:
         """Trots to a phase."""
         for _ in range(2000):
             command = self.step()
-            if command.state is TrotPhase.TROTTING and abs(command.gait.phase - until) < DT:
+            if (
+                command.state is TrotPhase.TROTTING
+                and abs(command.gait.phase - until) < DT
+            ):
                 return command
         raise AssertionError(f"it does not trot: {self.session.reason}")
 
@@ -365,9 +401,17 @@ def test_session_leads_trots_and_stops_on_all_feet():
 
 @pytest.mark.parametrize(
     ("duty_factor", "phase", "absurd"),
-    [(0.5, 0.1, 1e300), (0.5, 0.45, 1e6), (0.5, 0.8, 2 * np.pi), (0.7, 0.1, 1e6), (0.7, 0.9, 1e6)],
+    [
+        (0.5, 0.1, 1e300),
+        (0.5, 0.45, 1e6),
+        (0.5, 0.8, 2 * np.pi),
+        (0.7, 0.1, 1e6),
+        (0.7, 0.9, 1e6),
+    ],
 )
-def test_an_absurd_position_ends_the_swing_and_then_it_holds(duty_factor, phase, absurd):
+def test_an_absurd_position_ends_the_swing_and_then_it_holds(
+    duty_factor, phase, absurd
+):
     robot = Quadruped(duty_factor=duty_factor)
     before = robot.trot(phase)
     slipped = robot.q.copy()

@@ -25,7 +25,9 @@ class Oracle:
 
     def __init__(self, biped, config, path):
         self.biped, self.config = biped, config
-        self.model = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
+        self.model = pinocchio.buildModelFromUrdf(
+            str(path), pinocchio.JointModelFreeFlyer()
+        )
         self.data = self.model.createData()
         self.pelvis = biped.model.bodies.names[biped.pelvis]
 
@@ -119,7 +121,9 @@ def humanoid(robots, tmp_path_factory):
         for side in "lr":
             for joint, xyz in (("hip_roll", "0.03 0 -0.05"), ("hip_pitch", "0 0.02 0")):
                 start = xml.index(f'<joint name="{side}_{joint}_joint"')
-                xml = xml[:start] + xml[start:].replace('xyz="0 0 0"', f'xyz="{xyz}"', 1)
+                xml = xml[:start] + xml[start:].replace(
+                    'xyz="0 0 0"', f'xyz="{xyz}"', 1
+                )
         path = tmp_path_factory.mktemp("offset") / "offset.urdf"
         path.write_text(xml)
         made = Biped.from_config(RobotModel.from_urdf(xml), oracle.config)

@@ -42,9 +42,13 @@ def sampled(sway, noise, seed=0, wrenches=True):
     biped, walk = sway
     rng, samples, weight = np.random.default_rng(seed), [], biped.model.mass * GRAVITY
     middle = walk.samples.feet[0, :, :2, 3].mean(axis=0)
-    legs = [[biped.model.joint_index(name) for name in ankle_joints(leg)] for leg in biped.legs]
+    legs = [
+        [biped.model.joint_index(name) for name in ankle_joints(leg)]
+        for leg in biped.legs
+    ]
     height = [
-        leg.points[5] @ leg.R_sole[:, 2] - leg.p_sole @ leg.R_sole[:, 2] for leg in biped.legs
+        leg.points[5] @ leg.R_sole[:, 2] - leg.p_sole @ leg.R_sole[:, 2]
+        for leg in biped.legs
     ]
     assert np.ptp(height) < 1e-9
     for i, t in enumerate(walk.path.time.tolist()):
@@ -57,7 +61,13 @@ def sampled(sway, noise, seed=0, wrenches=True):
             -0.5 * weight * at[0],
         )
         for joints in legs:  # the axes' signs: those of HOAP-2's ankles
-            q[joints] -= 0.5 * weight * np.array([-at[1], at[0]]) * signs(biped, joints) / STIFFNESS
+            q[joints] -= (
+                0.5
+                * weight
+                * np.array([-at[1], at[0]])
+                * signs(biped, joints)
+                / STIFFNESS
+            )
         q += noise * rng.standard_normal(len(q))
         samples.append((Reading(t, q, read if wrenches else None), target))
     return samples, walk.plan.timing.com_height
@@ -75,7 +85,9 @@ def signs(biped, joints):
 def fit(sway, samples, height=1.0):
     """Stiffness and sigma, (2,) each, N m/rad."""
     found = fit_ankles(sway[0], samples, height)
-    return np.array([one.stiffness for one in found]), np.array([one.std for one in found])
+    return np.array([one.stiffness for one in found]), np.array(
+        [one.std for one in found]
+    )
 
 
 def test_it_finds_the_stiffness_behind_a_lag(sway):
@@ -87,7 +99,9 @@ def test_it_finds_the_stiffness_behind_a_lag(sway):
     for one, true, joint in zip(found, STIFFNESS, ("JOINT6", "JOINT5"), strict=True):
         assert one.stiffness == pytest.approx(true, rel=0.02)
         assert one.kappa == pytest.approx(one.stiffness / weight_moment)
-        assert str(one).startswith(f"LLEG_{joint} and RLEG_{joint} {one.stiffness:.4g} ± ")
+        assert str(one).startswith(
+            f"LLEG_{joint} and RLEG_{joint} {one.stiffness:.4g} ± "
+        )
 
 
 @pytest.mark.exhaustive
@@ -100,9 +114,13 @@ def test_its_sigma_is_the_scatter(sway):
 
 
 def test_what_it_refuses(sway):
-    with pytest.raises(BipedError, match="0 readings of the sway have both wrenches, 100"):
+    with pytest.raises(
+        BipedError, match="0 readings of the sway have both wrenches, 100"
+    ):
         fit(sway, sampled(sway, 0.0, wrenches=False)[0])
     with pytest.raises(BipedError, match="0 readings of the sway"):
         fit(sway, [])
-    with pytest.raises(BipedError, match="does not show how stiff LLEG_JOINT6 and RLEG_JOINT6"):
+    with pytest.raises(
+        BipedError, match="does not show how stiff LLEG_JOINT6 and RLEG_JOINT6"
+    ):
         fit(sway, sampled(sway, 0.05)[0])

@@ -25,13 +25,18 @@ def test_parts_add_up_to_the_robot(robots, name):
     moment = moment + sum(leg.moments.sum(axis=0) for leg in biped.legs)
     R, p = biped.root_in_pelvis()
     assert mass == pytest.approx(biped.model.mass, rel=1e-12)
-    np.testing.assert_allclose(moment / mass, p + R @ Sesc(biped.model).com(q), atol=1e-12)
+    np.testing.assert_allclose(
+        moment / mass, p + R @ Sesc(biped.model).com(q), atol=1e-12
+    )
 
 
 def test_legs_are_left_and_right(robots):
     biped, _ = robots("itu_biped")
     assert [leg.side for leg in biped.legs] == ["left", "right"]
-    assert [leg.joint_names[0] for leg in biped.legs] == ["l_hip_yaw_joint", "r_hip_yaw_joint"]
+    assert [leg.joint_names[0] for leg in biped.legs] == [
+        "l_hip_yaw_joint",
+        "r_hip_yaw_joint",
+    ]
     assert biped.legs[0].masses.tolist() == [1, 1, 5, 5, 1, 3]
 
 
@@ -58,7 +63,8 @@ def test_a_quadruped_is_refused(robots):
     config = RobotConfig.from_file(configs / "scalf2.yaml")
     model = RobotModel.from_file(config.urdf)
     with pytest.raises(
-        ConfigError, match=r"has side left: a robot on two legs has one foot on each side"
+        ConfigError,
+        match=r"has side left: a robot on two legs has one foot on each side",
     ):
         Biped.from_config(model, config)
 
@@ -79,7 +85,9 @@ def upper_body(biped, q):
 @pytest.mark.parametrize("name", ROBOTS)
 def test_the_upper_body_by_its_chain(robots, name):
     biped, _ = robots(name)
-    solver = ClosedFormSolver(biped) if all(map(fits, biped.legs)) else NewtonSolver(biped)
+    solver = (
+        ClosedFormSolver(biped) if all(map(fits, biped.legs)) else NewtonSolver(biped)
+    )
     rng = np.random.default_rng(1)
     low, high = np.maximum(biped.model.lower, -3.0), np.minimum(biped.model.upper, 3.0)
     for q in rng.uniform(low, high, (5, biped.model.n_joints)):

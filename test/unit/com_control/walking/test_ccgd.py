@@ -24,7 +24,12 @@ def dh_transform(theta, lengths):
     for angle, alpha, a in zip(theta, ALPHA, (0, 0, l1, l2, 0, l3), strict=True):
         c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(alpha), np.sin(alpha)
         T = T @ np.array(
-            [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, 0], [0, 0, 0, 1]]
+            [
+                [c, -s * ca, s * sa, a * c],
+                [s, c * ca, -c * sa, a * s],
+                [0, sa, ca, 0],
+                [0, 0, 0, 1],
+            ]
         )
     return T
 
@@ -44,7 +49,9 @@ def dh_solve(R, p, lengths):
 
 
 def random_angles(leg, rng):
-    return rng.uniform([-0.8, -0.6, -1.2, 0.05, -1.2, -0.6], [0.8, 0.6, 0.6, 1.8, 0.2, 0.6])
+    return rng.uniform(
+        [-0.8, -0.6, -1.2, 0.05, -1.2, -0.6], [0.8, 0.6, 0.6, 1.8, 0.2, 0.6]
+    )
 
 
 def test_the_table_is_the_leg_of_the_urdf(robots):
@@ -68,7 +75,9 @@ def test_round_trip_of_the_closed_form(robots):
         found = dh_solve(R, p - leg.points[0], dh_lengths(leg))
         worst = max(worst, np.abs(found - q).max())
     assert worst < 1e-12
-    np.testing.assert_allclose(dh_solve(np.eye(3), [0, 0, -0.94], dh_lengths(leg)), 0.0, atol=1e-6)
+    np.testing.assert_allclose(
+        dh_solve(np.eye(3), [0, 0, -0.94], dh_lengths(leg)), 0.0, atol=1e-6
+    )
 
 
 def test_out_of_reach_gives_no_angles(robots):
@@ -78,7 +87,9 @@ def test_out_of_reach_gives_no_angles(robots):
 
 
 def test_other_legs_are_refused(robots):
-    with pytest.raises(BipedError, match=r"the left leg is not that of \[CCGD\]: it must have"):
+    with pytest.raises(
+        BipedError, match=r"the left leg is not that of \[CCGD\]: it must have"
+    ):
         dh_lengths(robots("icub")[0].legs[0])
     with pytest.raises(BipedError, match="the root link must be the pelvis"):
         Ccgd(robots("hoap2")[0])
@@ -93,7 +104,9 @@ def walk():
 def test_walks_the_paper_to_its_precision(robots, walk):
     biped, oracle = robots("itu_biped")
     exact = ComIk(biped).solve_path(walk.com, walk.feet, walk.R_pelvis, tolerance=1e-12)
-    path = Ccgd(biped).solve_path(walk.com, walk.feet, walk.R_pelvis, exact.pelvis[0] + 0.02)
+    path = Ccgd(biped).solve_path(
+        walk.com, walk.feet, walk.R_pelvis, exact.pelvis[0] + 0.02
+    )
     assert path.reached.all()
     assert path.errors.max() < 1e-3
     assert path.steps[0] > 10
@@ -101,7 +114,9 @@ def test_walks_the_paper_to_its_precision(robots, walk):
     for i in range(0, len(walk.time), 60):
         feet, com = oracle.place(path.q[i], walk.R_pelvis[i], path.pelvis[i])
         np.testing.assert_allclose(feet, walk.feet[i], atol=1e-9)
-        assert np.linalg.norm(com - walk.com[i]) == pytest.approx(path.errors[i], abs=1e-9)
+        assert np.linalg.norm(com - walk.com[i]) == pytest.approx(
+            path.errors[i], abs=1e-9
+        )
     np.testing.assert_allclose(path.pelvis, exact.pelvis, atol=6e-3)
 
 
@@ -119,7 +134,10 @@ def test_a_step_of_a_millimetre_cannot_come_much_nearer(robots, walk):
 
 def test_too_far_is_reported(robots, walk):
     path = Ccgd(robots("itu_biped")[0]).solve_path(
-        walk.com[:1] + np.array([0, 0, 0.3]), walk.feet[:1], walk.R_pelvis[:1], [0, 0, 0.8]
+        walk.com[:1] + np.array([0, 0, 0.3]),
+        walk.feet[:1],
+        walk.R_pelvis[:1],
+        [0, 0, 0.8],
     )
     assert not path.reached[0]
     assert np.isnan(path.q).all()
@@ -149,7 +167,9 @@ def test_a_turned_robot_walks_the_same(robots, walk):
     few = slice(300, 500, 20)
     Z = Rotation.from_euler("z", 0.7).as_matrix()
     start = walk.com[300] + [0, 0, 0.376]
-    straight = Ccgd(biped).solve_path(walk.com[few], walk.feet[few], walk.R_pelvis[few], start)
+    straight = Ccgd(biped).solve_path(
+        walk.com[few], walk.feet[few], walk.R_pelvis[few], start
+    )
     turned = Ccgd(biped).solve_path(
         walk.com[few] @ Z.T, Z @ walk.feet[few], Z @ walk.R_pelvis[few], Z @ start
     )

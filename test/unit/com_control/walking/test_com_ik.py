@@ -61,7 +61,9 @@ def test_finds_feet_and_com_of_random_postures(robots, shake, name):
         q = shake(biped, rng)
         R, p = Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3)
         feet, com = oracle.place(q, R, p)
-        np.testing.assert_allclose(ClosedFormSolver(biped).place(p, feet, R)[0], com, atol=1e-12)
+        np.testing.assert_allclose(
+            ClosedFormSolver(biped).place(p, feet, R)[0], com, atol=1e-12
+        )
         found = ik.solve(com, feet, R, tolerance=1e-12)
         assert found.reached, found.reason
         assert found.reason == ""
@@ -74,7 +76,12 @@ def test_upper_body_where_it_is_reported_to_be(robots, shake):
     biped, oracle = robots("talos")
     ik, rng = ComIk(biped), np.random.default_rng(7)
     q = shake(biped, rng, 0.2)
-    for name in ("torso_1_joint", "torso_2_joint", "arm_left_1_joint", "arm_right_4_joint"):
+    for name in (
+        "torso_1_joint",
+        "torso_2_joint",
+        "arm_left_1_joint",
+        "arm_right_4_joint",
+    ):
         q[biped.model.joint_index(name)] += 0.3
     feet, com = oracle.place(q, np.eye(3), np.zeros(3))
     ik.set_upper_body(q)
@@ -91,7 +98,11 @@ def test_converges_from_every_start_within_a_decimetre(robots):
     assert len(com) > 2000
     rng = np.random.default_rng(9)
     away = rng.normal(size=pelvis.shape)
-    away *= 0.1 * rng.uniform(0.5, 1.0, (len(away), 1)) / np.linalg.norm(away, axis=1)[:, None]
+    away *= (
+        0.1
+        * rng.uniform(0.5, 1.0, (len(away), 1))
+        / np.linalg.norm(away, axis=1)[:, None]
+    )
     found = solve_each(ik, com, feet, R, starts=pelvis + away, tolerance=1e-6)
     assert (found.outcomes == 0).all()
     assert found.errors.max() <= 1e-6
@@ -110,7 +121,9 @@ def test_the_angles_put_the_feet_where_they_are_to_be(robots):
 
 def sway(count):
     s = np.linspace(0.0, 2 * np.pi, count)
-    com = np.column_stack((0.03 * np.sin(s), 0.04 * np.sin(s / 2), 0.45 + 0.005 * np.cos(s)))
+    com = np.column_stack(
+        (0.03 * np.sin(s), 0.04 * np.sin(s / 2), 0.45 + 0.005 * np.cos(s))
+    )
     feet = np.tile(standing(0.1), (count, 1, 1, 1))
     feet[:, 0, 2, 3] = 0.02 * (1.0 - np.cos(s))
     return com, feet, np.tile(np.eye(3), (count, 1, 1))
@@ -140,7 +153,9 @@ def test_a_far_jump_and_a_bad_point_leave_no_trace(robots):
     again = ik.step(com, feet)
     assert again.outcome == 0
     np.testing.assert_allclose(again.q, first.q, atol=1e-7)
-    np.testing.assert_allclose(first.q, ik.step(com, feet).q, atol=1e-7)  # results are copies
+    np.testing.assert_allclose(
+        first.q, ik.step(com, feet).q, atol=1e-7
+    )  # results are copies
 
 
 def test_out_of_reach_gives_the_nearest_com(robots):
@@ -172,13 +187,17 @@ def test_limits_are_reported(robots):
 
 
 def test_legs_that_do_not_fit(robots):
-    assert not any(map(fits, robots("icub")[0].legs))  # its axes are parallel to six digits only
+    assert not any(
+        map(fits, robots("icub")[0].legs)
+    )  # its axes are parallel to six digits only
     assert all(map(fits, robots("itu_biped")[0].legs))
 
 
 def test_bad_arguments(robots):
     ik = ComIk(robots("itu_biped")[0])
-    with pytest.raises(ShapeError, match=r"feet: expected shape \(2, 3, 4\), got \(2, 4, 4\)"):
+    with pytest.raises(
+        ShapeError, match=r"feet: expected shape \(2, 3, 4\), got \(2, 4, 4\)"
+    ):
         ik.solve([0, 0, 0.45], np.zeros((2, 4, 4)))
     feet = standing()
     feet[1, :, :3] *= 1.1
@@ -188,7 +207,14 @@ def test_bad_arguments(robots):
     assert (found.reached, found.reason) == (False, "the target is not finite")
     with pytest.raises(ShapeError, match=r"feet: expected shape \(3, 2, 3, 4\)"):
         ik.solve_path(np.zeros((3, 3)), np.zeros((2, 2, 3, 4)), np.zeros((3, 3, 3)))
-    assert len(ik.solve_path(np.zeros((0, 3)), np.zeros((0, 2, 3, 4)), np.zeros((0, 3, 3))).q) == 0
+    assert (
+        len(
+            ik.solve_path(
+                np.zeros((0, 3)), np.zeros((0, 2, 3, 4)), np.zeros((0, 3, 3))
+            ).q
+        )
+        == 0
+    )
 
 
 def test_angle_of_is_atan2():

@@ -21,7 +21,9 @@ def test_a_path_is_met_between_its_points():
         np.testing.assert_allclose(q, 0.05 * np.sin(6.0 * t + np.arange(12)), atol=1e-7)
         np.testing.assert_allclose(qd, 0.3 * np.cos(6.0 * t + np.arange(12)), atol=1e-5)
         step = 1e-6
-        difference = (path.sample(t + step)[0] - path.sample(t - step)[0]) / (2.0 * step)
+        difference = (path.sample(t + step)[0] - path.sample(t - step)[0]) / (
+            2.0 * step
+        )
         np.testing.assert_allclose(qd, difference, atol=1e-6)
 
 
@@ -81,8 +83,12 @@ def test_limits_are_those_of_the_urdf(robots):
     ):
         check_path(model, JointPath(time, q, zeros))
     q[1, 3] = 1.0  # 15 rad/s in the middle of the cubic, with no speed at its ends
-    with pytest.raises(PlanError, match=r"at 0\.000 s l_knee_joint would move with 15\.00 rad/s"):
+    with pytest.raises(
+        PlanError, match=r"at 0\.000 s l_knee_joint would move with 15\.00 rad/s"
+    ):
         check_path(model, JointPath(time, q, zeros))
     q[1, 3] = np.nan
-    with pytest.raises(PlanError, match=r"target of l_knee_joint at 0\.100 s is not a finite"):
+    with pytest.raises(
+        PlanError, match=r"target of l_knee_joint at 0\.100 s is not a finite"
+    ):
         check_path(model, JointPath(time, q, zeros))

@@ -86,7 +86,9 @@ def test_jacobian_is_the_derivative(robots):
         (R2, p2), (R1, p1) = (ik.pose(q + s * h * np.eye(6)[i]) for s in (1, -1))
         turn = (R2 - R1) @ R.T / (2 * h)
         np.testing.assert_allclose(J[:3, i], (p2 - p1) / (2 * h), atol=1e-8)
-        np.testing.assert_allclose(J[3:, i], [turn[2, 1], turn[0, 2], turn[1, 0]], atol=1e-8)
+        np.testing.assert_allclose(
+            J[3:, i], [turn[2, 1], turn[0, 2], turn[1, 0]], atol=1e-8
+        )
 
 
 def test_out_of_reach_is_reported_and_gives_no_angles(robots):

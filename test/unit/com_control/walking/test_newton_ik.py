@@ -21,7 +21,11 @@ def test_feet_and_com_are_met(humanoid, shake, name):
     assert ik.closed == (name not in ("icub", "offset"))
     for _ in range(15):
         q = shake(biped, rng, 0.25)
-        arms = [i for i in range(len(q)) if i not in np.concatenate([x.joints for x in biped.legs])]
+        arms = [
+            i
+            for i in range(len(q))
+            if i not in np.concatenate([x.joints for x in biped.legs])
+        ]
         q[arms] = np.clip(
             q[arms] + rng.uniform(-0.2, 0.2, len(arms)),
             biped.model.lower[arms],
@@ -147,10 +151,14 @@ def test_a_path_is_solved_as_its_points_are(humanoid, name):
     feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
     turns = np.linspace(0.0, 2.0 * np.pi, 20)
     path = (
-        com - [0.0, 0.0, 0.005] + 0.01 * np.column_stack((np.sin(turns), np.cos(turns), 0 * turns))
+        com
+        - [0.0, 0.0, 0.005]
+        + 0.01 * np.column_stack((np.sin(turns), np.cos(turns), 0 * turns))
     )
     ik, many = ComIk(biped), len(turns)
-    found = ik.solve_path(path, np.tile(feet, (many, 1, 1, 1)), np.tile(np.eye(3), (many, 1, 1)))
+    found = ik.solve_path(
+        path, np.tile(feet, (many, 1, 1, 1)), np.tile(np.eye(3), (many, 1, 1))
+    )
     assert not found.outcomes.any()
     q = ik.full(found.q)
     for i in range(many):

@@ -29,7 +29,9 @@ def fix(*names):
 
     def change(xml):
         for name in names:
-            xml, count = re.subn(rf'(<joint name="{name}" type=)"revolute"', r'\1"fixed"', xml)
+            xml, count = re.subn(
+                rf'(<joint name="{name}" type=)"revolute"', r'\1"fixed"', xml
+            )
             assert count == 1
         return xml
 
@@ -41,9 +43,8 @@ def couple(multiplier, joint="hip_yaw", offset=0.0):
 
     def change(xml):
         start = xml.index(f'<joint name="r_{joint}_joint" type="revolute">')
-        follows = (
-            f'<mimic joint="l_{joint}_joint" multiplier="{multiplier}" offset="{offset}"/></joint>'
-        )
+        numbers = f'multiplier="{multiplier}" offset="{offset}"'
+        follows = f'<mimic joint="l_{joint}_joint" {numbers}/></joint>'
         return xml[:start] + xml[start:].replace("</joint>", follows, 1)
 
     return change
@@ -54,11 +55,14 @@ def without(part):
 
 
 @pytest.mark.parametrize(
-    ("part", "turn"), [("ankle_roll", "roll"), ("ankle_pitch", "pitch"), ("hip_yaw", "yaw")]
+    ("part", "turn"),
+    [("ankle_roll", "roll"), ("ankle_pitch", "pitch"), ("hip_yaw", "yaw")],
 )
 def test_what_is_free_of_a_leg_of_five_joints(robots, part, turn):
     biped = changed(robots, without(part))
-    assert [leg.free for leg in biped.legs] == [f"the {turn} of {side}_sole" for side in "lr"]
+    assert [leg.free for leg in biped.legs] == [
+        f"the {turn} of {side}_sole" for side in "lr"
+    ]
     assert [leg.masses[-1] for leg in biped.legs] == [0.0, 0.0]
     whole, _ = robots("itu_biped")
     assert [leg.free for leg in whole.legs] == ["", ""]
@@ -71,13 +75,17 @@ def test_legs_that_are_refused(robots):
         couple(2),
         couple(1, offset=0.1),
     ):
-        with pytest.raises(BipedError, match=r"leg must have 6 revolute joints \(or 5\)"):
+        with pytest.raises(
+            BipedError, match=r"leg must have 6 revolute joints \(or 5\)"
+        ):
             changed(robots, change)
 
 
 def placed(biped, q, R_root, p_root):
     """Poses (2, 3, 4) of the real soles and the real CoM (3,), by the model's kinematics."""
-    soles = [link_pose(biped.model, q, leg.foot.frame, R_root, p_root) for leg in biped.legs]
+    soles = [
+        link_pose(biped.model, q, leg.foot.frame, R_root, p_root) for leg in biped.legs
+    ]
     poses = np.array([np.column_stack(pose) for pose in soles])
     return poses, R_root @ Sesc(biped.model).com(q) + p_root
 
@@ -99,7 +107,9 @@ def test_soles_are_where_they_are_to_be_but_for_their_roll(robots):
     soles, com = placed(biped, found.q, found.R_world_root, found.p_world_root)
     np.testing.assert_allclose(com, target, atol=1e-8)
     np.testing.assert_allclose(soles[:, :, 3], feet[:, :, 3], atol=1e-8)
-    np.testing.assert_allclose(soles[:, :, 0], feet[:, :, 0], atol=1e-8)  # the axis of the roll
+    np.testing.assert_allclose(
+        soles[:, :, 0], feet[:, :, 0], atol=1e-8
+    )  # the axis of the roll
     tilts = np.arccos(soles[:, 2, 2])
     assert (tilts > 0.01).all()
     assert (tilts < MAX_FREE).all()
@@ -117,14 +127,18 @@ def test_coupled_hips_ask_their_drive_for_one_angle(robots):
     soles, com = placed(biped, found.q, found.R_world_root, found.p_world_root)
     np.testing.assert_allclose(com, target, atol=1e-8)
     np.testing.assert_allclose(soles, feet, atol=1e-8)
-    assert abs(np.arctan2(*found.R_world_root[1::-1, 0])) > 0.01  # the pelvis' yaw is free
+    assert (
+        abs(np.arctan2(*found.R_world_root[1::-1, 0])) > 0.01
+    )  # the pelvis' yaw is free
     point = ik.step(target, feet)
     assert point.outcome == 0
     assert point.q[0] == pytest.approx(point.q[6], abs=1e-8)
     np.testing.assert_allclose(ik.full(point.q), found.q, atol=1e-8)
 
 
-def test_hips_that_one_drive_turns_to_the_same_side_do_not_turn_a_foot_against_the_other(robots):
+def test_hips_that_one_drive_turns_to_the_same_side_do_not_turn_a_foot_against_the_other(
+    robots,
+):
     biped = changed(robots, couple(1))
     feet, target = standing(biped, (0.15, -0.05))
     found = ComIk(biped).solve(target, feet)
@@ -136,7 +150,10 @@ def test_a_walk_on_five_joints_sways_and_says_what_is_free(robots):
     biped = changed(robots, without("ankle_roll"))
     request = WalkRequest(steps=2, step_time=0.35, step_length=0.05, step_height=0.02)
     walk = Walker(biped).plan(request, biped.posture)
-    assert "no joint moves the roll of l_sole; no joint moves the roll of r_sole" in walk.note
+    assert (
+        "no joint moves the roll of l_sole; no joint moves the roll of r_sole"
+        in walk.note
+    )
     assert walk.plan.timing.sway == pytest.approx(0.175)
     assert walk.path.q.shape[1] == 10
     stop = Walker(biped).plan_stop(walk, float(walk.plan.lift_offs[0]) + 0.1)

@@ -14,7 +14,12 @@ def test_the_page_is_that_of_the_stored_result():
 
 def test_falls_are_on_the_page():
     cells = RECORD["figures"]["cells"]
-    cells["stiff"]["talos"] |= {"open": "2/2", "fed_back": "0/2", "mean_mm": None, "max_mm": None}
+    cells["stiff"]["talos"] |= {
+        "open": "2/2",
+        "fed_back": "0/2",
+        "mean_mm": None,
+        "max_mm": None,
+    }
     text = page(RECORD)
     assert "talos in 2 of 2 (stiff)" in text
     assert "2/2 -> 0/2 |" in text

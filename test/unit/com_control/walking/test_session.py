@@ -40,7 +40,11 @@ class Bench:
         order = self.session.limited(order)
         self.orders.append(order)
         assert order.path.time[0] > order.start
-        before = self.q if self.path is None else self.path.sample(float(order.path.time[0]))[0]
+        before = (
+            self.q
+            if self.path is None
+            else self.path.sample(float(order.path.time[0]))[0]
+        )
         limits = self.biped.model.velocity_limits
         jump = np.abs(order.path.q[0] - before)
         assert (jump <= 0.02 * limits).all()
@@ -49,7 +53,9 @@ class Bench:
         assert (order.path.q <= self.biped.model.upper).all()
         assert (np.abs(order.path.qd) <= limits).all()
         np.testing.assert_array_equal(order.path.qd[-1], 0.0)
-        self.path = order.path if self.path is None else self.path.followed_by(order.path)
+        self.path = (
+            order.path if self.path is None else self.path.followed_by(order.path)
+        )
 
     def tick(self, jump=0.0):
         """A step of the robot; its clock jumps by so many s before it, its drives' does not."""
@@ -68,7 +74,9 @@ class Bench:
         for _ in range(round(seconds / STEP)):
             if self.tick() is state:
                 return
-        raise AssertionError(f"{self.session.state.name}: {self.session.reason}, not {state.name}")
+        raise AssertionError(
+            f"{self.session.state.name}: {self.session.reason}, not {state.name}"
+        )
 
     def start(self, request=WALK):
         self.until(WalkPhase.READY, 1.0)
@@ -111,13 +119,25 @@ def test_it_leads_walks_and_stands_and_walks_again(bench):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"tilt": 0.3}, r"does not stand upright: its root is tilted by 0\.30 rad, at most 0\.20"),
-        ({"tilt": 1.2}, r"tilted by 1\.20 rad, at most 0\.80: set it upright on both feet"),
+        (
+            {"tilt": 0.3},
+            r"does not stand upright: its root is tilted by 0\.30 rad, at most 0\.20",
+        ),
+        (
+            {"tilt": 1.2},
+            r"tilted by 1\.20 rad, at most 0\.80: set it upright on both feet",
+        ),
         ({"missing": "l_sole/wrench is stale, 1.00 s old"}, "l_sole/wrench is stale"),
         ({"wrenches": None}, "the feet's forces are not known: check their sensors"),
         ({"wrenches": np.full((2, 6), np.nan)}, "the feet's forces are not known"),
-        ({"wrenches": np.zeros((2, 6))}, r"does not stand: the left foot carries 0 N, at least"),
-        ({"q": "bent"}, r"does not stand in its nominal posture: l_knee_joint is 0\.30 rad from"),
+        (
+            {"wrenches": np.zeros((2, 6))},
+            r"does not stand: the left foot carries 0 N, at least",
+        ),
+        (
+            {"q": "bent"},
+            r"does not stand in its nominal posture: l_knee_joint is 0\.30 rad from",
+        ),
     ],
 )
 def test_a_robot_that_does_not_stand_is_refused(bench, change, reason):

@@ -31,7 +31,11 @@ PERIOD = 0.005
 def hoap2():
     config, model, posture, _ = shipped_robot("hoap2")
     biped = Biped.from_config(model, config)
-    return biped, config, Walker(biped).plan(WalkRequest(steps=2, step_time=0.6), posture)
+    return (
+        biped,
+        config,
+        Walker(biped).plan(WalkRequest(steps=2, step_time=0.6), posture),
+    )
 
 
 class Follower:
@@ -49,7 +53,9 @@ class Follower:
         s = self.walk.samples
         a, b = s.feet[i, :, :2, 3]
         left = np.clip((s.zmp[i, :2] - b) @ (a - b) / ((a - b) @ (a - b)), 0.0, 1.0)
-        loads = np.array([left, 1.0 - left]) * (s.stance[i] if s.stance[i].sum() == 1 else 1.0)
+        loads = np.array([left, 1.0 - left]) * (
+            s.stance[i] if s.stance[i].sum() == 1 else 1.0
+        )
         loads /= loads.sum()
         rest = s.zmp[i, :2] - loads @ s.feet[i, :, :2, 3]
         weight, result = self.biped.model.mass * GRAVITY, np.zeros((2, 6))
@@ -105,18 +111,26 @@ def test_a_foothold_follows_what_the_ankles_leave_of_the_dcm_error():
         own = 0.84 * half * (1.0 - fade)
         assert adjust_step(body, 0, left, 0.99 * own) == 0.0
         grown = (0.01 - 0.0) / max(0.6 * fade, LEAST_GROWTH)
-        assert adjust_step(body, 0, left, own + 0.01) == pytest.approx(min(grown, FARTHEST * h))
-        assert adjust_step(body, 1, left, -own - 0.01) == -adjust_step(body, 0, left, own + 0.01)
+        assert adjust_step(body, 0, left, own + 0.01) == pytest.approx(
+            min(grown, FARTHEST * h)
+        )
+        assert adjust_step(body, 1, left, -own - 0.01) == -adjust_step(
+            body, 0, left, own + 0.01
+        )
         assert adjust_step(body, 0, left, 1.0) == FARTHEST * h
 
 
-@pytest.mark.parametrize(("adjusts", "speed"), [(False, 0.4), (True, 0.4), (True, -0.4), (True, 0)])
+@pytest.mark.parametrize(
+    ("adjusts", "speed"), [(False, 0.4), (True, 0.4), (True, -0.4), (True, 0)]
+)
 def test_a_foot_lands_where_the_dcm_asks_for_it(hoap2, adjusts, speed):
     """Forwards and backwards only, and only if asked for."""
     robot = Follower(hoap2, step_adjustment=adjusts)
     plan, stabiliser = robot.walk.plan, robot.stabiliser
     robot.run(plan.lift_offs[0] + 0.3 * plan.timing.step_time)
-    swinging = int(np.argmax(stabiliser.table.swing[int(stabiliser.phase / stabiliser.table.dt)]))
+    swinging = int(
+        np.argmax(stabiliser.table.swing[int(stabiliser.phase / stabiliser.table.dt)])
+    )
     while stabiliser.phase < plan.touch_downs[0]:
         if speed:  # m/s, what a push leaves
             stabiliser.memory.motion[1, 0] = speed
@@ -135,7 +149,9 @@ def test_a_sole_that_turns_on_the_ground_is_followed_by_the_imu(hoap2):
     plan, stabiliser = robot.walk.plan, robot.stabiliser
 
     def run(seconds, turned):
-        for _ in range(round(seconds / PERIOD)):  # the joints turn the body back on the sole
+        for _ in range(
+            round(seconds / PERIOD)
+        ):  # the joints turn the body back on the sole
             yaw = turned - stabiliser.memory.turns[0]
             robot.run(PERIOD, R=rotations_about(UP, np.array([yaw]))[0])
 
@@ -159,7 +175,10 @@ def test_a_sole_that_rocks_turns_until_its_moment_changes():
     dead_time, error, rocks = 0.0175, -0.6, np.zeros(3)
     for at in np.linspace(0.2, 1.0, 20):  # the force moves on in the sole: it lies flat
         assert settle_sole(SETTLE_SPEED, error, at, PERIOD, dead_time, rocks) == 0.0
-    tilt = [settle_sole(SETTLE_SPEED, error, 1.0, PERIOD, dead_time, rocks) for _ in range(40)]
+    tilt = [
+        settle_sole(SETTLE_SPEED, error, 1.0, PERIOD, dead_time, rocks)
+        for _ in range(40)
+    ]
     still = int(STAYS_TIMES * dead_time / PERIOD) - 1
     assert tilt[:still] == [0.0] * still
     assert tilt[-1] == pytest.approx(-SETTLE_SPEED * error * PERIOD, rel=0.01)
@@ -214,7 +233,9 @@ def test_no_imu(hoap2):
 
 def test_fallen(hoap2):
     c, s = np.cos(0.7), np.sin(0.7)
-    out = Follower(hoap2).run(PERIOD, R=np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]))
+    out = Follower(hoap2).run(
+        PERIOD, R=np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+    )
     assert out.fault is Fault.FALLEN
 
 
@@ -265,7 +286,9 @@ def test_an_offset_at_its_bound(hoap2):
     out = robot.run(PERIOD, change=push)
     assert out.fault is Fault.OFFSET_BOUND
     assert out.must_stop
-    assert robot.stabiliser.offset[0][0] == pytest.approx(0.075 * robot.stabiliser.body.height)
+    assert robot.stabiliser.offset[0][0] == pytest.approx(
+        0.075 * robot.stabiliser.body.height
+    )
 
 
 def test_a_dcm_beyond_the_soles_is_reported_and_does_not_stop(hoap2):
@@ -274,7 +297,9 @@ def test_a_dcm_beyond_the_soles_is_reported_and_does_not_stop(hoap2):
     robot.run(0.2)
     low, high = robot.stabiliser.body.soles[0, :2]
     w = np.sqrt(GRAVITY / robot.stabiliser.body.height)
-    robot.stabiliser.memory.motion[1, 0] += 0.9 * w * (high - low)  # the velocity that does it
+    robot.stabiliser.memory.motion[1, 0] += (
+        0.9 * w * (high - low)
+    )  # the velocity that does it
     out = robot.run(PERIOD)
     assert out.fault is Fault.BEYOND_REACH
     assert not out.must_stop

@@ -9,7 +9,9 @@ from com_control.walking.velocity import KEPT, TURN, VelocityWalker
 from com_control.walking.walker import Walker, WalkRequest
 
 pytestmark = pytest.mark.slow
-REQUEST = WalkRequest(step_time=0.8, double_support=0.2, step_length=0.15, method="exact")
+REQUEST = WalkRequest(
+    step_time=0.8, double_support=0.2, step_length=0.15, method="exact"
+)
 DT = 0.02  # s
 STOP = np.zeros(3)
 
@@ -50,7 +52,9 @@ def test_a_long_way_with_turns_is_without_jumps(parts):
     assert ((q >= biped.model.lower - 1e-9) & (q <= biped.model.upper + 1e-9)).all()
     soles, com = oracle.place(q[-1], np.eye(3), np.zeros(3))
     away = soles[0][:, :3].T @ (np.mean([sole[:, 3] for sole in soles], axis=0) - com)
-    assert np.abs(away[:2] - [sole_center(biped)[0], 0.0]).max() < 2e-3  # it stands between them
+    assert (
+        np.abs(away[:2] - [sole_center(biped)[0], 0.0]).max() < 2e-3
+    )  # it stands between them
 
 
 def test_it_goes_as_fast_as_it_is_told_and_no_further_than_a_step(parts):

@@ -46,7 +46,9 @@ def test_humanoids_walk(robots, stance_of, name, length):
 
 def test_steps_that_are_too_long_are_refused(robots):
     plan = paper_walk(WalkParameters(step_length=0.6))
-    message = r"is not feasible at \d\.\d+ s: the (left|right) leg is too short.*nearest CoM"
+    message = (
+        r"is not feasible at \d\.\d+ s: the (left|right) leg is too short.*nearest CoM"
+    )
     with pytest.raises(PlanError, match=message):
         solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
 
@@ -54,7 +56,9 @@ def test_steps_that_are_too_long_are_refused(robots):
 def test_steps_that_are_too_quick_are_refused(robots):
     walk = WalkParameters(step_length=0.2)
     plan = paper_walk(walk, Timing(step_time=0.12, double_support=0.05))
-    message = r"would move with \d+\.\d+ rad/s, its limit is 12\.00: give the steps more time"
+    message = (
+        r"would move with \d+\.\d+ rad/s, its limit is 12\.00: give the steps more time"
+    )
     with pytest.raises(PlanError, match=message):
         solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
 

@@ -51,13 +51,17 @@ def test_a_foot_in_the_air_says_nothing_however_it_is_loaded(walking):
     assert planned.swing == "right"
     q = walk.path.sample(middle)[0]
     q[biped.legs[1].joints[3]] += 0.2
-    view = WalkEstimator(biped).estimate(Reading(0.0, q, wrenches(10.0, 500.0)), planned)
+    view = WalkEstimator(biped).estimate(
+        Reading(0.0, q, wrenches(10.0, 500.0)), planned
+    )
     np.testing.assert_allclose(view.soles[0], planned.soles[0], atol=1e-12)
 
 
 def test_before_the_first_walk_the_frame_lies_between_the_soles(walking):
     biped, _, _ = walking
-    view = WalkEstimator(biped).estimate(Reading(0.0, biped.posture, wrenches(300.0, 100.0)), None)
+    view = WalkEstimator(biped).estimate(
+        Reading(0.0, biped.posture, wrenches(300.0, 100.0)), None
+    )
     np.testing.assert_allclose(view.soles[:, :, 3].mean(axis=0), 0.0, atol=1e-12)
     assert view.zmp[1] == pytest.approx(0.5 * 0.065)
     q = biped.posture.copy()

@@ -30,23 +30,29 @@ def test_the_quintic_rests_at_both_ends_to_the_second_derivative():
     ahead, here, behind = quintic(s + h), quintic(s), quintic(s - h)
     np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * h), here[1], atol=1e-7)
     np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * h), here[2], atol=1e-6)
-    np.testing.assert_allclose(quintic([-1.0, 0.0, 0.5, 1.0, 2.0])[0], [0, 0, 0.5, 1, 1])
+    np.testing.assert_allclose(
+        quintic([-1.0, 0.0, 0.5, 1.0, 2.0])[0], [0, 0, 0.5, 1, 1]
+    )
 
 
 def test_a_swing_clears_the_edge_of_a_step():
     for end in (0.2, -0.2):
         step = Footstep("right", 0.3, -0.065, end)
         plan = WalkPlan(standing(), [step], Timing(step_height=0.05))
-        foot = plan.sample(np.linspace(plan.lift_offs[0], plan.touch_downs[0], 101)).feet[
-            :, 1, :, 3
-        ]
-        np.testing.assert_allclose(foot[[0, -1]], [[0, -0.065, 0], [0.3, -0.065, end]], atol=1e-12)
+        foot = plan.sample(
+            np.linspace(plan.lift_offs[0], plan.touch_downs[0], 101)
+        ).feet[:, 1, :, 3]
+        np.testing.assert_allclose(
+            foot[[0, -1]], [[0, -0.065, 0], [0.3, -0.065, end]], atol=1e-12
+        )
         assert foot[:, 2].max() > max(0.0, end) + 0.04
 
 
 def test_the_pendulum_obeys_its_equation():
     times = [0.0, 1.0, 1.3, 2.0, 2.4, 3.5]
-    zmp = np.array([[0, 0], [0, 0], [0.1, 0.06], [0.1, 0.06], [0.4, -0.06], [0.4, -0.06]])
+    zmp = np.array(
+        [[0, 0], [0, 0], [0.1, 0.06], [0.1, 0.06], [0.4, -0.06], [0.4, -0.06]]
+    )
     path = PendulumPath.from_zmp(times, zmp, 4.0)
     t, h = np.linspace(0.02, 3.48, 173), 1e-4
     com, velocity, acceleration, now = path.sample(t)
@@ -77,7 +83,9 @@ def test_the_pendulum_agrees_with_integration():
 
 
 def test_the_pendulum_starts_at_rest_and_ends_over_its_zmp():
-    path = PendulumPath.from_zmp([0, 2, 2.4, 4.4], [[0, 0], [0, 0], [0.1, 0], [0.1, 0]], 4.67)
+    path = PendulumPath.from_zmp(
+        [0, 2, 2.4, 4.4], [[0, 0], [0, 0], [0.1, 0], [0.1, 0]], 4.67
+    )
     com, velocity, *_ = path.sample([0.0, 4.4])
     np.testing.assert_allclose(velocity[0], 0.0, atol=1e-15)
     np.testing.assert_allclose(com[0], 0.0, atol=1e-5)
@@ -93,9 +101,13 @@ def test_a_walk_is_smooth_and_its_zmp_is_over_the_feet(name):
     np.testing.assert_allclose(s.com[0, :2], 0.0, atol=2e-4)
     np.testing.assert_allclose(s.com_velocity[[0, -1]], 0.0, atol=1e-3)
     # positions and speeds do not jump, neither do the feet's accelerations
-    np.testing.assert_allclose(np.diff(s.com, axis=0) / dt, _mean(s.com_velocity), atol=2e-3)
     np.testing.assert_allclose(
-        np.diff(s.com_velocity[:, :2], axis=0) / dt, _mean(s.com_acceleration[:, :2]), atol=0.05
+        np.diff(s.com, axis=0) / dt, _mean(s.com_velocity), atol=2e-3
+    )
+    np.testing.assert_allclose(
+        np.diff(s.com_velocity[:, :2], axis=0) / dt,
+        _mean(s.com_acceleration[:, :2]),
+        atol=0.05,
     )
     yaw = np.unwrap(np.arctan2(s.feet[..., 1, 0], s.feet[..., 0, 0]), axis=0)
     places = np.dstack((s.feet[..., 3], yaw))
@@ -106,9 +118,13 @@ def test_a_walk_is_smooth_and_its_zmp_is_over_the_feet(name):
         sole = s.feet[alone, side, :, 3]
         np.testing.assert_allclose(s.zmp[alone, :2], sole[:, :2], atol=1e-9)
         stays = s.stance[1:, side] & s.stance[:-1, side]
-        np.testing.assert_allclose(np.diff(places[:, side], axis=0)[stays], 0.0, atol=1e-12)
+        np.testing.assert_allclose(
+            np.diff(places[:, side], axis=0)[stays], 0.0, atol=1e-12
+        )
     ends = plan.sample([plan.duration])
-    np.testing.assert_allclose(ends.zmp[0], ends.feet[0, :, :, 3].mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(
+        ends.zmp[0], ends.feet[0, :, :, 3].mean(axis=0), atol=1e-9
+    )
     np.testing.assert_allclose(ends.com[0, :2], ends.zmp[0, :2], atol=2e-4)
 
 
@@ -124,14 +140,18 @@ def test_the_robot_can_walk_it(robots, name):
     path = ik.solve_path(s.com, s.feet, s.R_pelvis)
     assert (path.outcomes == 0).all()
     speeds = np.abs(np.diff(path.q, axis=0)) / s.time[1]
-    limits = np.concatenate([ik.biped.model.velocity_limits[leg.joints] for leg in ik.biped.legs])
+    limits = np.concatenate(
+        [ik.biped.model.velocity_limits[leg.joints] for leg in ik.biped.legs]
+    )
     assert (speeds.max(axis=0) < limits).all()
 
 
 def test_the_default_walk_is_that_of_the_paper():
     steps = plan_footsteps(WalkParameters(), standing())
     assert [step.side for step in steps] == ["right", "left"] * 3
-    np.testing.assert_allclose([step.x for step in steps], [0.3, 0.6, 0.9, 1.2, 1.5, 1.5])
+    np.testing.assert_allclose(
+        [step.x for step in steps], [0.3, 0.6, 0.9, 1.2, 1.5, 1.5]
+    )
     np.testing.assert_allclose([abs(step.y) for step in steps], 0.065)
     timing = Timing()
     assert (timing.com_height, timing.step_height) == (0.45, 0.075)
@@ -139,7 +159,9 @@ def test_the_default_walk_is_that_of_the_paper():
 
 def test_all_walks_end_side_by_side():
     for walk in WALKS.values():
-        feet = {foot.side: foot for foot in (*standing(), *plan_footsteps(walk, standing()))}
+        feet = {
+            foot.side: foot for foot in (*standing(), *plan_footsteps(walk, standing()))
+        }
         left, right = feet["left"], feet["right"]
         away = left.position - right.position
         expected = 0.13 * np.array([-np.sin(left.yaw), np.cos(left.yaw), 0.0])
@@ -148,7 +170,9 @@ def test_all_walks_end_side_by_side():
 
 
 def test_timing_of_the_steps():
-    plan = paper_walk(WalkParameters(steps=2), Timing(step_time=1.0, double_support=0.5))
+    plan = paper_walk(
+        WalkParameters(steps=2), Timing(step_time=1.0, double_support=0.5)
+    )
     np.testing.assert_allclose(plan.lift_offs, [2.0, 3.5])
     np.testing.assert_allclose(plan.touch_downs, [3.0, 4.5])
     assert plan.duration == pytest.approx(6.5)
@@ -176,9 +200,13 @@ def test_a_sway_spares_the_com_the_way_to_the_first_foot_and_from_the_last():
         np.testing.assert_allclose(samples.com[[0, -1], 1], 0.0, atol=2e-3)
     assert sides[1] < 0.85 * sides[0]
     # the ZMP is on the foot that swings first, which stands, then on the other one
-    before = swaying.sample([swaying.lift_offs[0] - 0.3 - 0.1, swaying.lift_offs[0] + 0.1])
+    before = swaying.sample(
+        [swaying.lift_offs[0] - 0.3 - 0.1, swaying.lift_offs[0] + 0.1]
+    )
     own = np.array([0, 1]) if steps[0].side == "left" else np.array([1, 0])
-    np.testing.assert_allclose(before.zmp[:, 1], before.feet[[0, 1], own, 1, 3], atol=1e-9)
+    np.testing.assert_allclose(
+        before.zmp[:, 1], before.feet[[0, 1], own, 1, 3], atol=1e-9
+    )
     assert before.stance[0].all()
 
 
@@ -236,7 +264,12 @@ def test_bad_walks(arguments, message):
             "footstep 1: the right foot steps twice: the feet take turns",
             1,
         ),
-        ([Footstep("left", 0.0, 0.1, yaw=1.0)], {}, "turns by 1.000 rad to the other foot", 0),
+        (
+            [Footstep("left", 0.0, 0.1, yaw=1.0)],
+            {},
+            "turns by 1.000 rad to the other foot",
+            0,
+        ),
     ],
 )
 def test_steps_that_cannot_be(steps, timing, message, step):
@@ -246,7 +279,9 @@ def test_steps_that_cannot_be(steps, timing, message, step):
 
 
 def test_bad_starts():
-    with pytest.raises(PlanError, match="starts from left, left: give one left and one right foot"):
+    with pytest.raises(
+        PlanError, match="starts from left, left: give one left and one right foot"
+    ):
         WalkPlan((standing()[0],) * 2, ())
     with pytest.raises(PlanError, match="the feet cross or touch") as error:
         WalkPlan((Footstep("left", 0, -0.1), Footstep("right", 0, 0.1)), ())

@@ -16,7 +16,20 @@ from com_model import RobotModel
 
 FINE = 1e-3  # s
 STRANGE = st.sampled_from(
-    (math.nan, math.inf, -math.inf, 1e308, -1e300, 1e150, 1e9, 100.0, -5.0, 0.0, 1e-12, 1e-300)
+    (
+        math.nan,
+        math.inf,
+        -math.inf,
+        1e308,
+        -1e300,
+        1e150,
+        1e9,
+        100.0,
+        -5.0,
+        0.0,
+        1e-12,
+        1e-300,
+    )
 )
 NUMBERS = (
     *("step_length", "side_step", "turn", "climb", "half_width"),
@@ -61,12 +74,18 @@ def obeys(model, path):
     assert (q >= model.lower - 1e-6).all()
     assert (q <= model.upper + 1e-6).all()
     assert (np.abs(qd) <= model.velocity_limits * 1.00001).all()
-    assert (np.abs(np.diff(q, axis=0)) <= model.velocity_limits * FINE * 1.00001).all(), "a jump"
+    assert (
+        np.abs(np.diff(q, axis=0)) <= model.velocity_limits * FINE * 1.00001
+    ).all(), "a jump"
     return float(np.abs(np.diff(qd, axis=0)).max())
 
 
 @settings(max_examples=40, deadline=None)
-@given(moderate(), st.lists(st.floats(0.0, 1.0), min_size=2, max_size=2), st.floats(0.0, 1.0))
+@given(
+    moderate(),
+    st.lists(st.floats(0.0, 1.0), min_size=2, max_size=2),
+    st.floats(0.0, 1.0),
+)
 def test_walks_stops_and_halts_obey_every_limit(walker, request_, fractions, halt):
     model, posture = walker.biped.model, walker.biped.posture
     try:
@@ -76,7 +95,9 @@ def test_walks_stops_and_halts_obey_every_limit(walker, request_, fractions, hal
     rough = obeys(model, walk.path)
     for t in (fraction * walk.duration for fraction in fractions):
         stopped = walker.plan_stop(walk, t)
-        assert obeys(model, stopped.path) < 3.0 * rough + 0.05, "its velocity does not jump either"
+        assert obeys(model, stopped.path) < 3.0 * rough + 0.05, (
+            "its velocity does not jump either"
+        )
         for time in (0.0, 0.5 * t, t):
             same = stopped.path.sample(time)[0], walk.path.sample(time)[0]
             np.testing.assert_allclose(*same, atol=1e-3)
@@ -87,7 +108,9 @@ def test_walks_stops_and_halts_obey_every_limit(walker, request_, fractions, hal
 @given(st.dictionaries(st.sampled_from(NUMBERS), STRANGE, min_size=1, max_size=3))
 def test_strange_numbers_are_refused_or_obey(walker, numbers):
     try:
-        walk = walker.plan(WalkRequest(steps=2, method="exact", **numbers), walker.biped.posture)
+        walk = walker.plan(
+            WalkRequest(steps=2, method="exact", **numbers), walker.biped.posture
+        )
     except PlanError:
         return
     obeys(walker.biped.model, walk.path)
@@ -95,12 +118,16 @@ def test_strange_numbers_are_refused_or_obey(walker, numbers):
 
 @pytest.mark.parametrize("name", ["x", "y", "z", "yaw"])
 def test_a_footstep_out_of_this_world(name):
-    with pytest.raises(PlanError, match=rf"{name} of a footstep is 1e\+300: give at most 1e\+06"):
+    with pytest.raises(
+        PlanError, match=rf"{name} of a footstep is 1e\+300: give at most 1e\+06"
+    ):
         Footstep("left", **({"x": 0.0, "y": 0.0} | {name: 1e300}))
 
 
 def test_a_walk_too_long_for_one_plan(walker):
-    with pytest.raises(PlanError, match=r"200 steps would take longer than 300 s.*at most 185"):
+    with pytest.raises(
+        PlanError, match=r"200 steps would take longer than 300 s.*at most 185"
+    ):
         walker.plan(WalkRequest(steps=200), walker.biped.posture)
 
 
@@ -111,6 +138,10 @@ def test_a_way_of_a_joint_that_may_not_move(walker):
     fixed = RobotModel.from_urdf(xml)
     goal = np.zeros(model.n_joints)
     assert plan_approach(goal, goal, fixed, 1.0, 0.25).end == 1.0, "none moves"
-    with pytest.raises(PlanError, match="l_knee_joint, whose speed limit is 0 rad/s: correct"):
-        plan_approach(goal, np.where(np.arange(model.n_joints) == 3, 0.1, 0.0), fixed, 1.0, 0.25)
+    with pytest.raises(
+        PlanError, match="l_knee_joint, whose speed limit is 0 rad/s: correct"
+    ):
+        plan_approach(
+            goal, np.where(np.arange(model.n_joints) == 3, 0.1, 0.0), fixed, 1.0, 0.25
+        )
     assert MAX_APPROACH_TIME < 1000.0, "nor are points made for it without end"

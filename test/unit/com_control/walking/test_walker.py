@@ -45,14 +45,18 @@ def test_the_walk_frame_lies_between_the_soles(robots):
         middle = stance.R_walk_root @ soles[:, :, 3].mean(axis=0) + stance.p_walk_root
         np.testing.assert_allclose(middle, 0.0, atol=1e-12)
         assert stance.com[2] > 0.0
-        np.testing.assert_allclose(stance.R_walk_root @ stance.R_walk_root.T, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(
+            stance.R_walk_root @ stance.R_walk_root.T, np.eye(3), atol=1e-12
+        )
 
 
 def test_soles_that_are_not_level_are_refused(robots):
     biped, _ = robots("itu_biped")
     q = biped.posture.copy()
     q[biped.legs[0].joints[3]] += 0.3
-    with pytest.raises(PlanError, match="the soles are not on one plane: the left one is"):
+    with pytest.raises(
+        PlanError, match="the soles are not on one plane: the left one is"
+    ):
         find_stance(biped, q)
     assert sole_slip(biped, np.array([biped.posture, q])) > 0.05
 
@@ -83,7 +87,9 @@ def test_robots_walk_as_fits_their_size(robots, name, method):
 
 def test_what_is_not_asked_for_is_as_the_configuration_says(robots):
     biped, oracle = robots("itu_biped")
-    sizes = WalkingSizes(step_width=0.3, step_length=0.11, step_height=0.03, step_time=0.8)
+    sizes = WalkingSizes(
+        step_width=0.3, step_length=0.11, step_height=0.03, step_time=0.8
+    )
     configured = replace(oracle.config, walking=sizes)
     biped = Biped.from_config(biped.model, configured)
     stance = find_stance(biped, biped.posture)
@@ -119,16 +125,23 @@ def test_the_pelvis_leans_where_the_hips_do_not_turn_inwards(itu, method):
         Walker(biped).solve(upright.plan, method)
     walk = Walker(biped).plan(request, biped.posture)
     check_path(biped.model, walk.path)
-    assert "the pelvis leans by 0.06 rad over the standing foot; upright the walk" in walk.note
+    assert (
+        "the pelvis leans by 0.06 rad over the standing foot; upright the walk"
+        in walk.note
+    )
     assert "hip_roll_joint would be at" in walk.note
-    np.testing.assert_array_equal(walk.samples.zmp, upright.samples.zmp)  # in the soles' middle
+    np.testing.assert_array_equal(
+        walk.samples.zmp, upright.samples.zmp
+    )  # in the soles' middle
     np.testing.assert_array_equal(walk.samples.feet, upright.samples.feet)
     for i in range(0, len(walk.path.time), 97):
         foot = int(np.argmax(walk.samples.stance[i]))
         com = com_of(biped, oracle, walk.path.q[i], foot, walk.samples.feet[i, foot])
         np.testing.assert_allclose(com, walk.samples.com[i], atol=2e-9)
     up = walk.samples.R_pelvis[:, :, 2]
-    assert (up[:, 1] * walk.samples.com[:, 1] >= -1e-9).all(), "towards the standing foot"
+    assert (up[:, 1] * walk.samples.com[:, 1] >= -1e-9).all(), (
+        "towards the standing foot"
+    )
     assert 0.02 < np.abs(up[:, 1]).max() < 0.06
     assert up[[0, -1], 2] == pytest.approx(1.0, abs=1e-6)
 
@@ -162,11 +175,17 @@ def test_footsteps_in_place_of_numbers(itu):
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (WalkRequest(step_time=0.0), r"step_time is 0\.0: give a number from 0\.001 to 60"),
+        (
+            WalkRequest(step_time=0.0),
+            r"step_time is 0\.0: give a number from 0\.001 to 60",
+        ),
         (WalkRequest(step_time=-1.0), r"step_time is -1\.0: give a number"),
         (WalkRequest(step_length=0.7), "leg is too short"),
         (WalkRequest(com_height=0.9), "leg is too short"),
-        (WalkRequest(method="fast"), "method is 'fast': give one of exact, refined, ccgd"),
+        (
+            WalkRequest(method="fast"),
+            "method is 'fast': give one of exact, refined, ccgd",
+        ),
         (WalkRequest(step_time=0.1, step_length=0.3), r"rad/s, its limit is 12\.00"),
     ],
 )
@@ -178,11 +197,15 @@ def test_what_cannot_be_walked_is_refused(itu, request_, reason):
 
 def test_the_papers_algorithm_wants_legs_of_closed_form(robots):
     biped, _ = robots("icub")
-    with pytest.raises(BipedError, match=r"\[CCGD\] cannot solve these legs: use the method exact"):
+    with pytest.raises(
+        BipedError, match=r"\[CCGD\] cannot solve these legs: use the method exact"
+    ):
         Walker(biped).plan(WalkRequest(method="ccgd"), biped.posture)
 
 
-@pytest.mark.parametrize(("t", "steps"), [(1.0, 0), (2.0, 2), (3.0, 2), (5.0, 4), (9.7, 6)])
+@pytest.mark.parametrize(
+    ("t", "steps"), [(1.0, 0), (2.0, 2), (3.0, 2), (5.0, 4), (9.7, 6)]
+)
 def test_a_stop_makes_few_more_steps_without_a_jump(itu, t, steps):
     biped, oracle, walker, walk = itu
     stopped = walker.plan_stop(walk, t)
@@ -219,7 +242,17 @@ def test_instants_tell_step_and_swing(itu):
 def test_an_instant_between_two_points_is_that_of_the_plan(itu):
     _, _, walker, _ = itu
     walk = walker.plan(WalkRequest(steps=2, method="exact"), walker.biped.posture)
-    for t in (-1.0, 0.0, 0.0037, 2.3456, 3.1, walk.duration - 1e-4, walk.duration + 1.0):
+    for t in (
+        -1.0,
+        0.0,
+        0.0037,
+        2.3456,
+        3.1,
+        walk.duration - 1e-4,
+        walk.duration + 1.0,
+    ):
         meant = walk.plan.sample([t])
         np.testing.assert_allclose(walk.instant(t).com, meant.com[0], atol=5e-5)
-        np.testing.assert_allclose(walk.instant(t).zmp, meant.zmp[0], atol=2e-3)  # it has corners
+        np.testing.assert_allclose(
+            walk.instant(t).zmp, meant.zmp[0], atol=2e-3
+        )  # it has corners

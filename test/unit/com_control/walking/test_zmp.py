@@ -31,9 +31,12 @@ def robot(request, robots):
     if "turned" not in request.param:
         return biped
     sensors = SENSOR.format("l") + SENSOR.format("r")
-    model = RobotModel.from_urdf(biped.model.xml.replace("</robot>", f"{sensors}</robot>"))
+    model = RobotModel.from_urdf(
+        biped.model.xml.replace("</robot>", f"{sensors}</robot>")
+    )
     feet = tuple(
-        replace(foot, wrench_frame=f"{foot.side[0]}_sensor") for foot in oracle.config.feet
+        replace(foot, wrench_frame=f"{foot.side[0]}_sensor")
+        for foot in oracle.config.feet
     )
     return Biped.from_config(model, replace(oracle.config, feet=feet))
 
@@ -65,11 +68,16 @@ def test_one_foot_by_the_papers_equations(robots):
     biped, _ = robots("itu_biped")
     model, foot = biped.model, biped.legs[0].foot
     _, p = link_pose(model, biped.posture, foot.wrench_frame)
-    d = p[2] - sole_poses(biped, biped.posture)[0, 2, 3]  # the sensor's height over the sole
+    d = (
+        p[2] - sole_poses(biped, biped.posture)[0, 2, 3]
+    )  # the sensor's height over the sole
     force, torque = np.array([12.0, -7.0, 200.0]), np.array([3.0, -5.0, 0.4])
     meter = SoleZmp(biped)
     own = meter.wrenches_at_soles([np.concatenate((force, torque)), np.zeros(6)])
-    expected = [(-torque[1] - force[0] * d) / force[2], (torque[0] - force[1] * d) / force[2]]
+    expected = [
+        (-torque[1] - force[0] * d) / force[2],
+        (torque[0] - force[1] * d) / force[2],
+    ]
     zmp = np.array([-own[0, 4], own[0, 3]]) / own[0, 2]
     np.testing.assert_allclose(zmp, expected, atol=1e-12)
     both = meter.robot_zmp(
@@ -93,13 +101,19 @@ def test_it_does_not_depend_on_where_the_world_is(robots):
     wrenches[:, 2] = 150.0
     first = SoleZmp(biped).robot_zmp(wrenches, soles)
     R, p = Rotation.from_euler("z", 0.7).as_matrix(), np.array([3.0, -2.0, 0.5])
-    moved = np.concatenate((R @ soles[:, :, :3], (soles[:, :, 3] @ R.T + p)[:, :, None]), axis=2)
-    np.testing.assert_allclose(SoleZmp(biped).robot_zmp(wrenches, moved), R @ first + p, atol=1e-9)
+    moved = np.concatenate(
+        (R @ soles[:, :, :3], (soles[:, :, 3] @ R.T + p)[:, :, None]), axis=2
+    )
+    np.testing.assert_allclose(
+        SoleZmp(biped).robot_zmp(wrenches, moved), R @ first + p, atol=1e-9
+    )
 
 
 def test_a_sensor_that_is_not_on_its_foot_is_refused(robots):
     biped, oracle = robots("itu_biped")
     feet = tuple(replace(foot, wrench_frame="l_shank") for foot in oracle.config.feet)
     other = Biped.from_config(biped.model, replace(oracle.config, feet=feet))
-    with pytest.raises(BipedError, match="the force sensor 'l_shank' is not fixed to the sole 'l_"):
+    with pytest.raises(
+        BipedError, match="the force sensor 'l_shank' is not fixed to the sole 'l_"
+    ):
         SoleZmp(other)

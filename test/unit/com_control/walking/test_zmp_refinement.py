@@ -55,7 +55,8 @@ class Rnea:
     def of_samples(self, before, now, after, dt):
         """With velocities and accelerations by differences of three configurations."""
         one, two = (
-            pinocchio.difference(self.model, *pair) for pair in ((before, now), (now, after))
+            pinocchio.difference(self.model, *pair)
+            for pair in ((before, now), (now, after))
         )
         return self.wrench(now, 0.5 * (one + two) / dt, (two - one) / dt**2)
 
@@ -96,7 +97,10 @@ def test_the_wrench_of_the_ground_is_pinocchios(robots, name):
 
 def test_at_rest_the_zmp_is_under_the_com(robots):
     biped, _ = robots("hoap2")
-    R, p = Rotation.from_euler("zyx", [0.3, 0.1, 0.05]).as_matrix(), np.array([0.4, -0.1, 0.5])
+    R, p = (
+        Rotation.from_euler("zyx", [0.3, 0.1, 0.05]).as_matrix(),
+        np.array([0.4, -0.1, 0.5]),
+    )
     path = RobotPath(
         0.01, np.tile(biped.posture, (3, 1)), np.tile(R, (3, 1, 1)), np.tile(p, (3, 1))
     )
@@ -110,7 +114,9 @@ def test_in_free_fall_there_is_no_zmp(robots):
     biped, _ = robots("itu_biped")
     t = 0.01 * np.arange(5.0)
     p = np.column_stack((0 * t, 0 * t, 1.0 - 0.5 * G * t**2))
-    path = RobotPath(0.01, np.tile(biped.posture, (5, 1)), np.tile(np.eye(3), (5, 1, 1)), p)
+    path = RobotPath(
+        0.01, np.tile(biped.posture, (5, 1)), np.tile(np.eye(3), (5, 1, 1)), p
+    )
     message = r"at 0\.0\d0 s the ground would carry .* N of a robot of 343\.8 N: there is no ZMP"
     with pytest.raises(PlanError, match=message):
         multi_body_zmp(Dynamics(biped.model), path)
@@ -122,10 +128,14 @@ def test_a_correction_moves_the_pendulums_zmp_back():
     dt = samples.time[1]
     away = 0.01 * np.cumsum(rng.normal(size=(len(samples.time), 2)), axis=0)
     shift = correction(samples, away, np.array([1.0, 1.5]), dt)
-    moved = shift - np.array([1.0, 1.5]) * QUICK.com_height / G * differences(shift, dt)[1]
+    moved = (
+        shift - np.array([1.0, 1.5]) * QUICK.com_height / G * differences(shift, dt)[1]
+    )
     np.testing.assert_allclose(moved, -away, atol=1e-12)
     constant = np.full_like(away, 0.02)
-    np.testing.assert_allclose(correction(samples, constant, np.ones(2), dt), -constant, atol=1e-12)
+    np.testing.assert_allclose(
+        correction(samples, constant, np.ones(2), dt), -constant, atol=1e-12
+    )
 
 
 def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
@@ -140,7 +150,10 @@ def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
     assert not walk.zmp.flags.writeable
     joints, dt, rnea = walk.joints, walk.joints.time[1], Rnea(oracle)
     path = robot_path(biped, joints, dt)
-    full = [rnea.configuration(*at) for at in zip(path.q, path.R_root, path.p_root, strict=True)]
+    full = [
+        rnea.configuration(*at)
+        for at in zip(path.q, path.R_root, path.p_root, strict=True)
+    ]
     planned = plan.sample(joints.time)
     for i in range(1, len(full) - 1, 7):
         wrench = rnea.of_samples(*full[i - 1 : i + 2], dt)
@@ -149,31 +162,45 @@ def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
         np.testing.assert_allclose(com, walk.samples.com[i], atol=2e-9)
         np.testing.assert_allclose(feet, planned.feet[i], atol=1e-9)
     np.testing.assert_array_equal(walk.samples.zmp, planned.zmp)
-    np.testing.assert_allclose(walk.samples.com[[0, -1]], planned.com[[0, -1]], atol=1e-3)
+    np.testing.assert_allclose(
+        walk.samples.com[[0, -1]], planned.com[[0, -1]], atol=1e-3
+    )
 
 
 @pytest.mark.parametrize(("length", "climb"), [(0.2, 0.05), (0.25, -0.03)])
 def test_stairs(robots, length, climb):
     walk = WalkParameters(steps=4, step_length=length, climb=climb)
-    found = refine(ComIk(robots("itu_biped")[0]), paper_walk(walk, Timing(step_time=0.8)))
+    found = refine(
+        ComIk(robots("itu_biped")[0]), paper_walk(walk, Timing(step_time=0.8))
+    )
     assert not found.reason
     assert found.errors[0] > 0.02
 
 
 def test_turns(robots):
     walk = WalkParameters(steps=8, step_length=0.15, turn=0.3)
-    found = refine(ComIk(robots("itu_biped")[0]), paper_walk(walk, Timing(step_time=0.7)))
+    found = refine(
+        ComIk(robots("itu_biped")[0]), paper_walk(walk, Timing(step_time=0.7))
+    )
     assert not found.reason
 
 
-@pytest.mark.parametrize(("name", "length"), [("talos", 0.2), ("hoap2", 0.04), ("offset", 0.2)])
+@pytest.mark.parametrize(
+    ("name", "length"), [("talos", 0.2), ("hoap2", 0.04), ("offset", 0.2)]
+)
 def test_humanoids(humanoid, stance_of, name, length):
     biped, _ = humanoid(name)
     half, height = stance_of(biped, 0.97)
     timing = Timing(
-        step_time=0.6, com_height=height, step_height=0.1 * height, min_width=half, start_time=1.0
+        step_time=0.6,
+        com_height=height,
+        step_height=0.1 * height,
+        min_width=half,
+        start_time=1.0,
     )
-    plan = paper_walk(WalkParameters(steps=3, step_length=length, half_width=half), timing)
+    plan = paper_walk(
+        WalkParameters(steps=3, step_length=length, half_width=half), timing
+    )
     ik = ComIk(biped)
     assert ik.closed == (name != "offset")
     found = refine(ik, plan)

@@ -75,12 +75,21 @@ def quadruped_urdf(leg_mass=0.0, trunk_com="0 0 0"):
 def quadruped_config(radius=0.03):
     """Point feet of 3 cm, knees bent."""
     feet = {
-        f"{leg}_foot": {"side": leg.split("_")[0], "end": leg.split("_")[1], "radius": radius}
+        f"{leg}_foot": {
+            "side": leg.split("_")[0],
+            "end": leg.split("_")[1],
+            "radius": radius,
+        }
         for leg in LEGS
     }
     posture = {f"{leg}_hfe": 0.6 for leg in LEGS} | {f"{leg}_kfe": -1.2 for leg in LEGS}
     return RobotConfig.from_dict(
-        {"name": "quadruped", "feet": feet, "imu": {"link": "imu_link"}, "posture": posture}
+        {
+            "name": "quadruped",
+            "feet": feet,
+            "imu": {"link": "imu_link"},
+            "posture": posture,
+        }
     )
 
 
@@ -111,27 +120,35 @@ def lab():
 @pytest.fixture(scope="session")
 def trot_log(lab):
     """SCALF-II with its trunk's CoM 10 cm to the left, 4.5 s of trot with noise."""
-    return lab.run_trot(lab.TrotRun("scalf2", offset=(-0.03, 0.10, 0.0), seconds=4.5, seed=11))
+    return lab.run_trot(
+        lab.TrotRun("scalf2", offset=(-0.03, 0.10, 0.0), seconds=4.5, seed=11)
+    )
 
 
 @pytest.fixture(scope="session")
 def rubbing_log(lab):
     """SCALF-II whose joints rub with 20 N m each, 5 s of trot with noise."""
-    run = lab.TrotRun("scalf2", offset=(-0.03, 0.10, 0.0), seconds=5.0, seed=16, friction=20.0)
+    run = lab.TrotRun(
+        "scalf2", offset=(-0.03, 0.10, 0.0), seconds=5.0, seed=16, friction=20.0
+    )
     return lab.run_trot(run)
 
 
 @pytest.fixture(scope="session")
 def small_log(lab):
     """ANYmal, 2 s of trot with noise."""
-    return lab.run_trot(lab.TrotRun("anymal", offset=(-0.02, 0.015, 0.0), seconds=2.0, seed=13))
+    return lab.run_trot(
+        lab.TrotRun("anymal", offset=(-0.02, 0.015, 0.0), seconds=2.0, seed=13)
+    )
 
 
 @pytest.fixture(scope="session")
 def payload_log(lab):
     """SCALF-II with 20 kg that fall on a corner at 4.5 s."""
     payload = (20.0, (0.4, 0.25, 0.1), 4.5)
-    run = lab.TrotRun("scalf2", offset=(-0.03, 0.03, 0.0), payload=payload, seconds=7.5, seed=12)
+    run = lab.TrotRun(
+        "scalf2", offset=(-0.03, 0.03, 0.0), payload=payload, seconds=7.5, seed=12
+    )
     return lab.run_trot(run)
 
 
@@ -139,7 +156,9 @@ def payload_log(lab):
 def small_payload_log(lab):
     """Likewise with 3 kg, 1 % of the trunk."""
     payload = (3.0, (0.55, 0.2, 0.1), 4.5)
-    run = lab.TrotRun("scalf2", offset=(-0.03, 0.03, 0.0), payload=payload, seconds=7.5, seed=15)
+    run = lab.TrotRun(
+        "scalf2", offset=(-0.03, 0.03, 0.0), payload=payload, seconds=7.5, seed=15
+    )
     return lab.run_trot(run)
 
 

@@ -44,7 +44,9 @@ class Run:
 
     def worst(self, start, end=np.inf):
         """Largest excess of an error over three of its stds, m; NaN counts as nothing."""
-        return np.nanmax(self.excess[(self.times >= start) & (self.times < end)], initial=-1.0)
+        return np.nanmax(
+            self.excess[(self.times >= start) & (self.times < end)], initial=-1.0
+        )
 
     def between(self, start, end=np.inf):
         return [e for e in self.estimates if start <= e.time < end]
@@ -95,7 +97,10 @@ FAULTS = {
         lambda: lambda s: put(s, "effort", 4, np.inf),
         "joint_states has no finite effort for rf_hfe_joint: check the driver",
     ),
-    "encoder stuck": (lambda: sticking("position", index=5), "the position of rf_kfe_joint ("),
+    "encoder stuck": (
+        lambda: sticking("position", index=5),
+        "the position of rf_kfe_joint (",
+    ),
     "position not finite": (
         lambda: lambda s: put(s, "position", 7, np.nan),
         "the position of lh_hfe_joint is not finite: check its encoder",
@@ -141,7 +146,11 @@ def test_a_second_of_bad_input(trot_log, name):
     assert {e.status for e in run.between(1.0, START)} == {Status.CONVERGED}
     late = run.between(START + 0.5, END)
     # what is disturbed may look like a payload, too: ESTIMATING
-    assert Status.DEGRADED in {e.status for e in late} <= {Status.DEGRADED, Status.ESTIMATING}
+    assert (
+        Status.DEGRADED
+        in {e.status for e in late}
+        <= {Status.DEGRADED, Status.ESTIMATING}
+    )
     assert any(text in e.reason for e in late), {e.reason for e in late}
     after = {e.status for e in run.between(END, END + 0.4)}
     assert TRUSTED.isdisjoint(after)  # what was wrong may still show
@@ -164,18 +173,24 @@ def upside_down(sample):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("spoil", [lambda s: replace(s, R_world_imu=NAN33), upside_down])
+@pytest.mark.parametrize(
+    "spoil", [lambda s: replace(s, R_world_imu=NAN33), upside_down]
+)
 def test_without_orientation_it_has_not_converged(trot_log, spoil):
     """By the acceleration alone x and y are off by up to 8 mm; upside down, also after it."""
     run = Run(trot_log, spoil)
     without = run.between(START + 0.02, END + 0.4)
     assert TRUSTED.isdisjoint({e.status for e in without})
-    assert all("imu carries no orientation" in e.reason for e in run.between(START + 0.02, END))
+    assert all(
+        "imu carries no orientation" in e.reason for e in run.between(START + 0.02, END)
+    )
     assert run.worst(AGAIN) < WELL
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["no imu", "accelerometer in g", "effort of the wrong sign"])
+@pytest.mark.parametrize(
+    "name", ["no imu", "accelerometer in g", "effort of the wrong sign"]
+)
 def test_bad_input_from_the_start(trot_log, name):
     make, text = FAULTS[name]
     run = Run(trot_log, make(), start=0.0, end=1.0, until=3.5)
@@ -197,13 +212,17 @@ def test_one_absurd_number_does_not_reach_the_state(trot_log, name, index, value
         for k, sample in enumerate(trot_log.samples()):
             if sample.time >= 2.0:
                 break
-            found = estimator.update(put(sample, name, index, value) if k == 1500 else sample)
+            found = estimator.update(
+                put(sample, name, index, value) if k == 1500 else sample
+            )
             if found is not None:
                 estimate, truth = found, trot_log.trunk_com[k]
                 assert np.isfinite(estimate.com).all() or sample.time < 0.1
                 reasons.append(estimate.reason)
     assert estimator.dropped >= 1
-    assert any("would have made the estimate not finite were dropped" in r for r in reasons)
+    assert any(
+        "would have made the estimate not finite were dropped" in r for r in reasons
+    )
     assert estimate.status is Status.CONVERGED
     error = np.abs(estimate.com - truth)[:2].max()
     assert error < WELL + 3.0 * np.sqrt(np.diag(estimate.covariance))[:2].max()
@@ -270,5 +289,7 @@ def test_a_urdf_with_another_mass_is_noted(payload_log):
     run = Run(payload_log, until=7.5)
     last = run.estimates[-1]
     assert last.status is Status.CONVERGED
-    assert "kg more than the URDF says (300 kg): where that is no payload" in last.reason
+    assert (
+        "kg more than the URDF says (300 kg): where that is no payload" in last.reason
+    )
     assert 4.5 <= last.payload_changed_at < 6.5

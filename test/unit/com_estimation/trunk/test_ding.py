@@ -68,8 +68,13 @@ class Faller:
         mass = self.trunk.mass
         self.r_c = self.com - self.middle
         self.I_o = self.trunk.inertia + mass * steiner(self.r_c)
-        torque = [np.cross(self.r_c, -mass * GRAVITY * up) for up in (UP, np.cross(UP, self.d))]
-        self.accelerations = [float(self.d @ t / (self.d @ self.I_o @ self.d)) for t in torque]
+        torque = [
+            np.cross(self.r_c, -mass * GRAVITY * up)
+            for up in (UP, np.cross(UP, self.d))
+        ]
+        self.accelerations = [
+            float(self.d @ t / (self.d @ self.I_o @ self.d)) for t in torque
+        ]
         imu = model.link_index(config.imu_link)
         self.R_root_imu = model.bodies.R_body_link[imu]
 
@@ -146,7 +151,9 @@ def run(estimator, samples):
 
 @pytest.mark.parametrize("diagonal", [0, 1])
 @pytest.mark.parametrize("offset", OFFSETS)
-def test_the_closed_form_is_exact_where_its_assumptions_hold(pointed_quadruped, offset, diagonal):
+def test_the_closed_form_is_exact_where_its_assumptions_hold(
+    pointed_quadruped, offset, diagonal
+):
     """Exact derivatives, massless legs; with Steiner's term where the mass is."""
     faller = Faller(pointed_quadruped, offset, diagonal)
     for angle, speed in [(0.0, 0.0), (0.1, 0.5), (-0.3, 1.5)]:
@@ -211,14 +218,20 @@ def test_the_derivative_by_the_forces_is_that_of_finite_differences(pointed_quad
 
 def test_a_trunk_on_its_side_has_no_solution(pointed_quadruped):
     faller = Faller(pointed_quadruped, (0.05, 0.0))
-    assert np.isfinite(solve_offset(faller.trunk, faller.support(1.2, 0.0), GRAVITY).xy).all()
-    assert np.isnan(solve_offset(faller.trunk, faller.support(1.4, 0.0), GRAVITY).xy).all()
+    assert np.isfinite(
+        solve_offset(faller.trunk, faller.support(1.2, 0.0), GRAVITY).xy
+    ).all()
+    assert np.isnan(
+        solve_offset(faller.trunk, faller.support(1.4, 0.0), GRAVITY).xy
+    ).all()
 
 
 def with_trunk_com(model, xyz):
     """The robot with its trunk's centre of mass at `xyz`."""
     end = '<mass value="100.0"/>'
-    xml = model.xml.replace(f'<origin xyz="0 0 0"/>{end}', f'<origin xyz="{xyz}"/>{end}')
+    xml = model.xml.replace(
+        f'<origin xyz="0 0 0"/>{end}', f'<origin xyz="{xyz}"/>{end}'
+    )
     return RobotModel.from_urdf(xml)
 
 
@@ -235,7 +248,9 @@ def test_inertia_is_moved_to_the_centre_of_mass(pointed_quadruped):
 def test_the_window_finds_the_offset_from_samples(pointed_quadruped, forces, given):
     """1 kHz samples through the filter; stance given, or seen from the forces."""
     faller = Faller(pointed_quadruped, (-0.03, 0.05))
-    estimator = DingEstimator(*pointed_quadruped, DingOptions(forces, steiner_at_com=True))
+    estimator = DingEstimator(
+        *pointed_quadruped, DingOptions(forces, steiner_at_com=True)
+    )
     estimates = run(estimator, faller.samples(given=given))
     inside = [e for e in estimates if e.status == Status.ESTIMATING]
     assert len(inside) == pytest.approx(165, abs=15)
@@ -258,8 +273,12 @@ def test_offsets_are_told_from_the_urdf_and_from_the_hips(pointed_quadruped):
     estimator = DingEstimator(moved, config)
     run(estimator, faller.samples(until=0.15))
     latest = estimator.latest
-    np.testing.assert_allclose(latest.offset_from_center[:2], latest.com[:2], atol=1e-12)
-    np.testing.assert_allclose(latest.offset_from_urdf[0], latest.com[0] - 0.02, atol=1e-12)
+    np.testing.assert_allclose(
+        latest.offset_from_center[:2], latest.com[:2], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        latest.offset_from_urdf[0], latest.com[0] - 0.02, atol=1e-12
+    )
 
 
 def test_before_the_window_it_is_unknown_and_says_what_it_waits_for(pointed_quadruped):
@@ -301,13 +320,18 @@ def test_a_robot_that_is_met_while_it_trots_gives_no_first_half_gait(pointed_qua
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"effort": np.zeros(12)}, "the two feet carry -?0 N of the trunk's 981 N: check efforts"),
+        (
+            {"effort": np.zeros(12)},
+            "the two feet carry -?0 N of the trunk's 981 N: check efforts",
+        ),
         ({"effort": np.full(12, np.nan)}, "not all efforts are known"),
         ({"R_world_imu": np.full((3, 3), np.nan)}, "the attitude is not known"),
         ({"angular_velocity": np.full(3, np.nan)}, "the angular velocity is not known"),
     ],
 )
-def test_bad_input_in_the_window_ends_in_unknown_with_a_reason(pointed_quadruped, change, reason):
+def test_bad_input_in_the_window_ends_in_unknown_with_a_reason(
+    pointed_quadruped, change, reason
+):
     faller = Faller(pointed_quadruped, (0.0, 0.05))
     estimator = DingEstimator(*pointed_quadruped)
     run(estimator, (replace(s, **change) for s in faller.samples(until=0.1)))
@@ -332,12 +356,16 @@ def test_forces_are_told_with_the_feet_that_stand(pointed_quadruped):
     estimator = DingEstimator(*pointed_quadruped)
     assert np.isnan(estimator.latest_forces.forces).all()
     run(estimator, faller.samples(until=0.1))
-    np.testing.assert_array_equal(estimator.latest_forces.contact, [True, False, False, True])
+    np.testing.assert_array_equal(
+        estimator.latest_forces.contact, [True, False, False, True]
+    )
     np.testing.assert_allclose(estimator.latest_forces.forces[1], 0.0, atol=1.0)
 
 
 def test_an_unknown_source_of_forces_is_refused(pointed_quadruped):
-    with pytest.raises(ValueError, match="no method 'guess' for forces: expected one of"):
+    with pytest.raises(
+        ValueError, match="no method 'guess' for forces: expected one of"
+    ):
         DingEstimator(*pointed_quadruped, DingOptions("guess"))
 
 

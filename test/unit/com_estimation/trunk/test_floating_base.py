@@ -5,7 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
+from com_estimation.trunk.floating_base import (
+    FloatingBaseEstimator,
+    FloatingBaseOptions,
+)
 from com_estimation.trunk.floating_base.filter_types import STATE, STATES
 from com_estimation.trunk.floating_base.options import Priors, robot_com_std
 from com_model import RobotConfig, RobotModel
@@ -85,7 +88,9 @@ def test_it_finds_the_trunk_of_a_trotting_robot(track, trot_log):
     assert track.last.reason == ""
     assert track.last.observable.all()
     assert np.isnan(track.last.payload_changed_at)
-    np.testing.assert_allclose(track.last.offset_from_urdf[:2], [-0.03, 0.10], atol=1e-3)
+    np.testing.assert_allclose(
+        track.last.offset_from_urdf[:2], [-0.03, 0.10], atol=1e-3
+    )
     assert abs(track.last.mass - trot_log.trunk_mass[-1]) < 3.0 * track.last.mass_std
 
 
@@ -242,7 +247,9 @@ def test_a_payload(payload_log):
     assert track.worst(6.6) < 5e-3
     assert TRUSTED.isdisjoint(track.statuses(4.7, track.last.payload_changed_at + 0.9))
     assert abs(track.last.mass - payload_log.trunk_mass[-1]) < 3.0 * track.last.mass_std
-    before = track.estimates[np.searchsorted(track.times, track.last.payload_changed_at + 0.5)]
+    before = track.estimates[
+        np.searchsorted(track.times, track.last.payload_changed_at + 0.5)
+    ]
     assert np.isnan(before.payload_changed_at)  # confirmed a stride later only
     assert track.last.status is Status.CONVERGED
 
@@ -279,7 +286,9 @@ def test_an_alarm_by_hand_is_withdrawn(trot_log):
 def test_a_urdf_with_another_mass(trot_log, factor):
     model = trot_log.model
     changed = {
-        link: Inertial(factor * model.link_masses[i], model.link_coms[i], model.link_inertias[i])
+        link: Inertial(
+            factor * model.link_masses[i], model.link_coms[i], model.link_inertias[i]
+        )
         for i, link in enumerate(model.link_names)
         if model.bodies.body_of_link[i] == 0 and model.link_masses[i] > 0.0
     }
@@ -295,7 +304,9 @@ def test_a_urdf_with_another_mass(trot_log, factor):
 def test_without_an_accelerometer(trot_log):
     track = Track(trot_log, during(0.0, 9.0, specific_force=NAN3))
     assert track.statuses(0.5) == {Status.DEGRADED}
-    assert "no accelerometer: the standing feet give the acceleration" in track.last.reason
+    assert (
+        "no accelerometer: the standing feet give the acceleration" in track.last.reason
+    )
     assert track.worst(3.5) < 8e-3
     late = track.times > 0.5
     assert (np.abs(track.errors[late]) / track.std[late])[:, :2].max() < 4.0
@@ -305,7 +316,9 @@ def test_without_the_torques_of_a_leg(trot_log):
     track = Track(trot_log, during(1.5, 2.5, effort=without("effort", 4)), end=3.5)
     assert track.statuses(1.55, 2.5) == {Status.DEGRADED}
     reasons = {e.reason for e in track.estimates if 1.55 < e.time < 2.5}
-    assert {r.split(":")[0] for r in reasons} == {"torques do not show the force on right_front"}
+    assert {r.split(":")[0] for r in reasons} == {
+        "torques do not show the force on right_front"
+    }
     assert track.worst(1.5) < 1e-3
     assert track.last.status is Status.CONVERGED
 
@@ -321,7 +334,10 @@ def test_torques_of_the_wrong_sign(trot_log):
     track = Track(trot_log, during(0.0, 9.0, effort=lambda s: -s.effort), end=2.5)
     assert TRUSTED.isdisjoint(track.statuses(0.0))
     assert track.last.status is Status.UNKNOWN
-    assert "make no possible trunk, started again: check signs and units" in track.last.reason
+    assert (
+        "make no possible trunk, started again: check signs and units"
+        in track.last.reason
+    )
     assert np.nanmin(track.masses) > 0.0
 
 
@@ -412,12 +428,16 @@ def test_stamps_that_stand_still_or_go_back(trot_log):
 
 
 # --- options and configurations ---------------------------------------------------------------
-@pytest.mark.parametrize("name", ["bandwidth_hz", "rate_hz", "torque_noise", "gate", "drift"])
+@pytest.mark.parametrize(
+    "name", ["bandwidth_hz", "rate_hz", "torque_noise", "gate", "drift"]
+)
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
 def test_options_that_are_no_sense(name, value):
     with pytest.raises(ValueError, match=f"{name} is {value}: give a positive number"):
         FloatingBaseOptions(**{name: value})
-    with pytest.raises(ValueError, match=f"link_mass is {value}: give a positive number"):
+    with pytest.raises(
+        ValueError, match=f"link_mass is {value}: give a positive number"
+    ):
         FloatingBaseOptions(priors=Priors(link_mass=value))
 
 
@@ -433,7 +453,9 @@ def test_a_trunk_without_mass(heavy_quadruped):
     start = model.xml.index("<inertial>")
     end = model.xml.index("</inertial>") + len("</inertial>")
     empty = RobotModel.from_urdf(model.xml[:start] + model.xml[end:])
-    with pytest.raises(ConfigError, match=r"the trunk .* has no mass in the URDF: give it its"):
+    with pytest.raises(
+        ConfigError, match=r"the trunk .* has no mass in the URDF: give it its"
+    ):
         FloatingBaseEstimator(empty, config)
 
 

@@ -7,7 +7,12 @@ import pytest
 
 from com_estimation.trunk.floating_base import FloatingBaseOptions
 from com_estimation.trunk.floating_base.filter_types import STATE, STATES
-from com_estimation.trunk.floating_base.options import GROUPS, Priors, describe, variance_fractions
+from com_estimation.trunk.floating_base.options import (
+    GROUPS,
+    Priors,
+    describe,
+    variance_fractions,
+)
 from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.update import update_states
 
@@ -30,7 +35,11 @@ def textbook(H, residual, noise, held, x, P):
 @pytest.mark.parametrize("hold", [0, 70])
 def test_the_update_is_that_of_the_textbook(gate, hold):
     rng = np.random.default_rng(1)
-    H, residual, x = rng.normal(size=(6, STATES)), rng.normal(size=6), rng.normal(size=STATES)
+    H, residual, x = (
+        rng.normal(size=(6, STATES)),
+        rng.normal(size=6),
+        rng.normal(size=STATES),
+    )
     root = rng.normal(size=(STATES, STATES))
     P = root @ root.T
     held = np.arange(STATES) >= STATES - hold
@@ -88,7 +97,9 @@ def test_a_payload_of_one_percent_at_a_corner_is_noticed(seed):
     found = [strides.quarter() for _ in range(6)]
     assert any(found)
     first = next(i for i, alarm in enumerate(found) if alarm)
-    assert first + 1 <= found[first] <= first + 4  # back to before the step, not much farther
+    assert (
+        first + 1 <= found[first] <= first + 4
+    )  # back to before the step, not much farther
 
 
 def test_a_payload_is_noticed_by_strides_whose_quarters_differ():
@@ -111,7 +122,9 @@ def test_what_the_filter_learns_of_other_errors_is_no_payload():
             strides.P = strides.P - np.outer(move, move)
         found = [strides.quarter() for _ in range(8)]
         assert any(found) is not shrinks
-        assert strides.test.statistic > 0.5 * strides.test.level or not shrinks, "suspected"
+        assert strides.test.statistic > 0.5 * strides.test.level or not shrinks, (
+            "suspected"
+        )
 
 
 def test_a_payload_is_noticed_while_the_filter_learns():
@@ -128,7 +141,9 @@ def test_another_gait_is_no_payload():
     strides = Strides()
     for _ in range(40):
         assert strides.quarter() == 0
-    strides.value += np.array([3.0, 2.0, 1.0])  # what errors do differs from gait to gait
+    strides.value += np.array(
+        [3.0, 2.0, 1.0]
+    )  # what errors do differs from gait to gait
     assert not any(strides.quarter(0.125) for _ in range(60))
     assert strides.test.learned
 
@@ -167,13 +182,17 @@ def test_the_budget_is_what_knowing_a_group_would_spare():
     fractions = variance_fractions(P, T)
     assert set(fractions) == set(GROUPS)
     block = STATE.zero
-    known = P - P[:, block] @ np.linalg.solve(P[block, block], P[block])  # given the zeros
+    known = P - P[:, block] @ np.linalg.solve(
+        P[block, block], P[block]
+    )  # given the zeros
     spared = 1.0 - np.diag(T @ known[:4, :4] @ T.T) / np.diag(T @ P[:4, :4] @ T.T)
     np.testing.assert_allclose(fractions["zero"], spared, atol=1e-6)
 
 
 def test_the_budget_in_words():
-    fractions = {name: np.full(3, 0.05) for name in GROUPS} | {"link": np.array([0.9, 0.4, 0.1])}
+    fractions = {name: np.full(3, 0.05) for name in GROUPS} | {
+        "link": np.array([0.9, 0.4, 0.1])
+    }
     text = describe(fractions, [3e-3, 1e-3, 5e-3], Priors())
     assert text == (
         "x is known to 3 mm: leg links' masses +-10 % make 90 % of the variance: weigh the links, "
@@ -185,7 +204,9 @@ def test_the_budget_in_words():
 
 
 def test_every_state_has_a_prior_of_its_size():
-    std = FloatingBaseOptions().priors.state_std(300.0, 20.0, 2000.0, np.array([1.2, 0.7]))
+    std = FloatingBaseOptions().priors.state_std(
+        300.0, 20.0, 2000.0, np.array([1.2, 0.7])
+    )
     assert std.shape == (STATES,)
     assert std[STATE.mass] == 60.0
     assert std[STATE.torque_bias] == pytest.approx(18.0)

@@ -27,7 +27,9 @@ from com_estimation.trunk.floating_base.signals import (
 pytestmark = pytest.mark.slow
 
 GRAVITY = 9.81
-RATES = np.random.default_rng(32).normal(size=(4, 3))  # of change of the root's motion, 1/s
+RATES = np.random.default_rng(32).normal(
+    size=(4, 3)
+)  # of change of the root's motion, 1/s
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,13 +66,17 @@ class Rows:
         self.forces = FootForces(*np.empty((3, 4, 3)), np.zeros(4, dtype=bool))
 
     def at(self, x):
-        rows_module.set_rows(self.motion, 1.0, self.model, self.settings, x, self.rows, self.forces)
+        rows_module.set_rows(
+            self.motion, 1.0, self.model, self.settings, x, self.rows, self.forces
+        )
         return self.rows.H.copy(), self.rows.residual.copy()
 
     def of_joints(self, x):
         """Rows (12, STATES) of the legs' joints, and their residuals (12,) at no error."""
         self.at(x)
-        return self.rows.joint_rows.reshape(12, STATES).copy(), self.rows.legs.residual.ravel()
+        return self.rows.joint_rows.reshape(
+            12, STATES
+        ).copy(), self.rows.legs.residual.ravel()
 
 
 def some_motion(estimator, config, rng, moving=1.0):
@@ -97,7 +103,9 @@ class Oracle:
         self.inertia = np.diag([4.5, 8.0, 12.0]) + 0.3 * np.ones((3, 3))
         self.pin.inertias[1] = pin.Inertia(self.mass, self.com, self.inertia)
         self.urdf = [inertia.copy() for inertia in self.pin.inertias]
-        self.order = [self.pin.joints[self.pin.getJointId(n)].idx_v - 6 for n in self.names]
+        self.order = [
+            self.pin.joints[self.pin.getJointId(n)].idx_v - 6 for n in self.names
+        ]
 
     def weigh(self, factors):
         """Give the legs' links other masses: 1 + factors (12,) times the URDF's."""
@@ -166,7 +174,9 @@ def measured(estimator, oracle, motion, root, x, foot=100.0):
     motion[3] = tau
     motion[0, joints] += x[STATE.zero]
     omega, omega_dot = root[0], root[1]
-    root[2] += np.cross(omega_dot, x[STATE.arm]) + np.cross(omega, np.cross(omega, x[STATE.arm]))
+    root[2] += np.cross(omega_dot, x[STATE.arm]) + np.cross(
+        omega, np.cross(omega, x[STATE.arm])
+    )
     R = estimator._R_root_imu
     root[2] += R @ (x[STATE.scale] * (R.T @ root[2]))
     root = root - np.cross(x[STATE.tilt], root)  # true = measured + tilt x measured
@@ -200,7 +210,9 @@ def test_the_residual_is_nothing_at_the_truth(estimator, heavy_quadruped):
 
 
 @pytest.mark.parametrize("name", STATE._fields)
-def test_the_columns_are_what_an_error_does_to_the_readings(estimator, heavy_quadruped, name):
+def test_the_columns_are_what_an_error_does_to_the_readings(
+    estimator, heavy_quadruped, name
+):
     """Each error at its place, by Pinocchio, against the column; base rows and a leg in the air."""
     rng = np.random.default_rng(4)
     model, config = heavy_quadruped
@@ -213,7 +225,9 @@ def test_the_columns_are_what_an_error_does_to_the_readings(estimator, heavy_qua
         change = np.zeros(STATES)
         change[state] = step * (truth[state] if name == "mass" else 1.0)
         if block.stop <= TRUNK_STATES:  # the trunk is linear
-            rows = Rows(estimator, *measured(estimator, oracle, motion, root, truth)[:2])
+            rows = Rows(
+                estimator, *measured(estimator, oracle, motion, root, truth)[:2]
+            )
             expected = rows.at(truth - change)[1] - rows.at(truth)[1]
             np.testing.assert_allclose(rows.at(truth)[0] @ change, expected, atol=1e-9)
             continue
@@ -224,9 +238,13 @@ def test_the_columns_are_what_an_error_does_to_the_readings(estimator, heavy_qua
                 x = truth + sign * change
                 readings = measured(estimator, oracle, motion, root, x, foot)
                 rows = Rows(estimator, *readings[:2])
-                found.append(rows.at(truth)[1] if foot else rows.of_joints(truth)[1].copy())
+                found.append(
+                    rows.at(truth)[1] if foot else rows.of_joints(truth)[1].copy()
+                )
             differences.append((found[0] - found[1]) / (2.0 * step))
-            rows = Rows(estimator, *measured(estimator, oracle, motion, root, truth, foot)[:2])
+            rows = Rows(
+                estimator, *measured(estimator, oracle, motion, root, truth, foot)[:2]
+            )
             H = rows.at(truth)[0] if foot else rows.of_joints(truth)[0]
             columns.append(H[:, state])
         for column, difference in zip(columns, differences, strict=True):
@@ -235,7 +253,9 @@ def test_the_columns_are_what_an_error_does_to_the_readings(estimator, heavy_qua
         assert np.abs(np.concatenate(columns)).max() > 0.0
 
 
-def test_a_leg_without_torques_tells_the_moment_about_its_foot_alone(estimator, heavy_quadruped):
+def test_a_leg_without_torques_tells_the_moment_about_its_foot_alone(
+    estimator, heavy_quadruped
+):
     rng = np.random.default_rng(4)
     rows = Rows(estimator, *some_motion(estimator, heavy_quadruped[1], rng))
     rows.known[1] = False
@@ -276,7 +296,10 @@ BANDWIDTH = 150.0
 
 def filtered(times, values):
     """Value, rate, acceleration, direction of a joint after each sample, and its channel."""
-    channels, signals = np.zeros(JOINT_SIGNALS + 2, CHANNEL), np.zeros(JOINT_SIGNALS + 2)
+    channels, signals = (
+        np.zeros(JOINT_SIGNALS + 2, CHANNEL),
+        np.zeros(JOINT_SIGNALS + 2),
+    )
     signals[JOINT_SIGNALS] = values[0]
     start_channels(channels, signals, 0.05)
     result = [(values[0], 0.0, 0.0, 0.0)]
@@ -325,18 +348,28 @@ def test_the_derivatives_are_those_of_the_filtered_value():
     times = irregular(rng)
     (value, rate, rise, _), _ = filtered(times, 3.0 * times)
     late = times > times[0] + 0.2
-    np.testing.assert_allclose(value[late], 3.0 * (times[late] - 3.0 / BANDWIDTH), atol=1e-6)
+    np.testing.assert_allclose(
+        value[late], 3.0 * (times[late] - 3.0 / BANDWIDTH), atol=1e-6
+    )
     np.testing.assert_allclose(rate[late], 3.0, atol=1e-4)
     np.testing.assert_allclose(rise[late], 0.0, atol=1e-2)
     steps = 1e-4 * np.arange(6000)
     (value, rate, rise, _), _ = filtered(steps, np.sin(20.0 * steps))
-    np.testing.assert_allclose(np.gradient(value, 1e-4)[1:-1], rate[1:-1], atol=2e-3 * 20.0)
-    np.testing.assert_allclose(np.gradient(rate, 1e-4)[2:-2], rise[2:-2], atol=2e-3 * 400.0)
+    np.testing.assert_allclose(
+        np.gradient(value, 1e-4)[1:-1], rate[1:-1], atol=2e-3 * 20.0
+    )
+    np.testing.assert_allclose(
+        np.gradient(rate, 1e-4)[2:-2], rise[2:-2], atol=2e-3 * 400.0
+    )
 
 
 def test_the_rates_are_those_of_the_motion_at_the_root():
     """Of angular velocity and acceleration, specific force without the lever arm, and up."""
-    phases, lever, steps = np.arange(6.0), np.array([0.1, -0.2, 0.3]), 1e-4 * np.arange(3000)
+    phases, lever, steps = (
+        np.arange(6.0),
+        np.array([0.1, -0.2, 0.3]),
+        1e-4 * np.arange(3000),
+    )
     waves = np.sin(20.0 * steps[:, None] + phases)
     up = np.column_stack((1e-3 * waves[:, :2], np.ones(len(steps))))
     channels, found = np.zeros(JOINT_SIGNALS, CHANNEL), []
@@ -351,7 +384,9 @@ def test_the_rates_are_those_of_the_motion_at_the_root():
     expected = np.gradient(values, 1e-4, axis=0)
     late = slice(1500, -1)
     scale = np.abs(expected[late]).max(axis=(0, 2))[:, None]
-    np.testing.assert_allclose((rates / scale)[late], (expected / scale)[late], atol=5e-3)
+    np.testing.assert_allclose(
+        (rates / scale)[late], (expected / scale)[late], atol=5e-3
+    )
 
 
 @pytest.mark.parametrize("delay", [0.004, -0.004])
@@ -370,7 +405,8 @@ def test_a_known_delay_of_the_imu_is_taken_out_to_second_order(delay):
     expected = np.roll(now, -round(delay / 1e-4), axis=0)[1500:-100]
     scale = np.abs(expected).max(axis=(0, 2))
     linear, second = (
-        np.abs(np.array([p for _, p in values])[1500:-100] - expected).max(axis=(0, 2)) / scale
+        np.abs(np.array([p for _, p in values])[1500:-100] - expected).max(axis=(0, 2))
+        / scale
         for values in found.values()
     )
     assert (second < 0.15 * linear).all()
@@ -389,7 +425,10 @@ def test_a_channel_settles_anew_after_a_value_that_is_not_known():
 def test_the_contact_point_is_the_lowest_of_the_ball(estimator, heavy_quadruped):
     rng = np.random.default_rng(9)
     motion, root = some_motion(estimator, heavy_quadruped[1], rng)
-    rows, centers = Rows(estimator, motion, root), Rows(estimator, motion, root, drop=0.03)
+    rows, centers = (
+        Rows(estimator, motion, root),
+        Rows(estimator, motion, root, drop=0.03),
+    )
     for each in (rows, centers):
         each.at(estimator._memory.x)
     down = rows.forces.point - centers.forces.point

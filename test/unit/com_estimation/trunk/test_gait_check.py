@@ -68,7 +68,9 @@ def test_a_leg_that_presses_while_it_should_swing():
 
 def test_feet_that_the_ground_pulls_at():
     gait, down = GaitCheck([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
-    problems = [gait.update(0.005 * k, down, down, load=-1.0 + 0.01 * k) for k in range(100)]
+    problems = [
+        gait.update(0.005 * k, down, down, load=-1.0 + 0.01 * k) for k in range(100)
+    ]
     assert problems[5] is None
     assert problems[10].severity is Severity.HOLD
     assert "by the efforts the ground pulls at the feet: effort has the wrong sign" in (
@@ -136,7 +138,10 @@ def test_mass_against_the_urdf():
     assert mass_problem(estimate(mass=31.5), 30.0) is None
     assert mass_problem(estimate(mass=30.3, std=0.01), 30.0) is None
     assert mass_problem(estimate(Status.ESTIMATING, mass=60.0), 30.0) is None
-    heavy, light = mass_problem(estimate(mass=40.0), 30.0), mass_problem(estimate(mass=20.0), 30.0)
+    heavy, light = (
+        mass_problem(estimate(mass=40.0), 30.0),
+        mass_problem(estimate(mass=20.0), 30.0),
+    )
     assert "weighs 10 kg more than the URDF says (30 kg)" in heavy.text
     assert "weighs 10 kg less" in light.text
     assert heavy.severity is Severity.NOTE

@@ -6,7 +6,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from com_estimation.trunk.ground_reaction import LegGeometry, sensor_forces, torque_forces
+from com_estimation.trunk.ground_reaction import (
+    LegGeometry,
+    sensor_forces,
+    torque_forces,
+)
 from com_model import RobotModel, quadruped_legs
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -36,7 +40,10 @@ def tilted(rng):
 def test_contact_points_are_the_bottoms_of_the_balls(geometry, heavy_quadruped):
     model, _ = heavy_quadruped
     points = geometry.contacts(np.zeros(model.n_joints), UP).points
-    expected = [(x, y, -0.88) for x, y in [(0.5, 0.35), (0.5, -0.35), (-0.5, 0.35), (-0.5, -0.35)]]
+    expected = [
+        (x, y, -0.88)
+        for x, y in [(0.5, 0.35), (0.5, -0.35), (-0.5, 0.35), (-0.5, -0.35)]
+    ]
     np.testing.assert_allclose(points, expected, atol=1e-15)
 
 
@@ -47,7 +54,9 @@ def test_jacobians_are_those_of_the_material_point(geometry, heavy_quadruped, rn
     data = data_model.createData()
     q, up = posture(heavy_quadruped, rng), tilted(rng)
     contacts = geometry.contacts(q, up)
-    order = [data_model.joints[data_model.getJointId(n)].idx_q for n in model.joint_names]
+    order = [
+        data_model.joints[data_model.getJointId(n)].idx_q for n in model.joint_names
+    ]
     qp = np.empty(model.n_joints)
     qp[order] = q
     pin.computeJointJacobians(data_model, data, qp)
@@ -60,7 +69,9 @@ def test_jacobians_are_those_of_the_material_point(geometry, heavy_quadruped, rn
         np.testing.assert_allclose(point, ball - 0.03 * up, atol=1e-14)
         full = pin.getFrameJacobian(data_model, data, frame, pin.LOCAL_WORLD_ALIGNED)
         at_point = full[:3] - pin.skew(point - ball) @ full[3:]
-        np.testing.assert_allclose(J, at_point[:, [order[j] for j in leg.joints]], atol=1e-14)
+        np.testing.assert_allclose(
+            J, at_point[:, [order[j] for j in leg.joints]], atol=1e-14
+        )
 
 
 def test_a_knee_may_slide(pointed_quadruped):
@@ -92,7 +103,9 @@ def slide_knees(xml):
 def test_a_standing_robot_with_massless_legs_is_carried_by_its_feet(geometry):
     """Torques by virtual work: for feet that push up the actuators must push down."""
     J = geometry.contacts(np.tile([0.1, 0.6, -1.2], 4), UP).jacobians
-    forces = np.array([[3.0, -2.0, 250.0], [0.0, 0.0, 0.0], [1.0, 5.0, 240.0], [0.0, 9.0, 30.0]])
+    forces = np.array(
+        [[3.0, -2.0, 250.0], [0.0, 0.0, 0.0], [1.0, 5.0, 240.0], [0.0, 9.0, 30.0]]
+    )
     torques = -np.einsum("lji,lj->li", J, forces)  # -J^T f
     found = torque_forces(J, torques)
     np.testing.assert_allclose(found.forces, forces, atol=1e-10)
@@ -134,7 +147,8 @@ def test_deviations_are_those_of_a_sample(geometry, rng):
     found = torque_forces(J, torques)
     spread = np.sqrt((0.02 * torques) ** 2 + 0.25)
     draws = [
-        torque_forces(J, torques + spread * rng.normal(size=(4, 3))).forces for _ in range(4000)
+        torque_forces(J, torques + spread * rng.normal(size=(4, 3))).forces
+        for _ in range(4000)
     ]
     np.testing.assert_allclose(np.std(draws, axis=0), found.std, rtol=0.06)
     for leg in range(4):
@@ -153,7 +167,9 @@ def test_a_straight_leg_tells_no_force_and_says_why(geometry, knee):
     assert np.isnan(found.std[0]).all()
     assert np.isfinite(found.forces[1:]).all()
     (problem,) = found.problems
-    assert problem.startswith("left_front: the leg is nearly straight (condition number ")
+    assert problem.startswith(
+        "left_front: the leg is nearly straight (condition number "
+    )
     assert problem.endswith("bend its knee")
 
 
@@ -172,10 +188,14 @@ def test_a_missing_effort_or_position_leaves_the_other_legs_alone(geometry):
 
 
 def test_sensors_give_the_force_with_its_noise():
-    measured = np.array([[1.0, 2.0, -30.0], [0.0, 50.0, 400.0], [np.nan] * 3, [0.0, 0.0, 0.0]])
+    measured = np.array(
+        [[1.0, 2.0, -30.0], [0.0, 50.0, 400.0], [np.nan] * 3, [0.0, 0.0, 0.0]]
+    )
     found = sensor_forces(measured)
     np.testing.assert_array_equal(found.forces, measured)
     assert np.isnan(found.std[2]).all()
-    np.testing.assert_allclose(found.std[1], [1.0, np.hypot(1.0, 1.0), np.hypot(8.0, 1.0)])
+    np.testing.assert_allclose(
+        found.std[1], [1.0, np.hypot(1.0, 1.0), np.hypot(8.0, 1.0)]
+    )
     np.testing.assert_allclose(found.covariance[1], np.diag(found.std[1] ** 2))
     assert found.method == "sensor"

@@ -44,7 +44,9 @@ def test_coarse_torques_are_learned():
     verdicts = run(trot(4.0), change)
     assert all(not v.problems for v in verdicts.values())
     late = between(verdicts, 2.0, 4.0)
-    masked = np.mean([v.sample is None or np.isnan(v.sample.effort).any() for v in late])
+    masked = np.mean(
+        [v.sample is None or np.isnan(v.sample.effort).any() for v in late]
+    )
     assert masked < 0.1
 
 
@@ -60,13 +62,19 @@ def test_a_driver_that_repeats_each_sample(slow):
 
     verdicts = list(run(trot(1.0), change).values())
     assert all(not v.problems for v in verdicts)
-    assert sum(v.sample is not None for v in verdicts) == pytest.approx(1000 / slow, abs=2)
+    assert sum(v.sample is not None for v in verdicts) == pytest.approx(
+        1000 / slow, abs=2
+    )
 
 
 @pytest.mark.parametrize("spell", [np.nan, 0.0])
 def test_no_effort(spell):
     def change(time, sample):
-        return replace(sample, effort=np.full(COUNT, spell)) if 1.0 <= time < 1.5 else sample
+        return (
+            replace(sample, effort=np.full(COUNT, spell))
+            if 1.0 <= time < 1.5
+            else sample
+        )
 
     verdicts = run(trot(2.5), change)
     during = between(verdicts, 1.0, 1.5)

@@ -29,7 +29,9 @@ def test_no_imu_for_a_second():
         if not 1.0 <= time < 2.0:
             return sample
         R = np.full((3, 3), np.nan)
-        return replace(sample, angular_velocity=nan3(), specific_force=nan3(), R_world_imu=R)
+        return replace(
+            sample, angular_velocity=nan3(), specific_force=nan3(), R_world_imu=R
+        )
 
     verdicts = run(trot(3.0), change)
     (late,) = between(verdicts, 1.5, 1.501)
@@ -55,12 +57,16 @@ def test_imu_stuck():
             return sample
         old = last["imu"]
         return replace(
-            sample, angular_velocity=old.angular_velocity, specific_force=old.specific_force
+            sample,
+            angular_velocity=old.angular_velocity,
+            specific_force=old.specific_force,
         )
 
     verdicts = run(trot(2.5), change)
     late = between(verdicts, 1.2, 2.0)
-    assert all("the imu has said exactly the same for" in reason(v.problems) for v in late)
+    assert all(
+        "the imu has said exactly the same for" in reason(v.problems) for v in late
+    )
     assert all(np.isnan(v.sample.specific_force).all() for v in late)
     assert all(np.isnan(v.sample.angular_velocity).all() for v in late)
     assert_sound(between(verdicts, 2.0, 2.5))
@@ -74,7 +80,9 @@ def test_an_imu_of_100_hz_is_not_stuck():
             last["imu"] = sample
         old = last["imu"]
         return replace(
-            sample, angular_velocity=old.angular_velocity, specific_force=old.specific_force
+            sample,
+            angular_velocity=old.angular_velocity,
+            specific_force=old.specific_force,
         )
 
     assert_sound(run(trot(1.0), change).values())
@@ -83,13 +91,16 @@ def test_an_imu_of_100_hz_is_not_stuck():
 @pytest.mark.parametrize(("scale", "offset"), [(1 / 9.81, 0.0), (1.0, -9.81)])
 def test_an_accelerometer_in_other_units(scale, offset):
     def change(time, sample):
-        return replace(sample, specific_force=sample.specific_force * scale + [0, 0, offset])
+        return replace(
+            sample, specific_force=sample.specific_force * scale + [0, 0, offset]
+        )
 
     verdicts = run(trot(2.0), change)
     assert all(np.isnan(v.sample.specific_force).all() for v in verdicts.values())
     (late,) = between(verdicts, 0.1, 0.101)
-    assert "m/s^2 on average, not 9.81: it must give m/s^2 (not g), with gravity" in reason(
-        late.problems
+    assert (
+        "m/s^2 on average, not 9.81: it must give m/s^2 (not g), with gravity"
+        in reason(late.problems)
     )
     assert np.isnan(late.sample.specific_force).all()
     assert np.isfinite(late.sample.R_world_imu).all()
@@ -108,19 +119,25 @@ def test_a_recording_that_begins_with_an_impact():
 def test_an_accelerometer_whose_unit_changes():
     def change(time, sample):
         return (
-            replace(sample, specific_force=sample.specific_force / 9.81) if time > 0.5 else sample
+            replace(sample, specific_force=sample.specific_force / 9.81)
+            if time > 0.5
+            else sample
         )
 
     verdicts = run(trot(2.0), change)
     late = between(verdicts, 0.65, 2.0)
     assert all(np.isnan(v.sample.specific_force).all() for v in late)
-    assert re.search("the accelerometer says 1.0. m/s.2, not 9.81", reason(late[0].problems))
+    assert re.search(
+        "the accelerometer says 1.0. m/s.2, not 9.81", reason(late[0].problems)
+    )
 
 
 def test_flight_is_no_fault_of_the_accelerometer():
     def change(time, sample):
         return (
-            replace(sample, specific_force=0.01 * sample.specific_force) if flies(time) else sample
+            replace(sample, specific_force=0.01 * sample.specific_force)
+            if flies(time)
+            else sample
         )
 
     def flies(time):
@@ -142,7 +159,9 @@ def test_the_rate_halves_and_comes_back():
     samples = [s for k, s in enumerate(trot(4.0)) if not 1000 <= k < 2000 or k % 2 == 0]
     verdicts = run(samples)
     (late,) = between(verdicts, 1.9, 1.901)
-    assert re.search(r"joint_states comes at 5\d\d Hz and came at 9\d\d", reason(late.problems))
+    assert re.search(
+        r"joint_states comes at 5\d\d Hz and came at 9\d\d", reason(late.problems)
+    )
     assert late.sample is not None
     assert late.problems[0].severity is Severity.DEGRADE
     assert_sound(between(verdicts, 2.5, 4.0))
@@ -161,10 +180,14 @@ def test_a_rate_that_is_too_low():
 
 
 def test_a_low_rate_that_the_user_asked_for_is_sound():
-    verdicts = run(trot(2.0, rate=100.0), health=InputChecks(MODEL, LEGS, rate_hz=100.0))
+    verdicts = run(
+        trot(2.0, rate=100.0), health=InputChecks(MODEL, LEGS, rate_hz=100.0)
+    )
     assert_sound(verdicts.values())
     (late,) = between(
-        run(trot(1.0, rate=100.0), health=InputChecks(MODEL, LEGS, rate_hz=140.0)), 0.9, 0.901
+        run(trot(1.0, rate=100.0), health=InputChecks(MODEL, LEGS, rate_hz=140.0)),
+        0.9,
+        0.901,
     )
     assert "joint_states comes at 100 Hz: raise it to 112 Hz" in reason(late.problems)
 
@@ -183,11 +206,18 @@ def test_a_first_stamp_of_another_clock_is_no_fault():
 @pytest.mark.parametrize("lost", [{"angular_velocity"}, {"R_world_imu"}])
 def test_one_reading_of_the_imu_that_is_missing_is_no_fault(lost):
     """At a low rate either, where it is many milliseconds."""
-    unknown = {"angular_velocity": np.full(3, np.nan), "R_world_imu": np.full((3, 3), np.nan)}
+    unknown = {
+        "angular_velocity": np.full(3, np.nan),
+        "R_world_imu": np.full((3, 3), np.nan),
+    }
 
     def change(time, sample):
         lose = round(time / 0.005) % 10 == 0
-        return replace(sample, **{name: unknown[name] for name in lost}) if lose else sample
+        return (
+            replace(sample, **{name: unknown[name] for name in lost})
+            if lose
+            else sample
+        )
 
     for verdict in run(trot(2.0, rate=200.0), change).values():
         assert reason(verdict.problems) == ""
@@ -202,7 +232,9 @@ def test_many_gaps():
             samples.append(sample)
     health = InputChecks(MODEL, LEGS)
     texts = {reason(health.check(sample).problems) for sample in samples}
-    assert any("% of the joint_states come after a gap: check the network" in t for t in texts)
+    assert any(
+        "% of the joint_states come after a gap: check the network" in t for t in texts
+    )
 
 
 def test_samples_that_come_twice_or_late_are_left_out():
@@ -228,7 +260,9 @@ def test_a_recording_that_starts_again():
     run(trot(1.0), health=health)
     again = run(trot(2.5), health=health)
     assert [t for t, v in again.items() if v.restart] == [0.0]
-    assert "the stamps went back: everything starts again" in reason(again[0.0].problems)
+    assert "the stamps went back: everything starts again" in reason(
+        again[0.0].problems
+    )
     assert again[0.0].sample is not None
     assert_sound(between(again, 1.1, 2.5))
 

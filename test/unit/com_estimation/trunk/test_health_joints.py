@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trot_samples import MODEL, assert_sound, between, run, spoiled, stuck, trot, worst_is
+from trot_samples import (
+    MODEL,
+    assert_sound,
+    between,
+    run,
+    spoiled,
+    stuck,
+    trot,
+    worst_is,
+)
 
 from com_estimation.trunk.sensor_checks import Severity, reason
 
@@ -25,7 +34,9 @@ def test_one_dead_torque_sensor(value, joint):
     verdicts = run(trot(3.0), change)
     # Hardly a wrong torque gets through: one or two repeated samples, then NaN, then nothing.
     leaked = [
-        v for v in between(verdicts, 1.0, 2.0) if v.sample and np.isfinite(v.sample.effort[joint])
+        v
+        for v in between(verdicts, 1.0, 2.0)
+        if v.sample and np.isfinite(v.sample.effort[joint])
     ]
     assert len(leaked) <= (0 if value == 0.0 else 2)
     late = between(verdicts, 1.2, 2.0)
@@ -73,10 +84,14 @@ def test_a_stuck_encoder_without_velocity(joint):
 
 
 def test_a_position_that_is_not_finite():
-    verdicts = run(trot(1.0), lambda t, s: spoiled(s, 3, position=np.nan) if t < 0.5 else s)
+    verdicts = run(
+        trot(1.0), lambda t, s: spoiled(s, 3, position=np.nan) if t < 0.5 else s
+    )
     first = between(verdicts, 0.0, 0.5)
     assert all(v.sample is None for v in first)
-    assert "the position of rf_haa is not finite: check its encoder" in reason(first[0].problems)
+    assert "the position of rf_haa is not finite: check its encoder" in reason(
+        first[0].problems
+    )
     assert_sound(between(verdicts, 0.7, 1.0))
 
 
@@ -92,5 +107,7 @@ def test_a_driver_that_hangs():
     verdicts = run(trot(2.0), change)
     assert all(v.sample is None for v in between(verdicts, 1.0, 1.5))
     (late,) = between(verdicts, 1.2, 1.201)
-    assert "joint_states repeats itself for 0.20 s under new stamps" in reason(late.problems)
+    assert "joint_states repeats itself for 0.20 s under new stamps" in reason(
+        late.problems
+    )
     assert_sound(between(verdicts, 1.5, 2.0))

@@ -32,7 +32,9 @@ def test_it_is_the_continuous_filter_for_lines_between_samples():
         _, expected, _ = signal.lsim((num, den), u, t, interp=True)
         known = ~np.isnan(rows[:, k])
         assert known.sum() > 200
-        np.testing.assert_allclose(rows[known, k], expected[1:][known], atol=1e-6 * A**k)
+        np.testing.assert_allclose(
+            rows[known, k], expected[1:][known], atol=1e-6 * A**k
+        )
 
 
 @pytest.mark.parametrize("dt", [0.0005, 0.005])
@@ -42,15 +44,21 @@ def test_value_and_derivatives_of_a_sine_come_late_by_the_delay(dt):
     rows = run(np.sin(w * t), dt)
     late = t[1:] - StateVariableFilter(A, 1).delay
     np.testing.assert_allclose(rows[-100:, 0], np.sin(w * late[-100:]), atol=0.003)
-    np.testing.assert_allclose(rows[-100:, 1], w * np.cos(w * late[-100:]), atol=0.003 * w)
-    np.testing.assert_allclose(rows[-100:, 2], -w * w * np.sin(w * late[-100:]), atol=0.01 * w * w)
+    np.testing.assert_allclose(
+        rows[-100:, 1], w * np.cos(w * late[-100:]), atol=0.003 * w
+    )
+    np.testing.assert_allclose(
+        rows[-100:, 2], -w * w * np.sin(w * late[-100:]), atol=0.01 * w * w
+    )
 
 
 def test_nothing_is_known_until_a_signal_has_been_for_long_enough():
     rows = run(np.full(100, 3.0))
     settled = round(12.0 / A / 0.001)
     assert np.isnan(rows[: settled - 1]).all()
-    np.testing.assert_allclose(rows[settled + 1 :], [[3.0, 0.0, 0.0]] * (99 - settled - 1))
+    np.testing.assert_allclose(
+        rows[settled + 1 :], [[3.0, 0.0, 0.0]] * (99 - settled - 1)
+    )
 
 
 def test_one_missing_value_makes_only_its_signal_unknown_for_a_while():
@@ -80,7 +88,9 @@ def test_the_imu_is_turned_and_moved_to_the_root(light_quadruped):
     motion = MotionFilter(model, config, A)
     spin = np.array([0.0, 0.0, 2.0])
     R_root_imu = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    felt_at_imu = np.array([0.0, 0.0, 9.81]) + np.cross(spin, np.cross(spin, [0.1, 0.05, 0.02]))
+    felt_at_imu = np.array([0.0, 0.0, 9.81]) + np.cross(
+        spin, np.cross(spin, [0.1, 0.05, 0.02])
+    )
     tilt = np.array([[1.0, 0.0, 0.0], [0.0, 0.8, -0.6], [0.0, 0.6, 0.8]])
     for k in range(200):
         now = motion.update(
@@ -97,7 +107,9 @@ def test_the_imu_is_turned_and_moved_to_the_root(light_quadruped):
     np.testing.assert_allclose(now.omega_dot, 0.0, atol=1e-9)
     np.testing.assert_allclose(now.specific_force, [0.0, 0.0, 9.81], atol=1e-9)
     np.testing.assert_allclose(now.up, [0.0, 0.6, 0.8], atol=1e-9)
-    np.testing.assert_allclose(now.foot_forces, np.arange(12.0).reshape(4, 3), atol=1e-9)
+    np.testing.assert_allclose(
+        now.foot_forces, np.arange(12.0).reshape(4, 3), atol=1e-9
+    )
     assert now.time == pytest.approx(0.199 - 3.0 / A)
 
 
@@ -120,7 +132,11 @@ def test_a_gap_or_time_that_goes_back_starts_the_filter_anew(light_quadruped):
 
 def test_an_imu_on_a_leg_is_refused(light_quadruped):
     model, config = light_quadruped
-    feet = {f.frame: {"side": f.side, "end": f.end, "radius": 0.03} for f in config.feet}
-    wrong = RobotConfig.from_dict({"name": "x", "feet": feet, "imu": {"link": "left_front_hip"}})
+    feet = {
+        f.frame: {"side": f.side, "end": f.end, "radius": 0.03} for f in config.feet
+    }
+    wrong = RobotConfig.from_dict(
+        {"name": "x", "feet": feet, "imu": {"link": "left_front_hip"}}
+    )
     with pytest.raises(ConfigError, match="'left_front_hip' moves against the trunk"):
         MotionFilter(model, wrong, A)

@@ -31,8 +31,14 @@ class StandIn:
         self.fed.append(sample)
         if len(self.fed) % 5:
             return None
-        values = {"mass": 300.0, "mass_std": 1.0, "com": np.full(3, 0.01 * len(self.fed))}
-        self.latest = replace(unknown_estimate(sample.time, ""), status=Status.CONVERGED, **values)
+        values = {
+            "mass": 300.0,
+            "mass_std": 1.0,
+            "com": np.full(3, 0.01 * len(self.fed)),
+        }
+        self.latest = replace(
+            unknown_estimate(sample.time, ""), status=Status.CONVERGED, **values
+        )
         return self.latest
 
 
@@ -92,7 +98,9 @@ def test_held_back_it_says_the_old_estimate_with_the_reason(pipeline):
     np.testing.assert_array_equal(said[-1].com, old.com)
     for sample in standing(100, 10.2):
         pipeline.update(sample)
-    assert pipeline.estimate.status is Status.DEGRADED  # what came before may still show
+    assert (
+        pipeline.estimate.status is Status.DEGRADED
+    )  # what came before may still show
     assert "carries no effort" in pipeline.estimate.reason
     assert "since stamp 10.10 s" in pipeline.estimate.reason
     for sample in standing(500, 10.3):

@@ -46,7 +46,9 @@ def test_the_rows_are_what_the_trunk_adds_to_inverse_dynamics(heavy_quadruped):
 
 
 def test_wrench_of_the_feet_is_about_the_origin():
-    wrench = foot_wrench(np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]]), np.eye(3)[[2, 2]])
+    wrench = foot_wrench(
+        np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]]), np.eye(3)[[2, 2]]
+    )
     np.testing.assert_allclose(wrench, [0.0, 0.0, 2.0, 2.0, -1.0, 0.0])
 
 
@@ -77,7 +79,9 @@ def samples(robot, seconds, sway):
         omega_dot = -axis * sway * w * w * np.sin(w * time)
         felt = GRAVITY * R[2]
         contacts = geometry.contacts(q, R[2])
-        wrench, tau = dynamics.inverse_dynamics((q, still, still), (omega, omega_dot, felt))
+        wrench, tau = dynamics.inverse_dynamics(
+            (q, still, still), (omega, omega_dot, felt)
+        )
         A = np.vstack([np.hstack([np.eye(3)] * 4),
                        np.hstack([np.cross(np.eye(3), p) for p in contacts.points])])  # fmt: skip
         forces = (np.linalg.pinv(A) @ wrench).reshape(4, 3)
@@ -99,8 +103,12 @@ def run(estimator, stream):
     return [e for e in map(estimator.update, stream) if e is not None]
 
 
-def test_swaying_it_finds_mass_and_centre_of_mass_of_a_robot_with_heavy_legs(heavy_quadruped):
-    estimates = run(RecursiveLeastSquares(*heavy_quadruped), samples(heavy_quadruped, 3.0, 0.15))
+def test_swaying_it_finds_mass_and_centre_of_mass_of_a_robot_with_heavy_legs(
+    heavy_quadruped,
+):
+    estimates = run(
+        RecursiveLeastSquares(*heavy_quadruped), samples(heavy_quadruped, 3.0, 0.15)
+    )
     last = estimates[-1]
     assert last.status == Status.CONVERGED
     assert last.reason == ""
@@ -115,8 +123,12 @@ def test_swaying_it_finds_mass_and_centre_of_mass_of_a_robot_with_heavy_legs(hea
     assert np.trace(middle.covariance) > np.trace(last.covariance)
 
 
-def test_standing_still_it_finds_x_and_y_but_says_that_it_does_not_know_z(heavy_quadruped):
-    last = run(RecursiveLeastSquares(*heavy_quadruped), samples(heavy_quadruped, 2.0, 0.0))[-1]
+def test_standing_still_it_finds_x_and_y_but_says_that_it_does_not_know_z(
+    heavy_quadruped,
+):
+    last = run(
+        RecursiveLeastSquares(*heavy_quadruped), samples(heavy_quadruped, 2.0, 0.0)
+    )[-1]
     np.testing.assert_allclose(last.com[:2], TRUE_COM[:2], atol=0.5e-3)
     np.testing.assert_array_equal(last.observable, [True, True, False])
     assert np.sqrt(last.covariance[2, 2]) > 0.1
@@ -137,7 +149,9 @@ def test_light_legs_leave_the_weight_of_heavy_ones_out(heavy_quadruped):
         ({"angular_velocity": np.full(3, np.nan)}, "the angular velocity is not known"),
     ],
 )
-def test_a_missing_input_freezes_the_estimate_until_it_is_back(heavy_quadruped, change, reason):
+def test_a_missing_input_freezes_the_estimate_until_it_is_back(
+    heavy_quadruped, change, reason
+):
     stream = list(samples(heavy_quadruped, 1.5, 0.1))
     estimator = RecursiveLeastSquares(*heavy_quadruped)
     run(estimator, stream[:300])

@@ -54,7 +54,9 @@ def exact(tmp_path_factory):
     """Settings that say what is true of the recordings: no errors but noise, masses known."""
     path = tmp_path_factory.mktemp("settings") / "exact.yaml"
     sensors = asdict(SensorPriors.calibrated())
-    path.write_text(yaml.safe_dump({"sensors": sensors, "prior": {"mass_std_fraction": 0.0}}))
+    path.write_text(
+        yaml.safe_dump({"sensors": sensors, "prior": {"mass_std_fraction": 0.0}})
+    )
     return path
 
 
@@ -62,7 +64,14 @@ def exact(tmp_path_factory):
 def robot(exact):
     """Arguments that name the biped."""
     config = str(CONFIGS / "biped3.yaml")
-    return ["--robot", str(URDFS / "biped3.urdf"), "--config", config, "--settings", str(exact)]
+    return [
+        "--robot",
+        str(URDFS / "biped3.urdf"),
+        "--config",
+        config,
+        "--settings",
+        str(exact),
+    ]
 
 
 @pytest.fixture

@@ -15,7 +15,11 @@ from com_identification.exceptions import PostureError
 from com_identification.regression.identify import identify
 from com_identification.regression.postures import make_posture
 from com_identification.regression.statics import Statics
-from com_identification.settings import IdentificationSettings, PriorSettings, SensorPriors
+from com_identification.settings import (
+    IdentificationSettings,
+    PriorSettings,
+    SensorPriors,
+)
 from com_model import RobotModel, Sesc, link_pose
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section
@@ -26,14 +30,24 @@ EXACT = IdentificationSettings(
     sensors=SensorPriors.calibrated(), prior=PriorSettings(mass_std_fraction=0.0)
 )
 # a point of each edge of the sole, m, and the outside to the right of a direction, rad
-EDGES = ((0.14, 0.0, np.pi / 2), (-0.1, 0.0, -np.pi / 2), (0.0, 0.06, np.pi), (0.0, -0.06, 0.0))
+EDGES = (
+    (0.14, 0.0, np.pi / 2),
+    (-0.1, 0.0, -np.pi / 2),
+    (0.0, 0.06, np.pi),
+    (0.0, -0.06, 0.0),
+)
 
 
 def reader_of(columns, what, biped):
     names = biped.model.joint_names
-    mapping = {"rows": "postures", "joints": {name: f"j{i}" for i, name in enumerate(names)}}
+    mapping = {
+        "rows": "postures",
+        "joints": {name: f"j{i}" for i, name in enumerate(names)},
+    }
     table = Table(columns, len(next(iter(columns.values()))), "log.csv")
-    return TableReader(table, Section(mapping | what, "map.yaml"), biped.model, biped.feet)
+    return TableReader(
+        table, Section(mapping | what, "map.yaml"), biped.model, biped.feet
+    )
 
 
 def joints(Q):
@@ -63,12 +77,16 @@ def tipped(biped, Q):
         x, y, yaw = EDGES[k % 4]
         inwards = (np.array([x, y]) - c[:2]) @ [np.sin(yaw), -np.cos(yaw)]
         tilt = np.degrees(np.arctan2(inwards, c[2])) + rng.normal(0.0, 0.05)
-        tilt = tilt if abs(tilt) < 60.0 else np.nan  # steeper than any ramp: not measured
+        tilt = (
+            tilt if abs(tilt) < 60.0 else np.nan
+        )  # steeper than any ramp: not measured
         for name, value in zip(columns, (*q, x, y, yaw, tilt), strict=True):
             columns[name].append(value)
     what = {"link": "l_sole", "edge_x": "x", "edge_y": "y", "direction": "yaw"}
     what |= {"tilt": {"column": "tilt", "unit": "deg"}, "std": 0.001}
-    return {name: np.array(column) for name, column in columns.items()}, {"tip_over": what}
+    return {name: np.array(column) for name, column in columns.items()}, {
+        "tip_over": what
+    }
 
 
 def errors(biped, postures):
@@ -101,11 +119,17 @@ def test_it_is_mixed_with_wrenches(biped):
     for i, foot in enumerate(biped.feet):
         own = [f"{foot.frame}{k}" for k in range(6)]
         columns |= {
-            name: np.array([biped.readings(q)[0][i, k] for q in Q]) for k, name in enumerate(own)
+            name: np.array([biped.readings(q)[0][i, k] for q in Q])
+            for k, name in enumerate(own)
         }
         feet[foot.frame] = {"force": own[:3], "moment": own[3:]}
-    both = [each.posture for each in reader_of(columns, what | {"feet": feet}, biped).intervals()]
-    alone = [each.posture for each in reader_of(columns, {"feet": feet}, biped).intervals()]
+    both = [
+        each.posture
+        for each in reader_of(columns, what | {"feet": feet}, biped).intervals()
+    ]
+    alone = [
+        each.posture for each in reader_of(columns, {"feet": feet}, biped).intervals()
+    ]
     assert [len(posture.constraints) for posture in both] == [3] * 4
     assert errors(biped, both)[2] < errors(biped, alone)[2]
 
@@ -124,16 +148,30 @@ def test_empty_cells_say_nothing(biped):
     ("make", "section", "change", "message"),
     [
         (known, "com", {"link": "nose"}, "com.link: expected one of .*, got 'nose'"),
-        (known, "com", {"x": None, "y": None, "z": None}, "expected x, y or z: the column"),
+        (
+            known,
+            "com",
+            {"x": None, "y": None, "z": None},
+            "expected x, y or z: the column",
+        ),
         (known, "com", {"w": "c0"}, "unknown key 'w'"),
         (known, "com", {"std": 0.0}, "com.std"),
         (tipped, "tip_over", {"edge_x": None}, "None.* is not a column of numbers"),
-        (tipped, "tip_over", {"tilt": "tilt"}, r"tip_over.tilt: is more than 1.2 rad: correct"),
+        (
+            tipped,
+            "tip_over",
+            {"tilt": "tilt"},
+            r"tip_over.tilt: is more than 1.2 rad: correct",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(make, section, change, message, biped):
     columns, what = make(biped, biped.postures(4))
-    changed = {key: value for key, value in (what[section] | change).items() if value is not None}
+    changed = {
+        key: value
+        for key, value in (what[section] | change).items()
+        if value is not None
+    }
     with pytest.raises(ConfigError, match=message):
         reader_of(columns, {section: changed}, biped)
 
@@ -153,11 +191,15 @@ HOLD = 200  # readings of a posture, at 100 per second
 def moving(Q, columns):
     """A table of 100 readings per second: each posture held, half a second of motion between."""
     after = np.concatenate((Q[1:], Q[-1:]))
-    rows = [[*[a] * HOLD, *np.linspace(a, b, 50)] for a, b in zip(Q, after, strict=True)]
+    rows = [
+        [*[a] * HOLD, *np.linspace(a, b, 50)] for a, b in zip(Q, after, strict=True)
+    ]
     table = joints(np.concatenate(rows))
     empty = np.full(50, np.nan)
     for name, values in columns.items():
-        table[name] = np.concatenate([[*np.full(HOLD, value), *empty] for value in values])
+        table[name] = np.concatenate(
+            [[*np.full(HOLD, value), *empty] for value in values]
+        )
     return table
 
 
@@ -173,15 +215,24 @@ def result_of(run, robot, folder, log, what, *words):
 
 def true_within(result, biped, deviations=4.0):
     return all(
-        (np.abs(np.array(body["com"]) - true) < deviations * np.array(body["com_std"])).all()
+        (
+            np.abs(np.array(body["com"]) - true)
+            < deviations * np.array(body["com_std"])
+        ).all()
         for body, true in zip(result["bodies"], biped.com, strict=True)
     )
 
 
 def left(biped, out):
     """RMS error of the corrected URDF's CoM in other postures, as a part of the URDF's."""
-    robots = (truth(biped), Sesc(biped.model), Sesc(RobotModel.from_file(out / "corrected.urdf")))
-    true, before, after = (robot.com_batch(biped.postures(15, seed=9)) for robot in robots)
+    robots = (
+        truth(biped),
+        Sesc(biped.model),
+        Sesc(RobotModel.from_file(out / "corrected.urdf")),
+    )
+    true, before, after = (
+        robot.com_batch(biped.postures(15, seed=9)) for robot in robots
+    )
     return np.linalg.norm(after - true) / np.linalg.norm(before - true)
 
 
@@ -193,7 +244,9 @@ def joint_channels(biped):
 def test_a_known_com_counts_in_a_moving_log(biped, robot, run, tmp_path):
     Q = biped.postures(24)
     columns, what = known(biped, Q)
-    com = {name: column.copy() for name, column in columns.items() if name.startswith("c")}
+    com = {
+        name: column.copy() for name, column in columns.items() if name.startswith("c")
+    }
     for column in com.values():
         column[5] = np.nan
     log = moving(Q, com)
@@ -212,7 +265,9 @@ def test_tip_over_tests_count_in_a_moving_log(biped, robot, run, tmp_path):
     Q = biped.postures(40)
     columns, _ = tipped(biped, Q)
     tests = []
-    for k, values in enumerate(zip(*(columns[n] for n in ("x", "y", "yaw", "tilt")), strict=True)):
+    for k, values in enumerate(
+        zip(*(columns[n] for n in ("x", "y", "yaw", "tilt")), strict=True)
+    ):
         if np.isfinite(values).all():
             start = k * (HOLD + 50) / 100.0
             tilt = float(np.radians(values[3]))
@@ -222,10 +277,15 @@ def test_tip_over_tests_count_in_a_moving_log(biped, robot, run, tmp_path):
         yaml.safe_dump({"link": "l_sole", "std": 0.001, "tests": tests})
     )
     words = ("--tip-over", tmp_path / "tests.yaml")
-    text, result = result_of(run, robot, tmp_path, moving(Q, {}), joint_channels(biped), *words)
+    text, result = result_of(
+        run, robot, tmp_path, moving(Q, {}), joint_channels(biped), *words
+    )
     assert f"{len(tests) - 1} postures of" in text
     assert "tip-over test 1: " in (tmp_path / "out/report.html").read_text()
-    assert "give the moment at which the robot tips" in (tmp_path / "out/report.html").read_text()
+    assert (
+        "give the moment at which the robot tips"
+        in (tmp_path / "out/report.html").read_text()
+    )
     assert true_within(result, biped)
     assert left(biped, tmp_path / "out") < 0.7
 
@@ -244,7 +304,9 @@ def bag_of(path, biped, Q, frame):
         )
         for k, (q, stands) in enumerate(zip(rows, table["stands"], strict=True)):
             time = 10**18 + k * 10**7
-            stamp = store.types["builtin_interfaces/msg/Time"](time // 10**9, time % 10**9)
+            stamp = store.types["builtin_interfaces/msg/Time"](
+                time // 10**9, time % 10**9
+            )
             header = store.types["std_msgs/msg/Header"](stamp, frame)
             none = np.zeros(0)
             state = store.types[kinds[0]](header, names, q, none, none)
@@ -259,18 +321,27 @@ def bag_of(path, biped, Q, frame):
 @pytest.mark.exhaustive
 def test_a_known_com_in_a_bag_without_force_sensors(biped, robot, run, tmp_path):
     Q = biped.postures(24)
-    bag, out = bag_of(tmp_path / "bag", biped, Q, biped.model.root_link), tmp_path / "out"
+    bag, out = (
+        bag_of(tmp_path / "bag", biped, Q, biped.model.root_link),
+        tmp_path / "out",
+    )
     status, text, error = run(bag, *robot, "--known-com", "known_com", "--output", out)
     assert status == 0, error
     assert "24 postures of 24" in text
     result = yaml.safe_load((out / "result.yaml").read_text())
     assert true_within(result, biped)
     assert left(biped, out) < 0.4
-    status, _, error = run(bag, *robot, "--known-com", "place", "--output", out, "--force")
+    status, _, error = run(
+        bag, *robot, "--known-com", "place", "--output", out, "--force"
+    )
     assert status == 2
-    assert "no topic /place of geometry_msgs/msg/PointStamped for the known CoM" in error
+    assert (
+        "no topic /place of geometry_msgs/msg/PointStamped for the known CoM" in error
+    )
     wrong = bag_of(tmp_path / "wrong", biped, Q[:2], "nose")
-    status, _, error = run(wrong, *robot, "--known-com", "known_com", "--output", out, "--force")
+    status, _, error = run(
+        wrong, *robot, "--known-com", "known_com", "--output", out, "--force"
+    )
     assert status == 2
     assert "its frame_id 'nose' is no link of the robot" in error
 
@@ -294,7 +365,8 @@ def tilted(biped, angles, noise=0.0):
 def test_two_tilts_of_one_shape_give_the_total_com_with_its_height(biped):
     rows = tilted(biped, (0.0, 0.15), noise=1.0)
     postures = [
-        make_posture(biped.model, q, W, samples=100, label=f"p{k}") for k, (q, W) in enumerate(rows)
+        make_posture(biped.model, q, W, samples=100, label=f"p{k}")
+        for k, (q, W) in enumerate(rows)
     ]
     text = two_postures_text(biped.model, biped.feet, postures, EXACT)
     print(text)
@@ -316,7 +388,9 @@ def test_too_little_tilt_is_refused(angles, biped):
         two_postures_text(biped.model, biped.feet, postures, EXACT)
 
 
-def test_the_command_prints_it_and_refuses_what_was_not_tilted(biped, robot, run, tmp_path):
+def test_the_command_prints_it_and_refuses_what_was_not_tilted(
+    biped, robot, run, tmp_path
+):
     what = {"rows": "postures", "samples": 100, "feet": {}, "joints": {}}
     rows = tilted(biped, (0.0, 0.15))
     columns = {}
@@ -325,7 +399,9 @@ def test_the_command_prints_it_and_refuses_what_was_not_tilted(biped, robot, run
         what["joints"][name] = name
     for i, foot in enumerate(biped.feet):
         own = [f"{foot.frame}{k}" for k in range(6)]
-        columns |= {name: np.array([W[i, k] for _, W in rows]) for k, name in enumerate(own)}
+        columns |= {
+            name: np.array([W[i, k] for _, W in rows]) for k, name in enumerate(own)
+        }
         what["feet"][foot.frame] = {"force": own[:3], "moment": own[3:]}
     (tmp_path / "mapping.yaml").write_text(yaml.safe_dump(what))
     words = ["--mapping", tmp_path / "mapping.yaml", "--method", "two-postures"]
@@ -334,7 +410,9 @@ def test_the_command_prints_it_and_refuses_what_was_not_tilted(biped, robot, run
     assert status == 0, error
     assert "posture: total CoM in the root's frame (mm)" in text
     assert "the tilt is 8.6 deg" in text
-    np.savez(tmp_path / "one.npz", **{n: column[[0, 0]] for n, column in columns.items()})
+    np.savez(
+        tmp_path / "one.npz", **{n: column[[0, 0]] for n, column in columns.items()}
+    )
     status, text, error = run(tmp_path / "one.npz", *robot, *words)
     assert status == 1, error
     assert "none of 2 postures is another one tilted" in error
@@ -343,7 +421,10 @@ def test_the_command_prints_it_and_refuses_what_was_not_tilted(biped, robot, run
 def test_the_command_identifies_by_the_com_alone(biped, robot, run, tmp_path):
     columns, what = known(biped, biped.postures(24))
     names = biped.model.joint_names
-    what |= {"rows": "postures", "joints": {name: f"j{i}" for i, name in enumerate(names)}}
+    what |= {
+        "rows": "postures",
+        "joints": {name: f"j{i}" for i, name in enumerate(names)},
+    }
     np.savez(tmp_path / "log.npz", **columns)
     (tmp_path / "mapping.yaml").write_text(yaml.safe_dump(what))
     words = [tmp_path / "log.npz", *robot, "--mapping", tmp_path / "mapping.yaml"]
@@ -352,4 +433,6 @@ def test_the_command_identifies_by_the_com_alone(biped, robot, run, tmp_path):
     assert "24 postures of 24" in text
     result = yaml.safe_load((tmp_path / "out/result.yaml").read_text())
     for body, truth_of in zip(result["bodies"], biped.com, strict=True):
-        assert (np.abs(np.array(body["com"]) - truth_of) < 4.0 * np.array(body["com_std"])).all()
+        assert (
+            np.abs(np.array(body["com"]) - truth_of) < 4.0 * np.array(body["com_std"])
+        ).all()

@@ -97,7 +97,9 @@ def test_two_runs_give_the_same_bytes(robot, recording, tmp_path):
 
 
 def test_mcap_and_sqlite3_give_the_same_numbers(done, robot, recording, run, tmp_path):
-    status, _, _ = run(recording("sqlite", storage="sqlite3"), *robot, "--output", tmp_path / "out")
+    status, _, _ = run(
+        recording("sqlite", storage="sqlite3"), *robot, "--output", tmp_path / "out"
+    )
     assert status == 0
     urdf = (tmp_path / "out/corrected.urdf").read_bytes()
     assert urdf == (done(robot) / "corrected.urdf").read_bytes()
@@ -107,14 +109,21 @@ def test_the_report_needs_no_other_file_and_holds_no_date(done, robot):
     page = (done(robot) / "report.html").read_text()
     assert_report(page)
     assert not re.search(r"20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]", page)
-    for words in ("Total CoM before and after", "l_thigh", "Check of the feet", "combinations"):
+    for words in (
+        "Total CoM before and after",
+        "l_thigh",
+        "Check of the feet",
+        "combinations",
+    ):
         assert words in page
     assert page.count("<svg") > 3
 
 
 def test_with_imu_and_efforts(robot, recording, run, tmp_path):
     out = tmp_path / "out"
-    status, text, _ = run(recording("biped"), *robot, "--output", out, "--imu", "/imu", "--effort")
+    status, text, _ = run(
+        recording("biped"), *robot, "--output", out, "--imu", "/imu", "--effort"
+    )
     assert status == 0
     assert "/imu" in (out / "report.html").read_text()
     assert "20 postures of 20 stationary intervals" in text
@@ -125,14 +134,18 @@ def test_marked_postures(robot, recording, run, tmp_path):
     lines = [f"{2.5 * i + 0.4},{2.5 * i + 1.9},number {i}" for i in range(20)]
     marks.write_text("start,end,label\n" + "\n".join(lines))
     out = tmp_path / "out"
-    status, _, error = run(recording("biped"), *robot, "--output", out, "--marks", marks)
+    status, _, error = run(
+        recording("biped"), *robot, "--output", out, "--marks", marks
+    )
     assert (status, error) == (0, "")
     assert "number 19" in (out / "report.html").read_text()
 
 
 def test_postures_that_a_topic_marks(robot, run, bags, biped, tmp_path):
     with bags.BagWriter(tmp_path / "marked", biped) as writer:
-        (block,) = bags.samples(biped, biped.postures(20), bags.Tour(rate=100.0, moving=0.5))
+        (block,) = bags.samples(
+            biped, biped.postures(20), bags.Tour(rate=100.0, moving=0.5)
+        )
         for i in range(20):
             start, end = 250 * i + 40, 250 * i + 190
             writer.write(block.part(slice(start - 40, start)))
@@ -159,11 +172,15 @@ def test_postures_that_a_topic_marks(robot, run, bags, biped, tmp_path):
 def test_topics_are_listed(run, recording):
     status, text, _ = run(recording("biped"), "--list-topics")
     assert status == 0
-    assert re.search(r"^/joint_states +sensor_msgs/msg/JointState +5000$", text, re.MULTILINE)
+    assert re.search(
+        r"^/joint_states +sensor_msgs/msg/JointState +5000$", text, re.MULTILINE
+    )
 
 
 def test_a_dry_run_writes_nothing(robot, run, recording, tmp_path):
-    status, text, _ = run(recording("biped"), *robot, "--dry-run", "--output", tmp_path / "out")
+    status, text, _ = run(
+        recording("biped"), *robot, "--dry-run", "--output", tmp_path / "out"
+    )
     assert status == 0
     assert re.search(r"^wrench of l_sole +/l_sole/wrench", text, re.MULTILINE)
     assert not (tmp_path / "out").exists()
@@ -177,7 +194,9 @@ def test_the_help_teaches_by_example(run):
     example = text[text.index("  sensors: {") : text.index("Other sections are")]
     sensors = IdentificationSettings.from_dict(yaml.safe_load(example)).sensors
     narrow, default = asdict(sensors), asdict(SensorPriors())
-    assert all(narrow[name] <= default[name] for name in default), "narrower than the default"
+    assert all(narrow[name] <= default[name] for name in default), (
+        "narrower than the default"
+    )
     assert sum(narrow[name] < default[name] for name in default) == 6
 
 
@@ -186,8 +205,14 @@ def test_the_help_teaches_by_example(run):
     [
         (["--output", "x"], "--robot is missing"),
         (["--robot", "x.urdf"], "--output is missing"),
-        (["--robot", "x", "--output", "y", "--wrench", "foot"], "expected FOOT=TOPIC, got 'foot'"),
-        (["--robot", "x", "--output", "y", "--marks", "a", "--marker-topic", "b"], "not both"),
+        (
+            ["--robot", "x", "--output", "y", "--wrench", "foot"],
+            "expected FOOT=TOPIC, got 'foot'",
+        ),
+        (
+            ["--robot", "x", "--output", "y", "--marks", "a", "--marker-topic", "b"],
+            "not both",
+        ),
     ],
 )
 def test_wrong_arguments(run, arguments, words):
@@ -196,7 +221,9 @@ def test_wrong_arguments(run, arguments, words):
     assert words in error
 
 
-def test_an_output_directory_with_other_things_is_left_alone(robot, run, recording, tmp_path):
+def test_an_output_directory_with_other_things_is_left_alone(
+    robot, run, recording, tmp_path
+):
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.tex").write_text("dear")
@@ -213,7 +240,9 @@ def test_an_output_directory_with_other_things_is_left_alone(robot, run, recordi
     assert (out / "report.html").read_text() != "old"
 
 
-def test_a_recording_that_was_cut_is_used_as_far_as_it_goes(robot, run, recording, tmp_path):
+def test_a_recording_that_was_cut_is_used_as_far_as_it_goes(
+    robot, run, recording, tmp_path
+):
     path = tmp_path / "cut.mcap"
     shutil.copy(recording("biped") / "biped.mcap", path)
     data = path.read_bytes()

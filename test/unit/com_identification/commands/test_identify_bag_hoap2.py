@@ -17,7 +17,11 @@ def found(bags, tmp_path_factory):
     root = bags.Path(__file__).resolve().parents[4] / "src/robot_descriptions"
     urdf, config = root / "urdf/hoap2.urdf", root / "config/hoap2.yaml"
     scene = bags.Scene(urdf, config)
-    stands = [((0,), np.array([1.0, 0.0])), ((1,), np.array([0.0, 1.0])), ((0, 1), None)]
+    stands = [
+        ((0,), np.array([1.0, 0.0])),
+        ((1,), np.array([0.0, 1.0])),
+        ((0, 1), None),
+    ]
     postures = np.vstack([scene.postures(12, stands=(feet,)) for feet, _ in stands])
     fractions = [fraction for _, fraction in stands for _ in range(12)]
     folder = tmp_path_factory.mktemp("hoap2")
@@ -25,7 +29,15 @@ def found(bags, tmp_path_factory):
         tour = bags.Tour(rate=100.0, moving=0.5)
         for block in bags.samples(scene, postures, tour, fractions=fractions):
             writer.write(block)
-    arguments = [folder / "bag", "--robot", urdf, "--config", config, "--output", folder / "out"]
+    arguments = [
+        folder / "bag",
+        "--robot",
+        urdf,
+        "--config",
+        config,
+        "--output",
+        folder / "out",
+    ]
     assert main([str(argument) for argument in arguments]) == 0
     return scene, folder / "out"
 

@@ -25,15 +25,21 @@ def refused(result, status, *words):
 
 
 def test_a_missing_topic(robot, run, recording, tmp_path):
-    result = run(recording("biped"), *robot, "--output", tmp_path / "o", "--joint-states", "/js")
-    refused(result, 2, r"no topic /js for the joint states", r"/joint_states \(sensor_msgs")
+    result = run(
+        recording("biped"), *robot, "--output", tmp_path / "o", "--joint-states", "/js"
+    )
+    refused(
+        result, 2, r"no topic /js for the joint states", r"/joint_states \(sensor_msgs"
+    )
     assert not (tmp_path / "o").exists()
 
 
 def test_the_wrong_sign(robot, run, recording, tmp_path):
     path = recording("sign", change=lambda b: replace(b, wrenches=-b.wrenches))
     result = run(path, *robot, "--output", tmp_path / "out")
-    refused(result, 1, "the wrenches cannot be the robot's", "sign", "--ignore-wrench-check")
+    refused(
+        result, 1, "the wrenches cannot be the robot's", "sign", "--ignore-wrench-check"
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -46,19 +52,27 @@ def held(block, first, last, sign=1.0):
     return replace(block, wrenches=wrenches)
 
 
-def test_postures_in_which_somebody_held_the_robot_are_left_out(robot, run, recording, tmp_path):
+def test_postures_in_which_somebody_held_the_robot_are_left_out(
+    robot, run, recording, tmp_path
+):
     path = recording("held", change=lambda b: held(b, 7.0, 17.0))
     status, text, error = run(path, *robot, "--output", tmp_path / "out")
     assert status == 0, error
     result = read_yaml(tmp_path / "out/result.yaml")
-    reasons = [each["reasons"] for each in result["stationary_intervals"] if not each["used"]]
+    reasons = [
+        each["reasons"] for each in result["stationary_intervals"] if not each["used"]
+    ]
     assert len(reasons) == 4
-    assert all("Something else carried or pulled the robot" in reason[0] for reason in reasons)
+    assert all(
+        "Something else carried or pulled the robot" in reason[0] for reason in reasons
+    )
     assert result["fit"]["residual"]["rms"] < 1e-3
     assert "16 postures of 20 stationary intervals (4 refused)" in text
 
 
-def test_the_wrong_sign_is_found_among_postures_that_say_nothing(robot, run, recording, tmp_path):
+def test_the_wrong_sign_is_found_among_postures_that_say_nothing(
+    robot, run, recording, tmp_path
+):
     path = recording("held and wrong", change=lambda b: held(b, 0.0, 32.0, -1.0))
     result = run(path, *robot, "--output", tmp_path / "out")
     refused(result, 1, "the wrenches cannot be the robot's", "change the sign")
@@ -148,12 +162,22 @@ def test_output_paths_that_cannot_be(robot, run, recording, tmp_path):
     file.write_text("")
     bag = recording("biped")
     refused(run(bag, *robot, "--output", file), 3, "is not a directory")
-    refused(run(bag, *robot, "--output", file / "below"), 3, "cannot be used: Not a directory")
-    refused(run(bag, *robot, "--output", "/proc/nothing/here"), 3, "cannot be used: No such file")
+    refused(
+        run(bag, *robot, "--output", file / "below"),
+        3,
+        "cannot be used: Not a directory",
+    )
+    refused(
+        run(bag, *robot, "--output", "/proc/nothing/here"),
+        3,
+        "cannot be used: No such file",
+    )
     refused(run(bag, *robot, "--output", "a\0b"), 3, "is not a path")
 
 
-def test_a_link_in_the_output_directory_is_replaced_not_followed(robot, run, recording, tmp_path):
+def test_a_link_in_the_output_directory_is_replaced_not_followed(
+    robot, run, recording, tmp_path
+):
     precious, out = tmp_path / "precious", tmp_path / "out"
     precious.write_text("dear")
     out.mkdir()
@@ -164,7 +188,9 @@ def test_a_link_in_the_output_directory_is_replaced_not_followed(robot, run, rec
     assert not (out / "report.html").is_symlink()
 
 
-def test_a_full_disk_leaves_nothing_behind(robot, run, recording, tmp_path, monkeypatch):
+def test_a_full_disk_leaves_nothing_behind(
+    robot, run, recording, tmp_path, monkeypatch
+):
     bag, replace_file, calls = recording("biped"), os.replace, []
 
     def full(source, target):
@@ -180,7 +206,9 @@ def test_a_full_disk_leaves_nothing_behind(robot, run, recording, tmp_path, monk
     assert not (tmp_path / "results").exists()
 
 
-def test_what_a_killed_run_left_behind_does_not_bar_the_next(robot, run, recording, tmp_path):
+def test_what_a_killed_run_left_behind_does_not_bar_the_next(
+    robot, run, recording, tmp_path
+):
     out = tmp_path / "out"
     (out / ".identify_bag.abc").mkdir(parents=True)
     status, _, error = run(recording("biped"), *robot, "--output", out)
@@ -191,9 +219,13 @@ def test_texts_of_the_bag_and_the_urdf_are_escaped(run, robot, recording, tmp_pa
     urdf = tmp_path / "evil.urdf"
     with open(robot[1]) as stream:
         text = stream.read()
-    urdf.write_text(text.replace('"l_thigh"', '"&lt;script&gt;alert(1)&lt;/script&gt;"'))
+    urdf.write_text(
+        text.replace('"l_thigh"', '"&lt;script&gt;alert(1)&lt;/script&gt;"')
+    )
     out = tmp_path / "out"
-    status, _, error = run(recording("biped"), "--robot", urdf, *robot[2:], "--output", out)
+    status, _, error = run(
+        recording("biped"), "--robot", urdf, *robot[2:], "--output", out
+    )
     assert (status, error) == (0, "")
     page = (out / "report.html").read_text()
     assert "<script>alert" not in page
@@ -218,4 +250,6 @@ def test_a_posture_that_contradicts_itself_is_left_out_with_the_reason(
     status, text, error = run(path, *robot, "--output", tmp_path / "out")
     assert status == 0, error
     (line,) = [line for line in text.splitlines() if line.startswith("left out: ")]
-    assert re.search(r"left out: 3\.00 s: .*centre of pressure of l_sole is \d+ mm off", line), line
+    assert re.search(
+        r"left out: 3\.00 s: .*centre of pressure of l_sole is \d+ mm off", line
+    ), line

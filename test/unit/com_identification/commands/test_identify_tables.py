@@ -8,7 +8,11 @@ from com_bags import Table, TableError
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.mapping_guess import guess_mapping
 from com_identification.regression.identify import identify
-from com_identification.settings import IdentificationSettings, PriorSettings, SensorPriors
+from com_identification.settings import (
+    IdentificationSettings,
+    PriorSettings,
+    SensorPriors,
+)
 from com_model import RobotModel, Sesc
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section
@@ -45,7 +49,9 @@ def table_of(rows, biped, kind):
     what = {"rows": "postures", "samples": 100, "joints": joints}
     if kind == "plate":
         total = W[:, 0].copy()
-        for k, q in enumerate(Q):  # of both feet about the left sole, then about the plate
+        for k, q in enumerate(
+            Q
+        ):  # of both feet about the left sole, then about the plate
             R, p = _right_in_left(biped, q)
             f, m = R @ W[k, 1, :3], R @ W[k, 1, 3:]
             total[k] += np.concatenate((f, m + np.cross(p, f)))
@@ -64,14 +70,27 @@ def table_of(rows, biped, kind):
             columns |= {f"{name}_z": fz / 9.80665, f"{name}_x": 1e3 * cop[:, 0]}
             columns |= {f"{name}_y": 1e3 * cop[:, 1]}
             point = [{"column": f"{name}_{axis}", "unit": "mm"} for axis in "xy"]
-            feet[name] = {"vertical": {"column": f"{name}_z", "unit": "kgf"}, "cop": point}
+            feet[name] = {
+                "vertical": {"column": f"{name}_z", "unit": "kgf"},
+                "cop": point,
+            }
         else:
             A = np.vstack((np.ones(4), CELLS.T))
-            forces = (fz[:, None] * np.column_stack((np.ones(len(fz)), cop))) @ np.linalg.pinv(A).T
+            forces = (
+                fz[:, None] * np.column_stack((np.ones(len(fz)), cop))
+            ) @ np.linalg.pinv(A).T
             columns |= {f"{name}_{k}": (forces[:, k] - 1.0) / 2.0 for k in range(4)}
-            cells = [{"column": f"{name}_{k}", "at": at} for k, at in enumerate(CELLS.tolist())]
-            calibrated = ({"polynomial": [1.0, 2.0]}, {"table": [[-200.0, -399.0], [200.0, 401.0]]})
-            feet[name] = {"cells": [cell | calibrated[k % 2] for k, cell in enumerate(cells)]}
+            cells = [
+                {"column": f"{name}_{k}", "at": at}
+                for k, at in enumerate(CELLS.tolist())
+            ]
+            calibrated = (
+                {"polynomial": [1.0, 2.0]},
+                {"table": [[-200.0, -399.0], [200.0, 401.0]]},
+            )
+            feet[name] = {
+                "cells": [cell | calibrated[k % 2] for k, cell in enumerate(cells)]
+            }
     return columns, what | {"feet": feet}
 
 
@@ -132,10 +151,18 @@ def test_what_is_not_measured_is_no_information(rows, biped):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"joints": {}}, ConfigError, "joints: expected .*l_knee.*a column, or its constant value"),
+        (
+            {"joints": {}},
+            ConfigError,
+            "joints: expected .*l_knee.*a column, or its constant value",
+        ),
         ({"joins": {}}, ConfigError, "unknown key 'joins'; did you mean 'joints'"),
         ({"rows": "readings"}, ConfigError, "expected the column of time, or rate"),
-        ({"feet": {}}, ConfigError, "feet.l_sole: expected force and moment, .* got nothing"),
+        (
+            {"feet": {}},
+            ConfigError,
+            "feet.l_sole: expected force and moment, .* got nothing",
+        ),
         (
             {"joints": {"l_kneee": "j0"}},
             ConfigError,
@@ -154,7 +181,9 @@ def test_mappings_that_are_wrong(change, error, message, rows, biped):
 def test_a_column_that_is_missing_and_segments(rows, biped):
     columns, what = table_of(rows, biped, "wrench")
     lost = {name: column for name, column in columns.items() if name != "j1"}
-    with pytest.raises(ConfigError, match=r"'j1' is not a column of numbers; .*There are: "):
+    with pytest.raises(
+        ConfigError, match=r"'j1' is not a column of numbers; .*There are: "
+    ):
         reader_of(lost, what, biped)
     reader = reader_of(columns, what | {"use": [[0, 9]], "leave_out": [[3, 4]]}, biped)
     assert [each.t0_ns for each in reader.intervals()] == [
@@ -163,7 +192,9 @@ def test_a_column_that_is_missing_and_segments(rows, biped):
     assert reader.warnings() == ["16 of 24 rows are left out by the mapping"]
 
 
-def test_the_command_takes_tables_and_bags_together(recording, biped, bags, robot, run, tmp_path):
+def test_the_command_takes_tables_and_bags_together(
+    recording, biped, bags, robot, run, tmp_path
+):
     tour = bags.Tour(rate=100.0, still=2.0, moving=0.5)
     blocks = list(bags.samples(biped, biped.postures(8, seed=5), tour))
     names = biped.model.joint_names
@@ -188,15 +219,20 @@ def test_the_command_takes_tables_and_bags_together(recording, biped, bags, robo
     assert status == 0, error
     assert "28 postures of 28 stationary intervals (0 refused)" in text
     result = yaml.safe_load((tmp_path / "out/result.yaml").read_text())
-    assert 0.5 < result["recording"]["used_seconds"] / result["recording"]["seconds"] < 0.9
+    assert (
+        0.5 < result["recording"]["used_seconds"] / result["recording"]["seconds"] < 0.9
+    )
     for body, truth in zip(result["bodies"], biped.com, strict=True):
-        assert (np.abs(np.array(body["com"]) - truth) < 4.0 * np.array(body["com_std"])).all()
+        assert (
+            np.abs(np.array(body["com"]) - truth) < 4.0 * np.array(body["com_std"])
+        ).all()
 
 
 def test_the_mapping_guesses_pressure_soles(rows, biped):
     columns, _ = table_of(rows, biped, "pressure")
     columns = {
-        f"{n.replace('_z', '_Fz').replace('sole_', 'sole_cop_')}": c for n, c in columns.items()
+        f"{n.replace('_z', '_Fz').replace('sole_', 'sole_cop_')}": c
+        for n, c in columns.items()
     }
     table = Table({"time": np.arange(24) * 0.01, **columns}, 24, "log.csv")
     guessed = guess_mapping(table, biped.model, biped.feet)
@@ -208,17 +244,28 @@ def test_the_mapping_guesses_loads_and_pressure_cells(rows, biped):
     pressed, _ = table_of(rows, biped, "pressure")
     named = {n.replace("_z", "_kgf"): c for n, c in pressed.items()}
     table = Table({"time": np.arange(24) * 0.01, **named}, 24, "log.csv")
-    foot = yaml.safe_load(guess_mapping(table, biped.model, biped.feet))["feet"]["l_sole"]
+    foot = yaml.safe_load(guess_mapping(table, biped.model, biped.feet))["feet"][
+        "l_sole"
+    ]
     assert foot["vertical"] == {"column": "l_sole_kgf", "unit": "kgf"}
     assert foot["cop"] == [{"column": f"l_sole_{axis}", "unit": "mm"} for axis in "xy"]
 
-    cells = {f"{side}_sole[{k}]": np.full(24, 100.0 + k) for side in "lr" for k in range(4)}
+    cells = {
+        f"{side}_sole[{k}]": np.full(24, 100.0 + k) for side in "lr" for k in range(4)
+    }
     table = Table({"time": np.arange(24) * 0.01, **cells}, 24, "log.npz")
     text = guess_mapping(table, biped.model, biped.feet)
     (first, *rest) = yaml.safe_load(text)["feet"]["l_sole"]["cells"]
-    assert first == {"column": "l_sole[0]", "at": [0.14, 0.06], "polynomial": [0.0, 1.0]}
+    assert first == {
+        "column": "l_sole[0]",
+        "at": [0.14, 0.06],
+        "polynomial": [0.0, 1.0],
+    }
     assert len(rest) == 3
-    assert "# missing: feet.l_sole.cells: their positions (here the sole's corners)" in text
+    assert (
+        "# missing: feet.l_sole.cells: their positions (here the sole's corners)"
+        in text
+    )
 
 
 def test_rows_that_contradict_themselves_are_left_out_with_the_reason(
@@ -234,7 +281,9 @@ def test_rows_that_contradict_themselves_are_left_out_with_the_reason(
     status, text, error = run(*words, "--output", tmp_path / "out")
     assert status == 0, error
     assert "22 postures of 24 stationary intervals (2 refused)" in text
-    intervals = yaml.safe_load((tmp_path / "out/result.yaml").read_text())["stationary_intervals"]
+    intervals = yaml.safe_load((tmp_path / "out/result.yaml").read_text())[
+        "stationary_intervals"
+    ]
     refused = {i["label"]: i["reasons"][0] for i in intervals if not i["used"]}
     assert "centre of pressure of l_sole is" in refused["row 5"]
     assert "N together, the robot weighs" in refused["row 8"]

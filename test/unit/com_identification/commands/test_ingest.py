@@ -19,7 +19,9 @@ pytest.importorskip("fsspec")
 @pytest.fixture(scope="module")
 def client():
     """Workers that are threads, which start at once."""
-    distributed = pytest.importorskip("distributed")  # here: it takes half a second to import
+    distributed = pytest.importorskip(
+        "distributed"
+    )  # here: it takes half a second to import
     with distributed.Client(
         processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
     ) as started:
@@ -51,7 +53,9 @@ def test_each_bag_once_and_failures_with_their_reason(folder, client, robot, tmp
     written = {row[0] for row in database.bags()}
     assert first.bag.path in written
     rest = list(ingest(database, bags, words, client))
-    assert sorted([*written, *(done.bag.path for done in rest)]) == sorted(b.path for b in bags)
+    assert sorted([*written, *(done.bag.path for done in rest)]) == sorted(
+        b.path for b in bags
+    )
     failed = {bag for bag in bags if bag.path.endswith(".mcap")}
     assert {row[0] for row in database.bags() if row[3]} == {bag.path for bag in failed}
     (found,) = database.records()
@@ -93,7 +97,12 @@ def test_large_bags_come_first_and_a_task_stays_small(folder, client, robot, tmp
 
 
 def test_copies_are_not_identified_again(folder, client, robot, tmp_path):
-    from com_identification.commands.ingest import BagFile, find_bags, identify_one, ingest
+    from com_identification.commands.ingest import (
+        BagFile,
+        find_bags,
+        identify_one,
+        ingest,
+    )
 
     database = HealthDatabase(tmp_path / "robots.db", create=True)
     words = [*map(str, robot)]
@@ -103,7 +112,9 @@ def test_copies_are_not_identified_again(folder, client, robot, tmp_path):
     assert (second.record, second.reason, second.data_hash) == ("", "", first.data_hash)
     assert spy.bags[0][1] == 8
     assert len(database.records()) == 1
-    lost = identify_one(BagFile(str(folder), str(folder / "none.mcap"), "s"), words, b"")
+    lost = identify_one(
+        BagFile(str(folder), str(folder / "none.mcap"), "s"), words, b""
+    )
     assert "none.mcap" in lost.reason
 
 
@@ -118,23 +129,33 @@ def test_bags_of_another_file_system_are_fetched(folder, client, robot, tmp_path
     assert sorted(bag.path for bag in bags) == ["/logs/a/walk", "/logs/broken.mcap"]
     database = HealthDatabase(tmp_path / "robots.db", create=True)
     words = [*map(str, robot), "--serial", "{folder}"]
-    reasons = {done.bag.path: done.reason for done in ingest(database, bags, words, client)}
+    reasons = {
+        done.bag.path: done.reason for done in ingest(database, bags, words, client)
+    }
     assert reasons["/logs/a/walk"] == ""
-    assert reasons["/logs/broken.mcap"].startswith("is ")  # without the path of the copy
+    assert reasons["/logs/broken.mcap"].startswith(
+        "is "
+    )  # without the path of the copy
     (found,) = database.records()
     assert (found.serial, found.path) == ("a", "/logs/a/walk")
-    local = find_bags([str(folder / "a")])  # the same readings here: known by their hash
+    local = find_bags(
+        [str(folder / "a")]
+    )  # the same readings here: known by their hash
     assert [done.record for done in ingest(database, local, words, client)] == [""]
     memory.rm("/logs", recursive=True)
 
 
-def test_killed_in_the_middle_it_goes_on_where_it_was(recording, client, robot, tmp_path):
+def test_killed_in_the_middle_it_goes_on_where_it_was(
+    recording, client, robot, tmp_path
+):
     for i in range(8):
         copy = shutil.copytree(recording("biped"), tmp_path / "logs" / f"bag{i}")
         (copy / "note.txt").write_text(str(i))
     path = tmp_path / "robots.db"
     words = ["ingest", path, tmp_path / "logs", "--workers", "1", "--", *robot]
-    program = "import com_identification.commands.com_health as c; raise SystemExit(c.main())"
+    program = (
+        "import com_identification.commands.com_health as c; raise SystemExit(c.main())"
+    )
     command = [sys.executable, "-c", program, *map(str, words)]
     with subprocess.Popen(command) as running:
         limit = time.monotonic() + 200.0
@@ -152,7 +173,9 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(recording, client, robot, 
     database = HealthDatabase(path)
     assert len({row[2] for row in database.bags()}) == len(database.bags()) == 8
     assert set(before) <= set(database.bags())
-    assert {r.data_hash for r in database.records()} == {row[2] for row in database.bags()}
+    assert {r.data_hash for r in database.records()} == {
+        row[2] for row in database.bags()
+    }
     assert len(database.records()) == 8
 
 
@@ -160,19 +183,35 @@ def test_the_command(folder, client, robot, tmp_path, capsys):
     record = str(tmp_path / "robots.db")
     address = client.scheduler.address
     shutil.rmtree(folder / "b")
-    status = main(["ingest", record, str(folder), "--scheduler", address, "--", *map(str, robot)])
+    status = main(
+        ["ingest", record, str(folder), "--scheduler", address, "--", *map(str, robot)]
+    )
     said = capsys.readouterr()
     assert status == 1
     assert "3 bags: 0 known before, 1 identified, 2 failed" in said.out
     assert "broken.mcap: " in said.err
-    assert main(["ingest", record, str(tmp_path / "nothing"), "--scheduler", address]) == 2
+    assert (
+        main(["ingest", record, str(tmp_path / "nothing"), "--scheduler", address]) == 2
+    )
     assert "no such file or folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["--bogus", "3"], ["--robot", "r.urdf", "--mass", "much"]])
+@pytest.mark.parametrize(
+    "words", [["--bogus", "3"], ["--robot", "r.urdf", "--mass", "much"]]
+)
 def test_a_wrong_option_ends_the_command_and_no_worker(folder, tmp_path, capsys, words):
     with pytest.raises(SystemExit) as ended:
-        main(["ingest", str(tmp_path / "robots.db"), str(folder), "--scheduler", "x", "--", *words])
+        main(
+            [
+                "ingest",
+                str(tmp_path / "robots.db"),
+                str(folder),
+                "--scheduler",
+                "x",
+                "--",
+                *words,
+            ]
+        )
     assert ended.value.code == 2
     assert "error: " in capsys.readouterr().err
     assert not (tmp_path / "robots.db").exists()

@@ -12,7 +12,9 @@ from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import RobotConfig, RobotModel
 
-CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/biped3.yaml"
+CONFIG = (
+    Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/biped3.yaml"
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +30,19 @@ def settings(tmp_path):
     return file
 
 
-def test_what_it_proposes_stands_with_the_feet_in_place(robot, settings, tmp_path, capsys):
+def test_what_it_proposes_stands_with_the_feet_in_place(
+    robot, settings, tmp_path, capsys
+):
     model, config = robot
     out = tmp_path / "postures.yaml"
-    words = ["--robot", str(config.urdf), "--config", str(CONFIG), "--settings", str(settings)]
+    words = [
+        "--robot",
+        str(config.urdf),
+        "--config",
+        str(CONFIG),
+        "--settings",
+        str(settings),
+    ]
     assert main([*words, "--count", "3", "--margin", "0.03", "--output", str(out)]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["postures"] == 3
@@ -49,7 +60,14 @@ def test_what_it_proposes_stands_with_the_feet_in_place(robot, settings, tmp_pat
 
 def test_a_margin_that_no_robot_has(robot, settings, tmp_path, capsys):
     out = tmp_path / "postures.yaml"
-    words = ["--robot", str(robot[1].urdf), "--config", str(CONFIG), "--settings", str(settings)]
+    words = [
+        "--robot",
+        str(robot[1].urdf),
+        "--config",
+        str(CONFIG),
+        "--settings",
+        str(settings),
+    ]
     assert main([*words, "--count", "3", "--margin", "0.5", "--output", str(out)]) == 1
     assert "postures of" in capsys.readouterr().err
     assert not out.exists()
@@ -58,14 +76,25 @@ def test_a_margin_that_no_robot_has(robot, settings, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--robot", "/nowhere.urdf", "--config", str(CONFIG)], "there is no such file"),
+        (
+            ["--robot", "/nowhere.urdf", "--config", str(CONFIG)],
+            "there is no such file",
+        ),
         (["--robot", "{urdf}", "--config", "/nowhere.yaml"], "nowhere.yaml"),
         (
             ["--robot", "{urdf}", "--config", str(CONFIG), "--count", "0"],
             "--count 0: give 1 or more",
         ),
         (
-            ["--robot", "{urdf}", "--config", str(CONFIG), "--keep-feet", "--one-foot", "0.5"],
+            [
+                "--robot",
+                "{urdf}",
+                "--config",
+                str(CONFIG),
+                "--keep-feet",
+                "--one-foot",
+                "0.5",
+            ],
             "--one-foot: with --keep-feet all feet stand",
         ),
     ],

@@ -17,8 +17,13 @@ from com_model import Sesc
 pytestmark = pytest.mark.slow
 
 MESSAGES = Path(__file__).parents[4] / "src/com_msgs/msg"
-KINDS = {"gait/state": "com_msgs/msg/WalkState", "diagnosis": "com_msgs/msg/CentroidalDiagnosis"}
-STABILISER, DIAGNOSIS = (f"CoM of the {name} while walking" for name in ("stabiliser", "diagnosis"))
+KINDS = {
+    "gait/state": "com_msgs/msg/WalkState",
+    "diagnosis": "com_msgs/msg/CentroidalDiagnosis",
+}
+STABILISER, DIAGNOSIS = (
+    f"CoM of the {name} while walking" for name in ("stabiliser", "diagnosis")
+)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +67,9 @@ def known_bag(path, store, **messages):
 
 
 def states(*offsets):
-    return [{"com_offset": np.array(b), "com_offset_std": np.array(s)} for b, s in offsets]
+    return [
+        {"com_offset": np.array(b), "com_offset_std": np.array(s)} for b, s in offsets
+    ]
 
 
 def read(robot, *bags):
@@ -73,26 +80,35 @@ def read(robot, *bags):
 
 def test_the_newest_offset_that_is_known_counts(tmp_path, store, robot, biped):
     unknown = ([0.0, 0.0], [np.inf, np.inf])
-    rows = states(unknown, ([0.1, 0.1], [1e-3, 1e-3]), ([0.004, -0.003], [1e-3, 2e-3]), unknown)
+    rows = states(
+        unknown, ([0.1, 0.1], [1e-3, 1e-3]), ([0.004, -0.003], [1e-3, 2e-3]), unknown
+    )
     bag = known_bag(tmp_path / "walk", store, **{"gait/state": rows})
     posture = read(robot, bag)
     assert posture.label == STABILISER
     com = Sesc(biped.model).com(posture.q)
     found = [limit.offset - limit.normal @ com for limit in posture.constraints]
     np.testing.assert_allclose(found, [0.004, -0.003], atol=1e-12)
-    np.testing.assert_allclose([limit.std for limit in posture.constraints], [1e-3, 2e-3])
+    np.testing.assert_allclose(
+        [limit.std for limit in posture.constraints], [1e-3, 2e-3]
+    )
 
 
 def test_a_diagnosis_counts_in_its_place(tmp_path, store, robot):
     rows = states(([0.004, -0.003], [1e-3, 2e-3]))
     covariance = np.diag([1e-6, 1e-6, 1e-4]).ravel()
     vector = store.types["geometry_msgs/msg/Vector3"](0.001, 0.002, 0.003)
-    both = {"gait/state": rows, "diagnosis": [{"com_correction": vector, "covariance": covariance}]}
+    both = {
+        "gait/state": rows,
+        "diagnosis": [{"com_correction": vector, "covariance": covariance}],
+    }
     posture = read(robot, known_bag(tmp_path / "both", store, **both))
     assert posture.label == DIAGNOSIS
     assert len(posture.constraints) == 3
     frozen = {"gait/state": rows, "diagnosis": [{"covariance": np.full(9, np.nan)}]}
-    assert read(robot, known_bag(tmp_path / "frozen", store, **frozen)).label == STABILISER
+    assert (
+        read(robot, known_bag(tmp_path / "frozen", store, **frozen)).label == STABILISER
+    )
 
 
 def test_a_recording_without_either_is_refused(tmp_path, recording, robot, run):
@@ -100,7 +116,10 @@ def test_a_recording_without_either_is_refused(tmp_path, recording, robot, run):
         recording("biped"), *robot, "--use-diagnosis", "--output", tmp_path / "out"
     )
     assert status == 2
-    assert "no com_msgs/msg/CentroidalDiagnosis with a CoM, and no com_msgs/msg/WalkState" in error
+    assert (
+        "no com_msgs/msg/CentroidalDiagnosis with a CoM, and no com_msgs/msg/WalkState"
+        in error
+    )
     assert "leave out --use-diagnosis" in error
     assert not (tmp_path / "out").exists()
 
@@ -115,11 +134,15 @@ def test_it_is_a_posture_of_the_report(tmp_path, bags, biped, store, robot, run)
     """Few postures and the true offset at rest; the bag has both."""
     bag, out = tmp_path / "bag", tmp_path / "out"
     rest = biped.config.nominal_posture(biped.model)
-    true = Sesc(type(biped.model).from_urdf(biped.xml)).com(rest) - Sesc(biped.model).com(rest)
+    true = Sesc(type(biped.model).from_urdf(biped.xml)).com(rest) - Sesc(
+        biped.model
+    ).com(rest)
     with bags.BagWriter(bag, biped) as writer:
         kind = KINDS["gait/state"]
         connection = writer._writer.add_connection("/gait/state", kind, typestore=store)
-        for block in bags.samples(biped, biped.postures(8), bags.Tour(rate=100.0, still=2.0)):
+        for block in bags.samples(
+            biped, biped.postures(8), bags.Tour(rate=100.0, still=2.0)
+        ):
             writer.write(block)
         message = blank(store, kind)
         message.com_offset, message.com_offset_std = true[:2], np.full(2, 1e-4)

@@ -30,14 +30,20 @@ def postures(scene):
     for i, q in enumerate(scene.postures(40)):
         fractions = np.array([1.0, 0.0]) if i == 39 else None
         wrenches, effort, _ = scene.readings(q, fractions)
-        made.append(make_posture(scene.model, q, wrenches, effort, samples=100, label=f"p{i}"))
+        made.append(
+            make_posture(scene.model, q, wrenches, effort, samples=100, label=f"p{i}")
+        )
     return made
 
 
 @pytest.fixture(scope="session")
 def found(scene, postures):
     from com_identification.regression.identify import identify
-    from com_identification.settings import IdentificationSettings, PriorSettings, SensorPriors
+    from com_identification.settings import (
+        IdentificationSettings,
+        PriorSettings,
+        SensorPriors,
+    )
 
     known = IdentificationSettings(
         sensors=SensorPriors.calibrated(), prior=PriorSettings(mass_std_fraction=0.0)

@@ -34,7 +34,9 @@ def contents(scene, postures, found, fits):
         StationaryInterval(i * 2 * S, (i * 2 + 1) * S, posture, label=EVIL)
         for i, posture in enumerate(postures)
     ]
-    intervals.insert(1, StationaryInterval(S, S + 1, None, ("the foot <b>hung</b>",), EVIL))
+    intervals.insert(
+        1, StationaryInterval(S, S + 1, None, ("the foot <b>hung</b>",), EVIL)
+    )
     return Contents(
         robot=EVIL,
         inputs={"bag": EVIL, "robot": EVIL},
@@ -101,9 +103,14 @@ def test_numbers_have_units_and_what_is_taken_as_known_is_said(contents, scene):
         "joint_offset": {name: 0.01},
         "compliance": {name: 0.001},
     }
-    before = {kind: {of: 2.0 * v for of, v in each.items()} for kind, each in errors.items()}
+    before = {
+        kind: {of: 2.0 * v for of, v in each.items()} for kind, each in errors.items()
+    }
     found = replace(
-        contents.found, sensor_errors=errors, sensor_stds=errors, sensor_prior_stds=before
+        contents.found,
+        sensor_errors=errors,
+        sensor_stds=errors,
+        sensor_prior_stds=before,
     )
     page = report_page(replace(contents, found=found))
     for kind, of, unit in (
@@ -111,7 +118,9 @@ def test_numbers_have_units_and_what_is_taken_as_known_is_said(contents, scene):
         ("joint_offset", name, "rad"),
         ("compliance", name, "rad/(N m)"),
     ):
-        row = re.search(f"<tr><td[^>]*>{ERRORS[kind][0]}</td><td[^>]*>{of}</td>.*?</tr>", page)[0]
+        row = re.search(
+            f"<tr><td[^>]*>{ERRORS[kind][0]}</td><td[^>]*>{of}</td>.*?</tr>", page
+        )[0]
         assert f">{unit}</td>" in row
     assert "Masses are taken as known" in page
     assert "± 0.000" not in page
@@ -146,17 +155,30 @@ def test_plots_hold_no_date_and_no_version(scene, fits):
 def test_plots_of_nothing_known(scene, fits):
     unknown = np.full(2, np.nan)
     blind = [
-        replace(fit, sole=-1, measured=unknown, before=unknown, after=unknown, error_before=np.nan)
+        replace(
+            fit,
+            sole=-1,
+            measured=unknown,
+            before=unknown,
+            after=unknown,
+            error_before=np.nan,
+        )
         for fit in fits[:3]
     ]
-    for plot in (sole_plot(blind, scene.feet), residual_plot(blind), timeline_plot([], 0.0)):
+    for plot in (
+        sole_plot(blind, scene.feet),
+        residual_plot(blind),
+        timeline_plot([], 0.0),
+    ):
         Page(plot)
 
 
 def test_many_postures_still_make_a_page_of_bounded_size(contents):
     many = 100
     longer = replace(
-        contents, intervals=list(contents.intervals) * many, fits=list(contents.fits) * many
+        contents,
+        intervals=list(contents.intervals) * many,
+        fits=list(contents.fits) * many,
     )
     page = report_page(longer)
     assert "and 3800 more" in page
@@ -173,7 +195,9 @@ def test_numbers_and_tables():
         "x 1.0 ± 0.1, y −2.0 ± 0.1, z 0.0 ± 0.1 mm"
     )
     assert element("p", "a < b", Raw("<b>c</b>")) == "<p>a &lt; b<b>c</b></p>"
-    assert table(("x",), [("&",)]) == ("<table><tr><th>x</th></tr><tr><td>&amp;</td></tr></table>")
+    assert table(("x",), [("&",)]) == (
+        "<table><tr><th>x</th></tr><tr><td>&amp;</td></tr></table>"
+    )
 
 
 def test_bars_show_change_and_uncertainty_and_stay_in_their_box():

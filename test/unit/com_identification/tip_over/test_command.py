@@ -34,7 +34,9 @@ def test_angles_of_the_urdf(run):
     lines = output.out.splitlines()
     assert len(lines) == 17 + 1
     assert lines[1].split() == ["leg3", "Back,", "arms_forward", "31.48"]
-    assert lines[17].startswith("URDF: still stands at the joints' limit, which is shown: ")
+    assert lines[17].startswith(
+        "URDF: still stands at the joints' limit, which is shown: "
+    )
 
 
 def test_measured_angles_are_explained_and_written(run, angles, tmp_path):
@@ -52,10 +54,18 @@ def test_measured_angles_are_explained_and_written(run, angles, tmp_path):
         "others is world6, 2.53 deg."
     )
     assert "svg" in page.tags
-    for words in ("10.12", "leg3 Back, arms_forward: 26.8", "one test", "offsets +", "−17.3"):
+    for words in (
+        "10.12",
+        "leg3 Back, arms_forward: 26.8",
+        "one test",
+        "offsets +",
+        "−17.3",
+    ):
         assert words in page.texts, words
     ranked = ["world6", "world4", "world5", "URDF", "world3", "world2", "world1"]
-    assert [text for text in page.texts if text in ranked] == ranked, "the best one first"
+    assert [text for text in page.texts if text in ranked] == ranked, (
+        "the best one first"
+    )
     assert RobotModel.from_file(tmp_path / "hoap2_corrected.urdf").n_joints == 25
     errors = yaml.safe_load((tmp_path / "hoap2_joint_errors.yaml").read_text())
     assert errors["mean_error_deg"] == pytest.approx(0.43, abs=0.01)
@@ -63,7 +73,9 @@ def test_measured_angles_are_explained_and_written(run, angles, tmp_path):
 
 def test_errors_of_joints_from_a_file(run, tmp_path):
     path = tmp_path / "errors.yaml"
-    path.write_text("robot: hoap2\nzero_offset_rad: {RLEG_JOINT3: 0.01, LLEG_JOINT3: 0.01}\n")
+    path.write_text(
+        "robot: hoap2\nzero_offset_rad: {RLEG_JOINT3: 0.01, LLEG_JOINT3: 0.01}\n"
+    )
     code, output = run("--joint-errors", path)
     assert code == 0, output.err
     *_, rigid, erring = output.out.splitlines()[1].split()
@@ -89,9 +101,15 @@ def test_tests_that_were_not_measured_are_left_out(run, angles, tmp_path):
 def test_names_from_a_table_are_only_names(run, angles, tmp_path):
     """Not formulas, not HTML."""
     odd = tmp_path / "odd.csv"
-    text = angles.read_text().replace("world1_rad", "$x_rad").replace("world2_rad", "<b>_rad")
+    text = (
+        angles.read_text()
+        .replace("world1_rad", "$x_rad")
+        .replace("world2_rad", "<b>_rad")
+    )
     odd.write_text(text.replace("world3_rad", "_rad"))
-    code, output = run("--angles", odd, "--output", tmp_path, "--explain", "specification")
+    code, output = run(
+        "--angles", odd, "--output", tmp_path, "--explain", "specification"
+    )
     assert code == 0, output.err
     report = (tmp_path / "hoap2_tip_angles.html").read_text()
     assert "<b>" not in report
@@ -99,7 +117,9 @@ def test_names_from_a_table_are_only_names(run, angles, tmp_path):
 
 
 def test_a_column_without_angles(run, angles, tmp_path):
-    rows = [line.rsplit('",', 1)[0] + '",' for line in angles.read_text().splitlines()[1:]]
+    rows = [
+        line.rsplit('",', 1)[0] + '",' for line in angles.read_text().splitlines()[1:]
+    ]
     empty = tmp_path / "empty.csv"
     empty.write_text("\n".join(["test,real_rad", *rows]))
     code, output = run("--angles", empty)

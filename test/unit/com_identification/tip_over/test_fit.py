@@ -77,18 +77,24 @@ def test_it_predicts_the_lean_of_the_standing_robot(simulation, adopted, model):
 
 def test_a_known_robot_comes_back(simulation, model, candidates):
     truth = np.radians([-1.0, 0.7, 0.4, 1.1])
-    measured = predict(simulation, candidates[ADOPTED], truth, np.array(simulation.tip_angles()))
+    measured = predict(
+        simulation, candidates[ADOPTED], truth, np.array(simulation.tip_angles())
+    )
     found = fit(simulation, measured, candidates[ADOPTED], noise=1e-5)
     np.testing.assert_allclose(found.x, truth, atol=1e-5)
 
 
 def test_a_shifted_trunk_comes_back(simulation, model):
-    candidate = torso_shift(model, "BODY1") + compliance(model, ["LLEG_JOINT5", "RLEG_JOINT5"])
+    candidate = torso_shift(model, "BODY1") + compliance(
+        model, ["LLEG_JOINT5", "RLEG_JOINT5"]
+    )
     truth = np.array([0.004, 0.01])
     measured = predict(simulation, candidate, truth, simulation.tip_angles())
     found = fit(simulation, measured, candidate)
     np.testing.assert_allclose(found.x, truth, atol=1e-5)
-    np.testing.assert_allclose(candidate.com_shifts(model, truth)[0, 0], 0.004 * 2.37622 / 2.37622)
+    np.testing.assert_allclose(
+        candidate.com_shifts(model, truth)[0, 0], 0.004 * 2.37622 / 2.37622
+    )
 
 
 def test_one_wrong_angle_moves_the_fit_little(simulation, real, adopted):
@@ -107,7 +113,9 @@ def test_slopes_against_finite_differences(simulation, real, candidates, adopted
     step = 1e-5
     for j, unit in enumerate(np.eye(4)):
         difference = problem.angles(x + step * unit) - problem.angles(x - step * unit)
-        np.testing.assert_allclose(slopes[:, j], difference / (2 * step), rtol=0.02, atol=0.02)
+        np.testing.assert_allclose(
+            slopes[:, j], difference / (2 * step), rtol=0.02, atol=0.02
+        )
 
 
 def test_link_shifts_stay_within_shell_and_limit(model):
@@ -130,7 +138,9 @@ def test_the_pseudo_inverse_overfits_and_is_refused(simulation, real):
     assert len(refusal.value.reasons) == 2
 
 
-def test_the_correction_is_written_and_read_back(simulation, real, model, adopted, tmp_path):
+def test_the_correction_is_written_and_read_back(
+    simulation, real, model, adopted, tmp_path
+):
     candidate = adopted.candidate + torso_shift(model, "BODY1", std=0.001)
     found = fit(simulation, real, candidate)
     urdf, errors = write_correction(tmp_path, model, found)
@@ -140,7 +150,9 @@ def test_the_correction_is_written_and_read_back(simulation, real, model, adopte
     )
     document = yaml.safe_load(errors.read_text())
     assert document["robot"] == "hoap2"
-    assert document["zero_offset_rad"]["LLEG_JOINT3"] == pytest.approx(found.x[0], abs=1e-6)
+    assert document["zero_offset_rad"]["LLEG_JOINT3"] == pytest.approx(
+        found.x[0], abs=1e-6
+    )
     assert len(document["compliance_rad_per_nm"]) == 12
     assert document["backlash_rad"] == {}
     with pytest.raises(OutputError, match="exists already"):
@@ -152,16 +164,24 @@ def test_without_shifts_the_urdf_stays_byte_for_byte(model, adopted):
 
 
 def test_coms_that_are_moved_far_are_refused(simulation, real, model):
-    far = fit(simulation, real, torso_shift(model, "BODY1") + compliance(model, ["LLEG_JOINT5"]))
+    far = fit(
+        simulation,
+        real,
+        torso_shift(model, "BODY1") + compliance(model, ["LLEG_JOINT5"]),
+    )
     assert np.abs(far.candidate.com_shifts(model, far.x)).max() > 0.005
-    with pytest.raises(RefusedFitError, match="CoMs moved by more than 5 mm: base_link"):
+    with pytest.raises(
+        RefusedFitError, match="CoMs moved by more than 5 mm: base_link"
+    ):
         corrected_urdf(model, far)
 
 
 def test_missing_angles_are_named_and_can_be_left_out(simulation, real, candidates):
     holes = np.array(real)
     holes[[2, 7]] = np.nan
-    with pytest.raises(ProtocolError, match="leg3 Front, arms_forward, leg5 Back, arms_lowered"):
+    with pytest.raises(
+        ProtocolError, match="leg3 Front, arms_forward, leg5 Back, arms_lowered"
+    ):
         fit(simulation, holes, candidates[ADOPTED])
     rest = np.flatnonzero(np.isfinite(holes))
     found = fit(simulation, holes, candidates[ADOPTED], rest)

@@ -35,17 +35,33 @@ def test_joints_that_are_not_named_have_none(model, tmp_path):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("robot: nao\n", ProtocolError, "robot 'nao', but the robot is 'hoap2': give the file"),
+        (
+            "robot: nao\n",
+            ProtocolError,
+            "robot 'nao', but the robot is 'hoap2': give the file",
+        ),
         ("backlash_rad: {}\n", ProtocolError, "robot None, but the robot is 'hoap2'"),
         ("robot: hoap2\nplay: {}\n", ConfigError, "unknown key 'play'"),
-        ("robot: hoap2\nbacklash_rad: {TAIL: 0.1}\n", UnknownNameError, "no joint 'TAIL'"),
+        (
+            "robot: hoap2\nbacklash_rad: {TAIL: 0.1}\n",
+            UnknownNameError,
+            "no joint 'TAIL'",
+        ),
         (
             "robot: hoap2\ncompliance_rad_per_nm: {RLEG_JOINT3: -0.1}\n",
             ProtocolError,
             "compliance: expected numbers, 0 or more",
         ),
-        ("robot: hoap2\nbacklash_rad: {RLEG_JOINT3: .nan}\n", ConfigError, "expected a finite"),
-        ("robot: hoap2\nbacklash_rad: {RLEG_JOINT3: much}\n", ConfigError, "expected a number"),
+        (
+            "robot: hoap2\nbacklash_rad: {RLEG_JOINT3: .nan}\n",
+            ConfigError,
+            "expected a finite",
+        ),
+        (
+            "robot: hoap2\nbacklash_rad: {RLEG_JOINT3: much}\n",
+            ConfigError,
+            "expected a number",
+        ),
         ("- 1\n", ConfigError, "expected keys with values"),
     ],
 )

@@ -15,7 +15,9 @@ DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
 
 def load(robot):
     files = find_robot(robot)
-    protocol = Protocol.from_file(DESCRIPTIONS / f"config/posture_protocol/{robot}.yaml")
+    protocol = Protocol.from_file(
+        DESCRIPTIONS / f"config/posture_protocol/{robot}.yaml"
+    )
     config = RobotConfig.from_file(files.config)
     return (
         files.urdf,
@@ -30,10 +32,14 @@ def talos():
 
 
 # by robot, how many tests tip it before its joints' limits
-@pytest.mark.parametrize(("robot", "falling"), [("talos", 14), ("icub", 14), ("romeo", 10)])
+@pytest.mark.parametrize(
+    ("robot", "falling"), [("talos", 14), ("icub", 14), ("romeo", 10)]
+)
 def test_it_tips_where_its_com_is_over_an_edge(robot, falling):
     urdf, config, simulation = load(robot)
-    free = pinocchio.JointModelFreeFlyer()  # a fixed base would leave out the root's mass
+    free = (
+        pinocchio.JointModelFreeFlyer()
+    )  # a fixed base would leave out the root's mass
     model = pinocchio.buildModelFromUrdf(str(urdf), free)
     data = model.createData()
     corners = {foot.frame: foot.corners for foot in config.feet}
@@ -92,14 +98,19 @@ def test_on_the_way_to_one_foot_it_does_not_fall(robot):
                 ]
             )
             com = R.T @ (sesc.com(q) - p)
-            assert SupportPolygon.from_points(corners).margin(com) > 0.0, (case.test.name, q)
+            assert SupportPolygon.from_points(corners).margin(com) > 0.0, (
+                case.test.name,
+                q,
+            )
         assert lifted, case.test.name
 
 
 def test_both_sides_of_talos_tip_at_like_angles(talos):
     tips = {tip.test: tip.angle for tip in talos[2].find_tips()}
     for arms in ("arms_down", "forearms_forward"):
-        assert tips[f"roll Left, {arms}"] == pytest.approx(-tips[f"roll Right, {arms}"], abs=0.005)
+        assert tips[f"roll Left, {arms}"] == pytest.approx(
+            -tips[f"roll Right, {arms}"], abs=0.005
+        )
         assert tips[f"ankle Back, {arms}"] > 0.0 > tips[f"ankle Front, {arms}"]
 
 
@@ -113,7 +124,8 @@ def test_the_protocol_of_hoap3_falls_to_the_sides_that_it_names():
     for move in ("hip", "ankle"):
         for side, sign in (("Back", 1.0), ("Front", -1.0)):
             forward, lowered = (
-                tips[f"{move} {side}, arms_{arms}"].angle for arms in ("forward", "lowered")
+                tips[f"{move} {side}, arms_{arms}"].angle
+                for arms in ("forward", "lowered")
             )
             assert min(sign * forward, sign * lowered) > 0.0
             assert forward > lowered

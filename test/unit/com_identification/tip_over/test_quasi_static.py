@@ -22,7 +22,9 @@ def moved_trunk(model, x):
     return moment
 
 
-@pytest.mark.parametrize(("world", "trunk_x"), [("world3", -0.0973), ("world5", -0.0634)])
+@pytest.mark.parametrize(
+    ("world", "trunk_x"), [("world3", -0.0973), ("world5", -0.0634)]
+)
 def test_the_worlds_of_the_thesis(simulation, model, table, trunk_x, world):
     """Twelve sagittal tests; its worlds' "exact" trunk is 34 mm too far back."""
     found = simulation.tip_angles(moment=moved_trunk(model, trunk_x))
@@ -95,7 +97,9 @@ def test_pitch_torques_of_a_pair_are_those_of_pinocchio(simulation, model):
     ankle = data.oMi[robot.getJointId("LLEG_JOINT5")]
     arm = sole.actInv(ankle.translation)[0]
     expected = (whole - model.mass * GRAVITY * arm) / 2
-    foot = 0.136753 * GRAVITY * 0.01  # the feet's own weight is not carried by the ankles
+    foot = (
+        0.136753 * GRAVITY * 0.01
+    )  # the feet's own weight is not carried by the ankles
     np.testing.assert_allclose(np.abs(standing.load[ankles]), expected, atol=foot)
 
 
@@ -104,7 +108,9 @@ def test_compiled_kernels_do_what_they_say(simulation, model, monkeypatch):
     rng = np.random.default_rng(5)
     case, moment = simulation.cases[2], np.array(model.bodies.first_moment)
     n = model.n_joints
-    joints = kernels.JointErrors(rng.normal(0, 0.02, n), np.full(n, 0.01), np.full(n, 0.005))
+    joints = kernels.JointErrors(
+        rng.normal(0, 0.02, n), np.full(n, 0.01), np.full(n, 0.005)
+    )
     robot = kernels.TippingRobot(simulation.tree, moment, case.soles, joints)
     encoders = case.start - 0.3 * case.rate
     results = []
@@ -112,13 +118,18 @@ def test_compiled_kernels_do_what_they_say(simulation, model, monkeypatch):
         state = kernels.RockingState(encoders + joints.offset, np.empty(3), np.empty(n))
         assert settle(encoders, robot, state)
         results.append(np.concatenate(state))
-        for name in ("_compute_loads", "set_poses"):  # alone they take seconds to compile
+        for name in (
+            "_compute_loads",
+            "set_poses",
+        ):  # alone they take seconds to compile
             function = getattr(kernels, name)
             monkeypatch.setattr(kernels, name, getattr(function, "py_func", function))
     np.testing.assert_allclose(*results, atol=1e-10)
     kernel, arguments = kernels.find_tip_angle, (case.start, case.rate, -0.4, robot)
     python = getattr(kernel, "py_func", kernel)
-    np.testing.assert_allclose(python(*arguments), kernel(*arguments), atol=1e-8, rtol=0)
+    np.testing.assert_allclose(
+        python(*arguments), kernel(*arguments), atol=1e-8, rtol=0
+    )
 
 
 ROD = """<robot name="rod"><link name="sole"/>
@@ -126,7 +137,9 @@ ROD = """<robot name="rod"><link name="sole"/>
   <origin xyz="0 0 0"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/>
 </joint><link name="rod"><inertial><origin xyz="0 0 0.5"/><mass value="2"/>
   <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
-ROD_FEET = {"sole": {"corners": [[0.1, 0.05], [0.1, -0.05], [-0.05, -0.05], [-0.05, 0.05]]}}
+ROD_FEET = {
+    "sole": {"corners": [[0.1, 0.05], [0.1, -0.05], [-0.05, -0.05], [-0.05, 0.05]]}
+}
 ROD_PROTOCOL = """
 robot: rod
 moves:
@@ -148,7 +161,9 @@ def of_rod(rod, tmp_path, protocol, urdf=ROD):
     path = tmp_path / "changed.yaml"
     path.write_text(protocol)
     config = RobotConfig.from_dict({"name": "rod", "feet": ROD_FEET})
-    return QuasiStatic.from_protocol(RobotModel.from_urdf(urdf), config, Protocol.from_file(path))
+    return QuasiStatic.from_protocol(
+        RobotModel.from_urdf(urdf), config, Protocol.from_file(path)
+    )
 
 
 def errors(offset=0.0, compliance=0.0, backlash=0.0):
@@ -156,7 +171,9 @@ def errors(offset=0.0, compliance=0.0, backlash=0.0):
 
 
 def test_a_rod_tips_where_its_middle_is_over_the_edge(rod):
-    np.testing.assert_allclose(rod.tip_angles(), [np.arcsin(0.2), -np.arcsin(0.1)], atol=1e-8)
+    np.testing.assert_allclose(
+        rod.tip_angles(), [np.arcsin(0.2), -np.arcsin(0.1)], atol=1e-8
+    )
 
 
 def test_joints_with_mirrored_axes_turn_the_other_way(rod, tmp_path):
@@ -167,7 +184,9 @@ def test_joints_with_mirrored_axes_turn_the_other_way(rod, tmp_path):
     turned = ROD_PROTOCOL.replace("joints:", "opposite:").replace("front", "up")
     turned = turned.replace("back", "front").replace("up", "back")
     expected = [np.arcsin(0.1), -np.arcsin(0.2)]
-    np.testing.assert_allclose(of_rod(rod, tmp_path, turned).tip_angles(), expected, atol=1e-8)
+    np.testing.assert_allclose(
+        of_rod(rod, tmp_path, turned).tip_angles(), expected, atol=1e-8
+    )
 
 
 def test_angles_and_limits_count_from_the_start(rod, tmp_path):
@@ -179,7 +198,9 @@ def test_angles_and_limits_count_from_the_start(rod, tmp_path):
 
 
 def test_it_reports_whether_the_limit_comes_before_the_fall(rod, tmp_path):
-    stiff = of_rod(rod, tmp_path, ROD_PROTOCOL, ROD.replace('upper="1"', 'upper="0.15"'))
+    stiff = of_rod(
+        rod, tmp_path, ROD_PROTOCOL, ROD.replace('upper="1"', 'upper="0.15"')
+    )
     front, back = stiff.find_tips()
     assert (front.test, front.angle, front.falls) == ("Front", 0.15, False)
     assert back.angle == pytest.approx(-np.arcsin(0.1), abs=1e-8)
@@ -189,7 +210,9 @@ def test_it_reports_whether_the_limit_comes_before_the_fall(rod, tmp_path):
 def test_a_joint_whose_range_begins_at_the_start(rod, tmp_path):
     """A fall within the first step that is looked at is found though 0 is a limit, too."""
     knee = ROD.replace('lower="-1" upper="1"', 'lower="0" upper="1"')
-    near = ROD_PROTOCOL.replace("{joints: [ankle], turn: -1", "{joints: [ankle], turn: 1")
+    near = ROD_PROTOCOL.replace(
+        "{joints: [ankle], turn: -1", "{joints: [ankle], turn: 1"
+    )
     shifted = 'xyz="0.0995 0 0.5"'
     simulation = of_rod(rod, tmp_path, near, knee.replace('xyz="0 0 0.5"', shifted))
     front, back = simulation.find_tips()
@@ -202,7 +225,9 @@ def test_joints_without_limits_turn_half_round(rod, tmp_path):
     free = ROD.replace("revolute", "continuous")
     assert of_rod(rod, tmp_path, ROD_PROTOCOL, free).cases[0].limits == (-np.pi, np.pi)
     np.testing.assert_allclose(
-        of_rod(rod, tmp_path, ROD_PROTOCOL, free).tip_angles(), rod.tip_angles(), atol=1e-9
+        of_rod(rod, tmp_path, ROD_PROTOCOL, free).tip_angles(),
+        rod.tip_angles(),
+        atol=1e-9,
     )
 
 
@@ -220,12 +245,16 @@ def test_a_soft_ankle_tips_earlier(rod):
     """At the edge the load is m g 0.1 m, so the encoder says so much less."""
     c, g = 0.02, 2 * GRAVITY
     expected = [np.arcsin(0.2) - c * g * 0.1, -np.arcsin(0.1) + c * g * 0.05]
-    np.testing.assert_allclose(rod.tip_angles(errors(compliance=c)), expected, atol=1e-7)
+    np.testing.assert_allclose(
+        rod.tip_angles(errors(compliance=c)), expected, atol=1e-7
+    )
 
 
 def test_backlash_lies_on_the_side_of_the_load(rod):
     expected = [np.arcsin(0.2) - 0.005, -np.arcsin(0.1) + 0.005]
-    np.testing.assert_allclose(rod.tip_angles(errors(backlash=0.01)), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        rod.tip_angles(errors(backlash=0.01)), expected, atol=1e-6
+    )
 
 
 def test_joints_that_cannot_carry_the_robot(rod):
@@ -234,7 +263,9 @@ def test_joints_that_cannot_carry_the_robot(rod):
     assert kernels.edge_distance(com, rod.cases[0].soles.edges) < -0.1
     soft = errors(offset=0.01, compliance=2.0)
     assert np.isnan(rod.tip_angles_near([0.0, 0.0], soft)).all()
-    with pytest.raises(ProtocolError, match="Front: the robot collapses: its joints are too soft"):
+    with pytest.raises(
+        ProtocolError, match="Front: the robot collapses: its joints are too soft"
+    ):
         rod.find_equilibrium(0, 0.1, soft)
 
 
@@ -274,7 +305,9 @@ def test_soles_that_do_not_lie_on_one_ground(model, hoap2_config, tmp_path):
         "robot: hoap2\npostures: {bent: {LLEG_JOINT5: 0.1}}\n"
         "moves: {a: {joints: [BODY_JOINT1], falls: front, feet: [l_sole, r_sole]}}"
     )
-    with pytest.raises(ProtocolError, match="soles of l_sole, r_sole do not lie on one ground"):
+    with pytest.raises(
+        ProtocolError, match="soles of l_sole, r_sole do not lie on one ground"
+    ):
         QuasiStatic.from_protocol(model, hoap2_config, Protocol.from_file(path))
 
 
@@ -285,17 +318,25 @@ def test_leg6_gets_onto_one_foot(simulation, model, hoap2_config):
     for case in cases:
         (stands,) = case.test.feet
         (hangs,) = {foot.frame for foot in hoap2_config.feet} - {stands}
-        corners = next(foot.corners for foot in hoap2_config.feet if foot.frame == stands)
+        corners = next(
+            foot.corners for foot in hoap2_config.feet if foot.frame == stands
+        )
         np.testing.assert_array_equal(case.way[0], case.start)
-        np.testing.assert_allclose(case.way[-1], case.start + case.test.begin * case.rate)
+        np.testing.assert_allclose(
+            case.way[-1], case.start + case.test.begin * case.rate
+        )
         assert case.test.begin * case.test.turn > 0.0
         _, *after = case.way
         for q in after:
             com = com_in_sole(model, q, stands)[:2]
-            assert np.minimum(com - corners.min(axis=0), corners.max(axis=0) - com).min() > 0.005
+            assert (
+                np.minimum(com - corners.min(axis=0), corners.max(axis=0) - com).min()
+                > 0.005
+            )
         R, p = link_pose(model, case.way[-1], stands)
         lowest = [
-            R.T @ (link_pose(model, case.way[-1], hangs)[1] - p + sign * 0.031 * R[:, 1])
+            R.T
+            @ (link_pose(model, case.way[-1], hangs)[1] - p + sign * 0.031 * R[:, 1])
             for sign in (1, -1)
         ]
         assert min(point[2] for point in lowest) > 0.005

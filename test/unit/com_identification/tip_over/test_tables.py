@@ -70,9 +70,15 @@ def test_rows_in_any_order_and_empty_cells(tmp_path, protocol):
         (lambda r: r[1:], "missing tests: leg3 Back, arms_forward"),
         (lambda r: [*r, "hop,1"], "unknown tests: hop"),
         (lambda r: [*r, r[0]], "a test is there twice"),
-        (lambda r: [*r[:-1], r[-1].replace("0.1", "x")], "expected an angle in rad, got 'x'"),
+        (
+            lambda r: [*r[:-1], r[-1].replace("0.1", "x")],
+            "expected an angle in rad, got 'x'",
+        ),
         (lambda r: [*r[:-1], r[-1].replace("0.1", "15.8")], "Are these degrees"),
-        (lambda r: [*r[:-1], r[-1].replace("0.1", "nan")], "expected an angle in rad, got nan"),
+        (
+            lambda r: [*r[:-1], r[-1].replace("0.1", "nan")],
+            "expected an angle in rad, got nan",
+        ),
         (lambda r: [], "expected a column 'test' and rows"),
     ],
 )

@@ -19,7 +19,8 @@ FORWARDS = "lean the trunk 10 degrees forwards"
 def _part(recorded: Recorded, begin: float, end: float) -> WalkLog:
     kept = (recorded.log.time >= begin) & (recorded.log.time < end)
     return replace(
-        recorded.log, **{name: values[kept] for name, values in vars(recorded.log).items()}
+        recorded.log,
+        **{name: values[kept] for name, values in vars(recorded.log).items()},
     )
 
 
@@ -59,7 +60,12 @@ def test_leaning_is_better_than_more_of_the_same_as_was_predicted(
 def test_the_rest_of_a_recording_that_is_no_use_is_named(recorded: Recorded) -> None:
     log = _part(recorded, 0.0, 10.0)
     with pytest.raises(WalkError, match="joints of the legs report no torque"):
-        analyse(replace(log, effort=0.0 * log.effort), recorded.believed, recorded.config, None)
+        analyse(
+            replace(log, effort=0.0 * log.effort),
+            recorded.believed,
+            recorded.config,
+            None,
+        )
     with pytest.raises(WalkError, match=r"5 s or more"):
         analyse(_part(recorded, 0.0, 3.0), recorded.believed, recorded.config, None)
 

@@ -25,15 +25,23 @@ from com_model.geometry.rotations import rotations_about
 
 pytestmark = pytest.mark.slow
 
-NOISE = SensorNoise(force=0.5, moment=0.025, position=np.radians(0.05), tilt=np.radians(0.05))
+NOISE = SensorNoise(
+    force=0.5, moment=0.025, position=np.radians(0.05), tilt=np.radians(0.05)
+)
 SETTINGS = IdentificationSettings(
-    noise=NOISE, sensors=SensorPriors.calibrated(), fit=FitSettings(use_imu=True, folds=0)
+    noise=NOISE,
+    sensors=SensorPriors.calibrated(),
+    fit=FitSettings(use_imu=True, folds=0),
 )
 SAMPLES = 100
 
 
 def _postures(
-    recorded: Recorded, walk: WalkResult, z: np.ndarray, rng: np.random.Generator, count: int
+    recorded: Recorded,
+    walk: WalkResult,
+    z: np.ndarray,
+    rng: np.random.Generator,
+    count: int,
 ) -> list[Posture]:
     """What force sensors in the feet and the IMU of a robot with unknowns z (Z,) read."""
     found, average = [], 1.0 / np.sqrt(SAMPLES)
@@ -42,7 +50,9 @@ def _postures(
         tilt = rotations_about(np.eye(3)[:2], rng.uniform(-0.3, 0.3, 2))
         up = tilt[0] @ tilt[1][:, 2]
         wrenches = standing_wrenches(recorded, walk.unknowns.theta(z), q, up)
-        wrenches += average * rng.normal(0.0, np.repeat([NOISE.force, NOISE.moment], 3), (4, 6))
+        wrenches += average * rng.normal(
+            0.0, np.repeat([NOISE.force, NOISE.moment], 3), (4, 6)
+        )
         read = up + np.cross(rng.normal(0.0, NOISE.tilt, 3), up)
         q = q + average * rng.normal(0.0, NOISE.position, len(q))
         up = read / np.linalg.norm(read)
@@ -65,7 +75,9 @@ def _stds(result: WalkResult, q: np.ndarray) -> np.ndarray:
 def test_both_together_are_better_than_each_alone_and_honest(
     recorded: Recorded, result: WalkResult
 ) -> None:
-    nothing = replace(result, z=result.unknowns.mean, covariance=np.diag(result.unknowns.std**2))
+    nothing = replace(
+        result, z=result.unknowns.mean, covariance=np.diag(result.unknowns.std**2)
+    )
     squares, seeds = 0.0, 8
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -81,23 +93,36 @@ def test_both_together_are_better_than_each_alone_and_honest(
             resting = fuse(nothing, recorded.config.feet, postures, SETTINGS)
             assert (_stds(fused, q) < _stds(resting, q)).all()
             assert (_stds(fused, q) < _stds(result, q)).all()
-            assert np.linalg.norm(_stds(fused, q)) < 0.9 * np.linalg.norm(_stds(result, q))
-            assert np.linalg.eigvalsh(fused.covariance / result.covariance.max()).min() > -1e-9
+            assert np.linalg.norm(_stds(fused, q)) < 0.9 * np.linalg.norm(
+                _stds(result, q)
+            )
+            assert (
+                np.linalg.eigvalsh(fused.covariance / result.covariance.max()).min()
+                > -1e-9
+            )
             assert "8 resting postures" in report_text(fused)
     print(f"NEES {squares / (3 * seeds):.2f} per dimension over {seeds} seeds")
     low, high = chi2.ppf([0.005, 0.995], 3 * seeds)
     assert low < squares < high
 
 
-def test_postures_set_the_scale_of_a_robot_that_nobody_has_weighed(recorded: Recorded) -> None:
-    log = replace(recorded.log, effort=1.02 * recorded.log.effort)  # all drives read too much
+def test_postures_set_the_scale_of_a_robot_that_nobody_has_weighed(
+    recorded: Recorded,
+) -> None:
+    log = replace(
+        recorded.log, effort=1.02 * recorded.log.effort
+    )  # all drives read too much
     walk = identify_walking([log], recorded.believed, recorded.config)
     inertial, z = to_eta(recorded.true.bodies).ravel(), walk.unknowns.mean.copy()
     z[: len(inertial)] = inertial
     postures = _postures(recorded, walk, z, np.random.default_rng(0), 8)
     fused = fuse(walk, recorded.config.feet, postures, SETTINGS)
     assert fused.accepted, fused.gates[-1]
-    mass, (before, before_std), (after, std) = recorded.true.mass, walk.total_mass, fused.total_mass
+    mass, (before, before_std), (after, std) = (
+        recorded.true.mass,
+        walk.total_mass,
+        fused.total_mass,
+    )
     assert before / mass - 1.0 > 0.015
     assert abs(after - mass) < 0.1 * abs(before - mass)
     assert abs(after - mass) < 3.0 * std
@@ -122,7 +147,9 @@ def test_the_parts_of_a_recording_that_walk_are_found(recorded: Recorded) -> Non
     log = recorded.log
     rests = (log.time > 8.0) & (log.time < 15.0)
     held = np.where(rests[:, None], log.position[np.argmax(rests)], log.position)
-    held += 2e-4 * np.random.default_rng(0).standard_normal(held.shape)  # of the encoders
+    held += 2e-4 * np.random.default_rng(0).standard_normal(
+        held.shape
+    )  # of the encoders
     parts = walking_parts(replace(log, position=held))
     assert [(p.time[0], p.time[-1]) for p in parts] == [
         (0.0, pytest.approx(8.0, abs=0.6)),

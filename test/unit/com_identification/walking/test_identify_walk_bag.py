@@ -29,7 +29,11 @@ NO_FEET = np.zeros((10000, 0, 6))
 
 
 def _write(
-    recorded: Recorded, path: Path, effort: np.ndarray, log: WalkLog, wrenches: np.ndarray
+    recorded: Recorded,
+    path: Path,
+    effort: np.ndarray,
+    log: WalkLog,
+    wrenches: np.ndarray,
 ) -> None:
     """A bag of a robot whose feet have force sensors where there are wrenches (N, f, 6)."""
     feet = recorded.config.feet[: wrenches.shape[1]]
@@ -67,7 +71,9 @@ def config(tmp_path: Path) -> str:
     source = find_robot("go2").config
     assert source is not None
     text = source.read_text().replace("radius: 0.023", "radius: 0.0")
-    (tmp_path / "go2.yaml").write_text(text.replace("imu: {link: imu}", "imu: {link: base}"))
+    (tmp_path / "go2.yaml").write_text(
+        text.replace("imu: {link: imu}", "imu: {link: base}")
+    )
     return str(tmp_path / "go2.yaml")
 
 
@@ -81,7 +87,9 @@ def test_bags_become_a_corrected_urdf_and_a_record(
     assert main(arguments) == 0
     found = RobotModel.from_file(tmp_path / "out" / "corrected.urdf")
     assert found.mass == pytest.approx(recorded.true.mass, rel=5e-3)
-    trunks = [m.bodies.first_moment[0] / m.bodies.mass[0] for m in (found, recorded.true)]
+    trunks = [
+        m.bodies.first_moment[0] / m.bodies.mass[0] for m in (found, recorded.true)
+    ]
     assert np.linalg.norm(trunks[0] - trunks[1]) < 5e-3
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"report.html", "corrected.urdf", "posterior.npz"}
@@ -102,7 +110,10 @@ def _check_record(path: Path, recorded: Recorded) -> None:
         assert abs(value - COULOMB) < 0.1
         assert std < 0.2 * prior_std
     # a day later: the trunk's CoM is 40 mm further forward, and one joint rubs more
-    parameters, sensors = record.parameters.copy(), json.loads(json.dumps(dict(record.sensors)))
+    parameters, sensors = (
+        record.parameters.copy(),
+        json.loads(json.dumps(dict(record.sensors))),
+    )
     parameters[1] += 0.04 * mass[0]
     sensors["coulomb"]["FL_calf_joint"][0] += 0.5
     later = replace(record, parameters=parameters, sensors=sensors, data_hash="2")
@@ -141,10 +152,19 @@ def test_a_diagnosis_of_the_walk_counts_as_a_posture(
     model, rest = recorded.believed, recorded.config.nominal_posture(recorded.believed)
     shift = Sesc(recorded.true).com(rest) - Sesc(model).com(rest) + [off, 0.0, 0.0]
     vector = SimpleNamespace(x=shift[0], y=shift[1], z=shift[2])
-    message = SimpleNamespace(com_correction=vector, covariance=25e-8 * np.eye(3).ravel())
+    message = SimpleNamespace(
+        com_correction=vector, covariance=25e-8 * np.eye(3).ravel()
+    )
     monkeypatch.setattr(bag_inputs, "newest_message", lambda bags: message)
     _write(recorded, tmp_path / "bag", recorded.log.effort, recorded.log, NO_FEET)
-    arguments = [str(tmp_path / "bag"), "--robot", "go2", "--config", config, "--use-diagnosis"]
+    arguments = [
+        str(tmp_path / "bag"),
+        "--robot",
+        "go2",
+        "--config",
+        config,
+        "--use-diagnosis",
+    ]
     arguments += ["--mass", str(recorded.true.mass), "--output", str(tmp_path / "out")]
     status, out = main([*arguments, "--use", "walk"]), capsys.readouterr().out
     assert status == int(off > 0.0), out
@@ -153,7 +173,9 @@ def test_a_diagnosis_of_the_walk_counts_as_a_posture(
     assert bool(re.search("agreement of walk and postures +FAILED", out)) == (off > 0.0)
     if off == 0.0:
         found = RobotModel.from_file(tmp_path / "out" / "corrected.urdf")
-        assert np.linalg.norm(Sesc(found).com(rest) - Sesc(recorded.true).com(rest)) < 5e-4
+        assert (
+            np.linalg.norm(Sesc(found).com(rest) - Sesc(recorded.true).com(rest)) < 5e-4
+        )
 
 
 def _rest(recorded: Recorded, count: int) -> tuple[WalkLog, np.ndarray]:
@@ -166,10 +188,14 @@ def _rest(recorded: Recorded, count: int) -> tuple[WalkLog, np.ndarray]:
     targets = nominal + rng.uniform(-0.25, 0.25, (count, len(nominal)))
     times = 3.0 * np.arange(count)[:, None] + [0.0, 2.0]
     time = np.arange(0.0, times[-1, -1], 1.0 / rate)
-    q = np.column_stack([np.interp(time, times.ravel(), np.repeat(c, 2)) for c in targets.T])
+    q = np.column_stack(
+        [np.interp(time, times.ravel(), np.repeat(c, 2)) for c in targets.T]
+    )
     lean = rng.uniform(-0.2, 0.2, (count, 2))
     ups = np.column_stack((lean, np.sqrt(1.0 - (lean**2).sum(axis=1))))
-    up = np.column_stack([np.interp(time, times.ravel(), np.repeat(c, 2)) for c in ups.T])
+    up = np.column_stack(
+        [np.interp(time, times.ravel(), np.repeat(c, 2)) for c in ups.T]
+    )
     up /= np.linalg.norm(up, axis=1)[:, None]
     wrenches = np.array(
         [standing_wrenches(recorded, theta, *pair) for pair in zip(q, up, strict=True)]
@@ -200,5 +226,7 @@ def test_walking_and_resting_bags_become_one_result(
     assert "8 resting postures on foot force sensors are part of the estimate" in out
     assert "agreement of walk and postures" in out
     found = RobotModel.from_file(tmp_path / "out" / "corrected.urdf")
-    trunks = [m.bodies.first_moment[0] / m.bodies.mass[0] for m in (found, recorded.true)]
+    trunks = [
+        m.bodies.first_moment[0] / m.bodies.mass[0] for m in (found, recorded.true)
+    ]
     assert np.linalg.norm(trunks[0] - trunks[1]) < 5e-3

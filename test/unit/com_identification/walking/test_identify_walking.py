@@ -29,17 +29,23 @@ pytestmark = pytest.mark.slow
 def _com(model, q: np.ndarray) -> np.ndarray:
     R, p = body_poses(model.bodies, q)
     bodies = model.bodies
-    return (bodies.mass @ p + np.einsum("bij,bj->i", R, bodies.first_moment)) / bodies.mass.sum()
+    return (
+        bodies.mass @ p + np.einsum("bij,bj->i", R, bodies.first_moment)
+    ) / bodies.mass.sum()
 
 
-def test_finds_a_wrong_trunk_and_says_how_well(recorded: Recorded, result: WalkResult) -> None:
+def test_finds_a_wrong_trunk_and_says_how_well(
+    recorded: Recorded, result: WalkResult
+) -> None:
     assert result.accepted, [gate for gate in result.gates if not gate.passed]
     rng = np.random.default_rng(1)
     for _ in range(20):
         q = result.posture + rng.uniform(-0.3, 0.3, len(result.posture))
         com, C = result.com(q)
         error = com - _com(recorded.true, q)
-        assert np.linalg.norm(_com(recorded.believed, q) - _com(recorded.true, q)) > 8e-3
+        assert (
+            np.linalg.norm(_com(recorded.believed, q) - _com(recorded.true, q)) > 8e-3
+        )
         assert np.linalg.norm(error) < 1.5e-3
         assert (np.abs(error) < 4.0 * np.sqrt(np.diag(C)) + 1e-5).all()
     mass, std = result.total_mass
@@ -49,11 +55,15 @@ def test_finds_a_wrong_trunk_and_says_how_well(recorded: Recorded, result: WalkR
     np.testing.assert_allclose(coulomb, COULOMB, atol=0.15)
 
 
-def test_without_weighing_the_mass_is_known_as_the_mean_gain_is(result: WalkResult) -> None:
+def test_without_weighing_the_mass_is_known_as_the_mean_gain_is(
+    result: WalkResult,
+) -> None:
     z, C, rho, _ = identify._scaled(result.unknowns, result.fit, Scale(), 1.0)
     g = result.unknowns.mass_direction(z)
     assert rho == 1.0
-    assert np.hypot(0.02, 0.03 / np.sqrt(12)) <= np.sqrt(g @ C @ g) < 0.03  # alike, and each
+    assert (
+        np.hypot(0.02, 0.03 / np.sqrt(12)) <= np.sqrt(g @ C @ g) < 0.03
+    )  # alike, and each
 
 
 @pytest.mark.parametrize("factor", [0.63, 1.6])
@@ -71,13 +81,20 @@ def test_armatures_that_the_base_shows_are_found_and_others_are_not() -> None:
     """The base's rows show together what a joint's own show one by one."""
     model, _ = load_robot("go2")
     n = model.n_joints
-    unknowns = make_unknowns(model, np.full(n, 0.01), np.full(n, 8.0), np.ones(n, dtype=np.bool_))
+    unknowns = make_unknowns(
+        model, np.full(n, 0.01), np.full(n, 8.0), np.ones(n, dtype=np.bool_)
+    )
     X = np.zeros((2 * n + 6, unknowns.gain_columns.stop + 2 * n + 6))
     joint = np.concatenate([np.full(6, -1), np.arange(n), np.arange(n)])
     made = Rows(X, joint, np.zeros(len(X)))
     own = unknowns.joint_slice("armature")
     at = unknowns.gain_columns.start - 3 * n
-    seen = {0: (0.03, 0.0), 1: (0.01, 0.0), 2: (0.0, 0.03), 3: (0.0, 0.07)}  # of the noise
+    seen = {
+        0: (0.03, 0.0),
+        1: (0.01, 0.0),
+        2: (0.0, 0.03),
+        3: (0.0, 0.07),
+    }  # of the noise
     for j, (base, alone) in seen.items():
         X[:6, at + j] = base / unknowns.std[own][j]
         X[6 + j, at + j] = X[6 + n + j, at + j] = alone / unknowns.std[own][j]
@@ -91,7 +108,9 @@ def test_the_legs_alone_hold_the_scale_of_torques() -> None:
     n = model.n_joints
     legs = np.array([name.startswith("leg") for name in model.joint_names])
     unknowns = make_unknowns(model, np.full(n, 0.01), np.full(n, 8.0), legs)
-    z = unknowns.mean + unknowns.std * np.random.default_rng(3).standard_normal(len(unknowns.std))
+    z = unknowns.mean + unknowns.std * np.random.default_rng(3).standard_normal(
+        len(unknowns.std)
+    )
     gains = unknowns.joints(z, "gain")
     assert 0 < legs.sum() < n
     assert gains[legs].mean() == pytest.approx(1.0, abs=1e-12)
@@ -156,7 +175,9 @@ BAD = {
         for name in ("angular_velocity", "specific_force", "up")
     },
     "orientation and accelerometer differ by 180 degrees": lambda log: {"up": -log.up},
-    "the accelerometer reads 1.0 m/s": lambda log: {"specific_force": log.specific_force / 9.81},
+    "the accelerometer reads 1.0 m/s": lambda log: {
+        "specific_force": log.specific_force / 9.81
+    },
     "the accelerometer reads 0.0 m/s": lambda log: {
         "specific_force": log.specific_force - [0.0, 0.0, 9.81]
     },
@@ -182,8 +203,12 @@ BAD = {
     "of the samples are missing": lambda log: {
         name: getattr(log, name)[(log.time % 1.0) < 0.7] for name in vars(log)
     },
-    "s in all: expected": lambda log: {name: getattr(log, name)[:2000] for name in vars(log)},
-    "times a second: expected": lambda log: {name: getattr(log, name)[::4] for name in vars(log)},
+    "s in all: expected": lambda log: {
+        name: getattr(log, name)[:2000] for name in vars(log)
+    },
+    "times a second: expected": lambda log: {
+        name: getattr(log, name)[::4] for name in vars(log)
+    },
 }
 
 
@@ -193,7 +218,9 @@ def test_refuses_what_it_cannot_use(recorded: Recorded, message: str) -> None:
         recorded.identify(**BAD[message](recorded.log))
 
 
-def test_an_orientation_that_never_changes_is_none(recorded: Recorded, result: WalkResult) -> None:
+def test_an_orientation_that_never_changes_is_none(
+    recorded: Recorded, result: WalkResult
+) -> None:
     """A driver without a filter publishes the identity."""
     up = np.tile([0.0, 0.0, 1.0], (len(recorded.log.time), 1))
     found, unknown = recorded.identify(up=up), recorded.identify(up=cast(Any, None))
@@ -221,7 +248,10 @@ def test_a_moment_without_readings_says_nothing(
     found = recorded.identify(**changes)
     assert found.accepted
     q = result.posture
-    off, std = found.com(q)[0] - _com(recorded.true, q), np.sqrt(np.diag(result.com(q)[1]))
+    off, std = (
+        found.com(q)[0] - _com(recorded.true, q),
+        np.sqrt(np.diag(result.com(q)[1])),
+    )
     assert (np.abs(off) < 0.3 * std).all()
 
 
@@ -233,9 +263,12 @@ def test_a_robot_that_is_carried_is_named(recorded: Recorded) -> None:
 
 
 @pytest.mark.parametrize(
-    ("added", "at", "change"), [(-1.0, (0.0, 0.0, 0.1), "-0.9"), (0.4, (0.25, 0.0, 0.1), "")]
+    ("added", "at", "change"),
+    [(-1.0, (0.0, 0.0, 0.1), "-0.9"), (0.4, (0.25, 0.0, 0.1), "")],
 )
-def test_a_payload_that_changes_half_way_is_named(added: float, at: tuple, change: str) -> None:
+def test_a_payload_that_changes_half_way_is_named(
+    added: float, at: tuple, change: str
+) -> None:
     words = f"about 15 s into the recordings the load on the trunk changes by {change}"
     with pytest.raises(WalkError, match=words):
         record(added, at).identify()
@@ -243,7 +276,9 @@ def test_a_payload_that_changes_half_way_is_named(added: float, at: tuple, chang
 
 def _check_payload(off: np.ndarray, stds: np.ndarray) -> None:
     """Blocks (K, 4) off by parts of a robot of 10 kg, and what they are known to (K, 4)."""
-    unknowns = SimpleNamespace(total_mass=lambda z: 10.0, coefficients=lambda z: np.eye(5)[4])
+    unknowns = SimpleNamespace(
+        total_mass=lambda z: 10.0, coefficients=lambda z: np.eye(5)[4]
+    )
     information = np.zeros((len(off), 5, 5))
     information[:, range(4), range(4)] = 1.0 / (10.0 * stds) ** 2
     information[:, :4, 4] = -10.0 * off * information[:, range(4), range(4)]
@@ -271,7 +306,10 @@ def test_blocks_that_tell_little_make_no_step() -> None:
     rng, stds = np.random.default_rng(0), STDS.copy()
     stds[:2, 3] = 2e-3
     off = stds * rng.standard_normal((12, 4))
-    off[:2, 3] = [3.8e-3, 4.4e-3]  # two standard deviations, over what is a step elsewhere
+    off[:2, 3] = [
+        3.8e-3,
+        4.4e-3,
+    ]  # two standard deviations, over what is a step elsewhere
     _check_payload(off, stds)
     with pytest.raises(WalkError, match="about 10 s"):
         _check_payload(off, STDS)
@@ -302,7 +340,9 @@ def test_an_instant_of_free_fall_is_no_robot_that_is_carried() -> None:
 
 def _is_a_body(inertia: np.ndarray) -> bool:
     moments = np.linalg.eigvalsh(inertia)
-    return bool(moments[0] >= 0.0 and moments[2] <= (1.0 + 1e-6) * (moments[0] + moments[1]))
+    return bool(
+        moments[0] >= 0.0 and moments[2] <= (1.0 + 1e-6) * (moments[0] + moments[1])
+    )
 
 
 def test_the_corrected_urdf_has_the_bodies_that_were_found(
@@ -316,6 +356,8 @@ def test_the_corrected_urdf_has_the_bodies_that_were_found(
     # some inertias of the URDF are no body's, and become so
     inertia = bodies.inertia[:, order[0], order[1]]
     np.testing.assert_allclose(inertia, result.theta[:, 4:], rtol=1e-2, atol=1e-6)
-    for before, after in zip(recorded.believed.link_inertias, model.link_inertias, strict=True):
+    for before, after in zip(
+        recorded.believed.link_inertias, model.link_inertias, strict=True
+    ):
         if _is_a_body(before):
             assert _is_a_body(after)

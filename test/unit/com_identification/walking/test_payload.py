@@ -56,9 +56,13 @@ def test_a_payload_known_badly_leaves_the_scale_as_it_is(
     assert result.total_mass[1] == pytest.approx(empty.total_mass[1], rel=0.1)
 
 
-def test_another_payload_and_none_are_refused(empty: WalkResult, loaded: WalkResult) -> None:
+def test_another_payload_and_none_are_refused(
+    empty: WalkResult, loaded: WalkResult
+) -> None:
     for with_it, payload in ((loaded, 1.3 * PAYLOAD), (empty, PAYLOAD)):
         result = with_payload(empty, with_it, payload, 0.01)
         assert not result.accepted
-        assert {gate.name for gate in result.gates if not gate.passed} >= {"known payload"}
+        assert {gate.name for gate in result.gates if not gate.passed} >= {
+            "known payload"
+        }
         assert np.isfinite(result.covariance).all()

@@ -28,7 +28,9 @@ class _Node:
         self.callbacks.append((kind, topic, callback))
 
     def get_clock(self):
-        return SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=10**18 + len(self.sent)))
+        return SimpleNamespace(
+            now=lambda: SimpleNamespace(nanoseconds=10**18 + len(self.sent))
+        )
 
 
 class _Imu(SimpleNamespace):
@@ -42,8 +44,12 @@ class _JointState(SimpleNamespace):
         super().__init__(header=SimpleNamespace(), name=name)
 
 
-@pytest.mark.parametrize(("robot", "package"), [("go2", "unitree_go"), ("g1", "unitree_hg")])
-def test_motors_become_joints(robot: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("robot", "package"), [("go2", "unitree_go"), ("g1", "unitree_hg")]
+)
+def test_motors_become_joints(
+    robot: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     blocks = re.findall(r"```python\n(.*?)```", TUTORIAL.read_text(), flags=re.DOTALL)
     (script,) = [block for block in blocks if "motor_state" in block]
     node = _Node()
@@ -53,7 +59,9 @@ def test_motors_become_joints(robot: str, package: str, monkeypatch: pytest.Monk
             "create_node": lambda name: node,
             "spin": lambda node: None,
         },
-        "rclpy.time": {"Time": lambda nanoseconds: SimpleNamespace(to_msg=lambda: nanoseconds)},
+        "rclpy.time": {
+            "Time": lambda nanoseconds: SimpleNamespace(to_msg=lambda: nanoseconds)
+        },
         "sensor_msgs": {},
         "sensor_msgs.msg": {"Imu": _Imu, "JointState": _JointState},
         package: {},
@@ -68,7 +76,9 @@ def test_motors_become_joints(robot: str, package: str, monkeypatch: pytest.Monk
     ((kind, topic, callback),) = node.callbacks
     assert (kind, topic) == (package, "lowstate")
     motors = [SimpleNamespace(q=i, dq=10 * i, tau_est=100 * i) for i in range(35)]
-    imu = SimpleNamespace(quaternion=[1, 2, 3, 4], gyroscope=[5, 6, 7], accelerometer=[8, 9, 10])
+    imu = SimpleNamespace(
+        quaternion=[1, 2, 3, 4], gyroscope=[5, 6, 7], accelerometer=[8, 9, 10]
+    )
     for tick in (500, 502):
         callback(SimpleNamespace(motor_state=motors, imu_state=imu, tick=tick))
     assert [stamp - 10**18 for stamp, _ in node.sent] == [0, 0, 2_000_000, 2_000_000]
@@ -83,7 +93,10 @@ def test_motors_become_joints(robot: str, package: str, monkeypatch: pytest.Monk
     expected = list(model.joint_names)
     if robot == "go2":  # each front or hind pair, right before left
         expected = [
-            name for leg in ("FR", "FL", "RR", "RL") for name in expected if name[:2] == leg
+            name
+            for leg in ("FR", "FL", "RR", "RL")
+            for name in expected
+            if name[:2] == leg
         ]
     assert joints["name"] == expected
     assert config.imu_link in model.link_names

@@ -25,7 +25,9 @@ def posterior(result: WalkResult, tmp_path: Path) -> Path:
     return path
 
 
-def test_draws_spread_as_the_posterior_does(result: WalkResult, posterior: Path) -> None:
+def test_draws_spread_as_the_posterior_does(
+    result: WalkResult, posterior: Path
+) -> None:
     draws = Posterior.from_file(posterior).draw(2000, seed=1)
     mass = np.exp(2.0 * draws["eta"][:, :, 0]).sum(axis=1)
     expected, std = result.total_mass
@@ -38,7 +40,11 @@ def test_the_snippet_of_the_help_changes_a_mujoco_model(
 ) -> None:
     arguments = [str(posterior), "--samples", "3", "--output", str(tmp_path / "out")]
     assert com_randomise.main(arguments) == 0
-    names = [n for n, m in zip(result.model.bodies.names, result.theta[:, 0], strict=True) if m]
+    names = [
+        n
+        for n, m in zip(result.model.bodies.names, result.theta[:, 0], strict=True)
+        if m
+    ]
     inner = "".join(
         f'<body name="{n}"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
         f'<joint name="{n}_j"/></body>'
@@ -60,12 +66,22 @@ def test_the_snippet_of_the_help_changes_a_mujoco_model(
             R = np.empty(9)
             mujoco.mju_quat2Mat(R, body.iquat)
             axes = R.reshape(3, 3)
-            np.testing.assert_allclose(axes @ np.diag(body.inertia) @ axes.T, inertia, atol=1e-9)
+            np.testing.assert_allclose(
+                axes @ np.diag(body.inertia) @ axes.T, inertia, atol=1e-9
+            )
 
 
 def test_urdfs_of_draws_load(posterior: Path, tmp_path: Path) -> None:
     out = tmp_path / "urdf"
-    arguments = [str(posterior), "--samples", "2", "--robot", "go2", "--output", str(out)]
+    arguments = [
+        str(posterior),
+        "--samples",
+        "2",
+        "--robot",
+        "go2",
+        "--output",
+        str(out),
+    ]
     assert com_randomise.main(arguments) == 0
     with np.load(out / "samples.npz") as table:
         for s in range(2):
@@ -76,7 +92,11 @@ def test_urdfs_of_draws_load(posterior: Path, tmp_path: Path) -> None:
 def test_mjcf_of_the_robot_gets_other_inertials_and_joints(
     posterior: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known, out, file = Posterior.from_file(posterior), tmp_path / "out", tmp_path / "robot.xml"
+    known, out, file = (
+        Posterior.from_file(posterior),
+        tmp_path / "out",
+        tmp_path / "robot.xml",
+    )
     names, joints = known.bodies.tolist(), known.joints.tolist()
     inner = "".join(
         f'<body name="{names[k]}"><joint name="{name}"/><geom size="0.1"/></body>'
@@ -85,7 +105,15 @@ def test_mjcf_of_the_robot_gets_other_inertials_and_joints(
     actuators = f'<actuator><motor joint="{joints[0]}"/></actuator>'
     own = MJCF.format(names[0], '<geom size="0.1"/>' + inner)
     file.write_text(own.replace("</mujoco>", actuators + "</mujoco>"))
-    arguments = [str(posterior), "--samples", "2", "--mjcf", str(file), "--output", str(out)]
+    arguments = [
+        str(posterior),
+        "--samples",
+        "2",
+        "--mjcf",
+        str(file),
+        "--output",
+        str(out),
+    ]
     assert com_randomise.main(arguments) == 0
     model = mujoco.MjModel.from_xml_path(str(out / "sample_001.xml"))
     assert model.nu == 1
@@ -98,10 +126,16 @@ def test_mjcf_of_the_robot_gets_other_inertials_and_joints(
             mujoco.mju_quat2Mat(R, body.iquat)
             axes = R.reshape(3, 3)
             found = axes @ np.diag(body.inertia) @ axes.T
-            np.testing.assert_allclose(found, table["inertia"][1, k], rtol=1e-3, atol=1e-5)
+            np.testing.assert_allclose(
+                found, table["inertia"][1, k], rtol=1e-3, atol=1e-5
+            )
         for k, name in enumerate(joints):
             dof = model.joint(name).dofadr[0]
-            found = [model.dof_armature[dof], model.dof_frictionloss[dof], model.dof_damping[dof]]
+            found = [
+                model.dof_armature[dof],
+                model.dof_frictionloss[dof],
+                model.dof_damping[dof],
+            ]
             expected = [table[key][1, k] for key in ("armature", "coulomb", "viscous")]
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-9)
     file.write_text(own.replace(names[1], "thigh"))
@@ -114,7 +148,15 @@ def test_mjcf_of_the_robot_gets_other_inertials_and_joints(
 
 def test_the_estimate_itself_and_other_tables(posterior: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    arguments = [str(posterior), "--samples", "0", "--robot", "go2", "--output", str(out)]
+    arguments = [
+        str(posterior),
+        "--samples",
+        "0",
+        "--robot",
+        "go2",
+        "--output",
+        str(out),
+    ]
     assert com_randomise.main([*arguments, "--table", "json"]) == 0
     assert com_randomise.main([*arguments, "--table", "csv", "--force"]) == 0
     known = Posterior.from_file(posterior)
@@ -124,15 +166,23 @@ def test_the_estimate_itself_and_other_tables(posterior: Path, tmp_path: Path) -
     np.testing.assert_allclose(table["mass"], [mass])
     with (out / "estimate.csv").open() as file:
         rows = list(csv.DictReader(file))
-    found = {row["name"]: float(row["value"]) for row in rows if row["quantity"] == "mass"}
+    found = {
+        row["name"]: float(row["value"]) for row in rows if row["quantity"] == "mass"
+    }
     assert found == pytest.approx(dict(zip(known.bodies.tolist(), mass, strict=True)))
     heights = [row for row in rows if row["quantity"] == "com 2"]
-    assert [float(row["value"]) for row in heights] == [com[2] for com in table["com"][0]]
+    assert [float(row["value"]) for row in heights] == [
+        com[2] for com in table["com"][0]
+    ]
 
 
-def test_another_robot_and_another_file_are_refused(posterior: Path, tmp_path: Path) -> None:
+def test_another_robot_and_another_file_are_refused(
+    posterior: Path, tmp_path: Path
+) -> None:
     out = str(tmp_path / "o")
-    assert com_randomise.main([str(posterior), "--output", out, "--robot", "talos"]) == 1
+    assert (
+        com_randomise.main([str(posterior), "--output", out, "--robot", "talos"]) == 1
+    )
     wrong = tmp_path / "wrong.npz"
     np.savez(wrong, a=1)
     with pytest.raises(IdentificationError, match=r"posterior\.npz"):
@@ -184,6 +234,12 @@ def test_without_usd_core_it_says_what_to_install(
 ) -> None:
     for name in ("pxr", "pxr.Gf"):
         monkeypatch.setitem(sys.modules, name, None)
-    arguments = [str(posterior), "--usd", "robot.usd", "--output", str(tmp_path / "out")]
+    arguments = [
+        str(posterior),
+        "--usd",
+        "robot.usd",
+        "--output",
+        str(tmp_path / "out"),
+    ]
     assert com_randomise.main(arguments) == 1
     assert "usd-core" in capsys.readouterr().err

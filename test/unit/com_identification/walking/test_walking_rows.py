@@ -34,7 +34,9 @@ class Exact:
         self.theta[self.model.bodies.mass > 0.0] = to_theta(eta)
         self.robot = with_theta(tree_of(self.model.bodies), self.theta)
         # armature, Coulomb, viscous, gain, bias
-        self.joints = self.rng.uniform(0.1, 0.5, (5, n)) + np.array([0, 0, 0, 0.7, 0])[:, None]
+        self.joints = (
+            self.rng.uniform(0.1, 0.5, (5, n)) + np.array([0, 0, 0, 0.7, 0])[:, None]
+        )
         draw, up = self.rng.standard_normal, self.rng.standard_normal((SAMPLES, 3))
         self.up = up / np.linalg.norm(up, axis=1, keepdims=True)
         self.q = config.nominal_posture(self.model) + 0.1 * draw((SAMPLES, n))
@@ -47,7 +49,10 @@ class Exact:
 
     def _pinocchio(self) -> tuple[pin.Model, np.ndarray]:
         """The same robot in Pinocchio, and where our joints are in its velocities."""
-        built, bodies = pin.buildModelFromXML(self.model.xml, pin.JointModelFreeFlyer()), {}
+        built, bodies = (
+            pin.buildModelFromXML(self.model.xml, pin.JointModelFreeFlyer()),
+            {},
+        )
         built.gravity.setZero()
         for b, name in enumerate(self.model.bodies.joint_names):
             bodies[built.getJointId(name) if b else 1] = b
@@ -58,7 +63,10 @@ class Exact:
             about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
             about -= m * (c @ c * np.eye(3) - np.outer(c, c))
             built.inertias[joint] = pin.Inertia(m, c, about)
-        ids = [built.joints[built.getJointId(name)].idx_v for name in self.model.joint_names]
+        ids = [
+            built.joints[built.getJointId(name)].idx_v
+            for name in self.model.joint_names
+        ]
         return built, np.array(ids)
 
     def simulate(self, zeros: float = 0.0) -> Motion:
@@ -69,10 +77,16 @@ class Exact:
             data, q = self.pin.createData(), pin.neutral(self.pin)
             q[self.order + 1] = self.q[k]
             v, a = np.zeros(6 + n), np.zeros(6 + n)
-            v[3:6], v[self.order], a[self.order] = self.omega[k], self.qd[k], self.qdd[k]
+            v[3:6], v[self.order], a[self.order] = (
+                self.omega[k],
+                self.qd[k],
+                self.qdd[k],
+            )
             a[:3], a[3:6] = self.force[k], self.omega_dot[k]
             needed = pin.rnea(self.pin, data, q, v, a)
-            jacobian = np.vstack([self._jacobian(data, q, k, c) for c in range(self.feet)])
+            jacobian = np.vstack(
+                [self._jacobian(data, q, k, c) for c in range(self.feet)]
+            )
             used = np.repeat(self.touching, self.limbs.size)
             jacobian = jacobian[used]
             forces = np.linalg.lstsq(jacobian[:, :6].T, needed[:6], rcond=None)[0]
@@ -89,14 +103,22 @@ class Exact:
         joint = self.pin.getJointId(self.model.bodies.joint_names[self.limbs.body[c]])
         pin.computeJointJacobians(self.pin, data, q)
         J = pin.getJointJacobian(self.pin, data, joint, pin.LOCAL_WORLD_ALIGNED)
-        arm = data.oMi[joint].rotation @ self.limbs.point[c] - self.limbs.radius[c] * self.up[k]
+        arm = (
+            data.oMi[joint].rotation @ self.limbs.point[c]
+            - self.limbs.radius[c] * self.up[k]
+        )
         J[:3] -= pin.skew(arm) @ J[3:]
         return J[: self.limbs.size[c]]
 
-    def rows(self, motion: Motion, k: int, touching: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def rows(
+        self, motion: Motion, k: int, touching: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the base with the touching feet eliminated (6, P), and of the joints (n, P)."""
         D = np.empty((6 + self.model.n_joints, len(self.coefficients)))
-        A, B = np.empty((self.feet, 6, self.limbs.joints.shape[1])), np.empty((self.feet, 6, 6))
+        A, B = (
+            np.empty((self.feet, 6, self.limbs.joints.shape[1])),
+            np.empty((self.feet, 6, 6)),
+        )
         kernels.generalised_rows(
             self.robot, self.limbs, motion, k, touching, self.coefficients, (D, A, B)
         )
@@ -147,7 +169,9 @@ def test_straight_legs_leave_rows_that_know_it(exact: Exact) -> None:
     straight.q = np.zeros_like(exact.q)  # no joint feels a force along such a leg
     straight.motion = straight.simulate()
     X, x = _window_rows(straight), exact.coefficients
-    assert np.abs(X @ x).max() < 0.2  # standard deviations, with 1000 N that no joint feels
+    assert (
+        np.abs(X @ x).max() < 0.2
+    )  # standard deviations, with 1000 N that no joint feels
 
 
 def test_a_foot_in_the_air_that_counts_as_touching_does_no_harm(exact: Exact) -> None:
@@ -175,7 +199,9 @@ def test_columns_of_encoder_zeros_are_derivatives(exact: Exact) -> None:
             residuals.append(rows(exact.motion._replace(q=q)) @ exact.coefficients)
         slope = (residuals[0] - residuals[1]) / (2.0 * step)
         found = -rows(exact.motion)[:, start + j]  # one-sided differences, of 1e-6 rad
-        np.testing.assert_allclose(found, slope, rtol=1e-4, atol=2e-6 * np.abs(slope).max() + 1e-6)
+        np.testing.assert_allclose(
+            found, slope, rtol=1e-4, atol=2e-6 * np.abs(slope).max() + 1e-6
+        )
 
 
 ARM = """
@@ -195,9 +221,17 @@ LINK = """<link name="{}"><inertial><origin xyz="0.05 0.02 0.1"/><mass value="1.
 
 def test_columns_of_encoder_zeros_of_sliders_and_followers_are_derivatives() -> None:
     model, config = load_robot("go2")
-    parts = ARM.format(root=model.root_link) + "".join(map(LINK.format, ("lift", "turn", "slide")))
-    model = config.attach(RobotModel.from_urdf(model.xml.replace("</robot>", f"{parts}</robot>")))
-    limbs, robot, rng = find_limbs(model, config), tree_of(model.bodies), np.random.default_rng(5)
+    parts = ARM.format(root=model.root_link) + "".join(
+        map(LINK.format, ("lift", "turn", "slide"))
+    )
+    model = config.attach(
+        RobotModel.from_urdf(model.xml.replace("</robot>", f"{parts}</robot>"))
+    )
+    limbs, robot, rng = (
+        find_limbs(model, config),
+        tree_of(model.bodies),
+        np.random.default_rng(5),
+    )
     n, feet = model.n_joints, len(limbs.body)
     joints = rng.normal(size=(5, 1, n))
     motion = Motion(*joints, *rng.normal(size=(3, 1, 3)), np.array([[0.0, 0.0, 1.0]]))
@@ -209,7 +243,9 @@ def test_columns_of_encoder_zeros_of_sliders_and_followers_are_derivatives() -> 
         D = np.empty((6 + n, len(x)))
         A, B = np.empty((feet, 6, limbs.joints.shape[1])), np.empty((feet, 6, 6))
         air = np.zeros(feet, dtype=bool)
-        kernels.generalised_rows(robot, limbs, motion._replace(q=q), 0, air, x, (D, A, B))
+        kernels.generalised_rows(
+            robot, limbs, motion._replace(q=q), 0, air, x, (D, A, B)
+        )
         return D
 
     found = -rows(motion.q)[:, -n - IMU : -IMU]
@@ -227,12 +263,16 @@ def test_columns_of_the_imu_are_derivatives(exact: Exact) -> None:
         change = -error if i < 3 else np.cross(error, exact.force[k])
         force = exact.motion.force.copy()
         force[k] += step * change
-        moved = np.vstack(exact.rows(exact.motion._replace(force=force), k, exact.touching))
+        moved = np.vstack(
+            exact.rows(exact.motion._replace(force=force), k, exact.touching)
+        )
         slope = (moved - rows) @ exact.coefficients / step
         np.testing.assert_allclose(rows[:, i - IMU], slope, rtol=1e-5, atol=1e-5)
 
 
-def test_log_cholesky_parameters_give_the_urdf_back_and_their_jacobian_is_one(exact: Exact) -> None:
+def test_log_cholesky_parameters_give_the_urdf_back_and_their_jacobian_is_one(
+    exact: Exact,
+) -> None:
     bodies = exact.model.bodies
     used, eta = bodies.mass > 0.0, to_eta(bodies)
     theta = to_theta(eta)
@@ -247,7 +287,9 @@ def test_log_cholesky_parameters_give_the_urdf_back_and_their_jacobian_is_one(ex
         np.testing.assert_allclose(J[:, :, k], slope, atol=1e-6)
 
 
-def test_a_robot_with_other_masses_takes_no_compilation_of_its_own(exact: Exact) -> None:
+def test_a_robot_with_other_masses_takes_no_compilation_of_its_own(
+    exact: Exact,
+) -> None:
     """The kernels of a type take half a minute to compile."""
     robot = tree_of(exact.model.bodies)
     assert typeof(with_theta(robot, exact.theta)) == typeof(robot)

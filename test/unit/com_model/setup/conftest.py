@@ -9,14 +9,17 @@ FOOT = (
     '<geometry><box size="0.2 0.1 0.04"/></geometry></collision>'
 )
 BALL = (
-    '<collision><origin xyz="0 0 -0.2"/><geometry><sphere radius="0.025"/></geometry></collision>'
+    '<collision><origin xyz="0 0 -0.2"/>'
+    '<geometry><sphere radius="0.025"/></geometry></collision>'
 )
 TRUNK = '<collision><geometry><box size="0.3 0.2 0.1"/></geometry></collision>'
 LIMIT = '<limit lower="{}" upper="{}" effort="100" velocity="10"/>'
 
 
 def link(name, mass, shape="", com="0 0 0"):
-    inertial = f'<inertial><origin xyz="{com}"/><mass value="{mass}"/>{INERTIA}</inertial>'
+    inertial = (
+        f'<inertial><origin xyz="{com}"/><mass value="{mass}"/>{INERTIA}</inertial>'
+    )
     return f'<link name="{name}">{inertial}{shape}</link>'
 
 
@@ -46,7 +49,15 @@ def write_biped(foot=FOOT, extra="", knee=(0.0, 2.2), names=("l", "r"), rpy="0 0
             parent = child
         parts += [link(f"{name}_foot", 0.8, foot)]
         parts += [
-            joint(f"{name}_foot_joint", parent, f"{name}_foot", "0 0 0", "1 0 0", (-1, 1), rpy)
+            joint(
+                f"{name}_foot_joint",
+                parent,
+                f"{name}_foot",
+                "0 0 0",
+                "1 0 0",
+                (-1, 1),
+                rpy,
+            )
         ]
     return f'<robot name="biped">{"".join(parts)}{extra}</robot>'
 
@@ -69,7 +80,16 @@ def write_quadruped(names=("fl", "fr", "rl", "rr"), swap=False, shape=BALL, lies
         turn = f'rpy="0 {np.copysign(np.pi / 2, -x)} 0"'
         parts += [hfe.replace('rpy="0 0 0"', turn) if lies else hfe]
         limits = (-2.7, -0.5)
-        parts += [joint(f"{name}_kfe", f"{name}_thigh", f"{name}_shank", "0 0 -0.2", pitch, limits)]
+        parts += [
+            joint(
+                f"{name}_kfe",
+                f"{name}_thigh",
+                f"{name}_shank",
+                "0 0 -0.2",
+                pitch,
+                limits,
+            )
+        ]
     return f'<robot name="dog">{"".join(parts)}</robot>'
 
 

@@ -55,7 +55,9 @@ def test_the_values_are_the_defaults_of_the_estimators(written, biped, quadruped
         assert found["prior"] == {
             key: own[key] for key in ("mass_std_fraction", "com_std_fraction")
         }
-        IdentificationSettings.from_dict({key: found[key] for key in ("prior", "sensors")})
+        IdentificationSettings.from_dict(
+            {key: found[key] for key in ("prior", "sensors")}
+        )
     assert found["floating_base"]["priors"] == pytest.approx(asdict(Priors()), rel=0.01)
 
 
@@ -93,4 +95,6 @@ def test_amounts_are_those_of_the_trunk_estimator(written, quadruped):
         "rotor": (estimator.prior_std[STATE.rotor], "kg m^2"),
     }
     for name, (value, unit) in expected.items():
-        assert amount(block, name) == (pytest.approx(np.mean(value), rel=0.06), unit), name
+        assert amount(block, name) == (pytest.approx(np.mean(value), rel=0.06), unit), (
+            name
+        )

@@ -57,7 +57,9 @@ def test_it_passes_the_checks_of_configurations(robot, tmp_path):
     file.write_text(to_yaml(setup))
     config = RobotConfig.from_file(file)
     issues = check_config(setup.model, config)
-    assert not [str(issue) for issue in issues if issue.element.startswith(("feet", "posture"))]
+    assert not [
+        str(issue) for issue in issues if issue.element.startswith(("feet", "posture"))
+    ]
 
 
 def test_kind_and_root(robot):
@@ -117,7 +119,9 @@ def test_its_posture_is_within_limits_and_over_the_support(robot):
 
 def test_two_point_feet_are_no_support():
     files = distribution("example-robot-data").files or []
-    path = next(f for f in files if str(f).endswith("robots/bolt_description/robots/bolt.urdf"))
+    path = next(
+        f for f in files if str(f).endswith("robots/bolt_description/robots/bolt.urdf")
+    )
     path = Path(path.locate()).resolve()
     setup = describe(RobotModel.from_file(path), path)
     (issue,) = [issue for key, issue in setup.issues if key == "feet"]

@@ -31,7 +31,12 @@ def test_what_it_writes_is_a_configuration(urdf, capsys):
     assert config.servo.gains("l_knee_joint").stiffness > 100.0
     assert config.walking.step_width == pytest.approx(0.2, abs=0.01)
     out = capsys.readouterr().out
-    for text in ("humanoid, 2 legs", "sole 200 x 100 mm", "make demo-walk ROBOT=", "Unsure"):
+    for text in (
+        "humanoid, 2 legs",
+        "sole 200 x 100 mm",
+        "make demo-walk ROBOT=",
+        "Unsure",
+    ):
         assert text in out
 
 
@@ -48,7 +53,10 @@ def test_an_existing_file_stays(urdf, capsys):
     output = urdf.with_suffix(".yaml")
     output.write_text("name: mine\n")
     assert main([str(urdf)]) == 2
-    assert "exists already: --update keeps its edits, --force overwrites" in capsys.readouterr().err
+    assert (
+        "exists already: --update keeps its edits, --force overwrites"
+        in capsys.readouterr().err
+    )
     assert output.read_text() == "name: mine\n"
     assert main([str(urdf), "--force", "--quiet"]) == 0
     assert RobotConfig.from_file(output).name == "robot"
@@ -78,7 +86,10 @@ def test_interactive_asks_and_an_empty_answer_keeps(urdf, monkeypatch):
     assert main([str(urdf), "--interactive", "--quiet"]) == 0
     config = RobotConfig.from_file(urdf.with_suffix(".yaml"))
     assert (config.name, config.imu_link) == ("walker", "pelvis")
-    assert [foot.wrench_topic for foot in config.feet] == ["left_sole/wrench", "right/force"]
+    assert [foot.wrench_topic for foot in config.feet] == [
+        "left_sole/wrench",
+        "right/force",
+    ]
     assert len(config.feet[1].corners) == 4
 
 
@@ -87,12 +98,16 @@ def test_no_legs(data, capsys):
     assert "no legs: " in capsys.readouterr().err
 
 
-def test_the_next_commands_name_the_robot_from_any_folder(urdf, tmp_path, capsys, monkeypatch):
+def test_the_next_commands_name_the_robot_from_any_folder(
+    urdf, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     main(["robot.urdf"])
     assert f"  make demo-walk ROBOT={urdf}\n" in capsys.readouterr().out
     main(["robot.urdf", "--output", "my config.yaml"])
-    assert f"ROBOT={urdf} CONFIG='{tmp_path}/my config.yaml'\n" in capsys.readouterr().out
+    assert (
+        f"ROBOT={urdf} CONFIG='{tmp_path}/my config.yaml'\n" in capsys.readouterr().out
+    )
 
 
 def test_no_command_is_proposed_that_must_fail(tmp_path, capsys):
@@ -123,7 +138,9 @@ def test_xacro_without_the_package(tmp_path, capsys, monkeypatch):
 def test_the_command_that_installs_a_package_works():
     """Of what is installed it changes nothing."""
     command = f"{pip_install('numpy')} --dry-run"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -190,7 +207,9 @@ def test_xacro_finds_packages_beside_it(tmp_path, biped, capsys):
 def test_xacro_is_expanded_into_a_urdf_beside_it(tmp_path, biped):
     path, text = tmp_path / "robot.urdf.xacro", biped()
     path.write_text(
-        text.replace("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ', 1)
+        text.replace(
+            "<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ', 1
+        )
     )
     assert main([str(path), "--quiet"]) == 0
     expanded = RobotModel.from_file(tmp_path / "robot.urdf")

@@ -38,17 +38,23 @@ def test_steps_are_short_where_hips_are_weak_or_an_ankle_has_no_roll(biped):
     sizes, height = usual.gait["walking"], usual.standing.com[2] - usual.standing.ground
     pendulum = np.sqrt(height / 9.80665)
     assert sizes["step_time"] == pytest.approx(2.83 * pendulum, abs=0.006)
-    assert 0.005 < height - sizes["com_height"] < 0.02  # a leg that leans over is longer
+    assert (
+        0.005 < height - sizes["com_height"] < 0.02
+    )  # a leg that leans over is longer
     weight = usual.model.mass * 9.80665 * 0.1
     for effort, part in ((0.95 * weight, 1.5), (1.05 * weight, 2.83)):
         setup = described(biped().replace('effort="100"', f'effort="{effort}"'))
-        assert setup.gait["walking"]["step_time"] == pytest.approx(part * pendulum, abs=0.006)
+        assert setup.gait["walking"]["step_time"] == pytest.approx(
+            part * pendulum, abs=0.006
+        )
     xml = biped()
     for side in "lr":
         name = f'<joint name="{side}_foot_joint" type='
         xml = xml.replace(f'{name}"revolute"', f'{name}"fixed"')
     five = described(xml)
-    assert five.gait["walking"]["step_time"] == pytest.approx(1.15 * pendulum, abs=0.006)
+    assert five.gait["walking"]["step_time"] == pytest.approx(
+        1.15 * pendulum, abs=0.006
+    )
     said = [issue for key, issue in five.issues if key == "walking"]
     assert len(said) == 2
     assert "left_leg has five joints: none moves the roll of left_sole" in said[0]
@@ -91,15 +97,21 @@ def test_knees_of_both_legs_bend_alike(biped):
     )
     assert lies != biped()
     setup = described(lies)
-    knees = [setup.standing.q[setup.model.joint_index(f"{side}_knee_joint")] for side in "lr"]
+    knees = [
+        setup.standing.q[setup.model.joint_index(f"{side}_knee_joint")] for side in "lr"
+    ]
     assert min(knees) > 0.4
 
 
 def test_soles_are_level_where_limits_leave_just_that(biped):
     xml = biped()
-    for side in "lr":  # ankles that turn the same way as knees: legs are straight, or soles tilted
+    for side in (
+        "lr"
+    ):  # ankles that turn the same way as knees: legs are straight, or soles tilted
         begin = xml.index(f'<joint name="{side}_ankle_joint"')
-        xml = xml[:begin] + xml[begin:].replace('lower="-1" upper="1"', 'lower="0" upper="3"', 1)
+        xml = xml[:begin] + xml[begin:].replace(
+            'lower="-1" upper="1"', 'lower="0" upper="3"', 1
+        )
     setup = described(xml)
     issues = [issue for key, issue in setup.issues if key == "posture"]
     assert not [issue for issue in issues if "tilted" in issue]
@@ -224,6 +236,9 @@ def test_a_quadruped_that_lies_is_a_humanoid_only_with_a_doubt(quadruped):
     assert setup.limbs.kind == "humanoid"
     issues = [issue for key, issue in setup.issues if key == "kind"]
     assert any(
-        "are like its legs: where these stand as well, it is no humanoid" in d for d in issues
+        "are like its legs: where these stand as well, it is no humanoid" in d
+        for d in issues
     )
-    assert not any("like its legs" in issue for _, issue in described(quadruped()).issues)
+    assert not any(
+        "like its legs" in issue for _, issue in described(quadruped()).issues
+    )

@@ -54,7 +54,9 @@ def euler_from_matrix(matrix: ArrayLike, axes: str = "sxyz") -> Angles:
     return mat2euler(matrix, axes=axes)
 
 
-def quaternion_from_euler(ai: float, aj: float, ak: float, axes: str = "sxyz") -> Quaternion:
+def quaternion_from_euler(
+    ai: float, aj: float, ak: float, axes: str = "sxyz"
+) -> Quaternion:
     """Quaternion (x, y, z, w) of the rotation by Euler angles ai, aj, ak (rad)."""
     return _w_last(euler2quat(ai, aj, ak, axes=axes))
 
@@ -74,7 +76,9 @@ def quaternion_from_matrix(matrix: ArrayLike) -> Quaternion:
     return _w_last(mat2quat(decompose(np.asarray(matrix))[1]))
 
 
-def quaternion_multiply(quaternion1: Sequence[float], quaternion0: Sequence[float]) -> Quaternion:
+def quaternion_multiply(
+    quaternion1: Sequence[float], quaternion0: Sequence[float]
+) -> Quaternion:
     """Product quaternion1 * quaternion0: first the rotation quaternion0, then quaternion1."""
     return _w_last(qmult(_w_first(quaternion1), _w_first(quaternion0)))
 

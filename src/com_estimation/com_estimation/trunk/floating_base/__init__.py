@@ -3,4 +3,6 @@
 from com_estimation.trunk.floating_base.estimator import (
     FloatingBaseEstimator as FloatingBaseEstimator,
 )
-from com_estimation.trunk.floating_base.options import FloatingBaseOptions as FloatingBaseOptions
+from com_estimation.trunk.floating_base.options import (
+    FloatingBaseOptions as FloatingBaseOptions,
+)

@@ -16,11 +16,16 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Links
 from com_model.geometry.vector_kernels import add, add_cross, cross, dot, sub, turned
 
-SWING_TIME, STAND_TIME = 0.06, 0.08  # s, for which a leg must carry nothing, or the robot
+SWING_TIME, STAND_TIME = (
+    0.06,
+    0.08,
+)  # s, for which a leg must carry nothing, or the robot
 
 
 @njit
-def find_contact_point(leg: int, model: FilterModel, links: Links, up: Array, point: Array) -> None:
+def find_contact_point(
+    leg: int, model: FilterModel, links: Links, up: Array, point: Array
+) -> None:
     """Lowest point of a foot's ball: its centre minus radius times up."""
     own = model.leg_bodies[leg, 2]
     center = add(links.p[own], turned(links.R[own], model.balls[leg]))
@@ -90,5 +95,7 @@ def set_acceleration_from_feet(
             total[i] += (g + centripetal) * up[i] - a[i]
         count += 1
     for i in range(3):
-        motion.specific_force[i] = total[i] / count if settled and count > 0 else g * up[i]
+        motion.specific_force[i] = (
+            total[i] / count if settled and count > 0 else g * up[i]
+        )
     return settled and count > 0

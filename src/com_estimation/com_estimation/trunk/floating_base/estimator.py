@@ -34,7 +34,12 @@ from com_estimation.trunk.floating_base.options import (
     robot_com_std,
     variance_fractions,
 )
-from com_estimation.trunk.floating_base.payload import QUIET, UNLIKE, PayloadTest, is_withdrawn
+from com_estimation.trunk.floating_base.payload import (
+    QUIET,
+    UNLIKE,
+    PayloadTest,
+    is_withdrawn,
+)
 from com_estimation.trunk.floating_base.step import EXCITED, step
 from com_estimation.trunk.interface import Sample, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import imu_link
@@ -127,13 +132,18 @@ class FloatingBaseEstimator:
     """
 
     def __init__(
-        self, model: RobotModel, config: RobotConfig, options: FloatingBaseOptions | None = None
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        options: FloatingBaseOptions | None = None,
     ) -> None:
         self.model, self.options = model, options or FloatingBaseOptions()
         self.legs = quadruped_legs(model, config)
         bodies = model.bodies
         if bodies.mass[0] <= 0.0:
-            problem = "the trunk (root body) has no mass in the URDF: give it its <inertial>"
+            problem = (
+                "the trunk (root body) has no mass in the URDF: give it its <inertial>"
+            )
             raise ConfigError(problem, config.source, "root_link")
         imu = imu_link(model, config)
         self._R_root_imu = bodies.R_body_link[imu]
@@ -144,7 +154,9 @@ class FloatingBaseEstimator:
         self._urdf_com = bodies.first_moment[0] / bodies.mass[0]
         R, p = body_poses(bodies, config.nominal_posture(model))
         own = np.ravel([bodies.path_to(leg.body) for leg in self.legs])
-        moments = np.einsum("bij,bj->bi", R, bodies.first_moment) + bodies.mass[:, None] * p
+        moments = (
+            np.einsum("bij,bj->bi", R, bodies.first_moment) + bodies.mass[:, None] * p
+        )
         self.links = bodies.mass[own], moments[own]
         self._settings = self.options.settings(model.mass, self.leg_length)
         trunk_mass = float(bodies.mass[0])
@@ -157,7 +169,9 @@ class FloatingBaseEstimator:
         walk = np.zeros(STATES)
         walk[STATE.mass] = self.options.drift * trunk_mass
         walk[STATE.moment] = self.options.drift * trunk_mass * self.hip_distance
-        self._common_gain = self.options.priors.torque_gain / np.sqrt(len(self.legs) * JOINTS)
+        self._common_gain = self.options.priors.torque_gain / np.sqrt(
+            len(self.legs) * JOINTS
+        )
         self._model = FilterModel(
             bodies=tree_of(bodies, root=False),
             armature=config.servo.armature(model.joint_names),
@@ -173,7 +187,9 @@ class FloatingBaseEstimator:
         self.reset()
         # Compiles, which must not wait for the first sample.
         sample = SignalSample(0.0, self._signals)
-        self._step = entry_point(step, sample, self._model, self._settings, self._memory)
+        self._step = entry_point(
+            step, sample, self._model, self._settings, self._memory
+        )
 
     def reset(self) -> None:
         """Forgets everything but the model and the options."""
@@ -283,7 +299,10 @@ class FloatingBaseEstimator:
 
     # --- payload -----------------------------------------------------------------------------
     def _new_test(self) -> PayloadTest:
-        mass, rate = float(self.model.bodies.mass[0]), self.options.false_alarms_per_hour
+        mass, rate = (
+            float(self.model.bodies.mass[0]),
+            self.options.false_alarms_per_hour,
+        )
         return PayloadTest(mass, self.hip_distance, rate)
 
     def _clear_window(self) -> None:
@@ -303,7 +322,9 @@ class FloatingBaseEstimator:
                 self._decide(self._pending)
         elif back > 0:
             self.raise_alarm(time, back, duration)
-        elif self._test.surplus.any():  # a change too small for an alarm, which came to stay
+        elif (
+            self._test.surplus.any()
+        ):  # a change too small for an alarm, which came to stay
             memory.P[:3, :3] += np.outer(self._test.surplus, self._test.surplus)
         self._past.append(self._state())
         T = self._com_derivative()
@@ -373,7 +394,9 @@ class FloatingBaseEstimator:
             status=status,
             reason=reason,
             mass=m,
-            mass_std=float(np.hypot(np.sqrt(P[0, 0]), self._common_gain * self.model.mass)),
+            mass_std=float(
+                np.hypot(np.sqrt(P[0, 0]), self._common_gain * self.model.mass)
+            ),
             com=com,
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,
@@ -400,14 +423,21 @@ class FloatingBaseEstimator:
         monitors, worst = self._monitors, float(std[:2].max())
         self._robot_std = np.nan
         if worst > VAGUE * self.hip_distance:
-            return Status.UNKNOWN, f"x or y is only known to {worst:.2g} m: let the robot trot"
+            return (
+                Status.UNKNOWN,
+                f"x or y is only known to {worst:.2g} m: let the robot trot",
+            )
         unknown = [
             leg.name
-            for leg, force in zip(self.legs, self._memory.forces.force[:, 0].tolist(), strict=True)
+            for leg, force in zip(
+                self.legs, self._memory.forces.force[:, 0].tolist(), strict=True
+            )
             if isnan(force)
         ]
         if unknown:
-            fix = "check their effort in joint_states, and that the legs are not straight"
+            fix = (
+                "check their effort in joint_states, and that the legs are not straight"
+            )
             return (
                 Status.DEGRADED,
                 f"torques do not show the force on {', '.join(unknown)}: {fix}",
@@ -418,9 +448,15 @@ class FloatingBaseEstimator:
             fix = "check signs and units of effort, the feet's radii, the legs' masses"
             return Status.DEGRADED, f"forces and motion do not fit, {how}: {fix}"
         if monitors["without_accelerometer"] > 0.0:
-            return Status.DEGRADED, "no accelerometer: the standing feet give the acceleration"
+            return (
+                Status.DEGRADED,
+                "no accelerometer: the standing feet give the acceleration",
+            )
         if self._pending is not None or 0.0 <= time - self._alarm_at < AFTER_ALARM:
-            return (Status.ESTIMATING, "the payload seems to have changed: the next strides decide")
+            return (
+                Status.ESTIMATING,
+                "the payload seems to have changed: the next strides decide",
+            )
         jump = variance > JUMP * self._past[0].variance  # in two strides
         if self._test.statistic > UNLIKE or jump:
             return (

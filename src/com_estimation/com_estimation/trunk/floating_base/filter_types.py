@@ -39,7 +39,15 @@ class StateLayout(NamedTuple):
 
 
 LEG_JOINTS = JOINTS * len(LEGS)
-STATE_SIZES = {"mass": 1, "moment": 3, "inertia": 6, "bias": 3, "tilt": 3, "delay": 1, "arm": 3}
+STATE_SIZES = {
+    "mass": 1,
+    "moment": 3,
+    "inertia": 6,
+    "bias": 3,
+    "tilt": 3,
+    "delay": 1,
+    "arm": 3,
+}
 STATE_SIZES["scale"] = 3
 STATE_SIZES |= dict.fromkeys(StateLayout._fields[len(STATE_SIZES) :], LEG_JOINTS)
 
@@ -57,7 +65,10 @@ SIGNAL_SIZES = {"angular_velocity": 3, "specific_force": 3, "up": 3}
 
 def _slices(sizes: dict[str, int]) -> dict[str, slice]:
     ends = accumulate(sizes.values())
-    return {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends, strict=True)}
+    return {
+        name: slice(end - sizes[name], end)
+        for name, end in zip(sizes, ends, strict=True)
+    }
 
 
 STATE = StateLayout(**_slices(STATE_SIZES))
@@ -67,11 +78,23 @@ SIGNAL = SignalLayout(**_slices(SIGNAL_SIZES))
 JOINT_SIGNALS = sum(SIGNAL_SIZES.values())  # where the joints' signals begin
 
 # The same for compiled code: the first index of each.
-MASS, MOMENT, INERTIA, BIAS, TILT, DELAY, ARM, SCALE = (block.start for block in STATE[:8])
-GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK = (block.start for block in STATE[8:])
+MASS, MOMENT, INERTIA, BIAS, TILT, DELAY, ARM, SCALE = (
+    block.start for block in STATE[:8]
+)
+GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK = (
+    block.start for block in STATE[8:]
+)
 GYRO, ACCELEROMETER, UP = (block.start for block in SIGNAL)
 
-_CHANNEL_FIELDS = ("first", "second", "third", "input", "settling", "turning", "direction")
+_CHANNEL_FIELDS = (
+    "first",
+    "second",
+    "third",
+    "input",
+    "settling",
+    "turning",
+    "direction",
+)
 CHANNEL = np.dtype([(name, "f8") for name in _CHANNEL_FIELDS])
 """Memory of one signal's filter: its three stages, the last input, s until it has settled; of a
 position, two stages of the direction in which it moves."""
@@ -82,7 +105,9 @@ class SignalSample(NamedTuple):
     """A sample of all signals."""
 
     time: float  # s
-    signals: Array  # (JOINT_SIGNALS + 2 n,) by SIGNAL, then q and tau; NaN where not known
+    signals: (
+        Array  # (JOINT_SIGNALS + 2 n,) by SIGNAL, then q and tau; NaN where not known
+    )
 
 
 class FilterModel(NamedTuple):
@@ -92,7 +117,9 @@ class FilterModel(NamedTuple):
     armature: Array  # (n,) kg m^2, reflected inertia of the drives
     leg_bodies: Indices  # (4, 3) bodies of each leg's joints, from the hip on
     leg_joints: Indices  # (4, 3) their indices in q
-    balls: Array  # (4, 3) m, centres of the feet's balls in the frames of the last bodies
+    balls: (
+        Array  # (4, 3) m, centres of the feet's balls in the frames of the last bodies
+    )
     radii: Array  # (4,) m, of the balls
     p_root_imu: Array  # (3,) m, of the accelerometer in the root's frame
     R_imu_root: Array  # (3, 3) rows: its axes
@@ -104,12 +131,16 @@ class Settings(NamedTuple):
 
     bandwidth: float  # rad/s, of the filter's three equal poles
     period: float  # between updates
-    settling: float  # of a channel, after which its filter has forgotten what came before
+    settling: (
+        float  # of a channel, after which its filter has forgotten what came before
+    )
     correlation: float  # factor on all noise, included in those below
     torque_relative: float  # standard deviation of a torque sample over the torque
     torque_floor: float  # N m, added to it
     torque_unknown: float  # N m, standard deviation of a torque that is not known
-    swing_relative: float  # standard deviation of a swinging leg's own torque, over the torque
+    swing_relative: (
+        float  # standard deviation of a swinging leg's own torque, over the torque
+    )
     force_noise: float  # N, of the base rows
     moment_noise: float  # N m
     gyro_noise: float  # rad/s, of a sample
@@ -117,7 +148,9 @@ class Settings(NamedTuple):
     feet_noise: float  # m/s^2, of the acceleration by the feet, after the filter
     swing_force: float  # N, below which a leg may swing
     stand_force: float  # N, above which a leg may stand
-    gate: float  # of the normalised innovation, above which the noise is taken as larger
+    gate: (
+        float  # of the normalised innovation, above which the noise is taken as larger
+    )
     outlier: float  # normalised innovation that counts tenfold in the variance factor
     lifted: float  # m, mean height of a diagonal's feet over the other's, above which it is up
 
@@ -194,8 +227,12 @@ class FilteredMotion(NamedTuple):
 class LegStates(NamedTuple):
     """What the legs do to the base, by one pass of the inverse dynamics."""
 
-    residual: Array  # (4, 3) N m, torque of each joint less what the leg's own motion takes
-    wrench: Array  # (4, 6) on the base, of the ground less what the leg's own motion takes
+    residual: (
+        Array  # (4, 3) N m, torque of each joint less what the leg's own motion takes
+    )
+    wrench: (
+        Array  # (4, 6) on the base, of the ground less what the leg's own motion takes
+    )
     point: Array  # (4, 3) m, the contact points
     A: Array  # (4, 6, 3) wrench on the base of a generalised force at each joint
 

@@ -13,7 +13,9 @@ from com_model.parameters import NOT_NEGATIVE, parameter
 SWING_LOAD = 0.3  # of contact_load: a leg that carries less may swing
 SETTLING = 8.0  # time constants of the filters until what came before is forgotten
 OUTLIER = 2700.0  # times the gate: more than a payload of a quarter of the trunk, or an impact
-LIFTED = 0.02  # of the leg length, of a diagonal's feet over the other's, when they are up
+LIFTED = (
+    0.02  # of the leg length, of a diagonal's feet over the other's, when they are up
+)
 
 
 @dataclass(frozen=True)
@@ -28,29 +30,47 @@ class Priors:
     com: float = parameter(0.12, "of the trunk's CoM, over D", NOT_NEGATIVE)
     inertia: float = parameter(0.3, "of the trunk's inertia, relative", NOT_NEGATIVE)
     accelerometer_bias: float = parameter(
-        0.03, "m/s^2; without accelerometer, of the attitude's bias times g", NOT_NEGATIVE
+        0.03,
+        "m/s^2; without accelerometer, of the attitude's bias times g",
+        NOT_NEGATIVE,
     )
     accelerometer_scale: float = parameter(
         0.01, "of the accelerometer along each of its axes, relative", NOT_NEGATIVE
     )
-    imu_tilt: float = parameter(0.0175, "rad, of the IMU's mounting about each axis", NOT_NEGATIVE)
+    imu_tilt: float = parameter(
+        0.0175, "rad, of the IMU's mounting about each axis", NOT_NEGATIVE
+    )
     imu_delay: float = parameter(0.002, "s, of the IMU after the joints", NOT_NEGATIVE)
-    imu_arm: float = parameter(0.03, "m, of the IMU's position along each axis", NOT_NEGATIVE)
-    torque_gain: float = parameter(0.03, "of each torque's constant gain error", NOT_NEGATIVE)
-    torque_bias: float = parameter(0.009, "of each torque's constant error, over W L", NOT_NEGATIVE)
-    coulomb: float = parameter(0.009, "of each joint's Coulomb friction, over W L", NOT_NEGATIVE)
+    imu_arm: float = parameter(
+        0.03, "m, of the IMU's position along each axis", NOT_NEGATIVE
+    )
+    torque_gain: float = parameter(
+        0.03, "of each torque's constant gain error", NOT_NEGATIVE
+    )
+    torque_bias: float = parameter(
+        0.009, "of each torque's constant error, over W L", NOT_NEGATIVE
+    )
+    coulomb: float = parameter(
+        0.009, "of each joint's Coulomb friction, over W L", NOT_NEGATIVE
+    )
     viscous: float = parameter(
         0.0045, "s/rad, of each joint's viscous friction, over W L", NOT_NEGATIVE
     )
     rotor: float = parameter(
-        0.003, "of each drive's reflected inertia, over M L^2, where the URDF errs", NOT_NEGATIVE
+        0.003,
+        "of each drive's reflected inertia, over M L^2, where the URDF errs",
+        NOT_NEGATIVE,
     )
     encoder_zero: float = parameter(0.0087, "rad, of each encoder's zero", NOT_NEGATIVE)
     link_mass: float = parameter(
-        0.1, "of each leg link's mass, relative; 0.03 if the links were weighed", NOT_NEGATIVE
+        0.1,
+        "of each leg link's mass, relative; 0.03 if the links were weighed",
+        NOT_NEGATIVE,
     )
 
-    def state_std(self, mass: float, inertia: float, torque: float, sizes: Array) -> Array:
+    def state_std(
+        self, mass: float, inertia: float, torque: float, sizes: Array
+    ) -> Array:
         """Standard deviations (STATES,) of the state at the start, in its units.
 
         By the trunk's mass, kg, and mean moment of inertia, kg m^2, the torque W L, N m, and D and
@@ -95,7 +115,9 @@ class FloatingBaseOptions:
         "of a torque sample, over the torque; ripple and what is not white count",
         NOT_NEGATIVE,
     )
-    torque_floor: float = parameter(2e-4, "of a torque sample besides, over W L", NOT_NEGATIVE)
+    torque_floor: float = parameter(
+        2e-4, "of a torque sample besides, over W L", NOT_NEGATIVE
+    )
     gyro_noise: float = parameter(0.005, "of a sample, rad/s", NOT_NEGATIVE)
     accelerometer_noise: float = parameter(0.03, "of a sample, m/s^2", NOT_NEGATIVE)
     model_noise: float = parameter(
@@ -111,10 +133,14 @@ class FloatingBaseOptions:
         0.05, "of the torque that moves a swinging leg, relative", NOT_NEGATIVE
     )
     feet_noise: float = parameter(
-        0.1, "m/s^2, of the acceleration by the feet, where there is no accelerometer", NOT_NEGATIVE
+        0.1,
+        "m/s^2, of the acceleration by the feet, where there is no accelerometer",
+        NOT_NEGATIVE,
     )
     drift: float = parameter(
-        4e-4, "of the random walk in 1 s, of the mass, and of the CoM over D", NOT_NEGATIVE
+        4e-4,
+        "of the random walk in 1 s, of the mass, and of the CoM over D",
+        NOT_NEGATIVE,
     )
     height: float = parameter(
         0.0075,
@@ -137,7 +163,9 @@ class FloatingBaseOptions:
         0.1, "of a payload, before they are confirmed or withdrawn", (1e-6, 1e3)
     )
     contact_load: float = parameter(
-        CONTACT_LOAD, "fraction of the robot's weight above which a foot is in contact", (0.0, 1.0)
+        CONTACT_LOAD,
+        "fraction of the robot's weight above which a foot is in contact",
+        (0.0, 1.0),
     )
     priors: Priors = field(default_factory=Priors)
 
@@ -153,7 +181,9 @@ class FloatingBaseOptions:
         weight, noise = mass * GRAVITY, self.noise_correlation
         torque, bandwidth = weight * leg_length, 2.0 * np.pi * self.bandwidth_hz
         force = noise * (self.model_noise * weight + mass * self.accelerometer_noise)
-        gate = self.gate / noise**2  # innovations are normalised by noise that has the factor
+        gate = (
+            self.gate / noise**2
+        )  # innovations are normalised by noise that has the factor
         return Settings(
             bandwidth=bandwidth,
             period=1.0 / self.rate_hz,
@@ -183,10 +213,34 @@ GROUPS = {
     "link": ("leg links' masses", "link_mass", 100.0, "%", "weigh the links"),
     "zero": ("encoder zeros", "encoder_zero", 57.2958, "deg", "calibrate the encoders"),
     "gain": ("torque gains", "torque_gain", 100.0, "%", "calibrate the torques"),
-    "torque_bias": ("torque biases", "torque_bias", 100.0, "% of weight x leg", "zero the torques"),
-    "coulomb": ("Coulomb friction", "coulomb", 100.0, "% of weight x leg", "measure it"),
-    "viscous": ("viscous friction", "viscous", 100.0, "% of weight x leg s", "measure it"),
-    "rotor": ("rotor inertias", "rotor", 100.0, "% of mass x leg^2", "give servo.armature"),
+    "torque_bias": (
+        "torque biases",
+        "torque_bias",
+        100.0,
+        "% of weight x leg",
+        "zero the torques",
+    ),
+    "coulomb": (
+        "Coulomb friction",
+        "coulomb",
+        100.0,
+        "% of weight x leg",
+        "measure it",
+    ),
+    "viscous": (
+        "viscous friction",
+        "viscous",
+        100.0,
+        "% of weight x leg s",
+        "measure it",
+    ),
+    "rotor": (
+        "rotor inertias",
+        "rotor",
+        100.0,
+        "% of mass x leg^2",
+        "give servo.armature",
+    ),
     "tilt": ("IMU mounting", "imu_tilt", 57.2958, "deg", "measure it"),
     "delay": ("IMU delay", "imu_delay", 1000.0, "ms", "synchronise its stamps"),
     "arm": ("IMU position", "imu_arm", 1000.0, "mm", "measure it"),

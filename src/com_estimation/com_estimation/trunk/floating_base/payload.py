@@ -32,14 +32,23 @@ QUIET = 6  # likewise, after an alarm
 CHANGED = 0.25  # of a quarter's duration (its logarithm) against a stride before: another gait
 STARTED = 1.0  # likewise against the quarter before, while there is no stride: it starts, or stops
 SUSTAINED = 3  # successive strides, half a stride apart in all, that must be beyond the threshold
-STUBBORN = 16  # successive suspicious strides after which the new value is the usual one
-FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4  # over the trunk's mass; over that times the hips' distance
+STUBBORN = (
+    16  # successive suspicious strides after which the new value is the usual one
+)
+FLOOR_MASS, FLOOR_MOMENT = (
+    1e-3,
+    4e-4,
+)  # over the trunk's mass; over that times the hips' distance
 # Threshold at REFERENCE false alarms an hour, and what a tenth of them costs: T^2 of trots on
 # rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
 REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
 LEARNING_LEVEL, LEARNING_DECADE = 25.0, 4.6  # likewise of T^2 with D, by chi^2 of three
-UNLIKE = 16.3  # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
-WITHDRAWN = 16.0  # T^2 of what is left of a step one stride later, below which it was none
+UNLIKE = (
+    16.3  # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
+)
+WITHDRAWN = (
+    16.0  # T^2 of what is left of a step one stride later, below which it was none
+)
 PART = 0.4  # of a step one stride later, which the stride of the alarm saw at least
 SAME = 0.5  # of that part, by which the step at the alarm may differ from it
 
@@ -72,9 +81,15 @@ class PayloadTest:
         self._skip = skip
         self._windows: deque[tuple[Array, Array, float]] = deque(maxlen=STRIDE)
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
-        self._known = np.zeros((3, 3))  # sum_jk w_j w_k P_max(j,k) of the strides in the mean
-        self._recent: list[bool] = []  # of suspicious strides so far: both T^2 beyond their levels
-        self._waiting: deque[tuple[Array, Array]] = deque()  # values and P, not learned yet
+        self._known = np.zeros(
+            (3, 3)
+        )  # sum_jk w_j w_k P_max(j,k) of the strides in the mean
+        self._recent: list[
+            bool
+        ] = []  # of suspicious strides so far: both T^2 beyond their levels
+        self._waiting: deque[tuple[Array, Array]] = (
+            deque()
+        )  # values and P, not learned yet
         self.statistic, self.step, self.surplus = 0.0, np.zeros(3), np.zeros(3)
 
     def pause(self) -> None:
@@ -108,13 +123,17 @@ class PayloadTest:
         """Enough strides were seen for the scatter to say how they repeat."""
         return self._count + len(self._waiting) > 2
 
-    def add(self, information: Array, weighted: Array, duration: float, P: Array) -> int:
+    def add(
+        self, information: Array, weighted: Array, duration: float, P: Array
+    ) -> int:
         """Takes in a quarter stride (3, 3), (3,), s, and the covariance (3, 3) of h after it.
 
         Gives 0, or when strides for half a stride are beyond the threshold: how many quarter
         strides ago the last one ended that was before the change.
         """
-        whole = len(self._windows) == STRIDE  # whose quarters may differ among themselves
+        whole = (
+            len(self._windows) == STRIDE
+        )  # whose quarters may differ among themselves
         usual = self._windows[0][2] if whole else self._last
         self._last, self.surplus = duration, np.zeros(3)
         if abs(np.log(duration / usual)) > (CHANGED if whole else STARTED):
@@ -127,7 +146,9 @@ class PayloadTest:
         if len(windows) < STRIDE:
             return 0
         try:
-            value = np.linalg.solve(sum(w[0] for w in windows), sum(w[1] for w in windows))
+            value = np.linalg.solve(
+                sum(w[0] for w in windows), sum(w[1] for w in windows)
+            )
         except np.linalg.LinAlgError:
             return 0
         return self._compare(np.asarray(value, dtype=np.float64), P)
@@ -150,7 +171,9 @@ class PayloadTest:
         dropped, axes = np.linalg.eigh(self._known - P)
         moved = axes * np.maximum(dropped, 0.0) @ axes.T
         with_moved = float(d @ np.linalg.solve(scatter + moved, d))
-        self._recent.append(self.statistic > self.level and with_moved > self._learning_level)
+        self._recent.append(
+            self.statistic > self.level and with_moved > self._learning_level
+        )
         if len(self._recent) >= SUSTAINED and all(self._recent[-SUSTAINED:]):
             return len(self._recent) + STRIDE - 1
         if len(self._recent) == STUBBORN:
@@ -180,5 +203,7 @@ def is_withdrawn(test: PayloadTest, step: Array) -> bool:
     if size < 2.0 * WITHDRAWN:
         return True
     part = min(max(float(test.step @ weighted) / size, PART), 1.0) * step
-    rest, least = (float(d @ np.linalg.solve(test.scatter, d)) for d in (test.step - part, part))
+    rest, least = (
+        float(d @ np.linalg.solve(test.scatter, d)) for d in (test.step - part, part)
+    )
     return rest > SAME**2 * least

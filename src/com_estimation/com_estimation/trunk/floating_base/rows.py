@@ -46,10 +46,17 @@ from com_estimation.trunk.floating_base.filter_types import (
     Rows,
     Settings,
 )
-from com_model.dynamics.inverse_dynamics import Links, RootMotion, make_links, newton_euler
+from com_model.dynamics.inverse_dynamics import (
+    Links,
+    RootMotion,
+    make_links,
+    newton_euler,
+)
 from com_model.geometry.vector_kernels import add_cross, cross, dot, row, sub
 
-SWING_FACTOR = math.sqrt(10.0)  # on the standard deviation of the rows of a leg in the air
+SWING_FACTOR = math.sqrt(
+    10.0
+)  # on the standard deviation of the rows of a leg in the air
 SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 _STEP = 1e-6  # rad, of the differences
 
@@ -77,7 +84,10 @@ def make_rows(model: FilterModel) -> Rows:
 @njit
 def _make_legs(legs: int) -> LegStates:
     return LegStates(
-        np.empty((legs, 3)), np.empty((legs, 6)), np.empty((legs, 3)), np.empty((legs, 6, 3))
+        np.empty((legs, 3)),
+        np.empty((legs, 6)),
+        np.empty((legs, 3)),
+        np.empty((legs, 6, 3)),
     )
 
 
@@ -107,7 +117,9 @@ def set_rows(
     _pass(motion, model, rows)
     set_trunk_columns(motion.omega, motion.omega_dot, motion.specific_force, H)
     for i in range(6):
-        noise[i, i] = (averaging * (settings.force_noise if i < 3 else settings.moment_noise)) ** 2
+        noise[i, i] = (
+            averaging * (settings.force_noise if i < 3 else settings.moment_noise)
+        ) ** 2
     residual[:] = 0.0
     _add_products(H, x, 0, TRUNK_STATES, -1.0, residual)
     for leg in range(len(model.balls)):
@@ -126,7 +138,9 @@ def set_rows(
 
 
 @njit
-def _add_products(H: Array, x: Array, first: int, last: int, scale: float, out: Array) -> None:
+def _add_products(
+    H: Array, x: Array, first: int, last: int, scale: float, out: Array
+) -> None:
     """Adds scale times columns first to last of H, times x, without arrays in between."""
     for i in range(len(out)):
         total = 0.0
@@ -169,7 +183,9 @@ def _set_inertia_column(s: int, v: Array, out: Array) -> None:
 @njit
 def _pass(motion: FilteredMotion, model: FilterModel, rows: Rows) -> None:
     root = RootMotion(motion.omega, motion.omega_dot, motion.specific_force)
-    newton_euler(model.bodies, motion.q, motion.qd, motion.qdd, root, rows.links, rows.torque)
+    newton_euler(
+        model.bodies, motion.q, motion.qd, motion.qdd, root, rows.links, rows.torque
+    )
 
 
 @njit
@@ -209,7 +225,11 @@ def _add_torque_columns(
     """Columns of what falsifies a leg's torques; their noise, alone and in the base rows."""
     H, noise, A, known = rows.H, rows.noise, rows.legs.A[leg], rows.known[leg]
     for j in range(3):
-        q, state, columns = model.leg_joints[leg, j], 3 * leg + j, rows.joint_rows[leg, j]
+        q, state, columns = (
+            model.leg_joints[leg, j],
+            3 * leg + j,
+            rows.joint_rows[leg, j],
+        )
         tau, rotor = motion.tau[q], model.armature[q] * motion.qdd[q]
         direction = motion.direction[q]
         columns[GAIN + state] = tau
@@ -224,7 +244,9 @@ def _add_torque_columns(
         # A joint's friction may act either way while it sticks, and then does so all the time.
         stuck = settings.correlation * abs(x[COULOMB + state]) * (1.0 - abs(direction))
         own = settings.swing_relative * abs(rows.torque[q] + rotor)
-        rows.joint_std[leg, j] = math.hypot(std, stuck) if known else settings.torque_unknown
+        rows.joint_std[leg, j] = (
+            math.hypot(std, stuck) if known else settings.torque_unknown
+        )
         rows.swing_std[leg, j] = SWING_FACTOR * math.hypot(math.hypot(std, stuck), own)
         for i in range(6):
             for k in range(6):
@@ -266,7 +288,11 @@ def _add_link_columns(leg: int, model: FilterModel, rows: Rows) -> None:
 @njit
 def _set_force(leg: int, x: Array, rows: Rows, forces: FootForces) -> None:
     """Force of the ground on a foot, by the torques as the estimate has them."""
-    forces.point[leg], forces.force[leg], forces.std[leg] = rows.legs.point[leg], math.nan, math.nan
+    forces.point[leg], forces.force[leg], forces.std[leg] = (
+        rows.legs.point[leg],
+        math.nan,
+        math.nan,
+    )
     if rows.known[leg]:
         A, torque = rows.legs.A[leg], rows.legs.residual[leg].copy()
         for j in range(3):
@@ -275,7 +301,9 @@ def _set_force(leg: int, x: Array, rows: Rows, forces: FootForces) -> None:
         for i in range(3):
             (u, v, w), std = row(A, i), rows.joint_std[leg]
             forces.force[leg, i] = -dot(A[i], torque)
-            forces.std[leg, i] = math.hypot(math.hypot(u * std[0], v * std[1]), w * std[2])
+            forces.std[leg, i] = math.hypot(
+                math.hypot(u * std[0], v * std[1]), w * std[2]
+            )
 
 
 @njit
@@ -302,7 +330,9 @@ def _set_inverse_transposed(
 
 # --- the IMU, and the encoders ------------------------------------------------------------------
 @njit
-def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows) -> None:
+def _add_bias_columns(
+    motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows
+) -> None:
     """Columns of the specific force's bias, lever arm and scales, by which it errs likewise."""
     H, links = rows.H, rows.links
     mass, h = x[MASS] + links.mass[0], x[MOMENT : MOMENT + 3] + links.moment[0]
@@ -361,7 +391,9 @@ def _add_difference(leg: int, column: int, scale: float, rows: Rows) -> None:
 
 
 @njit
-def _add_mounting_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows) -> None:
+def _add_mounting_columns(
+    motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows
+) -> None:
     """Columns of the IMU's tilt, which turns all that it measures alike, and of its delay."""
     trunk, axis, kept = np.zeros((6, TRUNK_STATES)), np.empty(3), np.empty((4, 3))
     measured = (motion.omega, motion.omega_dot, motion.specific_force, motion.up)

@@ -87,7 +87,13 @@ def read_motion(channels: Channels, a: float, delay: float) -> FilteredMotion:
     v - delay^2/2 v'', v' + delay v'', so that v + delay v' is the second-order prediction.
     """
     n = (len(channels) - JOINT_SIGNALS) // 2
-    q, qd, qdd, direction, tau = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    q, qd, qdd, direction, tau = (
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+    )
     root, rates, half = np.empty((4, 3)), np.empty((4, 3)), 0.5 * delay**2
     for i in range(n):
         channel = channels[JOINT_SIGNALS + i]
@@ -101,13 +107,22 @@ def read_motion(channels: Channels, a: float, delay: float) -> FilteredMotion:
             channel = channels[first + i]
             rate = a * (channel.second - channel.third)
             bend = a * a * (channel.first - 2.0 * channel.second + channel.third)
-            root[row, i], rates[row, i] = channel.third - half * bend, rate + delay * bend
+            root[row, i], rates[row, i] = (
+                channel.third - half * bend,
+                rate + delay * bend,
+            )
             if first == GYRO:
-                jerk = channel.input - 3.0 * (channel.first - channel.second) - channel.third
+                jerk = (
+                    channel.input
+                    - 3.0 * (channel.first - channel.second)
+                    - channel.third
+                )
                 jerk *= a**3
                 root[1, i], rates[1, i] = rate - half * jerk, bend + delay * jerk
     root[3] /= math.sqrt(max((root[3] ** 2).sum(), 1e-12))
-    return FilteredMotion(q, qd, qdd, direction, tau, root[0], root[1], root[2], root[3], rates)
+    return FilteredMotion(
+        q, qd, qdd, direction, tau, root[0], root[1], root[2], root[3], rates
+    )
 
 
 @njit
@@ -123,7 +138,9 @@ def move_to_root(motion: FilteredMotion, p_imu: Array) -> None:
 
 
 @njit
-def filtered_variances(a: float, force_noise: float, gyro_noise: float, dt: float) -> Array:
+def filtered_variances(
+    a: float, force_noise: float, gyro_noise: float, dt: float
+) -> Array:
     """Variances of specific force and angular acceleration after the filter, (2,).
 
     White noise of density s^2 T passes (a / (s + a))^3 with 3 a / 16, its derivative with a^3 / 16.

@@ -40,8 +40,13 @@ LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start aga
 STATIONARY_TIME = 2.0  # s without rotation, after which only the trunk is estimated
 EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
 EXCITED_TIME = 0.3  # s, over which that is averaged
-VARIANCE_TIME, VARIANCE_MOST = 1.0, 100.0  # s, of the variance factor's low pass; its bound
-LONGEST_WINDOW = 1.5  # s; a robot that stands is tested for a payload by windows of this
+VARIANCE_TIME, VARIANCE_MOST = (
+    1.0,
+    100.0,
+)  # s, of the variance factor's low pass; its bound
+LONGEST_WINDOW = (
+    1.5  # s; a robot that stands is tested for a payload by windows of this
+)
 
 
 @compiled()
@@ -98,7 +103,11 @@ def step(
 
 @njit
 def _complete_motion(
-    motion: FilteredMotion, model: FilterModel, settings: Settings, memory: FilterMemory, base: Rows
+    motion: FilteredMotion,
+    model: FilterModel,
+    settings: Settings,
+    memory: FilterMemory,
+    base: Rows,
 ) -> Outcome:
     """Sets the specific force of the root's origin and up; why that cannot be, else UPDATED."""
     channels, monitors, n = memory.channels, memory.monitors[0], len(motion.q)
@@ -178,7 +187,9 @@ def _update(
         base.H[:, DELAY : SCALE + 3] = 0.0
         base.joint_rows[:, :, DELAY : SCALE + 3] = 0.0
     update.whiten(base)
-    update.add_to_window(base.H, base.residual, x, monitors.information, monitors.weighted)
+    update.add_to_window(
+        base.H, base.residual, x, monitors.information, monitors.weighted
+    )
     held = np.zeros(STATES, dtype=np.bool_)
     _hold(dt, gap, base, settings, memory, held)
     frozen = time < monitors.frozen_until
@@ -200,7 +211,12 @@ def _update(
 
 @njit
 def _hold(
-    dt: float, gap: float, base: Rows, settings: Settings, memory: FilterMemory, held: Flags
+    dt: float,
+    gap: float,
+    base: Rows,
+    settings: Settings,
+    memory: FilterMemory,
+    held: Flags,
 ) -> None:
     """Marks the states that the motion does not show."""
     monitors, P = memory.monitors[0], memory.P
@@ -219,7 +235,9 @@ def _hold(
 
 
 @njit
-def _use_swing(leg: int, settings: Settings, base: Rows, held: Flags, x: Array, P: Array) -> None:
+def _use_swing(
+    leg: int, settings: Settings, base: Rows, held: Flags, x: Array, P: Array
+) -> None:
     """Updates the state by the joints of a leg in the air, which carry but the leg."""
     H = base.joint_rows[leg]
     residual = base.legs.residual[leg].copy()

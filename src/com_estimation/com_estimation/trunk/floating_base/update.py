@@ -51,7 +51,13 @@ def whiten(rows: Rows) -> None:
 
 @njit
 def update_states(
-    H: Array, residual: Array, noise: float, gate: float, held: Flags, x: Array, P: Array
+    H: Array,
+    residual: Array,
+    noise: float,
+    gate: float,
+    held: Flags,
+    x: Array,
+    P: Array,
 ) -> float:
     """Uses whitened rows whose noise has the variance `noise`; outliers get more, none is dropped.
 
@@ -103,7 +109,9 @@ def _whitened(S: Array, residual: Array, noise: float, L: Array, y: Array) -> fl
 
 
 @njit
-def add_to_window(H: Array, residual: Array, x: Array, information: Array, weighted: Array) -> None:
+def add_to_window(
+    H: Array, residual: Array, x: Array, information: Array, weighted: Array
+) -> None:
     """Adds whitened base rows to a half stride's information on m, m c_x, m c_y.
 
     Args:
@@ -124,7 +132,12 @@ def add_to_window(H: Array, residual: Array, x: Array, information: Array, weigh
 
 @njit
 def hold_unexcited(
-    rows: Rows, variances: Array, weight: float, level: float, excitation: Array, held: Flags
+    rows: Rows,
+    variances: Array,
+    weight: float,
+    level: float,
+    excitation: Array,
+    held: Flags,
 ) -> None:
     """Holds those of m c and I whose regressors are not well above their noise.
 
@@ -140,7 +153,11 @@ def hold_unexcited(
         excitation: (2, TRUNK_STATES) averages: the columns' squares, and those of their noise.
         held: (STATES,) set where a state is held.
     """
-    N, zero, squares = np.empty((6, TRUNK_STATES)), np.zeros(3), np.zeros((2, TRUNK_STATES))
+    N, zero, squares = (
+        np.empty((6, TRUNK_STATES)),
+        np.zeros(3),
+        np.zeros((2, TRUNK_STATES)),
+    )
     for source in range(6):
         unit = np.zeros(3)
         unit[source % 3] = 1.0
