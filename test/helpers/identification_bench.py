@@ -16,6 +16,7 @@ from com_ros.conversions import (
     numpy_to_joint_state,
     numpy_to_wrench,
     rotation_to_quaternion,
+    stamp_to_ns,
 )
 from com_ros.qos import LATCHED
 
@@ -83,6 +84,7 @@ class Scenario:
         Q, W = spoil(Q, W + offset)
         self._send(np.linspace(self.q, q, MOVE), W[:MOVE], without)
         self._send(Q, W, without)
+        self.world.spin_until(self._has_received, "the readings are received")
         self.world.spin_for(0.15)
         self.q = q
 
@@ -92,6 +94,12 @@ class Scenario:
         while not condition():
             assert time.monotonic() < end, f"in vain waited until {what}"
             self.play(*POSTURE)
+
+    def _has_received(self):
+        return (
+            bool(self.state)
+            and stamp_to_ns(self.state[-1].header.stamp) >= self.time_ns
+        )
 
     def _send(self, Q, W, without):
         names = list(self.robot.model.joint_names)

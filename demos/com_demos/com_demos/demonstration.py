@@ -26,7 +26,7 @@ from com_demos.background import Background, ListeningNode, free_domain_id, laun
 from com_demos.exceptions import RunError
 from com_demos.live import WAITING, LiveView
 from com_model import ComModelError, ConfigError, RobotFiles, find_robot
-from com_model.html import UNKNOWN, image, report, table
+from com_model.html import UNKNOWN, bullets, image, report, table
 
 POLL_S = 0.01
 REFRESH_S = 0.25
@@ -325,16 +325,21 @@ def finish(
         for k, v in figures.items()
         if isinstance(v, str) and v[-4:] == ".png"
     }
+    texts = {
+        k: v for k, v in figures.items() if isinstance(v, str) and k not in pictures
+    }
     numbers = [
         (words, UNKNOWN if value is None else _shown(value), unit)
         for name, value in figures.items()
-        if name not in pictures
+        if not isinstance(value, str)
         for words, unit in [label(name)]
     ]
     shown = [
         image(path.read_bytes(), label(name)[0]) for name, path in pictures.items()
     ]
     shown.append(table(("figure", "value", "unit"), numbers, words=1))
+    # Sentences and long names of files would make the column of the numbers as wide.
+    shown.append(bullets(f"{label(name)[0]}: {text}" for name, text in texts.items()))
     page.write_text(report(title, verdict, *shown, then=[then], failed=bool(problem)))
     print(verdict)
     print(f"report: {page}\nnext: {then.replace('`', '')}")
