@@ -77,8 +77,18 @@ def diagnose(
 ) -> tuple[Story, list[str]]:
     """What the estimator says of a bag, and what may be wrong with the bag.
 
-    Raises BagError where it cannot be read or lacks a topic, ConfigError where the configuration
-    lacks feet, or the joint states come too seldom.
+    Args:
+        path: folder or file of the bag.
+        model: the robot.
+        config: its feet with their force sensors, and its IMU.
+        request: topics that the user has named; others are found by type.
+
+    Returns:
+        The story of the recording, and notes on the recording itself.
+
+    Raises:
+        BagError: the bag cannot be read, or lacks a topic.
+        ConfigError: the configuration lacks feet, or the joint states come too seldom.
     """
     with Bag(path) as bag:
         topics = find_topics(bag.topics(), config.feet, request, True, str(path))
@@ -104,7 +114,19 @@ def diagnose(
 def samples(
     blocks: Iterable[SensorBlock], config: RobotConfig, imu: LinkFrames, period: float
 ) -> Iterator[Sample]:
-    """Joint states with the means of orientation and wrenches about their times."""
+    """Joint states with the means of orientation and wrenches about their times.
+
+    Args:
+        blocks: of the recording, in the order of time.
+        config: the feet.
+        imu: the IMU's link.
+        period: s, of the joint states; readings within it count for a sample.
+
+    Yields:
+        Time s, joint positions (n,), R_world_root (3, 3) and the ground's wrenches on the feet
+        (f, 6)
+        N and N m, axes and origins of the sensors.
+    """
     near, last = deque[SensorBlock](maxlen=3), 0
     for block in chain(blocks, [None]):
         middle = near[-1] if near else None

@@ -31,7 +31,17 @@ NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
 
 
 def estimates(path: str, model: RobotModel, config: RobotConfig) -> list[TrunkEstimate]:
-    """All estimates of a recording; BagError or ConfigError where bag or robot will not do."""
+    """All estimates of a recording.
+
+    Args:
+        path: folder or file of the bag.
+        model: the robot.
+        config: its four legs, IMU and servos.
+
+    Raises:
+        BagError: the bag cannot be read, or lacks joint states with efforts or an IMU.
+        ConfigError: the robot is no quadruped, or its IMU is not on the trunk.
+    """
     legs, bodies = quadruped_legs(model, config), model.bodies
     estimator = FloatingBaseEstimator(model, config, FloatingBaseOptions())
     meter = ForceMeter(model, config, legs, INVERSE_DYNAMICS)

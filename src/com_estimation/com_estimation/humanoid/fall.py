@@ -73,14 +73,21 @@ class Soles(NamedTuple):
 def watch_fall(
     soles: Soles, memory: Memory, offset: Array, dt: float, state: Array
 ) -> bool:
-    """Follows the DCM; whether to warn.
+    """Follows the divergent component of motion (DCM) and the soles; warns of a fall.
 
     Args:
+        soles: corners of the soles, and the robot's weight.
+        memory: poses, CoM and wrenches of this sample and of the one before, set by `step`.
         offset: (3,) m, correction of the CoM, axes of W.
+        dt: s since the sample before.
         state: (12 + 9 f,) DCM (2) m; its distance to the hull, m, positive inside; s in danger,
-            less than 0 after a touch-down; DCM of the model's CoM (2) m, NaN begins, and push (2)
+            less than 0 after a touch-down; DCM of the model's CoM (2) m, NaN begins, and push
+            (2)
             m/s; usual normal of a sole (2); CoP (2) m; by foot: its sole in W (2) m and velocity
             (2) m/s, tilt rad, rad/s and rad/s^2, height of its lowest corner m, m/s.
+
+    Returns:
+        Whether to warn.
     """
     m, first, total, ground = memory, np.isnan(state[MODEL_XI]), 0.0, 0.0
     force, moment, loaded = np.zeros(3), np.zeros(2), 0
@@ -225,7 +232,14 @@ LAST, DWELL, MOVED, SPEED, LEAST, STUCK = range(6)
 
 
 def make_watch(joints: int) -> Array:
-    """State (6, n): reading, s since it changed, fraction of samples, speed, step, 1 if stuck."""
+    """State of `find_stuck` before the first sample.
+
+    Args:
+        joints: n, the number of joints.
+
+    Returns:
+        (6, n): reading, s since it changed, fraction of samples, speed, step, 1 if stuck.
+    """
     watch = np.zeros((6, joints))
     watch[LAST], watch[LEAST] = np.nan, np.inf
     return watch
@@ -233,7 +247,17 @@ def make_watch(joints: int) -> Array:
 
 @compiled()
 def find_stuck(q: Array, matters: Array, dt: float, watch: Array) -> tuple[int, bool]:
-    """The first stuck joint of those that matter (n,), or -1; and whether one has just stopped."""
+    """Looks for joints whose encoder repeats a reading although the joint moves.
+
+    Args:
+        q: (n,) readings, rad or m.
+        matters: (n,) 1 for the joints that are watched.
+        dt: s since the sample before.
+        watch: state, see `make_watch`; changed.
+
+    Returns:
+        The first stuck joint of those that matter, or -1; and whether one has just stopped.
+    """
     gain, found, stopped = min(dt / MEMORY, 1.0), -1, False
     for j in range(len(q)):
         change = q[j] - watch[LAST, j]

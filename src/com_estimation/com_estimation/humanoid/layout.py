@@ -85,8 +85,14 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
 
     The trunk is the last body that all arms and heads share; hands are at the ends of the
     configuration's joint groups left_arm and right_arm. Ankles are the last two joints above a
-    flat foot, the last one above a point foot. Raises ConfigError where the configuration has fewer
-    than two feet, or is of another robot.
+    flat foot, the last one above a point foot.
+
+    Args:
+        model: the robot.
+        config: its configuration, with two feet or more that have force sensors.
+
+    Raises:
+        ConfigError: the configuration has fewer than two feet, or is of another robot.
     """
     model = config.attach(model)
     bodies = model.bodies

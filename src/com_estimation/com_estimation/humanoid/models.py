@@ -76,9 +76,15 @@ class Inference:
     )  # probability that no culprit is guilty, beyond changes
 
     def average(self, rows: Array, culprit: int | None = None) -> tuple[Array, Array]:
-        """Mean and covariance of rows (k, n) times the parameters, spread of models included.
+        """Mean and covariance over the models, their spread included.
 
-        With a culprit only of the models in which it is guilty.
+        Args:
+            rows: (k, n) factors of the parameters.
+            culprit: index of a culprit: only models in which it is guilty count; None: all of
+                them.
+
+        Returns:
+            (k,) mean and (k, k) covariance of rows @ theta; NaN where no model counts.
         """
         chosen = [m for m in self.models if culprit is None or culprit in m.guilty]
         weights = np.array([m.weight for m in chosen])
@@ -97,10 +103,15 @@ class Inference:
 def infer(
     layout: Layout, total: Sums, onsets: Sequence[Onset], changes: Sequence[Change]
 ) -> Inference:
-    """Compares all models by the sums of all windows; the changes were named before.
+    """Compares all models by the sums of all windows.
 
-    A culprit may have begun at the onsets, of which the first one is the start, where only culprits
-    without a spike may begin.
+    Args:
+        layout: parameters and culprits of the robot.
+        total: sums of all windows.
+        onsets: when a culprit may have begun, with the sums since then; the first one is the
+            start,
+            where only culprits without a spike may begin.
+        changes: what was named before.
     """
     culprits = layout.culprits
     constant = [i for i, c in enumerate(culprits) if c.constant]

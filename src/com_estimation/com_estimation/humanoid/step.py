@@ -104,7 +104,11 @@ class Memory(NamedTuple):
 
 
 def make_memory(plant: Plant) -> Memory:
-    """Memory before the first sample."""
+    """Memory before the first sample.
+
+    Args:
+        plant: the robot, whose bodies, feet and parameters give the sizes.
+    """
     bodies, feet, n = len(plant.com), len(plant.foot_body), plant.blocks.size
     wide, stats = (6, n + 1), 9 + 6 * feet
     poses = (2, bodies, 3, 3), (bodies, 3), (2, bodies, 3), (2, 3), 3
@@ -125,14 +129,19 @@ def step(
     length: int,
     memory: Memory,
 ) -> bool:
-    """Takes in a sample; whether a window has been closed.
+    """Takes in a sample: poses, loads and the window sums of force and momentum residuals.
 
     Args:
+        plant: the robot.
         q: (n,) rad or m.
         R_root: (3, 3) R_world_root by the IMU.
         wrenches: (f, 6) N, N m of the ground on the feet, axes and origin of the sensors.
         dt: s since the sample before.
         length: samples of a window, a multiple of 3.
+        memory: changed; holds what the step computes.
+
+    Returns:
+        Whether a window has been closed.
     """
     m = memory
     first = m.phase[0] < 0

@@ -49,7 +49,16 @@ class Story:
 
 
 def follow(estimator: HumanoidEstimator, samples: Iterable[Sample]) -> Story:
-    """Runs an estimator over a recording."""
+    """Runs an estimator over a recording.
+
+    Args:
+        estimator: fresh, for this robot and rate.
+        samples: time s, q (n,), R_world_root (3, 3), wrenches (f, 6) N and N m, in the order of
+            time.
+
+    Returns:
+        What was named when, and the estimates over time.
+    """
     story, diagnosis = Story(estimator.layout), estimator.diagnosis
     names = [culprit.name for culprit in story.layout.culprits]
     mode, reason, warned, named, seen = Mode.UNKNOWN, "", False, set[int](), -np.inf
@@ -98,7 +107,16 @@ def follow(estimator: HumanoidEstimator, samples: Iterable[Sample]) -> Story:
 
 
 def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
-    """The page: verdict, what happened when, probabilities and CoM over time."""
+    """The page: verdict, what happened when, probabilities and CoM over time.
+
+    Args:
+        story: of the recording.
+        title: of the page, in words.
+        notes: what may be wrong with the recording.
+
+    Returns:
+        HTML that needs no other file.
+    """
     culprits = []
     for finding in story.named:
         culprit, begin = (
@@ -132,7 +150,12 @@ def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
 
 
 def how_much(layout: Layout, finding: Finding) -> str:
-    """Returns the parameters of a finding in words, with units, axes and standard deviations."""
+    """The parameters of a finding in words, with units, axes and standard deviations.
+
+    Args:
+        layout: culprits of the robot.
+        finding: one of them, with its parameters.
+    """
     culprit, stds = (
         layout.culprits[finding.culprit],
         np.sqrt(np.diag(finding.covariance)),

@@ -38,7 +38,19 @@ class Window:
 
 
 def make_window(time: float, layout: Layout, closed: Array, stats: Array) -> Window:
-    """Window of the sums that com_estimation.humanoid.step closes."""
+    """Window of the sums that com_estimation.humanoid.step closes.
+
+    Args:
+        time: s, of its end.
+        layout: parameters, mass and height of the robot.
+        closed: (6, n + 1) sums about W's origin: columns of the parameters, then the residual.
+        stats: (9 + 6 f,) point o, mean CoM, -mean P', and by foot the smallest and largest load
+            and
+            tilts.
+
+    Returns:
+        The window with moments about o, and the covariance of its residual.
+    """
     o, c, pull = stats[:3], stats[3:6], stats[6:9]
     M, W, h = layout.mass, layout.weight, layout.height
     columns = closed.copy()
@@ -92,12 +104,21 @@ class WindowSums:
         return time, self.count, Sums(self.total.L.copy(), self.total.e.copy())
 
     def since(self, mark: tuple[float, int, Sums]) -> Onset:
-        """The sums of what was added after a mark."""
+        """The sums of what was added after a mark.
+
+        Args:
+            mark: by `mark`.
+        """
         time, count, sums = mark
         return Onset(time, self.total.minus(sums, self._factor ** (self.count - count)))
 
     def onsets(self, after: float, kept: float) -> list[Onset]:
-        """The start, and onsets of the grid that are later than a time, s; one of them is kept."""
+        """The start, and onsets of the grid that are late enough, at most CHOSEN of them.
+
+        Args:
+            after: s, time that onsets must be later than.
+            kept: s, an onset that is among them in any case.
+        """
         grid = [
             mark
             for mark in self.grid

@@ -17,7 +17,11 @@ from com_ros.exceptions import ConversionError
 
 
 def center_of_mass_to_numpy(msg: CenterOfMass) -> ComState:
-    """State of a CenterOfMass message."""
+    """State of a CenterOfMass message.
+
+    Args:
+        msg: in the frame of its header.
+    """
     return ComState(
         status=Status(msg.status),
         reason=msg.reason,
@@ -35,7 +39,14 @@ def center_of_mass_to_numpy(msg: CenterOfMass) -> ComState:
 def numpy_to_center_of_mass(
     state: ComState, stamp: Time, frame: str, out: CenterOfMass | None = None
 ) -> CenterOfMass:
-    """CenterOfMass message of a state; `out` is filled in place if given."""
+    """CenterOfMass message of a state.
+
+    Args:
+        state: of the CoM, in the frame of the root link.
+        stamp: of the joint_states that it was computed from.
+        frame: name of the root link's frame, with the prefix.
+        out: filled in place if given.
+    """
     msg = CenterOfMass() if out is None else out
     header = msg.header
     header.stamp, header.frame_id = stamp, frame
@@ -63,9 +74,18 @@ def numpy_to_com_jacobian(
     frame: str,
     out: ComJacobian | None = None,
 ) -> ComJacobian:
-    """ComJacobian message: matrix (3, n) m/rad or m/m, position (3,) m; else ConversionError.
+    """ComJacobian message of a matrix.
 
-    `out` is filled in place if given, and keeps its names when they are the same list.
+    Args:
+        names: of the n joints, in the order of the columns.
+        matrix: (3, n) m/rad or m/m, derivative of the CoM by the joint positions, in `frame`.
+        position: (3,) m, the CoM in `frame`.
+        stamp: of the joint_states that they were computed from.
+        frame: name of the root link's frame, with the prefix.
+        out: filled in place if given; keeps its names when they are the same list.
+
+    Raises:
+        ConversionError: the matrix has not one column for each name.
     """
     msg = ComJacobian() if out is None else out
     if np.shape(matrix) != (3, len(names)):
@@ -88,9 +108,18 @@ def numpy_to_sesc_chain(
     stamp: Time,
     frame: str,
 ) -> SescChain:
-    """SescChain message of K links: parameters (K, 3) m in their frames, points (K + 1, 3) m.
+    """SescChain message of a chain of K links.
 
-    Raises ConversionError where the sizes do not fit together.
+    Args:
+        mass: kg, of the robot.
+        links: names of the K links, from the root on.
+        parameters: (K, 3) m, in their frames.
+        points: (K + 1, 3) m, in `frame`; the last one is the CoM.
+        stamp: of the joint_states that the points belong to.
+        frame: name of the root link's frame, with the prefix.
+
+    Raises:
+        ConversionError: the sizes do not fit together.
     """
     n_parameters, n_points = np.shape(parameters)[0], np.shape(points)[0]
     if not len(links) == n_parameters == n_points - 1:

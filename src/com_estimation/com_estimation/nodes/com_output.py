@@ -35,13 +35,24 @@ COUNT_PERIOD_S = 0.05  # between two counts of subscriptions, which take microse
 
 
 class ComWriter:
-    """Publishes states of the CoM on a topic; it fills its messages again."""
+    """Publishes states of the CoM on a topic; it fills one message again and again.
+
+    Args:
+        node: that publishes.
+        topic: of com_msgs/CenterOfMass.
+    """
 
     def __init__(self, node: Node, topic: str) -> None:
         self._writer, self._msg = Writer(node, CenterOfMass, topic), CenterOfMass()
 
     def publish(self, state: ComState, stamp_ns: int, frame: str) -> None:
-        """Publish a state with the stamp of its joint_states, in a frame."""
+        """Publish a state.
+
+        Args:
+            state: in the frame of the root link.
+            stamp_ns: ns, stamp of the joint_states that it was computed from.
+            frame: name of the root link's frame, with the prefix.
+        """
         text = frame, state.status, state.reason, state.ground, state.contacts
         p, v, g = (
             state.position.tolist(),
@@ -59,7 +70,13 @@ class ComWriter:
 
 
 class ComOutput:
-    """Publishes states of the CoM, com/jacobian if wanted; it fills its messages again."""
+    """Publishes states of the CoM on com, com/point and com/jacobian.
+
+    Args:
+        node: that publishes.
+        frame_prefix: in front of the names of frames.
+        with_jacobian: publish com/jacobian, too.
+    """
 
     def __init__(
         self, node: Node, frame_prefix: str = "", *, with_jacobian: bool
@@ -78,7 +95,13 @@ class ComOutput:
         self._count_at, self._to_point, self._to_jacobian = 0.0, False, False
 
     def publish(self, state: ComState, stamp_ns: int, model: RobotModel | None) -> None:
-        """Publish a state with the stamp of its joint_states; model None: not known yet."""
+        """Publish a state; point and Jacobian only while somebody subscribes to them.
+
+        Args:
+            state: in the frame of the root link.
+            stamp_ns: ns, stamp of the joint_states that it was computed from.
+            model: the robot, which names root link and joints; None: not known yet.
+        """
         if model is not self._model:
             self._model = model
             self._frame = "" if model is None else self._prefix + model.root_link
@@ -111,7 +134,12 @@ class ComOutput:
 
 
 class ComDisplay:
-    """Shows states of the CoM."""
+    """Shows states of the CoM: markers, support polygon, the chain and frames on /tf.
+
+    Args:
+        node: that publishes.
+        frame_prefix: in front of the names of frames.
+    """
 
     def __init__(self, node: Node, frame_prefix: str = "") -> None:
         self._prefix = frame_prefix
@@ -123,11 +151,21 @@ class ComDisplay:
         self._shown = False
 
     def send_fixed(self, frames: Sequence[Frame]) -> None:
-        """Publish frames that are fixed to links, for good."""
+        """Publish frames that are fixed to links, for good.
+
+        Args:
+            frames: of the configuration.
+        """
         self._frames.send_fixed(frames)
 
     def show(self, state: ComState, observer: ComObserver, stamp: Time) -> None:
-        """Show a state; with the status UNKNOWN what was shown before is removed."""
+        """Show a state; with the status UNKNOWN what was shown before is removed.
+
+        Args:
+            state: in the frame of the root link.
+            observer: that computed it; gives the chain.
+            stamp: of the joint_states that it was computed from.
+        """
         if state.status is Status.UNKNOWN or state.q is None:
             self.hide()
             return

@@ -34,6 +34,10 @@ Pair = Paired[JointSample]
 class TrunkInput:
     """Puts samples together; the feet are in the order of the legs.
 
+    Args:
+        p: timeouts and tolerances.
+        feet: of the four legs.
+
     Attributes:
         pairing: of joints and IMU.
         wrenches: of the feet's sensors, in the order of the legs.
@@ -52,7 +56,11 @@ class TrunkInput:
         self._sensors: LinkFrames | None = None
 
     def set_parameters(self, p: Parameters) -> None:
-        """Use changed timeouts and tolerances."""
+        """Use changed timeouts and tolerances.
+
+        Args:
+            p: all parameters.
+        """
         self._p = p
         self.wrenches.timeout_s, self._stance.timeout_s = (
             p.wrench_timeout,
@@ -60,12 +68,21 @@ class TrunkInput:
         )
 
     def use_robot(self, robot: TrunkRobot) -> None:
-        """Use a new model."""
+        """Use a new model.
+
+        Args:
+            robot: the model with its legs.
+        """
         frames = [leg.foot.wrench_frame for leg in robot.legs]
         self._sensors = LinkFrames(robot.model, frames)
 
     def set_gait(self, msg: GaitPhase, time_ns: int) -> None:
-        """Take in which legs should stand; a gait that does not know is ignored."""
+        """Take in which legs should stand; a gait that does not know is ignored.
+
+        Args:
+            msg: on gait/stance.
+            time_ns: ns, its stamp.
+        """
         stance = dict(zip(msg.legs, msg.stance, strict=True))
         if msg.state != GaitPhase.UNKNOWN and all(name in stance for name in LEG_NAMES):
             self._stance.set(
@@ -73,7 +90,14 @@ class TrunkInput:
             )
 
     def sample(self, pair: Pair) -> tuple[Sample, list[Problem]]:
-        """The sample of one instant, and what is wrong with it."""
+        """The sample of one instant, and what is wrong with it.
+
+        Args:
+            pair: joints with the IMU's reading nearest to them in time.
+
+        Returns:
+            The sample, and the problems that its parts have.
+        """
         joints, imu = pair.joints, pair.imu
         problems = [Problem(Severity.NOTE, text) for text in joints.warnings]
         self.imu_age_s = pair.age_s

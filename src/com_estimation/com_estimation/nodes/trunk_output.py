@@ -33,7 +33,12 @@ SLACK = 1e-4  # s that a message may be early and still count as due
 
 
 class TrunkOutput:
-    """Publishes estimates, at most at a rate; a change of the status is published at once."""
+    """Publishes estimates, at most at a rate; a change of the status is published at once.
+
+    Args:
+        node: that publishes.
+        p: method and publish_rate_hz.
+    """
 
     def __init__(self, node: Node, p: Parameters) -> None:
         self._method = p.method
@@ -45,13 +50,26 @@ class TrunkOutput:
         self._status: Status | None = None
 
     def set_rate(self, rate_hz: float) -> None:
-        """Change publish_rate_hz."""
+        """Change publish_rate_hz.
+
+        Args:
+            rate_hz: 1/s, positive.
+        """
         self._period = 1.0 / rate_hz
 
     def publish(
         self, estimate: TrunkEstimate, robot: TrunkRobot | None, stamp: Time
     ) -> bool:
-        """Publish an estimate if it is due; True when it was."""
+        """Publish an estimate if it is due.
+
+        Args:
+            estimate: of the trunk.
+            robot: the model with its legs and forces; None: not known yet.
+            stamp: of the sample that the estimate was computed from.
+
+        Returns:
+            Whether it was published.
+        """
         due = self._is_due(estimate.time)
         if not due and estimate.status is self._status:
             return False
@@ -77,7 +95,13 @@ class TrunkOutput:
 
 
 class CorrectedDescription:
-    """Publishes the URDF with the trunk's mass and CoM as estimated."""
+    """Publishes the URDF with the trunk's mass and CoM as estimated.
+
+    Args:
+        node: that publishes.
+        p: corrected_change and corrected_mass_change.
+        log: warns when no URDF can be made.
+    """
 
     def __init__(self, node: Node, p: Parameters, log: ThrottledLog) -> None:
         self._publisher = node.create_publisher(
@@ -88,7 +112,12 @@ class CorrectedDescription:
         self.reset()
 
     def set_thresholds(self, com: float, mass: float) -> None:
-        """Change corrected_change (m) and corrected_mass_change."""
+        """Change from which change on a new URDF is published.
+
+        Args:
+            com: m, of a coordinate of the trunk's CoM.
+            mass: fraction of the trunk's mass.
+        """
         self._change, self._mass_change = com, mass
 
     def reset(self) -> None:
@@ -96,7 +125,12 @@ class CorrectedDescription:
         self._time, self._mass, self._com = -math.inf, math.nan, np.full(3, np.nan)
 
     def update(self, estimate: TrunkEstimate, model: RobotModel) -> None:
-        """Publish an estimate that is USABLE or CONVERGED and differs from the one before."""
+        """Publish an estimate that is USABLE or CONVERGED and differs from the one before.
+
+        Args:
+            estimate: of the trunk.
+            model: the robot by the URDF that is corrected.
+        """
         if estimate.status not in TRUSTED or not self._has_changed(estimate):
             return
         self._time, self._mass, self._com = estimate.time, estimate.mass, estimate.com
@@ -119,7 +153,12 @@ class CorrectedDescription:
 
 
 class TrunkDisplay:
-    """Shows estimates."""
+    """Shows estimates: markers of CoM, uncertainty and forces, and a frame on /tf.
+
+    Args:
+        node: that publishes.
+        frame_prefix: in front of the names of frames.
+    """
 
     def __init__(self, node: Node, frame_prefix: str = "") -> None:
         self._markers = node.create_publisher(MarkerArray, "trunk_com/markers", RESULT)
@@ -128,7 +167,13 @@ class TrunkDisplay:
         self._shown = False
 
     def show(self, estimate: TrunkEstimate, robot: TrunkRobot, stamp: Time) -> None:
-        """Show an estimate; what is not known is not shown."""
+        """Show an estimate; what is not known is not shown.
+
+        Args:
+            estimate: of the trunk.
+            robot: the model with its legs and forces.
+            stamp: of the sample that the estimate was computed from.
+        """
         known = estimate.status is not Status.UNKNOWN and bool(
             np.isfinite(estimate.com).all()
         )
@@ -182,7 +227,15 @@ def numpy_to_trunk_com(
     frame: str,
     out: TrunkCom | None = None,
 ) -> TrunkCom:
-    """TrunkCom message of an estimate; `out` is filled in place if given."""
+    """TrunkCom message of an estimate.
+
+    Args:
+        estimate: of the trunk, in the frame of the root link.
+        method: the estimator's name.
+        stamp: of the sample that it was computed from.
+        frame: name of the root link's frame, with the prefix.
+        out: filled in place if given.
+    """
     msg = TrunkCom() if out is None else out
     msg.header.stamp, msg.header.frame_id = stamp, frame
     msg.status = int(estimate.status)
@@ -213,7 +266,16 @@ def numpy_to_ground_reaction(
     frame: str,
     out: GroundReaction | None = None,
 ) -> GroundReaction:
-    """GroundReaction message of forces; `out` is filled in place if given."""
+    """GroundReaction message of the forces on the feet.
+
+    Args:
+        reaction: forces of the ground on the four feet, axes of the root link.
+        legs: names of the legs.
+        feet: frames of their soles.
+        stamp: of the sample that they were computed from.
+        frame: name of the root link's frame, with the prefix.
+        out: filled in place if given.
+    """
     msg = GroundReaction() if out is None else out
     msg.header.stamp, msg.header.frame_id = stamp, frame
     msg.method = reaction.method

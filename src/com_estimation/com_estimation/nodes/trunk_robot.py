@@ -111,7 +111,17 @@ class TrunkRobot:
 def make_estimator(
     model: RobotModel, config: RobotConfig, p: Parameters
 ) -> TrunkEstimator:
-    """The estimator that the parameter `method` names; ParameterError for a value that is none."""
+    """The estimator that the parameter `method` names.
+
+    Args:
+        model: the robot.
+        config: its configuration.
+        p: the node's parameters; those of the estimator are among them.
+
+    Raises:
+        ParameterError: a value is not allowed.
+        ConfigError: the robot is no quadruped, or its IMU is not on the trunk.
+    """
     try:
         if p.method == DING:
             load = p.floating_base.contact_load
@@ -125,7 +135,18 @@ def make_estimator(
 def make_robot(
     model: RobotModel, config: RobotConfig, p: Parameters, estimator: EstimatorFactory
 ) -> TrunkRobot:
-    """Everything for a new model; ConfigError or ParameterError where something does not fit it."""
+    """Everything for a new model: legs, joints, checks, estimator, forces.
+
+    Args:
+        model: the robot.
+        config: its configuration, with four feet that have side and end.
+        p: the node's parameters.
+        estimator: makes the estimator; see make_estimator.
+
+    Raises:
+        ConfigError: the configuration does not fit the model.
+        ParameterError: a parameter does not.
+    """
     legs = quadruped_legs(model, config)
     health = InputChecks(model, legs, rate_hz=p.expected_rate_hz)
     rate_hz = min(p.publish_rate_hz, 200.0)

@@ -22,10 +22,21 @@ LONGEST_GAP = 0.100  # s between samples, beyond which both times restart
 class ContactState:
     """Contact of k feet, by hysteresis.
 
-    A foot stands once its force has been above load * weight (N) for ENTER_TIME, and is free once
-    it has been below RELEASE * load * weight for LEAVE_TIME; between the two it stays as it was. At
-    first, and after a force that is not known, its contact is not known either until one of the two
-    has happened. Raises ValueError where the weight is not positive.
+    A foot stands once its force has been above load * weight (N) for ENTER_TIME, and is free
+    once
+    it has been below RELEASE * load * weight for LEAVE_TIME; between the two it stays as it was.
+    At
+    first, and after a force that is not known, its contact is not known either until one of the
+    two
+    has happened.
+
+    Args:
+        weight: N, of the robot.
+        load: fraction of the weight from which a foot is in contact.
+        count: k, the number of feet.
+
+    Raises:
+        ValueError: the weight is not a positive number.
     """
 
     def __init__(
@@ -58,10 +69,14 @@ class ContactState:
         return self._known.copy()
 
     def update(self, time: float, force: ArrayLike) -> Flags:
-        """Takes in (k,) N of the ground on each foot, against gravity; NaN where not known.
+        """Take in the forces of one sample. When time goes back, everything is forgotten.
 
-        When time goes back, everything is forgotten. Gives the feet that stand (k,); `known` says
-        of which feet that is known.
+        Args:
+            time: s.
+            force: (k,) N of the ground on each foot, against gravity; NaN where not known.
+
+        Returns:
+            (k,) the feet that stand; `known` says of which feet that is known.
         """
         force = np.asarray(force, dtype=np.float64)
         if time < self._time:
@@ -103,7 +118,14 @@ STAND, SWING, FLIGHT, MISMATCH = 1.0, 1.0, 0.3, 0.2
 
 
 class GaitCheck:
-    """Watches the feet of four legs; `problem` is what is wrong since the last sample."""
+    """Watches the feet of four legs for what is no trot on the ground.
+
+    Args:
+        legs: names of the legs, for the texts.
+
+    Attributes:
+        problem: What is wrong since the last sample, or None.
+    """
 
     def __init__(self, legs: Sequence[str]) -> None:
         self._legs = list(legs)
@@ -127,14 +149,19 @@ class GaitCheck:
         tilt: float = 0.0,
         load: float = 1.0,
     ) -> Problem | None:
-        """Looks at a sample; what is wrong.
+        """Look at a sample.
 
         Args:
+            time: s, of the sample.
             contact: (4,) the feet that stand, by their forces.
             known: (4,) the feet whose forces are known.
             stance: (4,) the legs that should stand by the gait's phase; None when not known.
             tilt: rad, of the root link against gravity; NaN when not known.
             load: Of the weight that the feet carry together; NaN when not known.
+
+        Returns:
+            What is wrong: the robot lies, hangs, is pulled, has a leg lifted, or stands; or
+            None.
         """
         self._landed = _since(self._landed, contact & known, time)
         self._lifted = _since(self._lifted, ~contact & known, time)

@@ -64,7 +64,12 @@ class Offset:
 
 
 def trunk_of(model: RobotModel, center: Array) -> Trunk:
-    """The trunk of a model, its inertia moved to its centre of mass (Steiner)."""
+    """The trunk of a model, its inertia moved to its centre of mass (Steiner).
+
+    Args:
+        model: the robot; its root body is the trunk.
+        center: (3,) m, the geometric centre: the mean of the four hips, root frame.
+    """
     bodies = model.bodies
     mass = float(bodies.mass[0])
     com = bodies.first_moment[0] / mass
@@ -72,10 +77,16 @@ def trunk_of(model: RobotModel, center: Array) -> Trunk:
 
 
 def diagonal_axes(contacts: Array, up: Array) -> Array:
-    """R_gb: from root axes to g, rows x (level, from the second contact to the first), y, z = up.
+    """R_gb, from root axes to g: rows x (level, from contact 1 to contact 0), y, z = up.
 
-    Its elements are r_ij of [Ding] eq. 15; NaN when one contact is above the other. The contacts
-    (2, 3) m and up (3,) are in root axes.
+    Its elements are r_ij of [Ding] eq. 15.
+
+    Args:
+        contacts: (2, 3) m, contact points of the standing feet, root axes.
+        up: (3,) unit vector against gravity, root axes.
+
+    Returns:
+        (3, 3); NaN when one contact is above the other.
     """
     along = contacts[0] - contacts[1]
     level = along - (along @ up) * up
@@ -94,9 +105,18 @@ def solve_offset(
       K = I_g omega_dot + omega x (I_g omega) - sum r_i x f_i
       [-r21 -r22; r11 r12] (x_c, y_c) = K_12 / (m g) - (-p_dy, p_dx)
 
-    The determinant is r33, the cosine of the tilt; the offset is NaN when the trunk lies on its
-    side, r33 < LEAST_R33. With steiner_at_com the inertia is moved by p_d + R_gb p_c, where the
-    centre of mass is, instead of by p_d, where [Ding] takes it; by fixed-point iteration.
+    The determinant is r33, the cosine of the tilt.
+
+    Args:
+        trunk: mass, inertia and geometric centre.
+        support: motion of the trunk, contacts and forces at one instant.
+        gravity: m/s^2.
+        steiner_at_com: move the inertia by p_d + R_gb p_c, where the centre of mass is, by
+            fixed-point iteration; False: by p_d, where [Ding] takes it.
+
+    Returns:
+        The offset from the geometric centre; NaN when the trunk lies on its side, r33 <
+        LEAST_R33.
     """
     R = diagonal_axes(support.contacts, support.up)
     middle = support.contacts.mean(axis=0)
@@ -197,7 +217,11 @@ class HalfGait:
 
 
 class HalfGaits:
-    """Counts half gaits from when the robot, having stood for some time, lifts two feet."""
+    """Counts half gaits from when the robot, having stood for some time, lifts two feet.
+
+    Args:
+        standing_time: s on four feet, after which the next half gait is the first.
+    """
 
     def __init__(self, standing_time: float = 0.2) -> None:
         self._standing_time = standing_time
@@ -210,7 +234,15 @@ class HalfGaits:
         self._last = HalfGait(None, np.nan, 0, False)
 
     def update(self, time: float, stance: Flags) -> HalfGait:
-        """Take in which feet stand, (4,) in the order of legs.LEGS."""
+        """Take in which feet stand.
+
+        Args:
+            time: s.
+            stance: (4,) the feet that stand, in the order of legs.LEGS.
+
+        Returns:
+            What the robot stands on now, and the number of the half gait.
+        """
         four = bool(stance.all())
         self._four_since = np.fmin(self._four_since, time) if four else np.nan
         self._has_stood |= bool(time - self._four_since >= self._standing_time)
@@ -233,14 +265,26 @@ class HalfGaits:
 class DingEstimator:
     """Estimates x and y of the trunk's centre of mass as [Ding] does, for any quadruped.
 
-    In the window each sample gives a solution; the estimate is their mean. Its covariance is their
+    In the window each sample gives a solution; the estimate is their mean. Its covariance is
+    their
     scatter plus what noise of torques and attitude brings to each: errors of the model last
     through the whole window, so it does not shrink with the number of samples. z is not known.
 
-    Status: UNKNOWN before the first window, ESTIMATING in a window, DEGRADED after it (the estimate
-    stays, but says nothing of what came later). It never converges. `latest` is the last estimate,
-    `latest_forces` are those of the ground on the feet. Raises ConfigError where the robot is no
-    quadruped, or its IMU is not on the trunk.
+    Status: UNKNOWN before the first window, ESTIMATING in a window, DEGRADED after it (the
+    estimate
+    stays, but says nothing of what came later). It never converges.
+
+    Args:
+        model: the robot; the mass and inertia of its trunk are taken as known.
+        config: its feet, legs, IMU and servos.
+        options: how it works; [Ding]'s own by default.
+
+    Attributes:
+        latest: The last estimate.
+        latest_forces: Forces of the ground on the feet at the last sample that was used.
+
+    Raises:
+        ConfigError: the robot is no quadruped, or its IMU is not on the trunk.
     """
 
     def __init__(

@@ -64,7 +64,12 @@ class Contacts(NamedTuple):
 
 
 class LegGeometry:
-    """Contact points of four legs and their Jacobians."""
+    """Contact points of four legs and their Jacobians.
+
+    Args:
+        model: the robot.
+        legs: its legs, with the balls of their feet.
+    """
 
     def __init__(self, model: RobotModel, legs: Sequence[Leg]) -> None:
         self.joints = np.array([leg.joints for leg in legs])
@@ -79,12 +84,16 @@ class LegGeometry:
         self._radii = np.array([leg.radius for leg in legs])[:, None]
 
     def contacts(self, q: Array, up: Array) -> Contacts:
-        """Contact points and Jacobians at q (n,) rad or m; up (3,) against gravity, root axes.
+        """Contact points and their Jacobians at one configuration.
 
           x = x_ball - r up,   column j of J = v_j - w_j x r up, with v_j, w_j those of the ball
 
         The contact point is the bottom of the ball, not its centre: the columns are those of the
         material point that touches the ground.
+
+        Args:
+            q: (n,) joint positions, rad or m.
+            up: (3,) unit vector against gravity, root axes.
         """
         _, balls, jacobian = self._balls.motions(q)
         down, columns = -self._radii * up, jacobian.transpose(0, 2, 1)
@@ -105,13 +114,18 @@ def torque_forces(
     takes to carry and to swing them: a leg of mass m_l in the air seems to be pushed by some
     m_l (g + acceleration of its mass).
 
-    The covariance is A diag((RELATIVE_STD tau)^2 + TORQUE_STD^2) A^T with A = J^-T. Forces are NaN
-    for a leg near a singularity (a straight knee) or without efforts. No foot counts as in contact.
+    The covariance is A diag((RELATIVE_STD tau)^2 + TORQUE_STD^2) A^T with A = J^-T.
 
     Args:
         jacobians: (4, 3, 3) of the contact points, root axes.
         efforts: (4, 3) N m, tau by leg.
         leg_torques: (4, 3) N m, what inverse dynamics asks of the joints without contacts, ID.
+        names: of the four legs, for the texts of problems.
+
+    Returns:
+        Forces on the feet, NaN for a leg near a singularity (a straight knee) or without
+        efforts.
+        No foot counts as in contact.
     """
     condition = np.linalg.cond(jacobians, "fro")  # |J| |J^-1|
     regular, inverse = condition <= LARGEST_CONDITION, np.full(jacobians.shape, np.nan)
@@ -150,10 +164,13 @@ def _torque_problems(
 
 
 def sensor_forces(measured: Array) -> GroundReaction:
-    """Forces of the ground by sensors in the feet ([Ding] eq. 20), (4, 3) N in root axes.
+    """Forces of the ground by sensors in the feet ([Ding] eq. 20).
 
     A sensor between foot and shank measures the ground's force less what carries and accelerates
     the foot itself.
+
+    Args:
+        measured: (4, 3) N, root axes; NaN where not known.
     """
     std = np.sqrt((RELATIVE_STD * measured) ** 2 + FORCE_STD**2)
     contact, covariance = (
@@ -166,8 +183,14 @@ def sensor_forces(measured: Array) -> GroundReaction:
 class ReactionSource:
     """Forces of the ground on the four feet of a robot that moves, by a method chosen by name.
 
-    "torque" ([Ding] eq. 21), "inverse_dynamics" or "sensor" ([Ding] eq. 20), else ValueError; the
-    armature (n,) kg m^2 or kg is the reflected inertia of the drives, none by default.
+    Args:
+        model: the robot.
+        legs: its four legs.
+        method: "torque" ([Ding] eq. 21), "inverse_dynamics" or "sensor" ([Ding] eq. 20).
+        armature: (n,) kg m^2 or kg, reflected inertia of the drives; none by default.
+
+    Raises:
+        ValueError: there is no such method.
     """
 
     def __init__(
@@ -187,10 +210,16 @@ class ReactionSource:
         self._dynamics = Dynamics(model, armature)
 
     def at(self, motion: Motion) -> tuple[GroundReaction, Array]:
-        """Forces and contact points (4, 3) m in the root frame; NaN where not known.
+        """Forces and contact points of one motion.
 
         Where gravity is not known, the lowest point of a ball is taken along -z of the root link
         for its points, and forces from torques are exact but for the ball's radius.
+
+        Args:
+            motion: filtered motion of the robot.
+
+        Returns:
+            The forces, and the contact points (4, 3) m in the root frame; NaN where not known.
         """
         up = motion.up if np.isfinite(motion.up).all() else _LEVEL
         contacts, joints = self._geometry.contacts(motion.q, up), self._geometry.joints
@@ -214,11 +243,14 @@ class ReactionSource:
 
 
 class ForceMeter:
-    """Measures the forces of the ground on four feet and which of them stand, at a rate of its own.
+    """Measures the ground's forces on four feet, and which of them stand, at its own rate.
 
     It does not depend on an estimator: they are known while the samples of one are held back.
 
     Args:
+        model: the robot.
+        config: its feet, IMU and servos.
+        legs: its four legs.
         method: "torque", "inverse_dynamics" or "sensor".
         rate_hz: 1/s, samples that are used; the others are skipped.
         contact_load: See ContactState.
@@ -266,7 +298,14 @@ class ForceMeter:
         return self._contact.known
 
     def update(self, sample: Sample) -> GroundReaction | None:
-        """Take in a sample; None when it is not due, or has the time of the one before."""
+        """Take in a sample.
+
+        Args:
+            sample: what the sensors say.
+
+        Returns:
+            The forces; None when the sample is not due, or has the time of the one before.
+        """
         if 0.0 <= sample.time - self._time < self._period - SLACK:
             return None
         self._time = sample.time

@@ -52,9 +52,12 @@ class Order(Enum):
 
 
 class TimingCheck:
-    """Watches the times of samples, of which the user asked the driver for so many, 1/s.
+    """Watches the times of samples: repeated, late, irregular, or too slow.
 
-    None: unknown, LEAST_RATE_HZ at least.
+    Args:
+        rate_hz: 1/s, to which the user has set the driver; None: not known, then the rate must
+            be
+            LEAST_RATE_HZ at least.
     """
 
     def __init__(self, rate_hz: float | None = None) -> None:
@@ -70,7 +73,11 @@ class TimingCheck:
         self._dropped = ("", -math.inf)  # what was wrong, and when
 
     def order(self, time: float) -> Order:
-        """Says what to do with a sample of that time, s."""
+        """What to do with a sample by its time.
+
+        Args:
+            time: s; not finite where the stamp is wrong.
+        """
         if not math.isfinite(time):
             self._dropped = (
                 "a stamp is not finite: check the driver's clock",
@@ -159,7 +166,13 @@ class Verdict:
 
 
 class InputChecks:
-    """Watches the samples of a quadruped's legs, at the rate that TimingCheck explains."""
+    """Watches the samples of a quadruped's legs: times, encoders, torques, IMU and gait.
+
+    Args:
+        model: the robot, for names and limits of the joints.
+        legs: its legs.
+        rate_hz: 1/s, of the samples; see TimingCheck.
+    """
 
     def __init__(
         self, model: RobotModel, legs: Sequence[Leg], rate_hz: float | None = None
@@ -186,7 +199,14 @@ class InputChecks:
         self._changed = 0.0
 
     def check(self, sample: Sample) -> Verdict:
-        """Look at a sample, newest last."""
+        """Look at a sample.
+
+        Args:
+            sample: what the sensors say, newer than what came before.
+
+        Returns:
+            What of the sample may be used, and what is wrong.
+        """
         order = self._timing.order(sample.time)
         if order is Order.DROP:
             return Verdict(None, _found(self._timing.problem()))
@@ -234,7 +254,18 @@ class InputChecks:
 
 
 def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
-    """A trunk with another mass than the URDF's, kg."""
+    """Says that the trunk has another mass than the URDF's, where it clearly has.
+
+    Args:
+        estimate: of the trunk.
+        urdf_mass: kg, of the trunk by the URDF.
+
+    Returns:
+        A NOTE when the masses differ by more than MASS_SIGMAS standard deviations and by more
+        than
+        MASS_FRACTION of the URDF's; None otherwise, and for an estimate that is not to be
+        trusted.
+    """
     difference = estimate.mass - urdf_mass
     allowed = max(MASS_SIGMAS * estimate.mass_std, MASS_FRACTION * urdf_mass)
     if estimate.status not in TRUSTED or not abs(difference) > allowed:
@@ -252,8 +283,14 @@ def with_problems(
 ) -> TrunkEstimate:
     """The estimate as it may be published while there are problems.
 
-    When samples are held back it keeps its numbers as DEGRADED, or is UNKNOWN if it has none; when
-    something is missing a USABLE or CONVERGED one becomes DEGRADED; a note changes the reason only.
+    When samples are held back it keeps its numbers as DEGRADED, or is UNKNOWN if it has none;
+    when
+    something is missing a USABLE or CONVERGED one becomes DEGRADED; a note changes the reason
+    only.
+
+    Args:
+        estimate: by the estimator.
+        problems: of the input, at this moment.
     """
     problems = tuple(problems)
     grave, status, text = worst(problems), estimate.status, reason(problems)

@@ -75,7 +75,14 @@ class TrunkEstimator(Protocol):
     """An estimator of the trunk's centre of mass, fed with every sample."""
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
-        """Take in a sample; None when it only fed filters. After a gap in time these restart."""
+        """Take in a sample; after a gap in time the filters restart.
+
+        Args:
+            sample: what the sensors say now, later than the sample before.
+
+        Returns:
+            The new estimate; None when the sample only fed filters.
+        """
 
     def reset(self) -> None:
         """Forget everything but the model and the options."""
@@ -86,5 +93,10 @@ class TrunkEstimator(Protocol):
 
 
 def unknown_estimate(time: float, reason: str) -> TrunkEstimate:
-    """An estimate of which nothing is known; the reason says why, and how to fix it."""
+    """An estimate of which nothing is known.
+
+    Args:
+        time: s, of the sample that it belongs to.
+        reason: why nothing is known, and how to fix it.
+    """
     return TrunkEstimate(time, Status.UNKNOWN, reason)

@@ -14,7 +14,15 @@ from com_model.exceptions import ConfigError
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Cross products along the last axis; numpy's own takes ten times as long for a few rows."""
+    """Cross products along the last axis; numpy's own takes ten times as long for a few rows.
+
+    Args:
+        a: (..., 3) first factors.
+        b: (..., 3) second factors, of a shape that broadcasts with a.
+
+    Returns:
+        (..., 3) a x b.
+    """
     x, y, z = a[..., 0], a[..., 1], a[..., 2]
     u, v, w = b[..., 0], b[..., 1], b[..., 2]
     return np.stack((y * w - z * v, z * u - x * w, x * v - y * u), axis=-1)
@@ -27,11 +35,15 @@ _LONGEST_GAP = 0.1  # s between samples, beyond which the filter restarts
 
 
 class StateVariableFilter:
-    """Low pass (a / (s + a))^3 of k signals with its first two derivatives; a in rad/s.
+    """Low pass (a / (s + a))^3 of k signals with its first two derivatives.
 
     Exact for signals that are straight lines between their samples: the response to a ramp is
     known, and what differs from it dies out as the homogeneous solution does. Everything comes
     3 / a late.
+
+    Args:
+        bandwidth: a, rad/s.
+        count: k, the number of signals.
     """
 
     def __init__(self, bandwidth: float, count: int) -> None:
@@ -46,13 +58,24 @@ class StateVariableFilter:
         return 3.0 / self._a
 
     def start(self, signals: Array) -> None:
-        """Let it stand at the signals (k,), as if they had been so for ever; NaN is not known."""
+        """Let the filter stand at given values, as if they had been so for ever.
+
+        Args:
+            signals: (k,) values; NaN is not known, and starts at 0.
+        """
         self._input = np.where(np.isfinite(signals), signals, 0.0)
         self._stages[:] = self._input
         self._unsettled = np.full(signals.size, _SETTLED / self._a)
 
     def update(self, dt: float, signals: Array) -> None:
-        """Take in a sample of the signals (k,), dt > 0 s after the last one."""
+        """Take in one sample of each signal.
+
+        Args:
+            dt: s since the last sample, positive.
+            signals: (k,) values; NaN where not known: the last known value is held, and `read`
+                gives NaN
+                for the signal until it has been known for long enough.
+        """
         known = np.isfinite(signals)
         u = np.where(known, signals, self._input)
         left = np.maximum(self._unsettled - dt, 0.0)
@@ -95,7 +118,18 @@ class Motion:
 
 
 def imu_link(model: RobotModel, config: RobotConfig) -> int:
-    """The IMU's link, the root link by default; ConfigError where it is not on the trunk."""
+    """The link that carries the IMU, the root link by default.
+
+    Args:
+        model: the robot.
+        config: its configuration; `imu_link` may name the link.
+
+    Returns:
+        Index of the link in the model.
+
+    Raises:
+        ConfigError: the link is not fixed to the trunk.
+    """
     link = model.link_index(config.imu_link or model.root_link)
     if model.bodies.body_of_link[link] != 0:
         problem = f"{config.imu_link!r} moves against the trunk: name a link that is fixed to it"
@@ -104,7 +138,16 @@ def imu_link(model: RobotModel, config: RobotConfig) -> int:
 
 
 class MotionFilter:
-    """Motion out of samples by a filter of some bandwidth, rad/s; ConfigError: see imu_link."""
+    """Motion of the robot out of samples, by one filter for all signals.
+
+    Args:
+        model: the robot.
+        config: its configuration, which names the IMU's link.
+        bandwidth: rad/s, of the filter; see StateVariableFilter.
+
+    Raises:
+        ConfigError: the IMU is not on the trunk.
+    """
 
     def __init__(
         self, model: RobotModel, config: RobotConfig, bandwidth: float
@@ -126,7 +169,14 @@ class MotionFilter:
         self._time = np.nan
 
     def update(self, sample: Sample) -> Motion | None:
-        """Take in a sample; None when it has the time of the one before."""
+        """Take in a sample; after a gap of more than 0.1 s the filter restarts.
+
+        Args:
+            sample: what the sensors say.
+
+        Returns:
+            The motion at `delay` before the sample; None when it has the time of the one before.
+        """
         forces = sample.foot_forces
         readings = sample.angular_velocity, sample.specific_force, sample.R_world_imu[2]
         imu = [self._R_root_imu @ reading for reading in readings]

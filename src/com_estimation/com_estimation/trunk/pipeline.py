@@ -19,7 +19,13 @@ _GAP = "joint_states with its imu did not come for {:.2f} s"
 
 
 class TrunkPipeline:
-    """Samples in, estimates out, whatever the samples are like; urdf_mass is the trunk's, kg.
+    """Samples in, estimates out, whatever the samples are like.
+
+    Args:
+        estimator: gets the samples that are good enough.
+        health: checks each sample.
+        meter: measures the forces on the feet, also while samples are held back.
+        urdf_mass: kg, of the trunk by the URDF; an estimate far from it is reported.
 
     Attributes:
         estimate: The last one, with what is wrong with the input.
@@ -67,10 +73,18 @@ class TrunkPipeline:
     def update(
         self, sample: Sample, problems: Sequence[Problem] = ()
     ) -> TrunkEstimate | None:
-        """Take in a sample; a HOLD among other problems that are known keeps it from the estimator.
+        """Take in a sample.
 
-        Gives a new estimate, or the old one with what is wrong when there has been no new one for a
-        moment; None when there is nothing to say.
+        Args:
+            sample: what the sensors say.
+            problems: what the caller knows to be wrong; a HOLD among them keeps the sample from
+                the
+                estimator.
+
+        Returns:
+            A new estimate, or the old one with what is wrong when there has been no new one for
+            a
+            moment; None when there is nothing to say.
         """
         self.seen += 1
         verdict = self._health.check(sample)
@@ -97,7 +111,15 @@ class TrunkPipeline:
         return self._say(sample.time, fresh, found)
 
     def hold(self, time: float, problem: Problem) -> TrunkEstimate | None:
-        """There is no sample at all: say why, if nothing was said for a moment before time, s."""
+        """There is no sample at all: say why, if nothing was said for a moment.
+
+        Args:
+            time: s, now.
+            problem: why there is no sample, and how to fix it.
+
+        Returns:
+            The last estimate with the problem; None when an estimate was given just before.
+        """
         return self._say(time, None, (problem,))
 
     def _say(

@@ -37,12 +37,20 @@ class Problem:
 
 
 def worst(problems: Iterable[Problem]) -> Severity | None:
-    """The gravest severity; None without problems."""
+    """The gravest severity among problems; None without problems.
+
+    Args:
+        problems: any number of them.
+    """
     return max((problem.severity for problem in problems), default=None)
 
 
 def reason(problems: Iterable[Problem]) -> str:
-    """All problems in words, the gravest first."""
+    """All problems in words, the gravest first, each text once.
+
+    Args:
+        problems: any number of them.
+    """
     ordered = sorted(problems, key=lambda problem: -problem.severity)
     return "; ".join(dict.fromkeys(problem.text for problem in ordered))
 
@@ -50,6 +58,9 @@ def reason(problems: Iterable[Problem]) -> str:
 # --- repeated values --------------------------------------------------------------------------
 class Repeats:
     """For how long each of k channels has had exactly the same value.
+
+    Args:
+        count: k.
 
     Attributes:
         run: (k,) number of times that the last value was repeated; 0 just after a change.
@@ -68,7 +79,12 @@ class Repeats:
         self._since = np.full(count, np.nan)
 
     def update(self, time: float, values: Array) -> None:
-        """Take in the values (k,) of one sample; NaN is never the same."""
+        """Take in the values of one sample.
+
+        Args:
+            time: s, of the sample.
+            values: (k,) of any unit; NaN is never the same.
+        """
         same = values == self._last
         self.lasted = np.where(same, 0.0, self.duration)
         self.ended = ~same
@@ -78,11 +94,19 @@ class Repeats:
         self._last = values.copy()
 
     def skip(self, pause: float) -> None:
-        """Count nothing for a pause in the samples, s."""
+        """Do not count a pause in the samples as a time of equal values.
+
+        Args:
+            pause: s.
+        """
         self._since += pause
 
     def add_usual(self, usual: Flags) -> None:
-        """Count the runs that just ended as usual, where (k,) `usual` says so."""
+        """Count the runs that just ended as usual for their channels.
+
+        Args:
+            usual: (k,) the channels for which that holds.
+        """
         taken = self.ended & usual
         self.longest = np.where(
             taken, np.maximum(self.longest, self.lasted), self.longest
@@ -90,13 +114,25 @@ class Repeats:
 
 
 class Recovery:
-    """Keeps channels under suspicion for RECOVERY_TIME after their fault is over."""
+    """Keeps channels under suspicion for RECOVERY_TIME after their fault is over.
+
+    Args:
+        count: number of channels, k.
+    """
 
     def __init__(self, count: int) -> None:
         self._until = np.full(count, -np.inf)
 
     def update(self, time: float, faulty: Flags) -> Flags:
-        """(k,) the channels that are faulty, or were so a moment ago."""
+        """Take in which channels are faulty now.
+
+        Args:
+            time: s.
+            faulty: (k,) the channels that are faulty.
+
+        Returns:
+            (k,) the channels that are faulty, or were so a moment ago.
+        """
         self._until = np.where(faulty, time + RECOVERY_TIME, self._until)
         return faulty | (time < self._until)
 
@@ -118,10 +154,15 @@ AT_STOP = 0.01  # rad or m from the end of a joint's range
 
 
 class EncoderCheck:
-    """Watches the positions of k joints, rad or m, that may rest at the ends of their range.
+    """Watches the positions of k joints that may rest at the ends of their range.
 
     A position that stays exactly the same is a fault where the joint's velocity says that it
     moves; or where the other joints move for much longer than this one ever stood before.
+
+    Args:
+        names: of the k joints, for the texts.
+        lower: (k,) rad or m, lower ends of their ranges; -inf where there is none.
+        upper: (k,) rad or m, upper ends.
     """
 
     def __init__(self, names: Sequence[str], lower: Array, upper: Array) -> None:
@@ -139,7 +180,17 @@ class EncoderCheck:
         self._stuck = np.zeros(count, dtype=np.bool_)
 
     def update(self, time: float, position: Array, velocity: Array) -> Problem | None:
-        """Looks at a sample: (k,) rad or m; (k,) rad/s or m/s, NaN where not known."""
+        """Look at a sample.
+
+        Args:
+            time: s.
+            position: (k,) rad or m.
+            velocity: (k,) rad/s or m/s; NaN where not known.
+
+        Returns:
+            A HOLD that names the joints whose encoder is stuck or not finite; None where all is
+            well.
+        """
         if not np.isfinite(position).all():
             bad = ", ".join(
                 self._names[i] for i in np.flatnonzero(~np.isfinite(position))
@@ -210,7 +261,14 @@ ALIVE_FRACTION = 0.25  # of the sensors must change for the others to be suspici
 
 
 class TorqueCheck:
-    """Watches the efforts of k joints, N m or N, with limits (k,); inf where there is none."""
+    """Watches the efforts of k joints for sensors that say always the same.
+
+    Args:
+        names: of the joints, for the texts.
+        limits: (k,) N m or N, of their drives; inf where there is none. A drive at its limit
+            says the
+            same all the time.
+    """
 
     def __init__(self, names: Sequence[str], limits: Array) -> None:
         self._names = list(names)
@@ -220,10 +278,16 @@ class TorqueCheck:
         self._recovery = Recovery(len(names))
 
     def update(self, time: float, effort: Array) -> tuple[Flags, Problem | None]:
-        """Looks at a sample, (k,) N m or N.
+        """Look at a sample.
 
-        Gives the efforts (k,) that must not be used, and what is wrong: a HOLD when no effort is
-        known, else a DEGRADE; nothing for a value that repeats for some samples only.
+        Args:
+            time: s.
+            effort: (k,) N m or N; NaN where not known.
+
+        Returns:
+            (k,) the efforts that must not be used, and what is wrong: a HOLD when no effort is
+            known,
+            else a DEGRADE; None for a value that repeats for some samples only.
         """
         known = np.isfinite(effort)
         if not known.any():
@@ -295,7 +359,7 @@ class Trust(IntEnum):
 
 
 class ImuCheck:
-    """Watches angular velocity and specific force."""
+    """Watches angular velocity, specific force and orientation of an IMU."""
 
     def __init__(self) -> None:
         self._repeats = Repeats(1)
@@ -313,10 +377,16 @@ class ImuCheck:
     def update(
         self, time: float, gyro: Array, accelerometer: Array, *, attitude: bool = True
     ) -> tuple[Trust, Problem | None]:
-        """Looks at a sample: (3,) rad/s, (3,) m/s^2, NaN where not known; is the orientation known.
+        """Look at a sample. A sample or two without a reading are no problem.
 
-        Gives how much of the reading may be used, and what is wrong. A sample or two without a
-        reading are no problem.
+        Args:
+            time: s.
+            gyro: (3,) rad/s; NaN where not known.
+            accelerometer: (3,) m/s^2, gravity included; NaN where not known.
+            attitude: the IMU's orientation is known.
+
+        Returns:
+            How much of the reading may be used, and what is wrong, or None.
         """
         self._first = time if math.isnan(self._first) else self._first
         total = math.fsum((*gyro.tolist(), *accelerometer.tolist()))

@@ -65,7 +65,11 @@ class ComState(NamedTuple):
     stance: Stance | None = None  # contact points and ground, or None
 
     def support_polygon(self) -> SupportPolygon | None:
-        """The support polygon, or None without ground or feet."""
+        """The convex hull of the contact points, seen along gravity.
+
+        Returns:
+            The polygon, in the frame of the root link; None without ground or feet.
+        """
         if self.stance is None:
             return None
         return SupportPolygon.from_points(
@@ -88,7 +92,15 @@ LEVEL = Attitude(assume_level=True)
 
 
 def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
-    """The state when there is no CoM: every number but the mass is NaN."""
+    """The state when there is no CoM: every number but the mass is NaN.
+
+    Args:
+        reason: why nothing is known, and how to fix it.
+        mass: kg, of the model; NaN when there is no model either.
+
+    Returns:
+        A state with the status UNKNOWN.
+    """
     return ComState(
         Status.UNKNOWN,
         reason,
@@ -182,7 +194,15 @@ class ComObserver:
         )
 
     def set_contact_thresholds(self, tolerance: float, force: float) -> None:
-        """Change contact_tolerance (m) and contact_force (N)."""
+        """Change from when on a foot is in contact; used from the next sample on.
+
+        Args:
+            tolerance: m, height above the lowest point of all feet up to which a foot is in
+                contact;
+                counts where no forces are known.
+            force: N, across the sole (of a point foot: in size), from which a foot is in
+                contact.
+        """
         self._feet.thresholds = Thresholds(float(force), float(tolerance))
 
     def update(
@@ -289,9 +309,18 @@ def observe(
 ) -> int:
     """CoM, Jacobian and velocity, gravity, ground, projection and margin; see ComObserver.
 
-    With R the rotation from the IMU's axes to the root's, gravity is -R R_world_imu^T e_z. Sets the
-    results of q (n,) and qd (n,), NaN where not known, and gives the ground, UNKNOWN, ROOT or FEET,
-    or why there is none: LIFTED, TILTED, NOT_FINITE.
+    With R the rotation from the IMU's axes to the root's, gravity is -R R_world_imu^T e_z.
+
+    Args:
+        q: (n,) joint positions, rad or m.
+        qd: (n,) joint velocities, rad/s or m/s; NaN where not known.
+        body: the robot's chain, the frames of feet and IMU, the feet's points.
+        thresholds: from when on a foot is in contact.
+        given: what is measured besides the joints.
+        results: set; NaN where not known.
+
+    Returns:
+        The ground, UNKNOWN, ROOT or FEET, or why there is none: LIFTED, TILTED, NOT_FINITE.
     """
     chain, frames, feet = body
     vectors, contact, count = results.vectors, results.contact, feet.sole.size

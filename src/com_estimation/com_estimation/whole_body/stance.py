@@ -60,7 +60,7 @@ def stand(
     thresholds: Thresholds,
     stance: Stance,
 ) -> int:
-    """Contacts and ground.
+    """Which feet are in contact, and the normal of the ground under them.
 
     With forces, the feet in contact are those with at least the threshold across the sole
     (of a point foot: in size). Without, by the feet's poses: of all planes that a sole lies in
@@ -68,7 +68,8 @@ def stand(
     tolerance, the one whose normal is nearest to `up` is taken for the ground, so that a tilted
     robot, or a slope, does not lift a foot that stands.
 
-    The normal is then the mean of the soles' normals, or that of the triangles between point feet
+    The normal is then the mean of the soles' normals, or that of the triangles between point
+    feet
     weighted by area, or `up` where the feet give none (one or two point feet).
 
     Args:
@@ -76,6 +77,9 @@ def stand(
         p: (k, 3) m, their origins.
         up: (3,) unit vector, roughly out of the ground, in the frame of the poses.
         forces: (f, 3) N, of the ground, in the sensors' frames; (0, 3) when they are not known.
+        feet: the f feet as points, by the indices of their links.
+        thresholds: the force, N, and the height, m, from which or up to which a foot is in
+            contact.
         stance: Set; the contact points are the first rows of its P points.
 
     Returns:
@@ -230,11 +234,17 @@ def find_normal(placed: Placed, contact: Flags, up: Array, normal: Array) -> Non
 def fall(
     touch: Array, normal: Array, gravity: Array, com: Array, projection: Array
 ) -> float:
-    """Where the CoM falls onto the ground; the signed margin in the support polygon, m.
+    """Where the CoM falls onto the ground, and how far that is inside the support polygon.
 
-    The ground, with the unit normal (3,), goes through the mean of the contact points touch (m, 3)
-    m, at least one; gravity (3,) is a unit direction, not along the ground. Sets the projection
-    (3,) m of com (3,) m; NaN makes the margin NaN, which is positive inside.
+    Args:
+        touch: (m, 3) m, contact points, at least one; the ground goes through their mean.
+        normal: (3,) unit normal of the ground.
+        gravity: (3,) unit direction, not along the ground.
+        com: (3,) m; NaN makes the margin NaN.
+        projection: (3,) m, set to the projection of the CoM along gravity onto the ground.
+
+    Returns:
+        The signed margin of the projection in the support polygon, m, positive inside.
     """
     m = touch.shape[0]
     origin, x, y = touch.sum(axis=0) / m, np.empty(3), np.empty(3)
@@ -318,11 +328,25 @@ class Feet:
 
 
 def choose_feet(names: Sequence[str], configured: Sequence[Foot]) -> tuple[Foot, ...]:
-    """Feet by name, all for none: as configured, else point feet at the frames of that name."""
+    """Feet by name, as they are configured.
+
+    Args:
+        names: sole frames; empty for all configured feet.
+        configured: feet of the robot's configuration.
+
+    Returns:
+        The feet in the order of the names. One that is not configured is a point foot at the
+        frame of
+        that name.
+    """
     known = {foot.frame: foot for foot in configured}
     return tuple(known.get(name) or point_foot(name) for name in names or known)
 
 
 def point_foot(frame: str) -> Foot:
-    """A foot that touches the ground in the origin of its frame."""
+    """A foot that touches the ground in the origin of its frame.
+
+    Args:
+        frame: its sole frame; also the frame of its wrench, on the topic <frame>/wrench.
+    """
     return Foot(frame, wrench_topic=f"{frame}/wrench", wrench_frame=frame)

@@ -337,9 +337,12 @@ class FloatingBaseEstimator:
             self._repeatability[:2] = np.sqrt(np.diag(one_stride))
 
     def raise_alarm(self, time: float, windows: int, duration: float) -> None:
-        """Goes back so many quarter strides, to before a changed payload; their duration in s.
+        """Goes back to before a changed payload; the trunk is open then, and all else held.
 
-        The trunk is open then, and all else held.
+        Args:
+            time: s, now.
+            windows: how many quarter strides to go back.
+            duration: s, of a quarter stride.
         """
         back = self._past[-min(windows, len(self._past))]
         self._pending = _Pending(self._state(), self._test, back.x[TESTED])
@@ -474,7 +477,16 @@ class FloatingBaseEstimator:
 
 
 def leg_length(model: RobotModel, config: RobotConfig, legs: Sequence[Leg]) -> float:
-    """Mean height of the hips over the lowest points of the feet, nominal posture, m."""
+    """Mean height of the hips over the lowest points of the feet in the nominal posture.
+
+    Args:
+        model: the robot.
+        config: gives the nominal posture.
+        legs: the four legs.
+
+    Returns:
+        The height, m.
+    """
     R, p = body_poses(model.bodies, config.nominal_posture(model))
     feet = [p[leg.body] + R[leg.body] @ leg.ball for leg in legs]
     drops = [leg.hip[2] - f[2] + leg.radius for leg, f in zip(legs, feet, strict=True)]

@@ -71,10 +71,16 @@ class Priors:
     def state_std(
         self, mass: float, inertia: float, torque: float, sizes: Array
     ) -> Array:
-        """Standard deviations (STATES,) of the state at the start, in its units.
+        """Standard deviations of the state at the start, in its units.
 
-        By the trunk's mass, kg, and mean moment of inertia, kg m^2, the torque W L, N m, and D and
-        L, m.
+        Args:
+            mass: kg, of the trunk.
+            inertia: kg m^2, mean moment of inertia of the trunk.
+            torque: N m, W L: the robot's weight times the length of its legs.
+            sizes: (2,) m, D (distance of the hips) and L (length of the legs).
+
+        Returns:
+            (STATES,) standard deviations.
         """
         values = {
             "mass": self.mass * mass,
@@ -177,7 +183,12 @@ class FloatingBaseOptions:
                     raise ValueError(f"{each.name} is {value}: give a positive number")
 
     def settings(self, mass: float, leg_length: float) -> Settings:
-        """The filter's settings by the robot's mass, kg, and its leg length, m."""
+        """The filter's settings for a robot.
+
+        Args:
+            mass: kg, of the robot.
+            leg_length: m.
+        """
         weight, noise = mass * GRAVITY, self.noise_correlation
         torque, bandwidth = weight * leg_length, 2.0 * np.pi * self.bandwidth_hz
         force = noise * (self.model_noise * weight + mass * self.accelerometer_noise)
@@ -291,7 +302,13 @@ def robot_com_std(x: Array, P: Array, masses: Array, moments: Array) -> float:
 
 
 def describe(fractions: dict[str, Array], std: Array, priors: Priors) -> str:
-    """What limits the worse of x and y, in words; std (3,) m."""
+    """What limits the worse of x and y, in words.
+
+    Args:
+        fractions: of the variance of (x, y, z), each (3,), by group of states.
+        std: (3,) m, standard deviations of the trunk's CoM.
+        priors: of the groups.
+    """
     axis = int(std[1] > std[0])
     known = f"{'xy'[axis]} is known to {1e3 * std[axis]:.2g} mm: "
     name = max(fractions, key=lambda group: float(fractions[group][axis]))

@@ -126,10 +126,18 @@ class PayloadTest:
     def add(
         self, information: Array, weighted: Array, duration: float, P: Array
     ) -> int:
-        """Takes in a quarter stride (3, 3), (3,), s, and the covariance (3, 3) of h after it.
+        """Takes in a quarter stride.
 
-        Gives 0, or when strides for half a stride are beyond the threshold: how many quarter
-        strides ago the last one ended that was before the change.
+        Args:
+            information: (3, 3) of the tested states, by this quarter stride alone.
+            weighted: (3,) information times their value.
+            duration: s.
+            P: (3, 3) covariance of the tested states after it.
+
+        Returns:
+            0, or when strides for half a stride are beyond the threshold: how many quarter
+            strides ago
+            the last one ended that was before the change.
         """
         whole = (
             len(self._windows) == STRIDE

@@ -53,9 +53,16 @@ LONGEST_WINDOW = (
 def step(
     sample: SignalSample, model: FilterModel, settings: Settings, memory: FilterMemory
 ) -> Outcome:
-    """Filters a sample; makes an update when one is due, and changes the memory.
+    """Filters a sample; makes an update when one is due.
 
-    Gives FILTERED, UPDATED, or why an update was not made.
+    Args:
+        sample: time and signals.
+        model: constants of the robot.
+        settings: constants of the filter.
+        memory: state of the filter; changed.
+
+    Returns:
+        FILTERED, UPDATED, or why an update was not made.
     """
     monitors, time = memory.monitors[0], sample.time
     gap = time - monitors.last_sample
