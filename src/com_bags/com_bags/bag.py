@@ -105,9 +105,13 @@ class Bag:
     def messages(
         self, topics: Sequence[str], types: Collection[str] = ()
     ) -> Generator[Message, None, None]:
-        """Yields the messages of some topics, and types if given, with one chunk in memory.
+        """Yields the messages of some topics, with one chunk in memory.
 
         Where a file turns out to be damaged, the messages before are used, and a note is added.
+
+        Args:
+            topics: their names.
+            types: only messages of these; empty: of all types.
         """
         for file in self._files:
             count = 0

@@ -62,9 +62,19 @@ def find_topics(
     use_imu: bool,
     source: str,
 ) -> SensorTopics:
-    """Finds the topics; a TopicError lists those of the bag.
+    """Finds the topics of joints, feet and IMU in a bag.
 
     Where the CoM is known, a bag without force sensors will do: then there are no wrenches.
+
+    Args:
+        topics: all of the bag.
+        feet: whose wrenches are wanted.
+        request: topics that the user has named.
+        use_imu: the IMU is wanted, too.
+        source: the bag, for the errors.
+
+    Raises:
+        TopicError: a topic is missing or ambiguous; it lists those of the bag.
     """
     finder, com = _Finder(topics, source), request.known_com
     if com:
@@ -127,7 +137,19 @@ class _Finder:
         option: str,
         only: bool = True,
     ) -> str:
-        """Finds a topic: the requested, the usual name, that name in a namespace, the only one."""
+        """Finds a topic: the requested, the usual name, that name in a namespace, the only one.
+
+        Args:
+            type_name: of its messages; several with " or " between.
+            role: what it is for, for the errors.
+            requested: its name as the user gave it; empty: not given.
+            usual: its usual name; empty: there is none.
+            option: of the command line that names it, for the errors.
+            only: the only topic of the type will do.
+
+        Raises:
+            TopicError: there is none, or several would fit.
+        """
         fitting = [
             t.name for t in self._topics if t.type_name in type_name.split(" or ")
         ]

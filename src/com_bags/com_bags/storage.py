@@ -260,7 +260,15 @@ class SqliteFile:
 
 
 def unpack_zstd(data: bytes, most: int = MAX_RECORD) -> bytes:
-    """Unpacks bytes of a bag; StorageError where they are damaged, or more than `most`."""
+    """Unpacks bytes of a bag.
+
+    Args:
+        data: compressed by zstd.
+        most: bytes that they may become.
+
+    Raises:
+        StorageError: they are damaged, or become more.
+    """
     try:
         with zstd_stream(BytesIO(data)) as stream:
             content = stream.read(most + 1)

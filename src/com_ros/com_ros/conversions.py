@@ -38,7 +38,15 @@ def ns_to_stamp(time_ns: int) -> Time:
 
 
 def constant_name(kind: type, number: int) -> str:
-    """Name of a number among the constants of a message's type; STATUS_ is left out."""
+    """Name of a number among the constants of a message's type; STATUS_ is left out.
+
+    Args:
+        kind: type of the message.
+        number: value of one of its constants.
+
+    Returns:
+        The name; the number in digits where no constant has it.
+    """
     constants = type(kind).__prepare__("", ())  # those of the .msg file, and defaults
     names = (
         name
@@ -58,14 +66,24 @@ vector3_to_numpy = point_to_numpy
 
 
 def numpy_to_point(values: ArrayLike, out: Point | None = None) -> Point:
-    """Point of a (3,) array, m; `out` is filled in place if given."""
+    """Point message.
+
+    Args:
+        values: (3,) m.
+        out: filled in place if given.
+    """
     msg = Point() if out is None else out
     msg.x, msg.y, msg.z = _vector(values, 3, "point")
     return msg
 
 
 def numpy_to_vector3(values: ArrayLike, out: Vector3 | None = None) -> Vector3:
-    """Vector3 of a (3,) array; `out` is filled in place if given."""
+    """Vector3 message.
+
+    Args:
+        values: (3,) of any unit.
+        out: filled in place if given.
+    """
     msg = Vector3() if out is None else out
     msg.x, msg.y, msg.z = _vector(values, 3, "vector")
     return msg
@@ -77,7 +95,12 @@ def points_to_numpy(msgs: Sequence[Point | Vector3]) -> Array:
 
 
 def numpy_to_points(values: ArrayLike, out: Sequence[Point] = ()) -> list[Point]:
-    """K Points of a (k, 3) array, m; those of `out` are filled again if they are k."""
+    """K Point messages.
+
+    Args:
+        values: (k, 3) m.
+        out: points that are filled again if they are k.
+    """
     rows = _rows(values, 3, "points")
     if len(out) != len(rows):
         return [Point(x=x, y=y, z=z) for x, y, z in rows]
@@ -98,7 +121,12 @@ def wrench_to_numpy(msg: Wrench) -> Array:
 
 
 def numpy_to_wrench(values: ArrayLike, out: Wrench | None = None) -> Wrench:
-    """Wrench of a (6,) array: force (N) then torque (N m); `out` is filled in place if given."""
+    """Wrench message.
+
+    Args:
+        values: (6,) force, N, then torque, N m.
+        out: filled in place if given.
+    """
     msg = Wrench() if out is None else out
     f, t = msg.force, msg.torque
     f.x, f.y, f.z, t.x, t.y, t.z = _vector(values, 6, "wrench")
@@ -107,7 +135,12 @@ def numpy_to_wrench(values: ArrayLike, out: Wrench | None = None) -> Wrench:
 
 # --- rotations -------------------------------------------------------------------------------
 def numpy_to_quaternion(values: ArrayLike, out: Quaternion | None = None) -> Quaternion:
-    """Quaternion of a (4,) array x, y, z, w; `out` is filled in place if given."""
+    """Quaternion message.
+
+    Args:
+        values: (4,) x, y, z, w.
+        out: filled in place if given.
+    """
     msg = Quaternion() if out is None else out
     msg.x, msg.y, msg.z, msg.w = _vector(values, 4, "quaternion")
     return msg
@@ -140,7 +173,12 @@ def quaternion_to_rotation(msg: Quaternion) -> Array:
 
 
 def rotation_to_quaternion(R: ArrayLike, out: Quaternion | None = None) -> Quaternion:
-    """Quaternion message of a (3, 3) rotation matrix, w >= 0; `out` is filled if given."""
+    """Quaternion message of a rotation, with w >= 0.
+
+    Args:
+        R: (3, 3) rotation matrix.
+        out: filled in place if given.
+    """
     T = np.eye(4)
     T[:3, :3] = R
     xyzw = np.asarray(quaternion_from_matrix(T), dtype=np.float64)
@@ -153,7 +191,13 @@ def pose_to_numpy(msg: Pose) -> tuple[Array, Array]:
 
 
 def numpy_to_pose(R: ArrayLike, p: ArrayLike, out: Pose | None = None) -> Pose:
-    """Pose of R_ab (3, 3) and p_ab (3,) m; `out` is filled in place if given."""
+    """Pose message of frame b in frame a.
+
+    Args:
+        R: (3, 3) R_ab.
+        p: (3,) p_ab, m.
+        out: filled in place if given.
+    """
     msg = Pose() if out is None else out
     rotation_to_quaternion(R, msg.orientation)
     numpy_to_point(p, msg.position)
@@ -186,9 +230,15 @@ def numpy_to_joint_state(
     stamp: Time | None = None,
     out: JointState | None = None,
 ) -> JointState:
-    """JointState of n joints: rad or m, rad/s or m/s, N m or N; empty where not known.
+    """JointState message of n joints.
 
-    `out` is filled in place if given, and keeps its names when they are the same list.
+    Args:
+        names: of the joints.
+        position: (n,) rad or m.
+        velocity: (n,) rad/s or m/s; empty where not known.
+        effort: (n,) N m or N; empty where not known.
+        stamp: of the readings; None: zero.
+        out: filled in place if given; keeps its names when they are the same list.
     """
     msg = JointState() if out is None else out
     if msg.name is not names:
@@ -210,9 +260,17 @@ def numpy_to_doubles(values: ArrayLike) -> array.array:
 def numpy_to_joint_trajectory(
     names: Sequence[str], times: ArrayLike, q: ArrayLike, qd: ArrayLike, stamp: Time
 ) -> JointTrajectory:
-    """JointTrajectory of n joints at times (N,) s after the stamp: q (N, n) rad or m, qd (N, n).
+    """JointTrajectory message of n joints.
 
-    Raises ConversionError where a number is not finite: such targets are not sent to drives.
+    Args:
+        names: of the joints.
+        times: (N,) s after the stamp.
+        q: (N, n) rad or m.
+        qd: (N, n) rad/s or m/s.
+        stamp: of the start.
+
+    Raises:
+        ConversionError: a number is not finite; such targets are not sent to drives.
     """
     after, positions, velocities = (
         np.asarray(a, dtype=np.float64) for a in (times, q, qd)

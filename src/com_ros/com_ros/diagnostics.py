@@ -97,7 +97,15 @@ class ThrottledLog:
         self._last: dict[str, float] = {}
 
     def warn(self, kind: str, text: str) -> bool:
-        """Log what is wrong, once a period and kind (never made from input); whether it did."""
+        """Log what is wrong, once a period and kind.
+
+        Args:
+            kind: of the warning; never made from input, so that there are few.
+            text: what is wrong and how to fix it.
+
+        Returns:
+            Whether it was logged.
+        """
         now = self._clock()
         if now - self._last.get(kind, -float("inf")) < self._period:
             return False

@@ -77,7 +77,12 @@ class Latest(Generic[T]):
         return following
 
     def describe(self, name: str, at_ns: int) -> str:
-        """Why there is no current value, for a reason or a log: `imu is stale, 0.52 s old`."""
+        """Why there is no current value, for a reason or a log: `imu is stale, 0.52 s old`.
+
+        Args:
+            name: of the input.
+            at_ns: ns, the stamp that the value is wanted for.
+        """
         age = self.age_s(at_ns)
         if age == float("inf"):
             return f"{name} has not been received"
@@ -238,7 +243,15 @@ class ImuPairing(Generic[T]):
         self._waiting: deque[tuple[int, T]] = deque()
 
     def add_joints(self, time_ns: int, joints: T) -> list[Paired[T]]:
-        """Take in a joint sample; gives those that need not wait any longer, in order."""
+        """Take in a joint sample.
+
+        Args:
+            time_ns: ns, its stamp.
+            joints: the sample.
+
+        Returns:
+            Those that need not wait any longer, in order, each with its reading of the IMU.
+        """
         ready: list[Paired[T]] = []
         if self._waiting and time_ns < self._waiting[-1][0]:
             ready = self.flush()  # another recording
@@ -248,7 +261,15 @@ class ImuPairing(Generic[T]):
         return ready + self._release()
 
     def add_imu(self, time_ns: int, values: ImuValues) -> list[Paired[T]]:
-        """Take in a reading of the IMU; gives the joint samples that waited for it."""
+        """Take in a reading of the IMU.
+
+        Args:
+            time_ns: ns, its stamp.
+            values: the reading.
+
+        Returns:
+            The joint samples that waited for it.
+        """
         ready: list[Paired[T]] = []
         if self._readings and time_ns < self._readings[-1][0]:
             ready = self.flush()
@@ -291,7 +312,15 @@ class ImuPairing(Generic[T]):
 
 # --- wrenches of the feet --------------------------------------------------------------------
 def ground_wrench(msg: WrenchStamped, foot: Foot) -> Array:
-    """Wrench (6,) of the ground on a foot from a message of its sensor, N and N m."""
+    """Wrench of the ground on a foot from a message of its sensor.
+
+    Args:
+        msg: of the foot's sensor.
+        foot: says the sensor's sign.
+
+    Returns:
+        (6,) N and N m, axes and origin of the sensor.
+    """
     sign, f, t = foot.wrench_sign, msg.wrench.force, msg.wrench.torque
     return np.array(
         (sign * f.x, sign * f.y, sign * f.z, sign * t.x, sign * t.y, sign * t.z)
@@ -299,7 +328,12 @@ def ground_wrench(msg: WrenchStamped, foot: Foot) -> Array:
 
 
 class WrenchInputs:
-    """Stores the latest wrenches of each foot; timeout_s as of Latest."""
+    """Stores the latest wrenches of each foot.
+
+    Args:
+        feet: of the configuration.
+        timeout_s: s, after which a wrench is stale; see Latest.
+    """
 
     def __init__(self, feet: Sequence[Foot], timeout_s: float) -> None:
         self._feet = tuple(feet)
@@ -308,7 +342,13 @@ class WrenchInputs:
         self.ever_received = False
 
     def update(self, index: int, msg: WrenchStamped, time_ns: int) -> None:
-        """Take in a message, sampled at a time, of the foot with this index."""
+        """Take in a message.
+
+        Args:
+            index: of the foot.
+            msg: of its sensor.
+            time_ns: ns, when it was sampled.
+        """
         self._latest[index].set(ground_wrench(msg, self._feet[index]), time_ns)
         self.ever_received = True
 

@@ -103,7 +103,13 @@ class DeferredService:
 
 
 def finish_goal(goal: ServerGoalHandle, success: bool, result: Any) -> None:
-    """Ends an action's goal with its result: succeeded, canceled on request, or aborted."""
+    """Ends an action's goal with its result: succeeded, canceled on request, or aborted.
+
+    Args:
+        goal: of the action server.
+        success: it has succeeded.
+        result: message of the action's result.
+    """
 
     def execute(handle: ServerGoalHandle) -> Any:
         if success:

@@ -119,7 +119,14 @@ class JointSample(NamedTuple):
 
     @classmethod
     def unknown(cls, n: int, error: str, time_ns: int, stamp_ns: int) -> "JointSample":
-        """A sample of n joints of which nothing is known."""
+        """A sample of which nothing is known.
+
+        Args:
+            n: number of joints.
+            error: why, and how to fix it.
+            time_ns: ns, that it belongs to.
+            stamp_ns: ns, of the message; 0 where it has none.
+        """
         nan = np.full(n, np.nan)
         return cls(nan, nan, nan, error, (), time_ns, stamp_ns)
 
@@ -173,10 +180,15 @@ class JointInput:
             self._values[:2, joint] = position, 0.0
 
     def update(self, msg: JointState, received_ns: int) -> JointSample | None:
-        """Take in one message; received_ns of the ROS clock stands in for a stamp of zero.
+        """Take in one message.
 
-        Returns the joints at the time of the message, or None for a message about other joints than
-        the model's (a gripper's own driver) while the model's joints come in others.
+        Args:
+            msg: of any joints, in any order.
+            received_ns: ns of the ROS clock, when it came; stands in for a stamp of zero.
+
+        Returns:
+            The joints at the time of the message, or None for a message about other joints than
+            the model's (a gripper's own driver) while the model's joints come in others.
         """
         names, stamp_ns = msg.name, stamp_to_ns(msg.header.stamp)
         layout = self._layout if names == self._layout.names else self._layout_of(names)

@@ -81,9 +81,15 @@ def run(
     args: list[str] | None = None,
     make_executor: Callable[[], Executor | EventsSpinner] = make_fast_executor,
 ) -> int:
-    """Start ROS, make the node, spin it until it is told to stop, and clean up; its exit code.
+    """Start ROS, make the node, spin it until it is told to stop, and clean up.
 
-    The command line is that of the process without args.
+    Args:
+        make_node: the node's class.
+        args: of the command line; None: those of the process.
+        make_executor: makes what spins the node, from its context.
+
+    Returns:
+        The exit code of the process.
     """
     if {"-h", "--help"} & set(sys.argv[1:] if args is None else args):
         usage = "ros2 run PACKAGE NODE [--ros-args -p PARAMETER:=VALUE ... -r TOPIC:=OTHER ...]"
@@ -94,6 +100,12 @@ def run(
     spinning = False
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:
+        """Ends what runs, but not in the middle of an import.
+
+        Args:
+            number: of the signal.
+            frame: where it came.
+        """
         if (
             spinning and number == signal.SIGINT
         ):  # ROS, shut down by rclpy's handler, ends it

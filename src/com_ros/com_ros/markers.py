@@ -52,7 +52,14 @@ class MarkerMaker:
     def sphere(
         self, name: str, center: ArrayLike, diameter: float, color: Color
     ) -> Marker:
-        """A ball."""
+        """A ball.
+
+        Args:
+            name: namespace of the marker.
+            center: (3,) m.
+            diameter: m.
+            color: red, green, blue, opacity, 0 to 1.
+        """
         return self._marker(name, Marker.SPHERE, (diameter,) * 3, color, center=center)
 
     def ellipsoid(
@@ -63,7 +70,15 @@ class MarkerMaker:
         sigmas: float,
         color: Color,
     ) -> Marker:
-        """The surface of a normal distribution (covariance (3, 3) m^2) at so many deviations."""
+        """The surface of a normal distribution.
+
+        Args:
+            name: namespace of the marker.
+            center: (3,) m.
+            covariance: (3, 3) m^2.
+            sigmas: number of standard deviations.
+            color: red, green, blue, opacity, 0 to 1.
+        """
         variances, axes = np.linalg.eigh(np.asarray(covariance, dtype=np.float64))
         axes[:, 2] *= np.linalg.det(axes)  # right-handed
         sizes = 2.0 * sigmas * np.sqrt(np.maximum(variances, 0.0)).clip(min=1e-6)
@@ -72,7 +87,15 @@ class MarkerMaker:
     def arrow(
         self, name: str, start: ArrayLike, vector: ArrayLike, width: float, color: Color
     ) -> Marker:
-        """An arrow from a point along a vector, m."""
+        """An arrow from a point along a vector.
+
+        Args:
+            name: namespace of the marker.
+            start: (3,) m.
+            vector: (3,) m.
+            width: m, of the shaft.
+            color: red, green, blue, opacity, 0 to 1.
+        """
         begin = np.asarray(start, dtype=np.float64)
         ends = [begin, begin + np.asarray(vector)]
         return self._marker(
@@ -87,7 +110,15 @@ class MarkerMaker:
         diameter: float,
         color: Color,
     ) -> Marker:
-        """A flat disc across `normal` (3,)."""
+        """A flat disc.
+
+        Args:
+            name: namespace of the marker.
+            center: (3,) m.
+            normal: (3,) across it, of any length.
+            diameter: m.
+            color: red, green, blue, opacity, 0 to 1.
+        """
         direction = np.asarray(normal, dtype=np.float64)
         R = minimal_rotation(
             np.array([0.0, 0.0, 1.0]), direction / np.linalg.norm(direction)
@@ -104,7 +135,15 @@ class MarkerMaker:
         *,
         closed: bool = False,
     ) -> Marker:
-        """A line through (k, 3) points; a closed one returns to the first."""
+        """A line through points.
+
+        Args:
+            name: namespace of the marker.
+            points: (k, 3) m.
+            width: m.
+            color: red, green, blue, opacity, 0 to 1.
+            closed: it returns to the first point.
+        """
         corners = np.asarray(points, dtype=np.float64)
         if closed and len(corners) > 2:
             corners = np.concatenate([corners, corners[:1]])
@@ -115,7 +154,14 @@ class MarkerMaker:
     def segments(
         self, name: str, ends: ArrayLike, width: float, color: Color
     ) -> Marker:
-        """Separate lines, each between two of (2 k, 3) points."""
+        """Separate lines, each between two points.
+
+        Args:
+            name: namespace of the marker.
+            ends: (2 k, 3) m.
+            width: m.
+            color: red, green, blue, opacity, 0 to 1.
+        """
         return self._marker(
             name, Marker.LINE_LIST, (width, 0.0, 0.0), color, points=ends
         )
@@ -123,7 +169,14 @@ class MarkerMaker:
     def balls(
         self, name: str, centers: ArrayLike, diameter: float, color: Color
     ) -> Marker:
-        """Equal balls at (k, 3) points."""
+        """Equal balls.
+
+        Args:
+            name: namespace of the marker.
+            centers: (k, 3) m.
+            diameter: m.
+            color: red, green, blue, opacity, 0 to 1.
+        """
         return self._marker(
             name, Marker.SPHERE_LIST, (diameter,) * 3, color, points=centers
         )
@@ -176,7 +229,13 @@ class FramePublisher:
     def send(
         self, stamp: Time, parent: str, children: Iterable[tuple[Any, ...]]
     ) -> None:
-        """Publish frames: name, origin (3,) m in the parent, R_parent_child (3, 3) if turned."""
+        """Publish frames on /tf, if somebody receives them.
+
+        Args:
+            stamp: of the sample that they were computed from.
+            parent: name of the link that they are given in.
+            children: name, origin (3,) m in the parent, and R_parent_child (3, 3) if turned.
+        """
         if self._publisher.get_subscription_count():  # else nobody receives them
             transforms = [self._transform(stamp, parent, *child) for child in children]
             self._publisher.publish(TFMessage(transforms=transforms))

@@ -205,7 +205,13 @@ class RobotNode(Node, Generic[P]):
     def follow_wrenches(
         self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1
     ) -> None:
-        """Subscribe the wrenches of feet, in order."""
+        """Subscribe the wrenches of feet.
+
+        Args:
+            feet: of the configuration, in order.
+            inputs: takes the messages in by the feet's indices.
+            depth: of the queue.
+        """
         for index, foot in enumerate(feet):
             self.subscribe(
                 WrenchStamped, foot.wrench_topic, partial(inputs.update, index), depth
@@ -218,7 +224,14 @@ class RobotNode(Node, Generic[P]):
         callback: Callable[[Any, int], None],
         depth: int = 1,
     ) -> None:
-        """Subscribe stamped messages, best effort: callback(message, ns); see com_ros.stream."""
+        """Subscribe stamped messages, best effort; see com_ros.stream.
+
+        Args:
+            kind: type of the messages.
+            topic: its name.
+            callback: called with each message and its time, ns.
+            depth: of the queue.
+        """
         self._subscribe(kind, topic, callback, depth)
 
     def subscribe_with(

@@ -36,7 +36,13 @@ class BagRun:
         return float(self.times[-1])
 
     def snapshot(self, scene: RobotScene, observer: ComObserver, at: float) -> Snapshot:
-        """The newest sample at a time, s."""
+        """The newest sample at a time.
+
+        Args:
+            scene: of the robot.
+            observer: of its CoM.
+            at: s, of the bag's time.
+        """
         k = max(int(np.searchsorted(self.times, at, side="right")) - 1, 0)
         return scene.place(
             self.Q[k], self.state(observer, k), forces=self._forces_at(k)
@@ -64,9 +70,17 @@ class BagRun:
 def read_run(
     path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float
 ) -> BagRun:
-    """Read what a bag has of a robot, the first sample of each 1 / rate_hz s.
+    """Read what a bag has of a robot, one sample in each period.
 
-    Raises BagError where it cannot be read, TopicError without joint states of this robot.
+    Args:
+        path: folder or file of the bag.
+        model: the robot.
+        config: its feet and IMU.
+        rate_hz: 1/s, of the samples; the first one of each period is taken.
+
+    Raises:
+        BagError: it cannot be read.
+        TopicError: it has no joint states of this robot.
     """
     with Bag(path) as bag:
         feet, topics, notes = _topics(bag, config)

@@ -30,7 +30,12 @@ class JointRange(NamedTuple):
 
 
 def joint_ranges(model: RobotModel, joints: Sequence[int]) -> list[JointRange]:
-    """The ranges of joints, given by their indices; at most half a turn or 1 m either way."""
+    """The ranges of joints in degrees or mm, at most half a turn or 1 m either way.
+
+    Args:
+        model: the robot.
+        joints: their indices.
+    """
     ranges = []
     for j in joints:
         sliding = model.joint_types[j] == "prismatic"

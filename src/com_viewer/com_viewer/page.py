@@ -83,7 +83,12 @@ class Page(Panel):
 
     # --- the scene -----------------------------------------------------------------------------
     def set_robot(self, scene: RobotScene, shape: RobotShape) -> None:
-        """Show another robot, upright in its neutral posture, until the first snapshot."""
+        """Show another robot, upright in its neutral posture, until the first snapshot.
+
+        Args:
+            scene: of the robot.
+            shape: its shapes.
+        """
         with self.lock:
             for _, _, drawing in self._robots.values():
                 drawing.remove()
@@ -104,7 +109,12 @@ class Page(Panel):
             self.set_status({"robot": f"{model.name}, {model.mass:.3f} kg, {shapes}"})
 
     def add_compared(self, scene: RobotScene, shape: RobotShape) -> None:
-        """Lay another URDF of the robot over it, in blue."""
+        """Lay another URDF of the robot over it, in blue.
+
+        Args:
+            scene: of the other URDF.
+            shape: its shapes.
+        """
         with self.lock:
             self._add(COMPARED, scene.model, shape, scenes.BLUE)
 
@@ -125,7 +135,13 @@ class Page(Panel):
         meshes.on_click(lambda body: self._describe(layer, body))
 
     def show(self, snapshot: Snapshot, compared: Snapshot | None = None) -> None:
-        """Draw an instant, and where the robot of `add_compared` is at it."""
+        """Draw an instant.
+
+        Args:
+            snapshot: of the robot.
+            compared: of the URDF of `add_compared` at the same instant; None: it stays as it
+                was.
+        """
         with self.lock, self.server.atomic():
             _, meshes, drawing = self._robots[ROBOT]
             meshes.move(snapshot)

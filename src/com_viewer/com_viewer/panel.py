@@ -50,7 +50,12 @@ class Panel:
 
     # --- plots ---------------------------------------------------------------------------------
     def plot(self, numbers: Mapping[str, float], at: float) -> None:
-        """Append to the time plots what is finite, by name with unit; `at` is the time, s."""
+        """Append to the time plots what is finite.
+
+        Args:
+            numbers: by name with unit.
+            at: s, the time of the bag or the robot.
+        """
         for name, value in numbers.items():
             if not np.isfinite(value):
                 continue
@@ -190,7 +195,12 @@ class Panel:
 
     # --- buttons -------------------------------------------------------------------------------
     def set_actions(self, labels: Sequence[str], press: Callable[[str], None]) -> None:
-        """Buttons; `press` is called with the label, from another thread."""
+        """Buttons on the page.
+
+        Args:
+            labels: of the buttons; the same ones as before change nothing.
+            press: called with the label, from another thread.
+        """
         if tuple(labels) == self._labels:
             return
         self._labels = tuple(labels)

@@ -91,7 +91,18 @@ class RobotMeshes:
 def add_mesh(
     scene: SceneApi, path: str, vertices: Array, faces: Array, color: Color = GREY
 ) -> Any:
-    """Add a translucent mesh: vertices (v, 3) m, faces (m, 3) indices; return viser's handle."""
+    """Add a translucent mesh.
+
+    Args:
+        scene: of viser's server.
+        path: of the mesh in the scene.
+        vertices: (v, 3) m.
+        faces: (m, 3) indices of vertices.
+        color: red, green, blue, 0 to 255.
+
+    Returns:
+        Viser's handle.
+    """
     options: dict[str, Any] = {"opacity": 0.3, "side": "double", "flat_shading": True}
     options |= {"cast_shadow": False, "receive_shadow": False}
     return scene.add_mesh_simple(path, vertices, faces, color=color, **options)

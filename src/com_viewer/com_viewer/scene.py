@@ -134,9 +134,14 @@ def indexed(triangles: Array) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def ellipsoid(covariance: Array, sigmas: float = 2.0) -> tuple[Array, Array]:
-    """Axes R (3, 3), and half lengths (3,) m, of the ellipsoid at some standard deviations.
+    """Ellipsoid of a normal distribution: cov = R diag(s^2) R^T, half lengths sigmas * s.
 
-    cov = R diag(s^2) R^T, half lengths sigmas * s.
+    Args:
+        covariance: (3, 3) m^2.
+        sigmas: number of standard deviations.
+
+    Returns:
+        Axes R (3, 3) by column, and half lengths (3,) m.
     """
     variances, R = np.linalg.eigh(covariance)
     if np.linalg.det(R) < 0.0:
@@ -150,12 +155,22 @@ def quaternions(R: Array) -> Array:
 
 
 def margin_color(margin: float, safe: float = 0.03) -> Color:
-    """Colour of a support polygon: vermillion outside, yellow, blue from `safe` (m) on."""
+    """Colour of a support polygon: vermillion outside, yellow, blue where it is safe.
+
+    Args:
+        margin: m, of the CoM's projection, positive inside.
+        safe: m, from which on it is blue.
+    """
     return _between((VERMILLION, YELLOW, BLUE), margin / safe)
 
 
 def correction_color(distance: float, largest: float = 0.02) -> Color:
-    """Colour of a body whose CoM was corrected by a distance (m): sky blue to vermillion."""
+    """Colour of a body whose CoM was corrected: sky blue to vermillion.
+
+    Args:
+        distance: m, of the correction.
+        largest: m, from which on it is vermillion.
+    """
     return _between((SKY, YELLOW, VERMILLION), distance / largest)
 
 

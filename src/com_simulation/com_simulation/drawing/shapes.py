@@ -52,6 +52,10 @@ def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
     Each link is drawn by its visuals. A link with a visual that cannot be read is drawn by its
     collision shapes instead, and when those cannot be read either (or the whole robot has no
     shape) it is listed in ``bare_links``.
+
+    Args:
+        model: the robot.
+        urdf_path: its file, from which relative names of meshes count; None: they do not.
     """
     reader = ShapeReader(model.xml, urdf_path)
     shapes: list[Shape] = []
@@ -99,7 +103,13 @@ def shape_triangles(shape: Shape) -> Array:
 
 
 def rod_triangles(start: Array, end: Array, radius: float) -> Array:
-    """Return the triangles of a cylinder from start (3,) to end (3,); none if they coincide."""
+    """Return the triangles (m, 3, 3) of a cylinder; none if its ends coincide.
+
+    Args:
+        start: (3,) m, one end of its axis.
+        end: (3,) m, the other end.
+        radius: m.
+    """
     length = float(np.linalg.norm(end - start))
     if length == 0:
         return np.empty((0, 3, 3))
@@ -124,7 +134,14 @@ def upright(gravity: Array) -> Array:
 
 
 def root_pose(gravity: Array, projection: Array) -> tuple[Array, Array]:
-    """Return R (3, 3) and p (3,) of the root in the world: upright, its projection at z = 0."""
+    """Return R (3, 3) and p (3,) of the root in the world: upright, its projection at z = 0.
+
+    Args:
+        gravity: (3,) direction, axes of the root link; NaN: those axes stay as they are.
+        projection: (3,) m, of the CoM onto the ground, frame of the root link; NaN: the root's
+            origin
+            is at z = 0.
+    """
     R = upright(gravity)
     height = (R @ projection)[2]
     return R, np.array([0.0, 0.0, -height if np.isfinite(projection).all() else 0.0])
@@ -133,9 +150,11 @@ def root_pose(gravity: Array, projection: Array) -> tuple[Array, Array]:
 def soles(
     feet: Sequence[Foot], pose: Callable[[str], tuple[Array, Array]]
 ) -> list[Array]:
-    """Return the outlines (j, 3) of soles, world frame; a ball's lowest point for a point foot.
+    """Return the outlines (j, 3) m of soles in the world; one point for a point foot.
 
-    `pose` gives R_world_link (3, 3) and the origin (3,) of a link.
+    Args:
+        feet: of the configuration.
+        pose: gives R_world_link (3, 3) and the origin (3,) m of a link by its name.
     """
     down = np.array([0.0, 0.0, -1.0])
     outlines = []
@@ -157,6 +176,10 @@ def body_meshes(model: RobotModel, shape: RobotShape) -> dict[tuple[int, Color],
     """Triangles (m, 3, 3) m of a robot by body and colour, in the body's frame.
 
     Rods stand for links whose shapes cannot be drawn.
+
+    Args:
+        model: the robot.
+        shape: its shapes.
     """
     bodies, index = model.bodies, {name: i for i, name in enumerate(model.link_names)}
     found: dict[tuple[int, Color], list[Array]] = {}

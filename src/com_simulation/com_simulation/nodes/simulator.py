@@ -78,12 +78,26 @@ POINT_SOLE = 0.1  # m, that tiles and steps are made for where feet have no sole
 
 
 class SensorOutput:
-    """Publishes joint_states, imu, the feet's wrenches and the true CoM of robot and trunk."""
+    """Publishes joint_states, imu, the feet's wrenches and the true CoM of robot and trunk.
+
+    Args:
+        node: that publishes.
+        world: the simulated robot, for names and frames.
+        noise: for the IMU's covariances.
+    """
 
     def __init__(self, node: Node, world: World, noise: NoiseLevels) -> None:
         def make(
             kind: type, topic: str, frame: str = "", **fields: Any
         ) -> tuple[Publisher, Any]:
+            """A publisher with the message that it fills again and again.
+
+            Args:
+                kind: type of the message.
+                topic: its topic.
+                frame: of its header.
+                **fields: of the message, which stay.
+            """
             msg = kind(**fields)
             msg.header.frame_id = frame
             return node.create_publisher(kind, topic, qos.RESULT), msg
@@ -105,7 +119,12 @@ class SensorOutput:
         self._trunk = make(CenterOfMass, "ground_truth/trunk_com", root, **known)
 
     def publish(self, reading: Reading, stamp: Time) -> None:
-        """Publish one instant; joint_states last, for nodes combine it with what came before."""
+        """Publish one instant; joint_states last, for nodes combine it with what came before.
+
+        Args:
+            reading: of all sensors, and the truth.
+            stamp: of the instant.
+        """
         truth, trunk, imu = self._truth[1], self._trunk[1], self._imu[1]
         truth.mass, trunk.mass = reading.mass, reading.trunk_mass
         cv.numpy_to_point(reading.com, truth.position)
@@ -440,6 +459,12 @@ class Simulator(RobotNode[Parameters]):
         """Offer a Trigger or SetBool, which the simulation's thread carries out."""
 
         def answer(request: Any, response: Any) -> Any:
+            """Queue the command for the simulation's thread, or refuse it.
+
+            Args:
+                request: of the service; `data` says on or off where it has one.
+                response: filled.
+            """
             wanted = getattr(request, "data", True)
             response.success, response.message = (
                 not refusal,

@@ -123,9 +123,12 @@ def next_piece(
     motion: Callable[[float], tuple[np.ndarray, np.ndarray]],
     time: float,
 ) -> JointTrajectory:
-    """Message with the points of the next HORIZON, `time` s after the lead-in began.
+    """Message with the points of the next HORIZON.
 
-    The motion, time from its start (s) -> positions (n,), velocities (n,), begins LEAD_IN later.
+    Args:
+        names: of the n joints.
+        motion: time from its start, s -> positions (n,), velocities (n,); begins LEAD_IN later.
+        time: s since the lead-in began.
     """
     first = int(np.floor(time / POINT_PERIOD)) + 1
     last = int(np.floor((time + HORIZON) / POINT_PERIOD))

@@ -39,11 +39,18 @@ CONTACTS = {
 def is_bare(
     robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, foot: Foot, up: Array
 ) -> bool:
-    """Whether a foot needs shapes of its own (foot_shapes) over a ground with normal `up` (3,).
+    """Whether a foot needs shapes of its own (foot_shapes).
 
     It does when no shape of the URDF ends near its sole, and when the lowest one is a mesh while
     the configuration knows the sole: of a mesh on a plane MuJoCo takes four contacts, which jump
     between the vertices and shake the robot.
+
+    Args:
+        robot: the robot.
+        mj: its MuJoCo model.
+        data: the posture, with the poses of bodies and shapes computed.
+        foot: of the configuration.
+        up: (3,) unit normal of the ground, world axes.
     """
     link = robot.link_index(foot.frame)
     body = body_of_foot(robot, foot)
@@ -60,12 +67,22 @@ def is_bare(
 
 
 def body_of_foot(robot: RobotModel, foot: Foot) -> int:
-    """Number of the MuJoCo body that a foot belongs to."""
+    """Number of the MuJoCo body that a foot belongs to.
+
+    Args:
+        robot: the robot.
+        foot: of its configuration.
+    """
     return int(robot.bodies.body_of_link[robot.link_index(foot.frame)]) + 1
 
 
 def foot_shapes(foot: Foot, corner_radius: float = CORNER_RADIUS) -> list[Shape]:
-    """Balls that carry a foot: one at each corner of its sole, or the ball of a point foot."""
+    """Balls that carry a foot: one at each corner of its sole, or the ball of a point foot.
+
+    Args:
+        foot: of the configuration.
+        corner_radius: m, of a ball at a corner.
+    """
     if len(foot.corners) == 0:
         radius = foot.radius or POINT_RADIUS
         return [Shape(foot.frame, SPHERE, (radius,), np.eye(3), np.array(foot.center))]
@@ -74,7 +91,12 @@ def foot_shapes(foot: Foot, corner_radius: float = CORNER_RADIUS) -> list[Shape]
 
 
 def touching_pairs(mj: mujoco.MjModel, data: mujoco.MjData) -> list[tuple[int, int]]:
-    """Pairs of MuJoCo bodies of the robot that touch, or nearly, in the current posture."""
+    """Pairs of MuJoCo bodies of the robot that touch, or nearly, in the current posture.
+
+    Args:
+        mj: the MuJoCo model; its margins are changed for a moment.
+        data: the posture; collisions are computed anew.
+    """
     margin = mj.geom_margin.copy()
     try:
         mj.geom_margin[:] = TOUCHING / 2.0
@@ -110,7 +132,15 @@ SMALLEST = 1e-5  # m; thinner things are drawings
 def read_collision(
     robot: RobotModel, urdf_path: str | os.PathLike[str] | None = None
 ) -> tuple[list[Shape], str]:
-    """Reads the <collision> elements of a URDF; one line on those left out, empty without."""
+    """Reads the <collision> elements of a URDF.
+
+    Args:
+        robot: the robot.
+        urdf_path: its file, from which relative names of meshes count; None: they do not.
+
+    Returns:
+        The shapes that MuJoCo can take, and one line on those left out, empty without.
+    """
     read, problems = read_shapes(robot, urdf_path)
     left_out = [problem for problem in problems if problem[1] != NO_GEOMETRY]
     solid = []
@@ -141,9 +171,15 @@ def _solid(shape: Shape) -> Shape:
 
 
 def support_normal(robot: RobotModel, feet: Sequence[Foot], q: Array) -> Array:
-    """Normal (3,) of the plane that the soles span in the posture q (n,), in the root's axes.
+    """Normal of the plane that the soles span in a posture.
 
-    The root's z axis where the feet span no plane.
+    Args:
+        robot: the robot.
+        feet: of its configuration.
+        q: (n,) joint positions, rad or m.
+
+    Returns:
+        (3,) unit normal in the root's axes; the root's z axis where the feet span no plane.
     """
     if not feet:
         return _UP
@@ -164,7 +200,14 @@ def support_normal(robot: RobotModel, feet: Sequence[Foot], q: Array) -> Array:
 def lowest_height(
     mj: mujoco.MjModel, data: mujoco.MjData, normal: Array, geom: int
 ) -> float:
-    """Height (m) of a shape's lowest point along a unit normal (3,), from the world's origin."""
+    """Height of a shape's lowest point along a direction, m, from the world's origin.
+
+    Args:
+        mj: the MuJoCo model.
+        data: the posture, with the poses of shapes computed.
+        normal: (3,) unit vector, world axes.
+        geom: number of the shape.
+    """
     types, size = mujoco.mjtGeom, mj.geom_size[geom]
     center = float(normal @ data.geom_xpos[geom])
     along = normal @ data.geom_xmat[geom].reshape(
@@ -186,9 +229,14 @@ def lowest_height(
 
 
 def standing_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array) -> float:
-    """Height (m) of the lowest point of the robot along a unit normal (3,).
+    """Height of the lowest point of the robot along a direction, m, from the world's origin.
 
     Of its shapes that the ground carries; a robot without any is judged by its bodies' origins.
+
+    Args:
+        mj: the MuJoCo model.
+        data: the posture, with the poses of shapes and bodies computed.
+        normal: (3,) unit vector, world axes.
     """
     shapes = np.flatnonzero(mj.geom_conaffinity & GROUND_BIT)
     heights = [lowest_height(mj, data, normal, int(geom)) for geom in shapes]
@@ -196,9 +244,14 @@ def standing_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array) -> f
 
 
 def hanging_height(robot: RobotModel, mj: mujoco.MjModel) -> float:
-    """Height (m) of the root at which no posture of the robot can touch the ground.
+    """Height of the root, m, at which no posture of the robot can touch the ground.
 
-    The longest sum of offsets from the root to a body, with prismatic travel and the body's shapes.
+    The longest sum of offsets from the root to a body, with prismatic travel and the body's
+    shapes.
+
+    Args:
+        robot: the robot.
+        mj: its MuJoCo model, for the sizes of the shapes.
     """
     bodies = robot.bodies
     reach = np.zeros(bodies.count)

@@ -54,7 +54,11 @@ class Event:
     duration: float = np.inf  # s
 
     def strength(self, time: float) -> float:
-        """How much of it acts at a time, s: 0 to 1."""
+        """How much of the event acts, 0 to 1; sensor errors grow and fade, loads come at once.
+
+        Args:
+            time: s, simulated.
+        """
         since = time - self.begin + SAME_TIME
         if self.kind not in SENSED:
             return float(0.0 <= since < self.duration)
@@ -65,7 +69,15 @@ class Event:
 
 
 def payload_event(payload: Payload, world: World) -> Event:
-    """A payload as an event; WorldError: its position is not three finite numbers."""
+    """A payload as an event.
+
+    Args:
+        payload: mass, place and time.
+        world: the robot that carries it.
+
+    Raises:
+        WorldError: its position is not three finite numbers.
+    """
     bodies, link = (
         world.robot.bodies,
         world.robot.link_index(payload.link or world.robot.root_link),
@@ -79,7 +91,16 @@ def payload_event(payload: Payload, world: World) -> Event:
 def find_events(
     names: str, world: World, config: RobotConfig | None = None
 ) -> tuple[Event, ...]:
-    """Events by name, see the module; WorldError: not one of these, or of no part of the robot."""
+    """Events by name; see the module's text for the names.
+
+    Args:
+        names: joined by "+"; empty: none.
+        world: the robot that they happen to.
+        config: names the hands; None: links can be named only.
+
+    Raises:
+        WorldError: a name is not one of these, or of no part of the robot.
+    """
     return tuple(
         _find_event(name, world, config) for name in filter(None, names.split("+"))
     )

@@ -33,10 +33,17 @@ def read_trajectory(
     positions: Sequence[Sequence[float]],
     velocities: Sequence[Sequence[float]],
 ) -> Trajectory:
-    """Checks a trajectory that came from outside, or a CommandError says what to send instead.
+    """Checks a trajectory that came from outside.
 
-    Its joints are named in any order, times are s from the start. Velocities, one per joint or none
-    at each point, are used when any point has them.
+    Args:
+        joint_names: of the robot's n joints, in its order.
+        names: of the k joints that the trajectory moves, in any order.
+        times: s from the start, ascending, one for each point.
+        positions: rad or m, k at each point.
+        velocities: rad/s or m/s, k or none at each point; used when any point has them.
+
+    Raises:
+        CommandError: something does not fit; it says what to send instead.
     """
     joints = _joint_numbers(joint_names, names)
     if not times:
@@ -65,7 +72,18 @@ def read_trajectory(
 
 
 def read_targets(joint_names: Sequence[str], values: ArrayLike) -> Array:
-    """Checks joint targets (n,) in the robot's order, or a CommandError says what to send."""
+    """Checks joint targets that came from outside.
+
+    Args:
+        joint_names: of the robot's n joints, in its order.
+        values: n targets, rad or m, in that order.
+
+    Returns:
+        (n,) targets.
+
+    Raises:
+        CommandError: something does not fit; it says what to send instead.
+    """
     targets = np.array(values, dtype=float)
     if targets.shape != (len(joint_names),):
         raise CommandError(
@@ -118,6 +136,9 @@ class JointMotion:
     """Targets of n joints over time; before the first piece and after the last one they stand.
 
     Piece k, from starts[k] on, is c0 + c1 s + c2 s^2 + c3 s^3 with s = t - starts[k].
+
+    Args:
+        posture: (n,) rad or m, where the joints stand at first.
     """
 
     def __init__(self, posture: ArrayLike) -> None:
@@ -134,7 +155,15 @@ class JointMotion:
         return self.targets(np.array([t]))[0]
 
     def targets(self, times: Array, rates: bool = False) -> Array:
-        """Targets (k, n), rad or m, at times (k,), s; or their rates, rad/s or m/s."""
+        """Targets, or their rates, at several times.
+
+        Args:
+            times: (k,) s.
+            rates: give derivatives by time instead.
+
+        Returns:
+            (k, n), rad or m; with rates rad/s or m/s.
+        """
         k = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
         s = (times - self._starts[k])[:, None]
         c0, c1, c2, c3 = self._pieces[k].transpose(1, 0, 2)
@@ -147,18 +176,32 @@ class JointMotion:
         return bool(t < self._starts[-1])
 
     def hold(self, now: float, targets: Array) -> None:
-        """Jumps to targets (n,) at time `now` and stays there."""
+        """Jumps to targets and stays there.
+
+        Args:
+            now: s, from when on.
+            targets: (n,) rad or m.
+        """
         self._go_on(np.array([now]), targets[None], np.zeros((0, 2, len(targets))))
         self._arrival = -np.inf, np.zeros(0)
 
     def follow(self, now: float, start: float, trajectory: Trajectory) -> None:
-        """Lets joints follow a trajectory that begins at time `start`.
+        """Lets joints follow a trajectory.
 
-        What was asked before stays up to then; from then on the joints that the trajectory does not
-        name stand. From where the targets are, the motion leads to the first point that is still to
+        What was asked before stays up to its start; from then on the joints that the trajectory
+        does not
+        name stand. From where the targets are, the motion leads to the first point that is still
+        to
         come; points that are due already are passed over. A single point at time 0 is jumped to.
         Cubics that begin where the last trajectory ended begin as fast as it ended.
-        Raises CommandError when all points are in the past.
+
+        Args:
+            now: s.
+            start: s, from when the times of the trajectory count.
+            trajectory: see `read_trajectory`.
+
+        Raises:
+            CommandError: all points are in the past.
         """
         begin, joints = max(now, start), trajectory.joints
         position = self.target(begin)

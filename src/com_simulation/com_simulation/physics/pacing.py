@@ -70,7 +70,10 @@ class Pacer:
 
 
 class Lockstep:
-    """Lets a simulation wait until nodes, by name, have processed its last sample.
+    """Lets a simulation wait until nodes have processed its last sample.
+
+    Args:
+        nodes: names of the nodes that answer.
 
     Attributes:
         newest: When the newest answer came, by time.monotonic(); also one that is repeated.
@@ -84,16 +87,26 @@ class Lockstep:
         self.late: tuple[str, ...] = ()
 
     def answer(self, node: str, stamp_ns: int) -> None:
-        """A node has processed the samples up to a stamp."""
+        """A node has processed the samples up to a stamp.
+
+        Args:
+            node: its name; others than those that are waited for are ignored.
+            stamp_ns: ns, of the newest sample that it has processed.
+        """
         with self._changed:
             if node in self._answered:
                 self._answered[node], self.newest = stamp_ns, time.monotonic()
                 self._changed.notify_all()
 
     def wait(self, stamp_ns: int, longest: float) -> tuple[str, ...]:
-        """Waits for the answers to the sample of a stamp, at most for a time (s).
+        """Waits for the answers to a sample.
 
-        Returns the nodes whose answer is missing, without those that were late before.
+        Args:
+            stamp_ns: ns, stamp of the sample.
+            longest: s, of real time, to wait at most.
+
+        Returns:
+            The nodes whose answer is missing, without those that were late before.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._missing(stamp_ns), longest)

@@ -41,15 +41,24 @@ class Servos:
 def joint_loads(
     robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, load_fraction: Array
 ) -> Array:
-    """Measures what each joint carries in the nominal posture, (4, n), by its axis.
+    """Measures what each joint carries in the nominal posture, by its axis.
 
-    Rows: the inertia of what it moves, kg m^2 or kg; the weight of that times its distance, N m or
-    N; the torque of gravity, N m or N; the inertia of the bodies beyond the joint.
-
-    A joint moves the bodies beyond it; one between the base and a foot on the ground moves all the
+    A joint moves the bodies beyond it; one between the base and a foot on the ground moves all
+    the
     others as well, and the greater of the two loads counts: the whole for gains, what the
-    foot carries for the torque of the posture, `load_fraction` (n,) of the weight. Joints that
-    mimic it add their own.
+    foot carries for the torque of the posture. Joints that mimic it add their own.
+
+    Args:
+        robot: the robot.
+        mj: its MuJoCo model.
+        data: the nominal posture, with the poses of bodies computed.
+        load_fraction: (n,) of the weight, that the foot beyond each joint carries; 0: no foot.
+
+    Returns:
+        (4, n) by row: the inertia of what a joint moves, kg m^2 or kg; the weight of that times
+        its
+        distance, N m or N; the torque of gravity, N m or N; the inertia of the bodies beyond the
+        joint.
     """
     loads, gravity = np.zeros((4, robot.n_joints)), mj.opt.gravity
     R, p = data.xmat[1:].reshape(-1, 3, 3), data.xpos[1:]
@@ -84,13 +93,21 @@ def make_servos(
     step: float,
     gains: Callable[[str], ServoGains | None],
 ) -> Servos:
-    """Takes the gains of a configuration, and others that hold the robot still, critically damped.
+    """Takes the gains of a configuration; others hold the robot still, critically damped.
 
     stiffness = max(w^2 I, m g d / sag),  damping = 2 sqrt(stiffness I)
 
-    The armature keeps the free end of a stiff joint slow enough for the physics. An effort limit in
-    the URDF that could not carry the nominal posture does not count. What the configuration says
-    of a joint (RobotConfig.servo.gains) comes in their place.
+    The armature keeps the free end of a stiff joint slow enough for the physics. An effort limit
+    in
+    the URDF that could not carry the nominal posture does not count.
+
+    Args:
+        robot: the robot.
+        loads: (4, n) by `joint_loads`.
+        step: s, of the physics.
+        gains: what the configuration says of a joint by its name (RobotConfig.servo.gains),
+            which
+            comes in the place of the above; None: nothing.
     """
     moved, moment, torque, subtree = loads
     inertia = np.maximum(moved, SMALLEST_INERTIA)
@@ -164,7 +181,16 @@ class Drive:
         return bool((self._x == target).all() and not self._v.any())
 
     def step(self, target: Array, h: float, time: float = 0.0) -> Array:
-        """Goes on by h (s) towards a target (n,); what to send to the servos (n,)."""
+        """Goes on towards a target, within the limits of velocity and acceleration.
+
+        Args:
+            target: (n,) rad or m.
+            h: s, step.
+            time: s, simulated, for the report of what was asked for beyond the limits.
+
+        Returns:
+            (n,) what to send to the servos.
+        """
         most, a = self._limits
         rate, gap = (target - self._c) / h, self._c - self._x
         asked = np.abs([rate, (rate - self._rate) / h]) / self._limits
@@ -196,11 +222,18 @@ class Drive:
 
 
 def backlash(robot: RobotModel, widths: ArrayLike) -> Callable[[mujoco.MjSpec], None]:
-    """Play of widths (n,), rad or m, between drives and links, for build_world's edit.
+    """Play between drives and links, for build_world's edit.
 
-    The servo, its armature and the encoder stay on the motor's side; the link moves freely within
-    +- width / 2 of it, so that after a reversal it follows only when the play is passed. WorldError
-    for widths that are less than 0.
+    The servo, its armature and the encoder stay on the motor's side; the link moves freely
+    within
+    +- width / 2 of it, so that after a reversal it follows only when the play is passed.
+
+    Args:
+        robot: the robot.
+        widths: rad or m, of all joints or of each (n,).
+
+    Raises:
+        WorldError: a width is less than 0.
     """
     given = np.array(np.broadcast_to(widths, robot.n_joints), float)
     if not (given >= 0.0).all():

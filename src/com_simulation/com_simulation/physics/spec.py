@@ -114,7 +114,13 @@ def robot_spec(
 ) -> mujoco.MjSpec:
     """Writes the specification of a robot above the ground, without collision shapes and servos.
 
-    R_world_ground (3, 3) is the orientation of the ground's plane through the world's origin.
+    Args:
+        robot: the robot.
+        inertias: of its bodies, such that MuJoCo takes them.
+        floating: the root is free; else it is fixed to the world.
+        R_world_ground: (3, 3) orientation of the ground's plane through the world's origin.
+        step: s, of the physics.
+        integrator: "auto" or "euler"; see build_world.
     """
     spec = mujoco.MjSpec()
     _set_options(spec, step, integrator)
@@ -217,7 +223,14 @@ def _add_mimics(spec: mujoco.MjSpec, robot: RobotModel, step: float) -> None:
 
 
 def add_shape(spec: mujoco.MjSpec, robot: RobotModel, shape: Shape, name: str) -> None:
-    """Adds a collision shape to the moving body of its link; a hull's mesh gets the same name."""
+    """Adds a collision shape to the moving body of its link; a hull's mesh gets the same name.
+
+    Args:
+        spec: changed.
+        robot: the robot.
+        shape: in the frame of its link.
+        name: of the new geom.
+    """
     link = robot.link_index(shape.link)
     R, p = robot.bodies.R_body_link[link], robot.bodies.p_body_link[link]
     arguments = {
@@ -246,7 +259,12 @@ def add_servos(
 ) -> None:
     """Adds a position servo to each independent joint, in the model's order.
 
-    Coulomb friction (n,), N m or N, acts between servo, whose effort is without it, and joint.
+    Args:
+        spec: changed.
+        robot: the robot.
+        servos: gains, armatures and limits of the n joints.
+        friction: (n,) N m or N, Coulomb friction between servo, whose effort is without it, and
+            joint.
     """
     stopping = max(COULOMB_TIME, 2.0 * spec.option.timestep)
     for i, name in enumerate(robot.joint_names):
@@ -275,6 +293,12 @@ def add_sensors(
     """Adds the IMU at a link's frame: accelerometer, gyroscope; and the velocity of the CoM.
 
     Sites mark the IMU ("imu") and the links in whose frames wrenches are given ("wrench<i>").
+
+    Args:
+        spec: changed.
+        robot: the robot.
+        imu_link: name of the IMU's link.
+        wrench_frames: names of the links in whose frames the feet's wrenches are given.
     """
     _add_site(spec, robot, "imu", imu_link)
     for i, frame in enumerate(wrench_frames):

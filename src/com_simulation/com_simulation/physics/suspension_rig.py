@@ -89,7 +89,12 @@ class Tilt:
 
 
 class TiltingFloor:
-    """Turns the ground of a MuJoCo model."""
+    """Turns the ground of a MuJoCo model.
+
+    Args:
+        tilt: how far, how fast and when.
+        mj: the MuJoCo model, whose ground is the geom "ground".
+    """
 
     def __init__(self, tilt: Tilt, mj: mujoco.MjModel) -> None:
         self._tilt = tilt
@@ -105,7 +110,12 @@ class TiltingFloor:
             self._tilt = replace(self._tilt, start=time)
 
     def act(self, mj: mujoco.MjModel, time: float) -> None:
-        """Turns the ground to where it is at a time (s)."""
+        """Turns the ground to where it is at a time.
+
+        Args:
+            mj: the MuJoCo model; changed.
+            time: s, simulated.
+        """
         turn = np.empty(4)
         mujoco.mju_axisAngle2Quat(turn, self._axis, self._tilt.angle(time))
         mujoco.mju_mulQuat(mj.geom_quat[self._ground], turn, self._start)
@@ -126,7 +136,11 @@ _POSE = slice(
 
 
 class SuspensionRig:
-    """Holds the root link where the crane has it; a stiff weld of the physics does."""
+    """Holds the root link where the crane has it; a stiff weld of the physics does.
+
+    Args:
+        world: the robot, whose specification has the constraint "hoist".
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -164,7 +178,12 @@ class SuspensionRig:
         self._start(data, scratch.qpos[3:7], data.qpos[:3] - height * world.normal)
 
     def act(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Holds the root at its place of this time, or releases it where the robot stands again."""
+        """Moves the crane to where it is now.
+
+        Args:
+            mj: the MuJoCo model; changed.
+            data: the state; changed.
+        """
         if self._way is None:
             data.eq_active[self._equality] = 0
             return

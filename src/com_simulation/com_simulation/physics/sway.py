@@ -39,7 +39,12 @@ LIMIT_MARGIN = (
 
 
 class PlantedFeet:
-    """The places that a robot's feet have in a posture (n,), to be kept.
+    """The places that a robot's feet have in a posture, to be kept.
+
+    Args:
+        robot: the robot.
+        feet: of its configuration.
+        posture: (n,) rad or m.
 
     Attributes:
         contacts: (k, 3) m, corners of the soles and centers of balls, root link's frame.
@@ -126,13 +131,23 @@ def plan_sway(
     amplitude: float,
     period: float,
 ) -> Sway:
-    """Plans a motion of an amplitude, rad, for a robot whose feet stand, or whose root is fixed.
+    """Plans a motion for a robot whose feet stand, or whose root is fixed.
 
     All joints that no foot hangs on move by themselves, each with a phase of its own. A standing
-    robot's root moves sideways by amplitude times its height over the soles, half as far forwards,
+    robot's root moves sideways by amplitude times its height over the soles, half as far
+    forwards,
     and down and around a little; the legs follow so that the feet stay where they are. The
     amplitude shrinks until the CoM keeps half of the support margin that it has at rest.
-    SwayError: No motion of a tenth of that size keeps the robot standing.
+
+    Args:
+        robot: the robot.
+        config: its feet and nominal posture; None: it stands on nothing, in its neutral posture.
+        standing: the robot stands on its feet; else its root is fixed.
+        amplitude: rad, of the joints.
+        period: s.
+
+    Raises:
+        SwayError: no motion of a tenth of that size keeps the robot standing.
     """
     posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
     if standing and config is not None and config.feet:
@@ -194,6 +209,12 @@ def _root_motion(
     ahead, sideways, downwards, turning = motion
 
     def at(phase: float, scale: float) -> tuple[Array, Array]:
+        """Pose of the root: R (3, 3), p (3,) m.
+
+        Args:
+            phase: rad.
+            scale: 0 to 1, of the amplitude.
+        """
         swing, twice = scale * np.sin(phase), scale * np.sin(2.0 * phase)
         steps = np.array([ahead * twice, sideways * swing, -downwards * swing * swing])
         R = Rotation.from_rotvec(turning * amplitude * swing * axes[2]).as_matrix()
@@ -240,6 +261,12 @@ def _standing_tables(
     legs = posture
 
     def position(phase: float, scale: float) -> Array:
+        """Joint positions (n,) with the feet where they are; adds the CoM to `coms`.
+
+        Args:
+            phase: rad.
+            scale: 0 to 1, of the amplitude.
+        """
         nonlocal legs
         start = free(phase, scale)
         start[stance.joints] = legs[stance.joints]

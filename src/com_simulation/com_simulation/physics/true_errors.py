@@ -40,7 +40,15 @@ class Payload:
 
 
 def offset(values: ArrayLike, what: str) -> Array:
-    """Copies three finite numbers, m, read-only; else a WorldError names `what` they were for."""
+    """Copies three finite numbers, read-only.
+
+    Args:
+        values: m.
+        what: what they are, for the error.
+
+    Raises:
+        WorldError: they are not three finite numbers.
+    """
     result = np.array(values, dtype=float)
     if result.shape != (3,) or not np.isfinite(result).all():
         raise WorldError(f"{what} is {values!r}: give three finite numbers, m")
@@ -49,9 +57,14 @@ def offset(values: ArrayLike, what: str) -> Array:
 
 
 def loaded(trunk: Inertial, mass: float, position: Array) -> Inertial:
-    """Adds a point mass (kg) at a position (3,) m of the root link's frame.
+    """Adds a point mass to a trunk.
 
     m' = m + p,  c' = (m c + p r) / m',  I' = I + m p / m' (|r - c|^2 1 - (r - c)(r - c)^T)
+
+    Args:
+        trunk: without it.
+        mass: kg, of the point.
+        position: (3,) m, of the point in the root link's frame.
     """
     total = trunk.mass + mass
     arm = position - trunk.com
@@ -61,7 +74,12 @@ def loaded(trunk: Inertial, mass: float, position: Array) -> Inertial:
 
 
 def read_trunk(mj: mujoco.MjModel, body: int = ROOT) -> Inertial:
-    """Reads the trunk, or another body, out of a MuJoCo model."""
+    """Reads the inertial of a body out of a MuJoCo model.
+
+    Args:
+        mj: the MuJoCo model.
+        body: number of the body; the trunk by default.
+    """
     R = np.empty(9)
     mujoco.mju_quat2Mat(R, mj.body_iquat[body])
     axes = R.reshape(3, 3)
@@ -70,7 +88,13 @@ def read_trunk(mj: mujoco.MjModel, body: int = ROOT) -> Inertial:
 
 
 def write_trunk(mj: mujoco.MjModel, trunk: Inertial, body: int = ROOT) -> None:
-    """Gives a MuJoCo model another trunk or body; the rest of the robot and its posture stay."""
+    """Gives a MuJoCo model another trunk or body; the rest of the robot and its posture stay.
+
+    Args:
+        mj: the MuJoCo model; changed.
+        trunk: the new inertial.
+        body: number of the body; the trunk by default.
+    """
     moments, axes = np.linalg.eigh(trunk.inertia)
     axes = axes * np.sign(np.linalg.det(axes))
     mj.body_mass[body] = trunk.mass
@@ -115,6 +139,10 @@ def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
 
     with normal e_c (3,) and e_m of each link that has a mass. The text of the URDF is otherwise
     byte for byte the same.
+
+    Args:
+        robot: the one that is believed.
+        errors: standard deviations and seed.
     """
     if not (errors.com or errors.mass):
         return robot
@@ -136,7 +164,14 @@ def true_robot(
 ) -> RobotModel:
     """Finds the robot to simulate: that of a file, or the believed one with errors.
 
-    Raises WorldError for a file and errors, or another robot; UrdfError where it is no URDF.
+    Args:
+        robot: the one that is believed.
+        errors: for the latter; all 0: none.
+        urdf: file of the former; empty: none.
+
+    Raises:
+        WorldError: a file and errors are given, or another robot.
+        UrdfError: the file is no URDF.
     """
     if not str(urdf):
         return with_true_errors(robot, errors)
@@ -152,6 +187,11 @@ def true_robot(
 
 
 def write_urdf(robot: RobotModel, path: str | os.PathLike[str]) -> None:
-    """Writes a robot's URDF, whole or not at all."""
+    """Writes a robot's URDF, whole or not at all.
+
+    Args:
+        robot: whose text is written.
+        path: of the file; its folder is made.
+    """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_file(path, robot.xml)

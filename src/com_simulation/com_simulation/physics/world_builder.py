@@ -64,12 +64,17 @@ def build_world(
     """Builds the MuJoCo model of a robot in its nominal posture.
 
     Args:
+        robot: the robot.
+        config: its feet, nominal posture, IMU and servos; None: neutral posture, no feet.
         base: "floating": stands on the ground, free to fall. "fixed": hangs above it. "auto":
             floating where the configuration has feet.
         ground_slope: rad, by which the ground rises forwards.
+        step: s, of the physics.
+        urdf_path: file of the URDF, from which relative names of meshes count.
         integrator: "auto" for live robots; "euler", with a small step, for readings that obey
             Newton exactly.
-        trunk_com_offset: (3,) m, by which the CoM of the simulated root body lies off the model's,
+        trunk_com_offset: (3,) m, by which the CoM of the simulated root body lies off the
+            model's,
             in the root link's axes; its mass and its inertia about its CoM stay.
         joint_friction: N m or N, Coulomb friction of all joints or of each (n,), which the model
             knows nothing of and the efforts that are read do not contain.
@@ -146,7 +151,13 @@ class _Builder:
         joint_friction: Array,
         contact: str,
     ) -> World:
-        """Completes it."""
+        """Adds shapes, sensors and servos, and compiles.
+
+        Args:
+            urdf_path: file of the URDF; see build_world.
+            joint_friction: (n,) N m or N.
+            contact: a name of contacts.CONTACTS.
+        """
         self._add_shapes(urdf_path)
         wrench_frames = [foot.wrench_frame for foot in self.feet]
         spec.add_sensors(self.spec, self.robot, self.imu_link, wrench_frames)
@@ -276,6 +287,11 @@ class _Builder:
         return servos
 
     def add_note(self, what: str, names: tuple[str, ...]) -> None:
-        """Adds a note on names, if there are any."""
+        """Adds a note on names, if there are any.
+
+        Args:
+            what: was done with them.
+            names: of links or joints.
+        """
         if names:
             self.notes.append(f"{what}: {listing(names)}")

@@ -91,6 +91,7 @@ def lay_ground(
     """Tiles, level within two soles, a step or a ramp, for build_world's edit.
 
     Args:
+        around: what lies on the ground.
         sole: m, length of a sole.
         seed: Of the tiles' heights.
         reach: m, from the robot, of the tiles.
@@ -105,6 +106,13 @@ def lay_ground(
         ground = spec.geom("ground")
 
         def lay(top: Array, half: Array, R: Array) -> None:
+            """Adds a box whose top is part of the ground.
+
+            Args:
+                top: (3,) m, centre of its upper face.
+                half: (3,) m, half sizes.
+                R: (3, 3) its orientation.
+            """
             geom = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=half)
             geom.pos, geom.quat = top - DEPTH * R[:, 2], quaternion_wxyz(R)
             geom.contype, geom.conaffinity = ground.contype, ground.conaffinity

@@ -134,14 +134,24 @@ class _Shown:
         page.set_robot(self.scene, robot_shape(model, urdf))
 
     def compare(self, urdf: str, config: RobotConfig) -> None:
-        """Lay another URDF of the robot over it."""
+        """Lay another URDF of the robot over it.
+
+        Args:
+            urdf: its path, or the name of a robot.
+            config: of the robot, whose frames the other one gets.
+        """
         path = find_robot(urdf).urdf
         other = config.attach(RobotModel.from_file(path))
         self._comparison = Comparison(self.scene.model, other, path.name)
         self.page.add_compared(self._comparison.scene, robot_shape(other, path))
 
     def show(self, snapshot: Snapshot, rows: Mapping[str, str]) -> None:
-        """Show an instant, with status rows."""
+        """Show an instant.
+
+        Args:
+            snapshot: of the robot.
+            rows: name and text, of the status table.
+        """
         compared = None
         if self._comparison and snapshot.state.q is not None:
             compared, differences = self._comparison.place(snapshot)
