@@ -99,7 +99,12 @@ class CommandGuard:
     def from_model(
         cls, model: RobotModel, options: GuardOptions | None = None
     ) -> "CommandGuard":
-        """Makes one by the limits of the URDF."""
+        """Makes one by the limits of the URDF.
+
+        Args:
+            model: the robot, with the limits of its joints.
+            options: what counts as an error; the defaults by default.
+        """
         return cls(
             model.joint_names,
             model.lower,
@@ -151,10 +156,18 @@ class CommandGuard:
 
     # --- what the joints report ----------------------------------------------------------------
     def measure(self, time: float, measured: Array) -> str:
-        """Takes in where the joints are, (n,) rad or m, at a time, s; gives what is wrong, or "".
+        """Takes in where the joints are.
 
-        A problem, which comes with how to fix it, stops the guard if commands were sent before. A
-        time that goes back is that of another clock: what was sent by the old one is forgotten.
+        A problem stops the guard if commands were sent before. A time that goes back is that of
+        another
+        clock: what was sent by the old one is forgotten.
+
+        Args:
+            time: s.
+            measured: (n,) rad or m.
+
+        Returns:
+            What is wrong and how to fix it; "" when nothing is.
         """
         if time < self._time:
             self.change_clock(0.0)
@@ -265,13 +278,23 @@ class CommandGuard:
         velocities: Array,
         driven: NDArray[np.bool_] | None = None,
     ) -> tuple[Array, Array]:
-        """Makes of commands (m, n), and their velocities, what may be sent; it replaces what was.
+        """Makes of commands what may be sent; it replaces what was to come.
 
-        They are due (m,) s, rising, of the driven joints (n,), by default all; others may be NaN.
         Positions are clipped to their limits and follow each other no faster than the velocity
-        limits allow. Where a command is not finite, or would have to be changed by more than JUMP
-        and following_error, the guard stops. It then answers every call with the last position that
+        limits allow. Where a command is not finite, or would have to be changed by more than
+        JUMP
+        and following_error, the guard stops. It then answers every call with the last position
+        that
         was right, until restart().
+
+        Args:
+            due: (m,) s, rising, when each command is due.
+            positions: (m, n) rad or m; NaN of joints that are not driven.
+            velocities: (m, n) rad/s or m/s.
+            driven: (n,) the joints that are driven; None: all.
+
+        Returns:
+            Positions (m, n) and velocities (m, n) to send.
         """
         driven = self._all if driven is None else driven
         before, spans = self._sent_before(due)

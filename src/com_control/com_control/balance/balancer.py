@@ -284,7 +284,15 @@ class Balancer:
         self.set_options(self.options)
 
     def resume(self, q: Array, up: Array) -> BalanceFrame:
-        """Goes on after a pause from where the CoM is; BalanceError: see balance_frame."""
+        """Goes on after a pause from where the CoM is.
+
+        Args:
+            q: (n,) joint positions, rad or m.
+            up: (3,) against gravity, root axes.
+
+        Raises:
+            BalanceError: see balance_frame.
+        """
         poses = self.soles.poses(q)
         frame = balance_frame(poses, self.soles.points(poses), up)
         self._normal, self._turning = frame.normal, np.zeros(3)

@@ -40,13 +40,25 @@ class Demonstration:
 
 
 def squat(com: Array, depth: float, count: int = 2) -> Demonstration:
-    """Down by a depth (m) and up again, count times."""
+    """Down and up again, several times.
+
+    Args:
+        com: (3,) m, where it begins, balance frame.
+        depth: m.
+        count: how often.
+    """
     low = com - np.array([0.0, 0.0, depth])
     return Demonstration("squat", np.array([com, *[low, com] * count]))
 
 
 def sway(com: Array, width: float, count: int = 2) -> Demonstration:
-    """To the left by a width (m), to the right by the same, count times, and back."""
+    """To the left, to the right by the same, several times, and back.
+
+    Args:
+        com: (3,) m, where it begins, balance frame.
+        width: m, to either side.
+        count: how often.
+    """
     way = np.array([0.0, width, 0.0])
     return Demonstration("sway", np.array([com, *[com + way, com - way] * count, com]))
 
@@ -106,7 +118,15 @@ class DemonstrationPlayer:
         self._made = None
 
     def next(self, time: float, step: BalanceStep) -> tuple[Array, Array] | None:
-        """CoM (3,) m and velocity (3,) m/s desired at a time (s); None: nothing to play."""
+        """What is desired at a time.
+
+        Args:
+            time: s.
+            step: the balancer's last one, for the place and the soles at the beginning.
+
+        Returns:
+            CoM (3,) m and velocity (3,) m/s, balance frame; None: nothing to play.
+        """
         if self._name == NONE:
             return None
         if self._made is None:

@@ -22,11 +22,21 @@ def _set_free(H: Array, g: Array, free: Flags, x: Array) -> None:
 
 @compiled()
 def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) -> int:
-    """Sets x (n,) to the least value of x H x / 2 + g x between bounds, by principal pivoting.
+    """Least value of x H x / 2 + g x between bounds, by principal pivoting.
 
-    Whole blocks of the variables are exchanged between free and at a bound as long as that helps,
-    else one by one, which comes to an end for any symmetric H > 0 [Judice and Pires 1994]. Gives
-    the number of rounds; -1 where rounding kept it from an end, x then being within bounds.
+    Whole blocks of the variables are exchanged between free and at a bound as long as that
+    helps,
+    else one by one, which comes to an end for any symmetric H > 0 [Judice and Pires 1994].
+
+    Args:
+        H: (n, n) symmetric and positive definite.
+        g: (n,).
+        lower: (n,) lower bounds.
+        upper: (n,) upper bounds, not below the lower ones.
+        x: (n,) set to the solution.
+
+    Returns:
+        The number of rounds; -1 where rounding kept it from an end, x then being within bounds.
     """
     state, best, tries = (
         np.where(upper - lower < _STILL, FIXED, FREE),

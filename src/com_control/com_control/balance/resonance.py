@@ -48,11 +48,23 @@ def standing_resonance(
     soles: LinkMotions,
     com: tuple[float, Array],
 ) -> Resonance | None:
-    """Resonance of a robot that stands at q (n,), rad or m, on its soles, which do not give way.
+    """Resonance of a robot that stands on its soles, which do not give way.
 
-    com: height over the soles, m, and the horizontal Jacobian (2, n) of the CoM over the ground, m
-    per rad or m. None where the gains of a joint of the legs are not known, or are too low to
-    stand. Joints of unknown gains that move no sole are taken as rigid.
+    Joints of unknown gains that move no sole are taken as rigid.
+
+    Args:
+        model: the robot.
+        servo: gains of the drives.
+        q: (n,) joint positions, rad or m.
+        soles: poses and Jacobians of the soles at q.
+        com: height over the soles, m, and the horizontal Jacobian (2, n) of the CoM over the
+            ground,
+            m per rad or m.
+
+    Returns:
+        The resonance; None where the gains of a joint of the legs are not known, or are too low
+        to
+        stand.
     """
     height, J = com
     drives = [servo.gains(name) or ServoGains() for name in model.joint_names]
@@ -125,9 +137,17 @@ class ShapedReference:
         resonance: Resonance,
         dt: float,
     ) -> Array:
-        """Goes on by dt (s) towards a target (2,) m that moves (2,) m/s; gives u' (2,) m/s.
+        """Goes on towards a target.
 
-        v goes towards the velocity by `change` (m/s) at most.
+        Args:
+            target: (2,) m.
+            velocity: (2,) m/s, of the target.
+            change: m/s, by which the reference's velocity may change at most.
+            resonance: of the robot as it stands.
+            dt: s.
+
+        Returns:
+            u' (2,) m/s, the velocity to command.
         """
         w = resonance.frequency
         self._v = self._v + bounded(velocity - self._v, change)

@@ -122,7 +122,12 @@ class BalanceSession:
             balancer.step(0.01, posture, self._upright, balancer.reference.position)
 
     def set_options(self, options: BalanceOptions, limits: StandingLimits) -> None:
-        """Use other gains and bounds from the next step on."""
+        """Use other gains and bounds from the next step on.
+
+        Args:
+            options: of the balancer.
+            limits: of standing.
+        """
         self.options, self._limits = options, limits
         if self._balancer is not None:
             self._balancer.set_options(options)
@@ -161,9 +166,14 @@ class BalanceSession:
         self.guard.restart()
 
     def desire(self, com: Array, velocity: Array = STILL) -> str:
-        """Takes in a desired CoM (3,) m in the balance frame, and its velocity (3,) m/s.
+        """Takes in where the CoM is wanted.
 
-        A height of NaN is left free. Gives why it is refused and how to fix it; "" when it is not.
+        Args:
+            com: (3,) m in the balance frame; a height of NaN is left free.
+            velocity: (3,) m/s; what is not finite is taken as 0.
+
+        Returns:
+            Why it is refused and how to fix it; "" when it is not.
         """
         height_known_or_free = np.isfinite(com[2]) or np.isnan(com[2])
         if not (np.isfinite(com[:2]).all() and height_known_or_free):
@@ -193,9 +203,14 @@ class BalanceSession:
         return self._fall(reading)
 
     def place(self, reading: BalanceReading, point: Array) -> Array:
-        """A point (3,) m of the root link's frame in the balance frame, as the robot stands.
+        """A point of the root link's frame in the balance frame, as the robot stands.
 
-        BalanceError: gravity does not point into the ground, or is not known.
+        Args:
+            reading: of the sensors.
+            point: (3,) m, root link's frame.
+
+        Raises:
+            BalanceError: gravity does not point into the ground, or is not known.
         """
         problem = self._unusable(reading) or self.guard.implausible
         if problem:

@@ -57,10 +57,16 @@ class Soles:
     def weights(self, poses: LinkMotions, com: Array, up: Array) -> Array:
         """Weights (f,) of the feet in estimating the ground: most of the one below the CoM.
 
-        A sole that carries next to nothing hangs on a leg that does not deflect, a little off the
-        ground; it must not count for the ground's slope. w_i = 1 / (d_i^2 + e^2)^2, sum 1, with the
-        distance d_i along the ground from the CoM (3,) m to the middle of the sole; up (3,) is
-        against gravity, root axes.
+        A sole that carries next to nothing hangs on a leg that does not deflect, a little off
+        the
+        ground; it must not count for the ground's slope. w_i = 1 / (d_i^2 + e^2)^2, sum 1, with
+        the
+        distance d_i along the ground from the CoM to the middle of the sole.
+
+        Args:
+            poses: of the soles, root link's frame.
+            com: (3,) m, root link's frame.
+            up: (3,) unit vector against gravity, root axes.
         """
         middles = poses.p + np.einsum("fij,fj->fi", poses.R[:, :, :2], self._middles)
         away = com - middles
@@ -72,7 +78,16 @@ class Soles:
 def ground_motion(
     poses: LinkMotions, weights: Array, origin: Array
 ) -> tuple[Array, Array]:
-    """Jacobians (3, n) of the ground at a point, the root at rest: its velocity and its turning."""
+    """Jacobians of the ground at a point, the root at rest.
+
+    Args:
+        poses: poses and Jacobians of the soles, root link's frame.
+        weights: (f,) of the soles, sum 1.
+        origin: (3,) m, the point, root link's frame.
+
+    Returns:
+        (3, n) of its velocity, m per rad or m, and (3, n) of its turning.
+    """
     angular = np.einsum("f,fij->ij", weights, poses.jacobian[:, 3:])
     linear = np.einsum("f,fij->ij", weights, poses.jacobian[:, :3])
     for weight, p, J in zip(weights, poses.p, poses.jacobian, strict=True):
@@ -89,20 +104,35 @@ def relative_poses(poses: LinkMotions) -> Array:
 
 
 def mean_normal(soles: LinkMotions, weights: Array | None = None) -> Array:
-    """Mean unit normal (3,) of soles, weighted (f,) or not, root link's axes."""
+    """Mean unit normal (3,) of soles, root link's axes.
+
+    Args:
+        soles: their poses.
+        weights: (f,); None: all count alike.
+    """
     up = soles.R[:, :, 2]
     normal = up.sum(axis=0) if weights is None else weights @ up
     return np.asarray(normal / np.linalg.norm(normal))
 
 
 def way_between(want: Array, now: Array) -> Array:
-    """Way (3,) m and turn (3,) rad from a pose [R p] (3, 4) to another one."""
+    """Way (3,) m and turn (3,) rad from a pose to another one.
+
+    Args:
+        want: [R p] (3, 4), the other one.
+        now: [R p] (3, 4), the first one.
+    """
     turn = rotation_vector(want[:, :3] @ now[:, :3].T)
     return np.concatenate((want[:, 3] - now[:, 3], turn))
 
 
 def bounded(vector: Array, most: float) -> Array:
-    """A vector, NaN apart, made as short as `most` where it is longer."""
+    """A vector made shorter where it is too long; NaN stays.
+
+    Args:
+        vector: (k,) of any unit.
+        most: its largest length.
+    """
     size = float(np.linalg.norm(vector[np.isfinite(vector)]))
     return vector if size <= most else vector * (most / size)
 

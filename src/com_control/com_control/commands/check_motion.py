@@ -36,7 +36,16 @@ def run_with_layout(
     argv: Sequence[str] | None,
     command: Callable[[Namespace, MotionLayout], int],
 ) -> int:
-    """Adds the robot and the layout of its files, and runs; returns 2 where one cannot be used."""
+    """Adds the robot and the layout of its files to a command line, and runs a command.
+
+    Args:
+        parser: gets the arguments for robot and layout.
+        argv: of the command line; None: that of the process.
+        command: gets the arguments and the layout; returns the exit code.
+
+    Returns:
+        The exit code; 2 where robot or layout cannot be used.
+    """
     add_robot(parser)
     parser.add_argument("--layout", required=True, help="meaning of the columns (yaml)")
     arguments = parser.parse_args(argv)

@@ -40,11 +40,19 @@ State = tuple[int, Sequence[str], ArrayLike]  # ns, names of joints, positions, 
 def resampled(
     joints: tuple[str, ...], times: Array, positions: Array, period: float
 ) -> Motion:
-    """Rows a period apart, on straight lines between samples at times (N,) s, rising.
+    """Rows at a fixed period, on straight lines between samples.
 
     The first row is the first sample; the last row is the last sample, up to a period later.
-    Positions (N, k) rad are NaN where not driven. Raises MotionError where two samples are further
-    apart than LONGEST_GAP, or for more than MOST_ROWS rows.
+
+    Args:
+        joints: names of the k joints.
+        times: (N,) s, rising.
+        positions: (N, k) rad or m; NaN where not driven.
+        period: s.
+
+    Raises:
+        MotionError: two samples are further apart than LONGEST_GAP, or there would be more than
+            MOST_ROWS rows.
     """
     gaps = np.diff(times)
     if len(gaps) and gaps.max() > LONGEST_GAP:
@@ -67,12 +75,20 @@ def resampled(
 def read_bag(
     path: str | os.PathLike[str], layout: MotionLayout, period: float, topic: str = ""
 ) -> tuple[Motion, list[str]]:
-    """Reads the motion of a topic of a bag, rows a period (s) apart on lines between its samples.
+    """Reads the motion of a topic of a bag, on straight lines between its samples.
 
-    The topic has JointTrajectory or JointState messages; "": the only one, a trajectory's first.
-    Gives the motion, and notes: where it was read from, what was left out. MotionError: it is no
-    bag or damaged, the topic is not in it, or holds no motion of the layout's joints, or too long a
-    one.
+    Args:
+        path: folder or file of the bag.
+        layout: the joints.
+        period: s, between rows.
+        topic: of JointTrajectory or JointState messages; "": the only one, a trajectory's first.
+
+    Returns:
+        The motion, and notes: where it was read from, what was left out.
+
+    Raises:
+        MotionError: it is no bag or damaged, the topic is not in it, or holds no motion of the
+            layout's joints, or too long a one.
     """
     store, dropped = get_typestore(Stores.ROS2_JAZZY), Counter[str]()
     try:
@@ -194,7 +210,13 @@ def write_bag(
 ) -> None:
     """Writes a motion as a bag from time 0 on, whose folder appears whole or not at all.
 
-    Raises MotionError where the folder exists or cannot be written, or the storage is none.
+    Args:
+        path: of the new folder.
+        motion: to write.
+        storage: "mcap" or "sqlite3".
+
+    Raises:
+        MotionError: the folder exists or cannot be written, or there is no such storage.
     """
     if storage not in STORAGES:
         raise MotionError(

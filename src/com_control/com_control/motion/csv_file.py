@@ -33,10 +33,18 @@ def read_motion(
 ) -> Motion:
     """Reads a file; its first row is at time 0.
 
-    The unit is "counts" of the encoders with their signs, or "radians" of the URDF's joints. A
-    MotionError names the row: it cannot be read, is empty or has more than most_rows rows; missing
-    columns, text, numbers that are not finite, a joint that is driven in some rows only, the wrong
-    unit.
+    Args:
+        path: of the file.
+        layout: joints, encoders and period.
+        unit: "counts" of the encoders with their signs, or "radians" of the URDF's joints.
+        most_rows: that the file may have.
+
+    Raises:
+        MotionError: with the row: the file cannot be read, is empty or too long; columns are
+            missing,
+            there is text, numbers that are not finite, a joint that is driven in some rows only,
+            or
+            there is no such unit.
     """
     _check_unit(unit)
     values = _read_rows(Path(path), layout, most_rows)
@@ -57,8 +65,16 @@ def write_motion(
 ) -> None:
     """Writes a file, whole or not at all; its first row has the period of its second.
 
-    MotionError: other joints, times between the rows that are no whole counts of the layout's
-    period, or the file cannot be written.
+    Args:
+        path: of the file.
+        motion: of the layout's joints, in its order.
+        layout: joints, encoders and period.
+        unit: "counts" or "radians".
+
+    Raises:
+        MotionError: other joints, times between the rows that are no whole counts of the
+            layout's
+            period, or the file cannot be written.
     """
     _check_unit(unit)
     if motion.joints != layout.joints:

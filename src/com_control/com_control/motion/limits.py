@@ -69,7 +69,12 @@ class MotionReport:
 
 
 def check_motion(layout: MotionLayout, motion: Motion) -> MotionReport:
-    """Checks a motion; a speed or its change counts to the row that the robot goes to."""
+    """Checks a motion; a speed or its change counts to the row that the robot goes to.
+
+    Args:
+        layout: limits of position, velocity and acceleration.
+        motion: of the layout's joints.
+    """
     x, (speed, change) = motion.positions, motion.rates()
     rows = np.arange(1, len(x) + 1)
     over = np.maximum(x - layout.upper, layout.lower - x)
@@ -178,9 +183,18 @@ def load_motion(
     clamp: bool = False,
     most_rows: int = MOST_ROWS,
 ) -> LoadedMotion:
-    """Reads a file and checks each row; clamp: brings it into the limits, else LimitError.
+    """Reads a file and checks each row.
 
-    MotionError: it cannot be read, or is too long.
+    Args:
+        path: of the file.
+        layout: joints, encoders, period and limits.
+        unit: "counts" or "radians".
+        clamp: bring the motion into the limits where it is beyond.
+        most_rows: that the file may have.
+
+    Raises:
+        MotionError: it cannot be read, or is too long.
+        LimitError: it is beyond the limits, without clamp.
     """
     motion = read_motion(path, layout, unit, most_rows)
     report = check_motion(layout, motion)

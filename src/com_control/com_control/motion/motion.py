@@ -39,8 +39,14 @@ class MotionLayout(FrozenArrays):
     ) -> "MotionLayout":
         """Reads a layout; encoders come from the robot's configuration, limits from its URDF.
 
-        Raises ConfigError, which names the wrong key, or MotionError where there is no period, or a
-        joint's encoder is not known.
+        Args:
+            path: of the YAML file.
+            config: the robot's configuration.
+            model: the robot.
+
+        Raises:
+            ConfigError: a key is wrong; it names it.
+            MotionError: there is no period, or a joint's encoder is not known.
         """
         top = Section(read_yaml(path), str(path))
         top.text("robot", None)
@@ -150,9 +156,20 @@ def approach(
       q(t) = start + (end - start) (10 s^3 - 15 s^4 + 6 s^5),  s = t / T
 
     at rest at both ends, T the shortest time that keeps a fraction of the limits of velocity and
-    acceleration. From start (k,) to end (k,) rad, NaN for joints that stay, both included, the rows
-    a period (s) apart; one row where they are the same. MotionError: start is not finite, or period
-    or fraction is not positive.
+    acceleration.
+
+    Args:
+        layout: of the k joints, with their limits.
+        start: (k,) rad or m.
+        end: (k,) rad or m; NaN for joints that stay.
+        period: s, between rows.
+        fraction: of the limits.
+
+    Returns:
+        The motion, both ends included; one row where they are the same.
+
+    Raises:
+        MotionError: start is not finite, or period or fraction is not positive.
     """
     count = len(layout.joints)
     start, end = as_array("start", start, (count,)), as_array("end", end, (count,))
@@ -179,7 +196,12 @@ def approach(
 
 
 def clamped(layout: MotionLayout, motion: Motion) -> Motion:
-    """Brings a motion into the limits: positions are clipped, time is stretched as a whole."""
+    """Brings a motion into the limits: positions are clipped, time is stretched as a whole.
+
+    Args:
+        layout: the limits.
+        motion: of the layout's joints.
+    """
     positions = np.clip(motion.positions, layout.lower, layout.upper)
     speed, change = Motion(motion.joints, motion.times, positions).rates()
     faster = np.nanmax(np.abs(speed) / layout.velocity, initial=0.0)

@@ -115,7 +115,12 @@ class Player:
     def load(self, name: str, motion: Motion) -> None:
         """Takes a motion, whose limits have been checked.
 
-        MotionError: another one is under way, it has no rows, or it is of other joints.
+        Args:
+            name: of its file, for the state.
+            motion: of the layout's joints, in its order.
+
+        Raises:
+            MotionError: another one is under way, it has no rows, or it is of other joints.
         """
         if motion.joints != self._layout.joints:
             raise MotionError(
@@ -124,7 +129,15 @@ class Player:
         self._change_file(name, RowPath(motion), MotionPhase.READY, "")
 
     def refuse(self, name: str, reason: str) -> None:
-        """Says that a motion cannot be played: there is none. MotionError: one is under way."""
+        """Says that a motion cannot be played: there is none.
+
+        Args:
+            name: of its file.
+            reason: why, and how to fix it.
+
+        Raises:
+            MotionError: one is under way.
+        """
         self._change_file(name, None, MotionPhase.REFUSED, reason)
 
     def _change_file(
@@ -198,16 +211,26 @@ class Player:
         self._settle(self._due)
 
     def input_lost(self, time: float, reason: str) -> None:
-        """Nothing was received up to a time, s: the robot comes to rest on the tail."""
+        """Nothing was received: the robot comes to rest on what was sent.
+
+        Args:
+            time: s, up to which nothing came.
+            reason: for the state.
+        """
         self.stop(reason)
         if self.state is MotionPhase.STOPPING:
             self._settle(time)
 
     # --- what it does --------------------------------------------------------------------------
     def step(self, time: float, measured: ArrayLike) -> Targets | None:
-        """Goes on, at the time (s) of a measurement (k,) rad or m of the layout's joints.
+        """Goes on with a measurement.
 
-        Gives what the joints are to do from now on; None: they stand.
+        Args:
+            time: s, of the measurement.
+            measured: (k,) rad or m, of the layout's joints.
+
+        Returns:
+            What the joints are to do from now on; None: they stand.
         """
         if self._timing is None:
             return None

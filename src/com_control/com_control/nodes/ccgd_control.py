@@ -103,7 +103,12 @@ class WalkingRobot:
         self._attitude.timeout_s = settings.imu_timeout
 
     def add_imu(self, msg: Imu, time_ns: int) -> None:
-        """Add a message of the IMU."""
+        """Add a message of the IMU.
+
+        Args:
+            msg: the message; one without orientation says that it is not known.
+            time_ns: ns, its stamp.
+        """
         try:
             self._attitude.set(imu_to_rotation(msg), time_ns)
         except ConversionError:
@@ -183,14 +188,31 @@ class WalkControl:
 
     # --- requests ------------------------------------------------------------------------------
     def begin(self, robot: WalkingRobot, request: WalkRequest) -> str:
-        """Have a walk planned and walked; returns why not, or nothing."""
+        """Have a walk planned and walked.
+
+        Args:
+            robot: that walks.
+            request: what is asked for; what it leaves open comes from the parameters.
+
+        Returns:
+            Why not; "" when it is being planned.
+        """
         whole = request.with_defaults(self.settings.walk.request())
         return self.begin_planned(
             robot, lambda posture: robot.walker.plan(whole, posture)
         )
 
     def begin_planned(self, robot: WalkingRobot, plan: Callable[[Array], Walk]) -> str:
-        """The same with a planner of its own, which gets the joint positions that are commanded."""
+        """Have a walk planned by a planner of the caller's, and walked.
+
+        Args:
+            robot: that walks.
+            plan: gets the joint positions (n,) that are commanded, rad or m; runs in another
+                thread.
+
+        Returns:
+            Why not; "" when it is being planned.
+        """
         refusal = self.stale or robot.session.refusal()
         if refusal or robot.reading is None:
             return refusal or "no joint_states yet: start the robot's driver"
@@ -208,7 +230,16 @@ class WalkControl:
         return ""
 
     def go_on(self, robot: WalkingRobot, walk: Walk, at: float) -> bool:
-        """Walk on as planned again from a time of the walk on, s; whether it came in time."""
+        """Walk on as planned again.
+
+        Args:
+            robot: that walks.
+            walk: the new plan, which has the same steps up to now.
+            at: s of the walk, from when it counts.
+
+        Returns:
+            Whether it came in time.
+        """
         command = robot.session.go_on(walk, at, self.now(robot))
         self._handle(robot, command)
         return command is not None
@@ -228,7 +259,15 @@ class WalkControl:
         self._jumped = True
 
     def update(self, robot: WalkingRobot, sample: JointSample) -> Reading:
-        """Go on, by what is measured; returns that."""
+        """Go on, by what is measured.
+
+        Args:
+            robot: that walks or stands.
+            sample: of the joints.
+
+        Returns:
+            What is measured.
+        """
         jump, now = 0.0, time.monotonic()
         if self._jumped and robot.reading is not None:
             passed = sample.time_ns / NS_PER_S - robot.reading.time

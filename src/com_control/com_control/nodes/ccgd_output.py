@@ -199,7 +199,12 @@ class WalkOutput:
         self._maker = MarkerMaker(LIFETIME_NS)
 
     def send(self, names: tuple[str, ...], command: Command) -> None:
-        """Send a whole path of joint targets."""
+        """Send a whole path of joint targets.
+
+        Args:
+            names: of the joints.
+            command: the path, and when it starts.
+        """
         path = command.path
         times = path.time - command.start - self.drive_delay
         ahead = times > 0.0
@@ -214,12 +219,24 @@ class WalkOutput:
         after: float,
         stamp_ns: int,
     ) -> None:
-        """Send one target, due so many seconds after the stamp."""
+        """Send one target.
+
+        Args:
+            names: of the joints.
+            target: positions (n,) rad or m, and velocities (n,) rad/s or m/s.
+            after: s after the stamp, when it is due.
+            stamp_ns: ns, of the joint_states that it follows from.
+        """
         q, qd = target
         self._trajectory.publish(names, [after], q[None], qd[None], stamp_ns)
 
     def waiting(self, reason: str, stamp_ns: int) -> None:
-        """Publish that there is no robot yet."""
+        """Publish that there is no robot yet.
+
+        Args:
+            reason: what is missing.
+            stamp_ns: ns, now.
+        """
         self._publish_state(
             stamp_ns, "", {"state": WalkState.UNKNOWN, "reason": reason}
         )
@@ -231,7 +248,14 @@ class WalkOutput:
         view: WalkEstimate | None,
         time_ns: int,
     ) -> None:
-        """Publish state, references and the measured ZMP of one instant, with what is planned."""
+        """Publish state, references and the measured ZMP of one instant.
+
+        Args:
+            session: with state, walk and outcome.
+            planned: where CoM and ZMP should be; None: there is no walk.
+            view: where they are; None: not known.
+            time_ns: ns, of the instant.
+        """
         walk, outcome, stamp = session.walk, session.outcome, ns_to_stamp(time_ns)
         known: dict[str, Any] = {"last_walk": "" if outcome is None else str(outcome)}
         if walk is not None:
@@ -269,7 +293,14 @@ class WalkOutput:
     def show(
         self, biped: Biped, session: WalkSession, view: WalkEstimate, stamp: Time
     ) -> None:
-        """Publish the walk's frame and, where somebody looks, markers."""
+        """Publish the walk's frame and, where somebody looks, markers.
+
+        Args:
+            biped: the robot.
+            session: with the walk.
+            view: where root, soles, CoM and ZMP are.
+            stamp: of the instant.
+        """
         R = view.R_walk_root.T
         root = biped.model.root_link
         self._frames.send(stamp, root, [(self._walk_frame, -R @ view.p_walk_root, R)])

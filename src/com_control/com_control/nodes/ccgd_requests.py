@@ -44,7 +44,13 @@ REFUSALS = (ComControlError, ComModelError, ConversionError)
 def fill_plan(
     robot: WalkingRobot, walk: Walk | Exception, response: PlanWalk.Response
 ) -> PlanWalk.Response:
-    """The answer to PlanWalk: a walk, or why there is none."""
+    """The answer to PlanWalk: a walk, or why there is none.
+
+    Args:
+        robot: whose joints the answer names.
+        walk: as it was planned, or the error.
+        response: filled.
+    """
     response.step = NO_STEP
     if isinstance(walk, Exception):
         response.reason = str(walk)
@@ -67,6 +73,10 @@ def fill_plan(
 def solve_com_ik(robot: WalkingRobot, request: SolveComIk.Request) -> ComSolution:
     """Solves what is asked for, from scratch.
 
+    Args:
+        robot: whose legs are solved; its upper body takes the request's posture.
+        request: CoM, soles and pelvis' orientation in the world.
+
     Raises:
         ConversionError: An orientation is no quaternion of unit length.
         ComModelError: A joint has no such name, or positions and names do not match.
@@ -81,7 +91,13 @@ def solve_com_ik(robot: WalkingRobot, request: SolveComIk.Request) -> ComSolutio
 def fill_solution(
     robot: WalkingRobot, found: ComSolution | Exception, response: SolveComIk.Response
 ) -> SolveComIk.Response:
-    """The answer to SolveComIk."""
+    """The answer to SolveComIk.
+
+    Args:
+        robot: whose joints the answer names.
+        found: the solution, or the error.
+        response: filled.
+    """
     response.joint_names = list(robot.names)
     if isinstance(found, Exception):
         numpy_to_point(np.full(3, np.nan), response.nearest)

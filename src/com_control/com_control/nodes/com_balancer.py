@@ -194,14 +194,29 @@ class BalanceOutput:
     def send(
         self, names: tuple[str, ...], command: BalanceCommand, stamp: Time
     ) -> None:
-        """Send one target, `horizon` after the stamp."""
+        """Send one target, `horizon` after the stamp.
+
+        Args:
+            names: of the joints.
+            command: their targets.
+            stamp: of the joint_states that it follows from.
+        """
         q, qd, after = command.position, command.velocity, self._settings.horizon
         self._trajectory.publish(names, [after], q[None], qd[None], stamp_to_ns(stamp))
 
     def publish_state(
         self, session: BalanceSession, step: BalanceStep | None, stamp: Time
     ) -> BalanceState:
-        """Publish state and error of one instant; returns the state."""
+        """Publish state and error of one instant.
+
+        Args:
+            session: with its state.
+            step: of the control; None: there was none.
+            stamp: of the instant.
+
+        Returns:
+            The message of the state.
+        """
         state = make_state(session.state, session.reason, stamp, self.frame)
         state.feet = list(session.feet)
         if step is not None:
@@ -214,11 +229,22 @@ class BalanceOutput:
         return state
 
     def publish_waiting(self, reason: str, stamp: Time) -> None:
-        """Publish that it waits, and for what."""
+        """Publish that the node waits.
+
+        Args:
+            reason: for what.
+            stamp: now.
+        """
         self._state.publish(make_state(BalanceState.UNKNOWN, reason, stamp, self.frame))
 
     def show(self, root: str, step: BalanceStep, stamp: Time) -> None:
-        """Publish the balance frame and, where somebody looks, markers."""
+        """Publish the balance frame and, where somebody looks, markers.
+
+        Args:
+            root: name of the root link's frame.
+            step: of the control.
+            stamp: of the instant.
+        """
         frame = step.frame
         R = frame.R_balance_root.T
         self._frames.send(
@@ -248,7 +274,14 @@ class BalanceOutput:
 
 
 def make_state(state: int, reason: str, stamp: Time, frame: str) -> BalanceState:
-    """A message in which nothing else is known."""
+    """A message in which nothing else is known.
+
+    Args:
+        state: a number of BalanceState.
+        reason: for it.
+        stamp: of the joint_states.
+        frame: of its points.
+    """
     nan = float("nan")
     msg = BalanceState(state=int(state), reason=reason)
     msg.header.stamp, msg.header.frame_id = stamp, frame
@@ -259,7 +292,13 @@ def make_state(state: int, reason: str, stamp: Time, frame: str) -> BalanceState
 
 
 def set_step(msg: BalanceState, step: BalanceStep, friction: float) -> None:
-    """Set what a step of the control knows; friction is that of the ground."""
+    """Set what a step of the control knows.
+
+    Args:
+        msg: filled.
+        step: of the control.
+        friction: coefficient of the ground, for the slope that it holds.
+    """
     numpy_to_point(step.desired, msg.com_desired)
     numpy_to_point(step.reference, msg.com_reference)
     numpy_to_point(step.com, msg.com)

@@ -65,6 +65,7 @@ def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
     """Request of a WalkGoal message.
 
     Args:
+        msg: the goal.
         frame: of the walk, in which its footsteps must be.
 
     Raises:
@@ -100,7 +101,14 @@ def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
 def make_walk_state(
     stamp: Time, frame: str, swing: str = "", **known: Any
 ) -> WalkState:
-    """WalkState message of what is known, by its fields; swing is "left", "right" or ""."""
+    """WalkState message of what is known.
+
+    Args:
+        stamp: of the instant.
+        frame: of the walk.
+        swing: "left", "right" or "".
+        **known: fields of the message; what is not named is not known.
+    """
     side = NUMBERS.get(swing, msgs.Footstep.UNKNOWN)
     msg = WalkState(swing=side, step=NO_STEP, time=nan, duration=nan, margin=nan)
     msg.com_offset = msg.com_offset_std = UNKNOWN[:2]

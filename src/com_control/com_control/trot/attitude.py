@@ -54,9 +54,13 @@ class AttitudeFilter:
         angular_velocity: ArrayLike | None,
         parallel: bool = False,
     ) -> None:
-        """Goes on by dt, s; what is None or not finite counts for nothing.
+        """Goes on; what is None or not finite counts for nothing.
 
-        R_world_root (3, 3) and angular_velocity (3,) rad/s, root's axes, are measured.
+        Args:
+            dt: s, since the last update.
+            R_world_root: (3, 3) as measured.
+            angular_velocity: (3,) rad/s as measured, root axes.
+            parallel: the robot stands on all feet, so that its slope is that of the ground.
         """
         omega = _finite(angular_velocity, (3,))
         R = _finite(R_world_root, (3, 3))
@@ -141,7 +145,12 @@ def swing_height(
 
 
 def level_up(up: Array, most: float) -> Array:
-    """Bounds the tilt of a unit vector against gravity to `most` rad."""
+    """Bounds the tilt of a direction.
+
+    Args:
+        up: (3,) unit vector against gravity.
+        most: rad, its largest angle to z.
+    """
     aside = float(np.hypot(up[0], up[1]))
     if up[2] > 0.0 and aside <= np.sin(most):
         return up

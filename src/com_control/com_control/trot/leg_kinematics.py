@@ -61,13 +61,27 @@ def find_ball(chain: Chain, q: Array, J: Array) -> Vector:
 
 @compiled()
 def set_ball(chain: Chain, q: Array, p: Array, J: Array) -> None:
-    """Sets p (3,) m and J (3, 3); see find_ball."""
+    """Sets position and Jacobian of a leg's ball; see find_ball.
+
+    Args:
+        chain: the leg.
+        q: (3,) rad.
+        p: (3,) m, set.
+        J: (3, 3) m/rad, set.
+    """
     p[0], p[1], p[2] = find_ball(chain, q, J)
 
 
 @compiled()
 def set_speeds(chain: Chain, q: Array, v: Array, speeds: Array) -> None:
-    """Sets speeds (3,) rad/s of the joints that move the ball with v (3,) m/s; NaN: singular."""
+    """Sets the joint speeds that move the ball with a velocity.
+
+    Args:
+        chain: the leg.
+        q: (3,) rad.
+        v: (3,) m/s, of the ball.
+        speeds: (3,) rad/s, set; NaN: the leg is singular.
+    """
     J = np.empty((3, 3))
     find_ball(chain, q, J)
     a, b, c = column(J, 0), column(J, 1), column(J, 2)
@@ -79,7 +93,17 @@ def set_speeds(chain: Chain, q: Array, v: Array, speeds: Array) -> None:
 
 @compiled()
 def descend(chain: Chain, p: Array, tolerance: float, q: Array) -> float:
-    """Moves q (3,) rad until the ball is at p (3,), or as near as it comes; returns how near, m."""
+    """Moves the joints until the ball is in a place, or as near as it comes.
+
+    Args:
+        chain: the leg.
+        p: (3,) m, the place.
+        tolerance: m.
+        q: (3,) rad, first guess; overwritten.
+
+    Returns:
+        How near it is, m.
+    """
     J, J_new, step = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     target, damping = vector(p), 1e-12
     e = sub(target, find_ball(chain, q, J))
@@ -164,7 +188,15 @@ class LegKinematics:
         return LegSolution(q, reached, not limit, reason or limit)
 
     def velocity(self, q: ArrayLike, foot_velocity: ArrayLike) -> Array:
-        """Joint speeds (n,), rad/s, that move the foot with (3,) m/s; NaN where singular."""
+        """Joint speeds that move the foot.
+
+        Args:
+            q: (n,) rad, of the leg's joints.
+            foot_velocity: (3,) m/s, root axes.
+
+        Returns:
+            (n,) rad/s; NaN where the leg is singular.
+        """
         v = np.array(as_array("foot_velocity", foot_velocity, (3,)))
         v -= (self.normal @ v) * self.normal
         speeds = np.empty(3)

@@ -128,7 +128,13 @@ class GaitParameters:
     def derived(
         self, height: float, sizes: TrotSizes, feedback: bool = False
     ) -> "GaitParameters":
-        """Fill in what is 0 by the height, m, of the hips in the nominal posture."""
+        """Fill in what is 0 by the robot's sizes.
+
+        Args:
+            height: m, of the hips in the nominal posture.
+            sizes: of the configuration.
+            feedback: the gait uses an estimate of the CoM.
+        """
         height = self.height or sizes.body_height or STANDING * height
         capture = self.capture_time or sqrt(height / GRAVITY)
         default = 0.5 / (FEEDBACK_PACE * capture) if feedback else FREQUENCY

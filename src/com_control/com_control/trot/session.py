@@ -103,9 +103,15 @@ class GaitSession:
     def step(
         self, time: float, measured: Array, feedback: TrotFeedback = NO_FEEDBACK
     ) -> Command | None:
-        """Targets for a horizon after a time, s, of the measured joints (n,) rad.
+        """Targets for a horizon after a measurement.
 
-        None as long as it is not known where the robot stands.
+        Args:
+            time: s, of the measurement.
+            measured: (n,) rad, positions of the joints.
+            feedback: what is known of attitude and CoM.
+
+        Returns:
+            None as long as it is not known where the robot stands.
         """
         if self._restarted:  # what was to come is as far ahead as it was
             jump, self._restarted = time - self._time, False

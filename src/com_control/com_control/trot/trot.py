@@ -53,8 +53,16 @@ def shift_law(
 
         s = (m c + m_l (c_l + K s)) / (m + m_l)
 
-    All from the mean of the hips, x and y; home (4, 3) m are the balls of the unshifted feet in the
-    root's frame. Gives G (2, 2) and k (2,) m.
+    All from the mean of the hips, x and y.
+
+    Args:
+        model: the robot.
+        legs: its four legs.
+        kinematics: of the legs.
+        home: (4, 3) m, balls of the unshifted feet in the root's frame.
+
+    Returns:
+        G (2, 2) and k (2,) m.
     """
     center = np.mean([leg.hip for leg in legs], axis=0)[:2]
     trunk, robot = float(model.bodies.mass[0]), Sesc(model)
@@ -212,7 +220,15 @@ class TrotGait:
         self._wanted_velocity = wanted * (most / max(stride, most))
 
     def step(self, time: float, feedback: TrotFeedback = NO_FEEDBACK) -> GaitTarget:
-        """Goes on to a time (s, ascending; else GaitError); up to start_delay the robot stands."""
+        """Goes on to a time; up to start_delay the robot stands.
+
+        Args:
+            time: s, ascending.
+            feedback: what is known of attitude and CoM.
+
+        Raises:
+            GaitError: the time is before that of the last step.
+        """
         R_world_root, com_offset, angular_velocity = feedback
         if not time >= self._time:
             raise GaitError(

@@ -36,7 +36,11 @@ LEAST_SAMPLES = 100
 
 
 def plan_sway(walker: Walker, q: Array) -> Walk:
-    """The sway from where a robot stands with joints at q (n,), rad or m, at a walk's height.
+    """The sway from where a robot stands, at a walk's height.
+
+    Args:
+        walker: plans walks of the robot.
+        q: (n,) rad or m, joint positions.
 
     Raises:
         PlanError: The feet are not on one plane, or the legs do not reach.
@@ -75,11 +79,13 @@ def fit_ankles(
     """The stiffness about the soles' x and y axes.
 
     Args:
+        biped: the robot.
         samples: Readings, and the joint targets (n,) of their times, rad or m.
         height: m, of the CoM over the soles, for kappa.
 
     Raises:
-        BipedError: An ankle has not two joints, too few readings have wrenches, or deflections do
+        BipedError: An ankle has not two joints, too few readings have wrenches, or deflections
+            do
             not follow from the moments: MOST_ERROR.
     """
     soles = SoleZmp(biped)

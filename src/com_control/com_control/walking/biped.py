@@ -64,7 +64,17 @@ class BipedLeg(FrozenArrays):
 
 
 def limit_problem(names: Sequence[str], q: Array, lower: Array, upper: Array) -> str:
-    """Which of some joints is out of its limits at q (k,), rad; "" when none is."""
+    """Which of some joints is out of its limits.
+
+    Args:
+        names: of the k joints.
+        q: (k,) rad.
+        lower: (k,) rad.
+        upper: (k,) rad.
+
+    Returns:
+        A sentence; "" when none is.
+    """
     over = np.maximum(lower - q, q - upper)
     j = int(np.argmax(over))
     if over[j] <= LIMIT_TOLERANCE:
@@ -91,11 +101,13 @@ class Biped(FrozenArrays):
         """Finds pelvis and legs.
 
         Args:
+            model: the robot.
             config: Its configuration: one foot with side left, one with side right.
             posture: (n,) rad or m; default: the configuration's.
 
         Raises:
-            ConfigError: The configuration is of another robot, or a foot is missing or there twice.
+            ConfigError: The configuration is of another robot, or a foot is missing or there
+                twice.
             BipedError: A leg has not six revolute joints, or five, that move alone or with the
                 other leg's at the same place.
         """
@@ -138,9 +150,16 @@ class Biped(FrozenArrays):
 
 
 def meeting_point(points: Array, axes: Array) -> tuple[Array, float]:
-    """Point nearest to lines (k, 3), in the least squares' sense, and its largest distance, m.
+    """Point nearest to lines, in the least squares' sense.
 
     Along directions in which all lines agree it is that of the first point.
+
+    Args:
+        points: (k, 3) m, one of each line.
+        axes: (k, 3) unit vectors along them.
+
+    Returns:
+        The point (3,) m, and its largest distance to a line, m.
     """
     normal = np.eye(3) - np.einsum("ki,kj->kij", axes, axes)
     offsets = points - points[0]
@@ -266,13 +285,22 @@ class Stance(FrozenArrays):
 
 
 def sole_poses(biped: Biped, q: ArrayLike) -> Array:
-    """Poses [R p] of the soles in the root link's frame, left and right, (2, 3, 4)."""
+    """Poses [R p] of the soles in the root link's frame, left and right, (2, 3, 4).
+
+    Args:
+        biped: the robot.
+        q: (n,) rad or m.
+    """
     poses = [link_pose(biped.model, q, leg.foot.frame) for leg in biped.legs]
     return np.array([np.column_stack(pose) for pose in poses])
 
 
 def find_stance(biped: Biped, q: ArrayLike) -> Stance:
-    """How a robot stands with joints at q (n,), rad or m.
+    """How a robot stands.
+
+    Args:
+        biped: the robot.
+        q: (n,) rad or m.
 
     Raises:
         PlanError: Its soles are not on one plane.
@@ -303,7 +331,12 @@ def find_stance(biped: Biped, q: ArrayLike) -> Stance:
 
 
 def sole_slip(biped: Biped, Q: Array) -> float:
-    """By how much the soles would move to each other along postures (N, n): m, or rad."""
+    """By how much the soles would move to each other along postures: m, or rad.
+
+    Args:
+        biped: the robot.
+        Q: (N, n) rad or m.
+    """
     left, right = np.array([sole_poses(biped, q) for q in Q]).swapaxes(0, 1)
     away = right - np.concatenate((np.zeros((len(Q), 3, 3)), left[:, :, 3:]), axis=2)
     relative = left[:, :, :3].swapaxes(1, 2) @ away

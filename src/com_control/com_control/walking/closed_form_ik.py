@@ -57,7 +57,14 @@ class ClosedFormSolver(Solver):
             self.robot["pelvis"][0, 0] = pelvis
 
     def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
-        """Solves a point from scratch; see Solver."""
+        """Solves a point from scratch; see Solver.
+
+        Args:
+            com: (3,) m, target in the world.
+            feet: (2, 3, 4) poses of the soles in the world.
+            R: (3, 3) orientation of the pelvis.
+            tolerance: m, of the CoM.
+        """
         self.restart(None)
         values = np.empty(16)
         outcome = self._solve(com, R, feet, self.robot, tolerance, values)
@@ -70,10 +77,15 @@ class ClosedFormSolver(Solver):
         return Found(legs, pelvis, self._reason(legs, outcome) or reason, nearest)
 
     def place(self, pelvis: Array, feet: Array, R: Array) -> tuple[Array, Array, int]:
-        """The map that is inverted: CoM (3,) m and legs (12,) rad with the pelvis at (3,) m.
+        """The map that is inverted: CoM and legs with the pelvis at a place.
+
+        Args:
+            pelvis: (3,) m in the world.
+            feet: (2, 3, 4) poses of the soles in the world.
+            R: (3, 3) orientation of the pelvis.
 
         Returns:
-            These, and the outcome; see com_ik.ComPoint.
+            CoM (3,) m, legs (12,) rad, and the outcome; see com_ik.ComPoint.
         """
         com, q = np.empty(3), np.empty(12)
         return com, q, self._place(pelvis, R, feet, self.robot, com, q)

@@ -206,6 +206,7 @@ class ComIk:
             com: (N, 3) m.
             feet: (N, 2, 3, 4) poses of the soles.
             R_pelvis: (N, 3, 3) orientation of the pelvis.
+            tolerance: m, of the CoM.
         """
         targets, poses, R = check_points(com, feet, R_pelvis)
         values, outcomes = (
@@ -241,6 +242,9 @@ class ComIk:
         It comes no nearer than about half of that.
 
         Args:
+            com: (N, 3) m.
+            feet: (N, 2, 3, 4) poses of the soles.
+            R_pelvis: (N, 3, 3) orientation of the pelvis.
             start: (3,) m, first place of the pelvis.
 
         Raises:

@@ -82,9 +82,15 @@ def plan_footsteps(
     """Lists the steps of a walk, each foot in turn.
 
     The first step is half a step, and the last sets its foot beside the other, so that the robot
-    starts and stops with both feet side by side. Feet go to the left and right of points on a path,
-    which bends in the middle of each step. A step to the side is made by the foot on that side; the
+    starts and stops with both feet side by side. Feet go to the left and right of points on a
+    path,
+    which bends in the middle of each step. A step to the side is made by the foot on that side;
+    the
     other follows.
+
+    Args:
+        parameters: number and sizes of the steps.
+        start: where both feet are.
 
     Raises:
         PlanError: start is not a left and a right foot.
@@ -149,7 +155,10 @@ def check_footsteps(
     """Refuses footsteps that a robot cannot make.
 
     Args:
-        min_width: m, smallest distance of the left foot to the left of the right one, each seen in
+        start: where both feet are.
+        steps: that follow.
+        min_width: m, smallest distance of the left foot to the left of the right one, each seen
+            in
             the other's direction; below it the feet cross or touch.
 
     Raises:

@@ -30,9 +30,14 @@ def plan_approach(
     min_duration: float,
     speed_fraction: float,
 ) -> JointPath:
-    """Path from one posture (n,) to another along straight lines, stationary at both ends.
+    """Path from one posture to another along straight lines, stationary at both ends.
 
-    It takes min_duration (s) at least, and speed_fraction of each joint's speed limit at most.
+    Args:
+        start: (n,) rad or m.
+        goal: (n,) rad or m.
+        model: the robot, with the limits of its joints.
+        min_duration: s, that it takes at least.
+        speed_fraction: of each joint's speed limit, that it goes at most.
 
     Raises:
         PlanError: A joint on the way may not move, or so slowly that it would take too long.
@@ -57,6 +62,10 @@ def plan_approach(
 
 def check_path(model: RobotModel, path: JointPath) -> None:
     """Refuses targets that are not finite, or beyond a joint's limits of position or speed.
+
+    Args:
+        model: the robot, with the limits of its joints.
+        path: the targets.
 
     Raises:
         PlanError: With the time, the joint, and its limit.
@@ -86,7 +95,12 @@ def check_path(model: RobotModel, path: JointPath) -> None:
 
 
 def clip_to_limits(model: RobotModel, path: JointPath) -> JointPath:
-    """The path with positions that miss a limit by rounding put onto it."""
+    """The path with positions that miss a limit by rounding put onto it.
+
+    Args:
+        model: the robot, with the limits of its joints.
+        path: that has passed check_path.
+    """
     return JointPath(path.time, np.clip(path.q, model.lower, model.upper), path.qd)
 
 
@@ -123,10 +137,13 @@ def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
     """Finds the joint angles of a walk, within the limits of the URDF.
 
     Args:
+        ik: of the robot.
+        samples: CoM, feet and pelvis' orientation over time.
         since: s, from which on it will be walked: nothing is refused for what comes before.
 
     Raises:
-        PlanError: A point is out of reach, or beyond the limits of a joint's position or speed; the
+        PlanError: A point is out of reach, or beyond the limits of a joint's position or speed;
+            the
             message names the time and the joint.
     """
     R_pelvis = np.ascontiguousarray(samples.R_pelvis @ heading_to_pelvis(ik.biped))

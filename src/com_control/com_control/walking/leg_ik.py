@@ -59,7 +59,12 @@ def vector(a: Array) -> Vector:
 
 @inner
 def column(a: Array, j: int) -> Vector:
-    """Column j of an array (3, n)."""
+    """A column of an array as a tuple.
+
+    Args:
+        a: (3, n).
+        j: number of the column.
+    """
     return (a[0, j], a[1, j], a[2, j])
 
 
@@ -71,7 +76,12 @@ def rows(a: Array) -> Rows:
 
 @inner
 def scale(s: float, v: Vector) -> Vector:
-    """Product s v."""
+    """Product s v.
+
+    Args:
+        s: factor.
+        v: vector.
+    """
     return (s * v[0], s * v[1], s * v[2])
 
 
@@ -104,7 +114,12 @@ def wrap_angle(angle: float, near: float) -> float:
 def atan2_without_branches(y: float, x: float) -> float:
     """Computes atan2 so that a loop over it runs in vector registers.
 
-    Right to 5e-16 rad; 0 where both are 0; NaN where one is.
+    Args:
+        y: second coordinate.
+        x: first coordinate.
+
+    Returns:
+        The angle, rad, right to 5e-16; 0 where both are 0; NaN where one is.
     """
     wide, tall = np.abs(x), np.abs(y)
     high = tall if tall > wide else wide
@@ -150,7 +165,15 @@ def pack_leg(leg: BipedLeg) -> Any:
 
 
 def sole_pose(leg: BipedLeg, q: Array) -> tuple[Array, Array]:
-    """Pose of the sole in the pelvis' frame, (3, 3) and (3,) m, at joint angles (6,) rad."""
+    """Pose of the sole in the pelvis' frame.
+
+    Args:
+        leg: of the robot.
+        q: (6,) rad, joint angles.
+
+    Returns:
+        Orientation (3, 3) and origin (3,) m.
+    """
     R, p = leg.R_sole, leg.p_sole
     for M, point in zip(
         rotations_about(leg.axes, q)[::-1], leg.points[::-1], strict=True

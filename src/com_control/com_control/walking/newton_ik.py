@@ -127,7 +127,17 @@ def find_masses(
 
 @compiled()
 def linearize(robot: Record, target: Target, state: Array, out: Linearization) -> float:
-    """Fills `out` for a state (15,); returns the size of the errors."""
+    """Errors of a state, and their derivatives.
+
+    Args:
+        robot: constants of the robot.
+        target: CoM, feet and pelvis' orientation.
+        state: (15,) pelvis' position (m) and the joints (rad).
+        out: filled.
+
+    Returns:
+        The size of the errors.
+    """
     sole_R, sole_p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
     t, q, errors, R = state[:3], state[3:], out.errors, target.R_pelvis
     wanted_R, wanted_p = np.empty((3, 3)), np.empty(3)
@@ -178,6 +188,8 @@ def find_state(robot: Record, target: Target, tolerance: float, state: Array) ->
     """Finds pelvis and legs by damped Newton steps.
 
     Args:
+        robot: constants of the robot.
+        target: CoM, feet and pelvis' orientation.
         tolerance: m and rad, size of all errors together.
         state: (15,) first guess of the pelvis' position (m) and the joints (rad); overwritten.
 
@@ -240,7 +252,19 @@ def reset_state(robot: Record, R: Array, feet: Array) -> None:
 def solve_one(
     com: Array, R: Array, feet: Array, robots: Array, tolerance: float, values: Array
 ) -> int:
-    """Solves a point next to the last one; see pelvis_search.solve_one, robots (1,) of ROBOT."""
+    """Solves a point next to the last one; see pelvis_search.solve_one.
+
+    Args:
+        com: (3,) m, target in the world.
+        R: (3, 3) orientation of the pelvis.
+        feet: (2, 3, 4) poses of the soles.
+        robots: (1,) of ROBOT; its state is overwritten.
+        tolerance: m and rad.
+        values: (16,) set to the legs' angles, the pelvis' position, and the size of the errors.
+
+    Returns:
+        The outcome.
+    """
     robot = robots[0]
     if robot.warm == 0:
         reset_state(robot, R, feet)
@@ -271,7 +295,17 @@ def solve_path(
     values: Array,
     outcomes: Indices,
 ) -> None:
-    """Solves N points one after the other: as solve_one, with arrays (N, ...)."""
+    """Solves N points one after the other, as solve_one.
+
+    Args:
+        com: (N, 3) m.
+        R: (N, 3, 3).
+        feet: (N, 2, 3, 4).
+        robots: (1,) of ROBOT; its state is overwritten.
+        tolerance: m and rad.
+        values: (N, 16), set.
+        outcomes: (N,), set.
+    """
     for i in range(len(com)):
         outcomes[i] = solve_one(com[i], R[i], feet[i], robots, tolerance, values[i])
 
@@ -333,7 +367,14 @@ class Solver(ABC):
 
     @abstractmethod
     def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
-        """Solves a point from scratch; see com_ik.ComIk.solve."""
+        """Solves a point from scratch; see com_ik.ComIk.solve.
+
+        Args:
+            com: (3,) m, target in the world.
+            feet: (2, 3, 4) poses of the soles in the world.
+            R: (3, 3) orientation of the pelvis.
+            tolerance: m, of the CoM.
+        """
 
 
 @compiled()
@@ -383,7 +424,14 @@ class NewtonSolver(Solver):
             self.robot["state"] = np.concatenate((pelvis, self._nominal))
 
     def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
-        """Newton's steps from the last solution, from the nominal posture, and from others."""
+        """Newton's steps from the last solution, from the nominal posture, and from others.
+
+        Args:
+            com: (3,) m, target in the world.
+            feet: (2, 3, 4) poses of the soles in the world.
+            R: (3, 3) orientation of the pelvis.
+            tolerance: m and rad.
+        """
         best, problem = np.inf, ""
         starts = self._starts(feet, R)
         middle = 0.5 * (self._lower + self._upper)
@@ -435,7 +483,16 @@ class NewtonSolver(Solver):
         return errors
 
     def find_nearest(self, target: Array, feet: Array, R: Array) -> Array:
-        """The state (15,) with both soles in their poses whose CoM is nearest to the target."""
+        """The state with both soles in their poses whose CoM is nearest to the target.
+
+        Args:
+            target: (3,) m, CoM in the world.
+            feet: (2, 3, 4) poses of the soles in the world.
+            R: (3, 3) orientation of the pelvis.
+
+        Returns:
+            (15,) pelvis' position, m, and the joints, rad.
+        """
         from scipy.optimize import minimize  # a fifth of a second, at each node's start
 
         errors = self._errors(target, feet, R)

@@ -156,7 +156,13 @@ class LegPlane(NamedTuple):
 
 @inner
 def find_plane(leg: Record, target: LegTarget, t: Vector) -> LegPlane:
-    """The leg's plane with the pelvis at t."""
+    """The leg's plane for a place of the pelvis.
+
+    Args:
+        leg: constants of the leg.
+        target: what pelvis and foot fix of it.
+        t: m, place of the pelvis.
+    """
     d = sub(t, target.offset)
     c = cross(d, target.f)
     n = scale(leg.sign_n / sqrt(dot(c, c)), c)
@@ -170,7 +176,13 @@ def find_plane(leg: Record, target: LegTarget, t: Vector) -> LegPlane:
 
 @inner
 def thigh_to_world(leg: Record, v: Vector, plane: LegPlane) -> Vector:
-    """A vector given on the thigh's axes (u, n, u x n)."""
+    """A vector given on the thigh's axes (u, n, u x n), in the world.
+
+    Args:
+        leg: constants of the leg.
+        v: the vector.
+        plane: of the leg.
+    """
     l1, alpha, beta = 1.0 / leg.l1, plane.alpha, plane.beta
     along = (v[0] * (alpha - 1.0) + v[2] * beta) * l1
     across = (v[0] * beta + v[2] * (1.0 - alpha)) * l1
@@ -179,7 +191,13 @@ def thigh_to_world(leg: Record, v: Vector, plane: LegPlane) -> Vector:
 
 @inner
 def shank_to_world(leg: Record, v: Vector, plane: LegPlane) -> Vector:
-    """A vector given on the shank's axes (u, n, u x n)."""
+    """A vector given on the shank's axes (u, n, u x n), in the world.
+
+    Args:
+        leg: constants of the leg.
+        v: the vector.
+        plane: of the leg.
+    """
     l2, alpha, beta = 1.0 / leg.l2, plane.alpha, plane.beta
     along = (-v[0] * alpha - v[2] * beta) * l2
     across = (v[2] * alpha - v[0] * beta) * l2
@@ -188,20 +206,38 @@ def shank_to_world(leg: Record, v: Vector, plane: LegPlane) -> Vector:
 
 @inner
 def second_axis(leg: Record, a1: Vector, a3: Vector) -> Vector:
-    """Second axis of the hip, square to the first and the third."""
+    """Second axis of the hip, square to the first and the third.
+
+    Args:
+        leg: constants of the leg, for the sign.
+        a1: first axis.
+        a3: third axis.
+    """
     c = cross(a1, a3)
     return scale(leg.sign_a2 / sqrt(dot(c, c)), c)
 
 
 @inner
 def on_axes(m: Vector, a: Vector, b: Vector) -> Vector:
-    """A vector given on (a, b, a x b)."""
+    """A vector given on (a, b, a x b).
+
+    Args:
+        m: the vector.
+        a: first axis.
+        b: second axis.
+    """
     return combine(m[0], a, m[1], b, m[2], cross(a, b))
 
 
 @inner
 def leg_moment(leg: Record, target: LegTarget, t: Vector) -> Vector:
-    """Moment of a leg that depends on where the hip is, over the robot's mass; m."""
+    """Moment of a leg that depends on where the hip is, over the robot's mass; m.
+
+    Args:
+        leg: constants of the leg.
+        target: what pelvis and foot fix of it.
+        t: m, place of the pelvis.
+    """
     plane = find_plane(leg, target, t)
     total = add(
         thigh_to_world(leg, vector(leg.thigh), plane),
@@ -218,7 +254,13 @@ def leg_moment(leg: Record, target: LegTarget, t: Vector) -> Vector:
 
 @inner
 def com_of_pelvis(robot: Record, com_map: ComMap, t: Vector) -> Vector:
-    """CoM with the pelvis at t, m."""
+    """CoM, m, for a place of the pelvis.
+
+    Args:
+        robot: constants of the robot.
+        com_map: what feet and pelvis' orientation fix.
+        t: m, place of the pelvis.
+    """
     legs = add(
         leg_moment(robot.legs[0], com_map.left, t),
         leg_moment(robot.legs[1], com_map.right, t),
@@ -228,7 +270,12 @@ def com_of_pelvis(robot: Record, com_map: ComMap, t: Vector) -> Vector:
 
 @inner
 def read_targets(R: Array, feet: Array) -> Targets:
-    """Orientation of the pelvis (3, 3) and poses of the soles (2, 3, 4) as tuples."""
+    """Orientation of the pelvis and poses of the soles as tuples.
+
+    Args:
+        R: (3, 3).
+        feet: (2, 3, 4), left and right.
+    """
     left, right = feet[0], feet[1]
     return Targets(
         rows(R), Pose(rows(left), column(left, 3)), Pose(rows(right), column(right, 3))
@@ -237,7 +284,12 @@ def read_targets(R: Array, feet: Array) -> Targets:
 
 @inner
 def make_map(robot: Record, targets: Targets) -> ComMap:
-    """Gathers what the feet and the pelvis' orientation fix."""
+    """Gathers what the feet and the pelvis' orientation fix.
+
+    Args:
+        robot: constants of the robot.
+        targets: pelvis' orientation and poses of the soles.
+    """
     R = targets.pelvis
     left, left_moment = fix_leg(robot.legs[0], R, targets.left)
     right, right_moment = fix_leg(robot.legs[1], R, targets.right)
@@ -252,7 +304,13 @@ def make_map(robot: Record, targets: Targets) -> ComMap:
 
 @inner
 def fix_leg(leg: Record, R: Rows, foot: Pose) -> tuple[LegTarget, Vector]:
-    """What pelvis and foot fix of a leg, and the moment that does not depend on t, m."""
+    """What pelvis and foot fix of a leg, and the moment that does not depend on t, m.
+
+    Args:
+        leg: constants of the leg.
+        R: orientation of the pelvis.
+        foot: pose of the sole.
+    """
     ankle = add(turned(foot.R, vector(leg.ankle)), foot.p)
     hip = turned(R, vector(leg.hip))
     moment = turned(foot.R, vector(leg.foot))
@@ -272,7 +330,16 @@ def fill_angles(y: Array) -> None:
 def fill_directions(
     leg: Record, target: LegTarget, t: Vector, foot: Rows, pelvis: Rows, y: Array
 ) -> None:
-    """Sets y[:2] (2, 6): sines and cosines of a leg's angles, each pair times a length."""
+    """Sines and cosines of a leg's angles, each pair times a length.
+
+    Args:
+        leg: constants of the leg.
+        target: what pelvis and foot fix of it.
+        t: m, place of the pelvis.
+        foot: orientation of the sole.
+        pelvis: orientation of the pelvis.
+        y: (2, 6) in its first rows, set.
+    """
     f, a1 = target.f, target.a1
     plane = find_plane(leg, target, t)
     alpha, beta = plane.alpha, plane.beta
@@ -293,7 +360,13 @@ def fill_directions(
 
 @inner
 def is_stretched(leg: Record, target: LegTarget, t: Vector) -> bool:
-    """Whether the hip is out of the leg's reach."""
+    """Whether the hip is out of the leg's reach.
+
+    Args:
+        leg: constants of the leg.
+        target: what pelvis and foot fix of it.
+        t: m, place of the pelvis.
+    """
     l1, l2, d = leg.l1, leg.l2, sub(t, target.offset)
     distance2 = dot(d, d)
     far = distance2 > (l1 + l2) ** 2 * (1.0 + 1e-12)
@@ -302,7 +375,17 @@ def is_stretched(leg: Record, target: LegTarget, t: Vector) -> bool:
 
 @inner
 def find_angles(robot: Record, com_map: ComMap, targets: Targets, t: Vector) -> int:
-    """Sets robot.work[2] to the legs' angles with the pelvis at t, rad; returns the outcome."""
+    """Sets robot.work[2] to the legs' angles, rad.
+
+    Args:
+        robot: constants of the robot.
+        com_map: what feet and pelvis' orientation fix.
+        targets: pelvis' orientation and poses of the soles.
+        t: m, place of the pelvis.
+
+    Returns:
+        The outcome.
+    """
     left, right = com_map.left, com_map.right
     y = robot.work
     fill_directions(robot.legs[0], left, t, targets.left.R, targets.pelvis, y[:, :6])

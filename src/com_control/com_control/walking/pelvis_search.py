@@ -45,7 +45,14 @@ class Guess(NamedTuple):
 def inverse_by_differences(
     robot: Record, com_map: ComMap, t: Vector, com: Vector
 ) -> Rows:
-    """Inverse of dCoM/dt."""
+    """Inverse of dCoM/dt by differences.
+
+    Args:
+        robot: constants of the robot.
+        com_map: what feet and pelvis' orientation fix.
+        t: m, place of the pelvis.
+        com: m, the CoM there.
+    """
     h = _DIFFERENCE
     x = sub(com_of_pelvis(robot, com_map, (t[0] + h, t[1], t[2])), com)
     y = sub(com_of_pelvis(robot, com_map, (t[0], t[1] + h, t[2])), com)
@@ -77,8 +84,16 @@ def find_pelvis(
 ) -> tuple[Guess, float]:
     """Finds t with CoM(t) = target: Newton's first step, Broyden's updates, halved where worse.
 
+    Args:
+        robot: constants of the robot.
+        com_map: what feet and pelvis' orientation fix.
+        target: m, CoM in the world.
+        tolerance: m.
+        guess: place of the pelvis, with the inverse derivative if it is known.
+
     Returns:
-        The last guess, known where it is within the tolerance (m); and the distance of the CoM to
+        The last guess, known where it is within the tolerance (m); and the distance of the CoM
+        to
         the target, m.
     """
     t, B, known = guess
@@ -122,7 +137,13 @@ def find_pelvis(
 
 @inner
 def extrapolate(t1: Vector, t2: Vector, t3: Vector) -> Vector:
-    """The next of three places, the last one first, on a parabola."""
+    """The next of three places on a parabola.
+
+    Args:
+        t1: the last one, m.
+        t2: the one before.
+        t3: the one before that.
+    """
     return combine(3.0, t1, -3.0, t2, 1.0, t3)
 
 
@@ -131,6 +152,11 @@ def predict_pelvis(robot: Record, com: Vector, R: Rows) -> Vector:
     """First guess of the pelvis: on from the last three points where they are a smooth path.
 
     Else the last place, or where the CoM would be right in the nominal posture.
+
+    Args:
+        robot: constants and state of the robot.
+        com: m, target in the world.
+        R: orientation of the pelvis.
     """
     if robot.warm == 0:
         return sub(com, turned(R, vector(robot.offset)))
@@ -153,6 +179,14 @@ def solve_point(
 ) -> tuple[Guess, int]:
     """Solves one point from a guess; see solve_one.
 
+    Args:
+        robot: constants and state of the robot.
+        targets: pelvis' orientation and poses of the soles.
+        com: m, target in the world.
+        tolerance: m.
+        guess: place of the pelvis.
+        values: (16,) set.
+
     Returns:
         Where the pelvis is, and the outcome.
     """
@@ -165,7 +199,14 @@ def solve_point(
 
 @inner
 def set_values(robot: Record, t: Vector, error: float, values: Array) -> None:
-    """Sets values (16,) by the last find_angles; see solve_one."""
+    """Sets values by the last find_angles; see solve_one.
+
+    Args:
+        robot: whose work holds the angles.
+        t: m, place of the pelvis.
+        error: m, of the CoM.
+        values: (16,) set.
+    """
     for k in range(12):
         values[k] = robot.work[2, k]
     values[12], values[13], values[14], values[15] = t[0], t[1], t[2], error
@@ -182,7 +223,9 @@ def solve_one(
         R: (3, 3) orientation of the pelvis.
         feet: (2, 3, 4) poses of the soles, left and right.
         robots: (1,) of ROBOT; its state is overwritten.
-        values: (16,) set to the legs' angles, rad, the pelvis' position, m, and the distance of the
+        tolerance: m, of the CoM.
+        values: (16,) set to the legs' angles, rad, the pelvis' position, m, and the distance of
+            the
             CoM to its target, m.
 
     Returns:
@@ -214,7 +257,16 @@ def solve_path(
 ) -> None:
     """Solves N points, at least one, one after the other, each predicted from the three before.
 
-    As solve_one, with arrays (N, ...). The state of the robot is where the first one begins.
+    The state of the robot is where the first one begins.
+
+    Args:
+        com: (N, 3) m, targets in the world.
+        R: (N, 3, 3) orientations of the pelvis.
+        feet: (N, 2, 3, 4) poses of the soles.
+        robots: (1,) of ROBOT; its state is overwritten.
+        tolerance: m, of the CoM.
+        values: (N, 16), set as by solve_one.
+        outcomes: (N,), set.
     """
     robot = robots[0]
     t1 = t2 = t3 = predict_pelvis(robot, row(com, 0), rows(R[0]))
@@ -240,9 +292,18 @@ def solve_in_steps(
     values: Array,
     outcomes: Indices,
 ) -> None:
-    """Solves N points by [CCGD] Table 2, each from where the one before ended, the first at pelvis.
+    """Solves N points by [CCGD] Table 2, each from where the one before ended.
 
     t += a e / |e|,  e = target - CoM(t)  (eqs 18 to 20), until |e| < epsilon.
+
+    Args:
+        com: (N, 3) m, targets in the world.
+        R: (N, 3, 3) orientations of the pelvis.
+        feet: (N, 2, 3, 4) poses of the soles.
+        robots: (1,) of ROBOT; its state is overwritten.
+        pelvis: (3,) m, where the first one begins.
+        values: (N, 16), set as by solve_one.
+        outcomes: (N,), set.
     """
     robot, t = robots[0], vector(pelvis)
     for i in range(len(com)):
@@ -263,7 +324,19 @@ def solve_in_steps(
 def place_pelvis(
     t: Array, R: Array, feet: Array, robots: Array, com: Array, q: Array
 ) -> int:
-    """Sets com (3,) m and the legs' angles q (12,) with the pelvis at t (3,) m; see solve_one."""
+    """CoM and legs for a place of the pelvis; see solve_one.
+
+    Args:
+        t: (3,) m, place of the pelvis.
+        R: (3, 3) its orientation.
+        feet: (2, 3, 4) poses of the soles.
+        robots: (1,) of ROBOT.
+        com: (3,) m, set.
+        q: (12,) rad, set to the legs' angles.
+
+    Returns:
+        The outcome.
+    """
     robot = robots[0]
     targets = read_targets(R, feet)
     com_map = make_map(robot, targets)

@@ -152,6 +152,7 @@ class WalkSession:
         """Why a walk that was expected may not begin now and how to fix it; "" when it may.
 
         Args:
+            reading: what is measured.
             sways: As for WalkChecks.problem.
         """
         aim = None
@@ -160,7 +161,15 @@ class WalkSession:
         return self._checks.problem(reading, aim, sways)
 
     def begin(self, walk: Walk, reading: Reading) -> Command | None:
-        """Begins the walk that was expected; None, with an outcome, when that may not be."""
+        """Begins the walk that was expected.
+
+        Args:
+            walk: as planned.
+            reading: what is measured.
+
+        Returns:
+            The path to send; None, with an outcome, when it may not begin.
+        """
         problem = self.problem(reading)
         if problem:
             self.refuse(problem)
@@ -194,6 +203,7 @@ class WalkSession:
         """Ends a motion with both feet down; where that needs a plan, stop_due asks for it.
 
         Args:
+            reason: for the state.
             now: s, of the joints' readings; default: of the last one.
         """
         stands = self.walk is not None and not self.walk.plan.steps
@@ -252,6 +262,7 @@ class WalkSession:
         """Updates the state by what is measured.
 
         Args:
+            reading: what is measured.
             jump: s, by which the clock of the readings has jumped before this one.
         """
         if jump:

@@ -114,6 +114,10 @@ def ankle_joints(leg: BipedLeg) -> tuple[str, str]:
 def ankle_stiffness(biped: Biped, config: RobotConfig) -> Array:
     """Stiffness (2,) N m/rad of the servos of an ankle about the sole's x and y axes.
 
+    Args:
+        biped: the robot.
+        config: its configuration, with servo.stiffness of the ankle's joints.
+
     Raises:
         BipedError: The configuration does not give it, or an ankle has not two joints.
     """
@@ -130,7 +134,12 @@ def ankle_stiffness(biped: Biped, config: RobotConfig) -> Array:
 
 
 def make_table(plan: WalkPlan, samples: Samples) -> Table:
-    """A walk for the law; samples as those of Walk, in equal steps of time."""
+    """A walk for the law.
+
+    Args:
+        plan: with its steps.
+        samples: of the plan as those of Walk, in equal steps of time.
+    """
     time, count = samples.time, len(samples.time)
     swing = np.full((count, 2), -1.0)
     goals = samples.feet[:, :, :2, 3].copy()
@@ -222,6 +231,8 @@ class Stabiliser:
         """Begins a walk; what is known of the offset and of the ground stays.
 
         Args:
+            plan: with its steps.
+            samples: of the plan.
             q: (n,) rad or m, joint targets at its start.
         """
         memory, h, mass = make_memory(), plan.timing.com_height, self.biped.model.mass
@@ -243,6 +254,8 @@ class Stabiliser:
         """Goes on with another plan that is near the present one and has the same feet for now.
 
         Args:
+            plan: with its steps.
+            samples: of the plan.
             later: s, by which its time begins later than that of the present one.
         """
         before, after = self.table, make_table(plan, samples)

@@ -396,6 +396,9 @@ def tick(
     """Goes on by a measurement.
 
     Args:
+        body: mass, height and ankles of the robot.
+        table: the planned walk.
+        sensed: what is measured.
         dt: s, since the last one.
         lead: s, from the measurement to the time that the command is for.
         memory: State, overwritten.

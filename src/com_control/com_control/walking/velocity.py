@@ -65,14 +65,26 @@ class VelocityWalker:
         return _first(plan, (1.0, 0.5, 0.25))
 
     def due(self, walk: Walk, t: float, velocity: Array) -> bool:
-        """Whether a walk is to be planned again from t (s) on: steps are missing, or too many."""
+        """Whether a walk is to be planned again: steps are missing, or too many.
+
+        Args:
+            walk: as planned.
+            t: s of the walk, now.
+            velocity: (3,) m/s forwards and to the left, and rad/s; 0: stop.
+        """
         left = len(walk.plan.steps) - walk.plan.next_step(t) - 1
         return 0 <= left <= AHEAD if np.any(velocity) else left > 1
 
     def go_on(self, walk: Walk, t: float, velocity: Array) -> Walk:
-        """Plans a walk again from t (s) on, after the step that is being made then.
+        """Plans a walk again, after the step that is being made.
 
-        With the velocity 0 the next step is the last. One that cannot be walked is halved, then 0.
+        With the velocity 0 the next step is the last. One that cannot be walked is halved, then
+        0.
+
+        Args:
+            walk: as planned.
+            t: s of the walk, now.
+            velocity: (3,) m/s forwards and to the left, and rad/s.
 
         Raises:
             PlanError: All steps are made, or not even a last one can be walked.

@@ -86,6 +86,7 @@ class WalkChecks:
         """Why no walk may begin and how to fix it; "" when one may.
 
         Args:
+            reading: what is measured.
             commanded: (n,) rad or m, where the joints are to be; None: in the nominal posture.
             sways: It may be tilted, and a foot be light, as that of a robot that is pushed.
         """
@@ -202,7 +203,12 @@ class WalkEstimator:
 
 
 def standing_foot(stands: list[bool], loads: list[float]) -> int:
-    """The foot that is planned to stand; of two the one that carries more, N."""
+    """The foot that is planned to stand; of two the one that carries more.
+
+    Args:
+        stands: of left and right, whether it is planned to stand.
+        loads: N, on left and right.
+    """
     return int(max(0.0, loads[1]) > max(0.0, loads[0]) if all(stands) else stands[1])
 
 
@@ -221,6 +227,7 @@ def set_estimate(
         com: (3,) m.
         wrenches: (2, 6) as SoleZmp.wrenches_at_soles gives them.
         least: N, see set_zmp.
+        view: with the pose of the root; its other arrays are set.
     """
     R, p, soles, _, zmp = view
     for k in range(2):
@@ -232,10 +239,15 @@ def set_estimate(
 
 @compiled()
 def set_zmp(wrenches: Array, soles: Array, least: float, zmp: Array) -> None:
-    """Sets the ZMP (3,) m of a robot by wrenches at its soles and their poses (2, 3, 4).
+    """Sets the ZMP of a robot by wrenches at its soles.
 
-    On the plane through the middle of the soles' origins, weighted by what each carries; NaN where
-    the ground carries less than `least`, N.
+    On the plane through the middle of the soles' origins, weighted by what each carries.
+
+    Args:
+        wrenches: (2, 6) N and N m at the soles, in their frames.
+        soles: (2, 3, 4) their poses.
+        least: N, that the ground must carry; else the ZMP is NaN.
+        zmp: (3,) m, set.
     """
     force, moment, carried, level = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0
     for k in range(2):
@@ -262,7 +274,13 @@ class Mounts(NamedTuple):
 
 @compiled()
 def set_sole_wrenches(measured: Array, mounts: Mounts, wrenches: Array) -> None:
-    """Sets wrenches (2, 6) at the soles by those that are measured, see SoleZmp."""
+    """Sets wrenches at the soles by those that are measured, see SoleZmp.
+
+    Args:
+        measured: (2, 6) N and N m, axes and origins of the sensors.
+        mounts: poses of the sensors in the soles' frames.
+        wrenches: (2, 6) set.
+    """
     for k in range(2):
         force = turned(mounts.R[k], measured[k])
         moment = add(turned(mounts.R[k], measured[k, 3:]), cross(mounts.p[k], force))

@@ -282,8 +282,14 @@ class PendulumPath(FrozenArrays):
     ) -> "PendulumPath":
         """Finds the path that starts at rest and ends over the last ZMP.
 
-        When the ZMP rests for T before it first moves, the CoM starts beside it by e^(-w T) of the
+        When the ZMP rests for T before it first moves, the CoM starts beside it by e^(-w T) of
+        the
         way that lies ahead, 0.1 mm after a second and a half. So it ends, too.
+
+        Args:
+            times: (k,) s, of the ZMP's corners, rising.
+            zmp: (k, 2) m, the corners.
+            frequency: w, rad/s, of the pendulum.
 
         Raises:
             PlanError: Times do not rise, or a number is not finite.

@@ -76,7 +76,13 @@ class WalkRequest:
 
 
 def complete(request: WalkRequest, biped: Biped, stance: Stance) -> WalkRequest:
-    """A request with the sizes that it leaves open: the configuration's, else what fits."""
+    """A request with the sizes that it leaves open: the configuration's, else what fits.
+
+    Args:
+        request: what is asked for.
+        biped: the robot.
+        stance: how it stands.
+    """
     sizes = biped.sizes
     configured = WalkRequest(
         half_width=None if sizes.step_width is None else 0.5 * sizes.step_width,
@@ -99,6 +105,11 @@ def complete(request: WalkRequest, biped: Biped, stance: Stance) -> WalkRequest:
 
 def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
     """Plans what is asked for, from where the robot stands.
+
+    Args:
+        request: what is asked for.
+        biped: the robot.
+        stance: how it stands.
 
     Raises:
         PlanError: Its footsteps or times cannot be.
@@ -130,7 +141,12 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
 def fields_for(
     request: WalkRequest, kind: type[Timing] | type[WalkParameters]
 ) -> dict[str, Any]:
-    """What a request gives of the fields of a class."""
+    """What a request gives of the fields of a class.
+
+    Args:
+        request: what is asked for.
+        kind: the class.
+    """
     values = {field.name: getattr(request, field.name, None) for field in fields(kind)}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -141,7 +157,11 @@ NEAR_SPEED = 0.05
 
 
 def make_stand(biped: Biped, q: Array) -> "Walk":
-    """A walk without steps, with joints at q (n,), rad or m, where they are.
+    """A walk without steps, with the joints where they are.
+
+    Args:
+        biped: the robot.
+        q: (n,) rad or m.
 
     Raises:
         PlanError: The soles are not on one plane.
@@ -233,11 +253,17 @@ class Walker:
         self._ik = ComIk(biped)
 
     def plan(self, request: WalkRequest, q: Array) -> Walk:
-        """Plans a walk from where the robot stands with joints at q (n,), rad or m.
+        """Plans a walk from where the robot stands.
 
-        With the CoM over one foot the hip is turned inwards by about half the hips' distance over
+        With the CoM over one foot the hip is turned inwards by about half the hips' distance
+        over
         the leg's length, whatever the steps' width. Where its limits of angle or effort do not
-        allow that, the pelvis leans over the standing foot. The note says so, and which soles tilt.
+        allow that, the pelvis leans over the standing foot. The note says so, and which soles
+        tilt.
+
+        Args:
+            request: what is asked for.
+            q: (n,) rad or m, joint positions.
 
         Raises:
             PlanError: It cannot be walked; with the reason and the footstep at fault.

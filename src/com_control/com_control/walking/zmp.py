@@ -56,7 +56,12 @@ class RobotPath:
 
 
 def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
-    """Wrench of the ground on the robot (N, 6): force N, moment N m about the world's origin."""
+    """Wrench of the ground on the robot (N, 6): force N, moment N m about the world's origin.
+
+    Args:
+        dynamics: of the robot.
+        path: its motion.
+    """
     count = len(as_array("path.q", path.q, (None, dynamics.model.n_joints)))
     R = as_array("path.R_root", path.R_root, (count, 3, 3))
     p = as_array("path.p_root", path.p_root, (count, 3))
@@ -81,6 +86,8 @@ def multi_body_zmp(
     """The zero moment point (N, 3) m, in the world.
 
     Args:
+        dynamics: of the robot.
+        path: its motion.
         height: m, of the ground, one or (N,).
 
     Raises:
@@ -102,7 +109,12 @@ def multi_body_zmp(
 
 
 def differences(values: Array, dt: float) -> tuple[Array, Array]:
-    """First and second derivative of samples (N, ...) dt apart, stationary before and after."""
+    """First and second derivative of samples, stationary before and after.
+
+    Args:
+        values: (N, ...) samples.
+        dt: s, between them.
+    """
     before = np.concatenate((values[:1], values[:-1]))
     after = np.concatenate((values[1:], values[-1:]))
     return (after - before) / (2.0 * dt), (after - 2.0 * values + before) / dt**2
@@ -134,6 +146,9 @@ def refine(
     best walk up to then is what comes back, not converged.
 
     Args:
+        ik: of the robot.
+        plan: the walk.
+        dt: s, between samples.
         passes: Corrections, at most; 0: the walk as planned, with its ZMP.
         since: s, from which on it will be walked: see solve_joints.
 
@@ -179,7 +194,13 @@ def refine(
 
 
 def robot_path(biped: Biped, joints: WalkJoints, dt: float) -> RobotPath:
-    """The motion of the root link in a walk; what is above the legs keeps its posture."""
+    """The motion of the root link in a walk; what is above the legs keeps its posture.
+
+    Args:
+        biped: the robot.
+        joints: of the walk.
+        dt: s, between samples.
+    """
     R, p = biped.root_in_pelvis(joints.q[0])
     return RobotPath(
         dt, joints.q, joints.R_pelvis @ R, joints.pelvis + joints.R_pelvis @ p
@@ -190,8 +211,10 @@ def correction(samples: Samples, away: Array, lever: Array, dt: float) -> Array:
     """Shift x (N, 2) m of the CoM with x - k h x'' = -away, stationary at both ends.
 
     Args:
+        samples: of the walk, for the height h of the pendulum.
         away: (N, 2) m, of the ZMP from the planned one.
         lever: (2,) k, forwards and sideways.
+        dt: s, between samples.
     """
     shift = np.empty_like(away)
     for axis in range(2):
