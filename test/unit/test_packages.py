@@ -22,6 +22,8 @@ WITHOUT_ROS = (  # that pip installs
 )
 KEYS = {
     "ament_index_python": "ament_index_python",
+    "defusedxml": "python3-defusedxml",
+    "lxml": "python3-lxml",
     "matplotlib": "python3-matplotlib",
     "mujoco": "python3-mujoco-pip",
     "numba": "python3-numba",
@@ -31,11 +33,12 @@ KEYS = {
     "rosbags": "python3-rosbags-pip",
     "scipy": "python3-scipy",
     "tf_transformations": "tf_transformations",
+    "urdf_parser_py": "urdfdom_py",
     "viser": "python3-viser-pip",
     "yaml": "python3-yaml",
 }
 """rosdep keys of Python modules; those of ROS packages are the modules' names."""
-PIP = {"PIL": "pillow", "urdf_parser_py": "urdf-parser-py", "yaml": "PyYAML"}
+PIP = {"PIL": "pillow", "urdf_parser_py": "urdfdom-py", "yaml": "PyYAML"}
 """What pip calls modules, where it is not their name."""
 SHARED = {"maintainer", "license", "version"}
 

@@ -14,7 +14,8 @@ from com_model.bodies import Bodies, Indices, build_bodies, independent_joints
 from com_model.exceptions import UnknownNameError, UrdfError
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.text import listing
-from com_model.urdf.parsing import Joint, Link, Urdf, find_misspellings, parse_urdf
+from com_model.urdf.misspellings import find_misspellings
+from com_model.urdf.parsing import Joint, Link, Urdf, parse_urdf
 from com_model.urdf.tree import Tree, build_tree
 from com_model.urdf.xml_reader import read_bounded
 

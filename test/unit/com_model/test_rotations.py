@@ -7,9 +7,11 @@ from scipy.spatial.transform import Rotation
 from com_model.geometry import vector_kernels
 from com_model.geometry.rotations import (
     minimal_rotation,
+    rotation_from_rpy,
     rotation_vector,
     rotation_vectors,
     rotations_about,
+    rpy_from_rotation,
     skew,
 )
 
@@ -25,6 +27,17 @@ direction = vector.filter(lambda v: np.linalg.norm(v) > 1e-3).map(
 @given(vector, vector)
 def test_skew_is_the_vector_product(v, w):
     np.testing.assert_allclose(skew(v) @ w, np.cross(v, w), atol=1e-13)
+
+
+near_half_pi = st.floats(-1e-6, 1e-6).map(lambda x: np.pi / 2 + x)
+
+
+@given(coordinate, st.one_of(coordinate, near_half_pi), coordinate)
+def test_rpy_from_rotation_is_the_inverse_at_any_pitch(roll, pitch, yaw):
+    R = rotation_from_rpy([roll, pitch, yaw])
+    np.testing.assert_allclose(
+        rotation_from_rpy(rpy_from_rotation(R)), R, rtol=0, atol=1e-14
+    )
 
 
 @given(vector)

@@ -15,14 +15,8 @@ from com_model.exceptions import ComModelError, UrdfError
 from com_model.model import RobotModel, model_of
 from com_model.shapes.urdf_shapes import ShapeReader
 from com_model.text import listing
-from com_model.urdf.parsing import (
-    SCHEMA,
-    Link,
-    Misspelling,
-    Urdf,
-    find_misspellings,
-    urdf_of,
-)
+from com_model.urdf.misspellings import Misspelling, find_misspellings
+from com_model.urdf.parsing import SCHEMA, Link, Urdf, urdf_of
 from com_model.urdf.xml_reader import Node, Schema, read_bounded, read_xml
 
 _LINK = SCHEMA["robot"]["link"] | {"visual": {}, "collision": {}}

@@ -40,6 +40,19 @@ def rotation_from_rpy(rpy: Sequence[float]) -> Array:
     )
 
 
+def rpy_from_rotation(R: Array) -> list[float]:
+    """Roll, pitch and yaw (3,) rad of a rotation R (3, 3): the inverse of rotation_from_rpy.
+
+    Exact to rounding also where the pitch is a right angle: there the roll is arbitrary, and the
+    yaw is computed of what remains after the roll.
+    """
+    roll = atan2(R[2, 1], R[2, 2])
+    c, s = cos(roll), sin(roll)
+    pitch = atan2(-R[2, 0], s * R[2, 1] + c * R[2, 2])
+    yaw = atan2(s * R[0, 2] - c * R[0, 1], c * R[1, 1] - s * R[1, 2])
+    return [roll, pitch, yaw]
+
+
 def rotations_about(axes: Array, angles: Array) -> Array:
     """Rotations (..., B, 3, 3) about unit axes (B, 3) by angles (..., B), rad; 1 for a zero axis.
 

@@ -67,14 +67,20 @@ def _joints_above(urdf: Urdf, links: Mapping[str, Link]) -> dict[str, Joint]:
 
 def _check_loops(links: Iterable[str], above: Mapping[str, Joint]) -> None:
     parents = {name: [above[name].parent] if name in above else [] for name in links}
-    try:
-        TopologicalSorter(parents).prepare()
-    except CycleError as error:
-        loop = error.args[1]  # each is the parent of the next one
+    loop = _order(parents)[1]
+    if loop:
         no_root = ", and no link is the root" if all(parents.values()) else ""
         fix = "A URDF is a tree: delete the joint that closes the loop"
         problem = f"the links form a loop: {_chain(loop)}{no_root}"
-        raise UrdfError(problem, above[loop[0]].element, fix) from None
+        raise UrdfError(problem, above[loop[0]].element, fix)
+
+
+def _order(needs: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
+    """Orders names so that each follows those that it needs; or finds a loop of them."""
+    try:
+        return list(TopologicalSorter(needs).static_order()), []
+    except CycleError as error:
+        return [], error.args[1]  # each is needed by the next one
 
 
 def _chain(names: Sequence[str]) -> str:
@@ -130,26 +136,22 @@ def resolve_mimics(
     a (b q + c) + d = a b q + (a c + d). Independent ones follow themselves with 1, 0. Raises
     UrdfError for a chain that leads to a missing or fixed joint, or in a circle.
     """
+    masters = {
+        name: [_master(joint, moving, fixed)] if joint.mimic else []
+        for name, joint in moving.items()
+    }
+    order, loop = _order(masters)
+    if loop:
+        fix = "Let one of them move independently: delete its <mimic>"
+        problem = f"mimics itself: {_chain(loop[::-1])}"
+        raise UrdfError(problem, moving[loop[-1]].element, fix)
     resolved: dict[str, Mimic] = {}
-    for start in moving:
-        chain: dict[str, None] = {}  # in order
-        name = start
-        while name not in resolved and moving[name].mimic is not None:
-            if name in chain:
-                fix = "Let one of them move independently: delete its <mimic>"
-                problem = f"mimics itself: {_chain([*chain, name])}"
-                raise UrdfError(problem, moving[start].element, fix)
-            chain[name] = None
-            name = _master(moving[name], moving, fixed)
-        mimic = resolved.setdefault(name, Mimic(name, 1.0, 0.0))
-        for follower in reversed(chain):
-            own = moving[follower].mimic or mimic
-            mimic = Mimic(
-                mimic.master,
-                own.multiplier * mimic.multiplier,
-                own.multiplier * mimic.offset + own.offset,
-            )
-            resolved[follower] = mimic
+    for name in order:
+        own = moving[name].mimic or Mimic(name, 1.0, 0.0)
+        top = resolved.get(own.master, Mimic(name, 1.0, 0.0))
+        multiplier = own.multiplier * top.multiplier
+        offset = own.multiplier * top.offset + own.offset
+        resolved[name] = Mimic(top.master, multiplier, offset)
     return resolved
 
 

@@ -1,8 +1,8 @@
 """Reads XML from an untrusted source: bounded, no entities, only the elements that matter.
 
-The parser is expat with handlers of our own: a document type that declares anything is refused
-before it could be expanded, memory grows only with the elements that are kept, and each element
-has its line, for messages, and its place in the text, for editing.
+The parser is that of defusedxml (expat): a document type that declares anything is rejected before
+it could be expanded. Memory grows only with the elements that are kept, and each element has its
+line, for messages, and its place in the text, for editing.
 """
 
 import os
@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
+from xml.sax import SAXParseException
+
+from defusedxml.expatreader import DefusedExpatParser
 
 from com_model.exceptions import UrdfError
 from com_model.text import quote, quote_path
@@ -21,21 +23,30 @@ MAX_BYTES = 64 * 2**20
 MAX_DEPTH = 100
 MAX_NODES = 100_000
 
-Schema = Mapping[str, Any]  # tags that are kept, each with the schema of its children
+Schema = Mapping[str, Any]
+"""Tags that are kept, each with the schema of its children."""
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """An element that was kept."""
+    """An element that was kept.
+
+    Attributes:
+        tag: Its name, with a namespace prefix as it is written.
+        attributes: Values by name.
+        line: Line of its start tag, from 1.
+        begin: Offset of its start tag in the document, bytes.
+        end: Offset of its end tag, bytes; that of the start tag where it has none.
+        children: Its child elements that the schema names, in document order.
+        others: Number of child elements of each tag that the schema does not name.
+    """
 
     tag: str
     attributes: dict[str, str]
-    line: int  # of its start tag, from 1
-    begin: int  # offset of its start tag in the document, bytes
-    end: int = 0  # likewise of its end tag; that of the start tag where it has none
-    # its child elements that the schema names, in document order
+    line: int
+    begin: int
+    end: int = 0
     children: "list[Node]" = field(default_factory=list)
-    # number of elements below it of each tag that the schema does not name
     others: Counter[str] = field(default_factory=Counter)
 
     def all(self, tag: str) -> "list[Node]":
@@ -49,7 +60,17 @@ class Node:
 
 
 def read_bounded(path: str | os.PathLike[str]) -> bytes:
-    """Reads a regular file of at most MAX_BYTES; else a UrdfError says what is wrong."""
+    """Reads a regular file of at most MAX_BYTES bytes.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its content.
+
+    Raises:
+        UrdfError: It does not exist, is no regular file, is too large or cannot be read.
+    """
     file = Path(path)
     element = f"file {quote_path(str(file))}"
     try:
@@ -67,10 +88,18 @@ def read_bounded(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_xml(xml: str | bytes, schema: Schema) -> tuple[Node, str]:
-    """Reads a document into nodes: its top element, and its text; what the schema names is kept.
+    """Reads the elements of a document that a schema names.
 
-    Text is taken as it is; bytes as their declaration says. Raises UrdfError where it is not
-    well-formed, too large or too deep, or has a document type with declarations.
+    Args:
+        xml: The document; text is read as it is, bytes as their declaration says.
+        schema: The top element's tag, with the schema of its children.
+
+    Returns:
+        The top element, and the document as text.
+
+    Raises:
+        UrdfError: It is not well-formed, too large or too deep, or has a document type with
+            declarations.
     """
     _check_size(len(xml), "document")
     try:
@@ -81,12 +110,23 @@ def read_xml(xml: str | bytes, schema: Schema) -> tuple[Node, str]:
             f"is not valid text ({error.reason})", "document", fix
         ) from error
     _check_size(len(data), "document")
-    reader = _Reader(schema, "utf-8" if isinstance(xml, str) else None)
-    root = reader.read(data)
+    reader = _Reader(schema)
+    try:
+        reader.feed(xml, isFinal=True)
+    except SAXParseException as error:
+        where = (
+            f"line {error.getLineNumber()}, column {(error.getColumnNumber() or 0) + 1}"
+        )
+        problem = f"is not well-formed XML: {error.getMessage()}"
+        raise UrdfError(problem, where, _syntax_fix(data)) from error
+    except (LookupError, UnicodeError, ValueError) as error:
+        problem = f"declares an encoding that cannot be read ({error})"
+        where = "XML declaration (line 1)"
+        raise UrdfError(problem, where, "Save the file as UTF-8") from error
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         reader.encoding = "utf-16"
     text = xml if isinstance(xml, str) else data.decode(reader.encoding, "replace")
-    return root, text.removeprefix("\ufeff")
+    return reader.document.children[0], text.removeprefix("\ufeff")
 
 
 def _check_size(size: int, element: str) -> None:
@@ -95,80 +135,96 @@ def _check_size(size: int, element: str) -> None:
         raise UrdfError(f"is larger than {MAX_BYTES // 2**20} MiB", element, fix)
 
 
-class _Reader:
-    """One pass of expat over one document."""
+class _Reader(DefusedExpatParser):
+    """Reads one document.
 
-    def __init__(self, schema: Schema, encoding: str | None) -> None:
-        self.encoding = encoding or "utf-8"
+    Attributes:
+        document: Stands above the top element, which is its only child.
+        encoding: That of the XML declaration.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        """Prepares to read a document whose elements the schema names."""
+        super().__init__(forbid_dtd=True)
+        self.document = Node("", {}, 0, 0)
+        self.encoding = "utf-8"
         (self._root_tag,) = schema
-        self._schemas: list[Schema | None] = [
-            schema
-        ]  # of the open elements; None: not kept
-        self._nodes = [Node("", {}, 0, 0)]  # the open ones, below one for the document
+        self._open: list[tuple[Schema | None, Node]] = [(schema, self.document)]
         self._kept = 0
-        self._parser = expat.ParserCreate(encoding)
-        self._parser.XmlDeclHandler = self._declaration
-        self._parser.StartDoctypeDeclHandler = self._doctype
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
 
-    def read(self, data: bytes) -> Node:
-        try:
-            self._parser.Parse(data, True)
-        except expat.ExpatError as error:
-            where = f"line {error.lineno}, column {error.offset + 1}"
-            problem = f"is not well-formed XML: {expat.ErrorString(error.code)}"
-            raise UrdfError(problem, where, _syntax_fix(data)) from error
-        except (LookupError, UnicodeError, ValueError) as error:
-            problem = f"declares an encoding that cannot be read ({error})"
-            where = "XML declaration (line 1)"
-            raise UrdfError(problem, where, "Save the file as UTF-8") from error
-        return self._nodes[0].children[0]
+    def reset(self) -> None:
+        """Sets the parser up so that it also reports the encoding."""
+        super().reset()
+        self._parser.XmlDeclHandler = self._declaration
 
     def _error(self, problem: str, what: str, fix: str) -> UrdfError:
-        return UrdfError(
-            problem, f"{what} (line {self._parser.CurrentLineNumber})", fix
-        )
+        return UrdfError(problem, f"{what} (line {self.getLineNumber()})", fix)
 
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         self.encoding = encoding or self.encoding
 
-    def _doctype(
-        self, name: str, system: str | None, public: str | None, internal: int
+    def defused_start_doctype_decl(
+        self, name: str, sysid: str | None, pubid: str | None, has_internal_subset: int
     ) -> None:
+        """Rejects a document type that could hold an entity; <!DOCTYPE robot> alone is harmless.
+
+        Args:
+            name: Tag of the top element.
+            sysid: Address of a file with declarations, or None.
+            pubid: Public name of such a file, or None.
+            has_internal_subset: Whether declarations follow.
+
+        Raises:
+            UrdfError: It has declarations, or refers to a file with them.
+        """
         fix = "Remove the <!DOCTYPE ...> declaration and write the text of entities out"
-        if system is not None or public is not None:
-            problem = f"refers to another document ({quote(system or public or '')})"
+        if sysid is not None or pubid is not None:
+            problem = f"refers to another document ({quote(sysid or pubid or '')})"
             raise self._error(problem, "<!DOCTYPE>", fix)
-        if internal:
+        if has_internal_subset:
             problem = "carries declarations; entities are never expanded"
             raise self._error(problem, "<!DOCTYPE>", fix)
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if len(self._schemas) > MAX_DEPTH:
+    def start_element(self, name: str, attrs: dict[str, str]) -> None:
+        """Keeps an element that the schema names.
+
+        Args:
+            name: Its tag.
+            attrs: Its attributes.
+
+        Raises:
+            UrdfError: The document is too deep or too large, or another format.
+        """
+        if len(self._open) > MAX_DEPTH:
             fix = "A URDF is at most about ten levels deep: is this one?"
-            raise self._error(f"nests deeper than {MAX_DEPTH} levels", quote(tag), fix)
-        schema, node = self._schemas[-1], self._nodes[-1]
-        below = None if schema is None else schema.get(tag)
-        self._schemas.append(below)
+            raise self._error(f"nests deeper than {MAX_DEPTH} levels", quote(name), fix)
+        schema, node = self._open[-1]
+        below = None if schema is None else schema.get(name)
         if below is not None:
-            line, begin = self._parser.CurrentLineNumber, self._parser.CurrentByteIndex
-            node.children.append(Node(tag, attributes, line, begin))
-            self._nodes.append(node.children[-1])
+            place = self._parser.CurrentLineNumber, self._parser.CurrentByteIndex
+            node.children.append(Node(name, attrs, *place))
+            node = node.children[-1]
             self._kept += 1
-        elif len(self._nodes) == 1:
+        elif node is self.document:
             fix = "Convert other formats to URDF first (SDF, MJCF and the like are not read)"
             problem = f"the top element must be <{self._root_tag}>"
-            raise self._error(problem, f"<{quote(tag)[1:-1]}>", fix)
+            raise self._error(problem, f"<{quote(name)[1:-1]}>", fix)
         elif schema is not None:
-            node.others[tag] += 1
+            node.others[name] += 1
+        self._open.append((below, node))
         if self._kept > MAX_NODES:
             fix = "No robot has that many: is this a URDF?"
             raise UrdfError(f"has more than {MAX_NODES} elements", "document", fix)
 
-    def _end(self, tag: str) -> None:
-        if self._schemas.pop() is not None:
-            self._nodes.pop().end = self._parser.CurrentByteIndex
+    def end_element(self, name: str) -> None:
+        """Closes an element.
+
+        Args:
+            name: Its tag.
+        """
+        schema, node = self._open.pop()
+        if schema is not None:
+            node.end = self._parser.CurrentByteIndex
 
 
 def _syntax_fix(data: bytes) -> str:
