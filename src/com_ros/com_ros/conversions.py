@@ -14,7 +14,7 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Transform, Vector3, Wrench
 from numpy.typing import ArrayLike
 from sensor_msgs.msg import Imu, JointState
-from tf_transformations import quaternion_from_matrix
+from tf_transformations import quaternion_from_matrix, quaternion_matrix
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_model.arrays import Array
@@ -147,10 +147,17 @@ def numpy_to_quaternion(values: ArrayLike, out: Quaternion | None = None) -> Qua
 
 
 def quaternion_to_rotation(msg: Quaternion) -> Array:
-    """(3, 3) rotation matrix of a quaternion message.
+    """Rotation matrix of a quaternion message.
 
-    Raises ConversionError where it is not of unit length: all zero is what a driver without
-    orientation sends; it must not pass for "level".
+    Args:
+        msg: Orientation of frame b in frame a, of unit length.
+
+    Returns:
+        R_ab (3, 3).
+
+    Raises:
+        ConversionError: It is not of unit length. All zero is what a driver without orientation
+            sends; it must not pass for "level".
     """
     xyzw = (msg.x, msg.y, msg.z, msg.w)
     norm = math.hypot(*xyzw)
@@ -159,17 +166,7 @@ def quaternion_to_rotation(msg: Quaternion) -> Array:
         raise ConversionError(
             f"quaternion (x, y, z, w) = ({text}) has length {norm:.6g}, not 1"
         )
-    x, y, z, w = (value / norm for value in xyzw)
-    x2, y2, z2 = 2.0 * x, 2.0 * y, 2.0 * z
-    xx, yy, zz, xy, xz, yz = x * x2, y * y2, z * z2, x * y2, x * z2, y * z2
-    wx, wy, wz = w * x2, w * y2, w * z2
-    return np.array(
-        (
-            (1.0 - yy - zz, xy - wz, xz + wy),
-            (xy + wz, 1.0 - xx - zz, yz - wx),
-            (xz - wy, yz + wx, 1.0 - xx - yy),
-        )
-    )
+    return np.ascontiguousarray(quaternion_matrix(xyzw)[:3, :3])
 
 
 def rotation_to_quaternion(R: ArrayLike, out: Quaternion | None = None) -> Quaternion:
