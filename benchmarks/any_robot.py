@@ -43,7 +43,7 @@ from com_control.walking.walker import Walker, WalkRequest
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
 from com_model.setup import RobotSetup, describe, to_yaml
-from com_model.setup.limbs import HUMANOID
+from com_model.setup.parts import HUMANOID
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 

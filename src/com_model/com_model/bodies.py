@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_model.arrays import Array, FrozenArrays, Indices
-from com_model.urdf.parsing import Joint
-from com_model.urdf.tree import Tree, resolve_mimics
+from com_model.urdf.elements import Joint, Tree
 
 ROOT, REVOLUTE, PRISMATIC = 0, 1, 2
 """Values of Bodies.joint_type; a continuous joint is REVOLUTE here."""
@@ -73,7 +72,7 @@ def independent_joints(tree: Tree) -> tuple[Joint, ...]:
 
 
 def build_bodies(tree: Tree) -> Bodies:
-    """Folds the fixed joints of a tree into their parents; UrdfError: see resolve_mimics."""
+    """Folds the fixed joints of a tree into their parents."""
     count = len(tree.links)
     body_of_link, p_link = np.zeros(count, dtype=np.int64), np.zeros((count, 3))
     R_link = np.tile(np.eye(3), (count, 1, 1))
@@ -130,13 +129,8 @@ def sum_over_subtrees(parent: Sequence[int] | Indices, values: Array) -> Array:
 
 def _drives(tree: Tree, joints: Sequence[Joint]) -> tuple[Indices, Array, Array]:
     """Finds for each body what drives it: index into q, multiplier, offset."""
-    moving = {joint.name: joint for joint in joints}
-    fixed = {
-        joint.name: joint for joint in tree.joints if joint and joint.kind == "fixed"
-    }
-    resolved = resolve_mimics(moving, fixed)
     index = {joint.name: i for i, joint in enumerate(independent_joints(tree))}
-    drives = [resolved[joint.name] for joint in joints]
+    drives = [tree.drives[joint.name] for joint in joints]
     return (
         np.array([-1, *(index[drive.master] for drive in drives)], dtype=np.int64),
         np.array([0.0, *(drive.multiplier for drive in drives)]),

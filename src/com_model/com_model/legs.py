@@ -7,10 +7,9 @@ import numpy as np
 
 from com_model.arrays import Array, FrozenArrays
 from com_model.bodies import Indices
-from com_model.exceptions import ConfigError
+from com_model.exceptions import ConfigError, listing
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig
-from com_model.text import listing
 
 LEGS = (("left", "front"), ("right", "front"), ("left", "hind"), ("right", "hind"))
 """Side and end of the legs, in the order in which all results have them."""

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array, freeze
 from com_model.bodies import Bodies, Indices, build_bodies, independent_joints
-from com_model.exceptions import UnknownNameError, UrdfError
+from com_model.exceptions import UnknownNameError, UrdfError, listing
 from com_model.geometry.rotations import rotation_from_rpy
-from com_model.text import listing
+from com_model.urdf.elements import Joint, Link, Tree, Urdf
 from com_model.urdf.misspellings import find_misspellings
-from com_model.urdf.parsing import Joint, Link, Urdf, parse_urdf
-from com_model.urdf.tree import Tree, build_tree
+from com_model.urdf.parsing import parse_urdf
+from com_model.urdf.tree import build_tree
 from com_model.urdf.xml_reader import read_bounded
 
 _LEAST_MASS = 1e-9  # kg, of a whole robot

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from com_model.exceptions import ConfigError
-from com_model.text import closest, listing, quote
+from com_model.exceptions import ConfigError, closest, listing, quote
 
 MAX_BYTES = 2**18
 T = TypeVar("T")

@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from com_model.arrays import Array
+from com_model.checks.issues import SEVERITIES, Issue
 from com_model.dynamics.kinematics import link_poses
-from com_model.exceptions import ComModelError, UrdfError
+from com_model.exceptions import ComModelError, UrdfError, listing
 from com_model.model import RobotModel, model_of
 from com_model.shapes.urdf_shapes import ShapeReader
-from com_model.text import listing
+from com_model.urdf.elements import SCHEMA, Link, Urdf
 from com_model.urdf.misspellings import Misspelling, find_misspellings
-from com_model.urdf.parsing import SCHEMA, Link, Urdf, urdf_of
+from com_model.urdf.parsing import urdf_of
 from com_model.urdf.xml_reader import Node, Schema, read_bounded, read_xml
 
 _LINK = SCHEMA["robot"]["link"] | {"visual": {}, "collision": {}}
 _SCHEMA: Schema = {"robot": SCHEMA["robot"] | {"link": _LINK}}
-SEVERITIES = ("error", "warning", "info")
 _ROUNDING = 1e-3  # of the largest moment of inertia: what rounded decimals may violate
 _THIN = 1e-6  # of the largest moment of inertia
 _POINT = 1e-5  # m, radius of gyration
@@ -30,16 +30,6 @@ _CENTER_TOLERANCE = 2e-3  # m
 _FRAME_TOLERANCE = 2e-3  # m
 _RIGHT_OF = {"left": "right", "Left": "Right", "LEFT": "RIGHT", "l": "r", "L": "R"}
 _OTHER_SIDE = _RIGHT_OF | {right: left for left, right in _RIGHT_OF.items()}
-
-
-@dataclass(frozen=True)
-class Issue:
-    """One thing that is wrong with a model, or may be."""
-
-    severity: str  # "error": results or simulations are wrong; "warning": probably; "info": look
-    element: str  # the element of the URDF, with its line where it is one
-    message: str
-    fix: str
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from com_model.arrays import Array
-from com_model.checks.audit import Issue
+from com_model.checks.issues import Issue
 from com_model.dynamics.kinematics import body_poses, link_poses
-from com_model.exceptions import ConfigError, GeometryError
+from com_model.exceptions import ConfigError, GeometryError, listing
 from com_model.geometry.rotations import angle_between
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig
-from com_model.shapes.hulls import Hulls, hull_of
-from com_model.shapes.urdf_shapes import Shape, ShapeReader, fit_up_axis
-from com_model.text import listing
+from com_model.shapes.hulls import Hulls, fit_up_axis, hull_of
+from com_model.shapes.urdf_shapes import Shape, ShapeReader
 
 MAX_TILT = np.radians(3.0)  # of a sole, in the standing posture
 UPSIDE = np.radians(

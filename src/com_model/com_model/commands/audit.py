@@ -7,8 +7,8 @@ from com_model.checks.audit import audit
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 from com_model.files import write_file
+from com_model.urdf.elements import SCHEMA
 from com_model.urdf.misspellings import correct_misspellings, find_misspellings
-from com_model.urdf.parsing import SCHEMA
 from com_model.urdf.xml_reader import MAX_BYTES, read_bounded, read_xml
 
 

@@ -1,21 +1,20 @@
 """All that a robot's configuration needs, found in its URDF and its shapes."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from com_model.arrays import Array
 from com_model.dynamics.kinematics import TURNS, body_poses, free_axis
 from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
-from com_model.setup.gains import Gains, find_gains, gait_parameters
-from com_model.setup.limbs import Leg, Limbs, NoLegsError, find_limbs
-from com_model.setup.posture import Standing, contact_points, find_posture
-from com_model.setup.sensors import Sensor, find_imu, find_wrench
-from com_model.setup.soles import Sole, find_sole
-from com_model.shapes.hulls import Outside, read_outside
+from com_model.setup.gains import find_gains, gait_parameters
+from com_model.setup.limbs import NoLegsError, find_limbs
+from com_model.setup.parts import FootSetup, Leg, RobotSetup, Sole, Standing
+from com_model.setup.posture import contact_points, find_posture
+from com_model.setup.sensors import find_imu, find_wrench
+from com_model.setup.soles import find_sole
+from com_model.shapes.hulls import read_outside
 
 _LOWEST = 0.05  # of the robot's height, of the CoM over the feet
 _MARGIN = 0.01  # m, of the CoM inside the support
@@ -23,39 +22,6 @@ _NO_SUPPORT = (
     "two point feet are no support: the robot cannot stand without feedback. If it has soles, give "
     "their corners (feet.<name>.corners, m)"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class FootSetup:
-    """A foot as the configuration has it."""
-
-    name: str  # of its sole frame: a link, or a frame that is added to `sole.link`
-    leg: Leg  # its leg
-    sole: Sole  # its sole, pose in sole.link
-    wrench: Sensor  # where its force sensor is
-    points: Array  # (k, 3) m, where it touches the ground in the standing posture, robot's axes
-
-
-@dataclass(frozen=True, eq=False)
-class RobotSetup:
-    """What was found of a robot."""
-
-    name: str  # of the robot, fit for a file
-    urdf: str  # its file name, or ""
-    model: RobotModel
-    outside: Outside
-    limbs: Limbs  # legs, arms, trunk
-    trunk_link: str  # the heaviest link of the trunk
-    feet: tuple[FootSetup, ...]  # in the order of the legs
-    standing: Standing
-    imu: Sensor  # the IMU
-    gains: Gains  # of the servos
-    gait: dict[
-        str, dict[str, float]
-    ]  # sizes of steps, "walking" or "trot" by its kind, or nothing
-    margin: float  # m, of the CoM inside the support polygon in the standing posture
-    # what a person should look at, by the key of the configuration
-    issues: tuple[tuple[str, str], ...]
 
 
 def describe(
@@ -107,7 +73,6 @@ def describe(
         name="".join(c if c.isalnum() or c in "-_" else "_" for c in name) or "robot",
         urdf="" if urdf_path is None else Path(urdf_path).name,
         model=model,
-        outside=outside,
         limbs=limbs,
         trunk_link=model.link_names[int(trunk[np.argmax(model.link_masses[trunk])])],
         feet=feet,

@@ -9,16 +9,13 @@ rest of the robot, on one leg; any other what is beyond it, about its worst axis
 r is the height of the CoM and the ratio BIPED_RATIO, so that it walks without feedback.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from com_model.arrays import Array
 from com_model.bodies import loads_about
 from com_model.dynamics import GRAVITY
 from com_model.model import RobotModel
-from com_model.setup.limbs import HUMANOID, Limbs
-from com_model.setup.posture import Standing
+from com_model.setup.parts import HUMANOID, Gains, Limbs, Standing
 
 BANDWIDTH = 20.0  # rad/s, of a joint with what it carries
 DAMPING_RATIO = 0.3
@@ -32,14 +29,6 @@ LEAST_INERTIA = 1e-5  # kg m^2 or kg
 # times of a step over a pendulum's; short where the hips hardly carry the weight on one leg (GR1
 # falls at 2.1 and above), or an ankle has no roll (H1 falls at 1.6 and above)
 STEP_TIME, WEAK_STEP_TIME, FIVE_JOINTS_STEP_TIME = 2.83, 1.5, 1.15
-
-
-class Gains(NamedTuple):
-    """Per joint (n,): N m/rad, N m s/rad and kg m^2; N/m, N s/m and kg of prismatic ones."""
-
-    stiffness: Array
-    damping: Array
-    armature: Array
 
 
 def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:

@@ -11,7 +11,6 @@ residuals are
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -20,8 +19,7 @@ from scipy.optimize import least_squares
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
 from com_model.model import RobotModel
-from com_model.setup.limbs import QUADRUPED, Leg, Limbs
-from com_model.setup.soles import Sole
+from com_model.setup.parts import QUADRUPED, Leg, Limbs, Sole, Standing
 from com_model.shapes.hulls import Hull, Hulls, Outside
 
 BEND = {"humanoid": 0.7, "quadruped": 1.5, "other": 0.9}
@@ -34,19 +32,6 @@ GAP = 0.02  # of the leg's length, between the soles' inner edges at least
 LATERAL = 0.7  # cosine between a pitch joint's axis and the lateral direction
 WEAK, WEAKEST = 3e-2, 1e-3
 LEVEL, TILTED = 1e-3, 2e-2  # m; rad: what counts as solved
-
-
-@dataclass(frozen=True, eq=False)
-class Standing:
-    """A standing posture."""
-
-    q: Array  # (n,) rad or m
-    R: Array  # (B, 3, 3) orientations of the moving bodies, the robot's axes
-    p: Array  # (B, 3) m, their origins from that of the root link, likewise
-    com: Array  # (3,) m, likewise
-    ground: float  # m, height of the soles, likewise
-    bend: float  # rad, of the knees at most
-    issues: tuple[str, ...]  # what could not be reached
 
 
 def find_posture(

@@ -1,11 +1,9 @@
 """IMU and force-torque sensors: from <gazebo> and <sensor> elements, else from names of links."""
 
 import re
-from typing import NamedTuple
 
 from com_model.model import RobotModel
-from com_model.setup.limbs import Limbs
-from com_model.setup.soles import Sole
+from com_model.setup.parts import Limbs, Sensor, Sole
 from com_model.urdf.xml_reader import Schema, read_xml
 
 _SENSOR: Schema = {"parent": {}}
@@ -19,13 +17,6 @@ _SCHEMA: Schema = {
 }
 _IMU = re.compile(r"imu|inertial|gyro", re.IGNORECASE)
 _FORCE = re.compile(r"force|torque|wrench|(?:^|_)fts?(?:_|$)", re.IGNORECASE)
-
-
-class Sensor(NamedTuple):
-    """The link that carries a sensor, and a sentence if that is unsure; "" for none."""
-
-    link: str
-    issue: str
 
 
 def find_imu(model: RobotModel, limbs: Limbs) -> Sensor:

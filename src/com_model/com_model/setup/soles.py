@@ -1,7 +1,5 @@
 """Feet: sole plane and outline of a flat foot, ball of a point foot, from the robot's shapes."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from com_model.arrays import Array
@@ -9,7 +7,7 @@ from com_model.bodies import Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import convex_hull, solid_hull
 from com_model.model import RobotModel
-from com_model.setup.limbs import QUADRUPED, Leg
+from com_model.setup.parts import QUADRUPED, Leg, Sole
 from com_model.shapes.hulls import Outside
 
 STEEPEST = np.cos(
@@ -27,28 +25,6 @@ MOST_CORNERS = 12
 SAME_HEIGHT, SAME_TILT = 0.005, np.radians(1.0)  # m, rad; of a sole link of the URDF
 TIP = 0.1  # of the last bone's length: what is nearer to its end is the ball
 WIDEST_BALL = 0.25  # of the last bone's length, radius
-
-
-@dataclass(frozen=True, eq=False)
-class Sole:
-    """A foot; a point foot has a radius and no corners."""
-
-    link: str  # the link in whose frame R and p are
-    R: Array  # (3, 3) R_link_sole: z out of the ground, x forwards
-    p: Array  # (3,) m, origin of the sole frame, below the ankle; of a point foot the ball's center
-    corners: (
-        Array  # (k, 2) m, in the sole frame, counter-clockwise; (0, 2) of a point foot
-    )
-    radius: float  # m, of the ball
-    own_link: str  # a link of the URDF whose frame is on the sole or in the ball's center, or ""
-    R_body: Array  # (3, 3) orientation of the sole frame in its moving body
-    p_body: Array  # (3,) m, its origin there
-    issues: tuple[str, ...] = ()  # what people should look at
-
-    @property
-    def flat(self) -> bool:
-        """Whether it is a flat sole."""
-        return len(self.corners) > 0
 
 
 def find_sole(

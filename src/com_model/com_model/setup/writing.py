@@ -12,11 +12,10 @@ from scipy.spatial.transform import Rotation
 
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
-from com_model.setup.describe import FootSetup, RobotSetup
+from com_model.exceptions import listing
 from com_model.setup.gains import BANDWIDTH, DAMPING_RATIO, SAG_RATIO
-from com_model.setup.limbs import QUADRUPED
+from com_model.setup.parts import QUADRUPED, FootSetup, RobotSetup
 from com_model.strict_yaml import read_yaml
-from com_model.text import listing
 
 _WIDTH = 98
 _AMOUNT = re.compile(r"(?<=: )([\d.]+)(.*)\[(\w+)\]")  # 0.1  # of ... ([unit] mm)

@@ -1,7 +1,7 @@
 """Shapes of links as convex hulls: their points, which overlap, how low they reach."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,15 +12,7 @@ from com_model.bodies import Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import HullArrays, solid_hull
 from com_model.model import RobotModel
-from com_model.shapes.urdf_shapes import (
-    BOX,
-    CAPSULE,
-    MESH,
-    SPHERE,
-    Shape,
-    ShapeReader,
-    fit_up_axis,
-)
+from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader
 
 ROUND = (
     24  # points around a cylinder; a multiple of 4, so that the poles are among them
@@ -50,6 +42,29 @@ def read_shapes(
             if shapes:
                 break
     return fit_up_axis(read, model), problems
+
+
+def fit_up_axis(shapes: Sequence[Shape], robot: RobotModel) -> list[Shape]:
+    """Turns COLLADA meshes whose y axis points up, where robot viewers would.
+
+    Some robots are made for viewers that turn such meshes, some for viewers that do not: the
+    reading is chosen whose meshes are nearer to the centres of mass of their links.
+    """
+    if not any(shape.mesh.y_up for shape in shapes):
+        return list(shapes)
+    links = zip(robot.link_names, robot.link_coms, robot.link_masses, strict=True)
+    coms = {name: com for name, com, mass in links if mass > 0.0}
+    turned = [shape.turned() if shape.mesh.y_up else shape for shape in shapes]
+
+    def distance(candidates: Iterable[Shape]) -> float:
+        middles = [
+            s.p + s.R @ s.triangles.reshape(-1, 3).mean(axis=0) - coms[s.link]
+            for s in candidates
+            if s.mesh.y_up and s.link in coms
+        ]
+        return float(np.linalg.norm(middles, axis=1).sum()) if middles else 0.0
+
+    return turned if distance(turned) < distance(shapes) - 1e-9 else list(shapes)
 
 
 def hull_points(shape: Shape, around: bool = False, sides: int = ROUND) -> Array:

@@ -7,10 +7,9 @@ that stops the reading of the others.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from com_model.shapes.meshes import Mesh, load_mesh
 from com_model.shapes.resources import resolve_uri
 from com_model.urdf.parsing import read_pose, read_vector
 from com_model.urdf.xml_reader import Node, Schema, read_xml
-
-if TYPE_CHECKING:
-    from com_model.model import RobotModel
 
 Color = tuple[float, float, float]  # red, green, blue, 0 to 1
 
@@ -194,29 +190,6 @@ class ShapeReader:
         return (own or self._colors).get(
             material.attributes.get("name", ""), PLAIN_COLOR
         )
-
-
-def fit_up_axis(shapes: Sequence[Shape], robot: RobotModel) -> list[Shape]:
-    """Turns COLLADA meshes whose y axis points up, where robot viewers would.
-
-    Some robots are made for viewers that turn such meshes, some for viewers that do not: the
-    reading is chosen whose meshes are nearer to the centres of mass of their links.
-    """
-    if not any(shape.mesh.y_up for shape in shapes):
-        return list(shapes)
-    links = zip(robot.link_names, robot.link_coms, robot.link_masses, strict=True)
-    coms = {name: com for name, com, mass in links if mass > 0.0}
-    turned = [shape.turned() if shape.mesh.y_up else shape for shape in shapes]
-
-    def distance(candidates: Iterable[Shape]) -> float:
-        middles = [
-            s.p + s.R @ s.triangles.reshape(-1, 3).mean(axis=0) - coms[s.link]
-            for s in candidates
-            if s.mesh.y_up and s.link in coms
-        ]
-        return float(np.linalg.norm(middles, axis=1).sum()) if middles else 0.0
-
-    return turned if distance(turned) < distance(shapes) - 1e-9 else list(shapes)
 
 
 def _named_colors(materials: Iterable[Node]) -> Iterable[tuple[str, Color]]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array, freeze
-from com_model.exceptions import UnknownNameError, UrdfError
-from com_model.text import quote
-from com_model.urdf.parsing import INERTIA, UPPER, Link, parse_urdf
+from com_model.exceptions import UnknownNameError, UrdfError, quote
+from com_model.urdf.elements import Link
+from com_model.urdf.parsing import INERTIA, UPPER, parse_urdf
 from com_model.urdf.xml_reader import Node
 
 if TYPE_CHECKING:

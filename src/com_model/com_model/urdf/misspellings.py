@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from com_model.text import closest
-from com_model.urdf.parsing import SCHEMA
+from com_model.exceptions import closest
+from com_model.urdf.elements import SCHEMA
 from com_model.urdf.xml_reader import Node
 
 _ROBOT = SCHEMA["robot"]

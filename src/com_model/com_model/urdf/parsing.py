@@ -9,7 +9,7 @@ urdf_parser_py cannot read (limits that are missing, a second <axis>, quaternion
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from lxml import etree
@@ -17,25 +17,11 @@ from urdf_parser_py import urdf
 from urdf_parser_py.xml_reflection.core import Path as XmlPath
 
 from com_model.arrays import Array
-from com_model.exceptions import UrdfError
+from com_model.exceptions import UrdfError, closest, listing, quote
 from com_model.geometry.rotations import rotation_from_rpy, rpy_from_rotation
-from com_model.text import closest, listing, quote
-from com_model.urdf.xml_reader import Node, Schema, read_xml
+from com_model.urdf.elements import FREE_TYPES, SCHEMA, Joint, Link, Mimic, Urdf
+from com_model.urdf.xml_reader import Node, read_xml
 
-SCHEMA: Schema = {
-    "robot": {
-        "link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}},
-        "joint": {
-            "origin": {},
-            "parent": {},
-            "child": {},
-            "axis": {},
-            "limit": {},
-            "mimic": {},
-        },
-    }
-}
-FREE_TYPES = ("floating", "planar")
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", *FREE_TYPES)
 INERTIA = tuple(urdf.Inertia.KEYS)
 """Attributes of <inertia>: the upper triangle by rows."""
@@ -67,93 +53,6 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _MOST = 1e30  # of any value but a limit, in SI units
 _XACRO = re.compile(r"\$[({]")
-
-
-@dataclass(frozen=True, eq=False)
-class Link:
-    """A link as the file gives it.
-
-    Attributes:
-        name: Its name.
-        element: The element for messages, with its line.
-        mass: kg; 0 without inertial.
-        com: (3,) m, centre of mass in the link's frame.
-        inertia: (3, 3) kg m^2, about the centre of mass, axes of the link.
-        has_inertial: Whether the link has an <inertial> element.
-    """
-
-    name: str
-    element: str
-    mass: float
-    com: Array
-    inertia: Array
-    has_inertial: bool
-
-
-@dataclass(frozen=True)
-class Mimic:
-    """position = multiplier * position of the joint `master` + offset (rad or m)."""
-
-    master: str
-    multiplier: float
-    offset: float
-
-
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """A joint as the file gives it.
-
-    Attributes:
-        name: Its name.
-        element: The element for messages, with its line.
-        kind: revolute, continuous, prismatic, fixed, floating or planar.
-        parent: Name of the link that carries it.
-        child: Name of the link that it carries.
-        R: (3, 3), R_parent_child at position 0.
-        d: (3,) m, origin of the joint in the parent link's frame.
-        axis: (3,) unit vector in the child link's frame; zero where the kind has none.
-        lower: Smallest position, rad or m, -inf where there is none.
-        upper: Largest position, inf where there is none.
-        velocity: Largest speed, rad/s or m/s; inf where there is none, or a negative one (which
-            is how converters from SDF write that).
-        effort: Largest torque or force, N m or N; inf where there is none, as for the speed.
-        mimic: The joint that it follows, or None.
-        warnings: What is wrong but can only mean one thing: message and fix of each.
-    """
-
-    name: str
-    element: str
-    kind: str
-    parent: str
-    child: str
-    R: Array
-    d: Array
-    axis: Array
-    lower: float
-    upper: float
-    velocity: float
-    effort: float
-    mimic: Mimic | None
-    warnings: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Urdf:
-    """A URDF that was read.
-
-    Attributes:
-        name: Name of the robot.
-        links: In the order of the file.
-        joints: In the order of the file.
-        text: The document.
-        node: Its top element.
-    """
-
-    name: str
-    links: tuple[Link, ...]
-    joints: tuple[Joint, ...]
-    text: str
-    node: Node
 
 
 def parse_urdf(xml: str | bytes) -> Urdf:

@@ -1,26 +1,15 @@
 """Puts the links of a URDF into one tree and resolves mimic joints, or says why not."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from com_model.exceptions import UrdfError
-from com_model.text import closest, listing, quote
-from com_model.urdf.parsing import FREE_TYPES, Joint, Link, Mimic, Urdf
+from com_model.exceptions import UrdfError, closest, listing, quote
+from com_model.urdf.elements import FREE_TYPES, Joint, Link, Mimic, Tree, Urdf
 
 _FREE_FIX = (
     "Only a massless world link above the base may carry one, as its only joint: "
     "write it as prismatic and revolute joints with massless links between them, or make it fixed"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """Links in depth-first order; children in the order of their joints in the file."""
-
-    links: tuple[Link, ...]
-    parents: tuple[int, ...]  # index of each link's parent; -1 for the root
-    joints: tuple[Joint | None, ...]  # the joint above each link; None for the root
 
 
 def build_tree(urdf: Urdf) -> Tree:
@@ -124,18 +113,26 @@ def _depth_first(
         stack.extend(
             (child.child, index, child) for child in reversed(below.get(name, ()))
         )
-    return Tree(tuple(order), tuple(parents), tuple(joints))
+    return Tree(tuple(order), tuple(parents), tuple(joints), _drives(joints))
 
 
-def resolve_mimics(
-    moving: Mapping[str, Joint], fixed: Mapping[str, Joint]
-) -> dict[str, Mimic]:
+def _drives(joints: Sequence[Joint | None]) -> dict[str, Mimic]:
     """Expresses every joint that moves by the independent joint at the end of its chain of mimics.
 
     position = multiplier * position of the master + offset; of two in a chain,
-    a (b q + c) + d = a b q + (a c + d). Independent ones follow themselves with 1, 0. Raises
-    UrdfError for a chain that leads to a missing or fixed joint, or in a circle.
+    a (b q + c) + d = a b q + (a c + d). Independent ones follow themselves with 1, 0.
+
+    Args:
+        joints: The joints of the tree, and None for its root.
+
+    Returns:
+        The drive of each joint that moves, by the joint's name.
+
+    Raises:
+        UrdfError: A chain leads to a missing or fixed joint, or in a circle.
     """
+    moving = {joint.name: joint for joint in joints if joint and joint.kind != "fixed"}
+    fixed = {joint.name for joint in joints if joint and joint.kind == "fixed"}
     masters = {
         name: [_master(joint, moving, fixed)] if joint.mimic else []
         for name, joint in moving.items()
@@ -155,9 +152,7 @@ def resolve_mimics(
     return resolved
 
 
-def _master(
-    joint: Joint, moving: Mapping[str, Joint], fixed: Mapping[str, Joint]
-) -> str:
+def _master(joint: Joint, moving: Mapping[str, Joint], fixed: set[str]) -> str:
     """Name of the moving joint that a mimic joint follows."""
     master, where = (
         joint.mimic.master if joint.mimic else "",

@@ -16,8 +16,7 @@ from xml.sax import SAXParseException
 
 from defusedxml.expatreader import DefusedExpatParser
 
-from com_model.exceptions import UrdfError
-from com_model.text import quote, quote_path
+from com_model.exceptions import UrdfError, quote, quote_path
 
 MAX_BYTES = 64 * 2**20
 MAX_DEPTH = 100

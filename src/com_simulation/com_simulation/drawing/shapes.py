@@ -12,15 +12,8 @@ from com_model.geometry.hull import solid_hull
 from com_model.geometry.rotations import minimal_rotation
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
-from com_model.shapes.hulls import hull_points
-from com_model.shapes.urdf_shapes import (
-    CYLINDER,
-    MESH,
-    Color,
-    Shape,
-    ShapeReader,
-    fit_up_axis,
-)
+from com_model.shapes.hulls import fit_up_axis, hull_points
+from com_model.shapes.urdf_shapes import CYLINDER, MESH, Color, Shape, ShapeReader
 
 MAX_TOTAL_TRIANGLES = 3_000_000
 _SIDES = 72  # of a circle
