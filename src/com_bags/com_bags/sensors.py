@@ -62,19 +62,19 @@ def find_topics(
     use_imu: bool,
     source: str,
 ) -> SensorTopics:
-    """Finds the topics of joints, feet and IMU in a bag.
+    """Finds the topics; a TopicError lists those of the bag.
 
     Where the CoM is known, a bag without force sensors will do: then there are no wrenches.
 
     Args:
-        topics: all of the bag.
-        feet: whose wrenches are wanted.
-        request: topics that the user has named.
-        use_imu: the IMU is wanted, too.
-        source: the bag, for the errors.
+        topics: Topics of the bag.
+        feet: Feet of the robot, from its configuration; their wrench topics are the usual names.
+        request: Topics that the user names.
+        use_imu: Whether the direction of gravity comes from an IMU.
+        source: Name of the bag, for messages.
 
-    Raises:
-        TopicError: a topic is missing or ambiguous; it lists those of the bag.
+    Returns:
+        The topic of each sensor.
     """
     finder, com = _Finder(topics, source), request.known_com
     if com:
@@ -140,15 +140,18 @@ class _Finder:
         """Finds a topic: the requested, the usual name, that name in a namespace, the only one.
 
         Args:
-            type_name: of its messages; several with " or " between.
-            role: what it is for, for the errors.
-            requested: its name as the user gave it; empty: not given.
-            usual: its usual name; empty: there is none.
-            option: of the command line that names it, for the errors.
-            only: the only topic of the type will do.
+            type_name: Type of its messages, "sensor_msgs/msg/Imu" for example.
+            role: What it is for, in messages.
+            requested: Name that the user gives, or "".
+            usual: Name that it has as a rule.
+            option: Option of the command that names it, for messages.
+            only: Whether the only topic of that type will do, whatever its name.
+
+        Returns:
+            Its name.
 
         Raises:
-            TopicError: there is none, or several would fit.
+            TopicError: There is none, or several.
         """
         fitting = [
             t.name for t in self._topics if t.type_name in type_name.split(" or ")

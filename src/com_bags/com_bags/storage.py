@@ -222,7 +222,18 @@ class SqliteFile:
     def messages(
         self, topics: Collection[str], types: Collection[str] = ()
     ) -> Iterator[Message]:
-        """Yields messages in the order of the file, up to damage: a StorageError."""
+        """Yields messages in the order of the file.
+
+        Args:
+            topics: Names of the topics.
+            types: Their types; all where it is empty.
+
+        Yields:
+            Connection, time of recording in ns, and payload.
+
+        Raises:
+            StorageError: The file is damaged from here on.
+        """
         wanted = _select(self.connections, topics, types)
         query = "SELECT topic_id, timestamp, data FROM messages NOT INDEXED ORDER BY id"
         try:
@@ -263,11 +274,14 @@ def unpack_zstd(data: bytes, most: int = MAX_RECORD) -> bytes:
     """Unpacks bytes of a bag.
 
     Args:
-        data: compressed by zstd.
-        most: bytes that they may become.
+        data: Compressed bytes.
+        most: Largest number of bytes that they may become.
+
+    Returns:
+        The bytes.
 
     Raises:
-        StorageError: they are damaged, or become more.
+        StorageError: They are damaged, or more than `most`.
     """
     try:
         with zstd_stream(BytesIO(data)) as stream:

@@ -62,7 +62,12 @@ class Changes:
         self._last: Indices = np.empty(0, dtype=np.int64)
 
     def add(self, labelled: Sequence[tuple[Batch, Hashable]], used: Flags) -> None:
-        """Adds batches of a block; of messages that are not used (count,) no change is counted."""
+        """Adds batches of a block.
+
+        Args:
+            labelled: Batches, each with its label: frame_id or names.
+            used: (count,) which messages of the block count for changes of the label.
+        """
         numbers = np.full(len(used), -1, dtype=np.int64)
         for batch, label in labelled:
             self.counts[label] += len(batch.rows)
@@ -185,7 +190,16 @@ class TopicReader:
     def warnings(
         self, joints: "TopicReader", frame: str | None = None, key: str = ""
     ) -> list[str]:
-        """What may be wrong with the topic, whose frame_id should be the key's."""
+        """Lists what may be wrong with the topic.
+
+        Args:
+            joints: Reader of the joint states, whose clock the stamps are compared with.
+            frame: The frame_id that messages should have; None where any will do.
+            key: Key of the configuration that says so.
+
+        Returns:
+            Sentences for people.
+        """
         texts, topic = [], self.topic
         if self.errors:
             count = sum(self._decoder.errors.values())
@@ -343,9 +357,15 @@ class UpReader:
         self.without_orientation = 0
 
     def read(self, block: DecodedBlock, times: Times, Q: Array) -> tuple[Times, Array]:
-        """Reads a block of the IMU's topic, with joint states (M,) ns, (M, n) of the same time.
+        """Reads a block of the IMU's topic.
 
-        Returns (N,) ns and (N, 3) unit vectors in root axes; NaN where not known.
+        Args:
+            block: Messages of the IMU.
+            times: (M,) ns, of joint states of the same time.
+            Q: (M, n) joint positions, rad or m.
+
+        Returns:
+            (N,) ns and (N, 3) unit vectors in root axes; NaN where not known.
         """
         stamps = block.times[block.readable]
         if not len(stamps):

@@ -33,10 +33,19 @@ class FrozenArrays:
 def as_array(
     name: str, value: ArrayLike, shape: tuple[int | None, ...], hint: str = ""
 ) -> Array:
-    """Converts an argument to float64 and checks its shape, in which None matches any length.
+    """Converts an argument to float64 and checks its shape.
 
-    The array is the argument itself where it is one of float64 already. Raises ShapeError for
-    another shape, or what is no number.
+    Args:
+        name: Name of the argument, for messages.
+        value: Numbers; the result is the argument itself where it is an array of float64 already.
+        shape: Expected lengths; None matches any.
+        hint: What helps to correct the argument, for messages.
+
+    Returns:
+        The array.
+
+    Raises:
+        ShapeError: It has another shape, or is made of something else than numbers.
     """
     expected = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
     expected = (
@@ -59,8 +68,16 @@ def as_array(
 def as_rotation(name: str, value: ArrayLike) -> Array:
     """Checks a proper rotation matrix (to 1e-6).
 
-    Raises ShapeError where it is not (3, 3), ComModelError where it is not orthonormal, or a
-    reflection.
+    Args:
+        name: Name of the argument, for messages.
+        value: (3, 3).
+
+    Returns:
+        The matrix as float64.
+
+    Raises:
+        ShapeError: It is not (3, 3).
+        ComModelError: It is not orthonormal, or a reflection.
     """
     R = as_array(name, value, (3, 3))
     if not (np.abs(R @ R.T - np.eye(3)).max() < 1e-6 and np.linalg.det(R) > 0.0):

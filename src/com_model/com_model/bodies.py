@@ -120,7 +120,15 @@ def build_bodies(tree: Tree) -> Bodies:
 
 
 def sum_over_subtrees(parent: Sequence[int] | Indices, values: Array) -> Array:
-    """Adds up values over each element's subtree; parents stand before their children."""
+    """Adds up values over each element's subtree; parents stand before their children.
+
+    Args:
+        parent: (B,) index of each element's parent, -1 for the root.
+        values: (B, ...) values to add up.
+
+    Returns:
+        (B, ...) sums of each element and all below it.
+    """
     total = np.array(values, dtype=np.float64)
     for i in range(len(parent) - 1, 0, -1):
         total[parent[i]] += total[i]
@@ -147,12 +155,22 @@ def steiner(r: Array) -> Array:
 def loads_about(
     bodies: Bodies, R: Array, p: Array, body: int, any_axis: bool = False
 ) -> list[tuple[float, Array]]:
-    """What the bodies beyond the joint above one are to it, and what all others are.
+    """Computes what the bodies on either side of a joint are to it.
 
-    In a posture R (B, 3, 3), p (B, 3) m: the inertia about its axis a, kg m^2, and a x sum of m r,
-    (3,) kg m, with r from the joint: by gravity g (3,) its torque, by |g| the largest that there
-    is. Of a prismatic joint the mass m, and a m. With any_axis the largest inertia about an axis
-    through the joint, and the sum of m r: about what there is in other postures.
+    With any_axis the results hold for all other postures too: the largest inertia about an axis
+    through the joint, and the sum of m r.
+
+    Args:
+        bodies: The bodies of the robot.
+        R: (B, 3, 3) orientations of the bodies in the posture.
+        p: (B, 3) m, their origins.
+        body: Index of the body above which the joint is.
+        any_axis: Whether the joint's axis may have any direction.
+
+    Returns:
+        For the bodies beyond the joint, then for all others: the inertia about its axis a, kg m^2,
+        and a x sum of m r, (3,) kg m, with r from the joint (times gravity (3,) m/s^2 its torque).
+        Of a prismatic joint the mass m, kg, and a m.
     """
     axis, beyond = R[body] @ bodies.axis[body], np.zeros(bodies.count, dtype=np.bool_)
     beyond[body : bodies.subtree_end[body]] = True

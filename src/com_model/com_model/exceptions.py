@@ -75,7 +75,19 @@ class ComModelError(Exception):
 def import_optional(
     name: str, fix: str, kind: type[ComModelError] = ComModelError
 ) -> Any:
-    """Imports a module that may be missing; then an error of a kind says so, and how to fix it."""
+    """Imports a module that may be missing.
+
+    Args:
+        name: Name of the module.
+        fix: How to install it, for the message.
+        kind: Type of the error.
+
+    Returns:
+        The module.
+
+    Raises:
+        ComModelError: It is missing (an error of that kind).
+    """
     try:
         return import_module(name)
     except ImportError as error:

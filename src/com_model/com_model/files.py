@@ -17,7 +17,16 @@ from pathlib import Path
 def whole_file(path: str | os.PathLike[str], overwrite: bool = True) -> Iterator[Path]:
     """Yields a path to write to; at the end brings it to the disk and gives it its name.
 
-    Raises FileExistsError where the name is taken, also meanwhile; OSError leaves nothing behind.
+    Args:
+        path: The file that appears, whole or not at all.
+        overwrite: Whether a file of that name is replaced.
+
+    Yields:
+        The path to write to.
+
+    Raises:
+        FileExistsError: The name is taken, also meanwhile.
+        OSError: It cannot be written; nothing is left behind.
     """
     target = Path(path)
     part = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}.part")
@@ -34,7 +43,16 @@ def whole_file(path: str | os.PathLike[str], overwrite: bool = True) -> Iterator
 def write_file(
     path: str | os.PathLike[str], content: str | bytes, overwrite: bool = True
 ) -> Path:
-    """Writes a file whole or not at all; see whole_file. Text becomes UTF-8, its line ends kept."""
+    """Writes a file whole or not at all; see whole_file.
+
+    Args:
+        path: The file.
+        content: Bytes, or text, which becomes UTF-8 with its line ends kept.
+        overwrite: Whether a file of that name is replaced.
+
+    Returns:
+        Its path.
+    """
     with whole_file(path, overwrite) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
     return Path(path)

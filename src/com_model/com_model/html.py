@@ -1,4 +1,8 @@
-"""Pieces of HTML; every text that comes from outside is escaped here."""
+"""Pieces of HTML; every text that comes from outside is escaped here.
+
+Without a template engine: pages are tables and figures whose number depends on the results, so
+templates would call most of these functions too.
+"""
 
 import base64
 import hashlib
@@ -38,13 +42,24 @@ def escape(text: object) -> Raw:
 
 
 def element(tag: str, *parts: object, css: str = "") -> Raw:
-    """Wraps parts, each escaped, into an element."""
+    """Wraps parts, each escaped, into an element.
+
+    Args:
+        tag: Its tag.
+        parts: Its content.
+        css: Its class, or "".
+    """
     attribute = f' class="{css}"' if css else ""
     return Raw(f"<{tag}{attribute}>{''.join(escape(part) for part in parts)}</{tag}>")
 
 
 def bullets(lines: Iterable[object], css: str = "") -> Raw:
-    """A list; empty where there are no lines."""
+    """Makes a list; empty where there are no lines.
+
+    Args:
+        lines: Its items.
+        css: Class of the items, or "".
+    """
     items = [element("li", line, css=css) for line in lines]
     return element("ul", *items) if items else Raw("")
 
@@ -52,7 +67,13 @@ def bullets(lines: Iterable[object], css: str = "") -> Raw:
 def table(
     head: Sequence[object], rows: Iterable[Sequence[object]], words: int = 0
 ) -> Raw:
-    """A table; so many last columns hold words and stand on the left."""
+    """Makes a table.
+
+    Args:
+        head: Titles of the columns.
+        rows: Cells of each row.
+        words: How many of the last columns hold words: these are aligned left, numbers right.
+    """
     first = len(head) - words
     lines = [("th", head), *(("td", row) for row in rows)]
     cells = [
@@ -63,7 +84,13 @@ def table(
 
 
 def number(value: float, digits: int = 2, scale: float = 1.0) -> str:
-    """A number with so many decimals; a dash where it is not known."""
+    """Formats a number; a dash where it is not known.
+
+    Args:
+        value: The number; NaN or infinite where it is not known.
+        digits: Number of decimals.
+        scale: Factor that turns it into the unit of the text.
+    """
     if not math.isfinite(value):
         return UNKNOWN
     # 0.0 is added as small negative values would be −0.0
@@ -71,7 +98,14 @@ def number(value: float, digits: int = 2, scale: float = 1.0) -> str:
 
 
 def plus_minus(value: float, std: float, digits: int = 2, scale: float = 1.0) -> str:
-    """A number ± its standard deviation; alone where that is 0 or not known."""
+    """Formats a number ± its standard deviation; alone where that is 0 or not known.
+
+    Args:
+        value: The number.
+        std: Its standard deviation, in the same unit.
+        digits: Number of decimals.
+        scale: Factor that turns both into the unit of the text.
+    """
     spread = f" ± {number(std, digits, scale)}" if std > 0.0 else ""
     return number(value, digits, scale) + spread
 
@@ -82,16 +116,26 @@ def coordinates(
     stds: Iterable[float] = (0.0,) * 3,
     scale: float = 1.0,
 ) -> str:
-    """Three numbers with their axes, and ± stds where they are known: x 1.0, y 2.0, z 3.0 mm.
+    """Formats three numbers with their axes: x 1.0, y 2.0, z 3.0 mm.
 
-    Scale turns values and stds into the unit.
+    Args:
+        values: (3,).
+        unit: Unit of the text; m has three decimals, others one.
+        stds: (3,) standard deviations; 0 where not known.
+        scale: Factor that turns values and stds into the unit.
     """
     triples, digits = zip("xyz", values, stds, strict=True), 3 if unit == "m" else 1
     return f"{', '.join(f'{a} {plus_minus(v, s, digits, scale)}' for a, v, s in triples)} {unit}"
 
 
 def bar(value: float, std: float, prior_std: float) -> Raw:
-    """A bar of a change and its std against three standard deviations of the prior, prior_std."""
+    """Draws a change and its standard deviation against three standard deviations of its prior.
+
+    Args:
+        value: The change, in any unit.
+        std: Its standard deviation, in that unit.
+        prior_std: That of the prior, in that unit.
+    """
     if not (math.isfinite(value) and prior_std > 0.0):
         return Raw("")
     width, unit = 120.0, 20.0 / prior_std
@@ -117,7 +161,12 @@ def svg(figure: Figure) -> Raw:
 
 
 def image(png: bytes, name: str) -> Raw:
-    """A picture inside the page; its name is for those who cannot see it."""
+    """Puts a picture into the page.
+
+    Args:
+        png: Content of a PNG file.
+        name: Text for those who cannot see it.
+    """
     data = base64.b64encode(png).decode()
     return Raw(
         f'<div class="figure"><img alt="{escape(name)}" src="data:image/png;base64,{data}"></div>'
@@ -158,7 +207,18 @@ def report(
     then: Sequence[object],
     failed: bool = False,
 ) -> str:
-    """A page of a run that has ended: its verdict first, what to do next (see prose) last."""
+    """Writes the page of a run that has ended.
+
+    Args:
+        title: Title of the page.
+        verdict: The result in one sentence, at the top.
+        parts: What follows it.
+        then: What to do next, at the end; see prose.
+        failed: Whether the verdict is a warning.
+
+    Returns:
+        HTML.
+    """
     top = element("h1", title), element("p", verdict, css="warning" if failed else "")
     last = (
         element("h2", "What next"),

@@ -28,7 +28,18 @@ def quintic(s: ArrayLike) -> tuple[Array, Array, Array]:
 def critically_damped(
     value: Array, speed: Array, aim: Array, rate: float | Array, dt: float
 ) -> tuple[Array, Array]:
-    """Value and speed after dt, s, of x'' = rate^2 (aim - x) - 2 rate x', exactly integrated."""
+    """Integrates x'' = rate^2 (aim - x) - 2 rate x' exactly.
+
+    Args:
+        value: (n,) x at the start, rad or m.
+        speed: (n,) x' at the start, rad/s or m/s.
+        aim: (n,) where it comes to rest.
+        rate: 1/s, one or (n,).
+        dt: Time to pass, s.
+
+    Returns:
+        Value and speed after dt.
+    """
     away, decay = value - aim, np.exp(-rate * dt)
     change = speed + rate * away
     return aim + (away + change * dt) * decay, (speed - rate * change * dt) * decay
@@ -88,6 +99,14 @@ class JointPath(FrozenArrays):
 
         After t it is at t + s - s^2 / (2 span) of its own time, so that neither a position nor a
         speed is met that it would not have met anyway.
+
+        Args:
+            t: Time from which it slows down, s.
+            span: Time that it takes to come to rest, s.
+            dt: Time between the points of the result, s.
+
+        Returns:
+            The path from t until it stands.
         """
         count = max(int(np.ceil(span / dt)), 1)
         s = np.linspace(0.0, span, count + 1)

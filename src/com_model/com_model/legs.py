@@ -39,11 +39,19 @@ class Leg(FrozenArrays):
 def quadruped_legs(
     model: RobotModel, config: RobotConfig, fewest: int = JOINTS
 ) -> tuple[Leg, Leg, Leg, Leg]:
-    """Finds the legs of a quadruped: left front, right front, left hind, right hind.
+    """Finds the legs of a quadruped.
 
-    Raises ConfigError where the configuration is of another robot, a foot without side and end is
-    missing, there twice or has a flat sole, or a leg has not three moving joints of its own; with
-    fewest=2 it may lack the hip's abduction.
+    Args:
+        model: The robot, with the sole frames of the configuration.
+        config: Its configuration.
+        fewest: How many joints a leg must have: 3, or 2 where it may lack the hip's abduction.
+
+    Returns:
+        Left front, right front, left hind, right hind.
+
+    Raises:
+        ConfigError: The configuration is of another robot, a foot without side and end is missing,
+            there twice or has a flat sole, or a leg has fewer moving joints of its own.
     """
     model = config.attach(model)
     indices = [find_foot(config, side, end) for side, end in LEGS]

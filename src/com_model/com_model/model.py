@@ -81,10 +81,18 @@ class RobotModel:
 
     @classmethod
     def from_urdf(cls, xml: str | bytes, frames: Sequence[Frame] = ()) -> "RobotModel":
-        """Reads a model from the text of a URDF, up to 64 MiB; adds frames as links without mass.
+        """Reads a model from the text of a URDF.
 
-        Raises UrdfError where it is no URDF, or none that has a centre of mass; UnknownNameError
-        where a frame is on a link that it does not have.
+        Args:
+            xml: The document, at most 64 MiB; text, or bytes as its declaration says.
+            frames: Frames to add, as links without mass.
+
+        Returns:
+            The model.
+
+        Raises:
+            UrdfError: It is no URDF, or none that has a centre of mass.
+            UnknownNameError: A frame is on a link that it does not have.
         """
         return model_of(_with_frames(parse_urdf(xml), frames), tuple(frames))
 
@@ -130,7 +138,18 @@ class RobotModel:
         return int(index)
 
     def check_q(self, q: ArrayLike, name: str = "q") -> Array:
-        """Converts joint positions to a float64 array of shape (n,), rad or m."""
+        """Converts joint positions to an array and checks their number.
+
+        Args:
+            q: (n,) rad or m.
+            name: Name of the argument, for messages.
+
+        Returns:
+            (n,) float64.
+
+        Raises:
+            ShapeError: They are not n numbers.
+        """
         hint = f"The joints are {listing(self.joint_names, limit=200)}"
         return as_array(name, q, (self.n_joints,), hint)
 
@@ -164,7 +183,12 @@ def _with_frames(urdf: Urdf, frames: Sequence[Frame]) -> Urdf:
 
 
 def model_of(urdf: Urdf, frames: tuple[Frame, ...] = ()) -> RobotModel:
-    """Makes the model of a URDF that has been read; see RobotModel.from_urdf."""
+    """Makes the model of a URDF that has been read; see RobotModel.from_urdf.
+
+    Args:
+        urdf: The links and joints.
+        frames: Frames that were added to it.
+    """
     tree = build_tree(urdf)
     masses = np.array([link.mass for link in tree.links])
     inertias = np.array([link.inertia for link in tree.links])

@@ -25,7 +25,18 @@ def parameter(
     choices: tuple[str, ...] = (),
     live: bool = False,
 ) -> Any:
-    """Field of options: text for `ros2 param describe`, bounds (both allowed), live or not."""
+    """Makes a field of options.
+
+    Args:
+        default: Its value where nothing is given.
+        description: Text for `ros2 param describe`: the unit, and what it is.
+        bounds: Least and largest value, both allowed; None: any.
+        choices: The texts that it may be; any where there are none.
+        live: Whether it may change while the node runs.
+
+    Returns:
+        The dataclass field.
+    """
     metadata = {
         "description": description,
         "bounds": bounds,
@@ -42,9 +53,14 @@ live_parameter = partial(parameter, live=True)
 def check_options(
     options: Any, error: Callable[[str], Exception], prefix: str = ""
 ) -> None:
-    """Raises an error where a number of some options is out of its bounds, or a choice is none.
+    """Checks the numbers of some options against their bounds, and texts against their choices.
 
     A number is finite unless its default is not.
+
+    Args:
+        options: A dataclass whose fields are made by `parameter`.
+        error: Type of the error to raise.
+        prefix: What stands in front of the fields' names in messages, "fit." for example.
     """
     for item in fields(options):
         value, bounds = getattr(options, item.name), item.metadata.get("bounds")

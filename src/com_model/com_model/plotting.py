@@ -25,7 +25,12 @@ DPI = 110
 
 
 def new_figure(size: tuple[float, float], title: str) -> Figure:
-    """Returns an empty figure with a heading; size in inches."""
+    """Makes an empty figure with a heading.
+
+    Args:
+        size: Width and height, inches.
+        title: The heading.
+    """
     figure = Figure(figsize=size, dpi=DPI, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     heading = {"fontsize": 13, "fontweight": "bold", "color": INK}
@@ -46,7 +51,13 @@ def style_axes(axes: Axes) -> None:
 
 
 def add_legend(axes: Axes, columns: int, above: bool = False) -> None:
-    """Adds a legend into the upper left corner, or at the right above the axes."""
+    """Adds a legend.
+
+    Args:
+        axes: Where it belongs.
+        columns: Number of its columns.
+        above: Whether it is at the right above the axes, not in their upper left corner.
+    """
     place: dict[str, Any] = {"loc": "upper left"}
     if above:
         place = {"loc": "lower right", "bbox_to_anchor": (1.005, 0.985)}
@@ -54,14 +65,24 @@ def add_legend(axes: Axes, columns: int, above: bool = False) -> None:
 
 
 def plain_text(text: str, longest: int = 40) -> str:
-    """Returns text from a file fit for a picture: printable, not too long, no formula."""
+    """Makes text from a file fit for a picture: printable, not too long, no formula.
+
+    Args:
+        text: The text.
+        longest: Number of characters that are kept.
+    """
     text = "".join(letter if letter.isprintable() else "?" for letter in text)
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return text.replace("$", r"\$")
 
 
 def save_png(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Writes a figure as a PNG file, which appears whole or not at all; makes its folder."""
+    """Writes a figure as a PNG file, which appears whole or not at all; makes its folder.
+
+    Args:
+        figure: The figure.
+        path: The file.
+    """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as part:
         figure.savefig(part, format="png", pil_kwargs={"optimize": True})
@@ -70,7 +91,14 @@ def save_png(figure: Figure, path: str | os.PathLike[str]) -> None:
 def robot_figure(
     model: RobotModel, q: Array, title: str, marked: Collection[str] = ()
 ) -> Figure:
-    """Draws a robot at joint positions q (n,) from the side and the front, the root's z up."""
+    """Draws a robot from the side and the front, the root's z up.
+
+    Args:
+        model: The robot.
+        q: (n,) joint positions, rad or m.
+        title: Heading of the figure.
+        marked: Links whose centres of mass are emphasised.
+    """
     poses, outside = body_poses(model.bodies, q), read_outside(model, model.path).points
     figure = new_figure((9.6, 5.4), title)
     for axes, (i, view) in zip(
@@ -91,10 +119,18 @@ def draw_robot(
     shown: tuple[int, int],
     marked: Collection[str] = (),
 ) -> None:
-    """Draws two coordinates of bodies at poses R (B, 3, 3), p (B, 3) m, with their outside points.
+    """Draws two coordinates of a robot's bodies and of its links' centres of mass.
 
-    Discs are the links' centres of mass, their areas proportional to the masses; those of marked
-    links are vermillion, and never tiny.
+    Discs are the centres of mass, their areas proportional to the masses; those of marked links are
+    vermillion, and never tiny.
+
+    Args:
+        axes: Where to draw.
+        model: The robot.
+        outside: Per body (k, 3) m, points of its shapes in its frame.
+        poses: R (B, 3, 3) and p (B, 3) m of the bodies.
+        shown: Which coordinates are drawn to the right and upwards: 0, 1, 2 for x, y, z.
+        marked: Names of links.
     """
     bodies, (R, p), axis = model.bodies, poses, list(shown)
     for b, points in enumerate(outside):

@@ -30,7 +30,14 @@ _PEAK = 1.5  # largest speed of a cubic from rest to rest, over its mean
 def write_postures(
     path: str | os.PathLike[str], model: RobotModel, postures: ArrayLike, note: str = ""
 ) -> None:
-    """Writes postures (P, n) rad or m, and a comment, whole or not at all; makes the folder."""
+    """Writes postures to a YAML file, whole or not at all; makes the folder.
+
+    Args:
+        path: The file.
+        model: The robot, whose joints the columns are.
+        postures: (P, n) rad or m.
+        note: Comment at the top.
+    """
     rows = as_array("postures", postures, (None, model.n_joints))
     content = {
         "robot": model.name,
@@ -51,11 +58,20 @@ def write_postures(
 
 
 def time_path(path: ArrayLike, speeds: ArrayLike) -> JointPath:
-    """Gives times to the points of a path (k, n) rad or m, from rest to rest; leaves its start out.
+    """Gives times to the points of a path, from rest to rest.
 
     The points are passed at even fractions u of the path, u = 3 s^2 - 2 s^3 with s the fraction of
-    the time; it takes so long that no joint is faster than its speed, rad/s or m/s, one or (n,).
-    Raises ValueError where it has fewer than two points, or a speed is not above 0.
+    the time.
+
+    Args:
+        path: (k, n) rad or m; its first point is the start, which the result leaves out.
+        speeds: rad/s or m/s, one or (n,), that no joint exceeds.
+
+    Returns:
+        The path with times.
+
+    Raises:
+        ValueError: It has fewer than two points, or a speed is not above 0.
     """
     points = as_array("path", path, (None, None))
     fastest = np.broadcast_to(np.asarray(speeds, dtype=float), points.shape[1:])

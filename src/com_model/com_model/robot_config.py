@@ -210,7 +210,18 @@ class RobotConfig:
 
 
 def config_of(top: Section, folder: Path) -> RobotConfig:
-    """Reads all sections; the urdf is relative to the folder."""
+    """Reads a whole configuration.
+
+    Args:
+        top: Its top section.
+        folder: The urdf is relative to it.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        ConfigError: A key is missing, unknown or has a wrong value.
+    """
     urdf = top.text("urdf", None)
     imu, encoder = top.section("imu"), top.section("encoder")
     groups, posture = top.section("joint_groups"), top.section("posture")

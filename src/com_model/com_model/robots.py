@@ -52,10 +52,18 @@ class RobotFiles:
 def find_robot(
     robot: str | os.PathLike[str], config: str | os.PathLike[str] | None = None
 ) -> RobotFiles:
-    """Find a robot by its name or the path of its URDF or configuration; see the module's text.
+    """Finds a robot by its name, or by the path of its URDF or configuration.
 
-    Raises UnknownRobotError, which lists the valid names, like ones first, where there is none;
-    ConfigError where a configuration is given that names no URDF.
+    Args:
+        robot: Name, or path of a URDF (.urdf, .xml) or of a configuration (.yaml).
+        config: Path of the configuration, where it is not beside the URDF.
+
+    Returns:
+        The robot's files.
+
+    Raises:
+        UnknownRobotError: There is no such robot; lists the valid names, like ones first.
+        ConfigError: The configuration names no URDF.
     """
     text, path = os.fspath(robot), Path(robot).expanduser()
     given = None if config is None else Path(config).expanduser()

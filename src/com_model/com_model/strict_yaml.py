@@ -1,4 +1,8 @@
-"""YAML as plain data: bounded, no tags, no aliases (which can blow up), no key twice."""
+"""YAML as plain data: bounded, no tags, no aliases (which can blow up), no key twice.
+
+Section checks values and names key, expected and given value in its errors. cattrs would map a
+file to classes in fewer lines, but each of these checks and messages would be a hook of its own.
+"""
 
 import math
 import os
@@ -18,12 +22,24 @@ class _StrictLoader(yaml.SafeLoader):
     """SafeLoader without aliases and without silent duplicates."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
+        """Composes a node, unless it is an alias.
+
+        Args:
+            parent: The node that it is in.
+            index: Its place there.
+        """
         if self.check_event(yaml.AliasEvent):
             mark = self.peek_event().start_mark
             raise yaml.composer.ComposerError(None, None, "aliases are not read", mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        """Constructs a mapping, unless a key is there twice.
+
+        Args:
+            node: The node of the mapping.
+            deep: Whether what is in it is constructed at once.
+        """
         keys: set[Any] = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if isinstance(key, yaml.ScalarNode):
@@ -87,7 +103,12 @@ class Section:
         self._read: set[str] = set()
 
     def error(self, message: str, key: str = "") -> ConfigError:
-        """Makes an error about a key of this section, or about the section."""
+        """Makes an error about a key of this section, or about the section.
+
+        Args:
+            message: What was expected, and what is there.
+            key: The key; "" for the section.
+        """
         return ConfigError(
             message, self.source, ".".join(part for part in (self.path, key) if part)
         )
@@ -98,7 +119,12 @@ class Section:
         return list(self._data)
 
     def raw(self, key: str, default: Any = None) -> Any:
-        """Reads a value of any kind."""
+        """Reads a value of any kind.
+
+        Args:
+            key: The key.
+            default: The value where the key is missing.
+        """
         return self._get(key, default)
 
     def section(self, key: str) -> "Section":
@@ -107,7 +133,13 @@ class Section:
         return Section(self._get(key, {}), self.source, path)
 
     def text(self, key: str, default: T, valid: tuple[str, ...] = ()) -> str | T:
-        """Reads a text that is not empty, optionally one of some."""
+        """Reads a text that is not empty, optionally one of some.
+
+        Args:
+            key: The key.
+            default: The value where the key is missing.
+            valid: The texts that it may be; any where there are none.
+        """
         value = self._get(key, default)
         if value is default:
             return default
@@ -124,23 +156,44 @@ class Section:
         return value
 
     def number(self, key: str, default: T, least: float = -math.inf) -> float | T:
-        """Reads a finite number that is at least some value."""
+        """Reads a finite number.
+
+        Args:
+            key: The key.
+            default: The value where the key is missing.
+            least: Smallest valid value.
+        """
         value = self._get(key, default)
         return default if value is default else self._number(value, key, least)
 
     def whole(self, key: str, default: int) -> int:
-        """Reads a whole number, 0 or more."""
+        """Reads a whole number, 0 or more.
+
+        Args:
+            key: The key.
+            default: The value where the key is missing.
+        """
         return self._whole(self._get(key, default), key)
 
     def flag(self, key: str, default: bool) -> bool:
-        """Reads true or false."""
+        """Reads true or false.
+
+        Args:
+            key: The key.
+            default: The value where the key is missing.
+        """
         value = self._get(key, default)
         if not isinstance(value, bool):
             raise self.error(f"expected true or false, got {_words(value)}", key)
         return value
 
     def sign(self, key: str, default: T) -> int | T:
-        """Reads 1 or -1."""
+        """Reads 1 or -1.
+
+        Args:
+            key: The key.
+            default: The value where the key is missing.
+        """
         value = self._get(key, None)
         if value is None:
             return default
@@ -149,7 +202,12 @@ class Section:
         return int(value)
 
     def rows(self, key: str, width: int) -> list[list[float]]:
-        """Reads a list of rows of finite numbers; empty where the key is missing."""
+        """Reads a list of rows of finite numbers; empty where the key is missing.
+
+        Args:
+            key: The key.
+            width: How many numbers a row has.
+        """
         rows, expected = self._list(self._get(key, []), key), f"rows of {width} numbers"
         return [
             [self._number(v, key) for v in self._list(r, key, expected, width)]
@@ -165,7 +223,12 @@ class Section:
         ]
 
     def vector(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
-        """Reads a list of as many finite numbers as the default has."""
+        """Reads a list of as many finite numbers as the default has.
+
+        Args:
+            key: The key.
+            default: The value where the key is missing.
+        """
         count = len(default)
         values = self._list(self._get(key, default), key, f"{count} numbers", count)
         return tuple(self._number(value, key) for value in values)

@@ -16,7 +16,16 @@ def printable(text: str) -> str:
 
 
 def columns(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """Aligns a table: the first `words` columns left, the others right."""
+    """Aligns a table.
+
+    Args:
+        head: Titles of the columns.
+        rows: Cells of each row.
+        words: How many of the first columns are aligned left; the others are aligned right.
+
+    Returns:
+        Lines of text.
+    """
     cells = [[printable(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     lines = []

@@ -66,11 +66,21 @@ class AuditReport:
 def audit(
     robot: RobotModel | str | bytes | os.PathLike[str], scale_mass: float | None = None
 ) -> AuditReport:
-    """Examines a robot's model, text or path, which need not load; lists the issues, errors first.
+    """Examines a robot's model, which need not load.
 
     Looks for what keeps the URDF from loading; misspelt tags; links that move without mass;
     inertias that no body can have; centres of mass far outside their links; left and right sides
-    that differ; and a total mass that is not the one, kg, that a scale shows.
+    that differ; and a total mass that is not the one that a scale shows.
+
+    Args:
+        robot: A model, the text of a URDF, or its path.
+        scale_mass: Measured mass of the robot, kg; None where it was not measured.
+
+    Returns:
+        The issues, errors first.
+
+    Raises:
+        ComModelError: The measured mass is not above 0.
     """
     if scale_mass is not None and not (math.isfinite(scale_mass) and scale_mass > 0.0):
         raise ComModelError(f"scale_mass: expected kg above 0, got {scale_mass}")

@@ -11,7 +11,15 @@ from com_model.plotting import robot_figure
 
 
 def audit_page(found: AuditReport, robot: str | bytes) -> str:
-    """Writes the page; robot is the URDF's path or content, drawn if it can be loaded."""
+    """Writes the page of an audit.
+
+    Args:
+        found: The audit.
+        robot: The URDF's path or content; the robot is drawn if it can be loaded.
+
+    Returns:
+        HTML.
+    """
     verdict = "Nothing in this URDF's masses looks wrong"
     if not found.ok or found.select("warning"):
         verdict = "The centre of mass that follows from this URDF may be wrong"

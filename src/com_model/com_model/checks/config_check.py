@@ -42,10 +42,19 @@ def check_config(
     config: RobotConfig,
     urdf_path: str | os.PathLike[str] | None = None,
 ) -> tuple[Issue, ...]:
-    """Lists what of a configuration is probably wrong; each with the entry and how to fix it.
+    """Lists what of a configuration is probably wrong.
 
-    Soles are compared with meshes only with urdf_path. Raises ConfigError where the robot cannot be
-    what is configured; see RobotConfig.attach, and feet.
+    Args:
+        model: The robot.
+        config: Its configuration.
+        urdf_path: Path of the URDF, from which relative names of meshes count; soles are compared
+            with meshes only where it is given.
+
+    Returns:
+        Issues, each with the entry and how to fix it.
+
+    Raises:
+        ConfigError: The robot cannot be what is configured; see RobotConfig.attach, and feet.
     """
     check = _Check(config.attach(model), config)
     if config.feet:
@@ -62,7 +71,16 @@ def config_warnings(
     config: RobotConfig,
     urdf_path: str | os.PathLike[str] | None = None,
 ) -> list[str]:
-    """Gives the issues of check_config as lines of text."""
+    """Gives the issues of check_config as lines of text.
+
+    Args:
+        model: The robot.
+        config: Its configuration.
+        urdf_path: As for check_config.
+
+    Returns:
+        One line for each.
+    """
     found = check_config(model, config, urdf_path)
     return [f"{config.source}: {x.element}: {x.message}. {x.fix}" for x in found]
 

@@ -28,9 +28,15 @@ class _Pipe(io.FileIO):
 def command_parser(
     name: str | None, description: str | None, file: str
 ) -> ArgumentParser:
-    """Returns a parser whose help ends with the text beside the command's file, file.txt, as it is.
+    """Makes a parser whose help ends with the text beside the command's file, file.txt, as it is.
 
-    The name of the command is None where it is that of the program's file.
+    Args:
+        name: Name of the command; None where it is that of the program's file.
+        description: First lines of its help, or None.
+        file: Path of the command's module.
+
+    Returns:
+        The parser.
     """
     if (
         sys.stdout is sys.__stdout__
@@ -50,7 +56,12 @@ def command_parser(
 
 
 def add_robot(parser: ArgumentParser, required: bool = True) -> None:
-    """Adds --robot and --config; com_model.load_robot takes both."""
+    """Adds --robot and --config; com_model.load_robot takes both.
+
+    Args:
+        parser: The parser of the command.
+        required: Whether the command needs a robot.
+    """
     text = "a name (hoap2, talos, ...), or the path of a URDF"
     parser.add_argument("--robot", required=required, metavar="ROBOT", help=text)
     text = "its configuration; default: the one beside the URDF, or the suite's of its name"

@@ -56,16 +56,30 @@ def link_pose(
     R_world_root: Given = None,
     p_world_root: Given = None,
 ) -> tuple[Array, Array]:
-    """Computes the pose of one link: R_world_link (3, 3) and its origin (3,) m; see link_poses."""
+    """Computes the pose of one link: R_world_link (3, 3) and its origin (3,) m; see link_poses.
+
+    Args:
+        model: The robot.
+        q: (n,) joint positions, rad or m.
+        link: Name of the link.
+        R_world_root: (3, 3) orientation of the root link; identity by default.
+        p_world_root: (3,) m, its origin; zero by default.
+    """
     index = model.link_index(link)
     R, p = link_poses(model, q, R_world_root, p_world_root)
     return R[index].copy(), p[index].copy()
 
 
 def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, Array]:
-    """Pose of one link in the root link's frame for configurations Q (N, n).
+    """Computes the pose of one link in the root link's frame for many configurations.
 
-    R_root_link (N, 3, 3), and the origins of the link's frame (N, 3) m.
+    Args:
+        model: The robot.
+        Q: (N, n) joint positions, rad or m.
+        link: Name of the link.
+
+    Returns:
+        R_root_link (N, 3, 3), and the origins of the link's frame (N, 3) m.
     """
     index, bodies = model.link_index(link), model.bodies
     Q = as_array(
@@ -103,9 +117,18 @@ def _poses_in_parents(
 def body_poses(
     bodies: Bodies, q: Array, R_world_root: Given = None, p_world_root: Given = None
 ) -> tuple[Array, Array]:
-    """Poses of the moving bodies, R (B, 3, 3) and p (B, 3) m, of q (..., n) (..., B, 3, 3) ...
+    """Computes the poses of the moving bodies; see link_poses.
 
-    See link_poses. Bodies that are equally many joints from the root are placed together.
+    Bodies that are equally many joints from the root are placed together.
+
+    Args:
+        bodies: The bodies of the robot.
+        q: (..., n) joint positions, rad or m.
+        R_world_root: (3, 3) orientation of the root link; identity by default.
+        p_world_root: (3,) m, its origin; zero by default.
+
+    Returns:
+        R (..., B, 3, 3), and p (..., B, 3) m.
     """
     R, p = (np.empty((*q.shape[:-1], bodies.count, *shape)) for shape in ((3, 3), (3,)))
     given = (

@@ -72,9 +72,14 @@ def _distance_to_segment(p: Point, a: Point, b: Point) -> float:
 
 
 def signed_distance(corners: Array, points: Array) -> Array:
-    """Distance of points (N, 2) to the outline of a hull (k, 2), counter-clockwise.
+    """Computes the distances of points to the outline of a hull.
 
-    (N,) positive inside, negative outside; never positive where k < 3.
+    Args:
+        corners: (k, 2) m, of the hull, counter-clockwise.
+        points: (N, 2) m.
+
+    Returns:
+        (N,) m, positive inside, negative outside; never positive where k < 3.
     """
     edges = np.concatenate([corners[1:], corners[:1]]) - corners
     offsets = points[:, None, :] - corners

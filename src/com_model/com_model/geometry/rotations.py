@@ -18,7 +18,15 @@ _NEARLY_HALF_TURN = -0.9  # cosine below which the axis is not taken from the si
 
 
 def angle_between(a: Array, b: Array) -> float:
-    """Angle between two vectors (3,), rad."""
+    """Angle between two vectors (3,), rad.
+
+    Args:
+        a: (3,), of any length but 0.
+        b: (3,), of any length but 0.
+
+    Returns:
+        0 to pi.
+    """
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
 
 

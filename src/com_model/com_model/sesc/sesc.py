@@ -67,9 +67,15 @@ class Sesc:
     def com(
         self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
     ) -> Array:
-        """Computes the centre of mass (3,) m, p_root + sum of R_k r_k ([Cotton] eqs 3, 7).
+        """Computes the centre of mass, p_root + sum of R_k r_k ([Cotton] eqs 3, 7).
 
-        It is in the world; in the root link's frame if no pose is given.
+        Args:
+            q: (n,) joint positions, rad or m.
+            R_world_root: (3, 3) orientation of the root link in the world; identity by default.
+            p_world_root: (3,) m, its origin; zero by default.
+
+        Returns:
+            (3,) m, in the world; in the root link's frame if no pose is given.
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
@@ -89,14 +95,21 @@ class Sesc:
         p_world_root: Given = None,
         floating: bool = False,
     ) -> tuple[Array, Array]:
-        """Computes the CoM (3,) m and its derivatives by the joints (3, n), m or 1, in world axes.
+        """Computes the CoM and its derivatives by the joints.
 
         Column of a revolute joint j: z_j x (sum over its subtree of R_k r_k), with z_j its axis
         ([Cotton] eq. 9); of a prismatic one: z_j M_j / M. What mimic joints do, times their
         multipliers, is added to the column of the joint that they follow.
 
-        `floating`: (3, 6 + n), with the motion of the root first, [1, -[CoM - p_root]x, joints]:
-        the CoM's velocity is jacobian @ (v_world_root, w_world_root, qd), world axes.
+        Args:
+            q: (n,) joint positions, rad or m.
+            R_world_root: (3, 3) orientation of the root link in the world; identity by default.
+            p_world_root: (3,) m, its origin; zero by default.
+            floating: Whether the motion of the root comes first: [1, -[CoM - p_root]x, joints],
+                the CoM's velocity is jacobian @ (v_world_root, w_world_root, qd), world axes.
+
+        Returns:
+            CoM (3,) m, and Jacobian (3, n) or (3, 6 + n), m or 1, in world axes.
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
@@ -124,8 +137,16 @@ class Sesc:
     ) -> Array:
         """Computes the velocity of the centre of mass, v + w x (CoM - p_root) + J qd.
 
-        Joints move by qd (n,) rad/s or m/s, the root's origin by v_world_root (3,) m/s, zero by
-        default, turning by w_world_root (3,) rad/s; all vectors are in world axes.
+        Args:
+            q: (n,) joint positions, rad or m.
+            qd: (n,) joint velocities, rad/s or m/s.
+            R_world_root: (3, 3) orientation of the root link in the world; identity by default.
+            p_world_root: (3,) m, its origin; zero by default.
+            v_world_root: (3,) m/s, velocity of the root's origin, world axes; zero by default.
+            w_world_root: (3,) rad/s, its angular velocity, world axes; zero by default.
+
+        Returns:
+            (3,) m/s, world axes.
         """
         rates = np.zeros(6 + self.model.n_joints)
         rates[6:] = self.model.check_q(qd, "qd")
@@ -145,7 +166,17 @@ class Sesc:
         R_world_root: Given = None,
         p_world_root: Given = None,
     ) -> Array:
-        """Computes the centres of mass (N, 3) m of N configurations."""
+        """Computes the centres of mass of many configurations.
+
+        Args:
+            Q: (N, n) joint positions, rad or m.
+            threads: How many threads share the work.
+            R_world_root: (3, 3) orientation of the root link in the world; identity by default.
+            p_world_root: (3,) m, its origin; zero by default.
+
+        Returns:
+            (N, 3) m.
+        """
         return self._place_many(Q, threads, R_world_root, p_world_root, False)[0]
 
     def com_and_jacobian_batch(
@@ -155,7 +186,17 @@ class Sesc:
         R_world_root: Given = None,
         p_world_root: Given = None,
     ) -> tuple[Array, Array]:
-        """Computes the CoMs (N, 3) m of N configurations and their Jacobians (N, 3, n)."""
+        """Computes the CoMs of many configurations and their Jacobians.
+
+        Args:
+            Q: (N, n) joint positions, rad or m.
+            threads: How many threads share the work.
+            R_world_root: (3, 3) orientation of the root link in the world; identity by default.
+            p_world_root: (3,) m, its origin; zero by default.
+
+        Returns:
+            CoMs (N, 3) m, and Jacobians (N, 3, n), m or 1, in world axes.
+        """
         return self._place_many(Q, threads, R_world_root, p_world_root, True)
 
     def parameters_at(self, q: ArrayLike) -> Array:
@@ -176,9 +217,15 @@ class Sesc:
     def chain(
         self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
     ) -> Array:
-        """Computes the points of the chain (K + 1, 3) m, p_root + partial sums of R_k r_k.
+        """Computes the points of the chain, p_root + partial sums of R_k r_k.
 
-        The root link's origin is the first, the centre of mass the last.
+        Args:
+            q: (n,) joint positions, rad or m.
+            R_world_root: (3, 3) orientation of the root link in the world; identity by default.
+            p_world_root: (3,) m, its origin; zero by default.
+
+        Returns:
+            (K + 1, 3) m: the root link's origin is the first, the centre of mass the last.
         """
         q = self.model.check_q(q)
         R, p = body_poses(self.model.bodies, q, R_world_root, p_world_root)

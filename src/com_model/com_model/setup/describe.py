@@ -27,7 +27,18 @@ _NO_SUPPORT = (
 def describe(
     model: RobotModel, urdf_path: str | os.PathLike[str] | None = None
 ) -> RobotSetup:
-    """Finds out how a robot is built; mesh names may be relative to urdf_path. Or NoLegsError."""
+    """Finds out how a robot is built.
+
+    Args:
+        model: The robot.
+        urdf_path: Path of its URDF, from which relative names of meshes count.
+
+    Returns:
+        What its configuration needs.
+
+    Raises:
+        NoLegsError: It does not stand on two or more legs.
+    """
     outside = read_outside(model, urdf_path)
     limbs = find_limbs(model, outside)
     R0, p0 = body_poses(model.bodies, model.neutral, limbs.R_root_robot.T)

@@ -32,7 +32,16 @@ STEP_TIME, WEAK_STEP_TIME, FIVE_JOINTS_STEP_TIME = 2.83, 1.5, 1.15
 
 
 def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
-    """Chooses the servo gains of all joints."""
+    """Chooses the servo gains of all joints.
+
+    Args:
+        model: The robot.
+        limbs: Its limbs.
+        standing: Its standing posture, in which the joints carry their loads.
+
+    Returns:
+        Stiffness, damping and armature (n,) each.
+    """
     bodies, n = model.bodies, model.n_joints
     carried, beyond, moment = np.zeros(n), np.zeros(n), np.zeros(n)
     legs = {b for leg in limbs.legs for b in leg.bodies}
@@ -79,11 +88,20 @@ def _round(values: Array) -> Array:
 def gait_parameters(
     model: RobotModel, limbs: Limbs, standing: Standing, points: list[Array]
 ) -> dict[str, dict[str, float]]:
-    """Sizes of a biped's steps ("walking") or a quadruped's trot, m, s and 1/s; none of others.
+    """Chooses the sizes of a biped's steps or of a quadruped's trot.
 
     Times go with that of a pendulum of the CoM's or the hips' height h, sqrt(h / g).
     Walking, the CoM is lower than standing by what keeps the knees bent when it is sideways, over
-    one foot. `points` are per foot those (k, 3) m on the ground.
+    one foot.
+
+    Args:
+        model: The robot.
+        limbs: Its limbs.
+        standing: Its standing posture.
+        points: Per foot (k, 3) m, where it touches the ground.
+
+    Returns:
+        Sizes in m, s and 1/s by name, of "walking" or of "trot"; none of other robots.
     """
     if limbs.kind == HUMANOID:
         height = float(standing.com[2]) - standing.ground

@@ -139,7 +139,12 @@ class BodyTree:
         )
 
     def start(self, leaves: list[int], limbs: list[list[int]]) -> int:
-        """First body that this limb has for itself."""
+        """First body that this limb has for itself.
+
+        Args:
+            leaves: Leaves of this limb.
+            limbs: Leaves of all limbs, this one among them.
+        """
         foreign = {
             b
             for other in limbs
@@ -170,7 +175,12 @@ class BodyTree:
         return [limb for branch in branches.values() for limb in self._split(branch)]
 
     def mirrored(self, first: int, second: int) -> bool:
-        """Whether two bodies are at mirrored places."""
+        """Whether two bodies are at mirrored places.
+
+        Args:
+            first: Index of a body.
+            second: Index of the other.
+        """
         away = self.p[first] - self.p[second] * [1.0, -1.0, 1.0]
         return bool(np.abs(away).max() < ASYMMETRY * self.height)
 
@@ -202,7 +212,18 @@ class BodyTree:
 
 
 def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
-    """Finds legs, arms, trunk and groups of joints; NoLegsError with less than two legs."""
+    """Finds legs, arms, trunk and groups of joints.
+
+    Args:
+        model: The robot.
+        outside: Points of its shapes.
+
+    Returns:
+        The limbs.
+
+    Raises:
+        NoLegsError: It does not stand on two or more legs.
+    """
     trees = [BodyTree(model, outside, R) for R in _UPRIGHT]
     found = [(tree, *tree.legs()) for tree in trees]
     tree, chains, hips = max(
@@ -358,7 +379,17 @@ ARM_JOINTS = 3  # of a chain at a side, at least
 def find_upper_body(
     tree: BodyTree, hips: int, taken: set[int], humanoid: bool
 ) -> tuple[int, dict[str, tuple[str, ...]]]:
-    """Finds the trunk, which carries a humanoid's arms, and the groups of no leg's joints."""
+    """Finds the trunk, which carries a humanoid's arms, and the groups of no leg's joints.
+
+    Args:
+        tree: The tree of the bodies.
+        hips: The body from which the legs start.
+        taken: The bodies of the legs.
+        humanoid: Whether it stands on two legs: then it may have arms.
+
+    Returns:
+        The trunk, a body; and names of independent joints by group.
+    """
     bodies, eps = tree.bodies, MIDDLE * tree.height
     rest = [b for b in range(1, bodies.count) if b not in taken]
     arms: list[int] = []

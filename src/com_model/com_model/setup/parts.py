@@ -1,4 +1,4 @@
-"""What a robot's configuration is made of, as it is found in a URDF: limbs, soles, posture ..."""
+"""What is found of a robot in its URDF, for its configuration: limbs, soles, posture ..."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

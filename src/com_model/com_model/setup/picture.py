@@ -24,7 +24,8 @@ def draw_config(model: RobotModel, config: RobotConfig, urdf: Path, path: Path) 
     """Draws the robot from the side and the front, and its soles from above, as a PNG file.
 
     Args:
-        model: With the sole frames of the configuration.
+        model: The robot, with the sole frames of the configuration.
+        config: Its configuration.
         urdf: Path of its URDF, from which relative names of meshes count.
         path: The file to write.
     """

@@ -37,7 +37,17 @@ LEVEL, TILTED = 1e-3, 2e-2  # m; rad: what counts as solved
 def find_posture(
     model: RobotModel, limbs: Limbs, soles: Sequence[Sole], outside: Outside
 ) -> tuple[Standing, list[tuple[str, str]]]:
-    """Finds the standing posture, the arms raised if needed, and bodies that overlap in it."""
+    """Finds the standing posture; the arms are raised if needed.
+
+    Args:
+        model: The robot.
+        limbs: Its limbs.
+        soles: Of each leg.
+        outside: Points of its shapes.
+
+    Returns:
+        The posture, and names of bodies that overlap in it, in pairs.
+    """
     stance = _Stance(model, limbs, soles)
     first = stance.solve()
     if first.issues:
@@ -65,7 +75,17 @@ def find_posture(
 
 
 def contact_points(R: Array, p: Array, leg: Leg, sole: Sole) -> Array:
-    """Points (k, 3) m on the ground of a foot, from poses of the bodies."""
+    """Computes where a foot touches the ground.
+
+    Args:
+        R: (B, 3, 3) orientations of the bodies.
+        p: (B, 3) m, their origins.
+        leg: The leg.
+        sole: Its sole.
+
+    Returns:
+        (k, 3) m.
+    """
     flat = np.zeros((max(len(sole.corners), 1), 3))
     flat[:, :2] = sole.corners if sole.flat else 0.0
     body = leg.foot
@@ -112,7 +132,13 @@ class _Stance:
         return Standing(q, R, p, com, ground, bend, tuple(issues))
 
     def raise_arm(self, joints: Sequence[str], angle: float, first: Standing) -> None:
-        """Turns the joint of a shoulder that is most about the forward axis, outwards."""
+        """Turns the joint of a shoulder that is most about the forward axis, outwards.
+
+        Args:
+            joints: Names of the arm's joints, from the shoulder.
+            angle: rad, by which it is raised.
+            first: The posture with the arm down.
+        """
         bodies = self.model.bodies
         chain = [bodies.joint_names.index(name) for name in joints[:3]]
         axes = np.array([(first.R[b] @ bodies.axis[b])[0] for b in chain])
@@ -291,9 +317,19 @@ NEAR = 3  # joints, those of a hip or shoulder, between bodies whose hulls may o
 def overlapping_bodies(
     model: RobotModel, outside: Outside, limbs: Limbs, R: Array, p: Array
 ) -> list[tuple[str, str]]:
-    """Finds pairs of bodies of different limbs, or limb and trunk, whose hulls overlap.
+    """Finds bodies of different limbs, or of limb and trunk, whose hulls overlap.
 
-    Bodies next to each other are left out. R (B, 3, 3) and p (B, 3) m are the bodies' poses.
+    Bodies next to each other are left out.
+
+    Args:
+        model: The robot.
+        outside: Points of its shapes.
+        limbs: Its limbs.
+        R: (B, 3, 3) orientations of the bodies.
+        p: (B, 3) m, their origins.
+
+    Returns:
+        Names of the bodies, in pairs.
     """
     bodies = model.bodies
     limb_of = {

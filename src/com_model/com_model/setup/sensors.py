@@ -20,7 +20,12 @@ _FORCE = re.compile(r"force|torque|wrench|(?:^|_)fts?(?:_|$)", re.IGNORECASE)
 
 
 def find_imu(model: RobotModel, limbs: Limbs) -> Sensor:
-    """Finds the IMU: a sensor element of that kind, else a link of that name; trunk first."""
+    """Finds the IMU: a sensor element of that kind, else a link of that name; trunk first.
+
+    Args:
+        model: The robot.
+        limbs: Its limbs.
+    """
     declared = [link for link, kind in _declared(model) if _IMU.search(kind)]
     named = [name for name in model.link_names if _IMU.search(name)]
     bodies = model.bodies
@@ -42,7 +47,13 @@ def find_imu(model: RobotModel, limbs: Limbs) -> Sensor:
 
 
 def find_wrench(model: RobotModel, sole: Sole, foot: int) -> Sensor:
-    """Finds the force-torque sensor of a foot, a moving body: at its ankle or beyond."""
+    """Finds the force-torque sensor of a foot: at its ankle or beyond.
+
+    Args:
+        model: The robot.
+        sole: The sole of the foot.
+        foot: Index of the foot's body.
+    """
     bodies = model.bodies
     body_of = dict(zip(model.link_names, bodies.body_of_link.tolist(), strict=True))
     here = (foot, int(bodies.parent[foot]))

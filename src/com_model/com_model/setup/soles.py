@@ -32,8 +32,16 @@ def find_sole(
 ) -> Sole:
     """Finds the sole of a leg.
 
-    R (B, 3, 3) and p (B, 3) m are the poses of the moving bodies in the neutral posture, root
-    link's axes; the feet of quadrupeds (kind) are points unless they are much wider.
+    Args:
+        model: The robot.
+        outside: Points of its shapes.
+        leg: The leg.
+        R: (B, 3, 3) orientations of the bodies in the neutral posture, root link's axes.
+        p: (B, 3) m, their origins.
+        kind: Kind of the robot; the feet of quadrupeds are points unless they are much wider.
+
+    Returns:
+        The sole.
     """
     foot = leg.foot
     length = sum(

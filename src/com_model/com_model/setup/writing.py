@@ -54,7 +54,13 @@ def to_data(setup: RobotSetup) -> dict[str, Any]:
 def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
     """Writes the configuration with comments.
 
-    Values `kept` of an older file stay where they differ; unknown keys of it come at the end.
+    Args:
+        setup: What was found of the robot.
+        kept: Content of an older file: its values stay where they differ, its unknown keys come at
+            the end.
+
+    Returns:
+        YAML.
     """
     data = _merged(to_data(setup), kept or {})
     issues: dict[str, list[str]] = {}
@@ -221,7 +227,12 @@ def summary(setup: RobotSetup) -> str:
 
 
 def lines_to_check(setup: RobotSetup, text: str) -> list[str]:
-    """What is unsure, each with the line of the file to edit: "line 12: what"."""
+    """Lists what is unsure, each with the line of the file to edit: "line 12: what".
+
+    Args:
+        setup: What was found of the robot.
+        text: The file.
+    """
     lines = text.splitlines()
     found = []
     for key, issue in setup.issues:

@@ -27,9 +27,15 @@ def read_shapes(
     urdf_path: str | os.PathLike[str] | None = None,
     tags: Sequence[str] = ("collision",),
 ) -> tuple[list[Shape], list[tuple[str, str]]]:
-    """Reads the shapes of each link, of the first tag (collision, visual) of which it has any.
+    """Reads the shapes of each link, of the first tag of which it has any.
 
-    Returns them, and what could not be read: (name of the shape, reason).
+    Args:
+        model: The robot.
+        urdf_path: Path of its URDF, from which relative names of meshes count.
+        tags: "collision", "visual", the preferred first.
+
+    Returns:
+        The shapes, and what could not be read: (name of the shape, reason).
     """
     reader = ShapeReader(model.xml, model.path if urdf_path is None else urdf_path)
     read: list[Shape] = []
@@ -49,6 +55,13 @@ def fit_up_axis(shapes: Sequence[Shape], robot: RobotModel) -> list[Shape]:
 
     Some robots are made for viewers that turn such meshes, some for viewers that do not: the
     reading is chosen whose meshes are nearer to the centres of mass of their links.
+
+    Args:
+        shapes: Shapes of the robot's links.
+        robot: The robot, for the centres of mass.
+
+    Returns:
+        The shapes, those of such meshes turned or not.
     """
     if not any(shape.mesh.y_up for shape in shapes):
         return list(shapes)
@@ -68,7 +81,16 @@ def fit_up_axis(shapes: Sequence[Shape], robot: RobotModel) -> list[Shape]:
 
 
 def hull_points(shape: Shape, around: bool = False, sides: int = ROUND) -> Array:
-    """Gives points (k, 3) m whose hull is a shape's, or nearly: in, or around, round ones."""
+    """Gives points whose hull is a shape's, or nearly: inside or around round ones.
+
+    Args:
+        shape: The shape.
+        around: Whether the points are outside of round shapes.
+        sides: Number of points on a circle.
+
+    Returns:
+        (k, 3) m, in the shape's frame.
+    """
     if shape.kind == MESH:
         vertices = shape.triangles.reshape(-1, 3)
         try:
@@ -119,7 +141,12 @@ class Hull(NamedTuple):
 
 
 def hull_of(shape: Shape, model: RobotModel) -> Hull:
-    """The hull of a shape; balls and capsules are exact, cylinders are a little larger."""
+    """Makes the hull of a shape; balls and capsules are exact, cylinders are a little larger.
+
+    Args:
+        shape: The shape.
+        model: The robot that has it.
+    """
     link = model.link_index(shape.link)
     body, bodies = int(model.bodies.body_of_link[link]), model.bodies
     rounded = shape.kind in (SPHERE, CAPSULE)
@@ -167,7 +194,16 @@ class Hulls:
         return result
 
     def lowest(self, ups: Array, R: Array, p: Array) -> Array:
-        """Lowest height of each hull along directions (N, 3) in N configurations, (N, H) m."""
+        """Finds the lowest height of each hull along a direction, for many configurations.
+
+        Args:
+            ups: (N, 3) unit vectors, the directions.
+            R: (N, B, 3, 3) orientations of the bodies.
+            p: (N, B, 3) m, their origins.
+
+        Returns:
+            (N, H) m.
+        """
         points, starts, radii, bodies, *_ = self.arrays
         if not len(bodies):
             return np.zeros((len(ups), 0))
@@ -214,7 +250,12 @@ class Outside:
 def read_outside(
     model: RobotModel, urdf_path: str | os.PathLike[str] | None
 ) -> Outside:
-    """Reads the collision shapes of each link, the visual ones where it has none."""
+    """Reads the collision shapes of each link, the visual ones where it has none.
+
+    Args:
+        model: The robot.
+        urdf_path: Path of its URDF, from which relative names of meshes count; None: unknown.
+    """
     read, failed = read_shapes(model, urdf_path, ("collision", "visual"))
     problems = dict.fromkeys(
         f"{shape}: {reason}" for shape, reason in failed

@@ -2,6 +2,10 @@
 
 Enough for a picture: positions only, no textures. Files are not trusted: their size and number of
 triangles are bounded, and whatever is not understood is a :class:`MeshError` with the reason.
+
+Read by hand, not by trimesh: its COLLADA reader (pycollada) follows nodes that hold each other
+without bound (13 nodes, each with the next one twice, took 32 s), and STL and OBJ alone are too
+small a part of this file to import it.
 """
 
 import itertools
@@ -52,7 +56,16 @@ class _Scene:
         return np.concatenate(self.pieces)
 
     def add(self, node: _Element, T_world_parent: np.ndarray, depth: int = 0) -> None:
-        """Append the triangles below a node; T_world_parent is the pose of what holds it."""
+        """Appends the triangles below a node.
+
+        Args:
+            node: The node.
+            T_world_parent: (4, 4) pose of what holds it.
+            depth: How many nodes hold it.
+
+        Raises:
+            ValueError: There are too many nodes or triangles, or they nest too deeply.
+        """
         self.nodes += 1
         if (
             depth > 50

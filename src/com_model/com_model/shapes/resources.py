@@ -17,14 +17,21 @@ def package_shares(package: str) -> list[Path]:
 
 
 def resolve_uri(uri: str, urdf_path: str | Path | None) -> Path | None:
-    """Find the file that a URDF's ``filename`` attribute means, or None.
+    """Finds the file that a URDF's ``filename`` attribute means.
 
     A URDF comes from anywhere, so a name leads nowhere but into a robot's own files:
     ``package://NAME/REST`` into the package NAME (an ancestor folder of the URDF with that name, a
     folder with a package.xml beside one of them, else an installed package or one below
     ROS_PACKAGE_PATH, else a folder NAME beside one of the URDF's within its own package), and a
-    relative or ``file://`` name into the package of the URDF itself (:func:`package_root`). For a
-    URDF that came as text (None) only installed packages are looked into.
+    relative or ``file://`` name into the package of the URDF itself (:func:`package_root`).
+
+    Args:
+        uri: The attribute.
+        urdf_path: Path of the URDF; None where it came as text: then only installed packages are
+            looked into.
+
+    Returns:
+        The path, or None.
     """
     if "\0" in uri:
         return None

@@ -103,7 +103,15 @@ class ShapeReader:
         self.links = tuple(self._links)
 
     def read(self, link: str, tag: str) -> tuple[list[Shape], list[tuple[str, str]]]:
-        """Reads a link's visual or collision shapes; names and reasons of unreadable ones."""
+        """Reads the shapes of a link.
+
+        Args:
+            link: Its name.
+            tag: "visual" or "collision".
+
+        Returns:
+            The shapes; names and reasons of unreadable ones.
+        """
         shapes, problems = [], []
         for element in self._links[link].all(tag):
             geometry = next(
@@ -124,11 +132,19 @@ class ShapeReader:
     def bounds(
         self, link: str, axes: Array = _XYZ, meshes: bool = False
     ) -> tuple[Array, Array] | None:
-        """Finds where all shapes of a link end along unit axes (K, 3) of its frame, (K,) m each.
+        """Finds where all shapes of a link end along some directions.
 
-        By default the lowest and highest corner of the box around them. None where it has no shape,
-        a shape that cannot be read, or a mesh that is not asked for. Mesh files are not kept; one
-        whose y axis points up is taken in both of its readings.
+        Mesh files are not kept; one whose y axis points up is taken in both of its readings.
+
+        Args:
+            link: Its name.
+            axes: (K, 3) unit vectors in its frame; by default x, y, z: the box around the
+                shapes.
+            meshes: Whether mesh files are read.
+
+        Returns:
+            Lowest and highest coordinates (K,) m. None where the link has no shape, one that
+            cannot be read, or a mesh that is not asked for.
         """
         found = [self.read(link, tag) for tag in ("visual", "collision")]
         shapes = [shape for read, _ in found for shape in read]

@@ -37,12 +37,22 @@ class Inertial:
 
 
 def edit_inertials(xml: str, inertials: Mapping[str, Inertial]) -> str:
-    """Writes new inertials of links, by name, into a URDF: RobotModel.from_urdf reads the same.
+    """Writes new inertials of links into a URDF: RobotModel.from_urdf reads the same.
 
     Only the values that change are written again: a mass, the xyz of an origin, the six numbers of
     an inertia (its origin's rotation then becomes the identity). Comments, spaces, the order and
-    the quotes of attributes stay; a link without inertial gets one. Raises UrdfError where it is no
-    URDF, declares entities, or an inertial is none that a link can have.
+    the quotes of attributes stay; a link without inertial gets one.
+
+    Args:
+        xml: The URDF.
+        inertials: New inertials by the name of the link.
+
+    Returns:
+        The new URDF.
+
+    Raises:
+        UrdfError: It is no URDF, declares entities, or an inertial is none that a link can have.
+        UnknownNameError: It has no such link.
     """
     urdf = parse_urdf(xml)
     links = {link.name: link for link in urdf.links}
@@ -81,7 +91,13 @@ class _Text:
         self._edits: list[tuple[int, int, bytes]] = []  # begin, end, new bytes
 
     def set(self, node: Node, key: str, value: str) -> None:
-        """Gives an attribute a value; one that it has not is put in front of the others."""
+        """Gives an attribute a value; one that it has not is put in front of the others.
+
+        Args:
+            node: The element.
+            key: Name of the attribute.
+            value: Its value.
+        """
         places, _ = self._scan(node)
         if key.encode() in places:
             self._edits.append((*places[key.encode()], value.encode()))
@@ -90,7 +106,12 @@ class _Text:
             self._edits.append((after, after, f' {key}="{value}"'.encode()))
 
     def insert_child(self, node: Node, lines: Sequence[str]) -> None:
-        """Puts lines of XML in front of its children."""
+        """Puts lines of XML in front of its children.
+
+        Args:
+            node: The element.
+            lines: XML, one or more elements.
+        """
         _, end = self._scan(node)
         margin = self._margin(node)
         inner = b"".join(margin + b"  " + line.encode() for line in lines)
@@ -103,7 +124,12 @@ class _Text:
             self._edits.append((end, end, inner))
 
     def insert_after(self, node: Node, line: str) -> None:
-        """Puts a line of XML behind it."""
+        """Puts a line of XML behind it.
+
+        Args:
+            node: The element.
+            line: XML, one element.
+        """
         _, end = self._scan(node)
         if self._document[end - 2 : end] != b"/>":
             end = self._document.index(b">", node.end) + 1
@@ -185,11 +211,22 @@ def _number(value: float) -> str:
 def correct_body(
     model: "RobotModel", mass: float, com: ArrayLike, body: int = 0
 ) -> dict[str, Inertial]:
-    """Finds the new inertial of one link that gives a body a mass, kg, and a CoM (3,) m.
+    """Finds the new inertial of one link that gives a body a mass and a CoM.
 
-    By default it is the root body. Its heaviest link takes the whole difference of mass and first
-    moment, and keeps its inertia about its own CoM. Raises UrdfError where its mass would not be
-    positive.
+    The heaviest link of the body takes the whole difference of mass and first moment, and keeps its
+    inertia about its own CoM.
+
+    Args:
+        model: The robot.
+        mass: kg, of the body.
+        com: (3,) m, of the body, in its frame.
+        body: Index of the body; by default the root.
+
+    Returns:
+        The inertial by the name of its link.
+
+    Raises:
+        UrdfError: The link's mass would not be positive.
     """
     bodies, center = model.bodies, as_array("com", com, (3,))
     links = np.flatnonzero(bodies.body_of_link == body)

@@ -69,7 +69,15 @@ def find_misspellings(robot: Node) -> list[Misspelling]:
 
 
 def correct_misspellings(text: str, found: Sequence[Misspelling]) -> str:
-    """Gives the text of a URDF with the tags renamed on which masses or kinematics depend."""
+    """Renames the misspelt tags on which masses or kinematics depend.
+
+    Args:
+        text: The URDF.
+        found: What find_misspellings found in it.
+
+    Returns:
+        The corrected URDF.
+    """
     for each in found:
         if each.matters:
             tag = rf"(?<=<){re.escape(each.tag)}(?=[\s/>])|(?<=</){re.escape(each.tag)}(?=[\s>])"
