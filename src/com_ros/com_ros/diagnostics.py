@@ -40,7 +40,14 @@ class Diagnostics:
         values: Mapping[str, object],
         hardware_id: str = "",
     ) -> None:
-        """Publish the status; floats are written with six digits."""
+        """Publish the status; floats are written with six digits.
+
+        Args:
+            level: of DiagnosticStatus.
+            message: in words.
+            values: by name.
+            hardware_id: of the robot or sensor.
+        """
         status = DiagnosticStatus(
             level=level, name=self._name, message=message, hardware_id=hardware_id
         )

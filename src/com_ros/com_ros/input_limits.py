@@ -101,7 +101,12 @@ class InputBounds:
         return np.ascontiguousarray(lowest), np.ascontiguousarray(highest)
 
     def problem(self, msg: object, topic: str) -> str:
-        """Why an Imu or WrenchStamped must not be used and how to fix it; empty when it may."""
+        """Why an Imu or WrenchStamped must not be used and how to fix it; empty when it may.
+
+        Args:
+            msg: of any type; others have no bounds.
+            topic: for the text.
+        """
         if isinstance(msg, _IMUS):
             return self._imu_problem(msg, topic)
         if isinstance(msg, _WRENCHES):

@@ -40,7 +40,12 @@ class BackgroundJobs:
         return self._pending > 0
 
     def do(self, work: Callable[[], T], then: Callable[[T | Exception], None]) -> None:
-        """Do some work in the thread; hand its result, or exception, on in the node's executor."""
+        """Do some work in the thread.
+
+        Args:
+            work: runs in the thread.
+            then: gets its result, or exception, in the node's executor.
+        """
         self._pending += 1
         self._pool.submit(work).add_done_callback(
             lambda future: self._ended(future, then)

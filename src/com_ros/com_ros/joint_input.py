@@ -52,9 +52,19 @@ def store(
 ) -> bool:
     """Stores what a message carries in the order of the model.
 
-    `source` (m,) are places in the message, `joints` (m,) those in the model. Any other number of
-    velocities than of positions: not known. Returns whether a number is not finite or beyond its
-    limits, or velocities have a wrong length.
+    Any other number of velocities than of positions: not known.
+
+    Args:
+        position: (k,) of the message, rad or m.
+        velocity: (k,) rad/s or m/s, or of another length.
+        effort: (k,) N m or N, or of another length.
+        source: (m,) places in the message.
+        joints: (m,) places in the model.
+        stored: changed.
+        time_ns: ns, of the message.
+
+    Returns:
+        Whether a number is not finite or beyond its limits, or velocities have a wrong length.
     """
     values = stored.values
     has_velocity, has_effort = (

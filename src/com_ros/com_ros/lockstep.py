@@ -41,7 +41,12 @@ class LockstepAnswers:
         self.held: Callable[[], bool] = lambda: False
 
     def received(self, topic: str, stamp_ns: int) -> None:
-        """While awaited: a sensor's message has been processed; answers a complete sample."""
+        """While awaited: a sensor's message has been processed; answers a complete sample.
+
+        Args:
+            topic: of the message.
+            stamp_ns: ns, its stamp.
+        """
         self._newest[topic] = stamp_ns
         if (
             len(self._newest) == len(self.sensors)

@@ -173,7 +173,14 @@ class Writer:
         runs: Sequence[Sequence[float]],
         make: Callable[[], Any],
     ) -> None:
-        """Publish a message with a text, a stamp and the runs of a Template, else what is made."""
+        """Publish a message, by filling the bytes of an earlier one where only numbers differ.
+
+        Args:
+            text: all that is no number in the message.
+            stamp_ns: ns, of its header.
+            runs: the numbers, see Template.
+            make: makes the message where there are no bytes with this text yet.
+        """
         again = text == self._text
         if not again:
             self._text, self._template = text, self._templates.get(text)
@@ -202,7 +209,18 @@ class TrajectoryWriter:
         qd: Array,
         stamp_ns: int,
     ) -> None:
-        """Publish a trajectory as numpy_to_joint_trajectory has it; raises ConversionError."""
+        """Publish a trajectory as numpy_to_joint_trajectory has it.
+
+        Args:
+            names: of the n joints.
+            times: (N,) s after the stamp.
+            q: (N, n) rad or m.
+            qd: (N, n) rad/s or m/s.
+            stamp_ns: ns, of the start.
+
+        Raises:
+            ConversionError: a number is not finite.
+        """
 
         def make() -> JointTrajectory:
             return numpy_to_joint_trajectory(names, times, q, qd, ns_to_stamp(stamp_ns))

@@ -241,7 +241,14 @@ class RobotNode(Node, Generic[P]):
         callback: Callable[[Any], None],
         profile: QoSProfile,
     ) -> Subscription:
-        """Subscribe with another quality of service; the callback gets the message only."""
+        """Subscribe with another quality of service.
+
+        Args:
+            kind: type of the messages.
+            topic: its name.
+            callback: gets the message only.
+            profile: quality of service.
+        """
         return self.create_subscription(kind, topic, self._guarded(callback), profile)
 
     def set_sample_rate(self, rate_hz: float) -> None:
@@ -265,7 +272,14 @@ class RobotNode(Node, Generic[P]):
         *,
         needs_model: bool = True,
     ) -> None:
-        """Offer a std_srvs/Trigger, which `refusals` and, if needed, a missing model refuse."""
+        """Offer a std_srvs/Trigger.
+
+        Args:
+            name: of the service.
+            action: does what is asked for; returns the message of the response.
+            refusals: exceptions that become a refusal.
+            needs_model: refuse while there is no model.
+        """
 
         def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             if needs_model and self.waiting:
@@ -282,7 +296,12 @@ class RobotNode(Node, Generic[P]):
     def create_steady_timer(
         self, period_s: float, callback: Callable[[], None]
     ) -> Timer:
-        """A timer in real time: it goes on when simulated time has stopped."""
+        """A timer in real time: it goes on when simulated time has stopped.
+
+        Args:
+            period_s: s.
+            callback: whose exceptions do not end the node.
+        """
 
         def on_timer() -> None:
             try:

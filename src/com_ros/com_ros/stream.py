@@ -59,7 +59,12 @@ class _Line:
     last_at: int
 
     def continued_by(self, time_ns: int, at_ns: int) -> bool:
-        """Whether a message belongs to it."""
+        """Whether a message belongs to it.
+
+        Args:
+            time_ns: ns, the message's time.
+            at_ns: ns of real time, when it came.
+        """
         step = time_ns - self.last
         return -_JUMP_NS <= step <= _JUMP_NS or 0 < step <= PACE * (
             at_ns - self.last_at
@@ -85,7 +90,13 @@ class StampGate:
         self.restarted = False
 
     def time_ns(self, stamp_ns: int, received_ns: int, at_ns: int) -> int | None:
-        """Time of a message by stamp (0: none), clock and real time; None: hold it back."""
+        """Time of a message; None: hold it back.
+
+        Args:
+            stamp_ns: ns, its stamp; 0: none.
+            received_ns: ns of the ROS clock, when it came.
+            at_ns: ns of real time, when it came.
+        """
         line = self._line
         time_ns = stamp_ns or received_ns
         started = bool(stamp_ns) and not self._stamped
@@ -165,7 +176,13 @@ class Faults:
         self._recent: dict[str, str] = {}
 
     def add(self, kind: str, topic: str, text: str) -> None:
-        """One message of a topic was dropped for a reason of some kind."""
+        """One message was dropped.
+
+        Args:
+            kind: of the reason.
+            topic: of the message.
+            text: the reason and how to fix it.
+        """
         self.counts[kind] += 1
         self._recent[kind] = text
         self._log.warn(f"{kind} {topic}", text)
@@ -214,7 +231,12 @@ class Backlog:
         )
 
     def receive(self, msg: Any, info: dict[str, Any]) -> None:
-        """The subscription's callback."""
+        """The subscription's callback.
+
+        Args:
+            msg: the message.
+            info: rclpy's, with the time at which it came.
+        """
         now_ns = time.time_ns()
         if not self._newest_only:
             if now_ns - info["received_timestamp"] <= _MAX_WAIT_NS:

@@ -77,9 +77,14 @@ class RobotScene:
     ) -> Snapshot:
         """Place the robot.
 
-        Without the root's R_world_root (3, 3) and p_world_root (3,) it is upright by the state's
-        gravity, with its projection at height 0. The chain (K + 1, 3) m is in the root link's
-        frame, forces (f, 3) N of the ground on the feet in their wrench frames.
+        Args:
+            q: (n,) joint positions, rad or m.
+            state: of the CoM.
+            root: R_world_root (3, 3) and p_world_root (3,) m; None: upright by the state's
+                gravity, with
+                its projection at height 0.
+            chain: (K + 1, 3) m, root link's frame; None: it is computed.
+            forces: (f, 3) N of the ground on the feet, in their wrench frames; None: not known.
         """
         R_root, p_root = root or root_pose(state.gravity, state.projection)
         R, p = body_poses(self.model.bodies, self.model.check_q(q), R_root, p_root)

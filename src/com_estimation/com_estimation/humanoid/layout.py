@@ -244,7 +244,18 @@ class _Parts:
     def add(
         self, kind: Kind, name: str, spike: Array, slab: object, *parts: str
     ) -> int:
-        """Adds a culprit; its first column."""
+        """Adds a culprit.
+
+        Args:
+            kind: of the culprit.
+            name: in plain words.
+            spike: standard deviations of its parameters within tolerance; 0: only guilty.
+            slab: standard deviations of the guilty, one for all or one for each parameter.
+            *parts: sole frame, joints, or the body that it is about.
+
+        Returns:
+            The column of its first parameter.
+        """
         at = self.nuisance(spike)
         columns = np.arange(at, at + len(spike))
         wide = np.broadcast_to(np.asarray(slab, dtype=float), columns.shape)

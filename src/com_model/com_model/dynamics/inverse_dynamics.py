@@ -168,9 +168,13 @@ def joint_load(robot: Tree, b: int, links: Links) -> float:
 
 @compiled(nogil=True)
 def root_wrenches(robot: Tree, joints: Array, root: Array, wrenches: Array) -> None:
-    """Sets wrenches (N, 6) on the root at N instants of a motion.
+    """Sets wrenches on the root at N instants of a motion.
 
-    joints (3, N, n) are q, qd and qdd of newton_euler, root (3, N, 3) is as RootMotion.
+    Args:
+        robot: the tree.
+        joints: (3, N, n) q, qd and qdd of newton_euler.
+        root: (3, N, 3) as RootMotion.
+        wrenches: (N, 6) N and N m, set.
     """
     links, tau = make_links(len(robot.mass)), np.empty(joints.shape[2])
     for i in range(len(wrenches)):
@@ -240,9 +244,14 @@ class Dynamics:
         return wrench, tau + self.armature * qdd
 
     def root_wrenches(self, joints: ArrayLike, root: ArrayLike) -> Array:
-        """Computes the wrench on the root (N, 6) that a motion takes at N instants.
+        """Computes the wrench on the root that a motion takes at N instants.
 
-        Arguments and results are those of inverse_dynamics at each: (3, N, n) and (3, N, 3).
+        Args:
+            joints: (3, N, n) positions, velocities, accelerations, as in inverse_dynamics.
+            root: (3, N, 3) motion of the root, as in inverse_dynamics.
+
+        Returns:
+            (N, 6) force N and moment N m, root axes.
         """
         own = np.array(
             as_array("joints", joints, (3, None, self.model.n_joints)), order="C"

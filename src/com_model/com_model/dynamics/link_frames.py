@@ -97,7 +97,14 @@ class LinkFrames:
 
 @compiled()
 def set_link_poses(q: Array, frames: Frames, R_out: Array, p_out: Array) -> None:
-    """Sets the poses of links in the root link's frame, R_out (k, 3, 3) and p_out (k, 3) m."""
+    """Sets the poses of links in the root link's frame.
+
+    Args:
+        q: (n,) joint positions, rad or m.
+        frames: of the k links; its work arrays are overwritten.
+        R_out: (k, 3, 3) set.
+        p_out: (k, 3) m, set.
+    """
     tree, path, body, R_link, p_link, R, p = frames
     set_poses(q, tree, path, R, p)
     for n in range(body.size):
@@ -107,7 +114,13 @@ def set_link_poses(q: Array, frames: Frames, R_out: Array, p_out: Array) -> None
 
 @compiled()
 def set_link_motions(q: Array, frames: Frames, motions: LinkMotions) -> None:
-    """Sets poses and Jacobians of links in the root link's frame at q (n,), the root at rest."""
+    """Sets poses and Jacobians of links in the root link's frame, the root at rest.
+
+    Args:
+        q: (n,) joint positions, rad or m.
+        frames: of the k links; its work arrays are overwritten.
+        motions: set.
+    """
     set_link_poses(q, frames, motions.R, motions.p)
     tree, jacobian = frames.tree, motions.jacobian
     jacobian[:] = 0.0

@@ -30,9 +30,13 @@ class Tree(NamedTuple):
 
 
 def tree_of(bodies: Bodies, root: bool = True) -> Tree:
-    """Makes a Tree of arrays that can be written to; without the root's masses if not `root`.
+    """Makes a Tree of arrays that can be written to.
 
     Numba makes a difference between arrays that are read-only and those that are not.
+
+    Args:
+        bodies: of the robot.
+        root: keep the root's masses; else they are 0.
     """
     tree = Tree(*(np.array(getattr(bodies, name)) for name in Tree._fields))
     if not root:
@@ -68,6 +72,13 @@ def set_poses(q: Array, tree: Tree, path: Indices | range, R: Array, p: Array) -
 
 @compiled()
 def set_pose_batch(Q: Array, tree: Tree, R: Array, p: Array) -> None:
-    """Sets the poses R (N, B, 3, 3), p (N, B, 3) m at Q (N, n); those of the root are set."""
+    """Sets the poses of all bodies at N configurations.
+
+    Args:
+        Q: (N, n) joint positions, rad or m.
+        tree: of the robot.
+        R: (N, B, 3, 3) set; that of the root is given.
+        p: (N, B, 3) m, likewise.
+    """
     for k in range(len(Q)):
         set_poses(Q[k], tree, range(1, p.shape[1]), R[k], p[k])

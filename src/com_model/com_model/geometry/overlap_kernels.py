@@ -19,9 +19,15 @@ NEAREST = 1e-12  # of the squared size: what a further point must bring
 def set_overlaps(
     hulls: HullArrays, pairs: Indices, R: Array, p: Array, margin: float, result: Flags
 ) -> None:
-    """Sets in result (N, K) which pairs (K, 2) are nearer to each other than a margin.
+    """Sets which pairs of bodies are nearer to each other than a margin, in N configurations.
 
-    R (N, B, 3, 3) and p (N, B, 3) m are the poses of the bodies in N configurations.
+    Args:
+        hulls: of the bodies.
+        pairs: (K, 2) indices of hulls.
+        R: (N, B, 3, 3) orientations of the bodies.
+        p: (N, B, 3) m, their origins.
+        margin: m.
+        result: (N, K) set.
     """
     for n in range(R.shape[0]):
         for k in range(pairs.shape[0]):

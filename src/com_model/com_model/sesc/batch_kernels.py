@@ -264,9 +264,18 @@ def store_jacobian(tree: Tree, owners: Indices, lanes: Array, jacobian: Array) -
 def com_and_jacobian_of_many(
     Q: Array, robot: Array, R: Array, p: Array, com: Array, jacobian: Array
 ) -> bool:
-    """Sets com (N, 3) m of configurations Q (N, n), rad or m, with the root at R (3, 3), p (3,) m.
+    """Computes CoM and Jacobian of N configurations.
 
-    Sets jacobian (N, 3, n) m or 1, too, unless it is empty. Gives whether R is a rotation.
+    Args:
+        Q: (N, n) joint positions, rad or m.
+        robot: packed by com_model.sesc.sesc.
+        R: (3, 3) orientation of the root.
+        p: (3,) m, its origin.
+        com: (N, 3) m, set.
+        jacobian: (N, 3, n) m or 1, set; empty: not wanted.
+
+    Returns:
+        Whether R is a rotation.
     """
     tree = tree_of(robot)
     count = len(tree.parent)

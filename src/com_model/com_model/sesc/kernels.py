@@ -295,8 +295,13 @@ def com_and_jacobian_of_one(
 ) -> None:
     """Computes com_of_one and its Jacobian in the root's frame.
 
-    It is (3, n) for the joints alone, or (3, 6 + n) with the root's linear and angular velocity
-    first.
+    Args:
+        q: (n,) joint positions, rad or m.
+        robot: packed by com_model.sesc.sesc.
+        com: (3,) m, set.
+        jacobian: set; (3, n) for the joints alone, or (3, 6 + n) with the root's linear and
+            angular
+            velocity first.
     """
     keep_root(robot)
     find_jacobian(q, robot, com, jacobian)
@@ -304,7 +309,18 @@ def com_and_jacobian_of_one(
 
 @compiled()
 def com_of_placed(q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
-    """Computes com_of_one with the root at R (3, 3), p (3,) m; whether R is a rotation."""
+    """Computes com_of_one with the root in a pose.
+
+    Args:
+        q: (n,) joint positions, rad or m.
+        robot: packed by com_model.sesc.sesc.
+        R: (3, 3) orientation of the root.
+        p: (3,) m, its origin.
+        com: (3,) m, set.
+
+    Returns:
+        Whether R is a rotation.
+    """
     fine = place_root(robot, R, p, robot[AXES:, 0])
     find_com(q, robot, com)
     return fine
@@ -314,7 +330,19 @@ def com_of_placed(q: Array, robot: Array, R: Array, p: Array, com: Array) -> boo
 def com_and_jacobian_of_placed(
     q: Array, robot: Array, R: Array, p: Array, com: Array, jacobian: Array
 ) -> bool:
-    """Computes com_and_jacobian_of_one with the root at R, p; whether R is a rotation."""
+    """Computes com_and_jacobian_of_one with the root in a pose.
+
+    Args:
+        q: (n,) joint positions, rad or m.
+        robot: packed by com_model.sesc.sesc.
+        R: (3, 3) orientation of the root.
+        p: (3,) m, its origin.
+        com: (3,) m, set.
+        jacobian: set, as in com_and_jacobian_of_one.
+
+    Returns:
+        Whether R is a rotation.
+    """
     fine = place_root(robot, R, p, robot[AXES:, 0])
     find_jacobian(q, robot, com, jacobian)
     return fine
