@@ -34,10 +34,8 @@ Array = NDArray[np.float64]
 POSTURES, HELD_OUT, CANDIDATES = 20, 12, 60
 SAMPLES = 100
 OFF = 0.01  # of the CoM's height: standard deviation of each centre of mass, each axis
-FORCE, MOMENT = (
-    5e-3,
-    3e-4,
-)  # of the weight; of the weight times 1 m: noise of one reading
+# of the weight; of the weight times 1 m: noise of one reading
+FORCE, MOMENT = 5e-3, 3e-4
 EVEN = 1e-3  # how strongly the ground's forces are spread
 BEATEN = 0.5  # of the URDF's error, that an identified robot may have at most
 

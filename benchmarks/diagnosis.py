@@ -235,9 +235,8 @@ def judge(
     kinds = (Kind.IMU_TILT, Kind.PAYLOAD, Kind.PULL)  # that may be named standing
     lasting = {i for i, c in enumerate(layout.culprits) if c.kind in kinds}
     payload = any(put.mass for put in arrange(batch, culprit)[0])
-    mixed = (
-        culprit.startswith("mixed") and payload
-    )  # it may be named, small ones may not
+    # it may be named, small ones may not
+    mixed = culprit.startswith("mixed") and payload
     warned = np.nan
     wrong: set[str] = set()
     out = None

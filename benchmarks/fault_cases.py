@@ -155,12 +155,8 @@ def _imu() -> list[Fault]:
 
     def upside_down(msg: Any, _: Progress) -> None:
         q = msg.orientation
-        q.x, q.y, q.z, q.w = (
-            q.w,
-            -q.z,
-            q.y,
-            -q.x,
-        )  # turned by 180 degrees about its own x
+        # turned by 180 degrees about its own x
+        q.x, q.y, q.z, q.w = q.w, -q.z, q.y, -q.x
         for vector in (msg.linear_acceleration, msg.angular_velocity):
             vector.y, vector.z = -vector.y, -vector.z
 

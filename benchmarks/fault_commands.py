@@ -16,9 +16,8 @@ Array = NDArray[np.float64]
 LIMIT_TOLERANCE = 1e-3  # rad or m, that a command may be beyond a limit
 SPEED_TOLERANCE = 1.5  # times the limit of speed, that a command may go
 FASTEST = 20.0  # rad/s or m/s, where the URDF says nothing
-SETTLING = (
-    0.3  # s, after the robot was put elsewhere, in which commands are not checked
-)
+# s, after the robot was put elsewhere, in which commands are not checked
+SETTLING = 0.3
 OTHER_TIME = 1.0  # s, from which on a stamp is of another time
 SOON = 1e-3  # s, in which a command that is over is followed
 STEP_TOLERANCE = 0.02  # rad or m, by which two commands may differ whatever their times

@@ -484,7 +484,8 @@ class Simulator(Case):
         )
 
 
-CASES = (  # those that take longest first: two run at a time
+# those that take longest first: two run at a time
+CASES = (
     TipRamp,
     PostureTour,
     CcgdGait,

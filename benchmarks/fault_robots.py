@@ -39,10 +39,8 @@ class LogRobot:
             self._log.config,
             1.0 / rate,
         )
-        self._first, self._stride = (
-            round(4.0 * rate),
-            round(8.0 * rate),
-        )  # at 1 Hz: 8 strides
+        # at 1 Hz: 8 strides
+        self._first, self._stride = round(4.0 * rate), round(8.0 * rate)
         self._imu = Imu()
         self._imu.header.frame_id = self.config.imu_link or self.model.root_link
         self._joints = JointState(name=list(self.model.joint_names))

@@ -102,10 +102,8 @@ def main() -> None:
             silence_logs=logging.ERROR,
         ) as client:
             sleepers = Sleepers(client)
-            start, marks = (
-                time.monotonic(),
-                [time.process_time()],
-            )  # CPU time after each bag
+            # CPU time after each bag
+            start, marks = time.monotonic(), [time.process_time()]
             for part in (count // 2, None):
                 database = HealthDatabase(record, create=True)
                 for _ in islice(ingest(database, bags, WORDS, sleepers), part):

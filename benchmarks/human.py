@@ -65,10 +65,8 @@ from com_model.urdf.editing import edit_inertials
 POSTURES, HELD_OUT, G = 40, 40, 9.80665
 TABLE = Path(__file__).parents[1] / "src/robot_descriptions/data/human_segments.csv"
 NOISE_DEG, MANY, READINGS = (0.5, 1.0, 2.0), 100, (1, 2, 10)
-CANDIDATES, TAKEN = (
-    400,
-    np.radians(5.0),
-)  # to choose from; how far off each joint is taken
+# to choose from; how far off each joint is taken
+CANDIDATES, TAKEN = 400, np.radians(5.0)
 FORCE, MOMENT = 2.0, 1.0
 Pose = tuple[Array, Array, Array]  # q, R and p of the root
 TISSUE = 0.005, 0.010  # m

@@ -142,10 +142,8 @@ class MujocoOracle:
     def com_and_jacobian(self, q: Array, R: Array, p: Array) -> tuple[Array, Array]:
         """CoM (3,) and Jacobian (3, 6 + n) in world axes."""
         bodies, qpos = self._bodies, self.data.qpos
-        qpos[:3], qpos[3:7] = (
-            p,
-            np.roll(Rotation.from_matrix(R).as_quat(), 1),
-        )  # w, x, y, z
+        # w, x, y, z
+        qpos[:3], qpos[3:7] = p, np.roll(Rotation.from_matrix(R).as_quat(), 1)
         for b, joint in enumerate(self._joints, start=1):
             angle = bodies.multiplier[b] * q[bodies.q_index[b]] + bodies.offset[b]
             qpos[joint.qposadr[0]] = angle

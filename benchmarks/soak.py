@@ -58,10 +58,8 @@ Stamps = NDArray[np.int64]
 SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 START_LIMIT = 120.0  # s, until the first answer
 WARM_UP = 10.0  # s, at most a tenth of the time: caches and pools fill
-WINDOWS, COMPARED = (
-    10,
-    3,
-)  # of time; latency is compared between the first and the last ones
+# of time; latency is compared between the first and the last ones
+WINDOWS, COMPARED = 10, 3
 RSS_PERIOD = 2.0  # s
 POSITION_NOISE = 1e-6  # rad
 

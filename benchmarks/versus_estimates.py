@@ -24,9 +24,8 @@ from com_model.robots import find_robot
 
 Array = NDArray[np.float64]
 POINT = "geometry_msgs/msg/PointStamped"
-LONGEST_GAP = (
-    0.5  # s between estimates that count; methods are judged at all times, or refused
-)
+# s between estimates that count; methods are judged at all times, or refused
+LONGEST_GAP = 0.5
 
 
 @dataclass(frozen=True)

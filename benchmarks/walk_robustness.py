@@ -148,10 +148,8 @@ class Run:
     cell: Cell
     fed_back: bool
     seed: int
-    feeds: tuple[bool, bool] = (
-        False,
-        False,
-    )  # footholds by the DCM; heading by the IMU
+    # footholds by the DCM; heading by the IMU
+    feeds: tuple[bool, bool] = False, False
 
 
 @dataclass

@@ -144,9 +144,8 @@ def simulate(run: Run) -> Result:
     last: Any = None
     sent: Any = None
     outside, took, errors = 0, list[float](), list[float]()
-    due: tuple[float, Any, float] | None = (
-        None  # when a plan is ready, the plan, where it changes
-    )
+    # when a plan is ready, the plan, where it changes
+    due: tuple[float, Any, float] | None = None
     while True:
         now, old = simulation.advance(), last
         last = now

@@ -33,15 +33,10 @@ from com_simulation.physics.spec import ROBOT_BIT
 
 Array = NDArray[np.float64]
 
-FRICTION, VISCOUS, BIAS = (
-    (0.01, 0.03),
-    (0.001, 0.005),
-    0.005,
-)  # of the drives' torque limits
-SWAYS = (
-    (0.25, 0.45, 0.35),
-    (0.35, 0.25, 0.45),
-)  # Hz: the trunk leans, knees bend, the robot sways
+# of the drives' torque limits
+FRICTION, VISCOUS, BIAS = (0.01, 0.03), (0.001, 0.005), 0.005
+# Hz: the trunk leans, knees bend, the robot sways
+SWAYS = (0.25, 0.45, 0.35), (0.35, 0.25, 0.45)
 LEAN, BEND, SWAY = 0.17, 0.15, 0.03  # rad
 # rad, amplitudes of joints with that name
 SWINGS = {

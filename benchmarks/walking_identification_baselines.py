@@ -76,12 +76,8 @@ Array = NDArray[np.float64]
 
 WINDOW, RANDOM = 40, 7  # samples of a roll-out; seed of where they are
 LEAST_STEPS = 4  # Jacobians for which there is to be time
-ERRORS = (
-    5e-3,
-    0.03,
-    0.01,
-    0.5,
-)  # rad, rad/s, rad/s, m/s^2: of position, velocity, gyro, force
+# rad, rad/s, rad/s, m/s^2: of position, velocity, gyro, force
+ERRORS = 5e-3, 0.03, 0.01, 0.5
 
 
 @dataclass(frozen=True)

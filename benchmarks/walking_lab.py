@@ -52,11 +52,8 @@ class Wrong:
     trunk_com: float = 0.030  # m, likewise
     inertia: float = 0.1
     payload: float = 2.0  # kg
-    payload_box: tuple[float, float, float] = (
-        0.15,
-        0.05,
-        0.08,
-    )  # m, half sizes; z upwards only
+    # m, half sizes; z upwards only
+    payload_box: tuple[float, float, float] = 0.15, 0.05, 0.08
     coulomb: tuple[float, float] = (0.3, 1.0)  # N m
     viscous: tuple[float, float] = (0.02, 0.1)  # N m s/rad
     armature: tuple[float, float] = (0.01, 0.2)  # kg m^2, and by how much it is off
@@ -69,20 +66,16 @@ class Wrong:
     accelerometer: float = 0.05  # m/s^2, noise and bias
     mounting_deg: float = 0.5
     attitude_deg: float = 0.3
-    foot_friction: tuple[float, float, float] | None = (
-        None  # MuJoCo's; None: the suite's
-    )
+    # MuJoCo's; None: the suite's
+    foot_friction: tuple[float, float, float] | None = None
     contact_time: float | None = None  # s; None: the suite's
-    friction_time: float | None = (
-        None  # s, of MuJoCo's joint friction; None: the suite's
-    )
+    # s, of MuJoCo's joint friction; None: the suite's
+    friction_time: float | None = None
     imu_late: int = 0  # samples by which the IMU is behind
-    stiffness: float = (
-        np.inf
-    )  # N m/rad, of the joints: encoders are on the motors' side
-    averaged: bool = (
-        False  # torques and IMU, over a sample's time; else they are of one instant
-    )
+    # N m/rad, of the joints: encoders are on the motors' side
+    stiffness: float = np.inf
+    # torques and IMU, over a sample's time; else they are of one instant
+    averaged: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -169,9 +169,8 @@ def predict(fit: ChainFit, rows: ArrayLike) -> Array:
 
 
 _SPARE = 2.0  # postures a combination that they determine, at least
-LARGEST_SHIFT = (
-    0.05  # m: a link's CoM that lies further off is not inside a small humanoid's link
-)
+# m: a link's CoM that lies further off is not inside a small humanoid's link
+LARGEST_SHIFT = 0.05
 
 
 @dataclass(frozen=True)

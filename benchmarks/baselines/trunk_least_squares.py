@@ -78,9 +78,8 @@ def foot_wrench(points: Array, forces: Array) -> Array:
 PERIOD = 0.005  # s between updates
 FORCE_STD, MOMENT_STD = 30.0, 30.0  # N, N m, of the rows
 MASS_STD = 0.3  # fraction of the URDF's trunk mass, before the first sample
-SETTLED = (
-    0.005  # m, standard deviation of x and y below which the estimate counts as settled
-)
+# m, standard deviation of x and y below which the estimate counts as settled
+SETTLED = 0.005
 BANDWIDTH = 150.0  # rad/s, of the filter that all signals go through
 
 

@@ -42,14 +42,12 @@ class Times:
     """How long the parts of a run last at most, s; a first start compiles kernels."""
 
     record: float  # of data, by its stamps
-    settle: float = (
-        0.0  # from the first message on, not recorded: further programs start
-    )
+    # from the first message on, not recorded: further programs start
+    settle: float = 0.0
     first_message: float = 600.0
     silence: float = 600.0  # longest pause between messages
-    ready: float = (
-        600.0  # from the first message on, until what is to be recorded has begun
-    )
+    # from the first message on, until what is to be recorded has begun
+    ready: float = 600.0
 
 
 def record(

@@ -60,13 +60,8 @@ SATURATED = 0.999  # of a servo's effort
 HIDDEN = ("motion", "duration_s", "peak_torque_joint", "stands")  # in the table
 _LAG = 0.03  # s, damping over stiffness of a servo that the configuration does not know
 SAMPLES = ("hoap2_walk", "hoap2_squat_and_wave", "hoap2_rise")
-QUICK = (
-    "published",
-    "identified",
-    "backlash",
-    "world3",
-    "world6",
-)  # of the samples, but --full
+# of the samples, but --full
+QUICK = "published", "identified", "backlash", "world3", "world6"
 
 
 @dataclass(frozen=True, eq=False)

@@ -414,9 +414,8 @@ def _film_camera(corners: Array, com: Array, width: int, height: int) -> Camera:
     """
     low, high = corners.min(axis=0), corners.max(axis=0)
     middle = np.array([com[0], *(0.5 * (low + high))[1:]])
-    half = (
-        0.5 * (high - low) * (1.4, 1.2, 1.08)
-    )  # it steps, sways, and lifts its pelvis
+    # it steps, sways, and lifts its pelvis
+    half = 0.5 * (high - low) * (1.4, 1.2, 1.08)
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     distance = 4.5 * float((high - low).max())
     camera = Camera.looking_at(middle, _FILM_AZIMUTH_DEG, _FILM_ELEVATION_DEG, distance)

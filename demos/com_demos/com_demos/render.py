@@ -28,10 +28,8 @@ class Camera:
     R_camera_world: np.ndarray  # (3, 3) rotation
     position: np.ndarray  # (3,) of the pinhole, world frame, m
     scale: float = 1.0  # pixels per unit of x/z and y/z
-    center: tuple[float, float] = (
-        0.0,
-        0.0,
-    )  # (2,) pixel that the camera's z axis meets
+    # (2,) pixel that the camera's z axis meets
+    center: tuple[float, float] = 0.0, 0.0
 
     @classmethod
     def looking_at(

@@ -225,10 +225,8 @@ def _events(axes: Axes, series: TrunkSeries, named: bool) -> None:
 
 
 DROP_AT = 5.0  # s of trotting, or a little later
-OFFSET = (
-    -0.024,
-    0.08,
-)  # of the trunk's CoM, over the distances of the hips along x and y
+# of the trunk's CoM, over the distances of the hips along x and y
+OFFSET = -0.024, 0.08
 MARGIN = 0.1  # s, recorded beyond the end, so that nothing of it is missing
 LOAD = 1.0 / 15.0  # of the trunk's mass: 20 kg for 300
 STANDING = 2.0  # s, at most, before the robot trots

@@ -14,11 +14,8 @@ from com_ros.conversions import NS_PER_S
 
 NEVER = math.nan
 UNKNOWN = np.full(4, np.nan)
-KNOWN = (
-    Status.ESTIMATING,
-    Status.USABLE,
-    Status.CONVERGED,
-)  # estimates from sound input
+# estimates from sound input
+KNOWN = Status.ESTIMATING, Status.USABLE, Status.CONVERGED
 SIGMAS = 3.0
 HOLD = 0.5  # s, for which an error must stay small to count as reached
 LAST = 2.0  # s at the end, over which the final errors are averaged, or since a load was noticed

@@ -24,18 +24,15 @@ from com_model.arrays import Array
 from com_model.files import write_file
 from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
 
-WINTER_LEGS = (
-    0.530  # fraction of the height below the hips [Winter, Biomechanics, 2005]
-)
+# fraction of the height below the hips [Winter, Biomechanics, 2005]
+WINTER_LEGS = 0.530
 RATIOS = np.arange(
     0.05, 0.96, 0.01
 )  # lengths of the legs over the height that are compared
 CELL = 0.004  # m, side of the squares that are counted
 _STEPS = 600  # of each angle
-_WIDE, _OFFSET = (
-    1 << 32,
-    1 << 20,
-)  # more than there are rows of squares; they become positive
+# more than there are rows of squares; they become positive
+_WIDE, _OFFSET = 1 << 32, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -44,18 +41,13 @@ class TwoJointHuman:
 
     height: float = 1.80  # m, L
     legs_mass: float = 0.322  # fraction of the mass in both legs
-    legs_com: float = (
-        0.553  # fraction of the legs' length at which their CoM is, from the ankle
-    )
+    # fraction of the legs' length at which their CoM is, from the ankle
+    legs_com: float = 0.553
     body_com: float = 0.5  # fraction of the body's length, from the hip
-    ankle: tuple[float, float] = (
-        -0.35,
-        0.52,
-    )  # rad, least and largest; positive leans forward
-    hip: tuple[float, float] = (
-        -0.35,
-        2.09,
-    )  # rad, least and largest; positive bends forward
+    # rad, least and largest; positive leans forward
+    ankle: tuple[float, float] = -0.35, 0.52
+    # rad, least and largest; positive bends forward
+    hip: tuple[float, float] = -0.35, 2.09
     foot: tuple[float, float] = (-0.06, 0.21)  # m, heel and toe from the ankle
 
     def radii(self, fraction: float) -> tuple[float, float]:

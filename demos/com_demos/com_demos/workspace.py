@@ -35,9 +35,8 @@ _SIDES = {
     "up": (0, 0, 1),
     "down": (0, 0, -1),
 }
-_STANDING = (
-    50_000  # postures of a standing robot at most: their feet are placed in plain numpy
-)
+# postures of a standing robot at most: their feet are placed in plain numpy
+_STANDING = 50_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:

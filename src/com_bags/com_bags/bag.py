@@ -22,21 +22,30 @@ _SUFFIXES = (".mcap", ".db3")
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of a bag."""
+    """A topic of a bag.
+
+    Attributes:
+        publishers: how often the bag lists it: above 1, several nodes published it.
+        defined: whether the bag contains the definition of the type.
+    """
 
     name: str
     type_name: str
     count: int
-    publishers: int  # how often the bag lists it: above 1, several nodes published it
-    defined: bool  # whether the bag contains the definition of the type
+    publishers: int
+    defined: bool
 
 
 @dataclass
 class Block:
-    """Messages of one topic, in the order of the bag."""
+    """Messages of one topic, in the order of the bag.
+
+    Attributes:
+        received: ns, when they were recorded.
+    """
 
     payloads: list[bytes] = field(default_factory=list)
-    received: list[int] = field(default_factory=list)  # ns, when they were recorded
+    received: list[int] = field(default_factory=list)
 
 
 class Bag:

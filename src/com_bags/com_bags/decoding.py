@@ -48,20 +48,26 @@ FIELDS: Mapping[str, Mapping[str, int | None]] = MappingProxyType(
 """Float64 fields after the header (and the names of a JointState); None: a list of any length."""
 
 
-_MOST_SHAPES = (
-    8  # of messages of one length in one block; the others are decoded one by one
-)
+# of messages of one length in one block; the others are decoded one by one
+_MOST_SHAPES = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Messages of one shape, in the order of the bag."""
+    """Messages of one shape, in the order of the bag.
 
-    rows: Indices  # (N,) indices in the block
-    stamps: Indices  # (N,) ns, of the headers
+    Attributes:
+        rows: (N,) indices in the block.
+        stamps: (N,) ns, of the headers.
+        names: k joints of a JointState.
+        numbers: (N, k) by field; (N, 0) of a list that is empty.
+    """
+
+    rows: Indices
+    stamps: Indices
     frame: str
-    names: tuple[str, ...]  # k joints of a JointState
-    numbers: Mapping[str, Array]  # (N, k) by field; (N, 0) of a list that is empty
+    names: tuple[str, ...]
+    numbers: Mapping[str, Array]
 
 
 class Decoder:

@@ -28,24 +28,37 @@ _SHOWN = 5  # topics in a message
 
 @dataclass(frozen=True)
 class TopicRequest:
-    """Topics that the user names; "" and missing feet: they are found."""
+    """Topics that the user names; "" and missing feet: they are found.
+
+    Attributes:
+        wrenches: topic by the foot's frame.
+        markers: topic that marks postures; "": stationary intervals are found.
+        known_com: topic of the CoM by another source; "": there is none.
+    """
 
     joint_states: str = ""
     imu: str = ""
-    wrenches: Mapping[str, str] | None = None  # topic by the foot's frame
-    markers: str = ""  # topic that marks postures; "": stationary intervals are found
-    known_com: str = ""  # topic of the CoM by another source; "": there is none
+    wrenches: Mapping[str, str] | None = None
+    markers: str = ""
+    known_com: str = ""
 
 
 @dataclass(frozen=True)
 class SensorTopics:
-    """Topics by role."""
+    """Topics by role.
+
+    Attributes:
+        wrenches: topic of each foot's sensor, in the order of the feet.
+        imu: topic of the IMU, or None.
+        markers: topic that marks postures, or None.
+        known_com: topic of the CoM by another source, or None.
+    """
 
     joint_states: str
-    wrenches: tuple[str, ...]  # topic of each foot's sensor, in the order of the feet
-    imu: str | None = None  # topic of the IMU, or None
-    markers: str | None = None  # topic that marks postures, or None
-    known_com: str | None = None  # topic of the CoM by another source, or None
+    wrenches: tuple[str, ...]
+    imu: str | None = None
+    markers: str | None = None
+    known_com: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -215,19 +228,28 @@ _JUMP_RAD, _JUMP_N, _JUMP_UP = 0.01, 5.0, 0.05  # see PublisherCheck
 
 @dataclass(frozen=True, eq=False)
 class SensorBlock:
-    """Readings that were recorded within one interval of time; any of them may be empty."""
+    """Readings that were recorded within one interval of time; any of them may be empty.
 
-    joint_times: Times  # (M,) ns
-    Q: Array  # (M, n) rad or m, in the order of the model's joints; NaN where not known
-    effort: Array  # (M, n) N m or N; NaN where not known
-    # for each foot (N,) ns and (N, 6) N and N m, in the sensor's frame, with its sign
+    Attributes:
+        joint_times: (M,) ns.
+        Q: (M, n) rad or m, in the order of the model's joints; NaN where not known.
+        effort: (M, n) N m or N; NaN where not known.
+        wrenches: for each foot (N,) ns and (N, 6) N and N m, in the sensor's frame, with its
+            sign.
+        up: (N,) ns and (N, 3) unit vectors against gravity, root axes; None without IMU.
+        messages: how many messages the block has.
+        imu: its messages; None without IMU.
+        known_com: CoM of the whole robot by another source: (N,) ns, a link, and (N, 3) m in
+            its frame; further entries for other links.
+    """
+
+    joint_times: Times
+    Q: Array
+    effort: Array
     wrenches: tuple[tuple[Times, Array], ...]
-    # (N,) ns and (N, 3) unit vectors against gravity, root axes; None without IMU
     up: tuple[Times, Array] | None
-    messages: int  # how many messages the block has
-    imu: DecodedBlock | None = None  # its messages; None without IMU
-    # CoM of the whole robot by another source: (N,) ns, a link, and (N, 3) m in its frame; further
-    # entries for other links
+    messages: int
+    imu: DecodedBlock | None = None
     known_com: tuple[tuple[Times, str, Array], ...] = ()
 
 
@@ -389,17 +411,25 @@ class SensorReader:
 
 @dataclass(frozen=True, eq=False)
 class WalkLog:
-    """A recording, N samples of n joints; the readings are of the same instants."""
+    """A recording, N samples of n joints; the readings are of the same instants.
 
-    time: Array  # (N,) s
-    position: Array  # (N, n) rad or m
-    velocity: Array | None  # (N, n); None: differences of the positions
-    effort: Array  # (N, n) N m or N; NaN where a joint reports none
-    angular_velocity: Array  # (N, 3) rad/s, IMU axes
-    specific_force: Array  # (N, 3) m/s^2, IMU axes
-    up: Array | None = (
-        None  # (N, 3) against gravity, root axes, by the IMU's filter; None: unknown
-    )
+    Attributes:
+        time: (N,) s.
+        position: (N, n) rad or m.
+        velocity: (N, n); None: differences of the positions.
+        effort: (N, n) N m or N; NaN where a joint reports none.
+        angular_velocity: (N, 3) rad/s, IMU axes.
+        specific_force: (N, 3) m/s^2, IMU axes.
+        up: (N, 3) against gravity, root axes, by the IMU's filter; None: unknown.
+    """
+
+    time: Array
+    position: Array
+    velocity: Array | None
+    effort: Array
+    angular_velocity: Array
+    specific_force: Array
+    up: Array | None = None
 
 
 def read_walk(reader: SensorReader) -> WalkLog:

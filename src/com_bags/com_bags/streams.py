@@ -23,18 +23,23 @@ _HOLD_NS = 100_000_000  # how long a joint's value counts for messages that do n
 _UNIT = 1e-3  # largest error of a quaternion's norm
 _MAX_LATE = 0.02  # fraction of messages
 _MIN_VALUES = 20  # of a block whose values are looked at
-_MAX_CLOCK_DIFFERENCE_NS = (
-    NS_PER_S  # between the delays from stamp to recording of two topics
-)
+# between the delays from stamp to recording of two topics
+_MAX_CLOCK_DIFFERENCE_NS = NS_PER_S
 
 
 @dataclass(frozen=True, eq=False)
 class DecodedBlock:
-    """A block of one topic as arrays."""
+    """A block of one topic as arrays.
 
-    batches: list[Batch]  # messages that could be decoded, by layout
-    count: int  # number of messages of the block
-    times: Times  # (count,) ns; 0 for a message that could not be decoded
+    Attributes:
+        batches: messages that could be decoded, by layout.
+        count: number of messages of the block.
+        times: (count,) ns; 0 for a message that could not be decoded.
+    """
+
+    batches: list[Batch]
+    count: int
+    times: Times
 
     @property
     def readable(self) -> Flags:

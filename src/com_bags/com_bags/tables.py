@@ -65,15 +65,18 @@ _UNITS |= {f"[{unit}]" for unit in _UNITS} | {f"({unit})" for unit in _UNITS}
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of equal length by name, NaN where a cell is empty."""
+    """Columns of equal length by name, NaN where a cell is empty.
+
+    Attributes:
+        notes: what was left out, sentences.
+        first_row: number of the first row in the file: of a text that of its line.
+    """
 
     columns: Mapping[str, Array]
     rows: int
     source: str
-    notes: tuple[str, ...] = ()  # what was left out, sentences
-    first_row: int = (
-        1  # number of the first row in the file: of a text that of its line
-    )
+    notes: tuple[str, ...] = ()
+    first_row: int = 1
 
 
 def is_table(path: str | Path) -> bool:

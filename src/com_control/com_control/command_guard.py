@@ -26,14 +26,11 @@ JUMP = 0.5  # rad or m, within one sample, besides three times what the velocity
 MAX_GAP = 0.1  # s between samples, for which the velocity limit allows a way
 CATCH_UP = 0.015  # s, for which it allows a way to a command, however long ago the last one was
 LOOK_PERIOD, LOOK_GAP = 0.05, 0.5  # s; between two looks at most, or they begin again
-LOOKS, OLD_LOOKS = (
-    21,
-    11,
-)  # compared: 1 s of measurements and the first half of the commands
+# compared: 1 s of measurements and the first half of the commands
+LOOKS, OLD_LOOKS = 21, 11
 EXACT_LOOKS, EXACT_OLD = 11, 7  # where positions are repeated exactly
-FROZEN_MOTION = (
-    0.05  # rad or m, of commands; a joint that makes less than a tenth of it is frozen
-)
+# rad or m, of commands; a joint that makes less than a tenth of it is frozen
+FROZEN_MOTION = 0.05
 RECENT = 0.5  # s, since when the drives are held at the last command
 CLOSE = 1e-9  # rad, m or s, of rounding
 CHANGED = 1e-6  # rad or m, by which a command was changed

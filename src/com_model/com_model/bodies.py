@@ -21,36 +21,48 @@ class Bodies(FrozenArrays):
       R_parent_body = R Rot(axis, s)              origin in the parent: d               (revolute)
       R_parent_body = R                           origin in the parent: d + R axis s    (prismatic)
     The bodies of the subtree of b are b .. subtree_end[b] - 1.
+
+    Attributes:
+        names: name of each body's first link; names[0] is the root link.
+        joint_names: name of the joint above each body; "" for the root.
+        parent: (B,) index of the parent body, -1 for the root; always smaller than the own
+            index.
+        joint_type: (B,) ROOT, REVOLUTE or PRISMATIC.
+        R: (B, 3, 3) rotation from body to parent body axes at s = 0; identity for the root.
+        d: (B, 3) m, origin of the joint in the parent body's frame; zero for the root.
+        axis: (B, 3) unit axis in the body's own frame; zero for the root.
+        q_index: (B,) index into q of the joint that moves it (a mimic joint's master); -1
+            root.
+        multiplier: (B,) 1 for joints that follow no other, 0 for the root.
+        offset: (B,) rad or m; 0 for joints that follow no other.
+        mass: (B,) kg, with all links of the body.
+        first_moment: (B, 3) kg m, sum of mass times centre of mass in the body's frame.
+        inertia: (B, 3, 3) kg m^2, about the origin of the body's frame, in its axes.
+        subtree_mass: (B,) kg, of the body and all below it.
+        subtree_end: (B,) one past the last body of the subtree.
+        body_of_link: (L,) index of the body that each link of the model belongs to.
+        R_body_link: (L, 3, 3) constant rotation from link to body axes.
+        p_body_link: (L, 3) m, constant origin of the link's frame in the body's frame.
     """
 
-    names: tuple[str, ...]  # name of each body's first link; names[0] is the root link
-    joint_names: tuple[str, ...]  # name of the joint above each body; "" for the root
-    # (B,) index of the parent body, -1 for the root; always smaller than the own index
+    names: tuple[str, ...]
+    joint_names: tuple[str, ...]
     parent: Indices
-    joint_type: Indices  # (B,) ROOT, REVOLUTE or PRISMATIC
-    R: Array  # (B, 3, 3) rotation from body to parent body axes at s = 0; identity for the root
-    d: Array  # (B, 3) m, origin of the joint in the parent body's frame; zero for the root
-    axis: Array  # (B, 3) unit axis in the body's own frame; zero for the root
-    # (B,) index into q of the joint that moves it (a mimic joint's master); -1 root
+    joint_type: Indices
+    R: Array
+    d: Array
+    axis: Array
     q_index: Indices
-    multiplier: Array  # (B,) 1 for joints that follow no other, 0 for the root
-    offset: Array  # (B,) rad or m; 0 for joints that follow no other
-    mass: Array  # (B,) kg, with all links of the body
-    first_moment: (
-        Array  # (B, 3) kg m, sum of mass times centre of mass in the body's frame
-    )
-    inertia: (
-        Array  # (B, 3, 3) kg m^2, about the origin of the body's frame, in its axes
-    )
-    subtree_mass: Array  # (B,) kg, of the body and all below it
-    subtree_end: Indices  # (B,) one past the last body of the subtree
-    body_of_link: (
-        Indices  # (L,) index of the body that each link of the model belongs to
-    )
-    R_body_link: Array  # (L, 3, 3) constant rotation from link to body axes
-    p_body_link: (
-        Array  # (L, 3) m, constant origin of the link's frame in the body's frame
-    )
+    multiplier: Array
+    offset: Array
+    mass: Array
+    first_moment: Array
+    inertia: Array
+    subtree_mass: Array
+    subtree_end: Indices
+    body_of_link: Indices
+    R_body_link: Array
+    p_body_link: Array
 
     @property
     def count(self) -> int:

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 MAX_MESSAGE = 500  # characters of an error
-_LONGEST = (
-    80  # characters of a name that a message shows, and that are searched for likeness
-)
+# characters of a name that a message shows, and that are searched for likeness
+_LONGEST = 80
 _LONGEST_QUOTED = 120  # with what escapes add
 _END = 150  # characters of a shortened message that are its end: how to fix it
 _MOST_CANDIDATES = 5000

@@ -47,11 +47,17 @@ def critically_damped(
 
 @dataclass(frozen=True, eq=False)
 class JointPath(FrozenArrays):
-    """Targets of all joints; arrays are read-only."""
+    """Targets of all joints; arrays are read-only.
 
-    time: Array  # (N,) s, rising, at least one
-    q: Array  # (N, n) rad or m
-    qd: Array  # (N, n) rad/s or m/s
+    Attributes:
+        time: (N,) s, rising, at least one.
+        q: (N, n) rad or m.
+        qd: (N, n) rad/s or m/s.
+    """
+
+    time: Array
+    q: Array
+    qd: Array
 
     @property
     def end(self) -> float:

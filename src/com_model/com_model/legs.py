@@ -22,18 +22,30 @@ JOINTS = 3  # moving joints of a leg: hip abduction (HAA), hip flexion (HFE), kn
 
 @dataclass(frozen=True, eq=False)
 class Leg(FrozenArrays):
-    """A leg of three moving joints, or of the last two of them; arrays are read-only."""
+    """A leg of three moving joints, or of the last two of them; arrays are read-only.
 
-    name: str  # "left_front", "right_front", "left_hind" or "right_hind"
-    lateral: int  # 1 on the left, -1 on the right
-    longitudinal: int  # 1 in front, -1 behind
+    Attributes:
+        name: "left_front", "right_front", "left_hind" or "right_hind".
+        lateral: 1 on the left, -1 on the right.
+        longitudinal: 1 in front, -1 behind.
+        foot_index: place of the foot in config.feet.
+        joints: (3,) or (2,) indices of its joints in q, from the hip to the foot.
+        hip: (3,) m, origin of its first joint in the frame of the root link.
+        body: the moving body that carries the foot, an index of model.bodies.
+        ball: (3,) m, center of the foot's ball in the frame of that body.
+        radius: m, of the ball; 0 where the foot has none.
+    """
+
+    name: str
+    lateral: int
+    longitudinal: int
     foot: Foot
-    foot_index: int  # place of the foot in config.feet
-    joints: Indices  # (3,) or (2,) indices of its joints in q, from the hip to the foot
-    hip: Array  # (3,) m, origin of its first joint in the frame of the root link
-    body: int  # the moving body that carries the foot, an index of model.bodies
-    ball: Array  # (3,) m, center of the foot's ball in the frame of that body
-    radius: float  # m, of the ball; 0 where the foot has none
+    foot_index: int
+    joints: Indices
+    hip: Array
+    body: int
+    ball: Array
+    radius: float
 
 
 def quadruped_legs(

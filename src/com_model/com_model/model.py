@@ -23,16 +23,18 @@ _LEAST_MASS = 1e-9  # kg, of a whole robot
 
 
 class Frame(NamedTuple):
-    """A frame fixed to a link that the URDF does not have, such as a sole."""
+    """A frame fixed to a link that the URDF does not have, such as a sole.
 
-    name: str  # its name; a link_name of the models that have it
+    Attributes:
+        name: its name; a link_name of the models that have it.
+        xyz: (3,) m, its origin in the link's frame.
+        rpy: (3,) rad, its roll, pitch and yaw against the link.
+    """
+
+    name: str
     link: str
-    xyz: tuple[float, ...] = (0.0, 0.0, 0.0)  # (3,) m, its origin in the link's frame
-    rpy: tuple[float, ...] = (
-        0.0,
-        0.0,
-        0.0,
-    )  # (3,) rad, its roll, pitch and yaw against the link
+    xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,28 +44,49 @@ class RobotModel:
     Links and joints stand depth-first, children in the order of their joints in the URDF. Fixed
     and mimic joints are not among the n. A massless world link above a floating or planar joint is
     dropped: the link below it is the root.
+
+    Attributes:
+        link_names: L names, root first.
+        link_parents: (L,) index of the parent link, -1 for the root.
+        joint_names: n names, the order of q.
+        joint_types: n times "revolute", "continuous" or "prismatic".
+        mass: kg, of all links.
+        link_masses: (L,) kg; 0 for links without inertial.
+        link_coms: (L, 3) m, centre of mass in the link's frame; 0 for links without
+            inertial.
+        link_inertias: (L, 3, 3) kg m^2, about the centre of mass, axes of the link.
+        lower: (n,) smallest positions, rad or m; -inf where the URDF has none.
+        upper: (n,) largest positions; inf where the URDF has none.
+        velocity_limits: (n,) rad/s or m/s; inf where the URDF has none.
+        effort_limits: (n,) N m or N; inf where the URDF has none.
+        neutral: (n,) zero, clipped into the limits.
+        bodies: the moving bodies as flat arrays, fixed joints folded in.
+        xml: the URDF that it was read from, without the added frames.
+        frames: frames that were added to it; links without mass.
+        warnings: what of the URDF is wrong but can only mean one thing, with element and
+            fix.
+        path: its file; None of a URDF that came as text.
     """
 
     name: str
-    link_names: tuple[str, ...]  # L names, root first
-    link_parents: Indices  # (L,) index of the parent link, -1 for the root
-    joint_names: tuple[str, ...]  # n names, the order of q
-    joint_types: tuple[str, ...]  # n times "revolute", "continuous" or "prismatic"
-    mass: float  # kg, of all links
-    link_masses: Array  # (L,) kg; 0 for links without inertial
-    link_coms: Array  # (L, 3) m, centre of mass in the link's frame; 0 for links without inertial
-    link_inertias: Array  # (L, 3, 3) kg m^2, about the centre of mass, axes of the link
-    lower: Array  # (n,) smallest positions, rad or m; -inf where the URDF has none
-    upper: Array  # (n,) largest positions; inf where the URDF has none
-    velocity_limits: Array  # (n,) rad/s or m/s; inf where the URDF has none
-    effort_limits: Array  # (n,) N m or N; inf where the URDF has none
-    neutral: Array  # (n,) zero, clipped into the limits
-    bodies: Bodies  # the moving bodies as flat arrays, fixed joints folded in
-    xml: str  # the URDF that it was read from, without the added frames
-    frames: tuple[Frame, ...] = ()  # frames that were added to it; links without mass
-    # what of the URDF is wrong but can only mean one thing, with element and fix
+    link_names: tuple[str, ...]
+    link_parents: Indices
+    joint_names: tuple[str, ...]
+    joint_types: tuple[str, ...]
+    mass: float
+    link_masses: Array
+    link_coms: Array
+    link_inertias: Array
+    lower: Array
+    upper: Array
+    velocity_limits: Array
+    effort_limits: Array
+    neutral: Array
+    bodies: Bodies
+    xml: str
+    frames: tuple[Frame, ...] = ()
     warnings: tuple[str, ...] = ()
-    path: Path | None = None  # its file; None of a URDF that came as text
+    path: Path | None = None
 
     def __post_init__(self) -> None:
         freeze(self)

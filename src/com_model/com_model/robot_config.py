@@ -23,28 +23,34 @@ T = TypeVar("T", "ServoGains", "WalkingSizes", "TrotSizes")
 
 @dataclass(frozen=True, eq=False)
 class Foot(FrozenArrays):
-    """A foot and its force sensor."""
+    """A foot and its force sensor.
 
-    # name of the sole frame: origin on the sole, z out of the ground, x forwards. Of a point
-    # foot, a frame fixed to its ball. A link of the URDF, or mounted on one.
+    Attributes:
+        frame: name of the sole frame: origin on the sole, z out of the ground, x forwards.
+            Of a point foot, a frame fixed to its ball. A link of the URDF, or mounted on
+            one.
+        side: left, right or center; "" where the file does not say.
+        corners: (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point
+            foot.
+        radius: m, of a point foot's ball; 0 where there is none.
+        wrench_topic: topic of its force and torque.
+        wrench_frame: the link whose frame those are in.
+        wrench_sign: 1: the force of the ground on the robot, -1: of the robot on it.
+        end: front or hind, of a robot on four legs; "" where the file does not say.
+        center: (3,) m, center of a point foot's ball in the frame.
+        mount: where the URDF has no link for the frame: how it is fixed to one.
+    """
+
     frame: str
-    side: str = ""  # left, right or center; "" where the file does not say
-    # (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point foot
+    side: str = ""
     corners: Array = field(default_factory=lambda: np.zeros((0, 2)))
-    radius: float = 0.0  # m, of a point foot's ball; 0 where there is none
-    wrench_topic: str = ""  # topic of its force and torque
-    wrench_frame: str = ""  # the link whose frame those are in
-    wrench_sign: int = (
-        1  # 1: the force of the ground on the robot, -1: of the robot on it
-    )
-    end: str = (
-        ""  # front or hind, of a robot on four legs; "" where the file does not say
-    )
-    # (3,) m, center of a point foot's ball in the frame
+    radius: float = 0.0
+    wrench_topic: str = ""
+    wrench_frame: str = ""
+    wrench_sign: int = 1
+    end: str = ""
     center: Array = field(default_factory=lambda: np.zeros(3))
-    mount: Frame | None = (
-        None  # where the URDF has no link for the frame: how it is fixed to one
-    )
+    mount: Frame | None = None
 
     @property
     def points(self) -> Array:
@@ -55,14 +61,19 @@ class Foot(FrozenArrays):
 
 @dataclass(frozen=True)
 class ServoGains:
-    """Position servo of a joint; None where the file does not say."""
+    """Position servo of a joint; None where the file does not say.
 
-    stiffness: float | None = None  # N m/rad or N/m
-    damping: float | None = None  # N m s/rad or N s/m
-    armature: float | None = (
-        None  # kg m^2 or kg, inertia of rotor and gear, reflected to the joint
-    )
-    effort: float | None = None  # N m or N, the most that it gives
+    Attributes:
+        stiffness: N m/rad or N/m.
+        damping: N m s/rad or N s/m.
+        armature: kg m^2 or kg, inertia of rotor and gear, reflected to the joint.
+        effort: N m or N, the most that it gives.
+    """
+
+    stiffness: float | None = None
+    damping: float | None = None
+    armature: float | None = None
+    effort: float | None = None
 
 
 @dataclass(frozen=True)
@@ -85,47 +96,71 @@ class Servo:
 
 @dataclass(frozen=True)
 class WalkingSizes:
-    """What suits a robot that walks on two legs; None where the file does not say."""
+    """What suits a robot that walks on two legs; None where the file does not say.
 
-    step_width: float | None = None  # m, distance of the feet's frames across the walk
-    step_length: float | None = None  # m, by which each foot passes the other
-    step_height: float | None = None  # m, of the swing foot
-    step_time: float | None = None  # s, of a step with one foot in the air
-    com_height: float | None = None  # m, of the CoM over the soles
+    Attributes:
+        step_width: m, distance of the feet's frames across the walk.
+        step_length: m, by which each foot passes the other.
+        step_height: m, of the swing foot.
+        step_time: s, of a step with one foot in the air.
+        com_height: m, of the CoM over the soles.
+    """
+
+    step_width: float | None = None
+    step_length: float | None = None
+    step_height: float | None = None
+    step_time: float | None = None
+    com_height: float | None = None
 
 
 @dataclass(frozen=True)
 class TrotSizes:
-    """What suits a robot that trots; None where the file does not say."""
+    """What suits a robot that trots; None where the file does not say.
 
-    frequency: float | None = None  # 1/s, periods of the gait
-    step_height: float | None = None  # m, of the swing feet
-    body_height: float | None = None  # m, of the hips over the ground
+    Attributes:
+        frequency: 1/s, periods of the gait.
+        step_height: m, of the swing feet.
+        body_height: m, of the hips over the ground.
+    """
+
+    frequency: float | None = None
+    step_height: float | None = None
+    body_height: float | None = None
 
 
 @dataclass(frozen=True)
 class RobotConfig:
-    """The configuration of a robot."""
+    """The configuration of a robot.
+
+    Attributes:
+        urdf: path of its URDF, or None.
+        root_link: name of the URDF's root, or None.
+        feet: the feet, in the order of the file.
+        imu_link: the link that carries the IMU, or None.
+        joint_groups: joints by the name of the group.
+        posture: nominal positions, rad or m; joints without one are at 0.
+        encoder_counts_per_degree: or None.
+        encoder_signs: 1 or -1 by joint.
+        kind: humanoid, quadruped or other; None where the file does not say.
+        trunk: the link that carries legs, arms and head, or None.
+        source: where it came from, for messages.
+    """
 
     name: str
-    urdf: Path | None  # path of its URDF, or None
-    root_link: str | None  # name of the URDF's root, or None
-    feet: tuple[Foot, ...]  # the feet, in the order of the file
-    imu_link: str | None  # the link that carries the IMU, or None
-    joint_groups: Mapping[str, tuple[str, ...]]  # joints by the name of the group
-    posture: Mapping[
-        str, float
-    ]  # nominal positions, rad or m; joints without one are at 0
+    urdf: Path | None
+    root_link: str | None
+    feet: tuple[Foot, ...]
+    imu_link: str | None
+    joint_groups: Mapping[str, tuple[str, ...]]
+    posture: Mapping[str, float]
     servo: Servo
-    encoder_counts_per_degree: float | None  # or None
-    encoder_signs: Mapping[str, int]  # 1 or -1 by joint
-    kind: str | None = (
-        None  # humanoid, quadruped or other; None where the file does not say
-    )
-    trunk: str | None = None  # the link that carries legs, arms and head, or None
+    encoder_counts_per_degree: float | None
+    encoder_signs: Mapping[str, int]
+    kind: str | None = None
+    trunk: str | None = None
     walking: WalkingSizes = WalkingSizes()
     trot: TrotSizes = TrotSizes()
-    source: str = "robot configuration"  # where it came from, for messages
+    source: str = "robot configuration"
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "RobotConfig":

@@ -42,11 +42,16 @@ _USUAL = {
 
 @dataclass(frozen=True)
 class RobotFiles:
-    """Where a robot's files are."""
+    """Where a robot's files are.
 
-    name: str  # short name, fit for file names
+    Attributes:
+        name: short name, fit for file names.
+        config: its configuration; None when there is none.
+    """
+
+    name: str
     urdf: Path
-    config: Path | None  # its configuration; None when there is none
+    config: Path | None
 
 
 def find_robot(

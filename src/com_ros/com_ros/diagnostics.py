@@ -18,9 +18,13 @@ ERROR = DiagnosticStatus.ERROR
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One status on /diagnostics."""
+    """One status on /diagnostics.
 
-    level: bytes  # OK, WARN or ERROR of com_ros.diagnostics
+    Attributes:
+        level: OK, WARN or ERROR of com_ros.diagnostics.
+    """
+
+    level: bytes
     text: str
     values: dict[str, object] = field(default_factory=dict)
 

@@ -138,11 +138,17 @@ class InputWatch:
 # --- IMU -------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class ImuValues:
-    """A reading of an IMU, axes of its link; NaN where the message says that it is not known."""
+    """A reading of an IMU, axes of its link; NaN where the message says that it is not known.
 
-    angular_velocity: Array  # (3,) rad/s
-    specific_force: Array  # (3,) m/s^2, gravity included
-    R_world_imu: Array  # (3, 3), world z up
+    Attributes:
+        angular_velocity: (3,) rad/s.
+        specific_force: (3,) m/s^2, gravity included.
+        R_world_imu: (3, 3), world z up.
+    """
+
+    angular_velocity: Array
+    specific_force: Array
+    R_world_imu: Array
 
 
 UNKNOWN_IMU = ImuValues(np.full(3, np.nan), np.full(3, np.nan), np.full((3, 3), np.nan))
@@ -167,23 +173,32 @@ def imu_to_values(msg: Imu) -> ImuValues:
 
 @dataclass(frozen=True, eq=False)
 class Paired(Generic[T]):
-    """A joint sample with the IMU's reading that belongs to it."""
+    """A joint sample with the IMU's reading that belongs to it.
+
+    Attributes:
+        imu: the reading; UNKNOWN_IMU where there is none.
+        age_s: how far the reading is from the joint sample, s; NaN where there is none.
+    """
 
     time_ns: int
     joints: T
-    imu: ImuValues  # the reading; UNKNOWN_IMU where there is none
-    age_s: float  # how far the reading is from the joint sample, s; NaN where there is none
+    imu: ImuValues
+    age_s: float
 
 
 @dataclass(frozen=True)
 class ImuReading:
-    """Orientation at a time."""
+    """Orientation at a time.
 
-    R_world_imu: Array | None  # (3, 3), world z up; None when it is not known
-    frame: str = ""  # the message's frame_id
-    problem: str = (
-        ""  # why the orientation is not known and how to fix it; empty when it is
-    )
+    Attributes:
+        R_world_imu: (3, 3), world z up; None when it is not known.
+        frame: the message's frame_id.
+        problem: why the orientation is not known and how to fix it; empty when it is.
+    """
+
+    R_world_imu: Array | None
+    frame: str = ""
+    problem: str = ""
 
 
 class ImuInput(Latest[Imu]):
@@ -191,9 +206,8 @@ class ImuInput(Latest[Imu]):
 
     def __init__(self, timeout_s: float, topic: str = "imu") -> None:
         super().__init__(timeout_s)
-        self._used: tuple[Imu, ImuReading] | None = (
-            None  # the last one, with its reading
-        )
+        # the last one, with its reading
+        self._used: tuple[Imu, ImuReading] | None = None
         self._topic = topic
         self._asked_ns: int | None = None
 

@@ -23,13 +23,21 @@ from com_ros.raw_messages import NO_VALUES, RawJoints
 
 
 class Stored(NamedTuple):
-    """What is known of n joints: rows are position, velocity, effort."""
+    """What is known of n joints: rows are position, velocity, effort.
 
-    values: Array  # (3, n), NaN where not known
-    lowest: Array  # (3, n) what is believed
-    highest: Array  # (3, n) likewise
-    time_ns: Indices  # (n,) of the last position
-    assumed: Flags  # (n,) which positions no message has carried
+    Attributes:
+        values: (3, n), NaN where not known.
+        lowest: (3, n) what is believed.
+        highest: (3, n) likewise.
+        time_ns: (n,) of the last position.
+        assumed: (n,) which positions no message has carried.
+    """
+
+    values: Array
+    lowest: Array
+    highest: Array
+    time_ns: Indices
+    assumed: Flags
 
 
 @cache
@@ -109,22 +117,26 @@ WRONG = (  # values that cannot be, by row, and how to fix them
 
 
 class JointSample(NamedTuple):
-    """The joints at the time of one message, in the model's order."""
+    """The joints at the time of one message, in the model's order.
 
-    position: Array  # (n,) rad or m; all NaN when `error` is set
-    velocity: Array  # (n,) rad/s or m/s; NaN where not known
-    effort: Array  # (n,) N m or N; NaN where not known
-    error: str = (
-        ""  # why the positions are not known and how to fix it; empty when they are
-    )
-    warnings: tuple[
-        str, ...
-    ] = ()  # what else is wrong with the message and how to fix it
-    time_ns: int = (
-        0  # of the message: its stamp, or the time of receipt for a stamp of zero
-    )
-    stamp_ns: int = 0  # of the message, as it came; 0: none
-    # largest time between the message and what others reported of its joints, s
+    Attributes:
+        position: (n,) rad or m; all NaN when `error` is set.
+        velocity: (n,) rad/s or m/s; NaN where not known.
+        effort: (n,) N m or N; NaN where not known.
+        error: why the positions are not known and how to fix it; empty when they are.
+        warnings: what else is wrong with the message and how to fix it.
+        time_ns: of the message: its stamp, or the time of receipt for a stamp of zero.
+        stamp_ns: of the message, as it came; 0: none.
+        spread_s: largest time between the message and what others reported of its joints, s.
+    """
+
+    position: Array
+    velocity: Array
+    effort: Array
+    error: str = ""
+    warnings: tuple[str, ...] = ()
+    time_ns: int = 0
+    stamp_ns: int = 0
     spread_s: float = 0.0
 
     @classmethod
@@ -143,15 +155,21 @@ class JointSample(NamedTuple):
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a list of names means to the model."""
+    """What a list of names means to the model.
 
-    names: list[str]  # the list, as it came
-    source: (
-        Indices  # (m,) places in the message of the m joints of the model that it names
-    )
-    joints: Indices  # (m,) their places in the model, ascending
-    complete: bool  # whether these are all joints of the model
-    error: str  # why the list is of no use, empty if it is
+    Attributes:
+        names: the list, as it came.
+        source: (m,) places in the message of the m joints of the model that it names.
+        joints: (m,) their places in the model, ascending.
+        complete: whether these are all joints of the model.
+        error: why the list is of no use, empty if it is.
+    """
+
+    names: list[str]
+    source: Indices
+    joints: Indices
+    complete: bool
+    error: str
 
 
 class JointInput:

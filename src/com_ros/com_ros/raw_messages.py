@@ -161,9 +161,8 @@ class Writer:
     def __init__(self, node: Node, kind: type, topic: str) -> None:
         self._publisher = node.create_publisher(kind, topic, qos.RESULT)
         self._text: Hashable = None  # what the last had beside its stamp and numbers
-        self._template: Template | None = (
-            None  # of this text, if it came twice in a row
-        )
+        # of this text, if it came twice in a row
+        self._template: Template | None = None
         self._templates: dict[Hashable, Template] = {}
 
     def publish(

@@ -80,14 +80,10 @@ from com_ros.stream import Backlog, Faults, RateLimit, Stream
 
 P = TypeVar("P", bound=RobotParameters)
 
-EVERY_SAMPLE = (
-    500  # messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
-)
-SENSORS = (
-    Imu,
-    WrenchStamped,
-    JointState,
-)  # messages that a simulator publishes for each sample
+# messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
+EVERY_SAMPLE = 500
+# messages that a simulator publishes for each sample
+SENSORS = Imu, WrenchStamped, JointState
 
 
 class RobotNode(Node, Generic[P]):

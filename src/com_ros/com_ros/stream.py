@@ -218,12 +218,10 @@ class Backlog:
         self._timer: Timer | None = None  # made once: rclpy keeps a bit of each one
         self._newest: Any = None
         self._newest_only = False
-        self._behind_ns = (
-            0  # since when each message has waited, on the system's clock as in DDS
-        )
-        self._since_ns = self._busy_ns = (
-            0  # of CALM_S: its begin, and the work on those used
-        )
+        # since when each message has waited, on the system's clock as in DDS
+        self._behind_ns = 0
+        # of CALM_S: its begin, and the work on those used
+        self._since_ns = self._busy_ns = 0
         self._used = self._seen = 0  # messages since then
         callback, profile = with_info(self.receive), qos.stream(depth)
         self.subscription = node.create_subscription(

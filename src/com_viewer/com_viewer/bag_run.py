@@ -22,13 +22,21 @@ from com_viewer.scene import RobotScene, Snapshot
 
 @dataclass(frozen=True, eq=False)
 class BagRun:
-    """Samples of a recording."""
+    """Samples of a recording.
 
-    times: Array  # (T,) s, from the first one
-    Q: Array  # (T, n) rad or m; NaN where not known
-    up: Array  # (T, 3) against gravity, root axes; NaN without IMU
-    forces: Array  # (T, f, 3) N of the ground on the feet, sensor axes; f = 0 without sensors
-    notes: tuple[str, ...]  # what is missing or wrong, in sentences
+    Attributes:
+        times: (T,) s, from the first one.
+        Q: (T, n) rad or m; NaN where not known.
+        up: (T, 3) against gravity, root axes; NaN without IMU.
+        forces: (T, f, 3) N of the ground on the feet, sensor axes; f = 0 without sensors.
+        notes: what is missing or wrong, in sentences.
+    """
+
+    times: Array
+    Q: Array
+    up: Array
+    forces: Array
+    notes: tuple[str, ...]
 
     @property
     def seconds(self) -> float:

@@ -16,13 +16,19 @@ MAX_SLIDERS = 300  # of a page; further joints stay in the posture
 
 
 class JointRange(NamedTuple):
-    """One joint as its slider shows it."""
+    """One joint as its slider shows it.
 
-    joint: int  # its index in q
+    Attributes:
+        joint: its index in q.
+        low: deg or mm, as are the values of the slider.
+        scale: deg per rad, or mm per m.
+    """
+
+    joint: int
     label: str
-    low: float  # deg or mm, as are the values of the slider
+    low: float
     high: float
-    scale: float  # deg per rad, or mm per m
+    scale: float
 
     def shown(self, q: Array) -> float:
         """Value of the slider, deg or mm, of positions q (n,) rad or m."""

@@ -32,9 +32,8 @@ from com_viewer.scene import Color, RobotScene, Snapshot
 
 HOST, PORT = "127.0.0.1", 8080
 ROBOT, COMPARED, LINK_COMS = "robot", "compared", "link CoMs"
-NARROW = (
-    576  # pixels of width, below which viser's panel covers the lower 60 % of the page
-)
+# pixels of width, below which viser's panel covers the lower 60 % of the page
+NARROW = 576
 FILM_ASPECT = 0.46  # of a telephone: what fits there is in view on any screen
 ABOVE_PANEL = Window(bottom=0.2)
 
@@ -63,10 +62,8 @@ class Page(Panel):
         super().__init__(self.server.gui)
         self._layers: dict[str, tuple[Any, Any]] = {}  # frame, checkbox
         self._robots: dict[str, tuple[RobotModel, RobotMeshes, Drawing]] = {}
-        self._box = (
-            -np.ones(3),
-            np.ones(3),
-        )  # m, lowest and highest corner that the camera frames
+        # m, lowest and highest corner that the camera frames
+        self._box = -np.ones(3), np.ones(3)
         self._followed: Array | None = None  # (3,) m, where the root link was then
         self._recorder: Any = None
         self.server.on_client_connect(self._frame)

@@ -54,9 +54,8 @@ class RobotMeshes:
                 scenes.indexed(triangles),
             )
             mesh = add_mesh(scene, f"{names[b]}/{n}", vertices, faces, color)
-            mesh.opacity = (
-                0.3 if tint is None else 0.12
-            )  # the first robot shines through
+            # the first robot shines through
+            mesh.opacity = 0.3 if tint is None else 0.12
             self.meshes.append((b, color, mesh))
             ends = zip(vertices.min(axis=0), vertices.max(axis=0), strict=True)
             self._corners.append((b, np.array([*product(*ends)])))

@@ -33,29 +33,49 @@ BLUE, VERMILLION, PURPLE, GREY = (
 
 
 class Mark(NamedTuple):
-    """A point to show."""
+    """A point to show.
 
-    position: Array  # (3,) m, world; NaN: hidden
-    color: Color  # of its ball
-    covariance: Array | None = None  # (3, 3) m^2, world axes; None: no ellipsoid
+    Attributes:
+        position: (3,) m, world; NaN: hidden.
+        color: of its ball.
+        covariance: (3, 3) m^2, world axes; None: no ellipsoid.
+    """
+
+    position: Array
+    color: Color
+    covariance: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One instant. World frame: z against gravity; SI units; what is not known is NaN or empty."""
+    """One instant. World frame: z against gravity; SI units; what is not known is NaN or empty.
 
-    R: Array  # (B, 3, 3) orientations of the moving bodies
-    p: Array  # (B, 3) their origins
-    state: ComState  # of the CoM, in the root link's frame
-    com: Array  # (3,)
-    velocity: Array  # (3,) of the CoM relative to the root link
-    projection: Array  # (3,) of the CoM on the ground
-    chain: Array  # (K + 1, 3) points of the SESC
-    polygon: Array  # (k, 3) support polygon
-    forces: Array  # (f, 2, 3): where a foot is, and the force of the ground on it
-    link_coms: Array  # (m, 3) CoM of each link that has mass
-    marks: Mapping[str, Mark] = field(default_factory=dict)  # such as ZMP and trunk CoM
-    # (s, 2, 3) edges of footprints, of any number of corners
+    Attributes:
+        R: (B, 3, 3) orientations of the moving bodies.
+        p: (B, 3) their origins.
+        state: of the CoM, in the root link's frame.
+        com: (3,).
+        velocity: (3,) of the CoM relative to the root link.
+        projection: (3,) of the CoM on the ground.
+        chain: (K + 1, 3) points of the SESC.
+        polygon: (k, 3) support polygon.
+        forces: (f, 2, 3): where a foot is, and the force of the ground on it.
+        link_coms: (m, 3) CoM of each link that has mass.
+        marks: such as ZMP and trunk CoM.
+        footsteps: (s, 2, 3) edges of footprints, of any number of corners.
+    """
+
+    R: Array
+    p: Array
+    state: ComState
+    com: Array
+    velocity: Array
+    projection: Array
+    chain: Array
+    polygon: Array
+    forces: Array
+    link_coms: Array
+    marks: Mapping[str, Mark] = field(default_factory=dict)
     footsteps: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
 
 

@@ -13,19 +13,30 @@ MAX_SAMPLES, MAX_EVENTS = 800, 60
 
 
 class Event(NamedTuple):
-    """What happens at a time."""
+    """What happens at a time.
 
-    time: float  # s, from the start of the recording
+    Attributes:
+        time: s, from the start of the recording.
+    """
+
+    time: float
     text: str
 
 
 class Timeline(NamedTuple):
-    """A recording in T samples, thinned out where it is long."""
+    """A recording in T samples, thinned out where it is long.
 
-    times: Array  # (T,) s, from its start
-    margin: Array  # (T,) m, of the CoM's projection in the support polygon; NaN where unknown
-    com: Array  # (T, 3) m, in the root link's frame; NaN where unknown
-    events: tuple[Event, ...]  # in the order of time
+    Attributes:
+        times: (T,) s, from its start.
+        margin: (T,) m, of the CoM's projection in the support polygon; NaN where unknown.
+        com: (T, 3) m, in the root link's frame; NaN where unknown.
+        events: in the order of time.
+    """
+
+    times: Array
+    margin: Array
+    com: Array
+    events: tuple[Event, ...]
 
 
 def make_timeline(run: BagRun, observer: ComObserver) -> Timeline:

@@ -47,6 +47,12 @@ class BalanceOptions:
     height against its horizontal error (what keeps the robot from falling goes first), of 1 rad/s
     of the trunk, of the legs' joints (which also damp near singular postures) and of the other
     joints against 1 m/s of the CoM, and of the soles' error.
+
+    Attributes:
+        joint_margin: rad or m, that joints keep from their limits.
+        trunk_weight: m.
+        posture_weight: m.
+        body_weight: m.
     """
 
     com_gain: float = live_parameter(
@@ -87,7 +93,7 @@ class BalanceOptions:
     joint_acceleration: float = live_parameter(
         20.0, "rad/s^2 or m/s^2, largest of the commands", (0.1, 1000.0)
     )
-    joint_margin: float = 0.01  # rad or m, that joints keep from their limits
+    joint_margin: float = 0.01
     max_following_error: float = live_parameter(
         0.2, "rad or m, largest distance of a command from its joint", (0.01, 3.0)
     )
@@ -100,9 +106,9 @@ class BalanceOptions:
         0.5, "of the ground; slopes beyond its arc tangent are reported", (0.01, 10.0)
     )
     height_weight: float = 0.1
-    trunk_weight: float = 0.05  # m
-    posture_weight: float = 0.001  # m
-    body_weight: float = 0.005  # m
+    trunk_weight: float = 0.05
+    posture_weight: float = 0.001
+    body_weight: float = 0.005
     feet_weight: float = 100.0
 
 
@@ -186,20 +192,32 @@ _AHEAD = 2.0  # the CoM is asked for no more than so many times the reference's 
 
 @dataclass(frozen=True, eq=False)
 class BalanceStep(FrozenArrays):
-    """What was commanded and why; arrays are read-only, points in the balance frame."""
+    """What was commanded and why; arrays are read-only, points in the balance frame.
 
-    position: Array  # (n,) rad or m, commands
-    velocity: Array  # (n,) rad/s or m/s
-    desired: Array  # (3,) m, of the CoM, as asked for; its height NaN: not controlled
-    reference: Array  # (3,) m, that the CoM follows: shaped by the resonance
-    com: Array  # (3,) m, by the measured joints and gravity
-    held: bool  # the desired CoM is outside the margin
-    margin: float  # m, of the CoM inside the support polygon seen from above
-    frame: BalanceFrame  # the balance frame
-    # names of joints that are at a limit, or do not follow, while the CoM is away from the
-    # reference
+    Attributes:
+        position: (n,) rad or m, commands.
+        velocity: (n,) rad/s or m/s.
+        desired: (3,) m, of the CoM, as asked for; its height NaN: not controlled.
+        reference: (3,) m, that the CoM follows: shaped by the resonance.
+        com: (3,) m, by the measured joints and gravity.
+        held: the desired CoM is outside the margin.
+        margin: m, of the CoM inside the support polygon seen from above.
+        frame: the balance frame.
+        limits: names of joints that are at a limit, or do not follow, while the CoM is away
+            from the reference.
+        problems: what keeps the CoM away or is dangerous, in words.
+    """
+
+    position: Array
+    velocity: Array
+    desired: Array
+    reference: Array
+    com: Array
+    held: bool
+    margin: float
+    frame: BalanceFrame
     limits: tuple[str, ...]
-    problems: tuple[str, ...]  # what keeps the CoM away or is dangerous, in words
+    problems: tuple[str, ...]
 
     @property
     def error(self) -> float:

@@ -20,10 +20,14 @@ REACHED = 0.9  # of the way to the margin
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """A motion of the desired CoM in the balance frame: at rest in each point, quintics between."""
+    """A motion of the desired CoM in the balance frame: at rest in each point, quintics between.
+
+    Attributes:
+        points: (k, 3) m.
+    """
 
     name: str
-    points: Array  # (k, 3) m
+    points: Array
 
     @property
     def duration(self) -> float:

@@ -26,10 +26,15 @@ _RIGID = 1e6  # times the stiffest drive, N m/rad: what does not give way
 
 @dataclass(frozen=True, eq=False)
 class Resonance(FrozenArrays):
-    """Of the CoM along the balance frame's x and y."""
+    """Of the CoM along the balance frame's x and y.
 
-    frequency: Array  # (2,) rad/s, undamped
-    damping: Array  # (2,) damping ratio
+    Attributes:
+        frequency: (2,) rad/s, undamped.
+        damping: (2,) damping ratio.
+    """
+
+    frequency: Array
+    damping: Array
 
     @property
     def gain(self) -> float:

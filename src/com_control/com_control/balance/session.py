@@ -36,19 +36,24 @@ class BalancePhase(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class BalanceReading:
-    """What is measured at a time."""
+    """What is measured at a time.
 
-    time: float  # s
-    position: Array  # (n,) rad or m
-    # (3,) unit vector against gravity, in the root link's axes; None: there is no IMU, the
-    # ground counts as level
+    Attributes:
+        time: s.
+        position: (n,) rad or m.
+        up: (3,) unit vector against gravity, in the root link's axes; None: there is no IMU,
+            the ground counts as level.
+        loads: (f,) N across each sole of the configuration's feet; None: not known.
+        commanded: (n,) rad or m, last commands of the drives; None: not known.
+        missing: what is not received and how to fix it; "" when all is.
+    """
+
+    time: float
+    position: Array
     up: Array | None = None
-    # (f,) N across each sole of the configuration's feet; None: not known
     loads: Array | None = None
-    commanded: Array | None = (
-        None  # (n,) rad or m, last commands of the drives; None: not known
-    )
-    missing: str = ""  # what is not received and how to fix it; "" when all is
+    commanded: Array | None = None
+    missing: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +112,8 @@ class BalanceSession:
         self._balancer: Balancer | None = None
         self._time: float | None = None
         self._wanted = self._paused = False
-        self._stance: tuple[tuple[str, ...], float] | None = (
-            None  # feet that stand, since when
-        )
+        # feet that stand, since when
+        self._stance: tuple[tuple[str, ...], float] | None = None
         self._velocity = STILL
         self.state, self.reason = BalancePhase.UNKNOWN, "no readings yet"
         self.desired: Array | None = None

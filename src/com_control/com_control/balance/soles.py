@@ -144,13 +144,21 @@ EVEN = 0.02  # m, likewise
 
 @dataclass(frozen=True, eq=False)
 class BalanceFrame(FrozenArrays):
-    """Where the balance frame is, and what stands in it; arrays are read-only."""
+    """Where the balance frame is, and what stands in it; arrays are read-only.
 
-    R_balance_root: Array  # (3, 3) turns root axes into the frame's
-    origin: Array  # (3,) m, its origin in the root link's frame
-    normal: Array  # (3,) of the ground, in the frame's axes
-    slope: float  # rad, between the normal and the vertical
-    corners: Array  # (k, 2) m, hull of the soles seen from above, counter-clockwise
+    Attributes:
+        R_balance_root: (3, 3) turns root axes into the frame's.
+        origin: (3,) m, its origin in the root link's frame.
+        normal: (3,) of the ground, in the frame's axes.
+        slope: rad, between the normal and the vertical.
+        corners: (k, 2) m, hull of the soles seen from above, counter-clockwise.
+    """
+
+    R_balance_root: Array
+    origin: Array
+    normal: Array
+    slope: float
+    corners: Array
 
     def place(self, point: Array) -> Array:
         """A point (3,) of the root link's frame in the balance frame, m."""

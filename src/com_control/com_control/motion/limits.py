@@ -21,16 +21,21 @@ _TOLERANCE = 1e-6  # fraction of a limit; files are rounded to counts
 
 @dataclass(frozen=True)
 class Violation:
-    """One joint that breaks one limit."""
+    """One joint that breaks one limit.
+
+    Attributes:
+        first: the first of them, from 1.
+        value: what it is there, rad, rad/s or rad/s^2.
+        other_sign: a position: with the opposite sign all rows would be within the limits.
+    """
 
     kind: str
     joint: str
     rows: int
-    first: int  # the first of them, from 1
+    first: int
     worst: int
-    value: float  # what it is there, rad, rad/s or rad/s^2
+    value: float
     limit: float
-    # a position: with the opposite sign all rows would be within the limits
     other_sign: bool = False
 
     def __str__(self) -> str:
@@ -48,11 +53,16 @@ class Violation:
 
 @dataclass(frozen=True)
 class MotionReport:
-    """What a check found."""
+    """What a check found.
+
+    Attributes:
+        duration: s.
+        violations: by kind (position first), then by joint.
+    """
 
     rows: int
-    duration: float  # s
-    violations: tuple[Violation, ...]  # by kind (position first), then by joint
+    duration: float
+    violations: tuple[Violation, ...]
 
     @property
     def ok(self) -> bool:
@@ -143,13 +153,17 @@ class LimitError(MotionError):
 
 @dataclass(frozen=True)
 class LoadedMotion:
-    """A motion that keeps all limits."""
+    """A motion that keeps all limits.
 
-    motion: Motion  # as it is to be played
-    report: MotionReport  # what the check of the file found
-    changes: tuple[
-        str, ...
-    ]  # what was clamped, in words; none where the file keeps the limits
+    Attributes:
+        motion: as it is to be played.
+        report: what the check of the file found.
+        changes: what was clamped, in words; none where the file keeps the limits.
+    """
+
+    motion: Motion
+    report: MotionReport
+    changes: tuple[str, ...]
 
 
 def find_motion_file(folder: str | os.PathLike[str], name: str) -> Path:

@@ -18,20 +18,30 @@ PERIOD, MODE = "period", "mode"
 
 @dataclass(frozen=True, eq=False)
 class MotionLayout(FrozenArrays):
-    """Columns, units and limits of a robot's motion files."""
+    """Columns, units and limits of a robot's motion files.
 
-    # names in the order of the file: "period", "mode", joints; others are not joints
+    Attributes:
+        columns: names in the order of the file: "period", "mode", joints; others are not
+            joints.
+        joints: the k joints among them.
+        index: (k,) their columns.
+        counts_per_rad: (k,) counts (pulses) a radian of the URDF's joint, with its sign.
+        period: s a count of the column "period".
+        lower: (k,) rad, limits of the joints.
+        upper: (k,) rad.
+        velocity: (k,) rad/s.
+        acceleration: (k,) rad/s^2.
+    """
+
     columns: tuple[str, ...]
-    joints: tuple[str, ...]  # the k joints among them
-    index: Indices  # (k,) their columns
-    counts_per_rad: (
-        Array  # (k,) counts (pulses) a radian of the URDF's joint, with its sign
-    )
-    period: float  # s a count of the column "period"
-    lower: Array  # (k,) rad, limits of the joints
-    upper: Array  # (k,) rad
-    velocity: Array  # (k,) rad/s
-    acceleration: Array  # (k,) rad/s^2
+    joints: tuple[str, ...]
+    index: Indices
+    counts_per_rad: Array
+    period: float
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
 
     @classmethod
     def from_file(
@@ -97,11 +107,17 @@ _PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Joint positions over time; MotionError: times that do not rise, or numbers not finite."""
+    """Joint positions over time; MotionError: times that do not rise, or numbers not finite.
 
-    joints: tuple[str, ...]  # k names
-    times: Array  # (N,) s from the start, rising
-    positions: Array  # (N, k) rad; NaN in all rows of a joint that is not driven
+    Attributes:
+        joints: k names.
+        times: (N,) s from the start, rising.
+        positions: (N, k) rad; NaN in all rows of a joint that is not driven.
+    """
+
+    joints: tuple[str, ...]
+    times: Array
+    positions: Array
 
     def __post_init__(self) -> None:
         times = as_array("times", self.times, (None,))

@@ -73,19 +73,25 @@ class PlayerOptions:
 
 @dataclass(frozen=True, eq=False)
 class Targets(FrozenArrays):
-    """What the joints are to do next; arrays are read-only."""
+    """What the joints are to do next; arrays are read-only.
 
-    joints: tuple[str, ...]  # k names, those that the motion drives
-    after: Array  # (m,) s after the time of the step, rising
-    positions: Array  # (m, k) rad or m
-    velocities: Array  # (m, k) rad/s or m/s; those of the last one are 0
+    Attributes:
+        joints: k names, those that the motion drives.
+        after: (m,) s after the time of the step, rising.
+        positions: (m, k) rad or m.
+        velocities: (m, k) rad/s or m/s; those of the last one are 0.
+    """
+
+    joints: tuple[str, ...]
+    after: Array
+    positions: Array
+    velocities: Array
 
 
 APPROACH_PERIOD = 0.01  # s, between the rows of the way to the first row
 TAIL_POINTS = 8
-NEAR = (
-    0.05  # rad or m; a target that the joints stand so near to is where they are held
-)
+# rad or m; a target that the joints stand so near to is where they are held
+NEAR = 0.05
 
 
 class Player:

@@ -29,9 +29,8 @@ from com_ros.inputs import UNKNOWN_IMU, InputWatch, Latest, WrenchInputs
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
 
-STOP_DELAYS = (
-    3.0  # decisions' delays, within which a stop is planned; doubled when it is late
-)
+# decisions' delays, within which a stop is planned; doubled when it is late
+STOP_DELAYS = 3.0
 
 
 class WalkingRobot:
@@ -162,10 +161,8 @@ class WalkControl:
         self._next_since = 0.0  # s, the reading's time when it was planned
         self._stopping = False  # a stop is being planned
         self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
-        self._updated, self._jumped = (
-            0.0,
-            False,
-        )  # real time of the last reading, s; its clock
+        # real time of the last reading, s; its clock
+        self._updated, self._jumped = 0.0, False
         self.waiters: list[Callable[[Outcome], None]] = []
         self.observe: Callable[[Reading, Array], None] | None = None
         self.robot: WalkingRobot | None = None
@@ -345,9 +342,8 @@ class WalkControl:
         """Send what the session decided, plan the stop that it asks for, notify who waits."""
         state = robot.session.state
         streams = self.settings.streams and state in MOVING
-        fallen = (
-            self.settings.stabiliser and state is WalkPhase.FALLEN
-        )  # nothing more is sent
+        # nothing more is sent
+        fallen = self.settings.stabiliser and state is WalkPhase.FALLEN
         if command is not None and not fallen and (not streams or self._watch.stale):
             self._output.send(robot.names, robot.session.limited(command))
         if robot.session.stop_due and not self._stopping:

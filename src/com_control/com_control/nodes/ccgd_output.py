@@ -158,15 +158,8 @@ class Parameters(SensorParameters):
 SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
 LIFETIME_NS = 2 * NS_PER_S
 PATH_POINTS, COUNT_PERIOD = 200, 0.05  # s, between two counts of subscriptions
-WORDS = (
-    "state",
-    "reason",
-    "last_walk",
-    "step",
-    "steps",
-    "swing",
-    "fault",
-)  # of gait/state
+# of gait/state
+WORDS = "state", "reason", "last_walk", "step", "steps", "swing", "fault"
 POINT_TOPICS = (
     "zmp",
     *(f"gait/{k}" for k in ("com_reference", "zmp_reference", "dcm", "dcm_reference")),
@@ -185,16 +178,11 @@ class WalkOutput:
             for topic in POINT_TOPICS
         }
         self._state = Writer(node, WalkState, "gait/state")
-        self._last: tuple[int, str, dict[str, Any]] = (
-            0,
-            "",
-            {},
-        )  # time, ns, frame and values
+        # time, ns, frame and values
+        self._last: tuple[int, str, dict[str, Any]] = 0, "", {}
         self._markers = node.create_publisher(MarkerArray, "gait/markers", qos.RESULT)
-        self._count_at, self._counts = (
-            0.0,
-            dict[str, int](),
-        )  # of those who listen to points
+        # of those who listen to points
+        self._count_at, self._counts = 0.0, dict[str, int]()
         self._frames = FramePublisher(node, settings.frame_prefix)
         self._maker = MarkerMaker(LIFETIME_NS)
 

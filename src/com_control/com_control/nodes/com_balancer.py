@@ -108,9 +108,8 @@ class Parameters(SensorParameters):
     )
 
 
-MAX_DEFLECTION = (
-    0.02  # rad or m; what seems to deflect more has other gains than configured
-)
+# rad or m; what seems to deflect more has other gains than configured
+MAX_DEFLECTION = 0.02
 
 
 class BalancedRobot:

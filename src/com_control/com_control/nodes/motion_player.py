@@ -106,10 +106,8 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._measured: Array = np.full(
             len(joints), np.nan
         )  # where the joints were last
-        self._time_ns, self._problem = (
-            0,
-            "",
-        )  # the stamp of that; what is wrong with joint_states
+        # the stamp of that; what is wrong with joint_states
+        self._time_ns, self._problem = 0, ""
         self._origin_ns, self._restarted = 0, False
         self.joints = JointInput(joints, p.joint_timeout)
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, with_problems=True)

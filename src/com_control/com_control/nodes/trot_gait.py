@@ -57,9 +57,8 @@ from com_ros.parameters import (
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-STOP_POINTS = (
-    20  # of the path to the standing posture that is sent when joint_states time out
-)
+# of the path to the standing posture that is sent when joint_states time out
+STOP_POINTS = 20
 FASTEST = 10.0  # m/s and rad/s; what is beyond is no velocity
 COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
 
@@ -113,9 +112,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.follow_robot_description()
         self.subscribe(Imu, "imu", self._on_imu)
         self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
-        self._velocity_at: float | None = (
-            None  # s, monotonic, of the last cmd_vel that is obeyed
-        )
+        # s, monotonic, of the last cmd_vel that is obeyed
+        self._velocity_at: float | None = None
         if p.feedback:
             self.subscribe(TrunkCom, "trunk_com", self._on_com)
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)

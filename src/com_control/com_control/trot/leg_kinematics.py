@@ -33,17 +33,22 @@ _LONGEST = 0.5  # rad, longest step
 _PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 _EXACT = 1e-13  # fraction of the leg's length: below it nothing is gained
 _ASIDE = 0.02  # fraction of the leg's length, by which a foot without abduction may miss its target
-_REACHED = (
-    1e-9  # fraction of the leg's length: error of a target that counts as reached
-)
+# fraction of the leg's length: error of a target that counts as reached
+_REACHED = 1e-9
 
 
 class Chain(NamedTuple):
-    """The leg with all joints at 0, in the frame of the root link."""
+    """The leg with all joints at 0, in the frame of the root link.
 
-    origin: Array  # (3,) m, of the first joint
-    axes: Array  # (3, 3) unit axes, as rows
-    links: Array  # (3, 3) m, rows: from joint to joint, and to the ball's centre
+    Attributes:
+        origin: (3,) m, of the first joint.
+        axes: (3, 3) unit axes, as rows.
+        links: (3, 3) m, rows: from joint to joint, and to the ball's centre.
+    """
+
+    origin: Array
+    axes: Array
+    links: Array
 
 
 @njit
@@ -127,12 +132,18 @@ def descend(chain: Chain, p: Array, tolerance: float, q: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LegSolution(FrozenArrays):
-    """Joint angles for a foot."""
+    """Joint angles for a foot.
 
-    q: Array  # (n,) rad. Out of reach: those of the nearest point that was found, or NaN.
-    reached: bool  # the foot is at its target
+    Attributes:
+        q: (n,) rad. Out of reach: those of the nearest point that was found, or NaN.
+        reached: the foot is at its target.
+        reason: why it is not reached, or which limit forbids it; "" when all is well.
+    """
+
+    q: Array
+    reached: bool
     within_limits: bool
-    reason: str  # why it is not reached, or which limit forbids it; "" when all is well
+    reason: str
 
 
 class LegKinematics:

@@ -9,17 +9,14 @@ from com_model.legs import DIAGONALS
 from com_model.parameters import check_options, parameter
 from com_model.robot_config import TrotSizes
 
-STANDING = (
-    0.93  # default height as a fraction of the nominal one, so that the legs reach
-)
+# default height as a fraction of the nominal one, so that the legs reach
+STANDING = 0.93
 FREQUENCY = 1.0  # 1/s, default without CoM feedback
 # With it footholds must come soon: half a period over sqrt(height / g). Legs that give way need
 # it shorter than stiff ones: ANYmal's fall aside, slowly, at 0.92.
 FEEDBACK_PACE = 0.775
-BLEND, FEEDBACK_BLEND = (
-    0.2,
-    0.6,
-)  # soft legs that right the trunk in a jerk throw it aside
+# soft legs that right the trunk in a jerk throw it aside
+BLEND, FEEDBACK_BLEND = 0.2, 0.6
 
 
 @dataclass(frozen=True)

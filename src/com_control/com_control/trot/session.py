@@ -57,9 +57,8 @@ class GaitSession:
         self._since = self._trot_since = self._trot_time = 0.0
         self._time, self._restarted = -np.inf, False
         self._last: Command | None = None
-        self._landing: float | None = (
-            None  # time of the trot at which all feet are down
-        )
+        # time of the trot at which all feet are down
+        self._landing: float | None = None
         self.trot = True
         self._stop_reason = self._waits_for = ""
 

@@ -88,20 +88,23 @@ PLACED = 0.9  # of a swing, up to which its foothold may change
 RATE_TIME = 0.02  # s, of the angular velocity's low-pass
 VELOCITY_RATE = 5.0  # times 1 / ramp_time: the velocity is then 4 % from its aim
 STRIDE = 0.3  # of the height, by which a foot may be before or behind the middle of its stance
-MAX_GAP = (
-    0.05  # s between steps; after a longer gap filters go on as if it had been as long
-)
+# s between steps; after a longer gap filters go on as if it had been as long
+MAX_GAP = 0.05
 
 
 class TrotFeedback(NamedTuple):
-    """What is measured of the trunk; None: not known."""
+    """What is measured of the trunk; None: not known.
 
-    # (3, 3), attitude; None or not finite: the last one counts
+    Attributes:
+        R_world_root: (3, 3), attitude; None or not finite: the last one counts.
+        com_offset: (2,) or (3,) m, its CoM from the mean of the hips, root's axes; None or
+            not finite: the feet are shifted no further.
+        angular_velocity: (3,) rad/s, root's axes.
+    """
+
     R_world_root: ArrayLike | None = None
-    # (2,) or (3,) m, its CoM from the mean of the hips, root's axes; None or not finite: the
-    # feet are shifted no further
     com_offset: ArrayLike | None = None
-    angular_velocity: ArrayLike | None = None  # (3,) rad/s, root's axes
+    angular_velocity: ArrayLike | None = None
 
 
 NO_FEEDBACK = TrotFeedback()
@@ -109,18 +112,27 @@ NO_FEEDBACK = TrotFeedback()
 
 @dataclass(frozen=True, eq=False)
 class GaitTarget(FrozenArrays):
-    """What the joints are to do at a time; legs in the order of com_model.legs."""
+    """What the joints are to do at a time; legs in the order of com_model.legs.
 
-    position: (
-        Array  # (n,) rad, always finite; joints of no leg stay at the nominal posture
-    )
-    velocity: Array  # (n,) rad/s
-    stance: Flags  # (4,) which legs carry
-    phase: float  # 0 to 1 from the first lift-off on; NaN while standing
-    clearance: Array  # (4,) m, planned height of the feet over the ground
-    com_shift: Array  # (2,) m, by which the feet are shifted for the centre of mass
-    saturated: bool  # the shift or the placement is at its bound
-    problems: tuple[str, ...]  # what could not be done, one sentence each
+    Attributes:
+        position: (n,) rad, always finite; joints of no leg stay at the nominal posture.
+        velocity: (n,) rad/s.
+        stance: (4,) which legs carry.
+        phase: 0 to 1 from the first lift-off on; NaN while standing.
+        clearance: (4,) m, planned height of the feet over the ground.
+        com_shift: (2,) m, by which the feet are shifted for the centre of mass.
+        saturated: the shift or the placement is at its bound.
+        problems: what could not be done, one sentence each.
+    """
+
+    position: Array
+    velocity: Array
+    stance: Flags
+    phase: float
+    clearance: Array
+    com_shift: Array
+    saturated: bool
+    problems: tuple[str, ...]
 
 
 class TrotGait:

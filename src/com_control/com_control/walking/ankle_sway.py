@@ -59,12 +59,19 @@ def plan_sway(walker: Walker, q: Array) -> Walk:
 
 @dataclass(frozen=True)
 class AnkleFit:
-    """What the sway shows of the servos that turn the soles about an axis."""
+    """What the sway shows of the servos that turn the soles about an axis.
 
-    joints: tuple[str, str]  # of the left and right leg
-    stiffness: float  # N m/rad
-    std: float  # its standard deviation
-    kappa: float  # stiffness over m g h
+    Attributes:
+        joints: of the left and right leg.
+        stiffness: N m/rad.
+        std: its standard deviation.
+        kappa: stiffness over m g h.
+    """
+
+    joints: tuple[str, str]
+    stiffness: float
+    std: float
+    kappa: float
 
     def __str__(self) -> str:
         found = (

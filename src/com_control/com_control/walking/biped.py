@@ -33,25 +33,36 @@ LIMIT_TOLERANCE = 1e-9  # rad, over a limit, that is within it
 
 @dataclass(frozen=True, eq=False)
 class BipedLeg(FrozenArrays):
-    """A leg, in the pelvis' frame at the zero pose; arrays are read-only."""
+    """A leg, in the pelvis' frame at the zero pose; arrays are read-only.
 
-    side: str  # "left" or "right"
+    Attributes:
+        side: "left" or "right".
+        joints: (6,) indices of its joints in q, from the hip to the foot; or (5,).
+        joint_names: six; the last is what is free of a leg of five joints.
+        axes: (6, 3) unit axes.
+        points: (6, 3) m, origins of the joints.
+        R_sole: (3, 3) orientation of the sole frame.
+        p_sole: (3,) m, its origin.
+        lower: (6,) rad, limits.
+        upper: (6,) rad.
+        nominal: (6,) rad, nominal posture.
+        masses: (6,) kg, of each body with all that hangs on it but the next.
+        moments: (6, 3) kg m, their first moments about the pelvis' origin.
+    """
+
+    side: str
     foot: Foot
-    joints: (
-        Indices  # (6,) indices of its joints in q, from the hip to the foot; or (5,)
-    )
-    joint_names: tuple[
-        str, ...
-    ]  # six; the last is what is free of a leg of five joints
-    axes: Array  # (6, 3) unit axes
-    points: Array  # (6, 3) m, origins of the joints
-    R_sole: Array  # (3, 3) orientation of the sole frame
-    p_sole: Array  # (3,) m, its origin
-    lower: Array  # (6,) rad, limits
-    upper: Array  # (6,) rad
-    nominal: Array  # (6,) rad, nominal posture
-    masses: Array  # (6,) kg, of each body with all that hangs on it but the next
-    moments: Array  # (6, 3) kg m, their first moments about the pelvis' origin
+    joints: Indices
+    joint_names: tuple[str, ...]
+    axes: Array
+    points: Array
+    R_sole: Array
+    p_sole: Array
+    lower: Array
+    upper: Array
+    nominal: Array
+    masses: Array
+    moments: Array
 
     @property
     def free(self) -> str:
@@ -85,13 +96,19 @@ def limit_problem(names: Sequence[str], q: Array, lower: Array, upper: Array) ->
 
 @dataclass(frozen=True, eq=False)
 class Biped(FrozenArrays):
-    """A robot on two legs."""
+    """A robot on two legs.
+
+    Attributes:
+        posture: (n,) rad or m, nominal; joints that are not of the legs stay there by
+            default.
+        pelvis: the body from which both legs start, an index of model.bodies.
+        sizes: of its steps, where its configuration says.
+    """
 
     model: RobotModel
-    posture: Array  # (n,) rad or m, nominal; joints that are not of the legs stay there by default
-    pelvis: int  # the body from which both legs start, an index of model.bodies
+    posture: Array
+    pelvis: int
     legs: tuple[BipedLeg, BipedLeg]
-    # of its steps, where its configuration says
     sizes: WalkingSizes = field(default_factory=WalkingSizes)
 
     @classmethod
@@ -276,12 +293,19 @@ MAX_SOLE_STEP = 0.02  # m, by which one sole may be higher than the other
 
 @dataclass(frozen=True, eq=False)
 class Stance(FrozenArrays):
-    """A robot on both feet; arrays are read-only."""
+    """A robot on both feet; arrays are read-only.
 
-    feet: tuple[Footstep, Footstep]  # left and right foot in the walk's frame
-    R_walk_root: Array  # (3, 3) orientation of the root link
-    p_walk_root: Array  # (3,) m, its origin
-    com: Array  # (3,) m, the CoM in the walk's frame
+    Attributes:
+        feet: left and right foot in the walk's frame.
+        R_walk_root: (3, 3) orientation of the root link.
+        p_walk_root: (3,) m, its origin.
+        com: (3,) m, the CoM in the walk's frame.
+    """
+
+    feet: tuple[Footstep, Footstep]
+    R_walk_root: Array
+    p_walk_root: Array
+    com: Array
 
 
 def sole_poses(biped: Biped, q: ArrayLike) -> Array:

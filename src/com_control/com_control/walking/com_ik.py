@@ -37,11 +37,15 @@ empty = np.empty
 
 
 class ComPoint(NamedTuple):
-    """Joint angles for a point."""
+    """Joint angles for a point.
 
-    values: Array  # (16,) q, pelvis and error
-    # 0: all is well; else bits of pelvis_map: STALLED, and for the left leg STRETCHED,
-    # LIMITED, for the right one the same times 16
+    Attributes:
+        values: (16,) q, pelvis and error.
+        outcome: 0: all is well; else bits of pelvis_map: STALLED, and for the left leg
+            STRETCHED, LIMITED, for the right one the same times 16.
+    """
+
+    values: Array
     outcome: int
 
     @property
@@ -61,26 +65,39 @@ class ComPoint(NamedTuple):
 
 
 class ComPath(NamedTuple):
-    """Joint angles for N points: q (N, 12), pelvis (N, 3), errors, outcomes (N,); see ComPoint."""
+    """Joint angles for N points: q (N, 12), pelvis (N, 3), errors, outcomes (N,); see ComPoint.
+
+    Attributes:
+        R_pelvis: (N, 3, 3) as asked for, but for the yaw that coupled hips give the pelvis.
+    """
 
     q: Array
     pelvis: Array
     errors: Array
     outcomes: Indices
-    R_pelvis: Array  # (N, 3, 3) as asked for, but for the yaw that coupled hips give the pelvis
+    R_pelvis: Array
 
 
 class ComSolution(NamedTuple):
-    """Joint angles for a point, with what is known of it."""
+    """Joint angles for a point, with what is known of it.
 
-    q: Array  # (n,) rad or m, all joints; NaN where feet and CoM are not reached
-    pelvis: Array  # (3,) m, origin of the pelvis' frame in the world; NaN likewise
-    R_world_root: Array  # (3, 3) orientation of the root link; NaN likewise
-    p_world_root: Array  # (3,) m, its origin; NaN likewise
-    reached: bool  # feet and CoM are where they are to be, within the legs' limits
-    reason: str  # why not; "" when all is well
-    # (3,) m, the nearest CoM that can be reached with these feet; the target where it is
-    # reached, NaN where none is found
+    Attributes:
+        q: (n,) rad or m, all joints; NaN where feet and CoM are not reached.
+        pelvis: (3,) m, origin of the pelvis' frame in the world; NaN likewise.
+        R_world_root: (3, 3) orientation of the root link; NaN likewise.
+        p_world_root: (3,) m, its origin; NaN likewise.
+        reached: feet and CoM are where they are to be, within the legs' limits.
+        reason: why not; "" when all is well.
+        nearest: (3,) m, the nearest CoM that can be reached with these feet; the target
+            where it is reached, NaN where none is found.
+    """
+
+    q: Array
+    pelvis: Array
+    R_world_root: Array
+    p_world_root: Array
+    reached: bool
+    reason: str
     nearest: Array
 
 

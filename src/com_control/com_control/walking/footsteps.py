@@ -18,13 +18,21 @@ _FARTHEST = 1e6  # m and rad
 
 @dataclass(frozen=True)
 class Footstep:
-    """A foot on the ground."""
+    """A foot on the ground.
 
-    side: str  # "left" or "right"
-    x: float  # m, the middle of the sole in the world
-    y: float  # m
-    z: float = 0.0  # m
-    yaw: float = 0.0  # rad, its direction
+    Attributes:
+        side: "left" or "right".
+        x: m, the middle of the sole in the world.
+        y: m.
+        z: m.
+        yaw: rad, its direction.
+    """
+
+    side: str
+    x: float
+    y: float
+    z: float = 0.0
+    yaw: float = 0.0
 
     def __post_init__(self) -> None:
         if self.side not in SIDES:

@@ -111,10 +111,8 @@ def _inner_speeds(path: JointPath) -> Array:
         return speeds
     h = np.diff(path.time)[:, None]
     mean, v, w = np.diff(path.q, axis=0) / h, path.qd[:-1], path.qd[1:]
-    bend, twist = (
-        3.0 * mean - 2.0 * v - w,
-        v + w - 2.0 * mean,
-    )  # v + 2 bend s + 3 twist s^2
+    # v + 2 bend s + 3 twist s^2
+    bend, twist = 3.0 * mean - 2.0 * v - w, v + w - 2.0 * mean
     with np.errstate(divide="ignore", invalid="ignore"):
         s = np.clip(np.nan_to_num(-bend / (3.0 * twist)), 0.0, 1.0)
     speeds[:-1] = np.abs(v + s * (2.0 * bend + 3.0 * twist * s))
@@ -123,14 +121,23 @@ def _inner_speeds(path: JointPath) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class WalkJoints(FrozenArrays):
-    """A walk in joint angles at N times; arrays are read-only."""
+    """A walk in joint angles at N times; arrays are read-only.
 
-    time: Array  # (N,) s
-    q: Array  # (N, n) rad or m, all joints of the robot
-    qd: Array  # (N, n) rad/s or m/s, by differences
-    pelvis: Array  # (N, 3) m, origin of the pelvis' frame in the world
-    R_pelvis: Array  # (N, 3, 3) its orientation
-    com_errors: Array  # (N,) m
+    Attributes:
+        time: (N,) s.
+        q: (N, n) rad or m, all joints of the robot.
+        qd: (N, n) rad/s or m/s, by differences.
+        pelvis: (N, 3) m, origin of the pelvis' frame in the world.
+        R_pelvis: (N, 3, 3) its orientation.
+        com_errors: (N,) m.
+    """
+
+    time: Array
+    q: Array
+    qd: Array
+    pelvis: Array
+    R_pelvis: Array
+    com_errors: Array
 
 
 def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:

@@ -42,29 +42,51 @@ MOST_SLIP, MOST_TURN = 0.1, 0.2  # rad, of a sole on the ground: at once, and in
 
 
 class Body(NamedTuple):
-    """What the law needs of a robot."""
+    """What the law needs of a robot.
 
-    mass: float  # kg
-    height: float  # m, h, of the CoM over the soles
-    kappa: Array  # (2,) of the ankles' servos about the soles' x and y axes
-    dead_time: float  # s, T_t: of sensors and bus, and 2.5 periods
-    soles: Array  # (2, 4) m, least and greatest x, then y, of each sole in its frame
-    adjusts: bool  # whether footholds follow the DCM
-    turns: bool  # whether the body turns back to the plan's heading
+    Attributes:
+        mass: kg.
+        height: m, h, of the CoM over the soles.
+        kappa: (2,) of the ankles' servos about the soles' x and y axes.
+        dead_time: s, T_t: of sensors and bus, and 2.5 periods.
+        soles: (2, 4) m, least and greatest x, then y, of each sole in its frame.
+        adjusts: whether footholds follow the DCM.
+        turns: whether the body turns back to the plan's heading.
+    """
+
+    mass: float
+    height: float
+    kappa: Array
+    dead_time: float
+    soles: Array
+    adjusts: bool
+    turns: bool
 
 
 class Table(NamedTuple):
-    """A walk at N times, rising in equal steps from 0 on; see walk_plan.Samples."""
+    """A walk at N times, rising in equal steps from 0 on; see walk_plan.Samples.
 
-    dt: float  # s, of a step
-    com: Array  # (N, 9) m, position, velocity, acceleration
-    zmp: Array  # (N, 2) m
-    feet: Array  # (N, 2, 3, 4) poses of the soles
-    R_pelvis: Array  # (N, 3, 3)
-    swing: Array  # (N, 2) progress of each foot's swing, 0 to 1; -1: it stands
-    goals: Array  # (N, 2, 2) m, x and y of where each foot is set down next, or stands
-    swing_time: float  # s
-    moves: Array  # (2,) s, first lift-off and last touch-down
+    Attributes:
+        dt: s, of a step.
+        com: (N, 9) m, position, velocity, acceleration.
+        zmp: (N, 2) m.
+        feet: (N, 2, 3, 4) poses of the soles.
+        R_pelvis: (N, 3, 3).
+        swing: (N, 2) progress of each foot's swing, 0 to 1; -1: it stands.
+        goals: (N, 2, 2) m, x and y of where each foot is set down next, or stands.
+        swing_time: s.
+        moves: (2,) s, first lift-off and last touch-down.
+    """
+
+    dt: float
+    com: Array
+    zmp: Array
+    feet: Array
+    R_pelvis: Array
+    swing: Array
+    goals: Array
+    swing_time: float
+    moves: Array
 
 
 Place = tuple[

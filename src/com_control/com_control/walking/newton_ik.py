@@ -164,10 +164,8 @@ def linearize(robot: Record, target: Target, state: Array, out: Linearization) -
 def find_step(linear: Linearization, damping: float, step: Array) -> None:
     """Sets step (15,): the pelvis' in its own axes (m), then the joints' (rad)."""
     J, K, errors = linear
-    A, X = (
-        np.zeros((3, 4)),
-        np.zeros((2, 6, 4)),
-    )  # A: the system of three, its right-hand side
+    # A: the system of three, its right-hand side
+    A, X = np.zeros((3, 4)), np.zeros((2, 6, 4))
     for k in range(3):
         A[k, k], A[k, 3], X[:, k, k] = 1.0 + damping, errors[12 + k], 1.0
     for i in range(2):
@@ -311,14 +309,19 @@ def solve_path(
 
 
 class Found(NamedTuple):
-    """What a solver finds from scratch."""
+    """What a solver finds from scratch.
 
-    legs: Array  # (12,) rad
-    pelvis: Array  # (3,) m
-    reason: str  # why this is no solution; "" when it is
-    nearest: (
-        Array  # (3,) m, the nearest CoM that can be reached; NaN where none is found
-    )
+    Attributes:
+        legs: (12,) rad.
+        pelvis: (3,) m.
+        reason: why this is no solution; "" when it is.
+        nearest: (3,) m, the nearest CoM that can be reached; NaN where none is found.
+    """
+
+    legs: Array
+    pelvis: Array
+    reason: str
+    nearest: Array
 
 
 class Solver(ABC):

@@ -62,18 +62,27 @@ STANDING = (WalkPhase.READY, WalkPhase.REFUSED, WalkPhase.PLANNING)
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """Joint targets for the robot."""
+    """Joint targets for the robot.
 
-    path: JointPath  # joint targets; its times are those of the joints' readings, s
-    start: float  # s, when it was decided; all points are later
+    Attributes:
+        path: joint targets; its times are those of the joints' readings, s.
+        start: s, when it was decided; all points are later.
+    """
+
+    path: JointPath
+    start: float
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a walk ended."""
+    """How a walk ended.
+
+    Attributes:
+        reason: why not; "" when they were.
+    """
 
     completed: bool
-    reason: str  # why not; "" when they were
+    reason: str
     steps: int
 
     def __str__(self) -> str:
@@ -107,9 +116,8 @@ class WalkSession:
         self._approach_time, self._delay = approach_time, delay
         self._commanded: JointPath | None = None  # in the time of the joints' readings
         self._begin = 0.0  # when the walk begins, s
-        self._last = (
-            self._stood
-        ) = -np.inf  # s, of the last reading; of the last that stood
+        # s, of the last reading; of the last that stood
+        self._last = self._stood = -np.inf
         self._stop_reason = ""
         self._awaited = False  # a stop is to be planned
         self.stabiliser = stabiliser

@@ -36,10 +36,8 @@ from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
 
-UPRIGHT, FALLEN_HEIGHT = (
-    cos(radians(30.0)),
-    0.7,
-)  # of the root; of the CoM's planned height
+# of the root; of the CoM's planned height
+UPRIGHT, FALLEN_HEIGHT = cos(radians(30.0)), 0.7
 LEAST_LOAD, MOST_LOAD, LOAD_TIME = 0.5, 1.6, 0.1  # of the weight on both feet, for s
 FAILURES = 5  # points in a row that inverse kinematics do not find
 # Out of reach, the CoM is asked for at the nearest height that is found, by so much of its height
@@ -49,26 +47,30 @@ HEIGHTS, MOST_OFF, RETURN = (
     0.04,
     0.3,
 )
-REACH = (
-    1.2,
-    2.0,
-)  # of half a sole's length and width: a larger DCM error is beyond the ankles
+# of half a sole's length and width: a larger DCM error is beyond the ankles
+REACH = 1.2, 2.0
 BLEND = 0.4  # s, from one plan to another
 SETTLING = 3.0  # offset_time, after which the offset counts as found
-SYSTEMATIC = (
-    0.003  # of the CoM's height, the offset's sigma beside what is seen to vary
-)
+# of the CoM's height, the offset's sigma beside what is seen to vary
+SYSTEMATIC = 0.003
 
 
 class Fault(IntEnum):
-    """What is wrong; the greatest number is the worst."""
+    """What is wrong; the greatest number is the worst.
+
+    Attributes:
+        BEYOND_REACH: the DCM is farther from its plan than soles can correct.
+        OFFSET_BOUND: the model's CoM is wrong by more than the stabiliser may correct.
+        NO_WRENCH: a foot's wrench is missing or implausible.
+        UNREACHABLE: inverse kinematics fail.
+    """
 
     NONE = 0
-    BEYOND_REACH = 1  # the DCM is farther from its plan than soles can correct
-    OFFSET_BOUND = 2  # the model's CoM is wrong by more than the stabiliser may correct
-    NO_WRENCH = 3  # a foot's wrench is missing or implausible
+    BEYOND_REACH = 1
+    OFFSET_BOUND = 2
+    NO_WRENCH = 3
     NO_IMU = 4
-    UNREACHABLE = 5  # inverse kinematics fail
+    UNREACHABLE = 5
     FALLEN = 6
 
 
@@ -85,12 +87,18 @@ FIXES = {  # what each means and how to fix it
 
 @dataclass(frozen=True, eq=False)
 class Stabilised:
-    """What an update gives."""
+    """What an update gives.
 
-    q: Array  # (n,) rad or m, joint targets
-    # of the plan's time; 0 while it waits for a foot, up to 1.6 where the robot is ahead of it
+    Attributes:
+        q: (n,) rad or m, joint targets.
+        rate: of the plan's time; 0 while it waits for a foot, up to 1.6 where the robot is
+            ahead of it.
+        fault: the worst.
+    """
+
+    q: Array
     rate: float
-    fault: Fault  # the worst
+    fault: Fault
 
     @property
     def must_stop(self) -> bool:
@@ -203,9 +211,8 @@ class Stabiliser:
             (step_adjustment, heading_feedback),
         )
         self._ik, self._to_pelvis = ComIk(biped), heading_to_pelvis(biped)
-        self._up = (
-            biped.root_in_pelvis()[0].T @ self._to_pelvis[:, 2]
-        )  # in the root link's axes
+        # in the root link's axes
+        self._up = biped.root_in_pelvis()[0].T @ self._to_pelvis[:, 2]
         self._poses = LinkFrames(biped.model, [leg.foot.frame for leg in biped.legs])
         self._sesc, self._zmp = Sesc(biped.model), SoleZmp(biped)
         low, high = (

@@ -62,51 +62,81 @@ from com_model.geometry.vector_kernels import Vector, add, cross, set_product, t
 
 
 class Sensed(NamedTuple):
-    """What is measured, in the axes of the root link unless said otherwise."""
+    """What is measured, in the axes of the root link unless said otherwise.
 
-    R_imu: Array  # (3, 3) orientation of the root link, z upwards, of any yaw; NaN: not known
-    soles: Array  # (2, 3, 4) poses of the soles by the joints
-    com: Array  # (3,) m, by the joints
-    # (2, 6) N and N m, of the ground on each foot about its sole's origin, in the sole's axes;
-    # NaN: not known
+    Attributes:
+        R_imu: (3, 3) orientation of the root link, z upwards, of any yaw; NaN: not known.
+        soles: (2, 3, 4) poses of the soles by the joints.
+        com: (3,) m, by the joints.
+        wrenches: (2, 6) N and N m, of the ground on each foot about its sole's origin, in
+            the sole's axes; NaN: not known.
+    """
+
+    R_imu: Array
+    soles: Array
+    com: Array
     wrenches: Array
 
 
 class Memory(NamedTuple):
-    """The state; arrays that the tick overwrites."""
+    """The state; arrays that the tick overwrites.
 
-    # (4,) time of the plan, s; s, waited for this step; 1.0 after the first tick; rate of the
-    # plan's time, 0 to 1.6
+    Attributes:
+        phase: (4,) time of the plan, s; s, waited for this step; 1.0 after the first tick;
+            rate of the plan's time, 0 to 1.6.
+        motion: (2, 2) m and m/s, c and v of x and y.
+        offset: (2, 2) m and m^2, b forwards and leftwards of the pelvis, and the mean square
+            of what is left.
+        pull: (2,) m/s^2, a forwards and leftwards of the pelvis.
+        lean: (2,) m, y.
+        integral: (2,) m.
+        tilts: (2, 2) rad, of each foot about its x and y.
+        rocks: (2, 2, 3) of these: s, for which the ZMP of a foot's force has stayed; where,
+            over the sole's half size; rad/s, of the tilt beside that of the feedback.
+        feet: (2, 3) m, of the commanded soles from the plan.
+        held: (2, 4) m, where a foot stays that landed early; 1.0: it does.
+        unloaded: (2,) s, for which a foot has not carried.
+        further: (2,) m, by which each foot is to land before its place.
+        slope: (2,) of the ground along x and y.
+        heading: (2,) rad, from the IMU's to the plan's: at the walk's start; now, by the
+            soles.
+        turns: (2,) rad, of the commanded soles from the plan, to the left.
+    """
+
     phase: Array
-    motion: Array  # (2, 2) m and m/s, c and v of x and y
-    # (2, 2) m and m^2, b forwards and leftwards of the pelvis, and the mean square of what is left
+    motion: Array
     offset: Array
-    pull: Array  # (2,) m/s^2, a forwards and leftwards of the pelvis
-    lean: Array  # (2,) m, y
-    integral: Array  # (2,) m
-    tilts: Array  # (2, 2) rad, of each foot about its x and y
-    # (2, 2, 3) of these: s, for which the ZMP of a foot's force has stayed; where, over the sole's
-    # half size; rad/s, of the tilt beside that of the feedback
+    pull: Array
+    lean: Array
+    integral: Array
+    tilts: Array
     rocks: Array
-    feet: Array  # (2, 3) m, of the commanded soles from the plan
-    held: Array  # (2, 4) m, where a foot stays that landed early; 1.0: it does
-    unloaded: Array  # (2,) s, for which a foot has not carried
-    further: Array  # (2,) m, by which each foot is to land before its place
-    slope: Array  # (2,) of the ground along x and y
-    heading: Array  # (2,) rad, from the IMU's to the plan's: at the walk's start; now, by the soles
-    turns: Array  # (2,) rad, of the commanded soles from the plan, to the left
+    feet: Array
+    held: Array
+    unloaded: Array
+    further: Array
+    slope: Array
+    heading: Array
+    turns: Array
 
 
 class Target(NamedTuple):
-    """What a tick sets."""
+    """What a tick sets.
 
-    com: Array  # (3,) m, commanded
-    feet: Array  # (2, 3, 4) poses of the soles, commanded
-    R_pelvis: Array  # (3, 3)
-    # (11,) CoM x, y, z with its offset, m; its velocity x, y, m/s; DCM x, y; planned DCM x, y;
-    # ZMP x, y, m (NaN: not known)
+    Attributes:
+        com: (3,) m, commanded.
+        feet: (2, 3, 4) poses of the soles, commanded.
+        R_pelvis: (3, 3).
+        estimate: (11,) CoM x, y, z with its offset, m; its velocity x, y, m/s; DCM x, y;
+            planned DCM x, y; ZMP x, y, m (NaN: not known).
+        loads: (2,) fraction of the weight on each foot.
+    """
+
+    com: Array
+    feet: Array
+    R_pelvis: Array
     estimate: Array
-    loads: Array  # (2,) fraction of the weight on each foot
+    loads: Array
 
 
 def make_memory() -> Memory:
@@ -291,10 +321,8 @@ def move_ankles(
                 memory.rocks[k, j, :] = 0.0
                 memory.tilts[k, j] -= min(dt / 0.16, 1.0) * memory.tilts[k, j]
                 continue
-            low, high = (
-                body.soles[k, 2 - 2 * j],
-                body.soles[k, 3 - 2 * j],
-            )  # across the axis
+            # across the axis
+            low, high = body.soles[k, 2 - 2 * j], body.soles[k, 3 - 2 * j]
             sign, most = 1 - 2 * j, load * 0.5 * (high - low)
             error = sign * load * asked[k, 1 - j] - wrenches[k, 3 + j]
             error -= clip(error, 0.1 * most)  # a dead zone

@@ -35,16 +35,24 @@ NO_WRENCHES = np.full((2, 6), np.nan)
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What is measured at a time."""
+    """What is measured at a time.
 
-    time: float  # s
-    position: Array  # (n,) rad or m
-    # (2, 6) of the ground on the left and right foot, in the axes and about the origins of
-    # their sensors; None: not known
+    Attributes:
+        time: s.
+        position: (n,) rad or m.
+        wrenches: (2, 6) of the ground on the left and right foot, in the axes and about the
+            origins of their sensors; None: not known.
+        tilt: rad, of the root link; NaN: not known.
+        missing: what is not received and how to fix it; "" when all is.
+        R_world_root: (3, 3) orientation of the root link by the IMU.
+    """
+
+    time: float
+    position: Array
     wrenches: Array | None = None
-    tilt: float = float("nan")  # rad, of the root link; NaN: not known
-    missing: str = ""  # what is not received and how to fix it; "" when all is
-    R_world_root: Array | None = None  # (3, 3) orientation of the root link by the IMU
+    tilt: float = float("nan")
+    missing: str = ""
+    R_world_root: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -148,13 +156,21 @@ class WalkChecks:
 
 
 class WalkEstimate(NamedTuple):
-    """A measured robot in the walk's frame."""
+    """A measured robot in the walk's frame.
 
-    R_walk_root: Array  # (3, 3) orientation of the root link
-    p_walk_root: Array  # (3,) m, its origin
-    soles: Array  # (2, 3, 4) poses of the soles
-    com: Array  # (3,) m, by the URDF
-    zmp: Array  # (3,) m, by the feet's sensors; NaN: not known
+    Attributes:
+        R_walk_root: (3, 3) orientation of the root link.
+        p_walk_root: (3,) m, its origin.
+        soles: (2, 3, 4) poses of the soles.
+        com: (3,) m, by the URDF.
+        zmp: (3,) m, by the feet's sensors; NaN: not known.
+    """
+
+    R_walk_root: Array
+    p_walk_root: Array
+    soles: Array
+    com: Array
+    zmp: Array
 
 
 class WalkEstimator:
@@ -266,10 +282,15 @@ def set_zmp(wrenches: Array, soles: Array, least: float, zmp: Array) -> None:
 
 
 class Mounts(NamedTuple):
-    """How the feet's sensors are in their soles."""
+    """How the feet's sensors are in their soles.
 
-    R: Array  # (2, 3, 3) orientations
-    p: Array  # (2, 3) m, origins
+    Attributes:
+        R: (2, 3, 3) orientations.
+        p: (2, 3) m, origins.
+    """
+
+    R: Array
+    p: Array
 
 
 @compiled()

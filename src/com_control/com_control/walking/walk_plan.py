@@ -74,17 +74,28 @@ class Timing:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A walk at N times; world axes."""
+    """A walk at N times; world axes.
 
-    time: Array  # (N,) s
-    com: Array  # (N, 3) m
-    com_velocity: Array  # (N, 3) m/s
-    com_acceleration: Array  # (N, 3) m/s^2
-    zmp: Array  # (N, 3) m, of the pendulum
-    feet: Array  # (N, 2, 3, 4) poses [R p] of the soles, left and right
-    # (N, 3, 3) orientation of the pelvis: upright, in the middle of the feet's yaws
+    Attributes:
+        time: (N,) s.
+        com: (N, 3) m.
+        com_velocity: (N, 3) m/s.
+        com_acceleration: (N, 3) m/s^2.
+        zmp: (N, 3) m, of the pendulum.
+        feet: (N, 2, 3, 4) poses [R p] of the soles, left and right.
+        R_pelvis: (N, 3, 3) orientation of the pelvis: upright, in the middle of the feet's
+            yaws.
+        stance: (N, 2) whether each foot is on the ground.
+    """
+
+    time: Array
+    com: Array
+    com_velocity: Array
+    com_acceleration: Array
+    zmp: Array
+    feet: Array
     R_pelvis: Array
-    stance: Array  # (N, 2) whether each foot is on the ground
+    stance: Array
 
 
 class WalkPlan:
@@ -268,13 +279,20 @@ class PendulumPath(FrozenArrays):
 
     so that nothing is integrated. xi is found backwards from the end, where it is the last ZMP;
     that way its errors shrink. The CoM starts at rest: x_0 = xi_0.
+
+    Attributes:
+        times: (K,) s, corners of the ZMP's path, rising.
+        zmp: (K, 2) m, the ZMP there.
+        frequency: 1/s, w = sqrt(g / z_c).
+        dcm: (K, 2) m, the DCM there.
+        com: (K, 2) m, the CoM there.
     """
 
-    times: Array  # (K,) s, corners of the ZMP's path, rising
-    zmp: Array  # (K, 2) m, the ZMP there
-    frequency: float  # 1/s, w = sqrt(g / z_c)
-    dcm: Array  # (K, 2) m, the DCM there
-    com: Array  # (K, 2) m, the CoM there
+    times: Array
+    zmp: Array
+    frequency: float
+    dcm: Array
+    com: Array
 
     @classmethod
     def from_zmp(

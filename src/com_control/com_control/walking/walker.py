@@ -33,9 +33,8 @@ from com_model.dynamics import GRAVITY
 # exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
 # ccgd: the pelvis is found by the paper's algorithm, in steps of 1 mm.
 METHODS = ("exact", "refined", "ccgd")
-HEIGHT_FRACTION = (
-    0.98  # CoM in a walk over its height as the robot stands: knees are not straight
-)
+# CoM in a walk over its height as the robot stands: knees are not straight
+HEIGHT_FRACTION = 0.98
 STEP_FRACTION = 0.2  # length of a step over the height of the CoM
 MAX_DURATION = 300.0  # s; a longer walk is given in parts
 LIFT_FRACTION = 0.1  # height of a step over that
@@ -181,32 +180,46 @@ def make_stand(biped: Biped, q: Array) -> "Walk":
 
 @dataclass(frozen=True, eq=False)
 class WalkInstant:
-    """A walk at a time, in the walk's frame."""
+    """A walk at a time, in the walk's frame.
 
-    com: Array  # (3,) m, where the CoM is to be
-    zmp: Array  # (3,) m, where the ZMP is to be
-    soles: Array  # (2, 3, 4) poses of the soles
-    stance: Array  # (2,) which feet stand
-    step: int  # number of the step that is being made, or that comes next; -1: none
-    swing: str  # side of the foot in the air; "": none
+    Attributes:
+        com: (3,) m, where the CoM is to be.
+        zmp: (3,) m, where the ZMP is to be.
+        soles: (2, 3, 4) poses of the soles.
+        stance: (2,) which feet stand.
+        step: number of the step that is being made, or that comes next; -1: none.
+        swing: side of the foot in the air; "": none.
+    """
+
+    com: Array
+    zmp: Array
+    soles: Array
+    stance: Array
+    step: int
+    swing: str
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """A walk that can be walked."""
+    """A walk that can be walked.
+
+    Attributes:
+        samples: the walk at the times of the path; the CoM with its correction, if any.
+        path: joint targets from 0 to plan.duration, within all limits.
+        note: what the method could not do; "" when all is well.
+        before: steps that were made before the plan's first one: see Walker.change.
+        later: s, by which its time begins later than that of the walk that it changes.
+        fed_back: False: the stabiliser does not change it.
+    """
 
     plan: WalkPlan
-    samples: Samples  # the walk at the times of the path; the CoM with its correction, if any
-    path: JointPath  # joint targets from 0 to plan.duration, within all limits
+    samples: Samples
+    path: JointPath
     method: str
-    note: str = ""  # what the method could not do; "" when all is well
-    before: int = (
-        0  # steps that were made before the plan's first one: see Walker.change
-    )
-    later: float = (
-        0.0  # s, by which its time begins later than that of the walk that it changes
-    )
-    fed_back: bool = True  # False: the stabiliser does not change it
+    note: str = ""
+    before: int = 0
+    later: float = 0.0
+    fed_back: bool = True
 
     @property
     def duration(self) -> float:

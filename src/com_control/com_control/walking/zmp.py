@@ -38,21 +38,27 @@ from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.geometry.rotations import rotation_vectors
 
 PASSES = 6
-ZMP_TOLERANCE = (
-    1e-4  # m, distance of the robot's ZMP to the planned one that counts as met
-)
+# m, distance of the robot's ZMP to the planned one that counts as met
+ZMP_TOLERANCE = 1e-4
 _LEVERS = 0.5, 3.0  # least and greatest k
 _MIN_LOAD = 0.05  # fraction of the weight below which there is no ZMP
 
 
 @dataclass(frozen=True, eq=False)
 class RobotPath:
-    """How a whole robot moves, at N times dt apart."""
+    """How a whole robot moves, at N times dt apart.
 
-    dt: float  # s
-    q: Array  # (N, n) joint positions, rad or m
-    R_root: Array  # (N, 3, 3) orientation of the root link in the world
-    p_root: Array  # (N, 3) m, its origin
+    Attributes:
+        dt: s.
+        q: (N, n) joint positions, rad or m.
+        R_root: (N, 3, 3) orientation of the root link in the world.
+        p_root: (N, 3) m, its origin.
+    """
+
+    dt: float
+    q: Array
+    R_root: Array
+    p_root: Array
 
 
 def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
@@ -122,15 +128,22 @@ def differences(values: Array, dt: float) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class RefinedWalk(FrozenArrays):
-    """A walk whose ZMP, with all bodies, is the planned one; arrays are read-only."""
+    """A walk whose ZMP, with all bodies, is the planned one; arrays are read-only.
 
-    joints: WalkJoints  # joint angles at N times
-    samples: Samples  # the plan at these times, with the corrected CoM
-    zmp: Array  # (N, 3) m, of the robot with all its bodies when it moves so
-    # (P + 1,) m, largest distance of the ZMP to the planned one, before the first correction
-    # and after each
+    Attributes:
+        joints: joint angles at N times.
+        samples: the plan at these times, with the corrected CoM.
+        zmp: (N, 3) m, of the robot with all its bodies when it moves so.
+        errors: (P + 1,) m, largest distance of the ZMP to the planned one, before the first
+            correction and after each.
+        reason: why the error is not within the tolerance; "" when it is.
+    """
+
+    joints: WalkJoints
+    samples: Samples
+    zmp: Array
     errors: Array
-    reason: str  # why the error is not within the tolerance; "" when it is
+    reason: str
 
 
 def refine(

@@ -39,9 +39,8 @@ from com_model.arrays import Array
 
 HOLD = 50.0  # chi2, 6 degrees of freedom
 QUIET, LASTING = 2, 8  # windows
-LONGEST = (
-    2 * LASTING
-)  # windows: a push that begins before a change is decided is over by then
+# windows: a push that begins before a change is decided is over by then
+LONGEST = 2 * LASTING
 STRADDLING = 3  # held windows about an onset, SUPPORT / HOP, and the one before
 NAMED, UNDECIDED = 0.9, 0.05
 SETTLED = 2.5  # s, for which a change is named before it becomes part of the model
@@ -50,10 +49,8 @@ AIR = 0.03  # fraction of the weight, below which a foot is in the air
 EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
 CONSTANT_AFTER = 2.0  # s of windows, before which no constant culprit is named
 CHANGED_AFTER = 2.5  # s since its onset and the last event or change, likewise
-IMPLAUSIBLE = (
-    0.25,
-    0.10,
-)  # of W and W h: residual force and moment that no culprit makes
+# of W and W h: residual force and moment that no culprit makes
+IMPLAUSIBLE = 0.25, 0.10
 RECENT = 25  # windows: 2 s
 BOUND = 4.0  # times the standard deviation of a guilty culprit: more explains nothing
 FLEXIBLE = 2e-5  # rad/(N m), of the joints of legs
@@ -93,38 +90,55 @@ class EventKind(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A push or the onset of a change; axes of the world."""
+    """A push or the onset of a change; axes of the world.
+
+    Attributes:
+        start: s.
+        duration: s; of a change inf.
+        seen: s, when it was put on hold.
+        decided: s.
+        impulse: N s.
+    """
 
     kind: EventKind
-    start: float  # s
-    duration: float  # s; of a change inf
-    seen: float  # s, when it was put on hold
-    decided: float  # s
-    impulse: Array = field(default_factory=lambda: np.full(3, np.nan))  # N s
+    start: float
+    duration: float
+    seen: float
+    decided: float
+    impulse: Array = field(default_factory=lambda: np.full(3, np.nan))
 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What is known of a culprit."""
+    """What is known of a culprit.
+
+    Attributes:
+        lasting: named, from the start or part of the model by now.
+        onset: s; -inf: from the start.
+        parameters: SI, see Kind.
+    """
 
     culprit: int
     probability: float
     named: bool
-    lasting: bool  # named, from the start or part of the model by now
-    onset: float  # s; -inf: from the start
-    parameters: Array  # SI, see Kind
+    lasting: bool
+    onset: float
+    parameters: Array
     covariance: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The state of the diagnosis."""
+    """The state of the diagnosis.
 
-    findings: tuple[
-        Finding, ...
-    ]  # of culprits above UNDECIDED, the most probable first
+    Attributes:
+        findings: of culprits above UNDECIDED, the most probable first.
+        text: the verdict in one sentence.
+    """
+
+    findings: tuple[Finding, ...]
     hint: Hint
-    text: str  # the verdict in one sentence
+    text: str
 
 
 class Diagnosis:
@@ -149,10 +163,8 @@ class Diagnosis:
         self.holding: list[Window] = []
         self.rejected: deque[bool] = deque(maxlen=RECENT)
         self._motion: deque[float] = deque(maxlen=RECENT)
-        self._quiet, self._loudest = (
-            0,
-            (0.0, np.zeros(6)),
-        )  # chi2 and residual of a held window
+        # chi2 and residual of a held window
+        self._quiet, self._loudest = 0, (0.0, np.zeros(6))
         self._marks: list[tuple[float, int, Sums]] = []  # held onsets
         self._changes: list[tuple[int, tuple[float, int, Sums]]] = []
         self._flown = np.zeros(len(self.layout.plant.foot_body), dtype=bool)

@@ -40,36 +40,54 @@ STALE = (
     "joint positions stay the same while the wrenches change: check the joints' driver"
 )
 UNEXPLAINED = "no known culprit explains the wrenches: check encoders and force sensors, then reset"
-NEGLIGIBLE = (
-    1e-3  # of the CoM's height, that a joint moves the CoM by unit: it may be stuck
-)
+# of the CoM's height, that a joint moves the CoM by unit: it may be stuck
+NEGLIGIBLE = 1e-3
 
 
 class Mode(IntEnum):
-    """What the estimator does; numbers of com_msgs/CentroidalDiagnosis."""
+    """What the estimator does; numbers of com_msgs/CentroidalDiagnosis.
 
-    UNKNOWN = 0  # no data yet
+    Attributes:
+        UNKNOWN: no data yet.
+        IN_EVENT: a push or a change, not yet known which.
+        FALLING: estimates frozen.
+        FROZEN: an input is missing or cannot be true: see the reason.
+    """
+
+    UNKNOWN = 0
     STANDING = 1
     MOVING = 2
-    IN_EVENT = 3  # a push or a change, not yet known which
-    FALLING = 4  # estimates frozen
-    FROZEN = 5  # an input is missing or cannot be true: see the reason
+    IN_EVENT = 3
+    FALLING = 4
+    FROZEN = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What is known after a sample; axes of the root link."""
+    """What is known after a sample; axes of the root link.
 
-    time: float  # s
+    Attributes:
+        time: s.
+        reason: why it is frozen and how to fix it; else empty.
+        com: (3,) m, corrected; NaN without all inputs.
+        covariance: (3, 3) m^2.
+        correction: (3,) m, of the model's CoM.
+        mass_correction: kg.
+        mass_std: kg.
+        dcm: (2,) m, x and y in the world's axes, from the middle of the feet.
+        margin: m, of the DCM inside the soles' hull.
+    """
+
+    time: float
     mode: Mode
-    reason: str  # why it is frozen and how to fix it; else empty
-    com: Array  # (3,) m, corrected; NaN without all inputs
-    covariance: Array  # (3, 3) m^2
-    correction: Array  # (3,) m, of the model's CoM
-    mass_correction: float  # kg
-    mass_std: float  # kg
-    dcm: Array  # (2,) m, x and y in the world's axes, from the middle of the feet
-    margin: float  # m, of the DCM inside the soles' hull
+    reason: str
+    com: Array
+    covariance: Array
+    correction: Array
+    mass_correction: float
+    mass_std: float
+    dcm: Array
+    margin: float
     fall_warning: bool
 
 
@@ -140,10 +158,8 @@ class HumanoidEstimator:
         )
         self._repeated = ""  # why the positions are not those of now
         self._warning_until = -np.inf
-        self._held, self._stale = (
-            (-np.inf, np.empty(0), np.empty(0)),
-            False,
-        )  # positions that stay
+        # positions that stay
+        self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False
         self._rows: list[Array] = []
         self._fall[:] = 0.0
         self._encoders[:] = fall.make_watch(len(self._names))

@@ -41,10 +41,8 @@ PATIENCE = 0.01  # s
 OBSERVER = 45.0  # rad/s, both poles
 CUTOFF = 10.0  # Hz, of the soles' rates, one pole
 AHEAD, ROLLING_AHEAD, TIPPING_AHEAD = 0.2, 0.35, 0.5  # omega T
-TIPS, TIP_RATE = (
-    0.2 * pi / 180.0,
-    6.0 * pi / 180.0,
-)  # rad and rad/s of a sole: more is tipping
+# rad and rad/s of a sole: more is tipping
+TIPS, TIP_RATE = 0.2 * pi / 180.0, 6.0 * pi / 180.0
 ROLLS, ROLL_RATE = 0.5 * pi / 180.0, 5.0 * pi / 180.0  # likewise, for longer
 TILT, TILT_AHEAD = 10.0 * pi / 180.0, 0.25  # rad within s
 TILTED, STEEP, STEEP_AHEAD = pi / 180.0, 6.0 * pi / 180.0, 0.1  # rad; rad within s
@@ -52,21 +50,27 @@ CARRIES = 0.05  # of the weight: a sole that is not in the air
 SINKING = 2.5  # m/s^2 at which a sole in the air can be put down
 IMPACT, SETTLING = 1.5, 0.02  # of the weight, and s for which its effects last
 LEAST_HEIGHT = 0.1  # m, of the CoM, for its frequency
-LEAST_FORCE = (
-    1.0  # N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
-)
+# N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
+LEAST_FORCE = 1.0
 SLOPE_TIME = 4.0  # s
 XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, SLOPE, COP, FEET = 0, 2, 3, 4, 6, 8, 10, 12
 PLACE, VELOCITY, ANGLE, RATE, BEND, HEIGHT, CLIMB, ROW = 0, 2, 4, 5, 6, 7, 8, 9
 
 
 class Soles(NamedTuple):
-    """Corners of the soles in their frames, one after the other; those of foot f: foot == f."""
+    """Corners of the soles in their frames, one after the other; those of foot f: foot == f.
 
-    corners: Array  # (k, 3) m
-    foot: Indices  # (k,)
-    flat: Array  # (f,) 1 with three corners or more: its tilt counts
-    weight: float  # N, of the robot
+    Attributes:
+        corners: (k, 3) m.
+        foot: (k,).
+        flat: (f,) 1 with three corners or more: its tilt counts.
+        weight: N, of the robot.
+    """
+
+    corners: Array
+    foot: Indices
+    flat: Array
+    weight: float
 
 
 @compiled()
@@ -222,10 +226,8 @@ def _margin_ahead(
 
 STUCK_TIME = 0.05  # s
 MEMORY = 0.1  # s, of what a reading did before
-FINE, COARSE = (
-    1e-7,
-    1e-6,
-)  # rad or m: less is no motion; smallest step of an encoder that may rest
+# rad or m: less is no motion; smallest step of an encoder that may rest
+FINE, COARSE = 1e-7, 1e-6
 OFTEN = 0.7  # fraction of samples in which a reading that cannot rest has moved
 ABRUPT = 0.1  # rad/s or m/s
 LAST, DWELL, MOVED, SPEED, LEAST, STUCK = range(6)

@@ -19,37 +19,50 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.dynamics.tree_kernels import tree_of
 
-REFERENCE_MASS, REFERENCE_HEIGHT = (
-    90.3,
-    0.86,
-)  # of the robot whose sensors' tolerances are given
+# of the robot whose sensors' tolerances are given
+REFERENCE_MASS, REFERENCE_HEIGHT = 90.3, 0.86
 DEG = np.pi / 180.0
 
 
 class Kind(IntEnum):
-    """Kinds of culprits; numbers of com_msgs/Culprit."""
+    """Kinds of culprits; numbers of com_msgs/Culprit.
+
+    Attributes:
+        TRUNK_COM: first moment (3) kg m, trunk's triad.
+        WRENCH_ZERO: force (3) N and torque (3) N m, axes of the sensor.
+        IMU_TILT: (2) rad about the axes forwards and to the left of the IMU's body.
+        ENCODER_ZERO: rad, of the joints next to a foot.
+        PAYLOAD: mass kg and first moment (3) kg m about the body's CoM, triad.
+        PULL: force (3) N and moment (3) N m about the trunk's CoM, constant in the world.
+    """
 
     UNKNOWN = 0
-    TRUNK_COM = 1  # first moment (3) kg m, trunk's triad
-    WRENCH_ZERO = 2  # force (3) N and torque (3) N m, axes of the sensor
-    IMU_TILT = 3  # (2) rad about the axes forwards and to the left of the IMU's body
-    ENCODER_ZERO = 4  # rad, of the joints next to a foot
-    PAYLOAD = 5  # mass kg and first moment (3) kg m about the body's CoM, triad
-    PULL = (
-        6  # force (3) N and moment (3) N m about the trunk's CoM, constant in the world
-    )
+    TRUNK_COM = 1
+    WRENCH_ZERO = 2
+    IMU_TILT = 3
+    ENCODER_ZERO = 4
+    PAYLOAD = 5
+    PULL = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Culprit(FrozenArrays):
-    """A group of parameters; see Kind."""
+    """A group of parameters; see Kind.
+
+    Attributes:
+        name: plain words.
+        columns: of the parameters.
+        slab: standard deviations of the guilty.
+        spike: of what is within tolerance; 0: only guilty.
+        parts: sole frame, joints, or the body that it is about.
+    """
 
     kind: Kind
-    name: str  # plain words
-    columns: Indices  # of the parameters
-    slab: Array  # standard deviations of the guilty
-    spike: Array  # of what is within tolerance; 0: only guilty
-    parts: tuple[str, ...] = ()  # sole frame, joints, or the body that it is about
+    name: str
+    columns: Indices
+    slab: Array
+    spike: Array
+    parts: tuple[str, ...] = ()
 
     @property
     def constant(self) -> bool:
@@ -59,15 +72,23 @@ class Culprit(FrozenArrays):
 
 @dataclass(frozen=True, eq=False)
 class Layout(FrozenArrays):
-    """The parameters of one robot."""
+    """The parameters of one robot.
+
+    Attributes:
+        tolerance: (n,) standard deviation of each parameter that is not guilty.
+        mass: kg.
+        height: m, of the CoM above the soles.
+        mass_columns: (n,) kg of the robot by unit parameter.
+        flat: all feet have soles with corners.
+    """
 
     plant: Plant
     culprits: tuple[Culprit, ...]
-    tolerance: Array  # (n,) standard deviation of each parameter that is not guilty
-    mass: float  # kg
-    height: float  # m, of the CoM above the soles
-    mass_columns: Array  # (n,) kg of the robot by unit parameter
-    flat: bool  # all feet have soles with corners
+    tolerance: Array
+    mass: float
+    height: float
+    mass_columns: Array
+    flat: bool
 
     @property
     def weight(self) -> float:

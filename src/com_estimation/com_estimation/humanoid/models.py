@@ -26,10 +26,15 @@ KEPT = 12  # models that averages are made of
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Information of windows."""
+    """Information of windows.
 
-    L: Array  # (n, n)
-    e: Array  # (n,)
+    Attributes:
+        L: (n, n).
+        e: (n,).
+    """
+
+    L: Array
+    e: Array
 
     def minus(self, other: "Sums", factor: float) -> "Sums":
         """What has been added since other, which has been forgotten by a factor since."""
@@ -38,9 +43,13 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Onset:
-    """A time at which something may have begun, with the sums since then."""
+    """A time at which something may have begun, with the sums since then.
 
-    time: float  # s; -inf: the start
+    Attributes:
+        time: s; -inf: the start.
+    """
+
+    time: float
     since: Sums
 
 
@@ -54,26 +63,38 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model with its posterior, over all parameters as they are now (n)."""
+    """A model with its posterior, over all parameters as they are now (n).
+
+    Attributes:
+        guilty: culprits.
+        theta: (n,).
+        P: (n, n).
+    """
 
     weight: float
-    guilty: tuple[int, ...]  # culprits
+    guilty: tuple[int, ...]
     change: Change | None
-    theta: Array  # (n,)
-    P: Array  # (n, n)
+    theta: Array
+    P: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """What the windows say."""
+    """What the windows say.
 
-    models: tuple[Model, ...]  # the most probable first
-    free: Model  # all culprits guilty since the start
-    probability: Array  # (culprits,)
-    onset: Array  # (culprits,) s, the most probable; -inf: from the start
-    nothing: float = field(
-        default=0.0
-    )  # probability that no culprit is guilty, beyond changes
+    Attributes:
+        models: the most probable first.
+        free: all culprits guilty since the start.
+        probability: (culprits,).
+        onset: (culprits,) s, the most probable; -inf: from the start.
+        nothing: probability that no culprit is guilty, beyond changes.
+    """
+
+    models: tuple[Model, ...]
+    free: Model
+    probability: Array
+    onset: Array
+    nothing: float = field(default=0.0)
 
     def average(self, rows: Array, culprit: int | None = None) -> tuple[Array, Array]:
         """Mean and covariance over the models, their spread included.

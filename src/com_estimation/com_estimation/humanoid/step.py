@@ -59,48 +59,85 @@ class Blocks(NamedTuple):
 
 
 class Plant(NamedTuple):
-    """A robot of B bodies and f feet."""
+    """A robot of B bodies and f feet.
+
+    Attributes:
+        com: (B, 3) m, of each body in its frame.
+        inertia: (B, 3, 3) kg m^2, about it.
+        mass_group: (B,) -1: none.
+        triad: (B, 3, 3) R_body_triad.
+        dipole: (k, 2) body and first column of its first moments (3), triad.
+        point: (k, 2) body and column of a mass at its CoM.
+        foot_body: (f,).
+        sensor_body: (f,).
+        R_sensor: (f, 3, 3) in its body.
+        p_sensor: (f, 3).
+        R_sole: (f, 3, 3) in its body.
+        p_sole: (f, 3).
+        joint: (j, 3) body below a leg's joint, foot, column.
+    """
 
     tree: Tree
-    com: Array  # (B, 3) m, of each body in its frame
-    inertia: Array  # (B, 3, 3) kg m^2, about it
-    mass_group: Indices  # (B,) -1: none
-    triad: Array  # (B, 3, 3) R_body_triad
-    dipole: Indices  # (k, 2) body and first column of its first moments (3), triad
-    point: Indices  # (k, 2) body and column of a mass at its CoM
-    foot_body: Indices  # (f,)
-    sensor_body: Indices  # (f,)
-    R_sensor: Array  # (f, 3, 3) in its body
-    p_sensor: Array  # (f, 3)
-    R_sole: Array  # (f, 3, 3) in its body
-    p_sole: Array  # (f, 3)
-    joint: Indices  # (j, 3) body below a leg's joint, foot, column
+    com: Array
+    inertia: Array
+    mass_group: Indices
+    triad: Array
+    dipole: Indices
+    point: Indices
+    foot_body: Indices
+    sensor_body: Indices
+    R_sensor: Array
+    p_sensor: Array
+    R_sole: Array
+    p_sole: Array
+    joint: Indices
     blocks: Blocks
 
 
 class Memory(NamedTuple):
-    """What a step sets; rows 0 and 1 are the sample before and this one, axes and origin of W."""
+    """What a step sets; rows 0 and 1 are the sample before and this one, axes and origin of W.
 
-    R: Array  # (2, B, 3, 3)
-    p: Array  # (B, 3) m, origins of the bodies
-    com: Array  # (2, B, 3) m
-    total: Array  # (2, 3) m, CoM of the robot
-    root: Array  # (3,) m
-    sole: Array  # (2, f, 3) m, relative to the root
-    R_sole: Array  # (f, 3, 3)
-    load: Array  # (f,) N, vertical
-    wrench: Array  # (2, f, 6) N and N m about W's origin
-    below: Array  # (B, 4) mass kg and first moment kg m of each subtree
-    force: Array  # (6, n + 1) F
-    momentum: Array  # (6, n + 1) H
-    jacobian: Array  # (3, n) m by unit parameter: true minus model's CoM, axes of W
-    open: Array  # (3, 6, n + 1) sums of the open windows
-    stats: Array  # (3, 9 + 6 f) per window: point o, mean CoM, -mean P', smallest and largest load,
-    # tilt about x, tilt about y of each foot
-    # (4,) samples, and those of each window; all -1: none yet, or a gap before the next one
+    Attributes:
+        R: (2, B, 3, 3).
+        p: (B, 3) m, origins of the bodies.
+        com: (2, B, 3) m.
+        total: (2, 3) m, CoM of the robot.
+        root: (3,) m.
+        sole: (2, f, 3) m, relative to the root.
+        R_sole: (f, 3, 3).
+        load: (f,) N, vertical.
+        wrench: (2, f, 6) N and N m about W's origin.
+        below: (B, 4) mass kg and first moment kg m of each subtree.
+        force: (6, n + 1) F.
+        momentum: (6, n + 1) H.
+        jacobian: (3, n) m by unit parameter: true minus model's CoM, axes of W.
+        open: (3, 6, n + 1) sums of the open windows.
+        stats: (3, 9 + 6 f) per window: point o, mean CoM, -mean P', smallest and largest
+            load,.
+        phase: tilt about x, tilt about y of each foot (4,) samples, and those of each
+            window; all -1: none yet, or a gap before the next one.
+        closed: (6, n + 1) the last window that was closed.
+        closed_stats: (9 + 6 f,).
+    """
+
+    R: Array
+    p: Array
+    com: Array
+    total: Array
+    root: Array
+    sole: Array
+    R_sole: Array
+    load: Array
+    wrench: Array
+    below: Array
+    force: Array
+    momentum: Array
+    jacobian: Array
+    open: Array
+    stats: Array
     phase: Indices
-    closed: Array  # (6, n + 1) the last window that was closed
-    closed_stats: Array  # (9 + 6 f,)
+    closed: Array
+    closed_stats: Array
 
 
 def make_memory(plant: Plant) -> Memory:

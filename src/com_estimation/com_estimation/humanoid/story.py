@@ -19,22 +19,29 @@ PICTURE = (9.6, 7.2)  # inches
 
 @dataclass
 class Story:
-    """What became of a recording; times in s from its first sample."""
+    """What became of a recording; times in s from its first sample.
+
+    Attributes:
+        first: s.
+        lines: what happened.
+        times: of verdicts.
+        probability: (culprits,) at each.
+        correction: (3,) m, of the model's CoM, root axes.
+        std: (3,) m.
+        com: m, corrected, at the end.
+        named: at the end.
+    """
 
     layout: Layout
-    first: float = np.nan  # s
-    lines: list[tuple[float, str]] = field(default_factory=list)  # what happened
-    times: list[float] = field(default_factory=list)  # of verdicts
-    probability: list[Array] = field(default_factory=list)  # (culprits,) at each
-    correction: list[Array] = field(
-        default_factory=list
-    )  # (3,) m, of the model's CoM, root axes
-    std: list[Array] = field(default_factory=list)  # (3,) m
-    com: Array = field(
-        default_factory=lambda: np.full(3, np.nan)
-    )  # m, corrected, at the end
+    first: float = np.nan
+    lines: list[tuple[float, str]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    probability: list[Array] = field(default_factory=list)
+    correction: list[Array] = field(default_factory=list)
+    std: list[Array] = field(default_factory=list)
+    com: Array = field(default_factory=lambda: np.full(3, np.nan))
     verdict: str = "no data"
-    named: tuple[Finding, ...] = ()  # at the end
+    named: tuple[Finding, ...] = ()
 
     @property
     def sentence(self) -> str:

@@ -27,14 +27,23 @@ SLOW = 12.0  # windows that slow errors of the orientation last
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A closed window, moments about the point o between the feet."""
+    """A closed window, moments about the point o between the feet.
 
-    time: float  # s, of its end
-    A: Array  # (6, n)
-    y: Array  # (6,) N, N m
-    R: Array  # (6, 6)
-    loads: Array  # (f, 2) fractions of the weight, smallest and largest
-    moving: float  # m/s^2, acceleration of the CoM
+    Attributes:
+        time: s, of its end.
+        A: (6, n).
+        y: (6,) N, N m.
+        R: (6, 6).
+        loads: (f, 2) fractions of the weight, smallest and largest.
+        moving: m/s^2, acceleration of the CoM.
+    """
+
+    time: float
+    A: Array
+    y: Array
+    R: Array
+    loads: Array
+    moving: float
 
 
 def make_window(time: float, layout: Layout, closed: Array, stats: Array) -> Window:

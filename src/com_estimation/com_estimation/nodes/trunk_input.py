@@ -15,9 +15,8 @@ from com_ros.conversions import NS_PER_S
 from com_ros.inputs import ImuPairing, Latest, Paired, WrenchInputs
 from com_ros.joint_input import JointSample
 
-LARGEST_SPREAD = (
-    0.03  # s between parts of the joints; a leg moves by centimetres meanwhile
-)
+# s between parts of the joints; a leg moves by centimetres meanwhile
+LARGEST_SPREAD = 0.03
 _APART = (
     "joints in joint_states are {:.0f} ms older than others: check the drivers that report them; "
     f"an estimate needs all within {1e3 * LARGEST_SPREAD:.0f} ms"

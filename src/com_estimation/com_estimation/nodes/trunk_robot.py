@@ -99,13 +99,21 @@ EstimatorFactory = Callable[[RobotModel, RobotConfig, Parameters], TrunkEstimato
 
 @dataclass(frozen=True)
 class TrunkRobot:
-    """What belongs to one model."""
+    """What belongs to one model.
 
-    model: RobotModel  # the robot
-    legs: tuple[Leg, Leg, Leg, Leg]  # its legs
-    joints: JointInput  # takes in joint_states
-    pipeline: TrunkPipeline  # takes in samples
-    frame: str  # the root link's, with the prefix
+    Attributes:
+        model: the robot.
+        legs: its legs.
+        joints: takes in joint_states.
+        pipeline: takes in samples.
+        frame: the root link's, with the prefix.
+    """
+
+    model: RobotModel
+    legs: tuple[Leg, Leg, Leg, Leg]
+    joints: JointInput
+    pipeline: TrunkPipeline
+    frame: str
 
 
 def make_estimator(

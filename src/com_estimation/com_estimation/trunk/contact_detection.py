@@ -11,10 +11,8 @@ from com_model.arrays import Array, Flags
 
 CONTACT_LOAD = 0.10  # fraction of the robot's weight above which a foot is in contact
 RELEASE = 0.5  # fraction of that, below which it is free again
-ENTER_TIME, LEAVE_TIME = (
-    0.010,
-    0.010,
-)  # s that it must press more, or less, before it is so
+# s that it must press more, or less, before it is so
+ENTER_TIME, LEAVE_TIME = 0.010, 0.010
 LONGEST_GAP = 0.100  # s between samples, beyond which both times restart
 
 

@@ -34,32 +34,51 @@ _SETTLED = 1e-12  # m
 
 @dataclass(frozen=True, eq=False)
 class Trunk:
-    """What [Ding] takes as known of the trunk."""
+    """What [Ding] takes as known of the trunk.
 
-    mass: float  # kg
-    inertia: Array  # (3, 3) kg m^2 about its centre of mass, root axes, I_b
-    center: Array  # (3,) m, the geometric centre, root frame
+    Attributes:
+        mass: kg.
+        inertia: (3, 3) kg m^2 about its centre of mass, root axes, I_b.
+        center: (3,) m, the geometric centre, root frame.
+    """
+
+    mass: float
+    inertia: Array
+    center: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """A trunk on two feet at one instant."""
+    """A trunk on two feet at one instant.
 
-    up: Array  # (3,) unit vector against gravity, root axes
-    omega: Array  # (3,) rad/s, angular velocity of the trunk, root axes
-    omega_dot: Array  # (3,) rad/s^2, its derivative
-    contacts: Array  # (2, 3) m, contact points of the standing feet, root frame
-    forces: Array  # (2, 3) N of the ground on them, root axes
+    Attributes:
+        up: (3,) unit vector against gravity, root axes.
+        omega: (3,) rad/s, angular velocity of the trunk, root axes.
+        omega_dot: (3,) rad/s^2, its derivative.
+        contacts: (2, 3) m, contact points of the standing feet, root frame.
+        forces: (2, 3) N of the ground on them, root axes.
+    """
+
+    up: Array
+    omega: Array
+    omega_dot: Array
+    contacts: Array
+    forces: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Offset:
-    """Where the centre of mass is, as seen from the geometric centre."""
+    """Where the centre of mass is, as seen from the geometric centre.
 
-    xy: Array  # (2,) m, x_c and y_c in root axes; NaN where the equations have no solution
-    by_force: Array  # (2, 2, 3) m/N, its derivative by the forces on the feet
-    # m, of the geometric centre above the contacts: xy moves by so much per radian of error in
-    # the direction of gravity
+    Attributes:
+        xy: (2,) m, x_c and y_c in root axes; NaN where the equations have no solution.
+        by_force: (2, 2, 3) m/N, its derivative by the forces on the feet.
+        height: m, of the geometric centre above the contacts: xy moves by so much per radian
+            of error in the direction of gravity.
+    """
+
+    xy: Array
+    by_force: Array
     height: float
 
 
@@ -133,9 +152,8 @@ def solve_offset(
 
     def solve(r: Array) -> Array:
         inertia = R @ trunk.inertia @ R.T + trunk.mass * steiner(r)
-        K = (
-            inertia @ omega_dot + cross(omega, inertia @ omega) - moment
-        )  # Euler's equation
+        # Euler's equation
+        K = inertia @ omega_dot + cross(omega, inertia @ omega) - moment
         return np.asarray(inverse @ (K[:2] / weight - level))
 
     xy = solve(p_d)
@@ -162,7 +180,11 @@ ASSUMPTIONS = (
 
 @dataclass(frozen=True)
 class DingOptions:
-    """How the estimator works."""
+    """How the estimator works.
+
+    Attributes:
+        contact_load: of a foot that stands, without stance in the samples.
+    """
 
     forces: str = parameter(
         "torque",
@@ -188,9 +210,7 @@ class DingOptions:
     attitude_std: float = parameter(
         0.0035, "rad, of the direction of gravity", NOT_NEGATIVE
     )
-    contact_load: float = (
-        CONTACT_LOAD  # of a foot that stands, without stance in the samples
-    )
+    contact_load: float = CONTACT_LOAD
     standing_time: float = parameter(
         0.2, "s on four feet, after which a half gait is the first", NOT_NEGATIVE
     )
@@ -206,14 +226,20 @@ class DingOptions:
 
 @dataclass(frozen=True)
 class HalfGait:
-    """What the robot stands on."""
+    """What the robot stands on.
 
-    diagonal: (
-        int | None
-    )  # index into DIAGONALS; None when it does not stand on just one
-    start: float  # s, when the swinging feet left the ground; NaN without diagonal
-    count: int  # 1 for the first half gait after standing on four feet; 0 while that is not known
-    standing: bool  # it stands on four feet
+    Attributes:
+        diagonal: index into DIAGONALS; None when it does not stand on just one.
+        start: s, when the swinging feet left the ground; NaN without diagonal.
+        count: 1 for the first half gait after standing on four feet; 0 while that is not
+            known.
+        standing: it stands on four feet.
+    """
+
+    diagonal: int | None
+    start: float
+    count: int
+    standing: bool
 
 
 class HalfGaits:
@@ -247,9 +273,8 @@ class HalfGaits:
         self._four_since = np.fmin(self._four_since, time) if four else np.nan
         self._has_stood |= bool(time - self._four_since >= self._standing_time)
         pairs = [i for i, pair in enumerate(DIAGONALS) if stance[list(pair)].all()]
-        diagonal = (
-            pairs[0] if stance.sum() == 2 and pairs else None
-        )  # the other feet are free
+        # the other feet are free
+        diagonal = pairs[0] if stance.sum() == 2 and pairs else None
         if diagonal is None:
             count, start = self._last.count, np.nan
         elif diagonal == self._last.diagonal:

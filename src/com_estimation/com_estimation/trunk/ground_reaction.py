@@ -33,9 +33,8 @@ METHODS = (TORQUE, INVERSE_DYNAMICS, SENSOR)
 # Standard deviations: over a torque or a component of a measured force; of each torque besides, N m
 # (N of a prismatic joint); of each component of a foot sensor's force besides, N.
 RELATIVE_STD, TORQUE_STD, FORCE_STD = 0.02, 0.5, 1.0
-LARGEST_CONDITION = (
-    100.0  # of a leg's Jacobian: beyond it torques do not show the foot's force
-)
+# of a leg's Jacobian: beyond it torques do not show the foot's force
+LARGEST_CONDITION = 100.0
 LEG_NAMES = tuple(f"{side}_{end}" for side, end in LEGS)
 _LEVEL = np.array([0.0, 0.0, 1.0])
 BANDWIDTH = 250.0  # rad/s, of the filter that all signals go through
@@ -44,23 +43,35 @@ SLACK = 1e-4  # s that a sample may be early and still count as due
 
 @dataclass(frozen=True, eq=False)
 class GroundReaction:
-    """Forces of the ground on the four feet; NaN where not known."""
+    """Forces of the ground on the four feet; NaN where not known.
 
-    forces: Array  # (4, 3) N, root axes
-    std: Array  # (4, 3) N, standard deviations of their components
-    contact: Flags  # (4,) the feet that stand, as far as known
-    method: str  # "torque", "inverse_dynamics" or "sensor"
-    covariance: Array | None = (
-        None  # (4, 3, 3) N^2, of each force; None when only std is known
-    )
-    problems: tuple[str, ...] = ()  # why forces are not known, and how to fix it
+    Attributes:
+        forces: (4, 3) N, root axes.
+        std: (4, 3) N, standard deviations of their components.
+        contact: (4,) the feet that stand, as far as known.
+        method: "torque", "inverse_dynamics" or "sensor".
+        covariance: (4, 3, 3) N^2, of each force; None when only std is known.
+        problems: why forces are not known, and how to fix it.
+    """
+
+    forces: Array
+    std: Array
+    contact: Flags
+    method: str
+    covariance: Array | None = None
+    problems: tuple[str, ...] = ()
 
 
 class Contacts(NamedTuple):
-    """Where the feet touch the ground, root frame."""
+    """Where the feet touch the ground, root frame.
 
-    points: Array  # (4, 3) m, the lowest points of the balls
-    jacobians: Array  # (4, 3, 3) m/rad or m/m, of the feet's points there, by their legs' joints
+    Attributes:
+        points: (4, 3) m, the lowest points of the balls.
+        jacobians: (4, 3, 3) m/rad or m/m, of the feet's points there, by their legs' joints.
+    """
+
+    points: Array
+    jacobians: Array
 
 
 class LegGeometry:

@@ -29,9 +29,8 @@ from com_model.legs import Leg
 from com_model.status import TRUSTED, Status
 
 # --- times of samples -------------------------------------------------------------------------
-RESTART = (
-    0.5  # s back, from which it is another recording and not a sample that came late
-)
+# s back, from which it is another recording and not a sample that came late
+RESTART = 0.5
 LEAST_RATE_HZ = 150.0
 RATE_FRACTION = 0.8  # of the rate that was asked for, below which it is too slow
 AVERAGE = 0.3  # s, memory of the present period
@@ -88,9 +87,8 @@ class TimingCheck:
             self._measure(time)
             return Order.USE
         if self._last - time > RESTART:
-            again = (
-                self._count > 0
-            )  # a single stamp before the clock started is no fault
+            # a single stamp before the clock started is no fault
+            again = self._count > 0
             self._begin(time)
             if again:
                 self._dropped = "the stamps went back: everything starts again", time
@@ -146,22 +144,28 @@ class TimingCheck:
 
 
 # --- all samples ------------------------------------------------------------------------------
-FROZEN = (
-    0.05  # s, for which all joints repeat themselves until a driver counts as hanging
-)
+# s, for which all joints repeat themselves until a driver counts as hanging
+FROZEN = 0.05
 MASS_SIGMAS = 4.0
 MASS_FRACTION = 0.02  # of the URDF's mass: less is not reported
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What to do with a sample."""
+    """What to do with a sample.
 
-    # the sample, with NaN for what must not be used; None: it must not be used at all
+    Attributes:
+        sample: the sample, with NaN for what must not be used; None: it must not be used at
+            all.
+        problems: what is wrong.
+        restart: the estimator must forget everything: time went back.
+        watched: likewise, for what watches the feet: also samples that an estimator must not
+            use.
+    """
+
     sample: Sample | None
-    problems: tuple[Problem, ...] = ()  # what is wrong
-    restart: bool = False  # the estimator must forget everything: time went back
-    # likewise, for what watches the feet: also samples that an estimator must not use
+    problems: tuple[Problem, ...] = ()
+    restart: bool = False
     watched: Sample | None = None
 
 

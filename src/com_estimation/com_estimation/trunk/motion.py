@@ -28,9 +28,8 @@ def cross(a: Array, b: Array) -> Array:
     return np.stack((y * w - z * v, z * u - x * w, x * v - y * u), axis=-1)
 
 
-_SETTLED = (
-    12.0  # time constants after which what came before is forgotten: 5e-4 are left
-)
+# time constants after which what came before is forgotten: 5e-4 are left
+_SETTLED = 12.0
 _LONGEST_GAP = 0.1  # s between samples, beyond which the filter restarts
 
 
@@ -101,20 +100,31 @@ class StateVariableFilter:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What a robot does; NaN where not known. Vectors are in root axes."""
+    """What a robot does; NaN where not known. Vectors are in root axes.
 
-    time: float  # s, that it belongs to: earlier than that of the last sample
-    q: Array  # (n,) rad or m
-    qd: Array  # (n,) rad/s or m/s
-    qdd: Array  # (n,) rad/s^2 or m/s^2
-    efforts: Array  # (n,) N m or N
-    omega: Array  # (3,) rad/s of the root link
-    omega_dot: Array  # (3,) rad/s^2
-    specific_force: (
-        Array  # (3,) m/s^2, acceleration of the root link's origin minus gravity
-    )
-    up: Array  # (3,) unit vector against gravity
-    foot_forces: Array  # (4, 3) N of the ground on each foot, by sensors
+    Attributes:
+        time: s, that it belongs to: earlier than that of the last sample.
+        q: (n,) rad or m.
+        qd: (n,) rad/s or m/s.
+        qdd: (n,) rad/s^2 or m/s^2.
+        efforts: (n,) N m or N.
+        omega: (3,) rad/s of the root link.
+        omega_dot: (3,) rad/s^2.
+        specific_force: (3,) m/s^2, acceleration of the root link's origin minus gravity.
+        up: (3,) unit vector against gravity.
+        foot_forces: (4, 3) N of the ground on each foot, by sensors.
+    """
+
+    time: float
+    q: Array
+    qd: Array
+    qdd: Array
+    efforts: Array
+    omega: Array
+    omega_dot: Array
+    specific_force: Array
+    up: Array
+    foot_forces: Array
 
 
 def imu_link(model: RobotModel, config: RobotConfig) -> int:

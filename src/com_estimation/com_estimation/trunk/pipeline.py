@@ -66,9 +66,8 @@ class TrunkPipeline:
         self._used = inf  # s, time of the last sample that reached the estimator
         self._settled = -inf  # s, from when on an estimate may be usable
         self._fault = ""  # what was wrong before that
-        self._degraded_since = (
-            nan  # s; NaN: the input is good, and so was the last estimate
-        )
+        # s; NaN: the input is good, and so was the last estimate
+        self._degraded_since = nan
 
     def update(
         self, sample: Sample, problems: Sequence[Problem] = ()

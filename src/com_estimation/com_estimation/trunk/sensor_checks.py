@@ -21,19 +21,30 @@ RECOVERY_TIME = 0.1  # s, for which a sensor stays suspicious after its fault
 
 # --- what is wrong ----------------------------------------------------------------------------
 class Severity(IntEnum):
-    """What follows from a problem."""
+    """What follows from a problem.
 
-    NOTE = 1  # worth saying; the estimate is not worse for it
-    DEGRADE = 2  # the estimate goes on, with less to go by
-    HOLD = 3  # the sample must not reach the estimator
+    Attributes:
+        NOTE: worth saying; the estimate is not worse for it.
+        DEGRADE: the estimate goes on, with less to go by.
+        HOLD: the sample must not reach the estimator.
+    """
+
+    NOTE = 1
+    DEGRADE = 2
+    HOLD = 3
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with the input."""
+    """Something wrong with the input.
 
-    severity: Severity  # what follows from it
-    text: str  # what is wrong and how to fix it
+    Attributes:
+        severity: what follows from it.
+        text: what is wrong and how to fix it.
+    """
+
+    severity: Severity
+    text: str
 
 
 def worst(problems: Iterable[Problem]) -> Severity | None:
@@ -138,17 +149,14 @@ class Recovery:
 
 
 # --- encoders ---------------------------------------------------------------------------------
-TRAVEL = (
-    0.005  # rad or m that a joint moves by its velocity before its position must change
-)
+# rad or m that a joint moves by its velocity before its position must change
+TRAVEL = 0.005
 TRAVEL_TIME = 0.2  # s, memory of that travel: a velocity with a small bias is no travel
-OTHERS_TRAVEL = (
-    0.3  # rad or m that all other joints move together, for the robot to be in motion
-)
+# rad or m that all other joints move together, for the robot to be in motion
+OTHERS_TRAVEL = 0.3
 SHORTEST_STAND = 0.25  # s that any joint may stand still while the others move
-LEARNING_TIME = (
-    2.0  # s of motion until it is known for how long a joint stands in the gait
-)
+# s of motion until it is known for how long a joint stands in the gait
+LEARNING_TIME = 2.0
 UNLEARNED_STAND = 1.5  # s that a joint may stand before that
 AT_STOP = 0.01  # rad or m from the end of a joint's range
 
@@ -252,10 +260,9 @@ def _repeated(
 
 
 # --- torques ----------------------------------------------------------------------------------
-DEAD_TIME = (
-    0.1  # s of an unusual run after which a sensor counts as dead; a shorter one that
-)
-# that ended is put down to the sensor's coarse steps
+# s of an unusual run after which a sensor counts as dead; a shorter one that ended is put
+# down to the sensor's coarse steps
+DEAD_TIME = 0.1
 SATURATED = 0.98  # of the effort limit: a drive at its limit says the same all the time
 ALIVE_FRACTION = 0.25  # of the sensors must change for the others to be suspicious
 
@@ -342,19 +349,21 @@ STUCK_TIME = 0.1  # s of the same reading
 DROPOUT, MISSED = 0.005, 2  # s and samples without a reading that are not reported
 ACCELERATION_TIME = 1.0  # s, memory of the accelerometer's mean
 SETTLED = 0.08  # s, after which that mean may be called wrong
-SMALL, FLIGHT = (
-    0.25,
-    0.12,
-)  # of gravity, and s that readings may be smaller: all feet in the air
+# of gravity, and s that readings may be smaller: all feet in the air
+SMALL, FLIGHT = 0.25, 0.12
 LARGE, IMPACT = 5.0, 0.01  # likewise larger
 PLAUSIBLE = (0.7, 1.4)  # of gravity, for that mean
 
 
 class Trust(IntEnum):
-    """How much of a reading may be used."""
+    """How much of a reading may be used.
+
+    Attributes:
+        TURNING: angular velocity and orientation, not the specific force.
+    """
 
     NOTHING = 0
-    TURNING = 1  # angular velocity and orientation, not the specific force
+    TURNING = 1
     ALL = 2
 
 
@@ -368,10 +377,8 @@ class ImuCheck:
         self._missed = self._unoriented = 0  # samples since
         self._first = math.nan
         self._last = math.nan
-        self._mean, self._span = (
-            math.nan,
-            0.0,
-        )  # m/s^2, of the accelerometer, and over how long, s
+        # m/s^2, of the accelerometer, and over how long, s
+        self._mean, self._span = math.nan, 0.0
         self._small = self._large = 0.0  # s, for which its readings have been so
 
     def update(

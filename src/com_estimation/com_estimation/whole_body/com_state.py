@@ -42,27 +42,37 @@ class Ground(IntEnum):
 
 
 class ComState(NamedTuple):
-    """Vectors are in the frame of the root link; what is not known is NaN."""
+    """Vectors are in the frame of the root link; what is not known is NaN.
 
-    status: Status  # how far to trust it
-    reason: str  # why the status is not OK
-    mass: float  # kg, of the model
-    position: Array  # (3,) m
-    velocity: Array  # (3,) m/s, relative to the root link
-    gravity: Array  # (3,) unit vector, downwards
-    ground: Ground  # what the projection was made onto
-    projection: (
-        Array  # (3,) m, where the line of gravity through the CoM meets the ground
-    )
-    margin: float  # m, of the projection in the support polygon, positive inside
-    contacts: tuple[str, ...] = ()  # sole frames in contact
-    jacobian: Array | None = (
-        None  # (3, n) m/rad or m/m, or None with the status UNKNOWN
-    )
-    q: Array | None = (
-        None  # (n,) rad or m, the joint positions that it belongs to, or None
-    )
-    stance: Stance | None = None  # contact points and ground, or None
+    Attributes:
+        status: how far to trust it.
+        reason: why the status is not OK.
+        mass: kg, of the model.
+        position: (3,) m.
+        velocity: (3,) m/s, relative to the root link.
+        gravity: (3,) unit vector, downwards.
+        ground: what the projection was made onto.
+        projection: (3,) m, where the line of gravity through the CoM meets the ground.
+        margin: m, of the projection in the support polygon, positive inside.
+        contacts: sole frames in contact.
+        jacobian: (3, n) m/rad or m/m, or None with the status UNKNOWN.
+        q: (n,) rad or m, the joint positions that it belongs to, or None.
+        stance: contact points and ground, or None.
+    """
+
+    status: Status
+    reason: str
+    mass: float
+    position: Array
+    velocity: Array
+    gravity: Array
+    ground: Ground
+    projection: Array
+    margin: float
+    contacts: tuple[str, ...] = ()
+    jacobian: Array | None = None
+    q: Array | None = None
+    stance: Stance | None = None
 
     def support_polygon(self) -> SupportPolygon | None:
         """The convex hull of the contact points, seen along gravity.
@@ -79,13 +89,19 @@ class ComState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attitude:
-    """What is known of the direction of gravity besides the joints."""
+    """What is known of the direction of gravity besides the joints.
 
-    assume_level: bool  # true to take the ground for level (no IMU is used)
-    # (3, 3) orientation of the IMU, world z up; None when it is not known
+    Attributes:
+        assume_level: true to take the ground for level (no IMU is used).
+        R_world_imu: (3, 3) orientation of the IMU, world z up; None when it is not known.
+        imu_link: link that carries the IMU.
+        problem: why R_world_imu is None.
+    """
+
+    assume_level: bool
     R_world_imu: Array | None = None
-    imu_link: str = ""  # link that carries the IMU
-    problem: str = ""  # why R_world_imu is None
+    imu_link: str = ""
+    problem: str = ""
 
 
 LEVEL = Attitude(assume_level=True)
@@ -138,22 +154,34 @@ class Body(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Measurements for observe()."""
+    """Measurements for observe().
 
-    level: bool  # the ground is taken to be horizontal
-    R_world_imu: Array  # (3, 3); NaN when it is not known
-    forces: Array  # (f, 3) N; (0, 3) when they are not known
+    Attributes:
+        level: the ground is taken to be horizontal.
+        R_world_imu: (3, 3); NaN when it is not known.
+        forces: (f, 3) N; (0, 3) when they are not known.
+    """
+
+    level: bool
+    R_world_imu: Array
+    forces: Array
 
 
 class Results(NamedTuple):
-    """What observe() sets."""
+    """What observe() sets.
 
-    # (6, 3) CoM, velocity, gravity, projection, normal of the ground; then the margin, m, and
-    # the number of contact points
+    Attributes:
+        vectors: (6, 3) CoM, velocity, gravity, projection, normal of the ground; then the
+            margin, m, and the number of contact points.
+        jacobian: (3, n).
+        contact: (f,) the feet in contact.
+        points: (P, 3) m, the contact points in its first rows.
+    """
+
     vectors: Array
-    jacobian: Array  # (3, n)
-    contact: Flags  # (f,) the feet in contact
-    points: Array  # (P, 3) m, the contact points in its first rows
+    jacobian: Array
+    contact: Flags
+    points: Array
 
 
 class ComObserver:

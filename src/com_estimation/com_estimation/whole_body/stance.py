@@ -16,21 +16,35 @@ FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane
 
 
 class FeetPoints(NamedTuple):
-    """f feet as P points: corners of flat soles, or centres of the balls of point feet."""
+    """f feet as P points: corners of flat soles, or centres of the balls of point feet.
 
-    sole: Indices  # (f,) indices of the feet's frames among the links whose poses are given
-    sensor: Indices  # (f,) likewise, of the frames of their force sensors
-    is_sole: Flags  # (f,) which feet are flat
-    offset: Array  # (P, 3) m, the points in the feet's frames
-    owner: Indices  # (P,) the foot of each, ascending
-    radius: Array  # (P,) m, of its ball
+    Attributes:
+        sole: (f,) indices of the feet's frames among the links whose poses are given.
+        sensor: (f,) likewise, of the frames of their force sensors.
+        is_sole: (f,) which feet are flat.
+        offset: (P, 3) m, the points in the feet's frames.
+        owner: (P,) the foot of each, ascending.
+        radius: (P,) m, of its ball.
+    """
+
+    sole: Indices
+    sensor: Indices
+    is_sole: Flags
+    offset: Array
+    owner: Indices
+    radius: Array
 
 
 class Placed(NamedTuple):
-    """The same feet somewhere."""
+    """The same feet somewhere.
 
-    points: Array  # (P, 3) m
-    upright: Array  # (f, 3) z axes of the feet's frames
+    Attributes:
+        points: (P, 3) m.
+        upright: (f, 3) z axes of the feet's frames.
+    """
+
+    points: Array
+    upright: Array
     feet: FeetPoints
 
 
@@ -42,11 +56,17 @@ class Thresholds(NamedTuple):
 
 
 class Stance(NamedTuple):
-    """A robot on its feet; vectors in the frame that the feet's poses were given in."""
+    """A robot on its feet; vectors in the frame that the feet's poses were given in.
 
-    contact: Flags  # (f,) True for feet in contact
-    points: Array  # (m, 3) m, contact points
-    normal: Array  # (3,) unit normal of the ground
+    Attributes:
+        contact: (f,) True for feet in contact.
+        points: (m, 3) m, contact points.
+        normal: (3,) unit normal of the ground.
+    """
+
+    contact: Flags
+    points: Array
+    normal: Array
 
 
 # --- which feet stand, on what ----------------------------------------------------------------

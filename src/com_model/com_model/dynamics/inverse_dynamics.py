@@ -39,26 +39,45 @@ from com_model.model import RobotModel
 
 
 class Links(NamedTuple):
-    """What a pass leaves behind of each body, in the root's axes: (B, 3) where not said else."""
+    """What a pass leaves behind of each body, in the root's axes: (B, 3) where not said else.
 
-    R: Array  # (B, 3, 3) orientations
-    p: Array  # m, origins
-    axis: Array  # of the joints; of the root not set
-    omega: Array  # rad/s
-    omega_dot: Array  # rad/s^2
-    acceleration: Array  # m/s^2, of the origins, minus gravity
-    force: Array  # N, on the body through its joint
-    torque: Array  # N m, likewise, about the body's origin
-    moment: Array  # kg m, first moment of the body and all that it carries, about its origin
-    mass: Array  # (B,) kg, of these
+    Attributes:
+        R: (B, 3, 3) orientations.
+        p: m, origins.
+        axis: of the joints; of the root not set.
+        omega: rad/s.
+        omega_dot: rad/s^2.
+        acceleration: m/s^2, of the origins, minus gravity.
+        force: N, on the body through its joint.
+        torque: N m, likewise, about the body's origin.
+        moment: kg m, first moment of the body and all that it carries, about its origin.
+        mass: (B,) kg, of these.
+    """
+
+    R: Array
+    p: Array
+    axis: Array
+    omega: Array
+    omega_dot: Array
+    acceleration: Array
+    force: Array
+    torque: Array
+    moment: Array
+    mass: Array
 
 
 class RootMotion(NamedTuple):
-    """Motion of the root, in its axes."""
+    """Motion of the root, in its axes.
 
-    omega: Array  # (3,) rad/s
-    omega_dot: Array  # (3,) rad/s^2
-    acceleration: Array  # (3,) m/s^2, of its origin, minus gravity
+    Attributes:
+        omega: (3,) rad/s.
+        omega_dot: (3,) rad/s^2.
+        acceleration: (3,) m/s^2, of its origin, minus gravity.
+    """
+
+    omega: Array
+    omega_dot: Array
+    acceleration: Array
 
 
 @njit
@@ -125,10 +144,8 @@ def move_bodies(
             set_row(omega_dot, b, dw)
             set_row(acceleration, b, a)
         m, h = robot.mass[b], turned(R[b], row(robot.first_moment, b))
-        own, I_b = (
-            turned_back(R[b], w),
-            robot.inertia[b],
-        )  # in the body's axes it is constant
+        # in the body's axes it is constant
+        own, I_b = turned_back(R[b], w), robot.inertia[b]
         rest = add(turned(I_b, turned_back(R[b], dw)), cross(own, turned(I_b, own)))
         twist = turned(R[b], rest)
         load = add(cross(dw, h), cross(w, cross(w, h)))

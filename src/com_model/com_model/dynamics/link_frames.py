@@ -20,23 +20,38 @@ from com_model.model import RobotModel
 
 
 class Frames(NamedTuple):
-    """What set_link_poses needs of a tree of B bodies and k links."""
+    """What set_link_poses needs of a tree of B bodies and k links.
+
+    Attributes:
+        path: the bodies on the way to the links.
+        body: (k,) of the links.
+        R_body_link: (k, 3, 3) their constant orientations in those.
+        p_body_link: (k, 3) m, likewise.
+        R: (B, 3, 3) poses of the bodies, work space with the root's set.
+        p: (B, 3) m.
+    """
 
     tree: Tree
-    path: Indices  # the bodies on the way to the links
-    body: Indices  # (k,) of the links
-    R_body_link: Array  # (k, 3, 3) their constant orientations in those
-    p_body_link: Array  # (k, 3) m, likewise
-    R: Array  # (B, 3, 3) poses of the bodies, work space with the root's set
-    p: Array  # (B, 3) m
+    path: Indices
+    body: Indices
+    R_body_link: Array
+    p_body_link: Array
+    R: Array
+    p: Array
 
 
 class LinkMotions(NamedTuple):
-    """Frames of k links in the root link's frame, and how they move."""
+    """Frames of k links in the root link's frame, and how they move.
 
-    R: Array  # (k, 3, 3) orientations
-    p: Array  # (k, 3) m, origins
-    jacobian: Array  # (k, 6, n) velocity of the origin over angular velocity, the root at rest
+    Attributes:
+        R: (k, 3, 3) orientations.
+        p: (k, 3) m, origins.
+        jacobian: (k, 6, n) velocity of the origin over angular velocity, the root at rest.
+    """
+
+    R: Array
+    p: Array
+    jacobian: Array
 
 
 class LinkFrames:

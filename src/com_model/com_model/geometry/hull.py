@@ -19,14 +19,23 @@ _SLIVER = 1e-10  # of the extent: corners that stand out by less are none
 
 
 class HullArrays(NamedTuple):
-    """Hulls of H shapes: points and a radius around them."""
+    """Hulls of H shapes: points and a radius around them.
 
-    points: Array  # (M, 3) m, of all, each in the frame of its body
-    starts: Indices  # (H + 1,) where those of each begin
-    radii: Array  # (H,) m
-    bodies: Indices  # (H,) the body that carries each
-    centers: Array  # (H, 3) m, of balls around the points, likewise
-    reaches: Array  # (H,) m, radii of those balls, without the hull's own
+    Attributes:
+        points: (M, 3) m, of all, each in the frame of its body.
+        starts: (H + 1,) where those of each begin.
+        radii: (H,) m.
+        bodies: (H,) the body that carries each.
+        centers: (H, 3) m, of balls around the points, likewise.
+        reaches: (H,) m, radii of those balls, without the hull's own.
+    """
+
+    points: Array
+    starts: Indices
+    radii: Array
+    bodies: Indices
+    centers: Array
+    reaches: Array
 
 
 def convex_hull(points: Array, resolution: float = 0.0) -> Array:

@@ -5,9 +5,8 @@ from numba import njit
 
 from com_model.arrays import Array, Indices
 
-STRAIGHT = (
-    1e-12  # of the squared extent: a corner of the hull that turns by less is none
-)
+# of the squared extent: a corner of the hull that turns by less is none
+STRAIGHT = 1e-12
 
 
 @njit

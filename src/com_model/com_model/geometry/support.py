@@ -21,14 +21,21 @@ _UP = np.array([0.0, 0.0, 1.0])
 
 @dataclass(frozen=True, eq=False)
 class SupportPolygon(FrozenArrays):
-    """Convex hull of contacts in the ground plane; arrays are read-only."""
+    """Convex hull of contacts in the ground plane; arrays are read-only.
 
-    # (k, 3) m, corners of the hull, counter-clockwise seen from above (from the side that the
-    # normal points to); k = 1 for a single contact, 2 for contacts on a line
+    Attributes:
+        vertices: (k, 3) m, corners of the hull, counter-clockwise seen from above (from the
+            side that the normal points to); k = 1 for a single contact, 2 for contacts on a
+            line.
+        normal: (3,) unit normal of the ground, upwards.
+        gravity: (3,) unit direction in which points fall onto the ground.
+        origin: (3,) m, a point of the ground: the mean of the contacts.
+    """
+
     vertices: Array
-    normal: Array  # (3,) unit normal of the ground, upwards
-    gravity: Array  # (3,) unit direction in which points fall onto the ground
-    origin: Array  # (3,) m, a point of the ground: the mean of the contacts
+    normal: Array
+    gravity: Array
+    origin: Array
     _axes: Array  # (3, 2) in-plane directions x, y with x cross y = normal
     _corners: Array  # (k, 2) the vertices in those directions, from the origin
 

@@ -27,9 +27,8 @@ Nine = tuple[float, float, float, float, float, float, float, float, float]
 # Rows of a packed robot.
 PARENT = 0  # index of the parent body; of the root: B, the number of bodies
 DRIVER = 1  # index into q of the joint that moves the body
-CHAINED = (
-    2  # 1: the parent is the body before this one, and C is a turn about x by "tilt"
-)
+# 1: the parent is the body before this one, and C is a turn about x by "tilt"
+CHAINED = 2
 FORKS = 3  # 1: some child is not chained, so that this body must be remembered
 TURN = 4  # rad per unit of q; 0 for a prismatic joint
 OFFSET = 5  # rad
@@ -50,9 +49,8 @@ ROWS = 40
 
 # Sine and cosine without a branch.
 TWO_OVER_PI = 0.6366197723675814
-ROUNDER = (
-    6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to an integer
-)
+# 1.5 * 2**52: adding and subtracting it rounds to an integer
+ROUNDER = 6755399441055744.0
 # pi / 2 in three parts; the first two have 33 bits, so that multiples up to 2**20 are exact.
 HALF_PI_1 = 1.5707963267341256
 HALF_PI_2 = 6.077100506303966e-11

@@ -298,9 +298,8 @@ def _divide(threads: int, count: int, work: Callable[[slice], None]) -> None:
         list(pool.map(work, slices))
 
 
-PARALLEL = (
-    1e-15  # sine of the angle between two axes below which they count as parallel
-)
+# sine of the angle between two axes below which they count as parallel
+PARALLEL = 1e-15
 
 
 def sesc_vectors(bodies: Bodies) -> Array:

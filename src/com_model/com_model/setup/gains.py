@@ -20,9 +20,8 @@ from com_model.setup.parts import HUMANOID, Gains, Limbs, Standing
 BANDWIDTH = 20.0  # rad/s, of a joint with what it carries
 DAMPING_RATIO = 0.3
 SAG_RATIO = 15.0  # stiffness over the weight's moment: it sags by 1/15 rad at most
-BIPED_RATIO = (
-    80.0  # the same of a biped's legs: at 40 GR1 falls as its feet land 60 ms early
-)
+# the same of a biped's legs: at 40 GR1 falls as its feet land 60 ms early
+BIPED_RATIO = 80.0
 ARMATURE = 0.1  # of the inertia beyond the joint, or of what is needed for stability
 FASTEST = 250.0  # rad/s, of a joint's free end: the physics has steps of 1 to 2 ms
 LEAST_INERTIA = 1e-5  # kg m^2 or kg

@@ -19,16 +19,13 @@ from com_model.model import RobotModel
 from com_model.setup.parts import HUMANOID, OTHER, QUADRUPED, Leg, Limbs
 from com_model.shapes.hulls import Outside
 
-GROUND = (
-    0.2  # of the robot's height: a limb that ends lower than this stands on the ground
-)
-SHORTEST_LEG = (
-    0.2  # of the robot's height, from the first joint to the ground; casters have less
-)
+# of the robot's height: a limb that ends lower than this stands on the ground
+GROUND = 0.2
+# of the robot's height, from the first joint to the ground; casters have less
+SHORTEST_LEG = 0.2
 ABOVE = 0.15  # of the hips' height, by which they may be above the CoM of the rest; shoulders are
-MIDDLE = (
-    0.02  # of the robot's height, off the middle plane: a body that is on neither side
-)
+# of the robot's height, off the middle plane: a body that is on neither side
+MIDDLE = 0.02
 ASYMMETRY = 0.05  # of the robot's height, by which mirrored places may differ
 _WORD = re.compile("[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 _SIDES = {"l": "left", "r": "right"}
@@ -315,9 +312,8 @@ def _foot_of(tree: BodyTree, path: list[int]) -> int:
     toe, foot = path[-1], path[-2]
     same_level = tree.low[foot] < tree.low[toe] + 0.01 * tree.height
     stands = same_level and len(tree.outside.points[foot]) > 0
-    ahead = (
-        float(np.linalg.norm(tree.bodies.d[toe])) > MIDDLE * tree.height
-    )  # no ankle's roll
+    # no ankle's roll
+    ahead = float(np.linalg.norm(tree.bodies.d[toe])) > MIDDLE * tree.height
     return foot if stands and ahead and len(path) > 3 else toe
 
 

@@ -227,9 +227,8 @@ class _Stance:
         index = int(bodies.q_index[body])
         lower, upper = float(self.lower[index]), float(self.upper[index])
         axis = float((self.R0[body] @ bodies.axis[body])[1])
-        inwards = (
-            -1.0 if leg.end == "front" else 1.0
-        )  # of the knee itself, forwards is 1
+        # of the knee itself, forwards is 1
+        inwards = -1.0 if leg.end == "front" else 1.0
         sign = inwards * float(np.sign(axis))
         bend, uneven = BEND[self.limbs.kind], abs(upper + lower) > 0.3 * (upper - lower)
         if uneven or min(upper, -lower) < 0.8 * bend:

@@ -16,11 +16,8 @@ STEEPEST = np.cos(
 ONE_PLANE = np.cos(np.radians(3.0))  # between facets of one sole
 THICKNESS = 0.003  # m, by which points of one sole may be above it
 NARROWEST, SHORTEST = 0.025, 0.09  # of the leg's length, of a flat sole
-GUESSED_X, GUESSED_Y, GUESSED_HEIGHT = (
-    (-0.08, 0.17),
-    (-0.06, 0.06),
-    0.1,
-)  # of the leg's length
+# of the leg's length
+GUESSED_X, GUESSED_Y, GUESSED_HEIGHT = (-0.08, 0.17), (-0.06, 0.06), 0.1
 MOST_CORNERS = 12
 SAME_HEIGHT, SAME_TILT = 0.005, np.radians(1.0)  # m, rad; of a sole link of the URDF
 TIP = 0.1  # of the last bone's length: what is nearer to its end is the ball

@@ -101,9 +101,8 @@ def _priors(setup: RobotSetup) -> list[str]:
         for foot in setup.feet
         if foot.sole.flat
     ]
-    half = (
-        float(np.mean(soles)) if soles else 0.05
-    )  # as com_identification assumes of points
+    # as com_identification assumes of points
+    half = float(np.mean(soles)) if soles else 0.05
     units = {
         "W": W,
         "T": W * leg,

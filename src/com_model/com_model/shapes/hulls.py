@@ -14,12 +14,10 @@ from com_model.geometry.hull import HullArrays, solid_hull
 from com_model.model import RobotModel
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader
 
-ROUND = (
-    24  # points around a cylinder; a multiple of 4, so that the poles are among them
-)
-MOST_POINTS = (
-    200  # of a hull that is compared with others: its ends in so many directions
-)
+# points around a cylinder; a multiple of 4, so that the poles are among them
+ROUND = 24
+# of a hull that is compared with others: its ends in so many directions
+MOST_POINTS = 200
 
 
 def read_shapes(
@@ -133,11 +131,17 @@ def hull_vertices(points: Array) -> Array:
 
 
 class Hull(NamedTuple):
-    """A convex hull that a body carries."""
+    """A convex hull that a body carries.
 
-    body: int  # the body
-    points: Array  # (k, 3) m, in its frame
-    radius: float = 0.0  # m, around the points
+    Attributes:
+        body: the body.
+        points: (k, 3) m, in its frame.
+        radius: m, around the points.
+    """
+
+    body: int
+    points: Array
+    radius: float = 0.0
 
 
 def hull_of(shape: Shape, model: RobotModel) -> Hull:
@@ -236,15 +240,20 @@ class Ball:
 
 @dataclass(frozen=True, eq=False)
 class Outside:
-    """Points and balls of the moving bodies."""
+    """Points and balls of the moving bodies.
 
-    # per body (k, 3) m, corners of the convex hulls of its shapes, in the body's frame
+    Attributes:
+        points: per body (k, 3) m, corners of the convex hulls of its shapes, in the body's
+            frame.
+        links: per body (k,) index of the link that each point belongs to.
+        balls: per body its spheres.
+        problems: shapes that could not be read, with the reason.
+    """
+
     points: tuple[Array, ...]
-    links: tuple[
-        Indices, ...
-    ]  # per body (k,) index of the link that each point belongs to
-    balls: tuple[tuple[Ball, ...], ...]  # per body its spheres
-    problems: tuple[str, ...]  # shapes that could not be read, with the reason
+    links: tuple[Indices, ...]
+    balls: tuple[tuple[Ball, ...], ...]
+    problems: tuple[str, ...]
 
 
 def read_outside(

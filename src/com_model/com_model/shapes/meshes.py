@@ -173,12 +173,16 @@ _STL_VERTEX = re.compile(rb"vertex\s+(%s)\s+(%s)\s+(%s)" % (_NUMBER, _NUMBER, _N
 
 
 class Mesh(NamedTuple):
-    """The content of a mesh file."""
+    """The content of a mesh file.
 
-    # corners (m, 3, 3), m >= 1, in the file's axes; metres where the file says so
+    Attributes:
+        triangles: corners (m, 3, 3), m >= 1, in the file's axes; metres where the file says
+            so.
+        y_up: the file says that its y axis points upwards. Robot viewers differ in whether
+            they turn such a mesh; here it is not turned.
+    """
+
     triangles: np.ndarray
-    # the file says that its y axis points upwards. Robot viewers differ in whether they turn
-    # such a mesh; here it is not turned.
     y_up: bool = False
 
 

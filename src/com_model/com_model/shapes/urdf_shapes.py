@@ -51,19 +51,29 @@ _SCHEMA: Schema = {
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """One <visual> or <collision>."""
+    """One <visual> or <collision>.
 
-    link: str  # name of the link that carries it
-    kind: str  # BOX, SPHERE, CYLINDER, CAPSULE or MESH; HULL of a mesh that may collide
-    # MuJoCo's: half extents (3,) of a box; radius, half length of a cylinder or capsule;
-    # radius of a sphere; scale (3,) of a mesh; nothing for a hull. m.
+    Attributes:
+        link: name of the link that carries it.
+        kind: BOX, SPHERE, CYLINDER, CAPSULE or MESH; HULL of a mesh that may collide.
+        size: MuJoCo's: half extents (3,) of a box; radius, half length of a cylinder or
+            capsule; radius of a sphere; scale (3,) of a mesh; nothing for a hull. m.
+        R: (3, 3) rotation from the shape's to the link's axes.
+        p: (3,) m, origin of the shape in the link's frame.
+        name: its mesh file, or its kind and link; for messages.
+        color: of a visual.
+        mesh: of a mesh, before its scale.
+        vertices: (m, 3) m, of a hull, in the shape's frame.
+    """
+
+    link: str
+    kind: str
     size: tuple[float, ...]
-    R: Array  # (3, 3) rotation from the shape's to the link's axes
-    p: Array  # (3,) m, origin of the shape in the link's frame
-    name: str = ""  # its mesh file, or its kind and link; for messages
-    color: Color = PLAIN_COLOR  # of a visual
-    mesh: Mesh = NO_MESH  # of a mesh, before its scale
-    # (m, 3) m, of a hull, in the shape's frame
+    R: Array
+    p: Array
+    name: str = ""
+    color: Color = PLAIN_COLOR
+    mesh: Mesh = NO_MESH
     vertices: Array = field(default_factory=lambda: np.empty((0, 3)))
 
     @property

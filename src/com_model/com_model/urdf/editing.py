@@ -23,11 +23,17 @@ _ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 @dataclass(frozen=True, eq=False)
 class Inertial:
-    """Mass, centre of mass and inertia of a rigid body; arrays are read-only."""
+    """Mass, centre of mass and inertia of a rigid body; arrays are read-only.
 
-    mass: float  # kg, not negative
-    com: Array  # (3,) m, centre of mass in the frame of the link
-    inertia: Array  # (3, 3) kg m^2, about the centre of mass, axes of the link
+    Attributes:
+        mass: kg, not negative.
+        com: (3,) m, centre of mass in the frame of the link.
+        inertia: (3, 3) kg m^2, about the centre of mass, axes of the link.
+    """
+
+    mass: float
+    com: Array
+    inertia: Array
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mass", float(self.mass))

@@ -33,13 +33,20 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class Misspelling:
-    """A tag that is not known where it stands and looks like one that is."""
+    """A tag that is not known where it stands and looks like one that is.
 
-    tag: str  # as it is written
-    meant: str  # the tag that it looks like
-    inside: str  # the tag that it stands in
+    Attributes:
+        tag: as it is written.
+        meant: the tag that it looks like.
+        inside: the tag that it stands in.
+        first: the first of them, with its line.
+    """
+
+    tag: str
+    meant: str
+    inside: str
     count: int
-    first: str  # the first of them, with its line
+    first: str
 
     @property
     def matters(self) -> bool:

@@ -21,22 +21,34 @@ _SIDES = 72  # of a circle
 
 @dataclass(frozen=True)
 class LinkTriangles:
-    """One shape of one link."""
+    """One shape of one link.
 
-    link: str  # name of the link that carries it
-    triangles: Array  # corners (m, 3, 3) in the frame of the link, m
-    color: Color  # red, green, blue, 0 to 1
+    Attributes:
+        link: name of the link that carries it.
+        triangles: corners (m, 3, 3) in the frame of the link, m.
+        color: red, green, blue, 0 to 1.
+    """
+
+    link: str
+    triangles: Array
+    color: Color
 
 
 @dataclass(frozen=True)
 class RobotShape:
-    """All shapes of a robot."""
+    """All shapes of a robot.
+
+    Attributes:
+        bare_links: links whose shapes could not be drawn; lines between joints stand for
+            them.
+        declared: number of <visual> elements.
+        missing: shapes that are not drawn, each with the reason.
+    """
 
     pieces: tuple[LinkTriangles, ...]
-    # links whose shapes could not be drawn; lines between joints stand for them
     bare_links: tuple[str, ...]
-    declared: int  # number of <visual> elements
-    missing: tuple[str, ...]  # shapes that are not drawn, each with the reason
+    declared: int
+    missing: tuple[str, ...]
 
 
 def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:

@@ -154,15 +154,12 @@ POSE_RATE_HZ = 50.0  # of the root link in odom, on /tf
 FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock
 LATE = 0.1  # s behind the wall clock from which on the machine counts as too slow
 CONNECT = 0.5  # s, for the other side of the connections, when the nodes have theirs, and more on
-CONNECT_SHARE, CONNECT_LONGEST = (
-    0.3,
-    10.0,
-)  # a busy machine: of the time that took, and s at most
+# a busy machine: of the time that took, and s at most
+CONNECT_SHARE, CONNECT_LONGEST = 0.3, 10.0
 WAIT_STEP = 0.25  # s, between two looks whether the simulation is to end
 LONG_WAIT = 3.0  # s, for nodes, that is worth a warning
-LATE_REPORTS = (
-    3  # one a second; fewer in a row are a hiccup that is caught up, and not logged
-)
+# one a second; fewer in a row are a hiccup that is caught up, and not logged
+LATE_REPORTS = 3
 
 
 class Simulator(RobotNode[Parameters]):

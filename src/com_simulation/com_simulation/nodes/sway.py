@@ -28,9 +28,8 @@ from com_simulation.nodes.simulator_parameters import SimulatedRobot
 from com_simulation.physics.sway import Sway, plan_sway
 
 SEND_PERIOD = 0.5  # s
-HORIZON = (
-    1.2  # s; longer than the period, so that a late message does not stop the robot
-)
+# s; longer than the period, so that a late message does not stop the robot
+HORIZON = 1.2
 POINT_PERIOD = 0.1  # s
 PATIENCE = 6  # times to send that go by before a missing listener is worth a warning
 LEAD_IN = 2.0  # s, from wherever the robot is to the nominal posture

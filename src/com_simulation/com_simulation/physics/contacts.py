@@ -17,15 +17,13 @@ from com_simulation.physics.spec import GROUND_BIT
 
 CORNER_RADIUS = 0.004  # m, of the balls at the corners of a sole without shapes
 POINT_RADIUS = 0.01  # m, of the ball of a point foot whose radius is not known
-FOOT_GAP = (
-    0.02  # m, by which a foot's shapes may end above its sole and still be its own
-)
+# m, by which a foot's shapes may end above its sole and still be its own
+FOOT_GAP = 0.02
 TOUCHING = 0.002  # m; pairs of shapes that are closer at the start never collide
 
 
-HANGING_CLEARANCE = (
-    0.1  # m, below a hanging robot that stretches all its joints downwards
-)
+# m, below a hanging robot that stretches all its joints downwards
+HANGING_CLEARANCE = 0.1
 _UP = np.array([0.0, 0.0, 1.0])
 # MuJoCo's solref: time constant (s), damping ratio; or, both negative, less stiffness and damping
 # over the mass that a contact moves, 1/s^2 and 1/s; and its solimp

@@ -43,15 +43,25 @@ NAME = re.compile(rf"([a-z]+|tilt_[xyz])_{NUMBER}([A-Za-z]*)(?:_([^@]+))?{TIMES}
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Something that acts on a body, a foot's sensor, the IMU or a joint for a time."""
+    """Something that acts on a body, a foot's sensor, the IMU or a joint for a time.
+
+    Attributes:
+        kind: of com_msgs/Culprit: PAYLOAD, PULL, WRENCH_ZERO, IMU_TILT, ENCODER_ZERO; or
+            UNKNOWN.
+        index: of the body, foot or joint; 0 of the IMU.
+        vector: kg and (3,) m in the body's frame; N, world; (6,) N, N m; (3,) rad; (1,) rad.
+        part: the body's first link, a sole, the IMU's link or a joint.
+        begin: s; inf: not known yet.
+        duration: s.
+    """
 
     name: str
-    kind: str  # of com_msgs/Culprit: PAYLOAD, PULL, WRENCH_ZERO, IMU_TILT, ENCODER_ZERO; or UNKNOWN
-    index: int  # of the body, foot or joint; 0 of the IMU
-    vector: Array  # kg and (3,) m in the body's frame; N, world; (6,) N, N m; (3,) rad; (1,) rad
-    part: str  # the body's first link, a sole, the IMU's link or a joint
-    begin: float  # s; inf: not known yet
-    duration: float = np.inf  # s
+    kind: str
+    index: int
+    vector: Array
+    part: str
+    begin: float
+    duration: float = np.inf
 
     def strength(self, time: float) -> float:
         """How much of the event acts, 0 to 1; sensor errors grow and fade, loads come at once.

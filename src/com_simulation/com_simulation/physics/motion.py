@@ -16,14 +16,19 @@ SAME_TIME = 1e-9  # s
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Points that joints pass through, in the robot's order of joints."""
+    """Points that joints pass through, in the robot's order of joints.
 
-    joints: NDArray[np.int64]  # (k,) numbers of the joints that it moves
-    times: Array  # (m,) s, ascending, from its start
-    positions: Array  # (m, k) rad or m
-    velocities: (
-        Array | None
-    )  # (m, k) rad/s or m/s; None for straight lines between the points
+    Attributes:
+        joints: (k,) numbers of the joints that it moves.
+        times: (m,) s, ascending, from its start.
+        positions: (m, k) rad or m.
+        velocities: (m, k) rad/s or m/s; None for straight lines between the points.
+    """
+
+    joints: NDArray[np.int64]
+    times: Array
+    positions: Array
+    velocities: Array | None
 
 
 def read_trajectory(
@@ -145,10 +150,8 @@ class JointMotion:
         self._starts = np.zeros(1)
         self._pieces = np.zeros((1, 4, np.size(posture)))
         self._pieces[0, 0] = posture
-        self._arrival = (
-            -np.inf,
-            np.zeros(0),
-        )  # end of the last trajectory, and its velocities
+        # end of the last trajectory, and its velocities
+        self._arrival = -np.inf, np.zeros(0)
 
     def target(self, t: float) -> Array:
         """Targets (n,), rad or m, at time t."""

@@ -10,13 +10,17 @@ MAX_BACKLOG = 1.0  # s; what is further behind is given up, not caught up in a b
 
 @dataclass(frozen=True)
 class PaceReport:
-    """How the pace was kept since the last report."""
+    """How the pace was kept since the last report.
 
-    # s of wall time, by which the simulation is behind the clock, with what was given up since the
-    # last report
+    Attributes:
+        drift: s of wall time, by which the simulation is behind the clock, with what was
+            given up since the last report.
+        load: fraction of the time in which there was work to do.
+    """
+
     drift: float
     real_time_factor: float
-    load: float  # fraction of the time in which there was work to do
+    load: float
 
 
 class Pacer:
@@ -33,9 +37,8 @@ class Pacer:
     ) -> None:
         self._factor = real_time_factor
         self._clock, self._sleep = clock, sleep
-        self._start = self._report_wall = (
-            clock()
-        )  # the first is put off by what is given up
+        # the first is put off by what is given up
+        self._start = self._report_wall = clock()
         self._given_up = 0.0  # s, since the last report
         self._report_sim = 0.0
         self._slept = 0.0

@@ -23,32 +23,49 @@ SAME_TIME = 1e-6  # s
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Everything at one instant. Quaternions are x, y, z, w."""
+    """Everything at one instant. Quaternions are x, y, z, w.
 
-    time: float  # s, of the simulation
-    position: Array  # (n,) rad or m
-    velocity: Array  # (n,) rad/s or m/s
-    effort: Array  # (n,) N m or N, that the servos give
-    # (f, 6) N and N m, force and torque of the ground on each foot, or the opposite where its
-    # sign is -1; axes and origin of the foot's wrench frame
+    Attributes:
+        time: s, of the simulation.
+        position: (n,) rad or m.
+        velocity: (n,) rad/s or m/s.
+        effort: (n,) N m or N, that the servos give.
+        wrenches: (f, 6) N and N m, force and torque of the ground on each foot, or the
+            opposite where its sign is -1; axes and origin of the foot's wrench frame.
+        imu_orientation: (4,) of the IMU's link in the world.
+        angular_velocity: (3,) rad/s, of the IMU's link, in its axes.
+        specific_force: (3,) m/s^2, acceleration of the IMU's link minus gravity, in its
+            axes.
+        com: (3,) m, the true centre of mass in the root link's frame.
+        com_velocity: (3,) m/s, relative to the root link, in its axes.
+        gravity: (3,) unit vector downwards, in the root link's axes.
+        root_position: (3,) m, of the root link in the world.
+        root_orientation: (4,) of the root link in the world.
+        foot_forces: (f, 3) N, the true force of the ground on each foot, root link's axes.
+        mass: kg, of the robot with its payload.
+        trunk_mass: kg, of the root body with its payload.
+        trunk_com: (3,) m, its centre of mass in the root link's frame.
+        trunk_inertia: (3, 3) kg m^2, about that, root link's axes.
+    """
+
+    time: float
+    position: Array
+    velocity: Array
+    effort: Array
     wrenches: Array
-    imu_orientation: Array  # (4,) of the IMU's link in the world
-    angular_velocity: Array  # (3,) rad/s, of the IMU's link, in its axes
-    specific_force: (
-        Array  # (3,) m/s^2, acceleration of the IMU's link minus gravity, in its axes
-    )
-    com: Array  # (3,) m, the true centre of mass in the root link's frame
-    com_velocity: Array  # (3,) m/s, relative to the root link, in its axes
-    gravity: Array  # (3,) unit vector downwards, in the root link's axes
-    root_position: Array  # (3,) m, of the root link in the world
-    root_orientation: Array  # (4,) of the root link in the world
-    foot_forces: (
-        Array  # (f, 3) N, the true force of the ground on each foot, root link's axes
-    )
-    mass: float  # kg, of the robot with its payload
-    trunk_mass: float  # kg, of the root body with its payload
-    trunk_com: Array  # (3,) m, its centre of mass in the root link's frame
-    trunk_inertia: Array  # (3, 3) kg m^2, about that, root link's axes
+    imu_orientation: Array
+    angular_velocity: Array
+    specific_force: Array
+    com: Array
+    com_velocity: Array
+    gravity: Array
+    root_position: Array
+    root_orientation: Array
+    foot_forces: Array
+    mass: float
+    trunk_mass: float
+    trunk_com: Array
+    trunk_inertia: Array
 
 
 class Sensors:

@@ -21,21 +21,27 @@ from com_simulation.exceptions import WorldError
 NATURAL_FREQUENCY = 30.0  # rad/s, of a joint under a default servo
 SAG = 0.002  # rad or m, at most, of a default servo whose joint carries its load out sideways
 SMALLEST_INERTIA = 1e-5  # kg m^2 or kg, so that a joint without masses has a servo too
-ARMATURE_FRACTION = (
-    0.05  # reflected inertia of a default drive over the inertia that it moves
-)
+# reflected inertia of a default drive over the inertia that it moves
+ARMATURE_FRACTION = 0.05
 FASTEST = 0.2  # natural frequency times physics step, at most: contacts are blind to the damping
 SPARE_EFFORT = 1.2  # a limit from the URDF must leave this over what the posture needs
 
 
 @dataclass(frozen=True, eq=False)
 class Servos:
-    """Position servos, tau = stiffness (target - q) - damping qd, |tau| <= effort."""
+    """Position servos, tau = stiffness (target - q) - damping qd, |tau| <= effort.
 
-    stiffness: Array  # (n,) N m/rad or N/m
-    damping: Array  # (n,) N m s/rad or N s/m
-    armature: Array  # (n,) kg m^2 or kg, inertia of the drive, seen at the joint
-    effort: Array  # (n,) N m or N; inf where there is no limit
+    Attributes:
+        stiffness: (n,) N m/rad or N/m.
+        damping: (n,) N m s/rad or N s/m.
+        armature: (n,) kg m^2 or kg, inertia of the drive, seen at the joint.
+        effort: (n,) N m or N; inf where there is no limit.
+    """
+
+    stiffness: Array
+    damping: Array
+    armature: Array
+    effort: Array
 
 
 def joint_loads(
@@ -127,9 +133,8 @@ def make_servos(
     return servos
 
 
-BEARING_FRICTION = (
-    0.02  # N m or N, of a joint with backlash: without it the link rattles in it
-)
+# N m or N, of a joint with backlash: without it the link rattles in it
+BEARING_FRICTION = 0.02
 LEAST_ARMATURE = 1e-5  # kg m^2 or kg, of the link's side: MuJoCo divides by its inertia
 STOP_TIME = 0.004  # s, time constant of the teeth that meet
 KINDS = (("speed", "rad/s"), ("acceleration", "rad/s^2"))

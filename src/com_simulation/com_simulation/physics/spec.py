@@ -18,9 +18,8 @@ from com_model.dynamics import GRAVITY
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
 from com_simulation.physics.servo import Servos
 
-SMALLEST_MASS = (
-    1e-13  # kg, of a moving body without mass: MuJoCo needs some, no figure shows it
-)
+# kg, of a moving body without mass: MuJoCo needs some, no figure shows it
+SMALLEST_MASS = 1e-13
 SMALLEST_INERTIA = 1e-12  # kg m^2, likewise
 SMALLEST_GYRATION = 1e-4  # m, radius of gyration given to a mass without inertia
 _SLACK = 1e-9  # relative, by which a corrected inertia keeps the triangle inequality
@@ -28,13 +27,21 @@ _SLACK = 1e-9  # relative, by which a corrected inertia keeps the triangle inequ
 
 @dataclass(frozen=True, eq=False)
 class BodyInertias:
-    """Inertial parameters of the B moving bodies of a robot."""
+    """Inertial parameters of the B moving bodies of a robot.
 
-    mass: Array  # (B,) kg
-    com: Array  # (B, 3) m, centre of mass in the body's frame
-    principal: Array  # (B, 3) kg m^2, principal moments about the centre of mass
-    axes: Array  # (B, 3, 3) rotation from principal to body axes
-    # names of bodies with mass whose inertia no rigid body has: it was enlarged
+    Attributes:
+        mass: (B,) kg.
+        com: (B, 3) m, centre of mass in the body's frame.
+        principal: (B, 3) kg m^2, principal moments about the centre of mass.
+        axes: (B, 3, 3) rotation from principal to body axes.
+        corrected: names of bodies with mass whose inertia no rigid body has: it was
+            enlarged.
+    """
+
+    mass: Array
+    com: Array
+    principal: Array
+    axes: Array
     corrected: tuple[str, ...]
 
 
@@ -68,16 +75,14 @@ def _physical(moments: Array, mass: float) -> Array:
 
 FRICTION = (1.0, 0.005, 0.0001)  # sliding; torsional and rolling in m
 FRICTION_HARDNESS = 10.0  # of friction over normal directions, against creeping feet
-COULOMB_TIME = (
-    0.002  # s, in which joint friction stops a joint; at least two steps of the physics
-)
+# s, in which joint friction stops a joint; at least two steps of the physics
+COULOMB_TIME = 0.002
 MIMIC_ARMATURE = 1e-5  # kg m^2 or kg, for mimic joints that carry nothing
 MIMIC_HARDNESS = (0.99, 0.999, 0.001, 0.5, 2.0)
 NARROWEST_RANGE = 1e-4  # rad or m; MuJoCo refuses limits that leave nothing
 UNBOUNDED = 1e6  # rad or m
-HOIST = (
-    "hoist"  # name of the constraint that holds a lifted robot; not active at the start
-)
+# name of the constraint that holds a lifted robot; not active at the start
+HOIST = "hoist"
 
 # MuJoCo's contact bits: (type of one) & (affinity of the other), either way round.
 ROBOT_BIT, GROUND_BIT = 1, 2

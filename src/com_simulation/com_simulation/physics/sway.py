@@ -16,13 +16,11 @@ from com_model.geometry.support import sole_points
 from com_simulation.exceptions import SwayError
 from com_simulation.physics.contacts import support_normal
 
-KEPT_MARGIN = (
-    0.5  # of the support margin in the nominal posture, at least, all the time
-)
+# of the support margin in the nominal posture, at least, all the time
+KEPT_MARGIN = 0.5
 KEPT_SPEED = 0.5  # of the joints' velocity limits, at most
-KEPT_RANGE = (
-    0.4  # of a joint's range, at most, to either side of the middle of its motion
-)
+# of a joint's range, at most, to either side of the middle of its motion
+KEPT_RANGE = 0.4
 METRES_PER_RADIAN = 0.2  # amplitude of prismatic joints
 # Root motions, tried in turn: amplitudes forwards, sideways, downwards (of the height) and turning.
 # Legs without sideways joints can do the second one only.
@@ -33,9 +31,8 @@ GOLDEN_ANGLE = 2.4  # rad; keeps the phases of the joints apart
 TOLERANCE = 1e-6  # m and rad, of the feet's places
 ITERATIONS = 15
 SINGULAR = 1e-6  # singular values over the largest one, below which nothing is moved
-LIMIT_MARGIN = (
-    0.02  # fraction of a joint's range that stays free at either end below a root
-)
+# fraction of a joint's range that stays free at either end below a root
+LIMIT_MARGIN = 0.02
 
 
 class PlantedFeet:
@@ -106,12 +103,19 @@ class PlantedFeet:
 
 @dataclass(frozen=True, eq=False)
 class Sway:
-    """A motion that starts at rest in the nominal posture and repeats after the first period."""
+    """A motion that starts at rest in the nominal posture and repeats after the first period.
 
-    posture: Array  # (n,) nominal joint positions, rad or m
-    period: float  # s
-    amplitude: float  # rad, as far as the limits and the support margin left it
-    margin: float  # m, the smallest support margin; NaN for a robot that does not stand
+    Attributes:
+        posture: (n,) nominal joint positions, rad or m.
+        period: s.
+        amplitude: rad, as far as the limits and the support margin left it.
+        margin: m, the smallest support margin; NaN for a robot that does not stand.
+    """
+
+    posture: Array
+    period: float
+    amplitude: float
+    margin: float
     _begin: CubicSpline
     _repeat: CubicSpline
 

@@ -27,23 +27,35 @@ INTEGRATORS = ("auto", "euler")
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A robot on the ground, ready to be simulated."""
+    """A robot on the ground, ready to be simulated.
 
-    robot: RobotModel  # the model that it was made from
-    mj: mujoco.MjModel  # the MuJoCo model; body b of the robot is number b + 1
-    floating: bool  # the root is free; else it is fixed to the world
-    posture: Array  # (n,) nominal joint positions, rad or m
-    qpos: Array  # (nq,) MuJoCo's positions at the start
-    # (n,) where the positions of the n independent joints stand in qpos
+    Attributes:
+        robot: the model that it was made from.
+        mj: the MuJoCo model; body b of the robot is number b + 1.
+        floating: the root is free; else it is fixed to the world.
+        posture: (n,) nominal joint positions, rad or m.
+        qpos: (nq,) MuJoCo's positions at the start.
+        joint_qpos: (n,) where the positions of the n independent joints stand in qpos.
+        joint_dof: (n,) where their velocities stand in qvel.
+        servos: the servos, in the order of the joints.
+        feet: the feet, with their sensors.
+        imu_link: the link whose frame the IMU measures in.
+        normal: (3,) of the ground, world axes.
+        notes: one line each on what was left out of the URDF or added to it.
+    """
+
+    robot: RobotModel
+    mj: mujoco.MjModel
+    floating: bool
+    posture: Array
+    qpos: Array
     joint_qpos: NDArray[np.int64]
-    joint_dof: NDArray[np.int64]  # (n,) where their velocities stand in qvel
-    servos: Servos  # the servos, in the order of the joints
-    feet: tuple[Foot, ...]  # the feet, with their sensors
-    imu_link: str  # the link whose frame the IMU measures in
-    normal: Array  # (3,) of the ground, world axes
-    notes: tuple[
-        str, ...
-    ]  # one line each on what was left out of the URDF or added to it
+    joint_dof: NDArray[np.int64]
+    servos: Servos
+    feet: tuple[Foot, ...]
+    imu_link: str
+    normal: Array
+    notes: tuple[str, ...]
 
 
 def build_world(

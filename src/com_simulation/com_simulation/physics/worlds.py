@@ -31,25 +31,33 @@ AHEAD = 1.5  # sole lengths from the middle of the feet to a step or ramp
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is around a robot and in its sensors and drives; SI units."""
+    """What is around a robot and in its sensors and drives; SI units.
 
-    soft: float = 0.0  # 1: contacts give way as in [CCGD]
-    noise: float = 0.0  # 1: sensors err, see walking_noise
-    tiles: float = (
-        0.0  # m, by which tiles of half a sole's length are higher or lower, at random
-    )
-    step: float = 0.0  # m, up, AHEAD of the robot
-    ramp: float = 0.0  # rad, of the ground from there on
-    slope: float = 0.0  # rad, of all the ground, which rises forwards
-    friction: float = 1.0  # coefficient of feet on the ground
-    zeros: float = (
-        0.0  # rad, at most, by which a joint's encoder is off, and its servo with it
-    )
-    delay: float = 0.0  # s, of all sensors
-    backlash: float = 0.0  # rad, of each drive
-    flexible: float = (
-        0.0  # rad/(N m), by which each joint gives between its encoder and its link
-    )
+    Attributes:
+        soft: 1: contacts give way as in [CCGD].
+        noise: 1: sensors err, see walking_noise.
+        tiles: m, by which tiles of half a sole's length are higher or lower, at random.
+        step: m, up, AHEAD of the robot.
+        ramp: rad, of the ground from there on.
+        slope: rad, of all the ground, which rises forwards.
+        friction: coefficient of feet on the ground.
+        zeros: rad, at most, by which a joint's encoder is off, and its servo with it.
+        delay: s, of all sensors.
+        backlash: rad, of each drive.
+        flexible: rad/(N m), by which each joint gives between its encoder and its link.
+    """
+
+    soft: float = 0.0
+    noise: float = 0.0
+    tiles: float = 0.0
+    step: float = 0.0
+    ramp: float = 0.0
+    slope: float = 0.0
+    friction: float = 1.0
+    zeros: float = 0.0
+    delay: float = 0.0
+    backlash: float = 0.0
+    flexible: float = 0.0
 
 
 def find_world(name: str) -> Surroundings:

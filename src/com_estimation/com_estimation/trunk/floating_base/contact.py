@@ -16,10 +16,8 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Links
 from com_model.geometry.vector_kernels import add, add_cross, cross, dot, sub, turned
 
-SWING_TIME, STAND_TIME = (
-    0.06,
-    0.08,
-)  # s, for which a leg must carry nothing, or the robot
+# s, for which a leg must carry nothing, or the robot
+SWING_TIME, STAND_TIME = 0.06, 0.08
 
 
 @njit

@@ -94,12 +94,19 @@ class _State:
 
 @dataclass(eq=False)
 class _Pending:
-    """An alarm that is not confirmed yet, and what to go back to when it is withdrawn."""
+    """An alarm that is not confirmed yet, and what to go back to when it is withdrawn.
 
-    state: _State  # at the alarm
-    test: PayloadTest  # likewise
-    before: Array  # (3,) m, m c_x, m c_y before the change
-    left: int = CONFIRMATION  # quarter strides until it is decided
+    Attributes:
+        state: at the alarm.
+        test: likewise.
+        before: (3,) m, m c_x, m c_y before the change.
+        left: quarter strides until it is decided.
+    """
+
+    state: _State
+    test: PayloadTest
+    before: Array
+    left: int = CONFIRMATION
 
 
 class FloatingBaseEstimator:

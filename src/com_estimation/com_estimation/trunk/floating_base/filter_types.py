@@ -19,23 +19,41 @@ from com_model.legs import JOINTS, LEGS
 
 # --- layouts of vectors -----------------------------------------------------------------------
 class StateLayout(NamedTuple):
-    """Slices of the state: the trunk's parameters, then errors of the IMU, of joints and links."""
+    """Slices of the state: the trunk's parameters, then errors of the IMU, of joints and links.
 
-    mass: slice  # kg
-    moment: slice  # first moment m c, kg m
-    inertia: slice  # xx, yy, zz, xy, xz, yz about the root's origin, kg m^2
-    bias: slice  # of the specific force, m/s^2
-    tilt: slice  # of the IMU's mounting, rad: a_true = a + tilt x a, likewise all it reads
-    delay: slice  # of all that the IMU reads after the joints' positions and torques, s
-    arm: slice  # error of the IMU's position, m
-    scale: slice  # relative error of the specific force along each axis of the IMU
-    gain: slice  # relative error of each torque of the legs
-    torque_bias: slice  # constant error of each, N m
-    coulomb: slice  # friction of each joint of the legs, N m
-    viscous: slice  # likewise, N m s/rad
-    rotor: slice  # error of each drive's reflected inertia, kg m^2
-    zero: slice  # error of each encoder, rad
-    link: slice  # error of the mass of each link of the legs, relative to the URDF's
+    Attributes:
+        mass: kg.
+        moment: first moment m c, kg m.
+        inertia: xx, yy, zz, xy, xz, yz about the root's origin, kg m^2.
+        bias: of the specific force, m/s^2.
+        tilt: of the IMU's mounting, rad: a_true = a + tilt x a, likewise all it reads.
+        delay: of all that the IMU reads after the joints' positions and torques, s.
+        arm: error of the IMU's position, m.
+        scale: relative error of the specific force along each axis of the IMU.
+        gain: relative error of each torque of the legs.
+        torque_bias: constant error of each, N m.
+        coulomb: friction of each joint of the legs, N m.
+        viscous: likewise, N m s/rad.
+        rotor: error of each drive's reflected inertia, kg m^2.
+        zero: error of each encoder, rad.
+        link: error of the mass of each link of the legs, relative to the URDF's.
+    """
+
+    mass: slice
+    moment: slice
+    inertia: slice
+    bias: slice
+    tilt: slice
+    delay: slice
+    arm: slice
+    scale: slice
+    gain: slice
+    torque_bias: slice
+    coulomb: slice
+    viscous: slice
+    rotor: slice
+    zero: slice
+    link: slice
 
 
 LEG_JOINTS = JOINTS * len(LEGS)
@@ -53,11 +71,17 @@ STATE_SIZES |= dict.fromkeys(StateLayout._fields[len(STATE_SIZES) :], LEG_JOINTS
 
 
 class SignalLayout(NamedTuple):
-    """Slices of the filtered signals; the positions and the torques of n joints follow them."""
+    """Slices of the filtered signals; the positions and the torques of n joints follow them.
 
-    angular_velocity: slice  # rad/s, root axes, as the others
-    specific_force: slice  # m/s^2, at the IMU
-    up: slice  # unit vector against gravity
+    Attributes:
+        angular_velocity: rad/s, root axes, as the others.
+        specific_force: m/s^2, at the IMU.
+        up: unit vector against gravity.
+    """
+
+    angular_velocity: slice
+    specific_force: slice
+    up: slice
 
 
 SIGNAL_SIZES = {"angular_velocity": 3, "specific_force": 3, "up": 3}
@@ -102,57 +126,85 @@ position, two stages of the direction in which it moves."""
 
 # --- what comes in ----------------------------------------------------------------------------
 class SignalSample(NamedTuple):
-    """A sample of all signals."""
+    """A sample of all signals.
 
-    time: float  # s
-    signals: (
-        Array  # (JOINT_SIGNALS + 2 n,) by SIGNAL, then q and tau; NaN where not known
-    )
+    Attributes:
+        time: s.
+        signals: (JOINT_SIGNALS + 2 n,) by SIGNAL, then q and tau; NaN where not known.
+    """
+
+    time: float
+    signals: Array
 
 
 class FilterModel(NamedTuple):
-    """The robot, as the filter uses it."""
+    """The robot, as the filter uses it.
 
-    bodies: Tree  # without the root's masses
-    armature: Array  # (n,) kg m^2, reflected inertia of the drives
-    leg_bodies: Indices  # (4, 3) bodies of each leg's joints, from the hip on
-    leg_joints: Indices  # (4, 3) their indices in q
-    balls: (
-        Array  # (4, 3) m, centres of the feet's balls in the frames of the last bodies
-    )
-    radii: Array  # (4,) m, of the balls
-    p_root_imu: Array  # (3,) m, of the accelerometer in the root's frame
-    R_imu_root: Array  # (3, 3) rows: its axes
-    drift: Array  # (STATES,) variance per second of each state's random walk
+    Attributes:
+        bodies: without the root's masses.
+        armature: (n,) kg m^2, reflected inertia of the drives.
+        leg_bodies: (4, 3) bodies of each leg's joints, from the hip on.
+        leg_joints: (4, 3) their indices in q.
+        balls: (4, 3) m, centres of the feet's balls in the frames of the last bodies.
+        radii: (4,) m, of the balls.
+        p_root_imu: (3,) m, of the accelerometer in the root's frame.
+        R_imu_root: (3, 3) rows: its axes.
+        drift: (STATES,) variance per second of each state's random walk.
+    """
+
+    bodies: Tree
+    armature: Array
+    leg_bodies: Indices
+    leg_joints: Indices
+    balls: Array
+    radii: Array
+    p_root_imu: Array
+    R_imu_root: Array
+    drift: Array
 
 
 class Settings(NamedTuple):
-    """Numbers that FloatingBaseOptions makes; s where not said otherwise."""
+    """Numbers that FloatingBaseOptions makes; s where not said otherwise.
 
-    bandwidth: float  # rad/s, of the filter's three equal poles
-    period: float  # between updates
-    settling: (
-        float  # of a channel, after which its filter has forgotten what came before
-    )
-    correlation: float  # factor on all noise, included in those below
-    torque_relative: float  # standard deviation of a torque sample over the torque
-    torque_floor: float  # N m, added to it
-    torque_unknown: float  # N m, standard deviation of a torque that is not known
-    swing_relative: (
-        float  # standard deviation of a swinging leg's own torque, over the torque
-    )
-    force_noise: float  # N, of the base rows
-    moment_noise: float  # N m
-    gyro_noise: float  # rad/s, of a sample
-    accelerometer_noise: float  # m/s^2, of a sample
-    feet_noise: float  # m/s^2, of the acceleration by the feet, after the filter
-    swing_force: float  # N, below which a leg may swing
-    stand_force: float  # N, above which a leg may stand
-    gate: (
-        float  # of the normalised innovation, above which the noise is taken as larger
-    )
-    outlier: float  # normalised innovation that counts tenfold in the variance factor
-    lifted: float  # m, mean height of a diagonal's feet over the other's, above which it is up
+    Attributes:
+        bandwidth: rad/s, of the filter's three equal poles.
+        period: between updates.
+        settling: of a channel, after which its filter has forgotten what came before.
+        correlation: factor on all noise, included in those below.
+        torque_relative: standard deviation of a torque sample over the torque.
+        torque_floor: N m, added to it.
+        torque_unknown: N m, standard deviation of a torque that is not known.
+        swing_relative: standard deviation of a swinging leg's own torque, over the torque.
+        force_noise: N, of the base rows.
+        moment_noise: N m.
+        gyro_noise: rad/s, of a sample.
+        accelerometer_noise: m/s^2, of a sample.
+        feet_noise: m/s^2, of the acceleration by the feet, after the filter.
+        swing_force: N, below which a leg may swing.
+        stand_force: N, above which a leg may stand.
+        gate: of the normalised innovation, above which the noise is taken as larger.
+        outlier: normalised innovation that counts tenfold in the variance factor.
+        lifted: m, mean height of a diagonal's feet over the other's, above which it is up.
+    """
+
+    bandwidth: float
+    period: float
+    settling: float
+    correlation: float
+    torque_relative: float
+    torque_floor: float
+    torque_unknown: float
+    swing_relative: float
+    force_noise: float
+    moment_noise: float
+    gyro_noise: float
+    accelerometer_noise: float
+    feet_noise: float
+    swing_force: float
+    stand_force: float
+    gate: float
+    outlier: float
+    lifted: float
 
 
 # --- what the filter remembers ----------------------------------------------------------------
@@ -188,70 +240,110 @@ MONITORS = np.dtype(
 
 
 class FootForces(NamedTuple):
-    """Forces of the ground on the feet at the last update, root axes."""
+    """Forces of the ground on the feet at the last update, root axes.
 
-    force: Array  # (4, 3) N; NaN where not known
-    std: Array  # (4, 3) N, their standard deviations
-    point: Array  # (4, 3) m, contact points
-    swings: Flags  # (4,) the legs without contact
+    Attributes:
+        force: (4, 3) N; NaN where not known.
+        std: (4, 3) N, their standard deviations.
+        point: (4, 3) m, contact points.
+        swings: (4,) the legs without contact.
+    """
+
+    force: Array
+    std: Array
+    point: Array
+    swings: Flags
 
 
 class FilterMemory(NamedTuple):
-    """All that changes from sample to sample."""
+    """All that changes from sample to sample.
 
-    channels: NDArray[np.void]  # (JOINT_SIGNALS + 2 n,) of CHANNEL
-    monitors: Any  # (1,) of MONITORS; element 0 has the fields of Monitors
-    x: Array  # (STATES,) estimate
-    P: Array  # (STATES, STATES) its covariance
-    # (2, TRUNK_STATES) mean squares of the trunk's regressors, and of their noise
+    Attributes:
+        channels: (JOINT_SIGNALS + 2 n,) of CHANNEL.
+        monitors: (1,) of MONITORS; element 0 has the fields of Monitors.
+        x: (STATES,) estimate.
+        P: (STATES, STATES) its covariance.
+        excitation: (2, TRUNK_STATES) mean squares of the trunk's regressors, and of their
+            noise.
+        forces: of the ground.
+    """
+
+    channels: NDArray[np.void]
+    monitors: Any
+    x: Array
+    P: Array
     excitation: Array
-    forces: FootForces  # of the ground
+    forces: FootForces
 
 
 # --- what an update works on ------------------------------------------------------------------
 class FilteredMotion(NamedTuple):
-    """Filtered signals: (n,) of the joints, (3,) of the root in its axes."""
+    """Filtered signals: (n,) of the joints, (3,) of the root in its axes.
+
+    Attributes:
+        direction: -1 to 1, of Coulomb friction.
+        specific_force: at the root's origin.
+        rates: (4, 3) of change of the last four, 1/s.
+    """
 
     q: Array
     qd: Array
     qdd: Array
-    direction: Array  # -1 to 1, of Coulomb friction
+    direction: Array
     tau: Array
     omega: Array
     omega_dot: Array
-    specific_force: Array  # at the root's origin
+    specific_force: Array
     up: Array
-    rates: Array  # (4, 3) of change of the last four, 1/s
+    rates: Array
 
 
 class LegStates(NamedTuple):
-    """What the legs do to the base, by one pass of the inverse dynamics."""
+    """What the legs do to the base, by one pass of the inverse dynamics.
 
-    residual: (
-        Array  # (4, 3) N m, torque of each joint less what the leg's own motion takes
-    )
-    wrench: (
-        Array  # (4, 6) on the base, of the ground less what the leg's own motion takes
-    )
-    point: Array  # (4, 3) m, the contact points
-    A: Array  # (4, 6, 3) wrench on the base of a generalised force at each joint
+    Attributes:
+        residual: (4, 3) N m, torque of each joint less what the leg's own motion takes.
+        wrench: (4, 6) on the base, of the ground less what the leg's own motion takes.
+        point: (4, 3) m, the contact points.
+        A: (4, 6, 3) wrench on the base of a generalised force at each joint.
+    """
+
+    residual: Array
+    wrench: Array
+    point: Array
+    A: Array
 
 
 class Rows(NamedTuple):
-    """Rows of an update: residual = H (truth - x) + noise, and what they are made from."""
+    """Rows of an update: residual = H (truth - x) + noise, and what they are made from.
 
-    H: Array  # (6, STATES) of the base
-    residual: Array  # (6,)
-    noise: Array  # (6, 6) its covariance
-    joint_rows: Array  # (4, 3, STATES) of the legs' joints
-    joint_std: Array  # (4, 3) N m, of their torques
-    swing_std: Array  # (4, 3) N m, of the rows of a leg in the air
-    known: Flags  # (4,) whether each leg's torques are of use
-    regular: Flags  # (4,) whether each leg's Jacobian is
-    legs: LegStates  # as measured
-    changed: LegStates  # with one of the signals changed by a little
-    links: Links  # of the last pass of the inverse dynamics
-    torque: Array  # (n,) N m, of it
+    Attributes:
+        H: (6, STATES) of the base.
+        residual: (6,).
+        noise: (6, 6) its covariance.
+        joint_rows: (4, 3, STATES) of the legs' joints.
+        joint_std: (4, 3) N m, of their torques.
+        swing_std: (4, 3) N m, of the rows of a leg in the air.
+        known: (4,) whether each leg's torques are of use.
+        regular: (4,) whether each leg's Jacobian is.
+        legs: as measured.
+        changed: with one of the signals changed by a little.
+        links: of the last pass of the inverse dynamics.
+        torque: (n,) N m, of it.
+    """
+
+    H: Array
+    residual: Array
+    noise: Array
+    joint_rows: Array
+    joint_std: Array
+    swing_std: Array
+    known: Flags
+    regular: Flags
+    legs: LegStates
+    changed: LegStates
+    links: Links
+    torque: Array
 
 
 class Outcome(IntEnum):

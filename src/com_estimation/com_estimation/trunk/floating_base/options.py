@@ -13,9 +13,8 @@ from com_model.parameters import NOT_NEGATIVE, parameter
 SWING_LOAD = 0.3  # of contact_load: a leg that carries less may swing
 SETTLING = 8.0  # time constants of the filters until what came before is forgotten
 OUTLIER = 2700.0  # times the gate: more than a payload of a quarter of the trunk, or an impact
-LIFTED = (
-    0.02  # of the leg length, of a diagonal's feet over the other's, when they are up
-)
+# of the leg length, of a diagonal's feet over the other's, when they are up
+LIFTED = 0.02
 
 
 @dataclass(frozen=True)
@@ -192,9 +191,8 @@ class FloatingBaseOptions:
         weight, noise = mass * GRAVITY, self.noise_correlation
         torque, bandwidth = weight * leg_length, 2.0 * np.pi * self.bandwidth_hz
         force = noise * (self.model_noise * weight + mass * self.accelerometer_noise)
-        gate = (
-            self.gate / noise**2
-        )  # innovations are normalised by noise that has the factor
+        # innovations are normalised by noise that has the factor
+        gate = self.gate / noise**2
         return Settings(
             bandwidth=bandwidth,
             period=1.0 / self.rate_hz,

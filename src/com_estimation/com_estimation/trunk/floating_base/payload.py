@@ -32,23 +32,18 @@ QUIET = 6  # likewise, after an alarm
 CHANGED = 0.25  # of a quarter's duration (its logarithm) against a stride before: another gait
 STARTED = 1.0  # likewise against the quarter before, while there is no stride: it starts, or stops
 SUSTAINED = 3  # successive strides, half a stride apart in all, that must be beyond the threshold
-STUBBORN = (
-    16  # successive suspicious strides after which the new value is the usual one
-)
-FLOOR_MASS, FLOOR_MOMENT = (
-    1e-3,
-    4e-4,
-)  # over the trunk's mass; over that times the hips' distance
+# successive suspicious strides after which the new value is the usual one
+STUBBORN = 16
+# over the trunk's mass; over that times the hips' distance
+FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4
 # Threshold at REFERENCE false alarms an hour, and what a tenth of them costs: T^2 of trots on
 # rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
 REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
 LEARNING_LEVEL, LEARNING_DECADE = 25.0, 4.6  # likewise of T^2 with D, by chi^2 of three
-UNLIKE = (
-    16.3  # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
-)
-WITHDRAWN = (
-    16.0  # T^2 of what is left of a step one stride later, below which it was none
-)
+# T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
+UNLIKE = 16.3
+# T^2 of what is left of a step one stride later, below which it was none
+WITHDRAWN = 16.0
 PART = 0.4  # of a step one stride later, which the stride of the alarm saw at least
 SAME = 0.5  # of that part, by which the step at the alarm may differ from it
 
@@ -87,9 +82,8 @@ class PayloadTest:
         self._recent: list[
             bool
         ] = []  # of suspicious strides so far: both T^2 beyond their levels
-        self._waiting: deque[tuple[Array, Array]] = (
-            deque()
-        )  # values and P, not learned yet
+        # values and P, not learned yet
+        self._waiting: deque[tuple[Array, Array]] = deque()
         self.statistic, self.step, self.surplus = 0.0, np.zeros(3), np.zeros(3)
 
     def pause(self) -> None:
@@ -139,9 +133,8 @@ class PayloadTest:
             strides ago
             the last one ended that was before the change.
         """
-        whole = (
-            len(self._windows) == STRIDE
-        )  # whose quarters may differ among themselves
+        # whose quarters may differ among themselves
+        whole = len(self._windows) == STRIDE
         usual = self._windows[0][2] if whole else self._last
         self._last, self.surplus = duration, np.zeros(3)
         if abs(np.log(duration / usual)) > (CHANGED if whole else STARTED):

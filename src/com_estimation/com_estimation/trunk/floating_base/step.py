@@ -40,13 +40,10 @@ LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start aga
 STATIONARY_TIME = 2.0  # s without rotation, after which only the trunk is estimated
 EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
 EXCITED_TIME = 0.3  # s, over which that is averaged
-VARIANCE_TIME, VARIANCE_MOST = (
-    1.0,
-    100.0,
-)  # s, of the variance factor's low pass; its bound
-LONGEST_WINDOW = (
-    1.5  # s; a robot that stands is tested for a payload by windows of this
-)
+# s, of the variance factor's low pass; its bound
+VARIANCE_TIME, VARIANCE_MOST = 1.0, 100.0
+# s; a robot that stands is tested for a payload by windows of this
+LONGEST_WINDOW = 1.5
 
 
 @compiled()
