@@ -59,11 +59,11 @@ class Browser:
         )
         port = self.wait_for(self._port, "the browser starts")
         with urllib.request.urlopen(
-            f"http://127.0.0.1:{port}/json", timeout=30
+            f"http://127.0.0.1:{port}/json", timeout=120
         ) as answer:
             pages = [page for page in json.load(answer) if page["type"] == "page"]
         self._socket = connect(
-            pages[0]["webSocketDebuggerUrl"], max_size=None, open_timeout=60
+            pages[0]["webSocketDebuggerUrl"], max_size=None, open_timeout=180
         )
         for domain in ("Page", "Runtime", "Network"):
             self.call(f"{domain}.enable")
@@ -84,7 +84,7 @@ class Browser:
             json.dumps({"id": number, "method": method, "params": parameters})
         )
         while True:
-            message = json.loads(self._socket.recv(timeout=60))
+            message = json.loads(self._socket.recv(timeout=240))
             if message.get("id") == number:
                 assert "error" not in message, message
                 return message["result"]
@@ -102,7 +102,7 @@ class Browser:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    def wait_for(self, condition, what, timeout=90.0):
+    def wait_for(self, condition, what, timeout=240.0):
         """Wait until condition() is true; return its value."""
         end = time.monotonic() + timeout
         while not (value := condition()):

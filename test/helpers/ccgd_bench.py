@@ -106,7 +106,7 @@ class Bench:
             return 0.1
         return 0.05 if state == WalkState.STOPPING or self.stale else 0.002
 
-    def until(self, state, seconds=25.0):
+    def until(self, state, seconds=200.0):
         for _ in range(int(seconds * NS_PER_S / EVERY_NS)):
             if self.sample() == state:
                 return

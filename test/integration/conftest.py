@@ -76,7 +76,7 @@ class World:
             )
         self.publishers[topic].publish(msg)
 
-    def spin_until(self, condition, what="", timeout=20.0):
+    def spin_until(self, condition, what="", timeout=200.0):
         """Serve all nodes until a condition holds."""
         end = time.monotonic() + timeout
         while not condition():

@@ -86,7 +86,7 @@ def test_the_robot_and_its_com_from_joints_alone(world, viewer, tmp_path):
         q=(0.3, 0.0, 0.3, 0.0),
     )
     assert viewer.page.address.startswith("http://127.0.0.1:")
-    with urllib.request.urlopen(viewer.page.address, timeout=10) as answer:
+    with urllib.request.urlopen(viewer.page.address, timeout=120) as answer:
         assert b"viser" in answer.read().lower()
     viewer.page.write_html(tmp_path / "written.html")
     text = (tmp_path / "written.html").read_text()

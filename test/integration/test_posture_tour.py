@@ -69,7 +69,9 @@ class Scenario:
         return self.tour
 
     def finish(self):
-        self.world.spin_until(lambda: self.tour.finished, "the tour ends", timeout=60.0)
+        self.world.spin_until(
+            lambda: self.tour.finished, "the tour ends", timeout=250.0
+        )
         self.world.spin_for(0.2)
         return self.status[-1].data
 
@@ -212,7 +214,7 @@ def test_it_identifies_from_what_it_has_where_half_is_captured(scenario):
 
 
 def test_a_robot_without_joint_states_is_stopped(scenario):
-    scenario.start(automatic=True, count=1, speed=0.1, joint_timeout=0.2)
+    scenario.start(automatic=True, count=1, speed=0.1, joint_timeout=5.0)
     scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.02, "it moves")
     scenario.mute = True
     said = scenario.finish()

@@ -27,7 +27,7 @@ from com_ros.conversions import (
 )
 from com_ros.qos import LATCHED
 
-PATIENCE = 120.0  # s, of a busy machine; the limit of a test is 300
+PATIENCE = 250.0  # s, of a busy machine: nothing here takes that long
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +103,8 @@ def test_a_walk_is_recorded_analysed_and_identified(
     world, recorded, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(walk_services, "MAX_CHUNK", 5600)  # 14 s
+    # Not by the real time, which passes while others compute.
+    monkeypatch.setattr(walk_services, "CHUNK", 1e6)
     store, export = tmp_path / "store", tmp_path / "export"
     export.mkdir()
     folders = {"storage_directory": str(store), "export_directory": str(export)}

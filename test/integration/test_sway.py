@@ -54,7 +54,7 @@ def make(context):
 
 
 def until(executor, condition, what):
-    end = time.monotonic() + 30.0
+    end = time.monotonic() + 200.0
     while not condition():
         assert time.monotonic() < end, f"no {what}"
         executor.spin_once(timeout_sec=0.05)

@@ -46,7 +46,7 @@ def run() -> Iterator[tuple[Robot, SwayMonitor, Callable[[Callable[[], bool]], N
     robot, monitor = Robot(), SwayMonitor(RobotModel.from_urdf(URDF))
 
     def wait(condition: Callable[[], bool]) -> None:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 200.0
         while not condition():
             assert time.monotonic() < end, "waited in vain"
             monitor.poll()

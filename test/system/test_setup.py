@@ -57,7 +57,7 @@ def run_setup(checkout, *, without=(), **environment):
         env={"PATH": str(binaries), "HOME": os.environ.get("HOME", "/"), **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
     )
     assert result.returncode == 1, result.stdout + result.stderr
     lines = result.stderr.strip().splitlines()

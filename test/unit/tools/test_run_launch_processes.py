@@ -13,7 +13,7 @@ from launcher.supervisor import Supervisor
 pytestmark = pytest.mark.slow
 
 RUN_LAUNCH = Path(__file__).resolve().parents[3] / "tools" / "run_launch"
-PATIENCE = 20.0  # s, for anything to happen; nothing here takes that long
+PATIENCE = 250.0  # s, of a busy machine: nothing here takes that long
 
 
 @pytest.fixture
