@@ -2,12 +2,25 @@
 
 from collections.abc import Iterable, Sequence
 
-from com_model.exceptions import MAX_MESSAGE as MAX_MESSAGE
-from com_model.exceptions import closest as closest
-from com_model.exceptions import listing as listing
-from com_model.exceptions import quote as quote
-from com_model.exceptions import quote_path as quote_path
-from com_model.exceptions import shorten as shorten
+from com_model.exceptions import (
+    MAX_MESSAGE,
+    closest,
+    listing,
+    quote,
+    quote_path,
+    shorten,
+)
+
+__all__ = [
+    "MAX_MESSAGE",
+    "closest",
+    "columns",
+    "listing",
+    "printable",
+    "quote",
+    "quote_path",
+    "shorten",
+]
 
 
 def printable(text: str) -> str:

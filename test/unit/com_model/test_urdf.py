@@ -1,10 +1,12 @@
 """What is read of a URDF, and all that is left aside on the way."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from urdf_parser_py.urdf import URDF
 
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.urdf.parsing import parse_urdf
@@ -43,7 +45,8 @@ MESSY = """<?xml version="1.0"?>
 </robot>
 """
 
-DEFEATING = [  # whole, these are too much for urdf_parser_py: what breaks it is not read here
+ROBOTS = Path(__file__).parents[3] / "src" / "robot_descriptions"
+DEFEATING = [  # whole, these are too much for urdf_parser_py: what breaks it is left out
     "icub_description/robots/icub.urdf",
     "icub_description/robots/icub_reduced.urdf",
     "pr2_description/urdf/pr2.urdf",
@@ -77,6 +80,36 @@ def test_odd_visuals_transmissions_and_vendor_tags_are_left_aside(capfd):
     assert joint.element == "joint 'j' (line 19)"
     assert urdf.text == MESSY
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_whole_urdf_is_read_as_urdf_parser_py_reads_it(capfd):
+    data = (ROBOTS / "urdf" / "hoap2.urdf").read_bytes()
+    ours, theirs = parse_urdf(data), URDF.from_xml_string(data)
+    capfd.readouterr()
+    assert ours.name == theirs.name
+    assert {link.name: link.mass for link in ours.links} == {
+        link.name: link.inertial.mass if link.inertial else 0.0 for link in theirs.links
+    }
+    for joint, other in zip(ours.joints, theirs.joints, strict=True):
+        assert (joint.name, joint.kind) == (other.name, other.type)
+        assert (joint.parent, joint.child) == (other.parent, other.child)
+        assert joint.d.tolist() == other.origin.xyz
+        if other.limit is not None and joint.kind == "revolute":
+            limit = other.limit
+            assert (joint.lower, joint.upper) == (limit.lower, limit.upper)
+            assert (joint.velocity, joint.effort) == (limit.velocity, limit.effort)
+
+
+QUATERNION = """<robot name="q"><link name="a"/><link name="b"/><joint name="j" type="fixed">
+<origin quat_xyzw="{}"/><parent link="a"/><child link="b"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("pitch", [0.3, np.pi / 2, np.pi / 2 - 1e-9, -np.pi / 2 + 1e-7])
+def test_a_quaternion_is_read_to_rounding_at_any_pitch(pitch):
+    rotation = Rotation.from_euler("ZYX", [0.7, pitch, -2.1])
+    words = " ".join(map(repr, rotation.as_quat().tolist()))
+    (joint,) = parse_urdf(QUATERNION.format(words)).joints
+    np.testing.assert_allclose(joint.R, rotation.as_matrix(), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", DEFEATING)
