@@ -25,8 +25,11 @@ class Topic:
     """A topic of a bag.
 
     Attributes:
-        publishers: how often the bag lists it: above 1, several nodes published it.
-        defined: whether the bag contains the definition of the type.
+        name: Its name.
+        type_name: Type of its messages.
+        count: Number of its messages.
+        publishers: How often the bag lists it: above 1, several nodes published it.
+        defined: Whether the bag contains the definition of the type.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Block:
     """Messages of one topic, in the order of the bag.
 
     Attributes:
+        payloads: Their bytes.
         received: ns, when they were recorded.
     """
 
@@ -114,13 +118,9 @@ class Bag:
     def messages(
         self, topics: Sequence[str], types: Collection[str] = ()
     ) -> Generator[Message, None, None]:
-        """Yields the messages of some topics, with one chunk in memory.
+        """Yields the messages of some topics, and types if given, with one chunk in memory.
 
         Where a file turns out to be damaged, the messages before are used, and a note is added.
-
-        Args:
-            topics: their names.
-            types: only messages of these; empty: of all types.
         """
         for file in self._files:
             count = 0

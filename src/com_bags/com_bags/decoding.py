@@ -48,8 +48,9 @@ FIELDS: Mapping[str, Mapping[str, int | None]] = MappingProxyType(
 """Float64 fields after the header (and the names of a JointState); None: a list of any length."""
 
 
-# of messages of one length in one block; the others are decoded one by one
-_MOST_SHAPES = 8
+_MOST_SHAPES = (
+    8  # of messages of one length in one block; the others are decoded one by one
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,7 @@ class Batch:
     Attributes:
         rows: (N,) indices in the block.
         stamps: (N,) ns, of the headers.
+        frame: The frame_id of their headers.
         names: k joints of a JointState.
         numbers: (N, k) by field; (N, 0) of a list that is empty.
     """

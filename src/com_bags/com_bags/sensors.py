@@ -31,9 +31,9 @@ class TopicRequest:
     """Topics that the user names; "" and missing feet: they are found.
 
     Attributes:
-        wrenches: topic by the foot's frame.
-        markers: topic that marks postures; "": stationary intervals are found.
-        known_com: topic of the CoM by another source; "": there is none.
+        wrenches: Topic by the foot's frame.
+        markers: Topic that marks postures; "": stationary intervals are found.
+        known_com: Topic of the CoM by another source; "": there is none.
     """
 
     joint_states: str = ""
@@ -48,10 +48,10 @@ class SensorTopics:
     """Topics by role.
 
     Attributes:
-        wrenches: topic of each foot's sensor, in the order of the feet.
-        imu: topic of the IMU, or None.
-        markers: topic that marks postures, or None.
-        known_com: topic of the CoM by another source, or None.
+        wrenches: Topic of each foot's sensor, in the order of the feet.
+        imu: Topic of the IMU, or None.
+        markers: Topic that marks postures, or None.
+        known_com: Topic of the CoM by another source, or None.
     """
 
     joint_states: str
@@ -234,13 +234,13 @@ class SensorBlock:
         joint_times: (M,) ns.
         Q: (M, n) rad or m, in the order of the model's joints; NaN where not known.
         effort: (M, n) N m or N; NaN where not known.
-        wrenches: for each foot (N,) ns and (N, 6) N and N m, in the sensor's frame, with its
+        wrenches: For each foot (N,) ns and (N, 6) N and N m, in the sensor's frame, with its
             sign.
         up: (N,) ns and (N, 3) unit vectors against gravity, root axes; None without IMU.
-        messages: how many messages the block has.
-        imu: its messages; None without IMU.
-        known_com: CoM of the whole robot by another source: (N,) ns, a link, and (N, 3) m in
-            its frame; further entries for other links.
+        messages: How many messages the block has.
+        imu: Its messages; None without IMU.
+        known_com: CoM of the whole robot by another source: (N,) ns, a link, and (N, 3) m in its
+            frame; further entries for other links.
     """
 
     joint_times: Times

@@ -301,7 +301,7 @@ def unpack_file(path: Path, folder: Path) -> Path:
         while True:
             try:
                 part = stream.read(2**20)
-            except Exception as error:  # likewise
+            except Exception as error:  # libraries raise many types
                 raise StorageError(
                     f"{path.name} cannot be unpacked: {error}"
                 ) from error

@@ -23,8 +23,9 @@ _HOLD_NS = 100_000_000  # how long a joint's value counts for messages that do n
 _UNIT = 1e-3  # largest error of a quaternion's norm
 _MAX_LATE = 0.02  # fraction of messages
 _MIN_VALUES = 20  # of a block whose values are looked at
-# between the delays from stamp to recording of two topics
-_MAX_CLOCK_DIFFERENCE_NS = NS_PER_S
+_MAX_CLOCK_DIFFERENCE_NS = (
+    NS_PER_S  # between the delays from stamp to recording of two topics
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +33,8 @@ class DecodedBlock:
     """A block of one topic as arrays.
 
     Attributes:
-        batches: messages that could be decoded, by layout.
-        count: number of messages of the block.
+        batches: Messages that could be decoded, by layout.
+        count: Number of messages of the block.
         times: (count,) ns; 0 for a message that could not be decoded.
     """
 

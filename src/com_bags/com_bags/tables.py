@@ -68,8 +68,11 @@ class Table:
     """Columns of equal length by name, NaN where a cell is empty.
 
     Attributes:
-        notes: what was left out, sentences.
-        first_row: number of the first row in the file: of a text that of its line.
+        columns: (rows,) by name.
+        rows: Number of rows.
+        source: The file.
+        notes: What was left out, sentences.
+        first_row: Number of the first row in the file: of a text that of its line.
     """
 
     columns: Mapping[str, Array]

@@ -23,16 +23,14 @@ class Bodies(FrozenArrays):
     The bodies of the subtree of b are b .. subtree_end[b] - 1.
 
     Attributes:
-        names: name of each body's first link; names[0] is the root link.
-        joint_names: name of the joint above each body; "" for the root.
-        parent: (B,) index of the parent body, -1 for the root; always smaller than the own
-            index.
+        names: Name of each body's first link; names[0] is the root link.
+        joint_names: Name of the joint above each body; "" for the root.
+        parent: (B,) index of the parent body, -1 for the root; always smaller than the own index.
         joint_type: (B,) ROOT, REVOLUTE or PRISMATIC.
         R: (B, 3, 3) rotation from body to parent body axes at s = 0; identity for the root.
         d: (B, 3) m, origin of the joint in the parent body's frame; zero for the root.
         axis: (B, 3) unit axis in the body's own frame; zero for the root.
-        q_index: (B,) index into q of the joint that moves it (a mimic joint's master); -1
-            root.
+        q_index: (B,) index into q of the joint that moves it (a mimic joint's master); -1 root.
         multiplier: (B,) 1 for joints that follow no other, 0 for the root.
         offset: (B,) rad or m; 0 for joints that follow no other.
         mass: (B,) kg, with all links of the body.

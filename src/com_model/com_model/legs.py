@@ -28,10 +28,10 @@ class Leg(FrozenArrays):
         name: "left_front", "right_front", "left_hind" or "right_hind".
         lateral: 1 on the left, -1 on the right.
         longitudinal: 1 in front, -1 behind.
-        foot_index: place of the foot in config.feet.
+        foot_index: Place of the foot in config.feet.
         joints: (3,) or (2,) indices of its joints in q, from the hip to the foot.
         hip: (3,) m, origin of its first joint in the frame of the root link.
-        body: the moving body that carries the foot, an index of model.bodies.
+        body: The moving body that carries the foot, an index of model.bodies.
         ball: (3,) m, center of the foot's ball in the frame of that body.
         radius: m, of the ball; 0 where the foot has none.
     """

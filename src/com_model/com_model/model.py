@@ -26,7 +26,8 @@ class Frame(NamedTuple):
     """A frame fixed to a link that the URDF does not have, such as a sole.
 
     Attributes:
-        name: its name; a link_name of the models that have it.
+        name: Its name; a link_name of the models that have it.
+        link: The link that it is fixed to.
         xyz: (3,) m, its origin in the link's frame.
         rpy: (3,) rad, its roll, pitch and yaw against the link.
     """
@@ -34,7 +35,11 @@ class Frame(NamedTuple):
     name: str
     link: str
     xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
-    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rpy: tuple[float, ...] = (
+        0.0,
+        0.0,
+        0.0,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,26 +51,25 @@ class RobotModel:
     dropped: the link below it is the root.
 
     Attributes:
+        name: Of the robot.
         link_names: L names, root first.
         link_parents: (L,) index of the parent link, -1 for the root.
         joint_names: n names, the order of q.
         joint_types: n times "revolute", "continuous" or "prismatic".
         mass: kg, of all links.
         link_masses: (L,) kg; 0 for links without inertial.
-        link_coms: (L, 3) m, centre of mass in the link's frame; 0 for links without
-            inertial.
+        link_coms: (L, 3) m, centre of mass in the link's frame; 0 for links without inertial.
         link_inertias: (L, 3, 3) kg m^2, about the centre of mass, axes of the link.
         lower: (n,) smallest positions, rad or m; -inf where the URDF has none.
         upper: (n,) largest positions; inf where the URDF has none.
         velocity_limits: (n,) rad/s or m/s; inf where the URDF has none.
         effort_limits: (n,) N m or N; inf where the URDF has none.
         neutral: (n,) zero, clipped into the limits.
-        bodies: the moving bodies as flat arrays, fixed joints folded in.
-        xml: the URDF that it was read from, without the added frames.
-        frames: frames that were added to it; links without mass.
-        warnings: what of the URDF is wrong but can only mean one thing, with element and
-            fix.
-        path: its file; None of a URDF that came as text.
+        bodies: The moving bodies as flat arrays, fixed joints folded in.
+        xml: The URDF that it was read from, without the added frames.
+        frames: Frames that were added to it; links without mass.
+        warnings: What of the URDF is wrong but can only mean one thing, with element and fix.
+        path: Its file; None of a URDF that came as text.
     """
 
     name: str

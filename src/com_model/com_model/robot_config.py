@@ -26,19 +26,17 @@ class Foot(FrozenArrays):
     """A foot and its force sensor.
 
     Attributes:
-        frame: name of the sole frame: origin on the sole, z out of the ground, x forwards.
-            Of a point foot, a frame fixed to its ball. A link of the URDF, or mounted on
-            one.
+        frame: Name of the sole frame: origin on the sole, z out of the ground, x forwards. Of a
+            point foot, a frame fixed to its ball. A link of the URDF, or mounted on one.
         side: left, right or center; "" where the file does not say.
-        corners: (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point
-            foot.
+        corners: (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point foot.
         radius: m, of a point foot's ball; 0 where there is none.
-        wrench_topic: topic of its force and torque.
-        wrench_frame: the link whose frame those are in.
+        wrench_topic: Topic of its force and torque.
+        wrench_frame: The link whose frame those are in.
         wrench_sign: 1: the force of the ground on the robot, -1: of the robot on it.
         end: front or hind, of a robot on four legs; "" where the file does not say.
         center: (3,) m, center of a point foot's ball in the frame.
-        mount: where the URDF has no link for the frame: how it is fixed to one.
+        mount: Where the URDF has no link for the frame: how it is fixed to one.
     """
 
     frame: str
@@ -133,17 +131,19 @@ class RobotConfig:
     """The configuration of a robot.
 
     Attributes:
-        urdf: path of its URDF, or None.
-        root_link: name of the URDF's root, or None.
-        feet: the feet, in the order of the file.
-        imu_link: the link that carries the IMU, or None.
-        joint_groups: joints by the name of the group.
-        posture: nominal positions, rad or m; joints without one are at 0.
-        encoder_counts_per_degree: or None.
+        name: Of the robot.
+        urdf: Path of its URDF, or None.
+        root_link: Name of the URDF's root, or None.
+        feet: The feet, in the order of the file.
+        imu_link: The link that carries the IMU, or None.
+        joint_groups: Joints by the name of the group.
+        posture: Nominal positions, rad or m; joints without one are at 0.
+        servo: Gains of the position servos.
+        encoder_counts_per_degree: Counts of the encoders per degree; None where not known.
         encoder_signs: 1 or -1 by joint.
         kind: humanoid, quadruped or other; None where the file does not say.
-        trunk: the link that carries legs, arms and head, or None.
-        source: where it came from, for messages.
+        trunk: The link that carries legs, arms and head, or None.
+        source: Where it came from, for messages.
     """
 
     name: str

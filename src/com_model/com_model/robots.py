@@ -45,8 +45,8 @@ class RobotFiles:
     """Where a robot's files are.
 
     Attributes:
-        name: short name, fit for file names.
-        config: its configuration; None when there is none.
+        name: Short name, fit for file names.
+        config: Its configuration; None when there is none.
     """
 
     name: str

@@ -30,9 +30,10 @@ MAX_TURN = np.radians(
 )  # of x axes against each other and against the way from foot to foot
 MAX_HEIGHT = 0.005  # m, of a sole above the lowest one
 MAX_GAP = 0.008  # m, of a sole from the lowest point of the foot's shapes
-# of the length of a leg, by which it may differ from that on the other side
-MAX_LENGTH = 0.02
-MAX_MASS = 0.2  # of the mass of a leg, likewise
+MAX_LENGTH = (
+    0.02  # of the length of a leg, by which it may differ from that on the other side
+)
+MAX_MASS = 0.2  # of the mass of a leg, by which left and right may differ
 LEAST_LEGS, MOST_LEGS = 0.005, 0.97  # mass of all legs, of the robot's
 
 
@@ -96,13 +97,13 @@ class _Placed(NamedTuple):
     """A foot in the standing posture; vectors in the root link's frame.
 
     Attributes:
-        end: the body that carries it.
-        chain: bodies that move no other foot.
+        end: The body that carries it.
+        chain: Bodies that move no other foot.
         R: (3, 3) of its frame.
         p: (3,) m.
         points: (k, 3) m, corners of its sole, or its center.
         length: m, of its leg.
-        mass: kg, likewise.
+        mass: kg, of its leg.
     """
 
     foot: Foot

@@ -26,7 +26,7 @@ class HullArrays(NamedTuple):
         starts: (H + 1,) where those of each begin.
         radii: (H,) m.
         bodies: (H,) the body that carries each.
-        centers: (H, 3) m, of balls around the points, likewise.
+        centers: (H, 3) m, of balls around the points, in the frame of the body.
         reaches: (H,) m, radii of those balls, without the hull's own.
     """
 

@@ -24,20 +24,21 @@ class SupportPolygon(FrozenArrays):
     """Convex hull of contacts in the ground plane; arrays are read-only.
 
     Attributes:
-        vertices: (k, 3) m, corners of the hull, counter-clockwise seen from above (from the
-            side that the normal points to); k = 1 for a single contact, 2 for contacts on a
-            line.
+        vertices: (k, 3) m, corners of the hull, counter-clockwise seen from above (from the side
+            that the normal points to); k = 1 for a single contact, 2 for contacts on a line.
         normal: (3,) unit normal of the ground, upwards.
         gravity: (3,) unit direction in which points fall onto the ground.
         origin: (3,) m, a point of the ground: the mean of the contacts.
+        _axes: (3, 2) in-plane directions x, y with x cross y = normal.
+        _corners: (k, 2) the vertices in those directions, from the origin.
     """
 
     vertices: Array
     normal: Array
     gravity: Array
     origin: Array
-    _axes: Array  # (3, 2) in-plane directions x, y with x cross y = normal
-    _corners: Array  # (k, 2) the vertices in those directions, from the origin
+    _axes: Array
+    _corners: Array
 
     @classmethod
     def from_points(

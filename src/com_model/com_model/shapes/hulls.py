@@ -14,10 +14,12 @@ from com_model.geometry.hull import HullArrays, solid_hull
 from com_model.model import RobotModel
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader
 
-# points around a cylinder; a multiple of 4, so that the poles are among them
-ROUND = 24
-# of a hull that is compared with others: its ends in so many directions
-MOST_POINTS = 200
+ROUND = (
+    24  # points around a cylinder; a multiple of 4, so that the poles are among them
+)
+MOST_POINTS = (
+    200  # of a hull that is compared with others: its ends in so many directions
+)
 
 
 def read_shapes(
@@ -134,7 +136,7 @@ class Hull(NamedTuple):
     """A convex hull that a body carries.
 
     Attributes:
-        body: the body.
+        body: The body.
         points: (k, 3) m, in its frame.
         radius: m, around the points.
     """
@@ -243,11 +245,10 @@ class Outside:
     """Points and balls of the moving bodies.
 
     Attributes:
-        points: per body (k, 3) m, corners of the convex hulls of its shapes, in the body's
-            frame.
-        links: per body (k,) index of the link that each point belongs to.
-        balls: per body its spheres.
-        problems: shapes that could not be read, with the reason.
+        points: Per body (k, 3) m, corners of the convex hulls of its shapes, in the body's frame.
+        links: Per body (k,) index of the link that each point belongs to.
+        balls: Per body its spheres.
+        problems: Shapes that could not be read, with the reason.
     """
 
     points: tuple[Array, ...]

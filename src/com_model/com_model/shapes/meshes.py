@@ -176,10 +176,9 @@ class Mesh(NamedTuple):
     """The content of a mesh file.
 
     Attributes:
-        triangles: corners (m, 3, 3), m >= 1, in the file's axes; metres where the file says
-            so.
-        y_up: the file says that its y axis points upwards. Robot viewers differ in whether
-            they turn such a mesh; here it is not turned.
+        triangles: Corners (m, 3, 3), m >= 1, in the file's axes; metres where the file says so.
+        y_up: The file says that its y axis points upwards. Robot viewers differ in whether they
+            turn such a mesh; here it is not turned.
     """
 
     triangles: np.ndarray

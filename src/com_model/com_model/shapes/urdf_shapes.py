@@ -54,15 +54,15 @@ class Shape:
     """One <visual> or <collision>.
 
     Attributes:
-        link: name of the link that carries it.
+        link: Name of the link that carries it.
         kind: BOX, SPHERE, CYLINDER, CAPSULE or MESH; HULL of a mesh that may collide.
-        size: MuJoCo's: half extents (3,) of a box; radius, half length of a cylinder or
-            capsule; radius of a sphere; scale (3,) of a mesh; nothing for a hull. m.
+        size: MuJoCo's: half extents (3,) of a box; radius, half length of a cylinder or capsule;
+            radius of a sphere; scale (3,) of a mesh; nothing for a hull. m.
         R: (3, 3) rotation from the shape's to the link's axes.
         p: (3,) m, origin of the shape in the link's frame.
-        name: its mesh file, or its kind and link; for messages.
-        color: of a visual.
-        mesh: of a mesh, before its scale.
+        name: Its mesh file, or its kind and link; for messages.
+        color: Of a visual.
+        mesh: Of a mesh, before its scale.
         vertices: (m, 3) m, of a hull, in the shape's frame.
     """
 

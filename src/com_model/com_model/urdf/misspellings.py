@@ -36,10 +36,10 @@ class Misspelling:
     """A tag that is not known where it stands and looks like one that is.
 
     Attributes:
-        tag: as it is written.
-        meant: the tag that it looks like.
-        inside: the tag that it stands in.
-        first: the first of them, with its line.
+        tag: As it is written.
+        meant: The tag that it looks like.
+        inside: The tag that it stands in.
+        first: The first of them, with its line.
     """
 
     tag: str
