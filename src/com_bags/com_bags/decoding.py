@@ -48,9 +48,8 @@ FIELDS: Mapping[str, Mapping[str, int | None]] = MappingProxyType(
 """Float64 fields after the header (and the names of a JointState); None: a list of any length."""
 
 
-_MOST_SHAPES = (
-    8  # of messages of one length in one block; the others are decoded one by one
-)
+# of messages of one length in one block; the others are decoded one by one
+_MOST_SHAPES = 8
 
 
 @dataclass(frozen=True, eq=False)

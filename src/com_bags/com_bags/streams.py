@@ -23,9 +23,8 @@ _HOLD_NS = 100_000_000  # how long a joint's value counts for messages that do n
 _UNIT = 1e-3  # largest error of a quaternion's norm
 _MAX_LATE = 0.02  # fraction of messages
 _MIN_VALUES = 20  # of a block whose values are looked at
-_MAX_CLOCK_DIFFERENCE_NS = (
-    NS_PER_S  # between the delays from stamp to recording of two topics
-)
+# between the delays from stamp to recording of two topics
+_MAX_CLOCK_DIFFERENCE_NS = NS_PER_S
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,9 +30,8 @@ MAX_TURN = np.radians(
 )  # of x axes against each other and against the way from foot to foot
 MAX_HEIGHT = 0.005  # m, of a sole above the lowest one
 MAX_GAP = 0.008  # m, of a sole from the lowest point of the foot's shapes
-MAX_LENGTH = (
-    0.02  # of the length of a leg, by which it may differ from that on the other side
-)
+# of the length of a leg, by which it may differ from that on the other side
+MAX_LENGTH = 0.02
 MAX_MASS = 0.2  # of the mass of a leg, by which left and right may differ
 LEAST_LEGS, MOST_LEGS = 0.005, 0.97  # mass of all legs, of the robot's
 

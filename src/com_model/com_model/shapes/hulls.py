@@ -14,12 +14,10 @@ from com_model.geometry.hull import HullArrays, solid_hull
 from com_model.model import RobotModel
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader
 
-ROUND = (
-    24  # points around a cylinder; a multiple of 4, so that the poles are among them
-)
-MOST_POINTS = (
-    200  # of a hull that is compared with others: its ends in so many directions
-)
+# points around a cylinder; a multiple of 4, so that the poles are among them
+ROUND = 24
+# of a hull that is compared with others: its ends in so many directions
+MOST_POINTS = 200
 
 
 def read_shapes(
