@@ -12,6 +12,7 @@ from fault_cases import Fault, faults
 from fault_lab import Lab, RobotUnderTest, SimulatedRobot
 from fault_robots import ArmSwinger, LogRobot, StillRobot
 from fault_targets import command_faults
+from rclpy.action import ActionServer
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
@@ -19,6 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 from com_identification.nodes.posture_tour import SERVICES
 from com_model.robots import find_robot
 from com_model.status import TRUSTED, Status
+from com_msgs.action import ProposePostures
 from com_msgs.msg import (
     BalanceState,
     CenterOfMass,
@@ -390,14 +392,15 @@ class PostureTour(GuidedCase):
         q, names = config.nominal_posture(model), list(model.joint_names)
         arms = [names.index(f"{side}ARM_JOINT1") for side in "RL"]
 
-        def propose(request: Any, response: Any) -> Any:
-            for i in range(request.count):
+        def propose(goal: Any) -> Any:
+            response = ProposePostures.Result(success=True)
+            for i in range(goal.request.count):
                 place = q.copy()
                 place[arms] += 0.5 if i % 2 else -0.5
                 response.postures.append(
                     ProposedPosture(joint_names=names, joint_positions=place.tolist())
                 )
-            response.success = True
+            goal.succeed()
             return response
 
         def agree(_: Any, response: Any) -> Any:
@@ -405,8 +408,9 @@ class PostureTour(GuidedCase):
             return response
 
         for name, kind in SERVICES.items():
-            answer = propose if name == "propose_postures" else agree
-            lab.node.create_service(kind, f"com_identification/{name}", answer)
+            lab.node.create_service(kind, f"com_identification/{name}", agree)
+        name = "com_identification/propose_postures"
+        ActionServer(lab.node, ProposePostures, name, propose)
 
 
 class TipRamp(GuidedCase):

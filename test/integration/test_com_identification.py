@@ -196,7 +196,7 @@ def test_actions_report_progress_and_can_be_cancelled(scenario, world):
         action.IdentifyLinks.Goal(), feedback_callback=feedback.append
     )
     world.spin_until(sent.done, "the goal")
-    busy = scenario.call(srv.ProposePostures, "propose_postures")
+    busy = scenario.call(action.ProposePostures, "propose_postures")
     assert not busy.success
     assert "identify_links is running: wait for its end, or cancel it" in busy.message
     ended = sent.result().get_result_async()
@@ -217,11 +217,11 @@ def test_actions_report_progress_and_can_be_cancelled(scenario, world):
     ended = sent.result().get_result_async()
     world.spin_until(ended.done, "the end")
     assert ended.result().result.message == "cancelled"
-    assert scenario.call(srv.ProposePostures, "propose_postures", count=2).success
+    assert scenario.call(action.ProposePostures, "propose_postures", count=2).success
 
 
 def test_proposed_postures_can_be_taken(scenario):
-    answer = scenario.call(srv.ProposePostures, "propose_postures", count=2)
+    answer = scenario.call(action.ProposePostures, "propose_postures", count=2)
     assert answer.success, answer.message
     first, second = answer.postures
     assert tuple(first.joint_names) == scenario.robot.model.joint_names

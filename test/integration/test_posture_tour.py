@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rclpy.action import ActionServer
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from scipy.interpolate import CubicHermiteSpline
 from sensor_msgs.msg import JointState
@@ -13,8 +14,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from com_identification.nodes.posture_tour import PostureTour
 from com_model import RobotConfig, RobotModel
+from com_msgs.action import ProposePostures
 from com_msgs.msg import ProposedPosture
-from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostures
+from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 from com_ros.exceptions import ParameterError
 
@@ -51,12 +53,17 @@ class Scenario:
             JointTrajectory, "joint_trajectory", self.follow, 10
         )
         for kind, name, serve in (
-            (ProposePostures, "propose_postures", self.propose),
             (CapturePosture, "capture_posture", self.capture),
             (IdentifyLinks, "identify_links", self.identify),
             (ExportUrdf, "export_urdf", self.export),
         ):
             self.node.create_service(kind, f"com_identification/{name}", serve)
+        ActionServer(
+            self.node,
+            ProposePostures,
+            "com_identification/propose_postures",
+            self.propose,
+        )
         self.node.create_service(SetBool, "hoist", self.lift)
         self.node.create_timer(0.01, self.step)
         self.status = world.collect(String, "posture_tour/status", LATCHED)
@@ -110,9 +117,10 @@ class Scenario:
         return response
 
     # --- com_identification ------------------------------------------------------------------
-    def propose(self, request, response):
-        self.asked.append(request.count)
-        for _ in range(request.count):
+    def propose(self, goal):
+        response, count = ProposePostures.Result(), goal.request.count
+        self.asked.append(count)
+        for _ in range(count):
             knee, ankle = self.postures.pop(0)
             place = {"l_knee": knee, "r_knee": knee, "l_ankle": ankle, "r_ankle": ankle}
             names = list(reversed(self.names))  # by name, not by order
@@ -121,6 +129,7 @@ class Scenario:
                 ProposedPosture(joint_names=names, joint_positions=positions)
             )
         response.success = True
+        goal.succeed()
         return response
 
     def capture(self, request, response):

@@ -17,7 +17,7 @@ from com_identification.nodes.com_identification import ComIdentification
 from com_model import RobotModel
 from com_model.geometry.rotations import minimal_rotation
 from com_model.robots import find_robot
-from com_msgs import srv
+from com_msgs import action, srv
 from com_msgs.msg import IdentificationResult, WalkRecording
 from com_ros.conversions import (
     ns_to_stamp,
@@ -110,7 +110,7 @@ def test_a_walk_is_recorded_analysed_and_identified(
     folders = {"storage_directory": str(store), "export_directory": str(export)}
     health = tmp_path / "robots.db"
     walk = _Walk(world, recorded, tmp_path, **folders, health_record=str(health))
-    early = walk.call(srv.IdentifyWalk, "identify_walk")
+    early = walk.call(action.IdentifyWalk, "identify_walk")
     assert not early.success
     assert "call record_walk" in early.message
     ended = walk.call(SetBool, "record_walk", data=False)
@@ -119,7 +119,7 @@ def test_a_walk_is_recorded_analysed_and_identified(
     assert begun.success, begun.message
     assert "being recorded" in walk.call(SetBool, "record_walk", data=True).message
     walk.send(len(recorded.log.time))
-    assert "end that first" in walk.call(srv.IdentifyWalk, "identify_walk").message
+    assert "end that first" in walk.call(action.IdentifyWalk, "identify_walk").message
     ended = walk.call(SetBool, "record_walk", data=False)
     assert ended.success, ended.message
     bag = store / "walk_001"
@@ -135,7 +135,7 @@ def test_a_walk_is_recorded_analysed_and_identified(
     assert last.com_std_after[0] < last.com_std_same < std < last.prior_com_std.z
     assert "FL_hip" in last.unknown
 
-    answer = walk.call(srv.IdentifyWalk, "identify_walk", mass=recorded.true.mass)
+    answer = walk.call(action.IdentifyWalk, "identify_walk", mass=recorded.true.mass)
     assert answer.success, answer.message
     assert answer.message.startswith("Result. total mass ")
     assert answer.result.total_mass == pytest.approx(recorded.true.mass, rel=1e-6)
@@ -160,14 +160,14 @@ def test_a_walk_is_recorded_analysed_and_identified(
     assert written.success, written.message
     model = RobotModel.from_file(export / "walked.urdf")
     assert model.mass == pytest.approx(recorded.true.mass, rel=1e-6)
-    wrong = walk.call(srv.IdentifyWalk, "identify_walk", recordings=["../walk_007"])
+    wrong = walk.call(action.IdentifyWalk, "identify_walk", recordings=["../walk_007"])
     assert "no 'walk_007': there are walk_001" in wrong.message
     for values in ({"mass": -1.0}, {"mass": math.nan}, {"mass_std": math.inf}):
         assert (
             "expected kg"
-            in walk.call(srv.IdentifyWalk, "identify_walk", **values).message
+            in walk.call(action.IdentifyWalk, "identify_walk", **values).message
         )
-    none = walk.call(srv.IdentifyWalk, "identify_walk", postures=True)
+    none = walk.call(action.IdentifyWalk, "identify_walk", postures=True)
     assert "no postures are stored" in none.message
 
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_recorded_or_used_is_named(
     world.spin_until(lambda: said in walk.said[-1].problem, "the problem", PATIENCE)
     assert math.isnan(walk.said[-1].com_std.x)
     assert not walk.said[-1].motions
-    answer = walk.call(srv.IdentifyWalk, "identify_walk")
+    answer = walk.call(action.IdentifyWalk, "identify_walk")
     assert not answer.success
     assert said in answer.message
     assert walk.results[-1].status == IdentificationResult.STATUS_UNKNOWN

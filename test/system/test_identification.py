@@ -297,7 +297,7 @@ def check_files(drivers, program, robot, result):
     assert path.parent == program.folder / "export"
     assert robot.error(path.read_text()) < 0.3 * robot.error(robot.model.xml)
 
-    proposed = drivers.call(srv.ProposePostures, "propose_postures", count=1)
+    proposed = drivers.call(action.ProposePostures, "propose_postures", count=1)
     assert proposed.success, proposed.message
     best = np.array(proposed.postures[0].joint_positions)
     drivers.capture(best, np.array([0.5, 0.5]))

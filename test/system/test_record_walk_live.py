@@ -5,7 +5,7 @@ from service_caller import ServiceCaller
 from std_srvs.srv import SetBool
 
 from com_model import RobotModel, Sesc, find_robot, load_robot
-from com_msgs import srv
+from com_msgs import action
 from com_msgs.msg import GaitPhase, WalkRecording
 
 LOAD, AT = 2.0, (-0.06, 0.03, 0.09)  # kg, m on the trunk
@@ -69,7 +69,7 @@ def test_a_trot_is_recorded_analysed_and_identified(launch, ear, tmp_path):
     ended = call(SetBool, "record_walk", data=False)
     assert ended.success, ended.message
     model, config = load_robot("go2")
-    answer = call(srv.IdentifyWalk, "identify_walk", mass=model.mass + LOAD)
+    answer = call(action.IdentifyWalk, "identify_walk", mass=model.mass + LOAD)
     assert answer.success, answer.message
     found = RobotModel.from_file(tmp_path / "walk_result" / "corrected.urdf")
     q = config.nominal_posture(model)

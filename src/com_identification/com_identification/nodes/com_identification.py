@@ -23,8 +23,9 @@ Publishes:
 
 Services: ~/capture_posture, ~/tare_wrench, ~/get_postures, ~/remove_posture, ~/reset, ~/save,
     ~/load, ~/export_urdf (posture_services); ~/record_walk (walk_services);
-    ~/identify_total_com, ~/identify_two_postures, ~/identify_links, ~/propose_postures,
-    ~/identify_walk (job_services); the last three are actions, too.
+    ~/identify_total_com, ~/identify_two_postures, ~/identify_links (job_services).
+
+Actions: ~/identify_links, ~/propose_postures, ~/identify_walk (job_services).
 
 Parameters: see identification_session.Parameters.
 
@@ -55,6 +56,7 @@ from com_identification.nodes.posture_services import PostureServices
 from com_identification.nodes.walk_services import WalkServices
 from com_model import RobotModel
 from com_msgs import msg as msgs
+from com_msgs.action import IdentifyWalk
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
@@ -105,7 +107,8 @@ class ComIdentification(RobotNode[Parameters]):
         self._health = HealthWatch(p.health_record, p.robot_serial, self.get_logger())
         self._jobs = JobServices(self, self._session, self._on_found)
         self._walks = WalkServices(self, self._session, self._on_walk)
-        self._jobs.offer(self, "identify_walk", self._walks.begin_identification)
+        begin = self._walks.begin_identification
+        self._jobs.offer(self, IdentifyWalk, "identify_walk", begin)
         self._postures = PostureServices(
             self, self._session, self._reasons, self._publish_result
         )

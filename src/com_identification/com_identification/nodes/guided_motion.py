@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.client import Client
+from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
@@ -239,13 +240,18 @@ class GuidedMotion(RobotNode[P]):
             yield from self._wait(self.parameters.hoist_time)
 
     def _ask(self, client: Client, request: Any) -> Generator[None, None, Any]:
-        future, timeout = client.call_async(request), self.parameters.answer_timeout
-        deadline = time.monotonic() + timeout
+        """The answer of a service; see _await."""
+        return self._await(client.call_async(request), client.srv_name)
+
+    def _await(self, future: Future, name: str) -> Generator[None, None, Any]:
+        """What a future gives; a TourError names the service or action that does not answer."""
+        deadline = time.monotonic() + self.parameters.answer_timeout
         while not future.done():
             if time.monotonic() > deadline:
-                client.remove_pending_request(future)
+                future.cancel()
                 raise TourError(
-                    f"{client.srv_name} did not answer within {timeout:g} s: is its node running?"
+                    f"{name} did not answer within {self.parameters.answer_timeout:g} s: is its "
+                    "node running?"
                 )
             yield
         return future.result()

@@ -1,7 +1,8 @@
 """Computations on request: in a process of their own, one at a time, or in a thread.
 
-Services and actions: ~/identify_links, ~/propose_postures. Services that take less time than a
-process needs to start: ~/identify_total_com, ~/identify_two_postures.
+Actions: ~/identify_links, ~/propose_postures, ~/identify_walk; ~/identify_links is a service, too.
+Services that take less time than a process needs to start: ~/identify_total_com,
+~/identify_two_postures.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,29 +29,33 @@ from com_identification.report.comparison import summary
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
-from com_msgs import action, srv
+from com_msgs import action
 from com_msgs.msg import ProposedPosture
-from com_msgs.srv import IdentifyTotalCom
+from com_msgs.srv import IdentifyLinks, IdentifyTotalCom
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
 
 Fill = Callable[[Any, Any], None]
-"""Puts what a task returned into a response or an action's result, which have the same fields."""
+"""Puts what a task returned into an action's result."""
 Begin = Callable[[Session, Any], tuple[Task, Fill]]
 """Makes the task of a request."""
 
 
 @dataclass
-class _Client:
-    name: str
-    answer: Any
-    finish: Callable[[Any], None]
-    feedback: Callable[[Any], None] | None = None
-    goal: ServerGoalHandle | None = None
-
-
-@dataclass
 class _Running:
-    client: _Client
+    """A computation for a client.
+
+    Attributes:
+        kind: Type of the action.
+        name: Of the action, without the node's.
+        finish: Sends the result.
+        goal: Of the action; None where the service was called.
+        reported: Progress and step by the last feedback.
+    """
+
+    kind: Any
+    name: str
+    finish: Callable[[Any], None]
+    goal: ServerGoalHandle | None
     session: Session
     job: BackgroundJob
     fill: Fill
@@ -69,8 +74,9 @@ class JobServices:
         self._session, self._on_found = session, on_found
         self._logger = node.get_logger()
         self._running: _Running | None = None
-        self.offer(node, "identify_links", self._identify)
-        self.offer(node, "propose_postures", _propose)
+        self.offer(node, action.IdentifyLinks, "identify_links", self._identify)
+        self.offer(node, action.ProposePostures, "propose_postures", _propose)
+        DeferredService(node, IdentifyLinks, "~/identify_links", self._serve_identify)
         self._totals = BackgroundJobs(node)
         for name, find, convert in (
             (
@@ -94,7 +100,7 @@ class JobServices:
         run = self._running
         if run is None:
             return "", float("nan"), ""
-        return run.client.name, run.job.progress, run.job.step
+        return run.name, run.job.progress, run.job.step
 
     def close(self) -> None:
         """Ends all computations."""
@@ -117,59 +123,74 @@ class JobServices:
             self._end(run, outcome)
             return
         state = (run.job.progress, run.job.step)
-        if run.client.feedback is not None and state != run.reported:
+        if run.goal is not None and state != run.reported:
             run.reported = state
-            run.client.feedback(state)
+            feedback = run.kind.Feedback(progress=state[0], step=state[1])
+            run.goal.publish_feedback(feedback)
 
     # --- requests ----------------------------------------------------------------------------
-    def offer(self, node: Node, name: str, begin: Begin) -> None:
-        """Offers a computation as a service and an action of that name."""
-        kind = "".join(word.capitalize() for word in name.split("_"))
-        service, acting = getattr(srv, kind), getattr(action, kind)
+    def offer(self, node: Node, kind: Any, name: str, begin: Begin) -> None:
+        """Offers a computation as an action.
 
-        def serve(request: Any, reply: Callable[[Any], None]) -> None:
-            self._begin(begin, request, _Client(name, service.Response(), reply))
+        Args:
+            node: Whose action it is.
+            kind: Type of the action; its result has the fields success and message, its feedback
+                progress (0 to 1) and step.
+            name: Of the action, without the node's.
+            begin: Makes the task of a goal, or raises IdentificationError.
+        """
 
         def accept(goal: ServerGoalHandle) -> None:
-            client = _Client(
-                name,
-                acting.Result(),
-                finish=lambda answer: finish_goal(
-                    goal, answer.success and not goal.is_cancel_requested, answer
-                ),
-                feedback=lambda state: goal.publish_feedback(
-                    acting.Feedback(progress=state[0], step=state[1])
-                ),
-                goal=goal,
-            )
-            self._begin(begin, goal.request, client)
+            def finish(result: Any) -> None:
+                done = result.success and not goal.is_cancel_requested
+                finish_goal(goal, done, result)
 
-        DeferredService(node, service, f"~/{name}", serve)
+            self._begin(kind, name, begin, goal.request, finish, goal)
+
         ActionServer(
             node,
-            acting,
+            kind,
             f"~/{name}",
-            lambda goal: acting.Result(),
+            lambda goal: kind.Result(),
             handle_accepted_callback=accept,
             cancel_callback=self._on_cancel,
         )
 
-    def _begin(self, begin: Begin, request: Any, client: _Client) -> None:
+    def _serve_identify(self, request: IdentifyLinks.Request, reply: Reply) -> None:
+        """Serves ~/identify_links, whose fields are those of the action."""
+
+        def finish(result: action.IdentifyLinks.Result) -> None:
+            fields = IdentifyLinks.Response.get_fields_and_field_types()
+            reply(IdentifyLinks.Response(**{k: getattr(result, k) for k in fields}))
+
+        kind = action.IdentifyLinks
+        self._begin(kind, "identify_links", self._identify, request, finish)
+
+    def _begin(
+        self,
+        kind: Any,
+        name: str,
+        begin: Begin,
+        request: Any,
+        finish: Callable[[Any], None],
+        goal: ServerGoalHandle | None = None,
+    ) -> None:
+        """Starts a computation, or refuses the request; for the arguments see _Running."""
         try:
             if self._running is not None:
                 raise IdentificationError(
-                    f"{self._running.client.name} is running: wait for its end, or cancel it"
+                    f"{self._running.name} is running: wait for its end, or cancel it"
                 )
             session = self._session()
             task, fill = begin(session, request)
-            self._running = _Running(client, session, BackgroundJob(task), fill)
+            job = BackgroundJob(task)
+            self._running = _Running(kind, name, finish, goal, session, job, fill)
         except IdentificationError as error:
-            client.answer.message = str(error)
-            client.finish(client.answer)
+            finish(kind.Result(message=str(error)))
 
     def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
         run = self._running
-        if run is None or run.client.goal is not goal:
+        if run is None or run.goal is not goal:
             return CancelResponse.REJECT
         run.job.cancel()
         return CancelResponse.ACCEPT
@@ -222,7 +243,7 @@ class JobServices:
 
     # --- results -----------------------------------------------------------------------------
     def _end(self, run: _Running, outcome: Outcome) -> None:
-        answer = run.client.answer
+        answer = run.kind.Result()
         if outcome.trace:
             self._logger.error(outcome.trace)
         if outcome.problem:
@@ -231,8 +252,8 @@ class JobServices:
             answer.message = "the robot's description has changed meanwhile: ask again"
         else:
             run.fill(outcome.value, answer)
-        self._logger.info(f"{run.client.name}: {answer.message}")
-        run.client.finish(answer)
+        self._logger.info(f"{run.name}: {answer.message}")
+        run.finish(answer)
 
 
 def _propose(session: Session, request: Any) -> tuple[Task, Fill]:

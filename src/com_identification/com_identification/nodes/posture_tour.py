@@ -12,8 +12,8 @@ Publishes:
         at once; when the tour stops on the way, the present positions.
     ~/status (std_msgs/String, latched): what it does, or what it waits for.
 
-Calls com_identification's propose_postures, capture_posture, identify_links, export_urdf, and with
-the parameter hoist a std_srvs/SetBool that lifts the robot.
+Calls com_identification's action propose_postures, its services capture_posture, identify_links and
+export_urdf, and with the parameter hoist a std_srvs/SetBool that lifts the robot.
 
 Services (std_srvs/Trigger): ~/next goes on, unless `automatic`; ~/stop stops the robot and ends the
 tour.
@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rclpy.action import ActionClient
 
 from com_identification.nodes import guided_motion
 from com_identification.nodes.guided_motion import (
@@ -40,13 +41,13 @@ from com_identification.nodes.guided_motion import (
     TourError,
 )
 from com_model.arrays import Array
+from com_msgs.action import ProposePostures
 from com_msgs.msg import ProposedPosture
-from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostures
+from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks
 from com_ros.main import run
 from com_ros.parameters import parameter
 
 SERVICES = {
-    "propose_postures": ProposePostures,
     "capture_posture": CapturePosture,
     "identify_links": IdentifyLinks,
     "export_urdf": ExportUrdf,
@@ -92,6 +93,8 @@ class PostureTour(GuidedMotion[Parameters]):
             name: self.create_client(kind, f"{p.identification}/{name}")
             for name, kind in SERVICES.items()
         }
+        self._proposals = f"{p.identification}/propose_postures"
+        self._planner = ActionClient(self, ProposePostures, self._proposals)
         self.begin_script()
 
     # --- the tour ----------------------------------------------------------------------------
@@ -104,8 +107,7 @@ class PostureTour(GuidedMotion[Parameters]):
         while captured < count:
             wanted = min(self.parameters.batch, count - captured)
             self._report(f"requesting {wanted} postures")
-            answer = yield from self._call("propose_postures", count=wanted)
-            for posture in guided_motion.check(answer).postures:
+            for posture in (yield from self._propose(wanted)):
                 problem = yield from self._visit(posture, captured + 1)
                 captured, failed = (
                     (captured, failed + 1) if problem else (captured + 1, 0)
@@ -142,11 +144,17 @@ class PostureTour(GuidedMotion[Parameters]):
 
     def _unconnected(self) -> str:
         """What of the other nodes is missing, and how to provide it; empty: nothing."""
-        if not all(
-            client.service_is_ready() for client in self._identification.values()
-        ):
+        services = [c.service_is_ready() for c in self._identification.values()]
+        if not (all(services) and self._planner.server_is_ready()):
             return f"the services of {self.parameters.identification}: start it"
         return super()._unconnected()
+
+    def _propose(self, count: int) -> Generator[None, None, list[ProposedPosture]]:
+        """The most informative postures, `count` of them."""
+        goal, name = ProposePostures.Goal(count=count), self._proposals
+        handle = yield from self._await(self._planner.send_goal_async(goal), name)
+        answer = yield from self._await(handle.get_result_async(), name)
+        return list(guided_motion.check(answer.result).postures)
 
     def _visit(
         self, posture: ProposedPosture, number: int

@@ -2,7 +2,7 @@
 
 ~/record_walk (std_srvs/SetBool) begins and ends a recording of joint_states and imu as they come,
 into bags walk_001, ... in the storage directory, a file each CHUNK s. What the files say so far and
-what to record next is published. ~/identify_walk is a service and an action of JobServices.
+what to record next is published. ~/identify_walk is an action of JobServices.
 """
 
 import time
