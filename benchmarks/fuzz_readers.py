@@ -133,9 +133,10 @@ def readers() -> list[Reader]:
     def store(path: Path) -> None:
         with PostureStore(path, model, config.feet) as opened:
             opened.add(make_posture(model, rest, np.ones((len(config.feet), 6))), 1)
-            opened.load(path)
-            for text in opened.warnings:
-                check_length(text)
+        with TemporaryDirectory() as folder:
+            copy = Path(folder) / "postures.db"
+            with PostureStore(copy, model, config.feet) as opened:
+                opened.load(path)
 
     def motion_bag(path: Path) -> None:
         read_bag(path, layout, 0.01)
@@ -275,7 +276,7 @@ def _postures(model: RobotModel, rest: np.ndarray) -> Files:
 
 def _store(model: RobotModel, config: RobotConfig, rest: np.ndarray) -> Files:
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "postures.jsonl"
+        path = Path(folder) / "postures.db"
         with PostureStore(path, model, config.feet) as store:
             for k in range(6):
                 wrenches = np.full((len(config.feet), 6), 10.0 + k)

@@ -391,7 +391,7 @@ class Lane:
             try:
                 if path.suffix == ".urdf":
                     RobotModel.from_file(path)
-                elif path.suffix == ".jsonl":
+                elif path.suffix == ".db":
                     with PostureStore(
                         path, self.robot.model, self.robot.config.feet
                     ) as store:

@@ -1,6 +1,6 @@
 """Masses and CoMs of all links from the postures that com_identification has stored.
 
-python examples/identify_from_postures.py hoap2 ~/postures/postures.jsonl corrected.urdf
+python examples/identify_from_postures.py hoap2 ~/postures/postures.db corrected.urdf
 """
 
 import sys

@@ -91,7 +91,7 @@ def test_a_directory_that_cannot_be_written_is_named(world, robot, tmp_path):
     )
     answer = scenario.capture(*POSTURE)
     assert not answer.success
-    assert f"{tmp_path}/file/postures.jsonl cannot be opened" in answer.message
+    assert f"{tmp_path}/file/postures.db cannot be used" in answer.message
     (tmp_path / "file").unlink()
     assert scenario.capture(*POSTURE).success  # as soon as it can
 

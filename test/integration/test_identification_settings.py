@@ -48,7 +48,7 @@ def test_a_bag_gives_the_same_links_whoever_identifies(world, tmp_path):
 
     store = tmp_path / "store"
     store.mkdir()
-    shutil.copy(out / "postures.jsonl", store)
+    shutil.copy(out / "postures.db", store)
     world.start(
         ComIdentification,
         robot_description=urdf.read_text(),
@@ -70,7 +70,7 @@ def test_a_bag_gives_the_same_links_whoever_identifies(world, tmp_path):
     assert future.result().success, future.result().message
     by_node = future.result().result.bodies
 
-    with PostureStore(out / "postures.jsonl", scene.model, scene.feet) as written:
+    with PostureStore(out / "postures.db", scene.model, scene.feet) as written:
         by_python = identify(scene.model, scene.feet, list(written.postures.values()))
 
     assert [body.name for body in by_node] == [

@@ -123,7 +123,7 @@ def test_walk_as_a_film(run, tmp_path):
 def test_identification_from_stored_postures(run, tmp_path, make_standing_robot):
     robot = make_standing_robot("biped3")
     _, config = load_robot("biped3")
-    with PostureStore(tmp_path / "postures.jsonl", robot.model, config.feet) as store:
+    with PostureStore(tmp_path / "postures.db", robot.model, config.feet) as store:
         for _ in range(12):
             q, load = robot.random_posture()
             Q, W = robot.read(q, load, 20)
@@ -132,7 +132,7 @@ def test_identification_from_stored_postures(run, tmp_path, make_standing_robot)
             )
     output = tmp_path / "corrected.urdf"
     verdict, *bodies = run(
-        "identify_from_postures.py", "biped3", tmp_path / "postures.jsonl", output
+        "identify_from_postures.py", "biped3", tmp_path / "postures.db", output
     )
     assert "In such postures the CoM is accurate to" in verdict
     assert [line.split()[0] for line in bodies] == list(robot.model.bodies.names)

@@ -342,7 +342,7 @@ def prediction_std(model: RobotModel, config: RobotConfig, folder: Path) -> floa
     """
     settings = IdentificationSettings.from_file(folder / "settings.yaml")
     settings = replace(settings, fit=replace(settings.fit, use_imu=True, folds=0))
-    with PostureStore(folder / "postures.jsonl", model, config.feet) as store:
+    with PostureStore(folder / "postures.db", model, config.feet) as store:
         found = identify(model, config.feet, list(store.postures.values()), settings)
     Q, ups = standing_postures(model, config, COUNT, SEED)
     statics = Statics(model)

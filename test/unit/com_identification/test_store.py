@@ -1,18 +1,21 @@
-"""Postures on disk: exact, append-only, whole after any cut, one writer, bounded reading."""
+"""Postures on disk: exact, durable, whole after any cut, one writer, bounded reading."""
 
 import json
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from com_identification.exceptions import IdentificationError, OutputError, StoreError
 from com_identification.regression.postures import ComConstraint, Posture, make_posture
+from com_identification.store.records import robot_record
 from com_identification.store.store import PostureStore
 from com_model import RobotModel
 
@@ -41,7 +44,7 @@ def assert_same(a, b):
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "deep" / "postures.jsonl"
+    return tmp_path / "deep" / "postures.db"
 
 
 def test_what_was_added_is_read_back_bit_for_bit(hoap2, path):
@@ -84,7 +87,7 @@ def test_ids_are_never_used_again(hoap2, path):
         assert store.add(posture(hoap2[0])) == 5
         with pytest.raises(StoreError, match="no posture has the id 4; there are: 5"):
             store.remove(4)
-    assert backup.name == "postures.jsonl.1.old"
+    assert backup.name == "postures.db.1.old"
     with PostureStore(backup, *hoap2) as old:
         assert list(old.postures) == [1, 2, 4]
     with PostureStore(path, *hoap2) as store:
@@ -100,38 +103,53 @@ SMALL = """<robot name="arm">
 </robot>"""
 
 
-def test_a_cut_at_any_byte_of_the_last_line_loses_nothing_else(path):
-    model = RobotModel.from_urdf(SMALL)
-    with PostureStore(path, model, ()) as store:
-        for i in range(2):
+def killed(path, model, feet, count):
+    """Copies of a store's files as a killed process leaves them, after `count` postures."""
+    with PostureStore(path, model, feet) as store:
+        for i in range(count):
             store.add(make_posture(model, [i / 3.0]))
-        before = path.read_bytes()
-        store.add(make_posture(model, [2 / 3.0]))
-    whole = path.read_bytes()
-    assert whole.startswith(before)
-    for size in range(len(before), len(whole)):
-        path.write_bytes(whole[:size])
+        return {
+            part.name: part.read_bytes()
+            for part in path.parent.iterdir()
+            if part.is_file()
+        }
+
+
+def put(folder, files):
+    for old in folder.iterdir():
+        old.unlink()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+
+
+def test_a_cut_at_any_byte_of_what_was_written_last_loses_nothing_else(path):
+    model = RobotModel.from_urdf(SMALL)
+    before = killed(path, model, (), 2)
+    put(path.parent, {})
+    after = killed(path, model, (), 3)
+    wal = f"{path.name}-wal"
+    assert after[path.name] == before[path.name]
+    first, last = len(before[wal]), len(after[wal])
+    assert last > first
+    for size in [*range(first, last, 97), last - 1, last]:
+        put(path.parent, after | {wal: after[wal][:size]})
         with PostureStore(path, model, ()) as store:
-            assert [p.q[0] for p in store.postures.values()] == [0.0, 1 / 3.0]
-            assert len(store.warnings) == (size > len(before))
-            assert path.read_bytes() == before
-            if size % 9 == 0:
-                assert store.add(make_posture(model, [5.0])) == 3
-    path.write_bytes(whole[:-1])
-    with PostureStore(path, model, ()) as store:
-        assert (
-            "line 4 is incomplete and is ignored: it was never acknowledged"
-            in store.warnings[0]
-        )
+            whole = 3 if size == last else 2
+            assert [p.q[0] for p in store.postures.values()] == [
+                i / 3.0 for i in range(whole)
+            ]
+            assert store.warnings == ()
+            assert store.add(make_posture(model, [5.0])) == whole + 1
 
 
-def test_a_cut_first_line_is_written_anew(hoap2, path):
-    PostureStore(path, *hoap2).close()
-    whole = path.read_bytes()
-    for size in (0, 1, len(whole) - 1):
-        path.write_bytes(whole[:size])
-        PostureStore(path, *hoap2).close()
-        assert path.read_bytes() == whole
+def test_a_file_whose_making_was_cut_is_made_again(hoap2, path):
+    with PostureStore(path, *hoap2):
+        wal = path.with_name(f"{path.name}-wal").read_bytes()
+        data = path.read_bytes()
+    for size in (0, 1, 40, len(wal) - 1):
+        put(path.parent, {path.name: data, f"{path.name}-wal": wal[:size]})
+        with PostureStore(path, *hoap2) as store:
+            assert store.add(posture(hoap2[0])) == 1
 
 
 WRITER = """
@@ -175,24 +193,23 @@ def test_a_full_disk_is_told_and_the_store_goes_on(hoap2, path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with PostureStore(path, *hoap2) as store:
         store.add(posture(hoap2[0], 0))
-        size = path.stat().st_size
+        size = path.with_name(f"{path.name}-wal").stat().st_size
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
             with pytest.raises(
-                StoreError, match=r"cannot be written: .*free space on the disk"
+                StoreError, match=r"cannot be used: .*free space on the disk"
             ):
                 store.add(posture(hoap2[0], 1))
-            assert path.stat().st_size == size
             resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
             with pytest.raises(StoreError, match="Its postures are still there"):
                 store.reset()
-            with pytest.raises(OutputError, match="cannot be written"):
+            with pytest.raises(OutputError, match=r"cannot be used: .*Free space"):
                 store.save(path.with_name("copy"))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert list(store.postures) == [1]
         assert store.add(posture(hoap2[0], 1)) == 2
-    assert [p.name for p in path.parent.iterdir()] == ["postures.jsonl"]
+    assert [p.name for p in path.parent.iterdir()] == ["postures.db"]
     with PostureStore(path, *hoap2) as store:
         assert (list(store.postures), store.warnings) == ([1, 2], ())
 
@@ -209,7 +226,7 @@ def test_a_file_that_was_removed_comes_back_with_all_postures(hoap2, path):
 def test_one_writer_at_a_time(hoap2, path):
     with (
         PostureStore(path, *hoap2) as store,
-        pytest.raises(StoreError, match="in use by another process: stop that one"),
+        pytest.raises(StoreError, match=r"in use by another process\. Stop it"),
     ):
         PostureStore(path, *hoap2)
     PostureStore(path, *hoap2).close()
@@ -224,7 +241,7 @@ def test_save_and_load(hoap2, path, tmp_path):
             store.add(posture(model, i))
         store.remove(2)
         store.set_bias(0, np.arange(6.0))
-        copy = store.save(tmp_path / "copy.jsonl")
+        copy = store.save(tmp_path / "copy.db")
         with pytest.raises(OutputError, match="exists already: give another name"):
             store.save(copy)
         with pytest.raises(StoreError, match="is the store itself"):
@@ -234,7 +251,7 @@ def test_save_and_load(hoap2, path, tmp_path):
         store.set_bias(0, np.zeros(6))
         store.add(posture(model, 9))
         assert store.load(copy) == 3
-        assert store.last_backup.name == "postures.jsonl.2.old"
+        assert store.last_backup.name == "postures.db.2.old"
         assert list(store.postures) == [6, 7, 8]
         for kept, seed in zip(store.postures.values(), (0, 2, 3), strict=True):
             assert_same(kept, posture(model, seed))
@@ -246,7 +263,7 @@ def test_save_and_load(hoap2, path, tmp_path):
             ("pipe", "not a regular file"),
             ("a\0", "null"),
         ):
-            with pytest.raises(StoreError, match=f"cannot be read: .*{text}"):
+            with pytest.raises(StoreError, match=f"cannot be used: .*{text}"):
                 store.load(tmp_path / bad)
         assert len(store.postures) == 3
     with PostureStore(path, *hoap2) as store:
@@ -272,7 +289,7 @@ def test_another_robots_file_is_refused(hoap2, path):
 def record(**changes):
     good = {
         "kind": "posture",
-        "id": 1,
+        "stamp_ns": 5,
         "label": "",
         "samples": 1,
         "q": [0.0] * 25,
@@ -284,23 +301,22 @@ def record(**changes):
     return json.dumps(good | changes)
 
 
-@pytest.mark.parametrize(
+DAMAGED = pytest.mark.parametrize(
     ("line", "text"),
     [
         ("[" * 100_000, "recursion depth"),
-        ("{" + " " * 300_000 + "}", "longer than 262144 bytes"),
+        ("{" + " " * 300_000 + "}", "longer than 262144 bytes|too big"),
         ("no JSON", "Expecting value"),
-        ("\u00ff\u0000", "line 2 is damaged"),
-        ('{"kind": "posture"}', "line 2 is damaged"),
-        ('{"kind": "spell"}', "unknown kind 'spell'"),
-        ('{"kind": "remove", "id": 7}', "no posture has the id 7"),
+        ("\u00ff\u0000", "is damaged"),
+        ("[]", "is damaged"),
+        ('{"kind": "posture"}', "is damaged"),
         ('{"kind": "tare", "foot": 2, "offset": [0,0,0,0,0,0]}', "there is no foot 2"),
         (
             '{"kind": "tare", "foot": 0, "offset": [0,0,0,0,0,null]}',
             "expected 6 numbers",
         ),
-        (record(id=-1), "expected a whole number"),
-        (record(id=1e3), "expected a whole number"),
+        (record(stamp_ns=-1), "expected a whole number"),
+        (record(stamp_ns=1e3), "expected a whole number"),
         (record(samples=0), "samples: expected 1 or more"),
         (record(q=[0.0] * 24), "expected 25 numbers"),
         (record(q=[None] * 25), "every joint's position is needed"),
@@ -314,42 +330,133 @@ def record(**changes):
         (record().replace("0.0", "1e999", 1), "too large"),
     ],
 )
+
+
+@DAMAGED
 def test_damaged_files_are_refused_and_left_alone(hoap2, path, line, text):
     PostureStore(path, *hoap2).close()
-    data = path.read_bytes() + line.encode() + b"\n"
-    path.write_bytes(data)
+    database = sqlite3.connect(path)
+    database.execute("INSERT INTO records VALUES (1, ?)", (line,))
+    database.commit()
+    database.close()
+    data = path.read_bytes()
     with pytest.raises(StoreError, match=text):
         PostureStore(path, *hoap2)
     assert path.read_bytes() == data
 
 
-def test_an_endless_line_is_refused_at_once(hoap2, path):
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "ALTER TABLE records RENAME TO other; CREATE VIEW records AS WITH RECURSIVE "
+        "c(id, r) AS (SELECT 1, '' UNION ALL SELECT id + 1, '' FROM c) SELECT * FROM c",
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END",
+        "DROP TABLE records",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'nonsense'",
+    ],
+)
+def test_databases_that_are_no_stores_are_refused(hoap2, path, sql):
     PostureStore(path, *hoap2).close()
-    with path.open("r+b") as stream:
+    database = sqlite3.connect(path)
+    database.executescript(sql)
+    database.close()
+    data = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"not a posture file|malformed"):
+            PostureStore(path, *hoap2)
+    with (
+        PostureStore(path.with_name("other.db"), *hoap2) as store,
+        pytest.raises(StoreError, match=r"not a posture file|malformed"),
+    ):
+        store.load(path)
+    assert path.read_bytes() == data
+
+
+def test_pages_that_are_overwritten_never_do_harm(hoap2, path):
+    with PostureStore(path, *hoap2) as store:
+        for i in range(30):
+            store.add(posture(hoap2[0], i))
+    data, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(40):
+        spoilt = bytearray(data)
+        for at in rng.integers(0, len(data), 20):
+            spoilt[at] = rng.integers(256)
+        path.write_bytes(spoilt)
+        with suppress(StoreError), PostureStore(path, *hoap2) as store:
+            store.add(posture(hoap2[0]))
+
+
+@pytest.fixture
+def old(hoap2, tmp_path):
+    """Writes a file of the version before SQLite, a line of JSON for each record."""
+
+    def write(*lines):
+        path = tmp_path / "postures.jsonl"
+        first = json.dumps(robot_record(*hoap2))
+        path.write_text("".join(f"{line}\n" for line in (first, *lines)))
+        return path
+
+    return write
+
+
+@DAMAGED
+def test_damaged_files_of_lines_are_refused(hoap2, path, old, line, text):
+    damaged = old(line)
+    with PostureStore(path, *hoap2) as store:
+        store.add(posture(hoap2[0]))
+        with pytest.raises(StoreError, match=text):
+            store.load(damaged)
+        assert list(store.postures) == [1]
+
+
+def test_files_of_lines_are_loaded(hoap2, path, old):
+    bias = '{"kind": "tare", "foot": 1, "offset": [1,2,3,4,5,6]}'
+    lines = ['{"kind": "next", "id": 9}', bias, record(label="a"), record(label="b")]
+    earlier = old(*lines)
+    with pytest.raises(StoreError, match="earlier version: give a new file, and load"):
+        PostureStore(earlier, *hoap2)
+    beside = earlier.with_suffix(".db")
+    with PostureStore(beside, *hoap2) as store:
+        assert str(earlier) in store.warnings[0]
+        earlier.write_text(earlier.read_text() + record()[:-5])  # cut while written
+        assert store.load(earlier) == 2
+        assert [p.label for p in store.postures.values()] == ["a", "b"]
+        assert list(store.stamps.values()) == [5, 5]
+        np.testing.assert_array_equal(store.bias[1], np.arange(1.0, 7.0))
+
+
+def test_an_endless_line_is_refused_at_once(hoap2, path, old):
+    endless = old()
+    with endless.open("r+b") as stream:
         stream.seek(0, os.SEEK_END)
         stream.write(b"{")
         stream.truncate(1_000_000_000)  # sparse
-    with pytest.raises(StoreError, match="longer than"):
-        PostureStore(path, *hoap2)
+    with (
+        PostureStore(path, *hoap2) as store,
+        pytest.raises(StoreError, match="longer than"),
+    ):
+        store.load(endless)
 
 
 def test_what_is_no_store_is_refused(hoap2, tmp_path):
     other = tmp_path / "other"
-    other.write_text("{}\n")
-    with pytest.raises(StoreError, match="line 1 is damaged"):
-        PostureStore(other, *hoap2)
-    other.write_text('{"kind": "robot", "format": 99}\n')
-    with pytest.raises(StoreError, match="not a posture file of format 1"):
-        PostureStore(other, *hoap2)
+    for text in ("[]\n", "SQLite format 4\0" + 5000 * "x"):
+        other.write_text(text)
+        with pytest.raises(StoreError, match="not a posture file"):
+            PostureStore(other, *hoap2)
+        assert other.read_text() == text
+    with PostureStore(tmp_path / "store.db", *hoap2) as store:
+        other.write_text('{"kind": "robot", "format": 99}\n')
+        with pytest.raises(StoreError, match="not a posture file of format 1"):
+            store.load(other)
     os.mkfifo(tmp_path / "pipe")
     for bad in (tmp_path, tmp_path / "pipe", "/dev/zero", "/proc/nowhere/x", "a\0b"):
-        with pytest.raises(StoreError, match="cannot be opened"):
+        with pytest.raises(StoreError, match="cannot be used"):
             PostureStore(bad, *hoap2)
 
 
 def test_no_infinite_number_is_kept(hoap2, path):
     with PostureStore(path, *hoap2) as store:
-        size = path.stat().st_size
         bad = posture(hoap2[0], wrenches=np.full((2, 6), np.inf))
         with pytest.raises(StoreError, match="cannot be stored"):
             store.add(bad)
@@ -358,19 +465,4 @@ def test_no_infinite_number_is_kept(hoap2, path):
             store.add(short)
         with pytest.raises(StoreError, match="bias of a sensor must be finite"):
             store.set_bias(0, np.full(6, np.nan))
-        assert path.stat().st_size == size
-
-
-def test_when_no_further_id_can_be_given_nothing_is_written(hoap2, path):
-    model, feet = hoap2
-    PostureStore(path, model, feet).close()
-    with path.open("a") as file:
-        file.write(record(id=2**62 - 1) + "\n")
-    data = path.read_bytes()
-    with PostureStore(path, model, feet) as store:
-        with pytest.raises(
-            StoreError, match="cannot be stored: id: expected a whole number"
-        ):
-            store.add(posture(model))
-        assert list(store.postures) == [2**62 - 1]
-    assert path.read_bytes() == data
+        assert store.postures == {}

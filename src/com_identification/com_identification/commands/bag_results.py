@@ -23,13 +23,13 @@ from com_identification.regression.postures import Posture
 from com_identification.report.comparison import body_labels, gain, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
 from com_identification.settings import IdentificationSettings
-from com_identification.store.records import encode, posture_record, robot_record
 from com_identification.store.results import (
     export_urdf,
     to_document,
     write_whole,
     write_yaml,
 )
+from com_identification.store.store import PostureStore
 from com_model import Foot, RobotModel
 from com_model.files import sync
 from com_model.text import columns, listing, printable, quote
@@ -101,26 +101,21 @@ URDF, RESULT, REPORT, POSTURES = (
     "corrected.urdf",
     "result.yaml",
     "report.html",
-    "postures.jsonl",
+    "postures.db",
 )
 NAMES = (URDF, RESULT, POSTURES, REPORT)
 
 
 def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Contents:
     """Writes all files into a folder; returns the contents with what was exported."""
-    found, postures = contents.found, []
+    found = contents.found
+    captured = [(i.posture, i.t1_ns) for i in contents.intervals if i.posture]
     export = export_urdf(robot.model, found, folder, URDF)
-    lines = [robot_record(robot.model, robot.feet)]
-    for interval in contents.intervals:
-        if interval.posture is not None:
-            postures.append(interval.posture)
-            lines.append(
-                posture_record(len(postures), interval.posture, interval.t1_ns)
-            )
-    write_whole(folder / POSTURES, b"".join(map(encode, lines)))
+    with PostureStore(folder / POSTURES, robot.model, robot.feet) as store:
+        store.add_all(captured)
     contents = replace(contents, changed=export.changed, kept=export.unchanged)
     document = to_document(
-        found, robot.model, robot.settings, postures, _extra(contents)
+        found, robot.model, robot.settings, [p for p, _ in captured], _extra(contents)
     )
     write_yaml(folder / RESULT, document)
     write_whole(folder / REPORT, report_page(contents).encode())

@@ -22,7 +22,7 @@ from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import Evidence
 from com_identification.settings import IdentificationSettings
-from com_identification.store.store import PostureStore
+from com_identification.store.store import SUFFIX, PostureStore
 from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
@@ -71,9 +71,7 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
     storage_directory: str = parameter(
         "", "folder for postures, created if missing; empty: no posture can be captured"
     )
-    storage_name: str = parameter(
-        "postures", "name of the posture file, without .jsonl"
-    )
+    storage_name: str = parameter("postures", "name of the posture file, without .db")
     export_directory: str = parameter(
         "", "existing folder for corrected URDFs; empty: none can be written"
     )
@@ -264,7 +262,7 @@ class Session:
         )
         self.frame, self._prefix = p.frame_prefix + model.root_link, p.frame_prefix
         folder = p.storage_directory
-        self.path = Path(folder) / f"{p.storage_name}.jsonl" if folder else None
+        self.path = Path(folder) / f"{p.storage_name}{SUFFIX}" if folder else None
         self.result: Result | None = None
         self.walk: WalkResult | None = None
         self.problem, self.closed = "", False

@@ -1,11 +1,12 @@
-"""Stores captured postures on disk: what was acknowledged survives a kill at any moment."""
+"""Captured postures on disk, in SQLite: what was acknowledged survives a kill at any moment."""
 
-import errno
-import fcntl
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -13,188 +14,102 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_identification.exceptions import StoreError
+from com_identification.exceptions import IdentificationError, OutputError, StoreError
 from com_identification.regression.postures import Posture
 from com_identification.store import records
-from com_identification.store.results import write_whole
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
-from com_model.files import sync, write_file
+from com_model.files import whole_file
 from com_model.text import listing
 
+SUFFIX = ".db"
+OLD_SUFFIX = ".jsonl"  # of versions that wrote a line of JSON for each posture
 _MAX_POSTURES = 20_000
-_MAX_LINES = 100_000
+# A record is JSON: under id 0 that of the robot, under -1, -2, ... the bias of the first, second,
+# ... foot, above 0 that of a posture.
+_SCHEMA = "CREATE TABLE records (id INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT)"
+_MAGIC = b"SQLite format 3\0"  # at the beginning of databases
+_INSERT = "INSERT OR REPLACE INTO records VALUES (?, ?)"
 
 
 @dataclass
 class _Contents:
-    bias: Array  # (f, 6) of the force sensors, as read
-    postures: dict[int, Posture] = field(default_factory=dict)  # by id
-    stamps: dict[int, int] = field(
-        default_factory=dict
-    )  # when captured, ns; 0 where not known
-    next_id: int = 1
-    warnings: tuple[str, ...] = ()  # sentences; of a file that is to be written again
+    """What a file has.
 
-    def copy(self) -> "_Contents":
-        postures, stamps = dict(self.postures), dict(self.stamps)
-        return replace(self, bias=self.bias.copy(), postures=postures, stamps=stamps)
+    Attributes:
+        model: The robot.
+        bias: (f, 6) N, N m, of the force sensors, as read; 0 where none was measured.
+        postures: By id.
+        stamps: ns, when each was captured, by id; 0 where nobody said.
+    """
 
-    def change(self, record: Mapping[str, Any], model: RobotModel) -> None:
-        """Applies a line; a ValueError says why it is not valid."""
-        kind = record["kind"]
-        if kind == "posture":
-            identity = records.whole(record, "id")
-            if identity in self.postures:
-                raise ValueError(f"the id {identity} is there twice")
-            if len(self.postures) >= _MAX_POSTURES:
-                raise ValueError(f"there are more than {_MAX_POSTURES} postures")
-            self.postures[identity] = records.posture_of(record, model, len(self.bias))
-            self.stamps[identity] = (
-                records.whole(record, "stamp_ns") if "stamp_ns" in record else 0
-            )
-            self.next_id = max(self.next_id, identity + 1)
-        elif kind == "remove":
-            self.remove(records.whole(record, "id"))
-        elif kind == "tare":
-            foot, bias = (
-                records.whole(record, "foot"),
-                records.numbers(record.get("offset"), 6),
-            )
-            if foot >= len(self.bias):
+    model: RobotModel
+    bias: Array
+    postures: dict[int, Posture] = field(default_factory=dict)
+    stamps: dict[int, int] = field(default_factory=dict)
+
+    def add_record(self, record: Mapping[str, Any], identity: int) -> None:
+        """Adds a posture or a bias that was read; a ValueError says why that is not possible."""
+        if record["kind"] == "tare":
+            foot, bias = record["foot"], records.numbers(record["offset"], 6)
+            if records.whole(foot, "foot") >= len(self.bias):
                 raise ValueError(f"there is no foot {foot}")
             if not np.isfinite(bias).all():
                 raise ValueError("offset: expected 6 numbers")
             self.bias[foot] = bias
-        elif kind == "next":
-            self.next_id = max(self.next_id, records.whole(record, "id"))
-        else:
-            raise ValueError(f"unknown kind {kind[:20]!r}")
+        elif record["kind"] == "posture":
+            if len(self.postures) >= _MAX_POSTURES:
+                raise ValueError(f"there are more than {_MAX_POSTURES} postures")
+            posture = records.decode_posture(record, self.model, len(self.bias))
+            self.postures[identity] = posture
+            self.stamps[identity] = records.whole(record.get("stamp_ns", 0), "stamp_ns")
 
-    def remove(self, identity: int) -> None:
-        if identity not in self.postures:
-            known = listing([str(i) for i in self.postures], limit=50) or "none"
-            raise ValueError(f"no posture has the id {identity}; there are: {known}")
-        del self.postures[identity], self.stamps[identity]
-
-    @classmethod
-    def read(
-        cls, stream: BinaryIO, name: str, model: RobotModel, robot: Mapping[str, Any]
-    ) -> "_Contents":
-        """Reads a file; an incomplete last line is ignored, a bad one a StoreError."""
-        found = cls(np.zeros((len(robot["feet"]), 6)))
-        for number in range(1, _MAX_LINES + 2):
-            if not (line := stream.readline(records.MAX_LINE + 1)):
-                return found
-            if not line.endswith(b"\n") and len(line) <= records.MAX_LINE:
-                problem = "is incomplete and is ignored: it was never acknowledged"
-                found.warnings = (f"{name}: line {number} {problem}.",)
-                return found
-            try:
-                record = records.decode(line)
-                if number > 1:
-                    found.change(record, model)
-            except (ValueError, RecursionError, OverflowError) as error:
-                fix = "Give another file, or remove that line"
-                raise StoreError(
-                    f"{name}: line {number} is damaged: {error}. {fix}"
-                ) from error
-            if number == 1:
-                records.check_robot(record, robot, name)
-        raise StoreError(f"{name} has more than {_MAX_LINES} lines: give another file")
-
-    def encoded(self, robot: Mapping[str, Any]) -> bytes:
-        """The lines of a file."""
-        lines: list[Mapping[str, Any]] = [robot]
-        if self.next_id > max(self.postures, default=0) + 1:
-            lines.append({"kind": "next", "id": self.next_id})
-        for foot, bias in enumerate(self.bias):
-            if bias.any():
-                lines.append({"kind": "tare", "foot": foot, "offset": bias.tolist()})
-        stamps = self.stamps
-        lines += [
-            records.posture_record(i, posture, stamps[i])
-            for i, posture in self.postures.items()
-        ]
-        return b"".join(map(records.encode, lines))
-
-
-class FileLock:
-    """A lock file beside the file that one process uses; it is removed by release().
-
-    Raises BlockingIOError where another process holds it, OSError where it cannot be made.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._handle = -1
-        while self._handle < 0:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(handle)
-                raise
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(handle), os.stat(path)):
-                    self._handle = handle
-                    return
-            os.close(handle)  # its owner removed it between opening and locking
-
-    def release(self) -> None:
-        """Releases the lock."""
-        if self._handle >= 0:
-            self._path.unlink(missing_ok=True)
-            os.close(self._handle)
-            self._handle = -1
+    def records(self) -> Iterator[tuple[int, str]]:
+        """Ids and records of all."""
+        for foot in np.flatnonzero(self.bias.any(axis=1)).tolist():
+            yield -1 - foot, records.encode_bias(foot, self.bias[foot])
+        for i, posture in self.postures.items():
+            yield i, records.encode_posture(posture, self.stamps[i])
 
 
 class PostureStore:
-    """A file of postures, one JSON line each.
+    """A file of postures of one robot: an SQLite database in WAL mode.
 
-    The first line names the robot. A posture is appended, written and synced to the disk before the
-    call returns; an incomplete last line is removed when the file is opened again. Other changes
-    write the file again, whole or not at all. One process at a time uses the file, which is made
-    where it is missing, its directory too. `last_backup` is what the file that reset() or load()
-    replaced last is called now. Raises StoreError.
+    When add() returns, the posture is on the disk; each change is made whole or not at all. One
+    process at a time uses the file, which is made where it is missing, its directory too. A damaged
+    file is refused and left as it is. `last_backup` is the copy of the postures that reset() or
+    load() replaced last; `warnings` are sentences about the opening.
+
+    Args:
+        path: Of the file.
+        model: The robot.
+        feet: Its feet, f, with the force sensors.
+
+    Raises:
+        StoreError: It cannot be opened, is in use, damaged, or another robot's.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], model: RobotModel, feet: Sequence[Foot]
     ) -> None:
         self.path = Path(path)
-        self._model, self._robot = model, records.robot_record(model, feet)
+        self._robot = records.robot_record(model, feet)
+        self._database: sqlite3.Connection | None = None
+        self._contents = _Contents(model, np.zeros((len(feet), 6)))
         self.last_backup: Path | None = None
-        self._lock: FileLock | None = None
+        self.warnings: tuple[str, ...] = ()
+        old = self.path.with_suffix(OLD_SUFFIX)
+        fix = "Give a file in a directory that can be written to"
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            _check_regular(self.path)
-            self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
-            self.path.touch()
-            self._contents = self._read(self.path)
-            if self._contents.warnings:
-                write_file(self.path.resolve(), self._contents.encoded(self._robot))
-            elif not self.path.stat().st_size:
-                _append(self.path, records.encode(self._robot))
-                sync(self.path.parent)
-        except BlockingIOError as error:
-            raise StoreError(
-                f"{self.path} is in use by another process: stop that one, or give another file"
-            ) from error
-        except (OSError, ValueError) as error:
-            self.close()
-            raise StoreError(
-                f"{self.path} cannot be opened: {error}. Give a file in a directory that can be "
-                "written to"
-            ) from error
+            with _errors(str(self.path), fix):
+                if not self.path.exists() and old.exists():
+                    text = "has postures of an earlier version: load() reads them"
+                    self.warnings = (f"{old} {text}.",)
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._open()
         except StoreError:
             self.close()
             raise
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings of opening it, sentences."""
-        return self._contents.warnings
 
     @property
     def postures(self) -> Mapping[int, Posture]:
@@ -203,7 +118,7 @@ class PostureStore:
 
     @property
     def bias(self) -> Array:
-        """(f, 6) bias of the force sensors, as read; 0 where none was measured."""
+        """(f, 6) N, N m, bias of the force sensors, as read; 0 where none was measured."""
         return self._contents.bias.copy()
 
     @property
@@ -212,79 +127,121 @@ class PostureStore:
         return MappingProxyType(self._contents.stamps)
 
     def add(self, posture: Posture, stamp_ns: int = 0) -> int:
-        """Appends a posture and gives its id; when it returns, the posture is on disk.
+        """Adds a posture; when it returns, the posture is on the disk.
 
-        Raises StoreError where it is of another robot, or the disk is full; the file is as it was.
+        Args:
+            posture: Of this robot.
+            stamp_ns: When it was captured, ns; 0: not known.
+
+        Returns:
+            Its id.
+
+        Raises:
+            StoreError: It is another robot's, or the disk is full; the file is as it was.
         """
-        identity = self._contents.next_id
-        new = self._contents.copy()
+        return self.add_all([(posture, stamp_ns)])[0]
+
+    def add_all(self, postures: Iterable[tuple[Posture, int]]) -> list[int]:
+        """Adds postures with their stamps, ns, all or none; returns their ids. Errors as add()."""
+        new = _Contents(self._contents.model, self.bias)
+        texts = []
         try:
-            line = records.encode(records.posture_record(identity, posture, stamp_ns))
-            new.change(records.decode(line), self._model)
+            for number, (posture, stamp_ns) in enumerate(postures):
+                texts.append(records.encode_posture(posture, stamp_ns))
+                new.add_record(records.decode(texts[-1]), number)
         except ValueError as error:
             raise StoreError(f"the posture cannot be stored: {error}") from error
-        with self._writing():
-            if self.path.exists():
-                _append(self.path, line)
-            else:  # somebody removed it
-                write_file(self.path, new.encoded(self._robot))
-        self._contents = new
-        return identity
+        with self._writing() as database:
+            ids = [database.execute(_INSERT, (None, t)).lastrowid or 0 for t in texts]
+        self._contents.postures |= zip(ids, new.postures.values(), strict=True)
+        self._contents.stamps |= zip(ids, new.stamps.values(), strict=True)
+        return ids
 
     def remove(self, identity: int) -> None:
-        """Removes a posture; a StoreError lists those that there are. Or as add()."""
-        new = self._contents.copy()
-        try:
-            new.remove(identity)
-        except ValueError as error:
-            raise StoreError(str(error)) from error
-        self._write(new)
+        """Removes a posture; a StoreError lists those that there are. Other errors as add()."""
+        if identity not in self.postures:
+            known = listing([str(i) for i in self.postures], limit=50) or "none"
+            raise StoreError(f"no posture has the id {identity}; there are: {known}")
+        with self._writing() as database:
+            database.execute("DELETE FROM records WHERE id = ?", (identity,))
+        del self._contents.postures[identity], self._contents.stamps[identity]
 
     def set_bias(self, foot: int, bias: ArrayLike) -> None:
-        """Stores the bias (6,) of a foot's sensor, as read, finite; errors as add()."""
-        values, new = as_array("bias", bias, (6,)), self._contents.copy()
+        """Stores the bias of a foot's sensor.
+
+        Args:
+            foot: 0 to f - 1.
+            bias: (6,) N, N m, as read.
+
+        Raises:
+            StoreError: It is not finite, there is no such foot; or as add().
+        """
+        values = as_array("bias", bias, (6,))
         if not np.isfinite(values).all():
             raise StoreError(f"the bias of a sensor must be finite, got {values}")
-        if not 0 <= foot < len(new.bias):
-            raise StoreError(f"foot {foot}: expected 0 to {len(new.bias) - 1}")
-        new.bias[foot] = values
-        self._write(new)
+        if not 0 <= foot < len(self._contents.bias):
+            raise StoreError(
+                f"foot {foot}: expected 0 to {len(self._contents.bias) - 1}"
+            )
+        with self._writing() as database:
+            row = (-1 - foot, records.encode_bias(foot, values))
+            database.execute(_INSERT, row)
+        self._contents.bias[foot] = values
 
     def reset(self) -> Path | None:
-        """Removes all postures, not the bias; ids go on. Gives the old file's new name."""
-        if not self.postures:
-            return None
-        return self._replace(_Contents(self.bias, next_id=self._contents.next_id))
+        """Removes all postures, not the bias; returns the path of a copy of what was there.
+
+        Ids continue after those that were used. Raises StoreError as add().
+        """
+        new = _Contents(self._contents.model, self.bias)
+        return self._replace(new) if self.postures else None
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-        """Writes all postures to another file, whole or not at all: StoreError, OutputError."""
+        """Writes all postures to another file, whole or not at all.
+
+        Args:
+            path: Of that file.
+            overwrite: Whether it may be there already.
+
+        Raises:
+            StoreError: It is the store itself.
+            OutputError: It is there already, or cannot be written.
+        """
         target = Path(path)
         if target.exists() and target.samefile(self.path):
             raise StoreError(f"{target} is the store itself, which is on disk already")
-        return write_whole(target, self._contents.encoded(self._robot), overwrite)
+        if target.exists() and not overwrite:
+            fix = "give another name, or allow overwriting"
+            raise OutputError(f"{target} exists already: {fix}")
+        fix = "Free space on the disk, or give a directory that can be written to"
+        with self._writing() as database, _errors(str(target), fix, OutputError):
+            _copy(database, target, overwrite)
+        return target
 
     def load(self, path: str | os.PathLike[str]) -> int:
-        """Replaces the postures by those of another file of this robot; returns their number.
+        """Replaces postures and bias by those of another file of this robot.
 
-        The old file is renamed as by reset(), to last_backup. The bias is replaced, too. Postures
-        get new ids, which go on from those that were used. A StoreError changes nothing.
+        What was there is copied as by reset(), to last_backup. Postures get new ids.
+
+        Args:
+            path: Of a file that save() or an earlier version has written, or of another store.
+
+        Returns:
+            The number of postures.
+
+        Raises:
+            StoreError: The file cannot be used; nothing is changed. Or as add().
         """
-        try:
-            _check_regular(Path(path))
-            read = self._read(Path(path))
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{path} cannot be read: {error}") from error
-        start = self._contents.next_id
-        postures = dict(enumerate(read.postures.values(), start))
-        stamps = dict(enumerate(read.stamps.values(), start))
-        self._replace(_Contents(read.bias, postures, stamps, start + len(postures)))
-        return len(postures)
+        with _errors(str(path), "Give another file"):
+            found = self._read_file(Path(path))
+        self._replace(found)
+        return len(found.postures)
 
     def close(self) -> None:
         """Lets other processes use the file."""
-        if self._lock is not None:
-            self._lock.release()
-        self._lock = None
+        if self._database is not None:
+            self._database.close()
+        self._database = None
 
     def __enter__(self) -> "PostureStore":
         return self
@@ -292,63 +249,143 @@ class PostureStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _read(self, path: Path) -> _Contents:
-        with path.open("rb") as stream:
-            return _Contents.read(stream, str(path), self._model, self._robot)
+    # --- the database ------------------------------------------------------------------------
+    def _open(self) -> None:
+        """Opens the file, makes it where it is missing, and reads it."""
+        self.path.touch()
+        if _is_of_lines(self.path):
+            fix = "give a new file, and load this one into it"
+            raise StoreError(f"{self.path} has the format of an earlier version: {fix}")
+        self._database = database = _connect(self.path)
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        if not database.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[0]:
+            rows = [(0, json.dumps(self._robot)), *self._contents.records()]
+            with database:
+                database.execute("BEGIN")
+                database.execute(_SCHEMA)
+                database.executemany(_INSERT, rows)
+        self._contents = self._read(database, self.path)
 
-    def _write(self, new: _Contents) -> None:
-        with self._writing():
-            write_file(self.path.resolve(), new.encoded(self._robot))
-        self._contents = new
+    def _read_file(self, path: Path) -> _Contents:
+        """Reads another file; see load()."""
+        if _is_of_lines(path):
+            with path.open("rb") as stream:
+                return self._check_records(enumerate(_lines(stream)), path)
+        wal = path.with_name(path.name + "-wal")
+        database = _connect(path, "mode=ro" if wal.exists() else "mode=ro&immutable=1")
+        with closing(database):
+            return self._read(database, path)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        if self._lock is None:
-            raise StoreError(f"{self.path} is closed")
+    def _read(self, database: sqlite3.Connection, path: Path) -> _Contents:
+        """Reads a database that is not trusted, of a file; a StoreError says what is wrong."""
+        schema = "SELECT sql FROM sqlite_schema WHERE name != 'sqlite_sequence' LIMIT 2"
+        if database.execute(schema).fetchall() != [(_SCHEMA,)]:
+            raise StoreError(f"{path} is not a posture file: give another file")
+        rows = database.execute("SELECT * FROM records ORDER BY abs(id)")
+        return self._check_records(rows, path)
+
+    def _check_records(
+        self, rows: Iterable[tuple[int, str | bytes]], path: Path
+    ) -> _Contents:
+        """Reads ids and records of a file, the robot's first; a StoreError as _read()."""
+        found = _Contents(self._contents.model, np.zeros_like(self._contents.bias))
+        number = 0
         try:
-            yield
-        except OSError as error:
+            for number, (identity, text) in enumerate(rows):
+                record = records.decode(text)
+                if number:
+                    found.add_record(record, records.whole(abs(identity), "id"))
+                else:
+                    records.check_robot(record, self._robot, str(path))
+        except (TypeError, KeyError, ValueError) as error:
             raise StoreError(
-                f"{self.path} cannot be written: {error.strerror}. Its postures are still there; "
-                "free space on the disk and try again"
+                f"{path}: record {number} is damaged: {error}. Give another file"
             ) from error
+        return found
 
     def _replace(self, new: _Contents) -> Path:
-        """Puts new contents in place of the file, which gets another name."""
-        names = (
-            self.path.with_name(f"{self.path.name}.{n}.old")
-            for n in range(1, 1_000_000)
-        )
-        backup = next((path for path in names if not path.exists()), None)
+        """Puts new contents in place of the present ones, of which it writes a copy."""
+        names = (f"{self.path.name}.{number}.old" for number in range(1, 1_000_000))
+        paths = (self.path.with_name(name) for name in names)
+        backup = next((path for path in paths if not path.exists()), None)
         if backup is None:
             raise StoreError(f"too many backups beside {self.path}: remove some")
-        with self._writing():
-            os.link(self.path, backup)
-            sync(self.path.parent)
+        rows = [(i if i < 0 else None, text) for i, text in new.records()]
         try:
-            self._write(new)
+            with self._writing() as database:
+                _copy(database, backup, overwrite=False)
+                database.execute("DELETE FROM records WHERE id != 0")
+                database.executemany(_INSERT, rows)
         except StoreError:
             backup.unlink(missing_ok=True)
             raise
-        self.last_backup = backup
+        self._contents, self.last_backup = self._read(database, self.path), backup
         return backup
 
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all or nothing of it is stored; raises StoreError."""
+        if self._database is None:
+            raise StoreError(f"{self.path} is closed")
+        fix = "Its postures are still there; free space on the disk and try again"
+        with _errors(str(self.path), fix):
+            if not self.path.exists():  # somebody removed it
+                self._database.close()
+                self._open()
+            with self._database:
+                yield self._database
 
-def _append(path: Path, line: bytes) -> None:
-    """Writes a line at the end of a file, to the disk, or leaves the file as it was: OSError."""
-    size = path.stat().st_size
+
+@contextmanager
+def _errors(
+    file: str, fix: str, kind: type[IdentificationError] = StoreError
+) -> Iterator[None]:
+    """Turns errors of the system and of SQLite into an error that names the file and the fix."""
     try:
-        with path.open("ab", buffering=0) as file:
-            if file.write(line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(file.fileno())
-    except OSError:
-        with suppress(OSError):  # an incomplete line is ignored when the file is read
-            os.truncate(path, size)
-        raise
+        yield
+    except (OSError, ValueError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        if "locked" in reason:
+            reason, fix = "in use by another process", "Stop it, or give another file"
+        raise kind(f"{file} cannot be used: {reason}. {fix}") from error
 
 
-def _check_regular(path: Path) -> None:
-    """Refuses pipes and devices, which may never end: OSError."""
+def _copy(database: sqlite3.Connection, path: Path, overwrite: bool) -> None:
+    """Copies a database into a file, whole or not at all; OSError or sqlite3.Error."""
+    with whole_file(path, overwrite) as part:
+        database.execute("VACUUM INTO ?", (str(part),))
+
+
+def _connect(path: Path, options: str = "mode=rwc") -> sqlite3.Connection:
+    """Connects to a database that is not trusted; `options` are those of SQLite's URIs."""
+    uri = f"{path.absolute().as_uri()}?{options}"
+    database = sqlite3.connect(uri, timeout=0.0, uri=True, check_same_thread=False)
+    if sys.version_info >= (3, 11):  # before, SQLite's own limit counts, 1 GB
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, records.MAX_RECORD)
+    database.execute("PRAGMA trusted_schema = OFF")
+    return database
+
+
+def _is_of_lines(path: Path) -> bool:
+    """Whether an earlier version wrote a file; raises where it is neither that nor a database.
+
+    Raises:
+        OSError: It is a pipe or a device, which may never end.
+        StoreError: Its content is something else; SQLite would overwrite some such files.
+    """
     if path.exists() and not path.is_file():
         raise OSError(f"{path} is not a regular file")
+    with path.open("rb") as stream:
+        start = stream.read(len(_MAGIC))
+    if start not in (b"", _MAGIC) and not start.startswith(b"{"):
+        raise StoreError(f"{path} is not a posture file: give another file")
+    return start.startswith(b"{")
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Lines, each of MAX_RECORD bytes and one more at most, without an incomplete last one."""
+    while line := stream.readline(records.MAX_RECORD + 1):
+        if line.endswith(b"\n") or len(line) > records.MAX_RECORD:
+            yield line

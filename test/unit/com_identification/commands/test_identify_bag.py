@@ -18,7 +18,7 @@ from com_model import RobotModel, Sesc
 
 pytestmark = pytest.mark.slow
 
-FILES = ["corrected.urdf", "postures.jsonl", "report.html", "result.yaml"]
+FILES = ["corrected.urdf", "postures.db", "report.html", "result.yaml"]
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +71,8 @@ def test_links_and_their_deviations_in_the_result(done, robot, biped):
 def test_the_postures_are_those_of_the_node(done, robot, biped, tmp_path):
     from com_identification.store.store import PostureStore
 
-    source = done(robot) / "postures.jsonl"
-    with PostureStore(tmp_path / "node.jsonl", biped.model, biped.feet) as store:
+    source = done(robot) / "postures.db"
+    with PostureStore(tmp_path / "node.db", biped.model, biped.feet) as store:
         assert store.load(source) == 20
         labels = [posture.label for posture in store.postures.values()]
     assert labels[:2] == ["0.50 s", "3.00 s"]
