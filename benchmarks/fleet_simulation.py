@@ -37,7 +37,7 @@ from fleet import WORDS, make_bags, peak
 
 from com_identification.commands.ingest import (
     BagFile,
-    Done,
+    IngestResult,
     find_bags,
     identify_one,
     ingest,
@@ -45,7 +45,7 @@ from com_identification.commands.ingest import (
 from com_identification.health.records import HealthDatabase
 
 BAG_S = 0.44  # s, of CPU time that identifying a bag of fleet.py takes
-EXAMPLE: list[Done] = []  # of this process, whose threads are the workers
+EXAMPLE: list[IngestResult] = []  # of this process, whose threads are the workers
 
 
 class Sleepers:
@@ -65,16 +65,16 @@ class Sleepers:
         return self.client.submit(sleep, bag, known, pure=pure)
 
 
-def sleep(bag: BagFile, _: bytes) -> Done:
+def sleep(bag: BagFile, _: bytes) -> IngestResult:
     """Sleeps; returns the record of the example under a hash of its own."""
     time.sleep(BAG_S)
     digest = hashlib.sha256(bag.path.encode()).hexdigest()
-    return Done(
+    return IngestResult(
         bag, digest, EXAMPLE[0].record.replace(EXAMPLE[0].data_hash, digest), ""
     )
 
 
-def example(folder: Path) -> Done:
+def example(folder: Path) -> IngestResult:
     """The record of one real bag."""
     make_bags(folder, 1)
     (bag,) = find_bags([str(folder)])

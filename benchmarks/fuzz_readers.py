@@ -38,7 +38,11 @@ from com_identification.human import read_trial
 from com_identification.regression.postures import make_posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, read_angles
+from com_identification.tip_over.quasi_static import (
+    QuasiStatic,
+    TipProtocol,
+    read_angles,
+)
 from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.postures import write_postures
 
@@ -104,7 +108,9 @@ def readers() -> list[Reader]:
     layout = MotionLayout.from_file(
         ROBOTS / "config" / "motion" / "hoap2.yaml", config, model
     )
-    protocol = Protocol.from_file(ROBOTS / "config" / "posture_protocol" / "hoap2.yaml")
+    protocol = TipProtocol.from_file(
+        ROBOTS / "config" / "posture_protocol" / "hoap2.yaml"
+    )
     rest = config.nominal_posture(model)
     settings = IdentificationSettings.from_dict(
         {"capture": {"collect_time": 0.1, "settle_time": 0.1}, "fit": {"use_imu": True}}
@@ -194,7 +200,7 @@ def readers() -> list[Reader]:
             "protocol_yaml",
             robots("config/posture_protocol/hoap2.yaml"),
             lambda path: QuasiStatic.from_protocol(
-                model, config, Protocol.from_file(path)
+                model, config, TipProtocol.from_file(path)
             ),
             (*config_errors, ProtocolError),
         ),

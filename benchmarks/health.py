@@ -44,7 +44,7 @@ from identification_trials import (
 )
 from numpy.random import Generator
 
-from com_identification.health.changes import Change, compare
+from com_identification.health.changes import RecordChange, compare
 from com_identification.health.records import Record
 from com_identification.regression.identify import identify
 from com_identification.settings import FitSettings, IdentificationSettings
@@ -61,7 +61,7 @@ STEADY = replace(ALL, drift=0.0)  # a zero that drifts has changed
 class Run:
     """What was reported of one robot: the changes by case, and whether the knee gave a warning."""
 
-    changes: dict[str, tuple[Change, ...]]
+    changes: dict[str, tuple[RecordChange, ...]]
     warned: bool = False
 
 
@@ -163,11 +163,11 @@ def main() -> None:
     print(json.dumps(summary))
 
 
-def _bodies(changes: Sequence[Change]) -> list[Change]:
+def _bodies(changes: Sequence[RecordChange]) -> list[RecordChange]:
     return [change for change in changes if change.what != "sensor"]
 
 
-def _names(change: Change, body: str) -> bool:
+def _names(change: RecordChange, body: str) -> bool:
     return body in (change.name, *change.instead)
 
 

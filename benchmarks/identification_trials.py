@@ -16,8 +16,8 @@ from numpy.random import Generator
 from scipy.spatial.transform import Rotation
 
 from com_identification.planning.feasible import FeasiblePostures
-from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture, make_posture
+from com_identification.regression.result import Identification
 from com_identification.regression.statics import Statics
 from com_identification.settings import PlanOptions, SensorNoise
 from com_identification.store.results import corrected_inertials, corrected_urdf

@@ -24,7 +24,7 @@ from com_demos.compare_urdfs import Comparison
 from com_demos.exceptions import RunError
 from com_demos.identify_demo import MUST_SHRINK, identification_figure
 from com_identification.commands.identify import main as identify
-from com_identification.walking.posterior import Posterior
+from com_identification.walking.posterior import RobotPosterior
 from com_model import RobotConfig, RobotModel, Sesc
 from com_model.bodies import steiner
 from com_model.plotting import save_png
@@ -91,7 +91,7 @@ def show(options: argparse.Namespace) -> None:
     if identify(words):
         raise RunError("identify refuses the recordings, see above")
     after = RobotModel.from_file(folder / "identified" / "corrected.urdf")
-    posterior = Posterior.from_file(folder / "identified" / "posterior.npz")
+    posterior = RobotPosterior.from_file(folder / "identified" / "posterior.npz")
     comparison = compare(true, believed, after, config.nominal_posture(believed))
     stds = np.sqrt(np.diag(posterior.covariance))[: 10 * len(posterior.bodies)].reshape(
         -1, 10

@@ -38,13 +38,17 @@ from tip_worlds import SAGITTAL, find_torso, predictions, recompute, sagittal
 
 from com_identification.exceptions import RefusedFitError
 from com_identification.tip_over.fit import (
-    Fit,
+    TipFit,
     cross_validate,
     families,
     fit,
     known_candidates,
 )
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, read_angles
+from com_identification.tip_over.quasi_static import (
+    QuasiStatic,
+    TipProtocol,
+    read_angles,
+)
 from com_identification.tip_over.report import mean_error
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
@@ -82,7 +86,7 @@ def ramps(simulation: QuasiStatic, config: RobotConfig, quick: bool) -> Array:
     return np.abs(errors)
 
 
-def validate(simulation: QuasiStatic, found: Fit, quick: bool) -> Scores:
+def validate(simulation: QuasiStatic, found: TipFit, quick: bool) -> Scores:
     """Leaves out one test, two tests, one family; degrees, errors of each group."""
     count = len(simulation.tests)
     pairs = list(combinations(range(count), 2))
@@ -93,7 +97,7 @@ def validate(simulation: QuasiStatic, found: Fit, quick: bool) -> Scores:
     )
 
 
-def lean(simulation: QuasiStatic, found: Fit) -> list[float]:
+def lean(simulation: QuasiStatic, found: TipFit) -> list[float]:
     """Predicts how far the standing robot leans forward at ankle and hip, degrees."""
     moment = found.candidate.moments(simulation.model, found.x)
     joints = simulation.find_equilibrium(
@@ -118,8 +122,8 @@ def show_pseudo_inverse(simulation: QuasiStatic, real: Array) -> float:
 
 
 def compare(
-    simulation: QuasiStatic, protocol: Protocol, real: Array, quick: bool
-) -> tuple[Fit, Scores, dict[str, list[float]]]:
+    simulation: QuasiStatic, protocol: TipProtocol, real: Array, quick: bool
+) -> tuple[TipFit, Scores, dict[str, list[float]]]:
     """Fits and validates the candidates, a line each; gives the adopted one, and all figures."""
     print(f"{'candidate':32}  all   one out   two out   family out")
     results, figures = {}, {}
@@ -140,7 +144,7 @@ def compare(
 
 
 def figures_of(
-    simulation: QuasiStatic, found: Fit, scores: Scores
+    simulation: QuasiStatic, found: TipFit, scores: Scores
 ) -> dict[str, object]:
     """Gives the figures of a fit for the last line."""
     by_family = zip(families(simulation), scores[2].tolist(), strict=True)
@@ -171,7 +175,9 @@ def main() -> None:
     quick = parser.parse_args().quick
     config = RobotConfig.from_file(DESCRIPTIONS / "config/hoap2.yaml")
     assert config.urdf is not None
-    protocol = Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/hoap2.yaml")
+    protocol = TipProtocol.from_file(
+        DESCRIPTIONS / "config/posture_protocol/hoap2.yaml"
+    )
     simulation = QuasiStatic.from_protocol(
         RobotModel.from_file(config.urdf), config, protocol
     )

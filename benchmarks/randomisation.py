@@ -24,7 +24,7 @@ from walking_lab import GAITS, HELD_OUT, RobotWithErrors, Wrong, record
 
 from com_identification.walking.identify import identify_walking
 from com_identification.walking.inertia import corrected_urdf
-from com_identification.walking.posterior import Posterior
+from com_identification.walking.posterior import RobotPosterior
 from com_identification.walking.unknowns import Scale
 from com_model import RobotModel
 from com_model.urdf.editing import Inertial, edit_inertials
@@ -77,7 +77,10 @@ def measure(arguments: tuple[int, int, float]) -> dict[str, float]:
     robot, walks = record("go2", seed, seconds, Wrong(), gaits)
     logs, scale = [walk.log for walk in walks[:-1]], Scale(robot.true.mass)
     result = identify_walking(logs, robot.believed, robot.config, scale)
-    draws, rng = Posterior.of(result).draw(samples, seed), np.random.default_rng(seed)
+    draws, rng = (
+        RobotPosterior.of(result).draw(samples, seed),
+        np.random.default_rng(seed),
+    )
     ours, usual, loaded, n = [], [], 0, result.model.n_joints
     friction = [robot.coulomb.mean(), robot.viscous.mean(), robot.armature.mean()]
     for s in range(samples):

@@ -48,9 +48,10 @@ from identification_scenario import (
 )
 from scipy.interpolate import PchipInterpolator
 
-from com_identification.commands.bag_identification import identify_recording
-from com_identification.commands.bag_inputs import load_robot, read_files
-from com_identification.commands.identify import parser
+from com_identification.commands.bag_inputs import read_files
+from com_identification.commands.identify_arguments import parser
+from com_identification.commands.rest_identification import identify_recording
+from com_identification.commands.robot_inputs import load_robot
 from com_identification.regression.statics import Statics, prediction_rows
 from com_model.dynamics import GRAVITY
 from com_model.geometry.rotations import rotations_about

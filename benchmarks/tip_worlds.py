@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from com_identification.tip_over.fit import Fit
+from com_identification.tip_over.fit import TipFit
 from com_identification.tip_over.quasi_static import QuasiStatic, read_joint_errors
 from com_model.strict_yaml import read_yaml
 
@@ -91,7 +91,7 @@ def find_torso(
 
 
 def predictions(
-    simulation: QuasiStatic, found: Fit, torso: Array
+    simulation: QuasiStatic, found: TipFit, torso: Array
 ) -> dict[str, dict[str, float]]:
     """What both explanations predict of the robot that stands with all encoders at 0.
 

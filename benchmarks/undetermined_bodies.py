@@ -35,7 +35,8 @@ from identification_trials import (
 )
 from processes import in_processes
 
-from com_identification.regression.identify import by_body, identify
+from com_identification.regression.identify import identify
+from com_identification.regression.result import by_body
 from com_identification.settings import FitSettings, IdentificationSettings
 from com_model import RobotModel
 

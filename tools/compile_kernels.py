@@ -181,22 +181,18 @@ def compile_trunk(folder: Path) -> None:
 
 def compile_tip_over(folder: Path) -> None:
     """The joint angles at which a robot tips over."""
-    from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
+    from com_identification.tip_over.quasi_static import QuasiStatic, TipProtocol
 
-    protocol = Protocol.from_file(folder / "posture_protocol/hoap2.yaml")
+    protocol = TipProtocol.from_file(folder / "posture_protocol/hoap2.yaml")
     QuasiStatic.from_protocol(*_load(folder, "hoap2"), protocol).find_tips()
 
 
 def compile_walk_identification(folder: Path) -> None:
     """The equations of motion of a recording of walking."""
     from com_identification.walking.kernels import BODY, IMU, PER_JOINT, Motion
-    from com_identification.walking.log import Conditioned
-    from com_identification.walking.rows import (
-        find_contacts,
-        find_limbs,
-        make_rows,
-        noise_of,
-    )
+    from com_identification.walking.log import ConditionedLog
+    from com_identification.walking.preparation import find_limbs, noise_of
+    from com_identification.walking.rows import find_contacts, make_rows
     from com_model.dynamics import GRAVITY
     from com_model.dynamics.tree_kernels import tree_of
 
@@ -204,7 +200,7 @@ def compile_walk_identification(folder: Path) -> None:
     model = config.attach(model)
     n, robot, limbs = model.n_joints, tree_of(model.bodies), find_limbs(model, config)
     motion = Motion(*np.zeros((5, 100, n)), *np.tile([0.0, 0.0, GRAVITY], (4, 100, 1)))
-    data = Conditioned(motion, 0.002, np.ones(100, dtype=np.bool_))
+    data = ConditionedLog(motion, 0.002, np.ones(100, dtype=np.bool_))
     contacts = [find_contacts(data, robot, limbs, model.mass)]
     x, noise = (
         np.zeros(BODY * len(robot.mass) + PER_JOINT * n + IMU),

@@ -8,8 +8,9 @@ import pytest
 
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.nodes.identification_conversions import numpy_to_total
-from com_identification.regression.identify import Residual, identify, issues_of
+from com_identification.regression.identify import identify
 from com_identification.regression.postures import make_posture
+from com_identification.regression.result import Residual, issues_of
 from com_identification.report.comparison import summary
 
 

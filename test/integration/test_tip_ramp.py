@@ -14,7 +14,11 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from com_identification.nodes.tip_ramp import TipRamp
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, read_angles
+from com_identification.tip_over.quasi_static import (
+    QuasiStatic,
+    TipProtocol,
+    read_angles,
+)
 from com_model import RobotModel
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, numpy_to_wrench
 from com_ros.exceptions import ParameterError
@@ -122,7 +126,7 @@ class Scenario:
 
     def angles(self, xml):
         """Quasi-static tip angles of a URDF."""
-        protocol = Protocol.from_file(self.protocol)
+        protocol = TipProtocol.from_file(self.protocol)
         model = RobotModel.from_urdf(xml)
         return QuasiStatic.from_protocol(
             model, self.robot.config, protocol
@@ -143,7 +147,7 @@ def test_the_feet_tell_the_tip_angles_of_the_true_robot(scenario):
         scenario.angles(xml) for xml in (robot.true_xml, robot.model.xml)
     )
     assert np.degrees(model[1] - measured[1]) > 0.6  # what is to be seen
-    found = read_angles(scenario.output, Protocol.from_file(scenario.protocol))
+    found = read_angles(scenario.output, TipProtocol.from_file(scenario.protocol))
     for name, true in (("measured", measured), ("model", model)):
         assert np.isnan(
             found[name][0]

@@ -15,8 +15,8 @@ from scipy.integrate import cumulative_trapezoid
 
 from com_identification.commands.human import identify_person, person_parser
 from com_identification.exceptions import PostureError
-from com_identification.human import Trial, marker_fit
-from com_identification.regression.identify import Identification, issues_of
+from com_identification.human import MarkerTrial, marker_fit
+from com_identification.regression.result import Identification, issues_of
 from com_identification.regression.statics import Statics
 from com_identification.report.comparison import gain
 from com_identification.store.results import corrected_urdf
@@ -61,7 +61,7 @@ _SPAN = 4.0  # s, over which the force is integrated at a time
 def com_trajectory(
     model: RobotModel,
     found: Identification,
-    trial: Trial,
+    trial: MarkerTrial,
     markers: Mapping[str, tuple[str, Array]],
     std: float,
 ) -> dict[str, Array]:
@@ -123,7 +123,7 @@ def com_trajectory(
     }
 
 
-def _integrated(trial: Trial, frames: Indices, com: Array) -> Array:
+def _integrated(trial: MarkerTrial, frames: Indices, com: Array) -> Array:
     """The force integrated twice, at the frames, (N, 3) m; NaN where com (N, 3) is unknown."""
     mean = trial.wrench[:, 2].mean()
     acceleration = GRAVITY * (trial.wrench[:, :3] / mean - [0.0, 0.0, 1.0])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from com_identification.feet.wrench_check import diagnose
     from com_identification.planning.planner import PosturePlanner
-    from com_identification.regression.identify import Identification, identify
+    from com_identification.regression.identify import identify
     from com_identification.regression.observations import ObservationModel
     from com_identification.regression.postures import (
         ComConstraint,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         body_priors,
         urdf_priors,
     )
+    from com_identification.regression.result import Identification
     from com_identification.settings import (
         CaptureOptions,
         FitSettings,
@@ -41,6 +42,6 @@ if TYPE_CHECKING:
         SensorNoise,
         SensorPriors,
     )
-    from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
+    from com_identification.tip_over.quasi_static import QuasiStatic, TipProtocol
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
-from com_identification.regression.identify import Identification, Progress, identify
+from com_identification.regression.identify import identify
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import Evidence
+from com_identification.regression.result import Identification, Progress
 from com_identification.settings import IdentificationSettings
 from com_identification.store.results import write_whole
 from com_model import Foot, RobotConfig, RobotModel
@@ -45,8 +46,12 @@ Task = Callable[[Progress], Any]
 ComModelError."""
 
 
+Fill = Callable[[Any, Any], None]
+"""Puts what a task returned into an action's result."""
+
+
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """How a computation ended."""
 
     value: Any = None  # what the task returned; None where it did not come to an end
@@ -65,7 +70,7 @@ class BackgroundJob:
     def __init__(self, task: Task) -> None:
         self.progress, self.step = 0.0, "starting"
         self._task = task
-        self.outcome: Outcome | None = None
+        self.outcome: JobOutcome | None = None
         self._cancelled = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
@@ -80,7 +85,7 @@ class BackgroundJob:
             if self._process is not None:
                 self._process.kill()
 
-    def wait(self, timeout: float | None = None) -> Outcome | None:
+    def wait(self, timeout: float | None = None) -> JobOutcome | None:
         """Waits for the end, at most for a time in s."""
         self._thread.join(timeout)
         return self.outcome
@@ -90,9 +95,9 @@ class BackgroundJob:
             self.outcome = self._run()
         except Exception as error:
             problem = f"no process could be started: {error}"
-            self.outcome = Outcome(problem=problem, trace=traceback.format_exc())
+            self.outcome = JobOutcome(problem=problem, trace=traceback.format_exc())
 
-    def _run(self) -> Outcome:
+    def _run(self) -> JobOutcome:
         """Starts the process and follows it to its end.
 
         Not by multiprocessing: a child of that prints a traceback when its parent is killed while
@@ -116,18 +121,18 @@ class BackgroundJob:
             outcome = self._follow(own)
             process.wait()
         if self._cancelled.is_set():
-            return Outcome(problem="cancelled", cancelled=True)
-        return outcome or Outcome(
+            return JobOutcome(problem="cancelled", cancelled=True)
+        return outcome or JobOutcome(
             problem=f"the computation ended with code {process.returncode} before it was done: "
             "look for a lack of memory"
         )
 
-    def _follow(self, connection: Connection) -> Outcome | None:
+    def _follow(self, connection: Connection) -> JobOutcome | None:
         with suppress(EOFError, OSError):
             connection.send(self._task)
             while True:
                 message = connection.recv()
-                if isinstance(message, Outcome):
+                if isinstance(message, JobOutcome):
                     return message
                 self.progress, self.step = message
         return None
@@ -152,11 +157,11 @@ def work(descriptor: int) -> None:
         send((float(fraction), step + left))
 
     try:
-        outcome = Outcome(task(report))
+        outcome = JobOutcome(task(report))
     except ComModelError as error:
-        outcome = Outcome(problem=str(error))
+        outcome = JobOutcome(problem=str(error))
     except Exception as error:
-        outcome = Outcome(problem=f"a bug: {error!r}", trace=traceback.format_exc())
+        outcome = JobOutcome(problem=f"a bug: {error!r}", trace=traceback.format_exc())
     send(outcome)
 
 
@@ -174,7 +179,12 @@ def _end_with_parent() -> Iterator[None]:
 
 
 def time_left(fraction: float, elapsed: float) -> str:
-    """The time that is left in words, by the fraction of it and the s that are over; or empty."""
+    """The time that is left in words, by the fraction of it and the s that are over; or empty.
+
+    Args:
+        fraction: 0 to 1, of the time that is over.
+        elapsed: s, that are over.
+    """
     if not _BEGUN <= fraction < 1.0:
         return ""
     left = 5 * round(elapsed * (1.0 - fraction) / fraction / 5.0)
@@ -190,7 +200,17 @@ def identify_links(
     evidence: Evidence | None,
     progress: Progress,
 ) -> tuple[Identification, tuple[PlannedPosture, ...]]:
-    """Identifies all links; with redundant postures also finds one that would help."""
+    """Identifies all links; with redundant postures also finds one that would help.
+
+    Args:
+        model: The robot, n joints.
+        feet: Its feet.
+        rest: (n,) rad or m, a posture without self-collision.
+        settings: Of the identification.
+        postures: Readings.
+        evidence: What is known from elsewhere; None: nothing.
+        progress: Receives the fraction that is done and the step in words.
+    """
     found = identify(
         model, feet, postures, settings, progress=progress, evidence=evidence
     )
@@ -217,13 +237,23 @@ def propose_postures(
     count: int,
     progress: Progress,
 ) -> tuple[PlannedPosture, ...]:
-    """Proposes postures beside others; the robot stands without self-collision at rest (n,)."""
+    """Proposes postures beside others; the robot stands without self-collision at rest (n,).
+
+    Args:
+        model: The robot, n joints.
+        feet: Its feet.
+        rest: (n,) rad or m, a posture without self-collision.
+        settings: Of the identification.
+        postures: Those that were captured.
+        count: How many to propose.
+        progress: Receives the fraction that is done and the step in words.
+    """
     planner = PosturePlanner(model, feet, rest, settings)
     return planner.propose(count, postures, progress=progress)
 
 
 @dataclass(frozen=True)
-class Walker:
+class WalkReader:
     """A robot whose bags have joint states and one IMU."""
 
     model: RobotModel
@@ -245,11 +275,20 @@ class Walker:
 
 
 def analyse_walk(
-    walker: Walker, files: Sequence[Path], information: Array | None, progress: Progress
+    walker: WalkReader,
+    files: Sequence[Path],
+    information: Array | None,
+    progress: Progress,
 ) -> "tuple[Array | None, Advice | None, float, str]":
     """Adds parts of a recording to the information (P, P) that those before have.
 
     Returns that, the advice of the newest part of use, s of use, and why others were of none.
+
+    Args:
+        walker: Reads the bags.
+        files: Parts of a recording.
+        information: (P, P) of the parts before; None: there are none.
+        progress: Receives the fraction that is done and the step in words.
     """
     from com_identification.walking.advice import analyse
 
@@ -265,7 +304,7 @@ def analyse_walk(
 
 
 def identify_walk(
-    walker: Walker,
+    walker: WalkReader,
     bags: Sequence[Path],
     weighed: tuple[float, float],
     standing: tuple[Sequence[Posture], IdentificationSettings],
@@ -276,11 +315,21 @@ def identify_walk(
 
     A mass that was weighed and its standard deviation are in kg; 0: not, and as usual. What is
     returned has no rows' information, which is large.
+
+    Args:
+        walker: Reads the bags.
+        bags: Recordings of walking.
+        weighed: kg, mass of the robot and its standard deviation; 0: not weighed, and the usual
+            one.
+        standing: Resting postures, and the settings for them.
+        folder: Where the files are written.
+        progress: Receives the fraction that is done and the step in words.
     """
     from com_identification.walking.fusion import fuse
     from com_identification.walking.identify import identify_walking
     from com_identification.walking.log import walking_parts
     from com_identification.walking.posterior import NAMES, result_files
+    from com_identification.walking.report import report_page
     from com_identification.walking.unknowns import Scale
 
     progress(0.1, "reading the recordings")
@@ -292,7 +341,7 @@ def identify_walk(
         progress(0.8, f"with {len(standing[0])} resting postures")
         result = fuse(result, walker.config.feet, *standing)
     folder.mkdir(exist_ok=True)
-    files = result_files(result)
+    files = result_files(result, report_page(result))
     for name in NAMES:
         (folder / name).unlink(missing_ok=True)
     paths = [write_whole(folder / name, content) for name, content in files.items()]

@@ -86,6 +86,10 @@ def human_settings(
     marker, is part of that segment's centre of mass, and no error of its own. The noise of a
     posture's readings is that of human_posture(); registration is the constant error of the root's
     position in the plates' axes, m along each axis.
+
+    Args:
+        model: The person's.
+        registration: m, error of the root's position in the plates' axes.
     """
     heavy = [
         name
@@ -162,7 +166,15 @@ class MarkerFit:
         self._at = np.array([position for _, position in markers.values()])
 
     def place(self, Q: Array, R: Array, p: Array) -> Array:
-        """Places the markers, (N, M, 3) m, of N configurations with the root at R, p."""
+        """Places the markers, (N, M, 3) m, of N configurations with the root at R, p.
+
+        Args:
+            Q: (N, n) rad or m.
+            p: (N, 3) m, position of the root.
+
+        Returns:
+            (N, 3, 3) attitude of the root.
+        """
         frames, origins = self._statics.link_frames(self._statics.poses(Q), self._links)
         points = origins + np.einsum("nmij,mj->nmi", frames, self._at)
         return np.asarray(np.einsum("nij,nmj->nmi", R, points) + p[:, None])
@@ -184,6 +196,10 @@ class MarkerFit:
         """Fits one frame: (M, 3) m in the markers' order, NaN of those that are hidden.
 
         Returns q (n,), R (3, 3) and p (3,); starts at joint positions (n,).
+
+        Args:
+            seen: (M, 3) m, NaN where hidden.
+            start: (n,) rad or m; None: 0.
         """
         n, visible = self._n, np.isfinite(seen).all(axis=1)
         q = np.zeros(n) if start is None else start
@@ -205,13 +221,22 @@ class MarkerFit:
 
         (n + 6, n + 6) of q, of the root's attitude (R exp(phi), rad) and of p: their covariance is
         this times its transpose, std^2 (J^T J)^-1 with the slope J of what is minimised.
+
+        Args:
+            seen: (M, 3) m, NaN where hidden.
+            q: (n,) rad or m, by solve().
+            p: (3,) m, position of the root.
+            std: m, of a marker along each axis.
+
+        Returns:
+            (3, 3) attitude of the root.
         """
         J = self._slope(seen, q, R, p, np.zeros(self._n + 6))
         return np.asarray(std * np.linalg.inv(np.linalg.qr(J, mode="r")))
 
 
 @dataclass(frozen=True, eq=False)
-class Trial(FrozenArrays):
+class MarkerTrial(FrozenArrays):
     """N frames; laboratory axes, z up."""
 
     rate: float  # Hz
@@ -220,7 +245,7 @@ class Trial(FrozenArrays):
     wrench: Array  # (N, 6) N and N m, of all plates on the person, about the origin
 
 
-def read_c3d(path: str | Path) -> Trial:
+def read_c3d(path: str | Path) -> MarkerTrial:
     """Reads markers and force plates with their corners, offsets and calibrations.
 
     Raises:
@@ -258,10 +283,10 @@ def read_c3d(path: str | Path) -> Trial:
         raise TableError(
             f"cannot be read: {type(error).__name__}: {error}", file
         ) from error
-    return _upright(Trial(rate, names, markers, total), file)
+    return _upright(MarkerTrial(rate, names, markers, total), file)
 
 
-def _upright(trial: Trial, file: str) -> Trial:
+def _upright(trial: MarkerTrial, file: str) -> MarkerTrial:
     """The same with the force of the plates on the person; TableError where z is not up."""
     mean = trial.wrench[:, :3].mean(axis=0)
     if not abs(mean[2]) > 0.9 * np.linalg.norm(mean) > 0.0:
@@ -271,12 +296,16 @@ def _upright(trial: Trial, file: str) -> Trial:
     return replace(trial, wrench=trial.wrench * np.sign(mean[2]))
 
 
-def read_trial(path: str | Path, plates: str | Path | None = None) -> Trial:
+def read_trial(path: str | Path, plates: str | Path | None = None) -> MarkerTrial:
     """Reads a C3D file, or tables: markers NAME.x, .y, .z in m (OpenSim's trc), and force plates.
 
     Of each plate a table of `plates`, by default the same one, has ground_force_vx (N),
     ground_force_px (m) and ground_torque_x (N m), y and z likewise, as OpenSim's mot; further words
     in the names tell plates apart. Both have `time` in s and the same axes, z up, or y up.
+
+    Args:
+        path: Of a C3D file, or of a table of markers.
+        plates: Table of the force plates; None: the same file.
 
     Raises:
         TableError: As read_c3d.
@@ -313,7 +342,7 @@ def read_trial(path: str | Path, plates: str | Path | None = None) -> Trial:
     )
     wrench = (wrench.reshape(-1, 2, 3) @ turn.T).reshape(-1, 6)
     seen = markers.transpose(1, 0, 2)[inside] @ turn.T
-    return _upright(Trial(rate, names, seen, wrench[inside]), forces.source)
+    return _upright(MarkerTrial(rate, names, seen, wrench[inside]), forces.source)
 
 
 def _times(table: Table) -> Array:
@@ -345,9 +374,14 @@ def read_markers(section: Section) -> dict[str, tuple[str, Array]]:
 
 
 def marker_fit(
-    model: RobotModel, trial: Trial, markers: Mapping[str, tuple[str, Array]]
+    model: RobotModel, trial: MarkerTrial, markers: Mapping[str, tuple[str, Array]]
 ) -> tuple[MarkerFit, list[int]]:
     """Prepares the fit to those markers that a trial has, and their places in it.
+
+    Args:
+        model: The person's.
+        trial: With the markers.
+        markers: By name, the link and the place (3,) m in its frame.
 
     Raises:
         TableError: It has fewer than three.
@@ -361,13 +395,19 @@ def marker_fit(
 
 def trial_postures(
     model: RobotModel,
-    trial: Trial,
+    trial: MarkerTrial,
     markers: Mapping[str, tuple[str, Array]],
     std: float,
 ) -> tuple[list[Posture], dict[str, float]]:
     """Postures of the windows in which the person hardly moves, and seconds by what became of them.
 
     Of each marker in a window an error with a standard deviation std, m along each axis, remains.
+
+    Args:
+        model: The person's.
+        trial: With markers and force plates.
+        markers: By name, the link and the place (3,) m in its frame.
+        std: m, of a marker along each axis.
 
     Raises:
         TableError: The trial has none of the markers.

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from math import radians
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from com_identification.exceptions import IdentificationError
 from com_model import ConfigError, RobotModel, UnknownNameError
 from com_model.dynamics import GRAVITY
 from com_model.parameters import NOT_NEGATIVE, check_options, parameter
@@ -27,15 +27,23 @@ _ANGLE = (0.0, radians(90.0))  # rad
 
 
 def number(default: float, description: str) -> Any:
-    """A parameter that is 0 or more."""
+    """A parameter that is 0 or more.
+
+    Args:
+        default: Its default.
+        description: Its unit and meaning.
+    """
     return parameter(default, description, NOT_NEGATIVE)
+
+
+_error = partial(ConfigError, source="identification settings")
 
 
 class _Options:
     """Base of options: numbers and choices are checked by the bounds of their fields."""
 
     def __post_init__(self) -> None:
-        check_options(self, IdentificationError)
+        check_options(self, _error)
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ class SensorPriors(_Options):
         0.002, "of W, each axis, of the step from one posture to the next", (0.0, 1.0)
     )
     moment_drift: float = parameter(
-        1e-4, "m, moment over W, of the step likewise", (0.0, 0.05)
+        1e-4, "m, moment over W, of the same step", (0.0, 0.05)
     )
     wrench_gain: float = parameter(
         0.02, "1, each axis of each foot's sensor", (0.0, 1.0)
@@ -108,9 +116,7 @@ class SensorPriors(_Options):
     sensor_position: float = parameter(
         0.002, "m, each axis, of a sensor in its link", (0.0, 1.0)
     )
-    sensor_rotation: float = parameter(
-        radians(0.5), "rad, about each axis, likewise", _ANGLE
-    )
+    sensor_rotation: float = parameter(radians(0.5), "rad, about each axis", _ANGLE)
     joint_offset: float = parameter(
         radians(0.5), "rad, each encoder's zero offset", _ANGLE
     )
@@ -241,9 +247,7 @@ class CaptureOptions(_Options):
     pressure_travel: float = number(
         0.01, "m, of a moment over the weight within a slice"
     )
-    pressure_drift: float = number(
-        0.003, "m, of a moment's mean over the weight, likewise"
-    )
+    pressure_drift: float = number(0.003, "m, of a moment's mean over the weight")
     tilt_travel: float = number(
         0.01, "1, of the direction against gravity within a slice"
     )
@@ -285,7 +289,7 @@ class CaptureOptions(_Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.collect_time > self.max_time:
-            raise IdentificationError(
+            raise _error(
                 f"collect_time: expected 0 to max_time ({self.max_time:g} s), got "
                 f"{self.collect_time:g} s"
             )
@@ -374,7 +378,12 @@ class IdentificationSettings:
     def from_dict(
         cls, data: Mapping[str, Any], source: str = "identification settings"
     ) -> IdentificationSettings:
-        """Reads sections noise, sensors, prior, links, fit, capture, plan; or ConfigError."""
+        """Reads sections noise, sensors, prior, links, fit, capture, plan; or ConfigError.
+
+        Args:
+            data: Nested plain data.
+            source: Where it is from, for messages.
+        """
         top = Section(data, source)
         links = top.section("links")
         found = cls(
@@ -431,8 +440,9 @@ def _read_part(section: Section, kind: type[T]) -> T:
     section.finish()
     try:
         return kind(**values)
-    except IdentificationError as error:
-        raise section.error(str(error)) from error
+    except ConfigError as error:
+        problem = str(error).removeprefix(f"{error.source}: ")
+        raise section.error(problem) from error
 
 
 def _value(section: Section, item: Any, default: Any) -> Any:

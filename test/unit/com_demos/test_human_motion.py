@@ -9,7 +9,7 @@ import yaml
 
 from com_bags import read_table
 from com_demos.human_motion import com_trajectory, main
-from com_identification.human import MarkerFit, Trial, human_urdf
+from com_identification.human import MarkerFit, MarkerTrial, human_urdf
 from com_identification.regression.statics import Statics
 from com_model import RobotModel
 
@@ -52,7 +52,9 @@ def test_the_path_of_the_centre_of_mass_agrees_with_the_integrated_force(person,
     turns, places = np.tile(R, (len(Q), 1, 1)), np.tile(p, (len(Q), 1))
     seen = fit.place(Q, turns, places) + rng.normal(0.0, 1e-3, (len(Q), len(where), 3))
     seen[40:44] = np.nan  # nobody is seen
-    trial = Trial(rate, tuple(where), seen, np.hstack((force, np.zeros((len(Q), 3)))))
+    trial = MarkerTrial(
+        rate, tuple(where), seen, np.hstack((force, np.zeros((len(Q), 3))))
+    )
     known = np.diag(np.tile([0.0, 1e-4, 1e-4, 1e-4], len(theta) // 4))
     found = SimpleNamespace(parameters=theta, covariance=known, total_mass=person.mass)
     path = com_trajectory(person, found, trial, where, 1e-3)

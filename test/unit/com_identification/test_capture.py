@@ -8,7 +8,7 @@ import pytest
 from posture_recording import NOISE, START, S, recorder_of, spans
 
 from com_identification.capture.recorder import CaptureStatus
-from com_identification.capture.streams import Mark
+from com_identification.capture.streams import PostureMark
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.settings import CaptureOptions, SensorNoise
 from com_identification.store.results import corrected_inertials
@@ -196,7 +196,7 @@ def test_marks_are_used_as_they_are(hoap2, record, postures):
     recording, read = record(postures)
     times = [(0.3, 1.9), (2.3, 2.9), (3.1, 4.7), (6.0, 6.1), (100.0, 101.0)]
     marks = [
-        Mark(START + int(a * S), START + int(b * S), f"m{i}")
+        PostureMark(START + int(a * S), START + int(b * S), f"m{i}")
         for i, (a, b) in enumerate(times)
     ]
     recorder = recorder_of(hoap2, CaptureOptions(min_change=1.0), marks=marks)
@@ -219,11 +219,11 @@ def test_marks_are_used_as_they_are(hoap2, record, postures):
 
 def test_wrong_marks_are_refused(hoap2):
     with pytest.raises(IdentificationError, match="mark 'x': it ends"):
-        Mark(5, 5, "x")
+        PostureMark(5, 5, "x")
     with pytest.raises(
         IdentificationError, match="mark 'b' begins before mark 'a' ends: give marks"
     ):
-        recorder_of(hoap2, marks=[Mark(0, 5, "a"), Mark(5, 9, "b")])
+        recorder_of(hoap2, marks=[PostureMark(0, 5, "a"), PostureMark(5, 9, "b")])
 
 
 def test_a_robot_without_joints_is_recorded_too():

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import IdentificationError, PostureError
-from com_identification.regression.identify import identify, issues_of
+from com_identification.regression.identify import identify
 from com_identification.regression.postures import make_posture
 from com_identification.regression.priors import BOUND_AXES, Evidence, urdf_priors
+from com_identification.regression.result import issues_of
 from com_identification.regression.statics import Statics
 from com_identification.settings import (
     FitSettings,
@@ -18,7 +19,7 @@ from com_identification.settings import (
     SensorPriors,
 )
 from com_identification.store.results import corrected_inertials, corrected_urdf
-from com_model import RobotModel, Sesc
+from com_model import ConfigError, RobotModel, Sesc
 
 pytestmark = pytest.mark.slow
 
@@ -370,7 +371,7 @@ def test_refuses_what_cannot_be_identified(hoap2, perturbed, random_q):
     with pytest.raises(PostureError, match="posture 4: it has no foot wrench"):
         identify(*hoap2, good)
     with pytest.raises(
-        IdentificationError, match=r"joint_offset is -1\.0: give a number from 0"
+        ConfigError, match=r"joint_offset is -1\.0: give a number from 0"
     ):
         SensorPriors(joint_offset=-1.0)
     without_noise = settings_of(SensorNoise(0.0, 0.0, 0.0, 0.0, 0.0))

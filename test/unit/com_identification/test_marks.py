@@ -4,7 +4,7 @@ import pytest
 
 from com_bags import Bag, MarksError
 from com_identification.capture.from_bag import marks_of_topic, read_marks
-from com_identification.capture.streams import Mark
+from com_identification.capture.streams import PostureMark
 
 ORIGIN = 1_700_000_000_000_000_000
 S = 1_000_000_000
@@ -16,9 +16,9 @@ def test_times_count_from_the_first_joint_state_or_are_stamps(tmp_path):
         "start,end,label\n\n# a comment\n5,6.5,knees\n1.0,2.0\n1700000009,1700000010,x\n"
     )
     assert read_marks(file, ORIGIN) == [
-        Mark(ORIGIN + S, ORIGIN + 2 * S, ""),
-        Mark(ORIGIN + 5 * S, ORIGIN + 6 * S + S // 2, "knees"),
-        Mark(ORIGIN + 9 * S, ORIGIN + 10 * S, "x"),
+        PostureMark(ORIGIN + S, ORIGIN + 2 * S, ""),
+        PostureMark(ORIGIN + 5 * S, ORIGIN + 6 * S + S // 2, "knees"),
+        PostureMark(ORIGIN + 9 * S, ORIGIN + 10 * S, "x"),
     ]
 
 
@@ -71,7 +71,7 @@ def test_a_topic_s_marks_have_the_time_of_the_joint_states(write_bag, messages):
     with Bag(write_bag(entries)) as bag:
         marks = marks_of_topic(bag, "/joint_states", "/mark", False)
     assert marks == [
-        Mark(ORIGIN + 2 * S, ORIGIN + 4 * S - 1, "one"),
-        Mark(ORIGIN + 6 * S, ORIGIN + 8 * S - 1, "two"),
-        Mark(ORIGIN + 8 * S, ORIGIN + 99 * S // 10 - 1, "three"),
+        PostureMark(ORIGIN + 2 * S, ORIGIN + 4 * S - 1, "one"),
+        PostureMark(ORIGIN + 6 * S, ORIGIN + 8 * S - 1, "two"),
+        PostureMark(ORIGIN + 8 * S, ORIGIN + 99 * S // 10 - 1, "three"),
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_identification.feet.feet_reading import ModelCheck, Verdict
+from com_identification.feet.feet_reading import ModelCheck, ModelVerdict
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import make_posture
 from com_identification.regression.stances import FlatStance
@@ -55,7 +55,7 @@ def test_a_true_model_agrees(hoap2, robot_with, stance):
     check, squares = ModelCheck(*hoap2), []
     for seed in range(20):
         found = check.update(read(robot_with(), stance, seed))
-        assert found.verdict == Verdict.CONSISTENT
+        assert found.verdict == ModelVerdict.CONSISTENT
         assert "within 3.0 mm" in found.reason
         assert np.isnan(found.tilt)
         np.testing.assert_allclose(found.tilt_part, 0.0, atol=1e-12)
@@ -71,7 +71,7 @@ def test_a_wrong_com_is_found_with_its_vector(hoap2, robot_with, stance):
     shift = hoap2[0].bodies.mass[0] / hoap2[0].mass * np.array([0.02, -0.012, 0.0])
     up = found.up
     expected = -(shift - (shift @ up) * up)
-    assert found.verdict == Verdict.WRONG_COM
+    assert found.verdict == ModelVerdict.WRONG_COM
     np.testing.assert_allclose(found.model_part, expected, atol=5.0 * found.model_std)
     np.testing.assert_allclose(
         found.difference, found.tilt_part + found.model_part, atol=1e-15
@@ -86,7 +86,7 @@ def test_a_wrong_com_is_found_with_its_vector(hoap2, robot_with, stance):
 
 def test_a_wrong_mass_is_found(hoap2, robot_with, stance):
     found = ModelCheck(*hoap2).update(read(robot_with(fraction=0.04), stance))
-    assert found.verdict == Verdict.WRONG_MASS
+    assert found.verdict == ModelVerdict.WRONG_MASS
     assert found.mass == pytest.approx(1.04 * 7.1200448, rel=3e-3)
     assert "The feet carry 7.40" in found.reason
     assert "the model has 7.12 kg: weigh the robot" in found.reason
@@ -104,7 +104,7 @@ def test_a_tilted_imu_is_told_apart_from_the_model(hoap2, robot_with, stance):
     up = tilted(robot, stance, 3.0)
     posture = make_posture(robot.model, true.q, true.wrenches, up=up, samples=100)
     found = ModelCheck(*hoap2).update(posture)
-    assert found.verdict == Verdict.WRONG_TILT
+    assert found.verdict == ModelVerdict.WRONG_TILT
     assert np.degrees(found.tilt) == pytest.approx(3.0, abs=0.1)
     assert not found.sloped
     R, p = robot.frame(stance, "l_sole")
@@ -121,12 +121,12 @@ def test_sloped_ground_is_not_the_imus_fault(hoap2, robot_with, stance):
     robot = robot_with()
     up = tilted(robot, stance, 4.0)
     found = ModelCheck(*hoap2).update(read(robot, stance, up=up))
-    assert (found.verdict, found.sloped) == (Verdict.CONSISTENT, True)
+    assert (found.verdict, found.sloped) == (ModelVerdict.CONSISTENT, True)
     assert np.degrees(found.tilt) == pytest.approx(4.0, abs=0.2)
     assert np.degrees(found.force_tilt) < 0.3
     assert np.linalg.norm(found.difference) < 5.0 * found.model_std
     off = ModelCheck(*hoap2).update(read(robot_with((0.02, 0.0, 0.0)), stance, up=up))
-    assert off.verdict == Verdict.WRONG_COM
+    assert off.verdict == ModelVerdict.WRONG_COM
 
 
 def test_bad_readings_are_told(hoap2, robot_with, stance):
@@ -134,7 +134,7 @@ def test_bad_readings_are_told(hoap2, robot_with, stance):
     check, posture = ModelCheck(*hoap2), read(robot_with(), stance)
     flipped = make_posture(model, posture.q, -posture.wrenches, samples=100)
     found = check.update(flipped)
-    assert found.verdict == Verdict.WRONG_WRENCH
+    assert found.verdict == ModelVerdict.WRONG_WRENCH
     assert "change the sign of l_sole and r_sole" in found.reason
     half = posture.wrenches.copy()
     half[0] = np.nan
@@ -150,7 +150,7 @@ def test_bad_readings_are_told(hoap2, robot_with, stance):
     ]
     for bad, text in cases:
         found = check.update(bad)
-        assert found.verdict == Verdict.UNKNOWN
+        assert found.verdict == ModelVerdict.UNKNOWN
         assert np.isnan(found.difference).all()
         assert np.isnan(found.mass)
         assert found.model_mass == model.mass

@@ -24,7 +24,7 @@ from com_identification.settings import (
     SensorNoise,
     SensorPriors,
 )
-from com_model import RobotConfig, RobotModel, SupportPolygon
+from com_model import ConfigError, RobotConfig, RobotModel, SupportPolygon
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +94,7 @@ def test_one_foot_adds_each_sole_alone(hoap2, rest):
     assert stances(one_foot=0.5, keep_feet=True) == [(0, 1)]
     assert PlanOptions().alone == 0.5
     with pytest.raises(
-        IdentificationError, match=r"one_foot is 2\.0: give a number from 0 to 1"
+        ConfigError, match=r"one_foot is 2\.0: give a number from 0 to 1"
     ):
         PlanOptions(one_foot=2.0)
 
@@ -266,7 +266,7 @@ def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
     print({name: f"{1e3 * np.sqrt(value):.3f} mm" for name, value in variances.items()})
     assert variances["prediction"] < 0.95 * variances["parameters"]
     with pytest.raises(
-        IdentificationError, match="criterion is 'best': give parameters or prediction"
+        ConfigError, match="criterion is 'best': give parameters or prediction"
     ):
         PlanOptions(criterion="best")
 
@@ -436,7 +436,7 @@ def test_what_the_motors_cannot_hold_is_not_proposed(hoap2, rest, perturbed):
     with pytest.raises(IdentificationError, match=r"[1-9][0-9]* effort limits"):
         PosturePlanner(weak, feet, rest, settings).propose(5)
     with pytest.raises(
-        IdentificationError, match="effort_fraction is nan: give a number from 0"
+        ConfigError, match="effort_fraction is nan: give a number from 0"
     ):
         PlanOptions(effort_fraction=float("nan"))
 

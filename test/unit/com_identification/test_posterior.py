@@ -23,7 +23,7 @@ from com_identification.regression.posterior import (
     widen,
 )
 from com_identification.regression.priors import BOUND_AXES, BodyPriors
-from com_identification.regression.rows import Rows, select, whiten
+from com_identification.regression.rows import StackedObservations, select, whiten
 
 BODIES, CONSTANT, STEPS, ROWS = 4, 3, 2, 5
 
@@ -40,7 +40,7 @@ def problem(postures=30, seed=0, **ratio):
     fresh = ratio.get("backlash", 1.0) * rng.normal(size=(postures, ROWS))
     z = B @ x + E @ e + np.einsum("prk,pk->pr", D, np.cumsum(steps, axis=0))
     z += np.einsum("prk,pk->pr", F, fresh) + rng.normal(size=shape) @ L
-    rows = Rows(
+    rows = StackedObservations(
         z=z.ravel(),
         bodies=B.reshape(-1, BODIES),
         errors={"zeros": E.reshape(-1, CONSTANT)},
@@ -247,7 +247,7 @@ def test_leaving_postures_out_is_as_if_they_were_never_taken():
         )
         for m in (rows.z, rows.bodies, rows.errors["zeros"], rows.drift)
     )
-    alone = Rows(
+    alone = StackedObservations(
         z=z[:, 0],
         bodies=B,
         errors={"zeros": E},

@@ -8,7 +8,7 @@ from com_control.trot import session as trot
 from com_control.walking import session as walking
 from com_estimation.whole_body import com_state
 from com_identification.capture.recorder import CaptureStatus
-from com_identification.feet.feet_reading import Verdict
+from com_identification.feet.feet_reading import ModelVerdict
 from com_model.status import Status
 from com_msgs import msg
 
@@ -22,7 +22,7 @@ from com_msgs import msg
         (walking.WalkPhase, msg.WalkState, ""),
         (com_state.Ground, msg.CenterOfMass, "GROUND_"),
         (CaptureStatus, msg.IdentificationState, ""),
-        (Verdict, msg.ModelCheck, ""),
+        (ModelVerdict, msg.ModelCheck, ""),
     ],
 )
 def test_values_are_those_of_the_message(values, message, prefix):

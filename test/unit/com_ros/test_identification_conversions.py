@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 
-from com_identification.feet.feet_reading import ModelCheckResult, Verdict
+from com_identification.feet.feet_reading import ModelCheckResult, ModelVerdict
 from com_identification.nodes.identification_conversions import (
     no_result,
     numpy_to_captured_posture,
@@ -31,7 +31,11 @@ def check():
     known = {item.name: 0.1 * i for i, item in enumerate(fields(ModelCheckResult))}
     vectors = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
     known |= {name: rng.normal(size=3) for name in vectors}
-    known |= {"verdict": Verdict.WRONG_TILT, "reason": "not level", "tilt": math.nan}
+    known |= {
+        "verdict": ModelVerdict.WRONG_TILT,
+        "reason": "not level",
+        "tilt": math.nan,
+    }
     return ModelCheckResult(**known | {"sloped": True})
 
 
@@ -75,7 +79,7 @@ def test_captured_posture(over_the_wire, robot, check):
     np.testing.assert_allclose(point_to_numpy(msg.com_line), above)
     assert msg.model_distance == pytest.approx(0.005, rel=1e-12)
     assert msg.problems == []
-    wrong = replace(check, verdict=Verdict.WRONG_WRENCH)
+    wrong = replace(check, verdict=ModelVerdict.WRONG_WRENCH)
     assert numpy_to_captured_posture(posture, [], loaded, wrong, com).problems == [
         "not level"
     ]
@@ -92,7 +96,7 @@ def test_model_check(over_the_wire, check):
     msg = over_the_wire(numpy_to_model_check(check, STAMP, "base_link"))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
     assert (msg.verdict, msg.reason, msg.sloped) == (
-        Verdict.WRONG_TILT,
+        ModelVerdict.WRONG_TILT,
         "not level",
         True,
     )

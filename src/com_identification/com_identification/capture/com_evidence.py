@@ -1,12 +1,10 @@
 """What is known of the centre of mass itself: its place, or an edge over which it tipped."""
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from com_bags.streams import Times
 from com_identification.regression.postures import ComConstraint
 from com_identification.settings import SensorNoise
 from com_model import RobotModel
@@ -19,7 +17,6 @@ Channel = Callable[[Any, Section, str], Array]
 SECTIONS = ("com", "tip_over")
 _EDGE = ("edge_x", "edge_y", "direction", "tilt")
 _STEEPEST = 1.2  # rad, of a ramp
-_MOST = 100_000  # readings of another source
 
 
 class ComEvidence:
@@ -89,6 +86,14 @@ def tip_over_planes(
 ) -> tuple[Array, Array]:
     """Normals (N, 3) and offsets (N,) m of the planes through edges, as ComEvidence says.
 
+    Args:
+        section: Of the mapping, for messages.
+        key: Of the tilt, for messages.
+        x: (N,) m, of a point of the edge in the link's frame.
+        y: (N,) m, of that point.
+        direction: (N,) rad, of the edge about z.
+        tilt: (N,) rad, by which the ground goes down outside of the edge.
+
     Raises:
         ConfigError: A tilt is too large to be one, of that key.
     """
@@ -98,36 +103,3 @@ def tip_over_planes(
     c, s = np.cos(tilt), np.sin(tilt)
     normals = np.column_stack((c * np.sin(direction), -c * np.cos(direction), s))
     return normals, normals[:, 0] * x + normals[:, 1] * y
-
-
-class KnownCom:
-    """Positions of the CoM by another source; those of a posture become constraints of it.
-
-    With them [Muscolo]'s second formulation identifies links without forces. The newest 100 000
-    readings count. `std` is the standard deviation of each component, m.
-    """
-
-    def __init__(self, std: float) -> None:
-        self.std = std
-        self._readings: deque[tuple[int, str, Array]] = deque(maxlen=_MOST)
-
-    def add(self, t_ns: Times, link: str, points: Array) -> None:
-        """Adds (N,) stamps, ns, and positions (N, 3) m in a link's frame, NaN where not known."""
-        for time, point in zip(t_ns.tolist(), points, strict=True):
-            self._readings.append((time, link, point))
-
-    def between(self, t0_ns: int, t1_ns: int) -> tuple[ComConstraint, ...]:
-        """One constraint for each component that is known, of the mean from t0_ns to t1_ns."""
-        points: dict[str, list[Array]] = {}
-        for time, link, point in self._readings:
-            if t0_ns <= time <= t1_ns:
-                points.setdefault(link, []).append(point)
-        found = []
-        for link, own in points.items():
-            for normal, values in zip(np.eye(3), np.array(own).T, strict=True):
-                known = values[np.isfinite(values)]
-                if len(known):
-                    found.append(
-                        ComConstraint(link, normal, float(known.mean()), self.std)
-                    )
-        return tuple(found)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from com_identification.capture.com_evidence import KnownCom
+from com_bags.streams import Times
 from com_identification.capture.streams import (
     NS_PER_S,
     Band,
-    Issue,
+    ReadingTimeline,
     SliceStats,
+    StreamIssue,
     StreamSpec,
-    Timeline,
     TimeSlice,
     fewest,
     frozen_sensor,
@@ -21,7 +21,7 @@ from com_identification.capture.streams import (
     span_ns,
 )
 from com_identification.exceptions import CaptureRefused
-from com_identification.regression.postures import Posture, make_posture
+from com_identification.regression.postures import ComConstraint, Posture, make_posture
 from com_identification.settings import CaptureOptions, IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
@@ -72,7 +72,7 @@ class StationaryRun:
         self._newest: TimeSlice | None = None
         self._clean_ns: int | None = None
         self.t0_ns = self.t1_ns = -1
-        self.issues: dict[str, Issue] = {}
+        self.issues: dict[str, StreamIssue] = {}
         self.done = False
         self.captured_ns = -1
 
@@ -92,7 +92,7 @@ class StationaryRun:
         """Whether the readings that count are as many as may count."""
         return len(self._window) == self._window.maxlen
 
-    def find_motion(self, parts: TimeSlice) -> Issue | None:
+    def find_motion(self, parts: TimeSlice) -> StreamIssue | None:
         """Motion within the next slice, or since the first one; None where there is none."""
         triples = zip(self._specs, self._bands, parts, strict=True)
         found = (
@@ -100,8 +100,13 @@ class StationaryRun:
         )
         return next((issue for issue in found if issue is not None), None)
 
-    def add(self, parts: TimeSlice, issues: Sequence[Issue]) -> None:
-        """Adds the next slice, in which nothing moved."""
+    def add(self, parts: TimeSlice, issues: Sequence[StreamIssue]) -> None:
+        """Adds the next slice, in which nothing moved.
+
+        Args:
+            parts: Means of each stream in the slice.
+            issues: What is wrong with them; empty: nothing.
+        """
         if not any(part.count for part in parts):
             self.reject(issues)
             return
@@ -116,7 +121,7 @@ class StationaryRun:
         if first - self._clean_ns >= self._settle_ns:
             self._newest = parts
 
-    def reject(self, issues: Sequence[Issue]) -> None:
+    def reject(self, issues: Sequence[StreamIssue]) -> None:
         """Stores issues of a slice; the slices before it no longer count."""
         for issue in issues:
             if len(self.issues) < _MAX_ISSUES:
@@ -168,7 +173,14 @@ class PostureBuilder:
     def posture(
         self, readings: TimeSlice, label: str, since_ns: int, until_ns: int
     ) -> Posture:
-        """Makes the posture; a CoM that is known counts from since_ns to until_ns."""
+        """Makes the posture; a CoM that is known counts from since_ns to until_ns.
+
+        Args:
+            readings: Means of each stream.
+            label: Name of the posture.
+            since_ns: ns, stamp from which a known CoM counts.
+            until_ns: ns, stamp until which it counts.
+        """
         q, effort = np.split(readings[0].mean, 2)
         up = readings[-1].mean
         return make_posture(
@@ -188,7 +200,12 @@ class PostureBuilder:
         return np.reshape(values, (len(self._feet), 6))
 
     def issues(self, readings: TimeSlice, contact: bool = True) -> list[str]:
-        """Why it cannot be a posture: a frozen sensor, or (with `contact`) feet without contact."""
+        """Why it cannot be a posture: a frozen sensor, or (with `contact`) feet without contact.
+
+        Args:
+            readings: Means of each stream.
+            contact: Whether feet without contact count.
+        """
         found, forces = (
             self._frozen(readings),
             (self._wrenches(readings) - self.bias)[:, :3],
@@ -213,7 +230,12 @@ class PostureBuilder:
         return found
 
     def sensor_bias(self, readings: TimeSlice, foot: int) -> Array:
-        """Bias (6,) of a foot's sensor in the air; CaptureRefused where it carries load."""
+        """Bias (6,) of a foot's sensor in the air; CaptureRefused where it carries load.
+
+        Args:
+            readings: Means of each stream.
+            foot: Its index.
+        """
         name = self._feet[foot].frame
         value = readings[1 + foot].mean
         if not np.isfinite(value).all():
@@ -249,7 +271,7 @@ class StationaryDetector:
     """Joins slices of time to stationary runs, and reports an interval for each run or mark.
 
     Attributes:
-        run: The stationary run that goes on; None while something moves.
+        run: The present stationary run; None while something moves.
         issues: Of the newest slice.
         motion: What ended the previous run; None where nothing moved.
         finished: The intervals that nobody has taken yet.
@@ -259,7 +281,7 @@ class StationaryDetector:
     def __init__(
         self,
         options: CaptureOptions,
-        timeline: Timeline,
+        timeline: ReadingTimeline,
         streams: Sequence[StreamSpec],
         builder: PostureBuilder,
     ) -> None:
@@ -275,18 +297,30 @@ class StationaryDetector:
     def restart(self) -> None:
         """Drops what was read; intervals stay."""
         self.run: StationaryRun | None = None
-        self.issues: list[Issue] = []
-        self.motion: Issue | None = None
+        self.issues: list[StreamIssue] = []
+        self.motion: StreamIssue | None = None
         self._mark: int | None = None
         self._marks_done = 0
 
     def mark_captured(self, run: StationaryRun, q: Array, t1_ns: int) -> None:
-        """Marks a run as captured on request: it is not reported automatically."""
+        """Marks a run as captured on request: it is not reported automatically.
+
+        Args:
+            run: The stationary run.
+            q: (n,) rad or m, of the posture that was captured.
+            t1_ns: ns, stamp of its newest reading.
+        """
         run.captured_ns, run.done = t1_ns, True
         self._last_q = q
 
-    def add(self, number: int, parts: TimeSlice, issues: list[Issue]) -> None:
-        """Adds the next slice of time: the parts of each stream, and what is wrong with them."""
+    def add(self, number: int, parts: TimeSlice, issues: list[StreamIssue]) -> None:
+        """Adds the next slice of time: the parts of each stream, and what is wrong with them.
+
+        Args:
+            number: Of the slice.
+            parts: Means of each stream.
+            issues: What is wrong with them; empty: nothing.
+        """
         mark = self._timeline.mark_index(number)
         if self._timeline.marks and mark != self._mark:
             self.end()
@@ -338,7 +372,7 @@ class StationaryDetector:
         self._skip_marks(len(self._timeline.marks))
 
     def _follow(
-        self, run: StationaryRun, parts: TimeSlice, motion: Issue | None
+        self, run: StationaryRun, parts: TimeSlice, motion: StreamIssue | None
     ) -> None:
         """Continues the run, or starts a new one."""
         if motion is not None:
@@ -395,3 +429,45 @@ class StationaryDetector:
         times = run.t0_ns, run.t1_ns
         posture = None if reasons else self._builder.posture(readings, label, *times)
         return StationaryInterval(*span_ns(readings), posture, reasons, label)
+
+
+_MOST = 100_000  # readings of another source
+
+
+class KnownCom:
+    """Positions of the CoM by another source; those of a posture become constraints of it.
+
+    With them [Muscolo]'s second formulation identifies links without forces. The newest 100 000
+    readings count. `std` is the standard deviation of each component, m.
+    """
+
+    def __init__(self, std: float) -> None:
+        self.std = std
+        self._readings: deque[tuple[int, str, Array]] = deque(maxlen=_MOST)
+
+    def add(self, t_ns: Times, link: str, points: Array) -> None:
+        """Adds (N,) stamps, ns, and positions (N, 3) m in a link's frame, NaN where not known.
+
+        Args:
+            t_ns: (N,) ns, stamps.
+            link: Name of the link in whose frame the positions are.
+            points: (N, 3) m, NaN where not known.
+        """
+        for time, point in zip(t_ns.tolist(), points, strict=True):
+            self._readings.append((time, link, point))
+
+    def between(self, t0_ns: int, t1_ns: int) -> tuple[ComConstraint, ...]:
+        """One constraint for each component that is known, of the mean from t0_ns to t1_ns."""
+        points: dict[str, list[Array]] = {}
+        for time, link, point in self._readings:
+            if t0_ns <= time <= t1_ns:
+                points.setdefault(link, []).append(point)
+        found = []
+        for link, own in points.items():
+            for normal, values in zip(np.eye(3), np.array(own).T, strict=True):
+                known = values[np.isfinite(values)]
+                if len(known):
+                    found.append(
+                        ComConstraint(link, normal, float(known.mean()), self.std)
+                    )
+        return tuple(found)

@@ -16,7 +16,7 @@ from com_identification.capture.com_evidence import tip_over_planes
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
-from com_identification.capture.streams import NS_PER_S, Mark
+from com_identification.capture.streams import NS_PER_S, PostureMark
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.postures import ComConstraint, make_posture
 from com_identification.settings import SensorNoise
@@ -73,7 +73,12 @@ class TipTests:
         self._origin: int | None = None
 
     def add(self, t_ns: Times, Q: Array) -> None:
-        """Adds joint states (N, n) at (N,) stamps, ns; the first of all is the origin of time."""
+        """Adds joint states (N, n) at (N,) stamps, ns; the first of all is the origin of time.
+
+        Args:
+            t_ns: (N,) ns, stamps.
+            Q: (N, n) rad or m, joint positions.
+        """
         if not len(t_ns):
             return
         self._origin = int(t_ns[0]) if self._origin is None else self._origin
@@ -118,6 +123,13 @@ def record_postures(
     Tip-over tests are further postures. Progress is called with the number of messages since the
     last call. Blocks of span_ns must be shorter than the recorder's lag. Raises TopicError, see
     SensorReader.blocks().
+
+    Args:
+        reader: Of the bag or the table.
+        recorder: Finds the postures.
+        progress: Receives the number of messages since its last call.
+        span_ns: ns, of a block of messages.
+        tips: Tip-over tests of the recording.
     """
     intervals = []
     for block in reader.blocks(span_ns):
@@ -138,11 +150,15 @@ def record_postures(
     return intervals + recorder.flush() + ([] if tips is None else tips.intervals())
 
 
-def read_marks(path: Path, origin_ns: int) -> list[Mark]:
+def read_marks(path: Path, origin_ns: int) -> list[PostureMark]:
     """Reads lines of start,end[,label] in seconds of a CSV file.
 
     Times count from the first joint state (origin_ns); those above 1e8 are stamps. Names of columns
     in the first line, empty lines and # comments are skipped. A MarksError names the wrong line.
+
+    Args:
+        path: Of a CSV file.
+        origin_ns: ns, stamp of the first joint state.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -177,12 +193,18 @@ def read_marks(path: Path, origin_ns: int) -> list[Mark]:
 
 def marks_of_topic(
     bag: Bag, joint_topic: str, marker_topic: str, received: bool
-) -> list[Mark]:
+) -> list[PostureMark]:
     """Makes marks of a topic: a text starts a posture of that name, an empty text ends it.
 
     Or, of std_msgs/Bool, true and false. The messages have no stamp, and the clock of their
     recording may differ from that of the stamps (`received`: those count): the time of a message is
     that of the newest joint state before it; the last one ends the last mark. Raises MarksError.
+
+    Args:
+        bag: The recording.
+        joint_topic: Topic of the joint states.
+        marker_topic: Topic of the marks.
+        received: Whether the times of recording count instead of the stamps.
     """
     events: list[tuple[int, str]] = []
     joints: tuple[bytes, int] | None = None
@@ -194,11 +216,11 @@ def marks_of_topic(
                 now = _time_of(*joints, received)
                 events.append((now, _label(payload, connection.msgtype, len(events))))
     end = 0 if joints is None else _time_of(*joints, received)
-    marks: list[Mark] = []
+    marks: list[PostureMark] = []
     start: tuple[int, str] | None = None
     for time, label in [*sorted(events, key=lambda event: event[0]), (end, "")]:
         if start is not None and time - 1 > start[0]:
-            marks.append(Mark(start[0], time - 1, start[1]))
+            marks.append(PostureMark(start[0], time - 1, start[1]))
         start = (time, label) if label else None
     if not marks:
         problem = "marks no posture. A text starts one, an empty text ends it"
@@ -206,8 +228,8 @@ def marks_of_topic(
     return marks
 
 
-def _line(line: str, number: int, path: Path, origin_ns: int) -> Mark | None:
-    """The mark of a line; None of one that is to be skipped."""
+def _line(line: str, number: int, path: Path, origin_ns: int) -> PostureMark | None:
+    """The mark of a line; None where it is skipped."""
     fields: list[str] = []
     try:
         fields = [part.strip() for part in next(csv.reader([line]), [])]
@@ -216,7 +238,7 @@ def _line(line: str, number: int, path: Path, origin_ns: int) -> Mark | None:
         start, end = (float(field) for field in fields[:2])
         if -_ABSOLUTE < start < end < _LAST:
             label = fields[2][:_LONGEST_LABEL] if len(fields) > 2 else ""
-            return Mark(_ns(start, origin_ns), _ns(end, origin_ns), label)
+            return PostureMark(_ns(start, origin_ns), _ns(end, origin_ns), label)
         problem = ", start before end"
     except (ValueError, csv.Error):
         if number == 0 and fields and not fields[0][:1].isdigit():

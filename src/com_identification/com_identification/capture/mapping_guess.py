@@ -41,6 +41,11 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
     """Proposes a mapping by names and ranges of the columns, as YAML text.
 
     What is not found is a comment at the end.
+
+    Args:
+        table: With names and values of the columns.
+        model: The robot.
+        feet: Its feet.
     """
     names = {name: _words(name) for name in table.columns}
     mapping: dict[str, Any] = {}

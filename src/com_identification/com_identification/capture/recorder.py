@@ -66,7 +66,7 @@ class PostureRecorder:
         slow_motion: Whether the history is stored, for slow_motion_postures().
 
     Attributes:
-        known_com: The CoM by another source; readings are to be added before those of the joints.
+        known_com: The CoM by another source; add its readings before those of the joints.
 
     Raises:
         IdentificationError: Marks overlap or are out of order.
@@ -77,13 +77,13 @@ class PostureRecorder:
         model: RobotModel,
         feet: Sequence[Foot],
         settings: IdentificationSettings,
-        marks: Sequence[streams.Mark] = (),
+        marks: Sequence[streams.PostureMark] = (),
         slow_motion: bool = False,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
         self._settings, self.options = settings, settings.capture
         specs = streams.stream_specs(model, feet, settings)
-        self._timeline = streams.Timeline(
+        self._timeline = streams.ReadingTimeline(
             int(self.options.slice_time * streams.NS_PER_S), marks
         )
         self._builder = PostureBuilder(model, feet, settings, specs)
@@ -116,6 +116,11 @@ class PostureRecorder:
         """Adds joint states at (N,) stamps, ns, in the order of the model's joints.
 
         Q (N, n) rad or m: rows with NaN are left out; effort (N, n) N m or N: NaN where unknown.
+
+        Args:
+            t_ns: (N,) ns, stamps.
+            Q: (N, n) rad or m; rows with NaN are left out.
+            effort: (N, n) N m or N; NaN where not known.
         """
         Q = as_array("Q", Q, (None, self.model.n_joints))
         if effort is None:
@@ -125,7 +130,13 @@ class PostureRecorder:
         self._add(0, t_ns, np.hstack((Q, known)))
 
     def add_wrenches(self, foot: int, t_ns: ArrayLike, W: ArrayLike) -> None:
-        """Adds a foot's readings as they are: (N,) stamps, ns, and W (N, 6) N and N m."""
+        """Adds a foot's readings as they are: (N,) stamps, ns, and W (N, 6) N and N m.
+
+        Args:
+            foot: Its index.
+            t_ns: (N,) ns, stamps.
+            W: (N, 6) N and N m, in the sensor's frame.
+        """
         if not 0 <= foot < len(self.feet):
             raise IdentificationError(
                 f"foot {foot}: expected 0 to {len(self.feet) - 1}"
@@ -133,7 +144,12 @@ class PostureRecorder:
         self._add(1 + foot, t_ns, as_array("W", W, (None, 6)))
 
     def add_up(self, t_ns: ArrayLike, up: ArrayLike) -> None:
-        """Adds (N,) stamps, ns, and directions against gravity (N, 3) in root axes, if used."""
+        """Adds (N,) stamps, ns, and directions against gravity (N, 3) in root axes, if used.
+
+        Args:
+            t_ns: (N,) ns, stamps.
+            up: (N, 3) unit vectors against gravity in root axes.
+        """
         up = as_array("up", up, (None, 3))
         if not self._settings.fit.use_imu:
             return
@@ -171,6 +187,11 @@ class PostureRecorder:
         """Makes a posture of the newest readings, of so many seconds at least, once.
 
         Raises CaptureRefused with the reasons of state().
+
+        Args:
+            label: Name of the posture.
+            seconds: s of readings that are averaged at least; None: capture.collect_time.
+            now_ns: ns, the present stamp; None: that of the newest reading.
         """
         run = self._require(now_ns, seconds)
         readings = run.readings(run.captured_ns)
@@ -181,7 +202,12 @@ class PostureRecorder:
     def latest(
         self, seconds: float | None = None, now_ns: int | None = None
     ) -> Posture | None:
-        """A posture of the newest readings as by capture(), which may use them again; or None."""
+        """A posture of the newest readings as by capture(), which may use them again; or None.
+
+        Args:
+            seconds: s of readings that are averaged at least; None: capture.collect_time.
+            now_ns: ns, the present stamp; None: that of the newest reading.
+        """
         try:
             run = self._require(now_ns, seconds, -1)
             return self._builder.posture(run.readings(), "", run.t0_ns, _LAST_NS)
@@ -191,7 +217,13 @@ class PostureRecorder:
     def measure_bias(
         self, foot: int, seconds: float | None = None, now_ns: int | None = None
     ) -> Array:
-        """Bias (6,) as read of the sensor of a foot in the air; CaptureRefused as capture()."""
+        """Bias (6,) as read of the sensor of a foot in the air; CaptureRefused as capture().
+
+        Args:
+            foot: Its index.
+            seconds: s of readings that are averaged at least; None: capture.collect_time.
+            now_ns: ns, the present stamp; None: that of the newest reading.
+        """
         run = self._require(now_ns, seconds, -1, contact=False)
         return self._builder.sensor_bias(run.readings(), foot)
 

@@ -60,6 +60,10 @@ class SlowMotion:
 
         Slices are those in which all streams have readings, with their numbers; `taken` are the
         intervals of the stationary robot.
+
+        Args:
+            slices: Numbers and means of the slices.
+            taken: Intervals of the stationary robot.
         """
         busy = [(each.t0_ns, each.t1_ns) for each in taken if each.posture is not None]
         L = self._count

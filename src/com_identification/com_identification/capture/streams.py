@@ -72,7 +72,7 @@ def span_ns(parts: TimeSlice) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Issue:
+class StreamIssue:
     """Why a slice of time cannot be used."""
 
     cause: str  # a few words, to group by
@@ -80,7 +80,7 @@ class Issue:
 
 
 @dataclass(frozen=True)
-class Mark:
+class PostureMark:
     """A part of a recording that somebody marked as a posture."""
 
     t0_ns: int  # first stamp, ns
@@ -94,13 +94,13 @@ class Mark:
             )
 
 
-class Timeline:
+class ReadingTimeline:
     """Numbers the slices of time; with marks, those of the marks, with a gap before and after each.
 
     Marks are in order and do not overlap, else IdentificationError; without any all time counts.
     """
 
-    def __init__(self, slice_ns: int, marks: Sequence[Mark] = ()) -> None:
+    def __init__(self, slice_ns: int, marks: Sequence[PostureMark] = ()) -> None:
         self.slice_ns = slice_ns
         self.marks = tuple(marks)
         for before, after in zip(self.marks, self.marks[1:], strict=False):
@@ -158,8 +158,13 @@ class StreamSpec:
     )  # s of identical readings: it is frozen; inf: they may be identical
     optional: bool = False  # whether postures may be without its readings
 
-    def find_motion(self, part: SliceStats, band: Band) -> Issue | None:
-        """Too much motion within a slice, or between the means of slices."""
+    def find_motion(self, part: SliceStats, band: Band) -> StreamIssue | None:
+        """Too much motion within a slice, or between the means of slices.
+
+        Args:
+            part: Statistics of the slice.
+            band: Of the means of the slices before.
+        """
         (low, high, least), noise = band, _NOISE * self.noise
         drift, begun = (
             self.drift + noise / np.sqrt(least),
@@ -170,14 +175,14 @@ class StreamSpec:
         )
         return travel or self._issue(high - low, drift, begun)
 
-    def _issue(self, spread: Array, limit: Array, when: str) -> Issue | None:
+    def _issue(self, spread: Array, limit: Array, when: str) -> StreamIssue | None:
         over = spread > limit
         if not over.any():
             return None
         with np.errstate(divide="ignore", invalid="ignore"):
             worst = int(np.argmax(np.where(over, spread / limit, 0.0)))
         unit = self.units[worst]
-        return Issue(
+        return StreamIssue(
             self.cause,
             f"{self.channels[worst]} changed by {spread[worst]:.3g} {unit} {when}, more than "
             f"the {limit[worst]:.3g} {unit} allowed: {self.fix}.",
@@ -187,7 +192,13 @@ class StreamSpec:
 def stream_specs(
     model: RobotModel, feet: Sequence[Foot], settings: IdentificationSettings
 ) -> list[StreamSpec]:
-    """All streams: joints, feet, and the direction against gravity if used."""
+    """All streams: joints, feet, and the direction against gravity if used.
+
+    Args:
+        model: The robot.
+        feet: Its feet.
+        settings: Noise, and which sensors are used.
+    """
     options, noise, n = settings.capture, settings.noise, model.n_joints
     weight = model.mass * settings.fit.gravity
     frozen = options.frozen_time if options.frozen_time > 0.0 else np.inf
@@ -244,9 +255,14 @@ def stream_specs(
     return [joints, *sensors, *([imu] if settings.fit.use_imu else [])]
 
 
-def frozen_sensor(name: str, time: float) -> Issue:
-    """Reports a sensor whose readings do not change."""
-    return Issue(
+def frozen_sensor(name: str, time: float) -> StreamIssue:
+    """Reports a sensor whose readings do not change.
+
+    Args:
+        name: Of the sensor.
+        time: s, since its readings last changed.
+    """
+    return StreamIssue(
         f"{name} frozen",
         f"{name} has had identical readings for {time:.2f} s: restart its driver; for a simulation "
         "without noise set capture.frozen_time to 0.",
@@ -262,7 +278,7 @@ class SensorStream:
     """
 
     def __init__(
-        self, spec: StreamSpec, timeline: Timeline, dropped: "DroppedReadings"
+        self, spec: StreamSpec, timeline: ReadingTimeline, dropped: "DroppedReadings"
     ) -> None:
         self.spec, self._timeline, self._dropped = spec, timeline, dropped
         self.restart()
@@ -280,12 +296,23 @@ class SensorStream:
         )
 
     def find_jump(self, t_ns: Times, longest_ns: int) -> int:
-        """The index of the first stamp that is older than the newest by more; N for none."""
+        """The index of the first stamp that is older than the newest by more; N for none.
+
+        Args:
+            t_ns: (N,) ns, stamps.
+            longest_ns: ns, by which a stamp may be older than the newest.
+        """
         back = self._newest_before(t_ns) - t_ns > longest_ns
         return int(np.argmax(back)) if back.any() else len(t_ns)
 
     def add(self, t_ns: Times, values: Array, first_number: int) -> None:
-        """Adds readings (N, C) at stamps (N,); late, repeated and not finite ones are left out."""
+        """Adds readings (N, C) at stamps (N,); late, repeated and not finite ones are left out.
+
+        Args:
+            t_ns: (N,) ns, stamps.
+            values: (N, C) readings.
+            first_number: Of the first slice that is still open.
+        """
         newest = self._newest_before(t_ns)
         fresh = t_ns > newest
         if not fresh.all():
@@ -317,17 +344,17 @@ class SensorStream:
         """Number of the oldest slice that is stored."""
         return min(self._slices, default=None)
 
-    def missing(self) -> Issue:
+    def missing(self) -> StreamIssue:
         """Reports that it has no usable reading."""
         name = self.spec.name
         if self._bad:
             names = ", ".join(self._bad[:5])
             text = f"{name} has no number for {names}: check its driver."
-            return Issue(f"{name} not finite", text)
+            return StreamIssue(f"{name} not finite", text)
         text = f"{name} has no readings: check its driver, its topic and the clocks."
-        return Issue(f"{name} missing", text)
+        return StreamIssue(f"{name} missing", text)
 
-    def issues(self, part: SliceStats) -> Iterator[Issue]:
+    def issues(self, part: SliceStats) -> Iterator[StreamIssue]:
         """What is wrong in the next slice of time: missing, saturated or frozen."""
         spec, before, self._constant = self.spec, self._constant, None
         if not part.count:
@@ -338,7 +365,7 @@ class SensorStream:
         if (most >= spec.largest).any():
             worst = int(np.argmax(most / spec.largest))
             unit = spec.units[worst]
-            yield Issue(
+            yield StreamIssue(
                 f"{spec.name} saturated",
                 f"{spec.name} reads {most[worst]:.4g} {unit}, its limit is "
                 f"{spec.largest[worst]:.4g} {unit}: take load off it, or shift the weight.",

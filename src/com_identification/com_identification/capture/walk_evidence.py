@@ -45,6 +45,10 @@ def walk_posture(
     error where the robot walked; at rest it differs in second order.
 
     Args:
+        model: The robot.
+        feet: Its feet.
+        rest: (n,) rad or m, about as it walks.
+        sensors: Errors of the sensors.
         msg: A CentroidalDiagnosis or a WalkState, of ROS or as read from a bag.
     """
     com = Sesc(model).com(rest)

@@ -2,20 +2,12 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from com_bags import (
     IMU,
@@ -28,8 +20,6 @@ from com_bags import (
     SensorTopics,
     TopicError,
     TopicReader,
-    TopicRequest,
-    find_topics,
     is_table,
     read_table,
 )
@@ -42,70 +32,16 @@ from com_identification.capture.from_bag import (
 )
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
-from com_identification.capture.streams import NS_PER_S, DroppedReadings, Mark
+from com_identification.capture.streams import NS_PER_S, DroppedReadings, PostureMark
 from com_identification.capture.walk_evidence import newest_message, walk_posture
+from com_identification.commands.output import progress_bar
+from com_identification.commands.robot_inputs import RobotInputs, choose_topics
 from com_identification.regression.postures import Posture
 from com_identification.report.report import Recording, TopicLine
-from com_identification.settings import IdentificationSettings
-from com_model import Foot, RobotConfig, RobotModel, robots
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section, read_yaml
 
 BOTH = "rest,walk"  # of --use
-
-
-@dataclass(frozen=True, eq=False)
-class RobotInputs:
-    """The robot of a recording."""
-
-    model: RobotModel  # as its URDF has it
-    config: RobotConfig  # without feet where there is no file
-    feet: tuple[Foot, ...]
-    settings: IdentificationSettings
-    paths: dict[str, str]  # paths as the user wrote them, by name
-
-    @property
-    def imu_link(self) -> str | None:
-        """The link of the IMU, where one is used; ConfigError where it is not configured."""
-        if not self.settings.fit.use_imu:
-            return None
-        if self.config.imu_link is not None:
-            return self.config.imu_link
-        problem = (
-            "the IMU is to be used: say which link carries it, as imu: {link: NAME}"
-        )
-        raise ConfigError(problem, self.config.source, "imu.link")
-
-
-def load_robot(arguments: argparse.Namespace) -> RobotInputs:
-    """Reads URDF, configuration and settings; a ComModelError says how to fix them."""
-    files = robots.find_robot(arguments.robot, arguments.config)
-    model, config = robots.load_robot(arguments.robot, arguments.config)
-    settings = IdentificationSettings()
-    if arguments.settings is not None:
-        settings = IdentificationSettings.from_file(arguments.settings)
-        settings.check(model)
-    imu, effort = settings.fit.use_imu or bool(arguments.imu), arguments.effort
-    effort = settings.fit.use_effort or effort
-    settings = replace(
-        settings, fit=replace(settings.fit, use_imu=imu, use_effort=effort)
-    )
-    feet = _bare_feet(arguments.wrench, model) if files.config is None else config.feet
-    if not feet:
-        source = "--config is missing" if files.config is None else config.source
-        problem = (
-            "no feet with force sensors: say where they are, as feet: {l_sole: {...}}"
-        )
-        raise ConfigError(problem, source, "feet")
-    given = ("settings", "marks", "mapping", "tip_over")
-    values = {name: getattr(arguments, name) for name in given}
-    values |= {
-        "files": ", ".join(arguments.files),
-        "robot": files.urdf,
-        "config": files.config,
-    }
-    paths = {name: str(value) for name, value in values.items() if value}
-    return RobotInputs(model, config, feet, settings, paths)
 
 
 def is_walk(arguments: argparse.Namespace) -> bool:
@@ -141,27 +77,14 @@ def _types(path: str) -> set[str]:
         return {topic.type_name for topic in bag.topics()}
 
 
-def walk_inputs(robot: RobotInputs) -> RobotInputs:
-    """The robot with its IMU, without force sensors."""
-    fit = replace(robot.settings.fit, use_imu=True)
-    return replace(robot, feet=(), settings=replace(robot.settings, fit=fit))
-
-
-def choose_topics(
-    arguments: argparse.Namespace, bag: Bag, robot: RobotInputs
-) -> SensorTopics:
-    """Finds the topics of a bag that will be read; raises BagError where they are not clear."""
-    wrenches = dict(each.split("=", 1) for each in arguments.wrench)
-    names = arguments.marker_topic, arguments.known_com
-    request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, *names)
-    use_imu = robot.settings.fit.use_imu
-    return find_topics(bag.topics(), robot.feet, request, use_imu, str(bag.path))
-
-
 def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
     """Reads bags and tables, with a progress bar, as one recording, one after the other.
 
     Postures have the names of their marks or times, of several files with the file's name.
+
+    Args:
+        robot: Of the recordings.
+        arguments: Of identify.
 
     Raises:
         BagError: One cannot be read, or lacks a topic.
@@ -198,7 +121,12 @@ def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
 
 
 def walk_evidence(robot: RobotInputs, arguments: argparse.Namespace) -> list[Posture]:
-    """The posture that --use-diagnosis asks for; see walk_posture."""
+    """The posture that --use-diagnosis asks for; see walk_posture.
+
+    Args:
+        robot: Of the recordings.
+        arguments: Of identify.
+    """
     if not arguments.use_diagnosis:
         return []
     message = newest_message([path for path in arguments.files if not is_table(path)])
@@ -241,7 +169,7 @@ def _read_file(
 def _read_bag(
     bag: Bag, robot: RobotInputs, topics: SensorTopics, arguments: argparse.Namespace
 ) -> Recording:
-    marks: list[Mark] = []
+    marks: list[PostureMark] = []
     received = arguments.time == "received"
     if arguments.marks is not None:
         marks = read_marks(
@@ -261,7 +189,7 @@ def _read_bag(
 def _record(
     reader: SensorReader | TableReader,
     robot: RobotInputs,
-    marks: Sequence[Mark],
+    marks: Sequence[PostureMark],
     total: int,
     arguments: argparse.Namespace,
 ) -> Recording:
@@ -320,7 +248,14 @@ def _informative(interval: StationaryInterval) -> StationaryInterval:
 def topic_lines(
     bag: Bag, robot: RobotInputs, topics: SensorTopics, reader: SensorReader | None
 ) -> list[TopicLine]:
-    """The topics that are read, by role; without a reader with the bag's own counts."""
+    """The topics that are read, by role; without a reader with the bag's own counts.
+
+    Args:
+        bag: The recording.
+        robot: Of the recording.
+        topics: Those that are read.
+        reader: Has counted the messages that it read; None: nothing was read.
+    """
     there = {topic.name: topic for topic in bag.topics()}
     pairs = [("joint states", topics.joint_states)]
     pairs += [
@@ -339,28 +274,6 @@ def topic_lines(
         TopicLine(role, name, there[name].type_name, counts[name])
         for role, name in pairs
     ]
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Progress]:
-    """A progress bar on standard error, if that is a terminal."""
-    console = Console(stderr=True)
-    columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    shown = console.is_terminal
-    bar = Progress(*columns, console=console, transient=True, disable=not shown)
-    # One that is not shown is not begun: rich prints a line at its end, before version 15.
-    with bar if shown else nullcontext(bar):
-        yield bar
-
-
-def _bare_feet(requests: list[str], model: RobotModel) -> tuple[Foot, ...]:
-    """Feet without configuration: links of the URDF that --wrench names."""
-    feet = []
-    for request in requests:
-        link, _, topic = request.partition("=")
-        model.link_index(link)  # raises, and lists the links
-        feet.append(Foot(link, wrench_topic=topic, wrench_frame=link))
-    return tuple(feet)
 
 
 def _first_stamp(bag: Bag, topic: str, received: bool) -> int:

@@ -1,25 +1,20 @@
 """Results of identify: report, numbers, corrected URDF, postures, and the printed summary."""
 
 import math
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from com_bags import Table, Topic
-from com_identification.commands.bag_inputs import RobotInputs
-from com_identification.exceptions import OutputError
+from com_identification.commands.robot_inputs import RobotInputs
 from com_identification.feet.feet_reading import find_tilted_shape
-from com_identification.health.changes import changes_of
-from com_identification.health.records import HealthDatabase, Record, hash_files
-from com_identification.regression.identify import issues_of
+from com_identification.health.changes import append
+from com_identification.health.records import Record, hash_files
 from com_identification.regression.postures import Posture
+from com_identification.regression.result import issues_of
 from com_identification.report.comparison import body_labels, gain, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
 from com_identification.settings import IdentificationSettings
@@ -31,71 +26,7 @@ from com_identification.store.results import (
 )
 from com_identification.store.store import PostureStore
 from com_model import Foot, RobotModel
-from com_model.files import sync
-from com_model.text import columns, listing, printable, quote
-
-_STAGING = ".identify_bag."
-
-
-@contextmanager
-def output_directory(
-    path: str | Path, names: Sequence[str], force: bool
-) -> Iterator[Path]:
-    """Yields a folder out of sight for files of some names; at the end puts them into place.
-
-    Those of an earlier run that are not made now are removed; after an error nothing is left
-    behind. With `force` such files may be replaced, and a directory with other things in it be
-    used; else OutputError.
-    """
-    target, problem = Path(path), "cannot be used"
-    made: list[Path] = []  # directories that were missing, the innermost first
-    try:
-        _check_output(target, names, force)
-        made = list(
-            takewhile(lambda folder: not folder.exists(), (target, *target.parents))
-        )
-        target.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=_STAGING, dir=target) as folder:
-            yield Path(folder)
-            problem = "cannot take the results"
-            files = sorted(Path(folder).iterdir())
-            for file in files:
-                sync(file)
-            for file in files:
-                os.replace(file, target / file.name)
-            for name in set(names) - {file.name for file in files}:
-                (target / name).unlink(missing_ok=True)
-            sync(target)
-            made = []
-    except OSError as error:
-        raise OutputError(
-            f"{target} {problem}: {error.strerror or error}. Free space on the disk, or give "
-            "--output a directory that can be written to"
-        ) from error
-    finally:
-        for missing in made:
-            with suppress(OSError):
-                missing.rmdir()
-
-
-def _check_output(path: Path, names: Sequence[str], force: bool) -> None:
-    if "\0" in str(path):
-        raise OutputError(f"--output: {quote(str(path))} is not a path")
-    if path.exists() and not path.is_dir():
-        raise OutputError(f"{path} is not a directory: give --output another one")
-    entries = sorted(entry.name for entry in path.iterdir()) if path.exists() else []
-    there = [
-        name for name in entries if not name.startswith(_STAGING)
-    ]  # left by a kill
-    if there and not force:
-        raise OutputError(
-            f"{path} is not empty: it holds {listing(there)}. Give another directory, "
-            "or --force to replace the results of an earlier run in it"
-        )
-    for name in names:
-        if (path / name).is_dir():
-            raise OutputError(f"{path / name} is a directory: remove it first")
-
+from com_model.text import columns, printable
 
 URDF, RESULT, REPORT, POSTURES = (
     "corrected.urdf",
@@ -107,7 +38,13 @@ NAMES = (URDF, RESULT, POSTURES, REPORT)
 
 
 def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Contents:
-    """Writes all files into a folder; returns the contents with what was exported."""
+    """Writes all files into a folder; returns the contents with what was exported.
+
+    Args:
+        folder: For the files.
+        robot: Of the recording.
+        contents: What was found.
+    """
     found = contents.found
     captured = [(i.posture, i.t1_ns) for i in contents.intervals if i.posture]
     export = export_urdf(robot.model, found, folder, URDF)
@@ -123,7 +60,14 @@ def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Conte
 
 
 def make_record(contents: Contents, serial: str, data_hash: str, path: str) -> Record:
-    """The result for the record of the robot."""
+    """The result for the record of the robot.
+
+    Args:
+        contents: What was found.
+        serial: Serial number of the robot.
+        data_hash: Of the readings, see hash_files.
+        path: Of the recording.
+    """
     total = contents.total
     mass = None if total is None else (total.mass, total.mass_std)
     return Record.from_identification(
@@ -141,19 +85,18 @@ def make_record(contents: Contents, serial: str, data_hash: str, path: str) -> R
 def add_to_record(
     contents: Contents, files: Sequence[str], where: str, serial: str
 ) -> list[str]:
-    """Adds the result to the record of the robot; returns what changed, in sentences."""
+    """Adds the result to the record of the robot; returns what changed, in sentences.
+
+    Args:
+        contents: What was found.
+        files: The recordings.
+        where: Path or URL of the record.
+        serial: Serial number of the robot.
+    """
     data_hash = "".join(map(hash_files, files))
     return append(
         where, make_record(contents, serial, data_hash, contents.inputs["files"])
     )
-
-
-def append(where: str, record: Record) -> list[str]:
-    """Adds an identification to the record of the robot; returns what changed, in sentences."""
-    database = HealthDatabase(where, create=True)
-    if not database.append(record):
-        return [f"this recording is in {database.name} already"]
-    return [f"added to {database.name}", *changes_of(record, database)]
 
 
 def _extra(contents: Contents) -> dict[str, Any]:
@@ -297,7 +240,14 @@ def two_postures_text(
     postures: Sequence[Posture],
     settings: IdentificationSettings,
 ) -> str:
-    """The total CoM by one shape at several tilts, lines of text; raises as find_tilted_shape."""
+    """The total CoM by one shape at several tilts, lines of text; raises as find_tilted_shape.
+
+    Args:
+        model: The robot.
+        feet: Its feet.
+        postures: Their readings.
+        settings: Of the identification.
+    """
     found = find_tilted_shape(model, feet, postures, settings)
     total = found.total
     pairs = zip(found.postures, 1e3 * found.com, strict=True)

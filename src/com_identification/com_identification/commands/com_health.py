@@ -133,9 +133,9 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
-    from com_identification.commands.bag_inputs import progress_bar
-    from com_identification.commands.identify import parser as identify_parser
+    from com_identification.commands.identify_arguments import parser as identify_parser
     from com_identification.commands.ingest import find_bags, ingest
+    from com_identification.commands.output import progress_bar
 
     identify_parser().parse_args(
         ["BAG", *words]

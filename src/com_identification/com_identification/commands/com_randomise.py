@@ -4,10 +4,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from com_identification.commands.bag_results import output_directory
+from com_identification.commands.output import output_directory
 from com_identification.exceptions import IdentificationError
 from com_identification.walking.inertia import corrected_urdf
-from com_identification.walking.posterior import Posterior, to_csv, to_json, to_npz
+from com_identification.walking.posterior import RobotPosterior, to_csv, to_json, to_npz
 from com_identification.walking.simulator_files import mjcf, usd_layer
 from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.samples < 0:
         parser.error(f"--samples {arguments.samples}: give 0 or more")
     try:
-        posterior = Posterior.from_file(arguments.posterior)
+        posterior = RobotPosterior.from_file(arguments.posterior)
         draws = posterior.draw(arguments.samples, arguments.seed)
         drawn = [f"sample_{s:03d}" for s in range(arguments.samples)]
         table = f"{'samples' if drawn else 'estimate'}.{arguments.table}"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from com_identification import human
 from com_identification.exceptions import PostureError
-from com_identification.regression.identify import Identification, identify, issues_of
+from com_identification.regression.identify import identify
+from com_identification.regression.result import Identification, issues_of
 from com_identification.store.results import corrected_urdf
 from com_model import RobotModel
 from com_model.arrays import Array
@@ -39,7 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def person_parser(name: str, text: str, file: str) -> ArgumentParser:
-    """Makes a parser of what identify_person() needs; see command_parser()."""
+    """Makes a parser of what identify_person() needs; see command_parser().
+
+    Args:
+        name: Of the command.
+        text: What it does, a sentence.
+        file: Of its module, beside which its help is.
+    """
     parser = command_parser(name, text, file)
     parser.add_argument("--height", type=float, required=True, metavar="M")
     parser.add_argument("--mass", type=float, required=True, metavar="KG")
@@ -60,7 +67,9 @@ def person_parser(name: str, text: str, file: str) -> ArgumentParser:
 
 def identify_person(
     arguments: Namespace,
-) -> tuple[RobotModel, Identification, list[human.Trial], dict[str, tuple[str, Array]]]:
+) -> tuple[
+    RobotModel, Identification, list[human.MarkerTrial], dict[str, tuple[str, Array]]
+]:
     """Reads trials and identifies the person; prints how good that is.
 
     Returns the model by the table, the result, the trials, and where the markers are. Raises

@@ -1,9 +1,9 @@
 """Identifies many bags into a record, on Dask's workers: each once, whatever stops in between.
 
 Workers read, hash and identify, the largest bags first, so that none is left for the end; only this
-process writes to the record, one row a bag with its hash, so that a run which was stopped goes on
-where it was. What is done at the same time is written at once. Failures are noted with their
-reason.
+process writes to the record, one row a bag with its hash, so that a run which was stopped
+continues where it was. What is done at the same time is written at once. Failures are noted with
+their reason.
 """
 
 import hashlib
@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from com_identification.commands.bag_identification import Refusal, identify_recording
-from com_identification.commands.bag_inputs import load_robot, read_files
+from com_identification.commands.bag_inputs import read_files
 from com_identification.commands.bag_results import make_record
-from com_identification.commands.identify import parser
+from com_identification.commands.identify_arguments import parser
+from com_identification.commands.rest_identification import Refusal, identify_recording
+from com_identification.commands.robot_inputs import load_robot
 from com_identification.exceptions import HealthError
 from com_identification.health.records import (
     HealthDatabase,
@@ -42,7 +43,7 @@ class BagFile:
 
 
 @dataclass(frozen=True)
-class Done:
+class IngestResult:
     """What came of a bag."""
 
     bag: BagFile
@@ -91,11 +92,15 @@ def ingest(
     words: Sequence[str],
     client: Any,
     retry: bool = False,
-) -> Iterator[Done]:
+) -> Iterator[IngestResult]:
     """Identifies the bags that are not in the record yet; yields each when it is written.
 
     words are options of identify, "{folder}" the name of the folder that has the bag; client is
     a dask.distributed.Client; with `retry` what failed before is tried again.
+
+    Args:
+        database: The record.
+        bags: Those that were found.
     """
     noted = [row for row in database.bags() if not (retry and row[3])]
     known, stamps = {row[2]: row[3] for row in noted}, {row[:2] for row in noted}
@@ -124,7 +129,7 @@ def ingest(
             error = future.exception() if future.status == "error" else None
             bag = future.bag
             result = (
-                Done(bag, f"? {bag.stamp}", "", repr(error))
+                IngestResult(bag, f"? {bag.stamp}", "", repr(error))
                 if error
                 else future.result()
             )
@@ -148,8 +153,12 @@ def _mark(data_hash: str) -> bytes:
     return hashlib.sha256(data_hash.encode()).digest()[:_MARK]
 
 
-def identify_one(bag: BagFile, words: Sequence[str], known: bytes) -> Done:
-    """Reads and identifies one bag; runs on a worker. known are the marks of hashes."""
+def identify_one(bag: BagFile, words: Sequence[str], known: bytes) -> IngestResult:
+    """Reads and identifies one bag; runs on a worker. known are the marks of hashes.
+
+    Args:
+        bag: To read.
+    """
     digest = f"? {bag.stamp}"
     with tempfile.TemporaryDirectory(prefix="com_health.") as folder:
         local = bag.path
@@ -161,7 +170,7 @@ def identify_one(bag: BagFile, words: Sequence[str], known: bytes) -> Done:
             digest = hash_files(local)
             mark = _mark(digest)
             if any(known[i : i + _MARK] == mark for i in range(0, len(known), _MARK)):
-                return Done(bag, digest, "", "")
+                return IngestResult(bag, digest, "", "")
             named = [
                 word.replace("{folder}", Path(bag.path).parent.name) for word in words
             ]
@@ -173,5 +182,5 @@ def identify_one(bag: BagFile, words: Sequence[str], known: bytes) -> Done:
             )
             record = make_record(contents, arguments.serial, digest, bag.path)
         except (ComModelError, OSError, Refusal) as error:
-            return Done(bag, digest, "", str(error).removeprefix(f"{local}: "))
-    return Done(bag, digest, record.to_json(), "")
+            return IngestResult(bag, digest, "", str(error).removeprefix(f"{local}: "))
+    return IngestResult(bag, digest, record.to_json(), "")

@@ -11,7 +11,7 @@ from com_identification.exceptions import ProtocolError
 from com_identification.store.results import path_inside, write_whole
 from com_identification.tip_over import quasi_static, report
 from com_identification.tip_over.fit import fit, known_candidates
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, TipAngle
+from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, TipProtocol
 from com_model import ComModelError, load_robot
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
     arguments = _parser().parse_args(argv)
     try:
-        protocol = Protocol.from_file(arguments.protocol)
+        protocol = TipProtocol.from_file(arguments.protocol)
         robot = load_robot(arguments.robot, arguments.config)
         simulation = QuasiStatic.from_protocol(*robot, protocol)
         if arguments.angles is None:
@@ -87,7 +87,7 @@ def _angles(by_model: dict[str, tuple[TipAngle, ...]]) -> dict[str, Array]:
 
 def _compare(
     simulation: QuasiStatic,
-    protocol: Protocol,
+    protocol: TipProtocol,
     table: dict[str, Array],
     arguments: argparse.Namespace,
 ) -> None:
@@ -112,7 +112,7 @@ def _compare(
         )
     found = fit(simulation, measured, candidates[arguments.explain], used)
     by_model = _find_tips(simulation, arguments.joint_errors)
-    comparison = report.Comparison(
+    comparison = report.TipComparison(
         robot=simulation.model.name,
         tests=tuple(test.name for test in simulation.tests),
         others={name: own for name, own in table.items() if name != arguments.measured},
@@ -144,7 +144,10 @@ def _standing(by_model: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
 
 
 def _write(
-    simulation: QuasiStatic, comparison: report.Comparison, folder: str, overwrite: bool
+    simulation: QuasiStatic,
+    comparison: report.TipComparison,
+    folder: str,
+    overwrite: bool,
 ) -> None:
     picture = BytesIO()
     report.plot_angles(comparison).savefig(picture, format="png")

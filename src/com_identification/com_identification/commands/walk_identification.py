@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from com_bags import Bag, SensorReader, WalkLog, is_table, read_walk
-from com_identification.commands.bag_inputs import RobotInputs, choose_topics
-from com_identification.commands.bag_results import append, output_directory
+from com_identification.commands.output import output_directory
+from com_identification.commands.robot_inputs import RobotInputs, choose_topics
 from com_identification.exceptions import WalkError
+from com_identification.health.changes import append
 from com_identification.health.walks import walk_record
 from com_identification.regression.postures import Posture
 from com_identification.walking.fusion import fuse
@@ -15,7 +16,7 @@ from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.log import walking_parts
 from com_identification.walking.payload import with_payload
 from com_identification.walking.posterior import NAMES, result_files
-from com_identification.walking.report import sections
+from com_identification.walking.report import report_page, sections
 from com_identification.walking.unknowns import Scale
 from com_model.text import columns
 
@@ -33,6 +34,13 @@ def identify_walk(
 
     With postures of the robot standing on its foot force sensors, of files `rested`, as one
     regression.
+
+    Args:
+        arguments: Of identify.
+        robot: Of the recordings of walking.
+        standing: Of those of resting; None: there are none.
+        postures: Resting ones.
+        rested: Files of the resting postures.
 
     Raises:
         WalkError: The recordings cannot be used.
@@ -71,7 +79,7 @@ def identify_walk(
             result = with_payload(result, loaded, arguments.payload, arguments.mass_std)
         if standing is not None:
             result = fuse(result, standing.feet, postures, standing.settings)
-        files = result_files(result)
+        files = result_files(result, report_page(result))
         for name, content in files.items():
             (folder / name).write_bytes(content)
     places = (f"wrote {Path(arguments.output) / name}" for name in files)

@@ -61,6 +61,11 @@ def read_feet(
     """Reads a posture; None where a foot's wrench is not known, or nothing carries the robot.
 
     Raises PostureError where the readings do not fit the robot, or gravity's direction is unknown.
+
+    Args:
+        observations: The equations of the robot.
+        posture: Its readings.
+        theta: (4 B,) masses kg and first moments kg m of the model.
     """
     if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
         return None
@@ -109,6 +114,15 @@ def estimate_wrench_bias(
     """Estimates the bias (6,) as read of a foot's sensor, by the model, standing on it alone.
 
     Raises CaptureRefused where another foot carries load, or gravity's direction is unknown.
+
+    Args:
+        observations: The equations of the robot.
+        posture: Of the robot standing on that foot.
+        foot: Its index.
+        priors: Of the bodies, which give the model.
+
+    Returns:
+        (6,) N and N m, as read.
     """
     feet, gravity = observations.feet, observations.gravity
     loaded = observations.contacts.loaded(posture.wrenches)
@@ -163,6 +177,12 @@ def identify_total(
       P o = P (point on the vertical by the feet - CoM by the model).
 
     Raises IdentificationError where no posture has the wrenches of all feet, or PostureError.
+
+    Args:
+        model: The robot.
+        feet: Its feet.
+        postures: Their readings.
+        settings: Noise and errors of the sensors; None: the defaults.
     """
     settings = settings or IdentificationSettings()
     observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
@@ -253,6 +273,12 @@ def find_tilted_shape(
     more. Then the vertical lines through the centres of pressure meet in its CoM, whose height no
     single posture shows.
 
+    Args:
+        model: The robot.
+        feet: Its feet.
+        postures: Their readings.
+        settings: Noise and errors of the sensors.
+
     Raises:
         PostureError: There is no such group.
     """
@@ -289,7 +315,7 @@ def find_tilted_shape(
     return TiltedShape(total, tuple(own), com, float(spans[best]))
 
 
-class Verdict(IntEnum):
+class ModelVerdict(IntEnum):
     """Result of the comparison."""
 
     UNKNOWN = 0  # no comparison is possible; see the reason
@@ -309,7 +335,7 @@ class ModelCheckResult(FrozenArrays):
     an IMU that is off by a small angle moves the projection by h times the angle.
     """
 
-    verdict: Verdict  # see Verdict
+    verdict: ModelVerdict  # see Verdict
     reason: str  # why, and how to fix it
     up: Array  # (3,) the direction against gravity that was used: the IMU's, or the soles'
     projection: Array  # (3,) m, vertical, of the model's CoM
@@ -396,7 +422,7 @@ class ModelCheck:
                 and tilt > _TILT
             )
         return ModelCheckResult(
-            verdict=Verdict.UNKNOWN,
+            verdict=ModelVerdict.UNKNOWN,
             reason="",
             up=reading.up,
             projection=projection,
@@ -415,24 +441,24 @@ class ModelCheck:
 
     def _judge(self, found: ModelCheckResult, faults: str) -> ModelCheckResult:
         off, allowed = found.mass - found.model_mass, self._mass * found.model_mass
-        verdict = Verdict.CONSISTENT
+        verdict = ModelVerdict.CONSISTENT
         reason = f"The model's CoM is within {1e3 * self._com:.1f} mm of the feet's measurement."
         if faults:
-            verdict, reason = Verdict.WRONG_WRENCH, faults
+            verdict, reason = ModelVerdict.WRONG_WRENCH, faults
         elif abs(off) > allowed + _SURE * found.mass_std:
-            verdict = Verdict.WRONG_MASS
+            verdict = ModelVerdict.WRONG_MASS
             reason = (
                 f"The feet carry {found.mass:.4g} kg, the model has {found.model_mass:.4g} kg: "
                 "weigh the robot, tare the sensors, and look for loads that the URDF has not."
             )
         elif found.com_error > self._com + _SURE * found.model_std:
-            verdict = Verdict.WRONG_COM
+            verdict = ModelVerdict.WRONG_COM
             reason = (
                 f"The model's CoM is {1e3 * found.com_error:.1f} mm off: identify the links' "
                 "centres of mass."
             )
         elif found.tilt > _TILT and not found.sloped:
-            verdict = Verdict.WRONG_TILT
+            verdict = ModelVerdict.WRONG_TILT
             reason = (
                 f"The IMU leans {np.degrees(found.tilt):.1f} deg against soles and forces, which "
                 f"moves the projection by {1e3 * np.linalg.norm(found.tilt_part):.1f} mm: level "
@@ -445,7 +471,7 @@ class ModelCheck:
         unknown |= dict.fromkeys(_NUMBERS, np.nan)
         mass = self._observations.model.mass
         return ModelCheckResult(
-            Verdict.UNKNOWN, reason, sloped=False, model_mass=mass, **unknown
+            ModelVerdict.UNKNOWN, reason, sloped=False, model_mass=mass, **unknown
         )
 
 

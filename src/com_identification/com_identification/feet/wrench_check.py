@@ -124,7 +124,7 @@ _SHOWN = 3  # violations in a text
 
 
 @dataclass(frozen=True)
-class Violation:
+class RuleViolation:
     """A rule that wrenches violate."""
 
     rule: str  # weight, lean, push, edge or com
@@ -168,7 +168,7 @@ class WrenchRules:
             bytes, Array
         ] = {}  # against gravity, by the feet that carry load
 
-    def violations(self, wrenches: Array) -> list[Violation]:
+    def violations(self, wrenches: Array) -> list[RuleViolation]:
         """Returns the rules that wrenches (f, 6), as read, violate."""
         loaded = self._observations.contacts.loaded(wrenches)
         if (key := loaded.tobytes()) not in self._ups:
@@ -181,7 +181,7 @@ class WrenchRules:
             self._p - self._p_sole, forces
         )  # about the soles' origins
         known = np.isfinite(wrenches).all(axis=1)
-        found: list[Violation] = []
+        found: list[RuleViolation] = []
         if known.all():
             found += self._totals(forces, moments, loaded, up)
         for i in np.flatnonzero(known):
@@ -191,7 +191,7 @@ class WrenchRules:
 
     def _totals(
         self, forces: Array, moments: Array, loaded: Flags, up: Array
-    ) -> Iterator[Violation]:
+    ) -> Iterator[RuleViolation]:
         force = forces.sum(axis=0)
         size = float(np.linalg.norm(force))
         off = abs(size - self.weight) / (
@@ -201,12 +201,12 @@ class WrenchRules:
             f"the feet carry {size:.4g} N together, the robot weighs {self.weight:.4g} N by its "
             "URDF"
         )
-        yield Violation("weight", off, text)
+        yield RuleViolation("weight", off, text)
         if not np.isfinite(up).all() or not size > 2.0 * self._force:
             return
         lean = angle_between(force, up)
         text = f"their force leans {np.degrees(lean):.0f} deg against gravity"
-        yield Violation("lean", lean / (_LEAN + 2.0 * self._force / size), text)
+        yield RuleViolation("lean", lean / (_LEAN + 2.0 * self._force / size), text)
         center, push = self._p_sole[loaded].mean(axis=0), float(force @ up)
         moment = (moments + np.cross(self._p_sole - center, forces)).sum(axis=0)
         far = np.inf
@@ -214,13 +214,13 @@ class WrenchRules:
             gap = center + np.cross(up, moment) / push - self._com
             far = float(np.linalg.norm(gap - (gap @ up) * up))
         text = f"they put the CoM {1e3 * far:.0f} mm beside the URDF's"
-        yield Violation(
+        yield RuleViolation(
             "com", far / (self._com_std + 2.0 * self._moment / self.weight), text
         )
 
     def _foot(
         self, i: int, force: Array, moment: Array, up: Array
-    ) -> Iterator[Violation]:
+    ) -> Iterator[RuleViolation]:
         name, size = self.feet[i].frame, float(np.linalg.norm(force))
         if np.isfinite(up).all():
             angle = angle_between(force, up)
@@ -228,7 +228,7 @@ class WrenchRules:
                 f"{name} reads {size:.3g} N at {np.degrees(angle):.0f} deg against gravity, less "
                 f"than {np.degrees(_SLIDE):.0f} deg was expected"
             )
-            yield Violation(
+            yield RuleViolation(
                 "push", angle / (_SLIDE + 2.0 * self._force / size), text, i
             )
         corners = self.feet[i].corners
@@ -242,7 +242,9 @@ class WrenchRules:
             text = (
                 f"the centre of pressure of {name} is {1e3 * far:.0f} mm off its sole"
             )
-            yield Violation("edge", far / (_EDGE + self._moment / abs(f[2])), text, i)
+            yield RuleViolation(
+                "edge", far / (_EDGE + self._moment / abs(f[2])), text, i
+            )
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,11 @@ def diagnose(
     See the module. A foot in the air is an issue, too. What a posture does not show (feet with
     equal load may be exchanged) is not found: check more than one. The URDF's mass may be off by
     a tenth, its CoM has a horizontal standard deviation of com_std, m.
+
+    Args:
+        observations: The equations of the robot.
+        posture: Its readings.
+        com_std: m, horizontal standard deviation of the URDF's CoM.
     """
     if not observations.feet or len(posture.wrenches) != len(observations.feet):
         return ()
@@ -302,7 +309,7 @@ def diagnose(
     return (*issues, *_in_air(rules, posture.wrenches))
 
 
-def _is_wrong_model(read: Sequence[Violation]) -> bool:
+def _is_wrong_model(read: Sequence[RuleViolation]) -> bool:
     """Whether another mass and CoM of the robot explain all that was read."""
     rules = {each.rule for each in read}
     return "weight" in rules and rules <= _MODEL
@@ -323,7 +330,7 @@ def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
 
 
 def _offsets(
-    rules: WrenchRules, wrenches: Array, read: Sequence[Violation]
+    rules: WrenchRules, wrenches: Array, read: Sequence[RuleViolation]
 ) -> tuple[WrenchIssue, ...]:
     """Feet with little load that read what no ground can give, where that is all that is wrong."""
     found = []
@@ -356,7 +363,7 @@ def _likely_faults(good: Sequence[tuple[float, Hypothesis]]) -> list[Hypothesis]
 
 
 def _explained(
-    rules: WrenchRules, read: Sequence[Violation], likely: Sequence[Hypothesis]
+    rules: WrenchRules, read: Sequence[RuleViolation], likely: Sequence[Hypothesis]
 ) -> WrenchIssue:
     texts = []
     for each in likely:
@@ -367,7 +374,7 @@ def _explained(
     return WrenchIssue(likely[0].fault, names, text, off_sole=_off_sole(read))
 
 
-def _unexplained(rules: WrenchRules, read: Sequence[Violation]) -> WrenchIssue:
+def _unexplained(rules: WrenchRules, read: Sequence[RuleViolation]) -> WrenchIssue:
     names = tuple(foot.frame for foot in rules.feet)
     if _is_wrong_model(read):
         text = (
@@ -383,11 +390,11 @@ def _unexplained(rules: WrenchRules, read: Sequence[Violation]) -> WrenchIssue:
     return WrenchIssue(WrenchFault.UNKNOWN, names, text, other, _off_sole(read))
 
 
-def _off_sole(read: Sequence[Violation]) -> bool:
+def _off_sole(read: Sequence[RuleViolation]) -> bool:
     return any(each.rule == "edge" for each in read)
 
 
-def _sentence(read: Sequence[Violation]) -> str:
+def _sentence(read: Sequence[RuleViolation]) -> str:
     texts = [each.text for each in read[:_SHOWN]]
     return "; ".join([texts[0][0].upper() + texts[0][1:], *texts[1:]])
 
@@ -408,6 +415,13 @@ def check_readings(
     q (n,) rad or m; wrenches (f, 6) N and N m, as the feet's sensors give them, NaN without
     reading; acceleration (3,) m/s^2 of the accelerometer, its axes, NaN without IMU. Returns what
     fits, and what does not with how to fix it.
+
+    Args:
+        model: The robot.
+        config: Its feet and IMU.
+        q: (n,) rad or m.
+        wrenches: (f, 6) N and N m, as the sensors give them; NaN without reading.
+        acceleration: (3,) m/s^2, in the IMU's axes; NaN without IMU.
     """
     feet, good = config.feet, []
     up = _soles_up(model, feet, q)

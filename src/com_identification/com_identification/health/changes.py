@@ -47,7 +47,7 @@ _LEAST = 1e-9  # of the prior's variance
 
 
 @dataclass(frozen=True)
-class Change:
+class RecordChange:
     """What changed, with the standard deviations of the components."""
 
     what: str  # "com", "mass" or "sensor"
@@ -80,12 +80,12 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RecordComparison:
     """Two identifications of a robot side by side."""
 
     old: Record
     new: Record
-    changes: tuple[Change, ...] = ()  # the significant ones, the clearest first
+    changes: tuple[RecordChange, ...] = ()  # the significant ones, the clearest first
     problem: str = ""  # why they cannot be compared; else empty
     # smallest change of each body's CoM along its best known axis that is found every second time,
     # m; infinite where the data show none
@@ -107,12 +107,16 @@ class Comparison:
 
 def history(
     records: Sequence[Record], false_alarms: float = FALSE_ALARMS
-) -> list[Comparison]:
+) -> list[RecordComparison]:
     """Compares each identification with the first one since a body changed last.
 
     Not with the one before: a body that drifts slowly would never change.
+
+    Args:
+        records: Of one robot, in order of time.
+        false_alarms: Fraction of comparisons of an unchanged robot that may find something.
     """
-    steps: list[Comparison] = []
+    steps: list[RecordComparison] = []
     reference = records[0] if records else None
     for record in records[1:]:
         if reference is not None:
@@ -124,24 +128,35 @@ def history(
 
 
 def changes_of(record: Record, database: HealthDatabase) -> list[str]:
-    """What changed in an identification of a database, in sentences; empty: nothing known."""
+    """What changed in an identification of a database, in sentences; empty: nothing known.
+
+    Args:
+        record: The identification.
+        database: The record of the robot.
+    """
     steps = history(database.records(record.robot, record.serial))
     return [
         line for step in steps if step.new.key == record.key for line in step.lines()
     ]
 
 
-def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Comparison:
+def compare(
+    old: Record, new: Record, false_alarms: float = FALSE_ALARMS
+) -> RecordComparison:
     """Finds what changed from one identification to a later one.
 
     Of comparisons of an unchanged robot a fraction false_alarms may find something.
+
+    Args:
+        old: The earlier identification.
+        new: The later one.
     """
     if old.bodies != new.bodies or old.kinematics != new.kinematics:
-        return Comparison(old, new, problem="the URDFs' joints or frames differ")
+        return RecordComparison(old, new, problem="the URDFs' joints or frames differ")
     priors = new.priors
     used = priors.used
     if not (used == old.priors.used).all():
-        return Comparison(
+        return RecordComparison(
             old, new, problem="other masses or centres of mass counted as known"
         )
     sensors = list(_sensors(old, new))
@@ -162,9 +177,9 @@ def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Com
     for name, value, std in drifted:
         unit = error_unit(model, *name.split(" ", 1))
         changes.append(
-            Change("sensor", name, (value,), (std,), abs(value) / std, (), unit)
+            RecordChange("sensor", name, (value,), (std,), abs(value) / std, (), unit)
         )
-    return Comparison(
+    return RecordComparison(
         old, new, tuple(changes), "", detectable, len(blocks) + len(sensors)
     )
 
@@ -214,8 +229,8 @@ def _blocks(
 
 def _search(
     M: Array, h: Array, blocks: dict[tuple[str, str], tuple[Array, float]], level: float
-) -> list[Change]:
-    changes: list[Change] = []
+) -> list[RecordChange]:
+    changes: list[RecordChange] = []
     while len(changes) < len(blocks):
         tests = {key: _test(M, h, *block) for key, block in blocks.items()}
         best = min(tests, key=lambda key: tests[key][0])
@@ -235,7 +250,9 @@ def _search(
             else float(np.sqrt(-2 * logp))
         )
         changes.append(
-            Change(*best, tuple(u), tuple(std), sigmas, tuple(dict.fromkeys(instead)))
+            RecordChange(
+                *best, tuple(u), tuple(std), sigmas, tuple(dict.fromkeys(instead))
+            )
         )
         M, h = _project(M, h, basis)
     return changes
@@ -281,3 +298,19 @@ def _sensors(old: Record, new: Record) -> Iterator[tuple[str, float, float]]:
             if max(p1, p2) < _INFORMED**2:
                 spread = prior_std * float(np.sqrt(p1 + p2 - 2.0 * p1 * p2))
                 yield f"{kind} {name}", value - before[0], spread
+
+
+def append(where: str, record: Record) -> list[str]:
+    """Adds an identification to the record of the robot.
+
+    Args:
+        where: Path or URL of the record.
+        record: The identification.
+
+    Returns:
+        What changed, in sentences.
+    """
+    database = HealthDatabase(where, create=True)
+    if not database.append(record):
+        return [f"this recording is in {database.name} already"]
+    return [f"added to {database.name}", *changes_of(record, database)]

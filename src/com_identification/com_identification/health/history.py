@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from com_identification.exceptions import HealthError
-from com_identification.health.changes import Comparison
+from com_identification.health.changes import RecordComparison
 from com_identification.health.records import Record, library
 from com_model import html
 from com_model.files import write_file
@@ -27,9 +27,15 @@ _OBSERVABLE = 0.03  # m, a change of a CoM that is found every second time
 
 
 def history_text(
-    records: Sequence[Record], steps: Sequence[Comparison], false_alarms: float
+    records: Sequence[Record], steps: Sequence[RecordComparison], false_alarms: float
 ) -> str:
-    """The history of one robot."""
+    """The history of one robot.
+
+    Args:
+        records: Of the robot, in order of time.
+        steps: What history() returned.
+        false_alarms: With which it was called.
+    """
     first = records[0]
     of = f"{first.robot} {first.serial}".strip()
     lines = [f"{of}: {len(records)} identifications"]
@@ -63,8 +69,15 @@ def history_text(
     return "\n".join(lines)
 
 
-def history_figure(records: Sequence[Record], steps: Sequence[Comparison]) -> Figure:
-    """CoMs of the bodies that changed, then of the heaviest, and the mass; bars of two sigma."""
+def history_figure(
+    records: Sequence[Record], steps: Sequence[RecordComparison]
+) -> Figure:
+    """CoMs of the bodies that changed, then of the heaviest, and the mass; bars of two sigma.
+
+    Args:
+        records: Of the robot, in order of time.
+        steps: What history() returned.
+    """
     changed = [c.name for step in steps for c in step.changes if c.what == "com"]
     last = records[-1]
     heavy = [last.bodies[k] for k in np.argsort(-last.by_body[0], kind="stable")]
@@ -105,11 +118,18 @@ def history_figure(records: Sequence[Record], steps: Sequence[Comparison]) -> Fi
 
 def history_page(
     records: Sequence[Record],
-    steps: Sequence[Comparison],
+    steps: Sequence[RecordComparison],
     false_alarms: float,
     where: str,
 ) -> str:
-    """The history of one robot, in the record at a path or URL, as a page."""
+    """The history of one robot, in the record at a path or URL, as a page.
+
+    Args:
+        records: Of the robot, in order of time.
+        steps: What history() returned.
+        false_alarms: With which it was called.
+        where: Path or URL of the record.
+    """
     changes = steps[-1].lines() if steps else []
     name, serial = records[-1].robot, records[-1].serial
     export = shlex.join([where, "newest.urdf", "--name", name, "--serial", serial])
@@ -148,6 +168,10 @@ def export(records: Sequence[Record], path: Path) -> None:
     """Writes records as a table (.csv, .parquet), or the last one as a model (.urdf, .xml: MJCF).
 
     Raises HealthError for another ending, or where a library is missing, and OSError.
+
+    Args:
+        records: To write.
+        path: Of the file; its ending says the format.
     """
     if path.suffix == ".csv":
         text = io.StringIO()

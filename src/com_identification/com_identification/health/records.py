@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from com_identification.exceptions import HealthError
-from com_identification.regression.identify import Identification, by_body, issues_of
 from com_identification.regression.priors import BOUND_AXES, BodyPriors
+from com_identification.regression.result import Identification, by_body, issues_of
 from com_identification.store.results import corrected_inertials, plain
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
@@ -76,6 +76,16 @@ class Record(FrozenArrays):
 
         The same readings, by their data_hash (see hash_files), are recorded once; taken_ns is when
         they were taken, ns since 1970.
+
+        Args:
+            found: The result.
+            model: The robot, as its URDF says.
+            data_hash: Of the readings.
+            taken_ns: ns since 1970, when they were taken.
+            serial: Serial number of the robot.
+            source: "bag" or "node".
+            path: Of the recording.
+            mass_on_feet: kg, value and standard deviation by the feet alone; None: not known.
         """
         sensors = {
             kind: {
@@ -105,7 +115,13 @@ class Record(FrozenArrays):
 
     @classmethod
     def from_model(cls, model: RobotModel, taken_ns: int, **rest: Any) -> "Record":
-        """Makes a record of the rest of its values, for the model of a URDF."""
+        """Makes a record of the rest of its values, for the model of a URDF.
+
+        Args:
+            model: The robot, as its URDF says.
+            taken_ns: ns since 1970, when the readings were taken.
+            rest: All other values of the record.
+        """
         return cls(
             robot=model.name,
             taken=datetime.fromtimestamp(taken_ns / 1e9, timezone.utc).isoformat(
@@ -282,6 +298,10 @@ class HealthDatabase:
 
         A HealthError says that nothing can be written now, and in which files the identifications
         wait; or that all is written, and which one that waited is damaged.
+
+        Args:
+            records: Identifications.
+            bags: That were read.
         """
         try:
             new = self._insert(records, bags)
@@ -303,7 +323,12 @@ class HealthDatabase:
         return new
 
     def records(self, robot: str = "", serial: str = "") -> list[Record]:
-        """Identifications in order of time; of one robot, or of all; else HealthError."""
+        """Identifications in order of time; of one robot, or of all; else HealthError.
+
+        Args:
+            robot: Name of the model; empty: all.
+            serial: Serial number; empty: all.
+        """
         rows = self._read(
             "SELECT body FROM records WHERE (robot = :robot OR :robot = '') "
             "AND (serial = :serial OR :serial = '') ORDER BY taken, id",

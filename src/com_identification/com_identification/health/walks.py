@@ -7,7 +7,7 @@ import numpy as np
 
 from com_bags import Bag
 from com_identification.health.records import Record, hash_files
-from com_identification.regression.identify import by_body
+from com_identification.regression.result import by_body
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.kernels import BODY, IMU
 from com_identification.walking.unknowns import KINDS
@@ -22,6 +22,12 @@ def walk_record(
 
     Of the bodies masses and first moments t, with the covariance T C T^T, t = T z to first order;
     friction, armature, gain, bias and zero of each joint and the IMU's errors as those of sensors.
+
+    Args:
+        result: Of the walk.
+        bags: The recordings.
+        serial: Serial number of the robot.
+        source: "bag" or "node".
     """
     u, z, C, C_0 = (
         result.unknowns,

@@ -43,7 +43,7 @@ from visualization_msgs.msg import MarkerArray
 
 from com_identification.capture.recorder import CaptureStatus
 from com_identification.exceptions import CaptureRefused
-from com_identification.feet.feet_reading import ModelCheckResult, Verdict
+from com_identification.feet.feet_reading import ModelCheckResult, ModelVerdict
 from com_identification.nodes.health_watch import HealthWatch
 from com_identification.nodes.identification_conversions import numpy_to_model_check
 from com_identification.nodes.identification_session import (
@@ -76,7 +76,11 @@ SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)
 
 
 class ComIdentification(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """Captures postures, records walks and identifies from both, as topics and services ask.
+
+    Args:
+        options: Those of RobotNode.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -324,9 +328,9 @@ def _health(session: Session, check: ModelCheckResult) -> tuple[bytes, str]:
         CaptureStatus.REFUSED,
     ):
         return diagnostics.WARN, " ".join(state.reasons)
-    if check.verdict is Verdict.UNKNOWN:
+    if check.verdict is ModelVerdict.UNKNOWN:
         return diagnostics.OK, check.reason or "the robot moves"
-    if check.verdict is Verdict.CONSISTENT:
+    if check.verdict is ModelVerdict.CONSISTENT:
         return diagnostics.OK, "the model is consistent with the feet"
     return diagnostics.WARN, check.reason
 

@@ -36,7 +36,7 @@ Script = Generator[
 
 
 class TourError(Exception):
-    """The tour cannot go on; the message says why and how to fix it."""
+    """The tour cannot continue; the message says why and how to fix it."""
 
 
 @dataclass(frozen=True)

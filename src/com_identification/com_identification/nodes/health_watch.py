@@ -11,7 +11,11 @@ import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from com_identification.exceptions import IdentificationError
-from com_identification.feet.feet_reading import ModelCheck, Verdict, identify_total
+from com_identification.feet.feet_reading import (
+    ModelCheck,
+    ModelVerdict,
+    identify_total,
+)
 from com_identification.health.changes import changes_of
 from com_identification.health.records import HealthDatabase, Record
 from com_identification.nodes.identification_session import Session
@@ -20,7 +24,7 @@ from com_identification.regression.statics import Statics, prediction_rows
 from com_model import RobotModel
 
 _SURE = 3.0  # standard deviations of the recorded CoM
-_WARNED = (Verdict.WRONG_COM, Verdict.WRONG_MASS, Verdict.WRONG_WRENCH)
+_WARNED = (ModelVerdict.WRONG_COM, ModelVerdict.WRONG_MASS, ModelVerdict.WRONG_WRENCH)
 
 
 class HealthWatch:
@@ -44,7 +48,13 @@ class HealthWatch:
     def start(
         self, session: Session, com_tolerance: float, mass_tolerance: float
     ) -> None:
-        """Takes the last result in the record of a robot to compare with."""
+        """Takes the last result in the record of a robot to compare with.
+
+        Args:
+            session: Of the robot.
+            com_tolerance: m, from which a change is reported.
+            mass_tolerance: Fraction of the mass from which a change is reported.
+        """
         self._check, self._wrong, self.changes = None, "", []
         if self._where:
             self._pool.submit(
@@ -76,7 +86,12 @@ class HealthWatch:
         self._pool.submit(self._guarded, self._add, record)
 
     def add_walk(self, walk: Any, bags: Sequence[Path]) -> None:
-        """Adds a WalkResult from bags."""
+        """Adds a WalkResult from bags.
+
+        Args:
+            walk: The WalkResult.
+            bags: Its recordings.
+        """
         from com_identification.health.walks import walk_record  # loads for a second
 
         if self._where:
@@ -90,7 +105,7 @@ class HealthWatch:
         if self._check is None or posture is None:
             return
         result = self._check.update(posture)
-        if result.verdict is not Verdict.UNKNOWN:
+        if result.verdict is not ModelVerdict.UNKNOWN:
             self._wrong = (
                 f"unlike its record of {self._recorded}, by the feet: CoM "
                 f"{1e3 * result.com_error:.0f} mm off, {result.mass:.2f} instead of "

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from com_identification.feet.feet_reading import (
     ModelCheckResult,
+    ModelVerdict,
     TiltedShape,
     TotalCom,
-    Verdict,
 )
 from com_identification.planning.planner import PlannedPosture
-from com_identification.regression.identify import Identification, issues_of
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import Evidence
+from com_identification.regression.result import Identification, issues_of
 from com_identification.report.comparison import informed_errors
 from com_identification.store.results import trusted_bodies
 from com_model import RobotModel
@@ -48,6 +48,13 @@ def numpy_to_captured_posture(
     """CapturedPosture message of a posture, without header, names of the joints and id.
 
     The feet that carry load are (f,), the model's CoM (3,) m in root axes.
+
+    Args:
+        posture: Its readings.
+        feet: Frames of the f feet.
+        loaded: (f,) feet that carry load.
+        check: Comparison of the model with the feet.
+        com: (3,) m, by the model, root axes.
     """
     line = check.measured + ((com - check.measured) @ check.up) * check.up
     msg = msgs.CapturedPosture(
@@ -62,14 +69,19 @@ def numpy_to_captured_posture(
     cv.numpy_to_point(line, msg.com_line)
     cv.numpy_to_vector3(com - line, msg.model_offset)
     msg.model_distance = float(np.linalg.norm(com - line))
-    msg.problems = [check.reason] if check.verdict is Verdict.WRONG_WRENCH else []
+    msg.problems = [check.reason] if check.verdict is ModelVerdict.WRONG_WRENCH else []
     return msg
 
 
 def numpy_to_proposed_posture(
     values: PlannedPosture, joint_names: Sequence[str]
 ) -> msgs.ProposedPosture:
-    """ProposedPosture message of a planned posture."""
+    """ProposedPosture message of a planned posture.
+
+    Args:
+        values: The planned posture.
+        joint_names: Of the n joints.
+    """
     return msgs.ProposedPosture(
         joint_names=list(joint_names),
         joint_positions=cv.numpy_to_doubles(values.q),
@@ -82,7 +94,13 @@ def numpy_to_proposed_posture(
 def numpy_to_model_check(
     values: ModelCheckResult, stamp: Time, frame: str
 ) -> msgs.ModelCheck:
-    """ModelCheck message of a comparison."""
+    """ModelCheck message of a comparison.
+
+    Args:
+        values: The comparison.
+        stamp: Of its newest reading.
+        frame: Name of the root link, with its prefix.
+    """
     msg = msgs.ModelCheck(verdict=int(values.verdict), reason=values.reason)
     msg.header.stamp, msg.header.frame_id = stamp, frame
     cv.numpy_to_point(values.projection, msg.model_projection)
@@ -101,8 +119,13 @@ def culprits_to_evidence(
 ) -> Evidence:
     """What a diagnosis knows of encoders, of the IMU's tilt, and of the trunk's CoM.
 
-    An encoder reads too much by its parameter; its offset is to be added. An IMU that is turned by
+    An encoder reads too much by its parameter; its offset must be added. An IMU that is turned by
     e reads the direction against gravity turned by -e; root axes, where the robot is at rest (n,).
+
+    Args:
+        culprits: Causes that last, of a CentroidalDiagnosis.
+        model: The robot.
+        rest: (n,) rad or m.
     """
     errors, coms = (
         dict[tuple[str, str], tuple[float, float]](),
@@ -143,7 +166,12 @@ def no_result(reason: str) -> msgs.IdentificationResult:
 def numpy_to_identification_result(
     found: Identification, ids: Sequence[int]
 ) -> msgs.IdentificationResult:
-    """IdentificationResult of a result by postures of these ids, without header and robot."""
+    """IdentificationResult of a result by postures of these ids, without header and robot.
+
+    Args:
+        found: The result.
+        ids: Of the postures that led to it.
+    """
     issues, what, good = issues_of(found), found.identifiability, found.without_outliers
     msg = msgs.IdentificationResult(
         reason=" ".join(issues),

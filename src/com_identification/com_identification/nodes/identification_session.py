@@ -17,13 +17,13 @@ from com_identification.capture.walk_evidence import walk_posture
 from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.feet_reading import ModelCheck, ModelCheckResult
 from com_identification.nodes import identification_conversions as conversions
-from com_identification.regression.identify import Identification
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import Evidence
+from com_identification.regression.result import Identification
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import SUFFIX, PostureStore
-from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
+from com_model import ConfigError, RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.robot_config import wrench_signs
@@ -62,7 +62,7 @@ MAX_READINGS = 100_000  # of a stream, between two blocks
 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
-    """Parameters of the node; those of IdentificationSettings besides, see declare_settings."""
+    """Parameters of the node, beside those of IdentificationSettings; see declare_settings."""
 
     settings: str = parameter(
         "",
@@ -123,12 +123,16 @@ def declare_settings(node: Node, path: str) -> IdentificationSettings:
     """Declares noise.force, capture.settle_time, ...; a parameter that is given overrides the file.
 
     Raises ConfigError or ParameterError where the file or a parameter is wrong.
+
+    Args:
+        node: Whose parameters they are.
+        path: Of a YAML file; empty: the defaults.
     """
     base = IdentificationSettings.from_file(path) if path else IdentificationSettings()
     try:
         return declare(node, IdentificationSettings, defaults=base)
-    except IdentificationError as error:
-        raise ComRosError(f"parameters of the identification: {error}") from error
+    except ConfigError as error:
+        raise ComRosError(f"parameters of the node: {error}") from error
 
 
 class SensorBuffer:
@@ -172,13 +176,23 @@ class SensorBuffer:
         self._add(0, sample.time_ns, np.concatenate((sample.position, sample.effort)))
 
     def add_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
-        """Adds a reading of a foot's sensor."""
+        """Adds a reading of a foot's sensor.
+
+        Args:
+            foot: Its index.
+            msg: The message.
+            time_ns: ns, its stamp.
+        """
         self._add(1 + foot, time_ns, wrench_to_numpy(msg.wrench))
 
     def add_imu(self, msg: Imu, time_ns: int) -> None:
         """Adds the direction against gravity in the axes of the IMU.
 
         Without orientation it is that of the acceleration, which is right for a stationary robot.
+
+        Args:
+            msg: The message.
+            time_ns: ns, its stamp.
         """
         values = imu_to_values(msg)
         up = values.R_world_imu[2]
@@ -395,7 +409,12 @@ class Session:
         return msg
 
     def markers(self, maker: MarkerMaker, check: ModelCheckResult) -> list[Marker]:
-        """The model's CoM, the line by the feet, and the bodies' CoMs before and after."""
+        """The model's CoM, the line by the feet, and the bodies' CoMs before and after.
+
+        Args:
+            maker: Makes markers with one header.
+            check: The newest comparison with the feet.
+        """
         q = self.buffer.q
         if q is None:
             return []
@@ -420,7 +439,12 @@ class Session:
 
     # --- postures ----------------------------------------------------------------------------
     def describe(self, identity: int, posture: Posture) -> CapturedPosture:
-        """A stored posture with the CoM by its feet, as a message; computed once."""
+        """A stored posture with the CoM by its feet, as a message; computed once.
+
+        Args:
+            identity: Of the posture.
+            posture: Its readings.
+        """
         if identity not in self._described:
             feet = [foot.frame for foot in self.config.feet]
             loaded = self.observations.contacts.loaded(posture.wrenches)

@@ -15,7 +15,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 from com_identification import background
-from com_identification.background import BackgroundJob, Outcome, Task
+from com_identification.background import BackgroundJob, Fill, JobOutcome, Task
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.feet_reading import find_tilted_shape, identify_total
 from com_identification.nodes.identification_conversions import (
@@ -34,8 +34,6 @@ from com_msgs.msg import ProposedPosture
 from com_msgs.srv import IdentifyLinks, IdentifyTotalCom
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
 
-Fill = Callable[[Any, Any], None]
-"""Puts what a task returned into an action's result."""
 Begin = Callable[[Session, Any], tuple[Task, Fill]]
 """Makes the task of a request."""
 
@@ -242,7 +240,7 @@ class JobServices:
         self._totals.do(partial(find, *arguments), answer)
 
     # --- results -----------------------------------------------------------------------------
-    def _end(self, run: _Running, outcome: Outcome) -> None:
+    def _end(self, run: _Running, outcome: JobOutcome) -> None:
         answer = run.kind.Result()
         if outcome.trace:
             self._logger.error(outcome.trace)

@@ -50,6 +50,11 @@ def check_live(
 
     Returns what fits and what does not, see check_readings; raises ComModelError where no
     joint_states of all joints came, or the robot moves.
+
+    Args:
+        model: The robot.
+        config: Its feet and IMU.
+        samples: Messages of each topic that are averaged.
     """
     model = config.attach(model)
     sensors: Topics = {"joint_states": (JointState, qos.stream(samples), samples)}

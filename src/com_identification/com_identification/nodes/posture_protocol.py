@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from com_identification.tip_over import quasi_static
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, TipAngle
+from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, TipProtocol
 from com_model import RobotModel
 from com_model.text import listing
 from com_msgs.srv import TipAngles
@@ -39,7 +39,11 @@ class Parameters(RobotParameters):
 
 
 class PostureProtocol(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """Serves the tip angles of a posture protocol.
+
+    Args:
+        options: Those of RobotNode.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("posture_protocol", Parameters, **options)
@@ -47,7 +51,7 @@ class PostureProtocol(RobotNode[Parameters]):
         self._config = self.require_config()
         if not p.protocol:
             raise ParameterError("protocol", "", "give the path of a YAML file")
-        self._protocol = Protocol.from_file(p.protocol)
+        self._protocol = TipProtocol.from_file(p.protocol)
         self._rigid: dict[str, TipAngle] = {}  # by the name of the test
         self._with_errors: dict[str, TipAngle] = {}
         self.follow_robot_description()

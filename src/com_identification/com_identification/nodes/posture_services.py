@@ -1,8 +1,8 @@
 """Services of com_identification on postures: captured, stored, and files of what is stored.
 
 ~/capture_posture and ~/tare_wrench wait until the robot is stationary; ~/get_postures,
-~/remove_posture, ~/reset, ~/save, ~/load and ~/export_urdf answer at once. Besides, automatic
-captures.
+~/remove_posture, ~/reset, ~/save, ~/load and ~/export_urdf answer at once. Also captures
+automatically.
 """
 
 import re
@@ -39,10 +39,13 @@ Handler = Callable[[Session, Any, Any], None]
 
 
 class PostureServices:
-    """Serves them; see the module's text.
+    """Serves the captures and the files of postures.
 
-    `session` returns the present one or raises IdentificationError, `reasons` why nothing can be
-    captured now; on_change follows the loss of the result with its postures.
+    Args:
+        node: Whose services they are.
+        session: Returns the present session, or raises IdentificationError.
+        reasons: Returns why nothing can be captured now, sentences.
+        on_change: Called when the result is dropped with its postures.
     """
 
     def __init__(
@@ -120,7 +123,11 @@ class PostureServices:
         return response
 
     def store_finished(self, session: Session, *, ended: bool = False) -> None:
-        """Stores the postures of intervals that ended; `ended` when no more readings will come."""
+        """Stores the postures of intervals that ended; `ended` when no more readings will come.
+
+        Args:
+            session: With the recorder and the store.
+        """
         recorder = session.recorder
         for interval in recorder.flush() if ended else recorder.finished():
             if not self._node.parameters.auto_capture:

@@ -15,8 +15,8 @@ Publishes:
 Calls com_identification's action propose_postures, its services capture_posture, identify_links and
 export_urdf, and with the parameter hoist a std_srvs/SetBool that lifts the robot.
 
-Services (std_srvs/Trigger): ~/next goes on, unless `automatic`; ~/stop stops the robot and ends the
-tour.
+Services (std_srvs/Trigger): ~/next confirms a step, unless `automatic`; ~/stop stops the robot and
+ends the tour.
 
 The feet stay where they are: com_identification must run with plan.keep_feet, or there must be a
 hoist. It starts when all that it needs is there and the robot stands in its nominal
@@ -84,7 +84,11 @@ class Parameters(GuidedParameters):
 
 
 class PostureTour(GuidedMotion[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """Leads a robot through proposed postures and has its links identified.
+
+    Args:
+        options: Those of RobotNode.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("posture_tour", Parameters, **options)

@@ -1,7 +1,7 @@
 """Turns the joints of a posture protocol slowly until the robot is about to tip ([Cominoli] 7.3).
 
 Before each test the robot is lifted, by a hoist or by the operator, moved into the start posture
-and put on its feet; from both it goes onto one where the protocol says how (approach, begin). Then
+and put on its feet; from both it moves onto one where the protocol says how (approach, begin). Then
 the test's joints turn at ramp_speed, and the feet's sensors give the distance of the centre of
 pressure from the edge that the robot would tip over; close to it they turn more slowly, the more so
 the taller the robot is. At fall_margin the joints go back as slowly as they came; the tip angle is
@@ -17,8 +17,8 @@ Publishes:
     joint_trajectory (trajectory_msgs/JointTrajectory)
     ~/status (std_msgs/String, latched): what it does, or what it waits for; at the end the table.
 
-Services (std_srvs/Trigger): ~/next goes on, unless `automatic`; ~/stop stops the robot and ends the
-protocol. With the parameter hoist it calls a std_srvs/SetBool that lifts the robot.
+Services (std_srvs/Trigger): ~/next confirms a step, unless `automatic`; ~/stop stops the robot and
+ends the protocol. With the parameter hoist it calls a std_srvs/SetBool that lifts the robot.
 
 Parameters: see Parameters. The table that it writes is one that the command posture_protocol reads.
 """
@@ -45,8 +45,8 @@ from com_identification.regression.postures import sole_to_reading, wrench_trans
 from com_identification.store.results import write_whole
 from com_identification.tip_over import kernels, quasi_static
 from com_identification.tip_over.quasi_static import (
-    Case,
-    Protocol,
+    TipCase,
+    TipProtocol,
     make_case,
     read_angles,
 )
@@ -88,20 +88,24 @@ class Parameters(GuidedParameters):
 
 
 class TipRamp(GuidedMotion[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """Measures tip angles by turning joints until the robot is about to tip.
+
+    Args:
+        options: Those of RobotNode.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("tip_ramp", Parameters, **options)
         p = self.parameters
         if not p.protocol:
             raise ParameterError("protocol", "", "give the path of a YAML file")
-        self._protocol = Protocol.from_file(p.protocol)
+        self._protocol = TipProtocol.from_file(p.protocol)
         names = [test.name for test in self._protocol.tests]
         self._wanted = [name for name in p.tests if name] or names
         if unknown := [name for name in self._wanted if name not in names]:
             raise ParameterError("tests", unknown[0], f"valid: {listing(names, 100)}")
         self._others = read_angles(p.angles, self._protocol) if p.angles else {}
-        self._cases: list[tuple[Case, Array]] = []  # with the maps of wrenches
+        self._cases: list[tuple[TipCase, Array]] = []  # with the maps of wrenches
         self._wrenches = WrenchInputs(self._config.feet, p.joint_timeout)
         self.follow_wrenches(self._config.feet, self._wrenches)
         self.begin_script()
@@ -115,7 +119,7 @@ class TipRamp(GuidedMotion[Parameters]):
         self._cases = [(case, self._maps(model, case)) for case in cases]
         self._sesc, self._least_load = Sesc(model), LOADED * model.mass * GRAVITY
 
-    def _maps(self, model: RobotModel, case: Case) -> Array:
+    def _maps(self, model: RobotModel, case: TipCase) -> Array:
         """(f, 6, 6) from each sensor's ground wrench to the first standing sole; 0 for others."""
         maps = np.zeros((len(self._config.feet), 6, 6))
         frames = [foot.frame for foot in self._config.feet]
@@ -143,7 +147,7 @@ class TipRamp(GuidedMotion[Parameters]):
             )
         self._report(self._write(found))
 
-    def _place(self, state: Tour, case: Case) -> Script:
+    def _place(self, state: Tour, case: TipCase) -> Script:
         """Puts the robot on its feet in the start posture."""
         yield from self._confirm(
             f"to be lifted and go to the start of {case.test.name}"
@@ -161,7 +165,7 @@ class TipRamp(GuidedMotion[Parameters]):
         yield from self._wait(1.0)
 
     def _ramp(
-        self, state: Tour, case: Case, maps: Array
+        self, state: Tour, case: TipCase, maps: Array
     ) -> Generator[None, None, Array]:
         """Turns the joints; the angles (2,) rad at which robot and model tip.
 
@@ -199,7 +203,7 @@ class TipRamp(GuidedMotion[Parameters]):
         slopes, offsets = np.polyfit(x, np.array(margins).T, 1)
         return np.asarray(-offsets / slopes)
 
-    def _lag(self, case: Case) -> float:
+    def _lag(self, case: TipCase) -> float:
         """Metres by which a CoM that turns about the sole by 1 rad/s is farther when it is stopped.
 
         h sqrt(h / g) with its height h: where its velocity v takes it, v sqrt(h / g), the ankles
@@ -210,7 +214,7 @@ class TipRamp(GuidedMotion[Parameters]):
         height = float((self._sesc.com(q) - p) @ R[:, 2])
         return height * float(np.sqrt(height / GRAVITY))
 
-    def _turn(self, case: Case, begin: float, before: float, v: float) -> int:
+    def _turn(self, case: TipCase, begin: float, before: float, v: float) -> int:
         """Turns the joints from an angle on, rad, by v, rad/s, to their limit; until when, ns."""
         limit = case.limits[case.test.turn > 0]
         long = max(
@@ -223,7 +227,7 @@ class TipRamp(GuidedMotion[Parameters]):
         self._publish(path)
         return self._time_ns + round(path.end * NS_PER_S)
 
-    def _reading(self, case: Case, maps: Array) -> tuple[float, float, float]:
+    def _reading(self, case: TipCase, maps: Array) -> tuple[float, float, float]:
         """Angle by the encoders, rad; margins of the CoP and of the model's CoM, m."""
         wrenches, problem = self._wrenches.wrenches(self._time_ns)
         if wrenches is None:

@@ -18,11 +18,10 @@ from std_srvs.srv import SetBool
 
 from com_bags import append_messages
 from com_identification import background
-from com_identification.background import BackgroundJob, Task, Walker
+from com_identification.background import BackgroundJob, Fill, Task, WalkReader
 from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.nodes.identification_conversions import numpy_to_walk_recording
 from com_identification.nodes.identification_session import Parameters, Session
-from com_identification.nodes.job_services import Fill
 from com_msgs.msg import WalkRecording
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
@@ -222,7 +221,12 @@ class WalkServices:
 
     # --- identification ----------------------------------------------------------------------
     def begin_identification(self, session: Session, request: Any) -> tuple[Task, Fill]:
-        """Makes the task of ~/identify_walk."""
+        """Makes the task of ~/identify_walk.
+
+        Args:
+            session: Of the robot.
+            request: The action's goal.
+        """
         folder = self._folder(session)
         bags = [folder / Path(name).name for name in request.recordings] or self._made
         for bag in bags:
@@ -264,7 +268,7 @@ class WalkServices:
         )
         return task, fill
 
-    def _walker(self, session: Session) -> Walker:
+    def _walker(self, session: Session) -> WalkReader:
         p, root = self._node.parameters, session.model.root_link
         link = p.imu_link or session.config.imu_link or root
-        return Walker(session.model, p.robot_config, link)
+        return WalkReader(session.model, p.robot_config, link)

@@ -98,6 +98,11 @@ class SelfCollision:
 
         From the root, of the lowest point of each hull, less half its margin; then of the frames of
         links without one.
+
+        Args:
+            Q: (N, n) rad or m.
+            ups: (N, 3) unit vectors against gravity in root axes.
+            levels: (N,) m, of the ground along ups.
         """
         poses = self.statics.poses(Q)
         _, p = self.statics.link_frames(poses, self._without)
@@ -180,6 +185,11 @@ class FeasiblePostures:
         come to the ground. Else a few are so, from close to rest to anywhere, and most with joints
         near the ends of their ranges, nearer to rest where those do not stand. An
         IdentificationError lists why hardly any posture is possible.
+
+        Args:
+            count: How many.
+            anywhere: Whether joints are anywhere in their limits.
+            progress: Receives the fraction that is done and the step in words.
         """
         rng = np.random.default_rng(self.plan.seed)
         refused: Counter[str] = Counter()
@@ -231,7 +241,7 @@ class FeasiblePostures:
     ) -> list[Entry | str]:
         """Finds the nearest postures in which the robot stands, or the reason why there is none.
 
-        starts (N, n) are joint positions; rng draws where the CoM is to be.
+        starts (N, n) are joint positions; rng draws the target of the CoM.
         """
         results: list[Entry | str] = ["no flat soles within the limits"] * len(starts)
         shift = rng.uniform(-1.0, 1.0, (len(starts), 2))
@@ -369,7 +379,13 @@ class Tour:
         self.speeds = np.minimum(speed, velocity_fraction * limits)
 
     def farthest(self, q: Array, target: Array, most: float) -> str:
-        """The joint that is more than `most` off a target, and by how much, in words; or empty."""
+        """The joint that is more than `most` off a target, and by how much, in words; or empty.
+
+        Args:
+            q: (n,) rad or m.
+            target: (n,) rad or m.
+            most: rad or m.
+        """
         off = np.abs(q - target)
         worst = int(np.argmax(off))
         if off[worst] <= most:
@@ -386,6 +402,11 @@ class Tour:
         return ways if len(ways) == len(parts) else []
 
     def in_air(self, start: Array, end: Array) -> list[JointPath]:
-        """Returns the paths of a lifted robot, through the nominal posture to avoid collisions."""
+        """Returns the paths of a lifted robot, through the nominal posture to avoid collisions.
+
+        Args:
+            start: (n,) rad or m.
+            end: (n,) rad or m.
+        """
         stations = (start, self.nominal), (self.nominal, end)
         return [time_path(np.array(ends), self.speeds) for ends in stations]

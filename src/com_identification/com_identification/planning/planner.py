@@ -5,7 +5,7 @@ constant errors of the sensors; a posture with whitened rows A updates it to (P^
 P' that of the errors if the bodies were known, its score is one of
 
   parameters   1/2 log det(1 + A P A^T) - 1/2 log det(1 + A P' A^T), the information gain on the
-               bodies in nats (D-optimality)
+               bodies (D-optimality)
   prediction   trace((1 + A P A^T)^-1 A P T P A^T): the decrease of the mean variance trace(P T) of
                the predicted CoM, T the mean of C^T C over postures (I-optimality)
 
@@ -21,7 +21,7 @@ deviation, concave for both criteria; so with the slopes s_i = tr(A_i G A_i^T), 
 
   f(M*) <= f(M) + N max_i s_i - sum_i w_i s_i   for any w,
 
-which is a bound even before the weights have converged. Where a number of postures is to be on one
+which is a bound even before the weights have converged. Where a number of postures should be on one
 foot, these and the others are groups, each with its own sum and its own maximum.
 """
 
@@ -32,10 +32,10 @@ from functools import partial
 import numpy as np
 
 from com_identification.planning.feasible import Entry, FeasiblePostures
-from com_identification.regression.identify import Progress
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorPrediction
 from com_identification.regression.priors import BodyPriors, body_priors
+from com_identification.regression.result import Progress
 from com_identification.regression.rows import whiten
 from com_identification.regression.statics import prediction_rows
 from com_identification.settings import IdentificationSettings
@@ -56,9 +56,14 @@ _EFFORT = 10.0  # time that finding a candidate takes, over that of a change of 
 
 
 def information_gain(scatter: Array, rows: Array, bodies: int | None = None) -> Array:
-    """Computes the information gains of m postures on the bodies in nats, (m,); see the module.
+    """Computes the information gains (m,), nats, of m postures on the bodies.
 
     The first parameters are the bodies', so many; None: all.
+
+    Args:
+        scatter: (U, U) covariance P of the parameters before.
+        rows: (m, R, U) whitened rows of the postures.
+        bodies: Number of the bodies' parameters, which are the first; None: all.
     """
 
     def volume(P: Array) -> Array:
@@ -124,6 +129,13 @@ def plan_efficiency(
     chosen (N, R, U) are the rows of the plan, others (m, R, U) those of the other candidates,
     scatter is P. alone (N + m,) marks postures of which any plan has as many as this one. Weights
     are multiplied by their slopes, from even ones and the plan's on, until the bound is close.
+
+    Args:
+        chosen: (N, R, U) whitened rows of the plan.
+        others: (m, R, U) whitened rows of the other candidates.
+        scatter: (U, U) covariance P of the parameters before.
+        objective: What is minimised.
+        alone: (N + m,) marks postures of which any plan has as many as this one.
     """
     rows = np.concatenate((chosen, others))
     groups = (
@@ -161,7 +173,12 @@ def plan_efficiency(
 
 
 def update_covariance(scatter: Array, rows: Array) -> Array:
-    """Computes the covariance after rows (R, U) of unit noise, (P^-1 + A^T A)^-1."""
+    """Computes the covariance after rows (R, U) of unit noise, (P^-1 + A^T A)^-1.
+
+    Args:
+        scatter: (U, U) covariance P before.
+        rows: (R, U) whitened rows A.
+    """
     cross = scatter @ rows.T
     inner = np.eye(len(rows)) + rows @ cross
     scatter = scatter - cross @ np.linalg.solve(inner, cross.T)
@@ -179,6 +196,14 @@ def choose_greedily(
     """Chooses postures one after the other, each with the best score after those before it.
 
     Of them a fraction is of those marked in `alone` (m,), as far as there are enough of both kinds.
+
+    Args:
+        rows: (m, R, U) whitened rows of the candidates.
+        count: How many to choose.
+        scatter: (U, U) covariance of the parameters before.
+        score: Rates candidates; the largest is the best.
+        alone: (m,) marks candidates.
+        fraction: 0 to 1, of the chosen ones that should be marked.
     """
     chosen: list[int] = []
     count = min(count, len(rows))
@@ -197,7 +222,13 @@ def choose_greedily(
 
 
 def covariance_without(scatter: Array, rows: Array, place: int) -> Array:
-    """Computes the covariance after all postures (k, R, U) but the one at a place."""
+    """Computes the covariance after all postures (k, R, U) but the one at a place.
+
+    Args:
+        scatter: (U, U) covariance before all postures.
+        rows: (k, R, U) whitened rows of the postures.
+        place: Index of the posture that is left out.
+    """
     others = np.delete(rows, place, axis=0).reshape(-1, rows.shape[2])
     information = np.linalg.inv(scatter) + others.T @ others
     return np.asarray(np.linalg.inv((information + information.T) / 2.0))
@@ -214,7 +245,7 @@ class PlannedPosture(FrozenArrays):
     q: Array  # (n,) rad or m
     feet: tuple[str, ...]  # names of the soles that stand
     margin: float  # m, of the URDF's CoM inside their polygon
-    gain: float  # information gain on the bodies after those before it, nats
+    gain: float  # nats, information gain on the bodies after those before it
     # m, standard deviation of the CoM that is predicted in such postures, after this one and
     # those before it; horizontal, RMS length
     prediction_std: float
@@ -274,6 +305,12 @@ class PosturePlanner:
 
         In each so many samples will be averaged; what `progress` raises ends the work. An
         IdentificationError lists why hardly any posture is possible.
+
+        Args:
+            count: How many.
+            taken: Postures that were captured.
+            samples: Readings that will be averaged in each.
+            progress: Receives the fraction that is done and the step in words.
         """
         progress = progress or (lambda fraction, step: None)
         wanted = max(self.plan.candidates, count)

@@ -37,6 +37,14 @@ def examine(
 
     root (R, U) has the whitened rows of all postures Q (P, n), factor (4 B, U) the parameters by x;
     up (P, 3) is against gravity in root axes, NaN where not known.
+
+    Args:
+        statics: Of the robot.
+        root: (R, U) whitened rows of all postures.
+        factor: (4 B, U) the parameters by x.
+        informed: Number of combinations that the data determine better than the prior.
+        Q: (P, n) rad or m, of the postures.
+        up: (P, 3) unit vectors against gravity in root axes; NaN where not known.
     """
     count = root.shape[1]
     _, s, Vt = (
@@ -60,7 +68,12 @@ def examine(
 
 
 def rank_of(matrix: Array, scale: Array) -> int:
-    """Rank of rows with columns times scale, to RANK_TOLERANCE of the largest singular value."""
+    """Rank of rows with columns times scale, to RANK_TOLERANCE of the largest singular value.
+
+    Args:
+        matrix: (R, U) rows.
+        scale: (U,) of the columns.
+    """
     s = np.linalg.svd(matrix * scale, compute_uv=False)
     return int(np.sum(s > RANK_TOLERANCE * s.max(initial=0.0))) if s.size else 0
 
@@ -73,6 +86,12 @@ def redundancy(statics: Statics, root: Array, factor: Array, Q: Array) -> str:
     Noise of the encoders alone makes postures differ, and the rank large. So only singular values
     above a thousandth of the largest count.
     root (R, U) is whitened by the noise of the readings alone; the others as in examine().
+
+    Args:
+        statics: Of the robot.
+        root: (R, U) rows whitened by the noise of the readings alone.
+        factor: (4 B, U) the parameters by x.
+        Q: (P, n) rad or m, of the postures.
     """
     possible = best_rank(statics, factor)
     s = np.linalg.svd(root, compute_uv=False)
@@ -93,7 +112,12 @@ def redundancy(statics: Statics, root: Array, factor: Array, Q: Array) -> str:
 
 
 def best_rank(statics: Statics, factor: Array) -> int:
-    """The rank that many postures with all components of the first moment known would have."""
+    """The rank that many postures with all components of the first moment known would have.
+
+    Args:
+        statics: Of the robot.
+        factor: (4 B, U) the parameters by x.
+    """
     rng = np.random.default_rng(0)
     model = statics.model
     low, high = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)

@@ -6,8 +6,8 @@ are unknowns with priors. The most probable values are found by Gauss-Newton ste
 (posterior.py). docs/derivations.md has the equations.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,23 +18,29 @@ from com_identification.regression.identifiability import (
     examine,
     redundancy,
 )
-from com_identification.regression.observations import ObservationModel
+from com_identification.regression.observations import Observation, ObservationModel
 from com_identification.regression.posterior import Posterior
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import (
     ERRORS,
     BodyPriors,
     Evidence,
+    SensorErrors,
     body_priors,
 )
-from com_identification.regression.rows import Rows
+from com_identification.regression.result import (
+    Identification,
+    Progress,
+    Residual,
+    Residuals,
+    by_body,
+)
+from com_identification.regression.rows import StackedObservations
 from com_identification.regression.statics import prediction_rows
 from com_identification.settings import FitSettings, IdentificationSettings
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, FrozenArrays
+from com_model.arrays import Array
 
-Progress = Callable[[float, str], None]
-"""Receives the fraction of the time that is over, 0 to 1, and the present step in words."""
 FITTED = 0.7  # progress at which the fit is done
 OUTLIER = 0.5  # weight
 _ROUNDS = 3  # of linearisation
@@ -111,7 +117,7 @@ class _Fit:
         self.tempering = posterior.tempering(rows, found, self.target)
         self.covariance = posterior.scale_noise(found.covariance, self.tempering)
 
-    def _linearize(self) -> Rows:
+    def _linearize(self) -> StackedObservations:
         """The rows of all postures about the estimate."""
         linear, theta = [], self._priors.values(self.x)
         for index, posture in enumerate(self._postures):
@@ -119,7 +125,7 @@ class _Fit:
                 linear.append(self._observations.linearize(posture, theta, self.errors))
             except PostureError as error:
                 raise PostureError(error.problem, index) from error
-        return Rows.stack(
+        return stack_observations(
             linear, self._priors, self._observations.errors, self.x, self.errors
         )
 
@@ -176,7 +182,13 @@ class _Fit:
     def result(
         self, identifiability: Identifiability, redundancy: str, held_out: Array
     ) -> "Identification":
-        """Everything together."""
+        """Everything together.
+
+        Args:
+            identifiability: What the postures determine.
+            redundancy: A warning, or empty.
+            held_out: (P,) m, errors of postures that were left out; NaN where not known.
+        """
         priors, observations, postures = (
             self._priors,
             self._observations,
@@ -234,92 +246,6 @@ class _Fit:
 _HELD_OUT = 0.8  # progress at which this step begins
 
 
-@dataclass(frozen=True)
-class Residual:
-    """Distance between the model's CoM and the feet's measurement of its horizontal position."""
-
-    mean: float  # m, of the distances
-    rms: float  # m
-    maximum: float  # m
-    count: int  # number of postures; where 0, the others are NaN
-
-    @classmethod
-    def from_distances(cls, distances: Array) -> "Residual":
-        """Summarises distances (P,) in m; those that are NaN are left out."""
-        distances = distances[np.isfinite(distances)]
-        if not len(distances):
-            return cls(np.nan, np.nan, np.nan, 0)
-        rms = float(np.sqrt(np.mean(np.square(distances))))
-        return cls(
-            float(np.mean(distances)), rms, float(np.max(distances)), len(distances)
-        )
-
-
-@dataclass(frozen=True)
-class Residuals:
-    """The residuals of one set of postures; see Identification."""
-
-    prior_residual: Residual  # with the prior's parameters
-    residual: Residual  # after the fit
-    held_out: Residual  # of postures that were left out of the fit
-
-
-@dataclass(frozen=True, eq=False)
-class Identification(FrozenArrays):
-    """Masses and centres of mass of a robot's bodies; arrays are read-only.
-
-    A body is a link with all that fixed joints tie to it; its frame is that link's. Combinations
-    that the data do not determine keep the prior's value and standard deviation.
-    """
-
-    bodies: tuple[str, ...]  # B names, of each body's first link
-    mass: Array  # (B,) kg
-    com: Array  # (B, 3) m, each in its body's frame; NaN of a body without mass
-    mass_std: Array  # (B,) kg, standard deviations after the data
-    com_std: Array  # (B, 3) m
-    prior_mass: Array  # (B,) kg
-    prior_com: Array  # (B, 3) m
-    prior_mass_std: Array  # (B,) kg, standard deviations before the data
-    prior_com_std: Array  # (B, 3) m
-    parameters: Array  # (4 B,) m_k and h_k = m_k c_k, body by body
-    covariance: Array  # (4 B, 4 B) of them
-    total_mass: float  # kg
-    total_mass_std: float  # kg
-    # constant errors by kind and name, in the units of SensorErrors
-    sensor_errors: Mapping[str, Mapping[str, float]]
-    sensor_stds: Mapping[str, Mapping[str, float]]  # standard deviations of those
-    sensor_prior_stds: Mapping[str, Mapping[str, float]]  # before the data
-    identifiability: Identifiability  # rank, condition number, what stays unknown
-    residual: Residual  # of the postures that were used, after the fit
-    prior_residual: Residual  # the same with the prior's parameters
-    held_out: (
-        Residual  # of postures that were left out of the fit; NaN if not asked for
-    )
-    without_outliers: Residuals  # the three residuals without the outliers
-    # m, standard deviation of the horizontal CoM in such postures, RMS length
-    prediction_std: float
-    prediction_shift: (
-        float  # m, between the URDF's CoM and the identified one, likewise
-    )
-    # mean square of the readings' deviation from the URDF over what the priors allow: 1 or
-    # less where the priors cover the errors
-    variance_factor: float
-    variance_limit: float  # above it the errors are larger than the priors
-    cause: str  # the likeliest one in words where they are; else empty
-    # standard deviation of each class of errors over its prior's, as the data have it
-    scales: Mapping[str, float]
-    # factor, 1 or more, by which the postures' information was divided, because their
-    # residuals scatter more than expected
-    tempering: float
-    weights: Array  # (P,) of the postures; below 0.5 one counts as an outlier
-    outliers: tuple[int, ...]  # indices of those
-    # names of the bodies whose centre of mass is at a bound
-    at_bound: tuple[str, ...] = field(default=())
-    # a warning with the rank where the postures are few or redundant: what they do not determine
-    # keeps the URDF's uncertainty
-    redundancy: str = ""
-
-
 def identify(
     model: RobotModel,
     feet: Sequence[Foot],
@@ -334,6 +260,15 @@ def identify(
     Efforts and directions of gravity are used only where the settings say so; what is known of the
     bodies before is by default what they say, with the evidence that there is of bodies or sensors.
     `progress` is called before each step; what it raises ends the work.
+
+    Args:
+        model: The robot.
+        feet: Its feet, f, with force sensors.
+        postures: Readings of the robot at rest.
+        settings: Noise, priors, which sensors are used; None: the defaults.
+        priors: Of the bodies; None: by the settings.
+        progress: Receives the fraction that is done and the step in words.
+        evidence: What is known of bodies or sensors from elsewhere, such as a diagnosis.
 
     Raises:
         PostureError: Readings that cannot be used; names the posture.
@@ -381,50 +316,39 @@ def _residuals(distances: Array) -> Residuals:
     return Residuals(*map(Residual.from_distances, distances))
 
 
-def by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Array]:
-    """Returns masses (B,), CoMs (B, 3) and both's standard deviations, of parameters (4 B,).
+def stack_observations(
+    observations: Sequence[Observation],
+    priors: BodyPriors,
+    errors: SensorErrors,
+    x: Array,
+    e: Array,
+) -> StackedObservations:
+    """Stacks the observations of P postures.
 
-    c = h / m, dc = (dh - c dm) / m; NaN for a body without mass.
+    Args:
+        observations: Of each posture, linearised about x and e.
+        priors: Of the bodies.
+        errors: Of the sensors, with their priors.
+        x: (U,) bodies, in prior standard deviations.
+        e: (S,) errors of the sensors, in their units.
     """
-    mass, moment = theta.reshape(-1, 4)[:, 0], theta.reshape(-1, 4)[:, 1:]
-    com = np.full(moment.shape, np.nan)
-    com_std = np.full(moment.shape, np.nan)
-    for k in np.flatnonzero(mass > 0.0):
-        com[k] = moment[k] / mass[k]
-        slope = np.column_stack((-com[k], np.eye(3))) / mass[k]
-        own = covariance[4 * k : 4 * k + 4, 4 * k : 4 * k + 4]
-        com_std[k] = np.sqrt(np.maximum(np.diag(slope @ own @ slope.T), 0.0))
-    return mass, com, np.sqrt(np.maximum(np.diag(covariance)[::4], 0.0)), com_std
-
-
-def issues_of(found: Identification) -> list[str]:
-    """Issues of a result, with how to fix them; without any, the status is OK."""
-    issues, good = [], found.without_outliers
-    if found.redundancy:
-        issues.append(found.redundancy)
-    if found.variance_factor > found.variance_limit:
-        issues.append(
-            f"The readings differ from what the URDF and the sensors may do by "
-            f"{np.sqrt(found.variance_factor):.1f} times what the priors allow; the standard "
-            f"deviations are too small. Likeliest: {found.cause}."
-        )
-    elif found.cause:
-        issues.append(
-            f"An error is far larger than its prior. Likeliest: {found.cause}."
-        )
-    if good.held_out.rms > good.prior_residual.rms:
-        issues.append(
-            f"Postures that were left out are predicted to {1e3 * good.held_out.rms:.2f} mm, "
-            f"worse than by the URDF ({1e3 * good.prior_residual.rms:.2f} mm): capture more."
-        )
-    if found.at_bound:
-        issues.append(
-            f"The centre of mass of {', '.join(found.at_bound)} would be outside of the link's "
-            "shape: check the sensors and the shapes, or set prior.bounded to false."
-        )
-    if 3 * len(found.outliers) > len(found.weights):
-        issues.append(
-            f"{len(found.outliers)} of {len(found.weights)} postures are inconsistent with the "
-            "others: see the problems in the answer of get_postures."
-        )
-    return issues
+    bodies = np.vstack([each.bodies @ priors.factor for each in observations])
+    columns = np.vstack([each.errors for each in observations])
+    used = {kind: s for kind, s in errors.kinds.items() if (errors.stds[s] > 0.0).any()}
+    residual = np.concatenate([each.residual for each in observations])
+    drift = np.vstack([each.drift for each in observations])
+    noise = {
+        kind: tuple(each.noise[kind] for each in observations)
+        for kind in (observations[0].noise if observations else ())
+        if any(each.noise[kind].any() for each in observations)
+    }
+    return StackedObservations(
+        z=residual + bodies @ x + columns @ (e - errors.means),
+        bodies=bodies,
+        errors={kind: columns[:, s] * errors.stds[s] for kind, s in used.items()},
+        drift=drift if drift.any() else drift[:, :0],
+        noise=noise,
+        white=tuple(each.covariance for each in observations),
+        starts=np.cumsum([0, *(len(each.residual) for each in observations)]),
+        walk=np.arange(len(observations), dtype=float),
+    )

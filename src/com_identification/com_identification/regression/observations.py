@@ -6,7 +6,7 @@ At rest, about the root's origin and for each joint that has an effort (statics.
 
 with the feet's wrenches w_i and one row for each constraint. All six rows of the root are kept:
 the horizontal forces have no information on theta, but their noise is that of the moments, times
-the root's height, and the joint covariance removes it. Besides, where they apply: w_i = 0 of a foot
+the root's height, and the joint covariance removes it. Also, where they apply: w_i = 0 of a foot
 in the air; the IMU's direction less that of the floor; soles on the floor lie in one plane.
 settings.SensorPriors has the errors and what gravity's direction is.
 """
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from com_identification.exceptions import PostureError
-from com_identification.regression.postures import Contacts, Posture
+from com_identification.regression.postures import FootContacts, Posture
 from com_identification.regression.priors import SensorErrors
 from com_identification.regression.statics import Poses, Statics
 from com_identification.settings import SensorNoise, SensorPriors
@@ -104,7 +104,9 @@ class ObservationModel:
             (1, model.n_joints + 8 + 2 * len(feet))
         )  # no moves; see _read
         self._signs = wrench_signs(feet)
-        self.contacts = Contacts(self.statics, self.feet, self.errors)
+        self.contacts = FootContacts(
+            self.statics, self.feet, self.priors, self.errors.weight, self.errors.lever
+        )
         self._carried = self.statics.carried_feet(self._sensors)
 
     def linearize(self, posture: Posture, theta: Array, errors: Array) -> Observation:
@@ -189,6 +191,11 @@ class ObservationModel:
 
         The horizontal distance from the feet's measurement; without one, the constraint that is
         violated most; NaN where there is neither.
+
+        Args:
+            posture: Readings.
+            theta: (4 B,) masses kg and first moments kg m of the model.
+            errors: (S,) of the sensors, in their units.
         """
         measured = self.measured_com(posture, errors)
         if measured is None:
@@ -209,6 +216,10 @@ class ObservationModel:
 
         Moments are taken about the middle of the loaded feet, so that noise of the horizontal
         forces has no long lever. None where a foot's wrench is not known.
+
+        Args:
+            posture: Readings.
+            errors: (S,) of the sensors, in their units; None: their prior means.
         """
         if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
             return None

@@ -23,7 +23,11 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from com_identification.regression.priors import BodyPriors
-from com_identification.regression.rows import Filtered, Rows, select
+from com_identification.regression.rows import (
+    FilteredObservations,
+    StackedObservations,
+    select,
+)
 from com_model.arrays import Array, Flags
 
 BODIES = "bodies"  # the class of all of them
@@ -92,7 +96,11 @@ class _Solution(NamedTuple):
     evidence: float
 
 
-def _solve(rows: Rows, filtered: Filtered, scales: Mapping[str, float]) -> _Solution:
+def _solve(
+    rows: StackedObservations,
+    filtered: FilteredObservations,
+    scales: Mapping[str, float],
+) -> _Solution:
     variances = [np.full(E.shape[1], scales[c]) for c, E in rows.errors.items()]
     variances.append(np.full(rows.bodies.shape[1], scales.get(BODIES, 1.0)))
     C = filtered.columns[:, :-1] * np.sqrt(np.concatenate(variances))
@@ -105,14 +113,21 @@ def _solve(rows: Rows, filtered: Filtered, scales: Mapping[str, float]) -> _Solu
     return _Solution(C, root, u, rest, square, evidence)
 
 
-def condition(rows: Rows, scales: Mapping[str, float], inflation: Array) -> Posterior:
+def condition(
+    rows: StackedObservations, scales: Mapping[str, float], inflation: Array
+) -> Posterior:
     """Computes the posterior with given scales; IdentificationError where some noise is 0.
 
     With C = (E sqrt(l), B) and 1 + C^T K^-1 C = G G^T,
 
       (N + B B^T)^-1 = K^-1 - Q Q^T,   Q = K^-1 C G^-T,   B^T (N + B B^T)^-1 = (Q G^-1)_B^T
+
+    Args:
+        rows: Of all postures.
+        scales: Variance l_c of each class of errors over its prior's.
+        inflation: (P,) variance of what is new in each posture over its prior's.
     """
-    filtered = Filtered.of(rows, scales, inflation)
+    filtered = FilteredObservations.of(rows, scales, inflation)
     C, root, u, rest, square, evidence = _solve(rows, filtered, scales)
     S = len(u) - rows.bodies.shape[1]
     inverse_root = solve_triangular(root, np.eye(len(u)), lower=True)
@@ -143,15 +158,19 @@ def condition(rows: Rows, scales: Mapping[str, float], inflation: Array) -> Post
     )
 
 
-def prior_posterior(rows: Rows) -> Posterior:
+def prior_posterior(rows: StackedObservations) -> Posterior:
     """Computes the posterior with the scales of the priors."""
     return condition(rows, dict.fromkeys(rows.classes, 1.0), np.ones(len(rows.walk)))
 
 
-def reweight(rows: Rows, found: Posterior) -> Posterior:
+def reweight(rows: StackedObservations, found: Posterior) -> Posterior:
     """Inflates the noise of postures whose residuals nothing explains, until they fit to _MISFIT.
 
     Those that only seemed so beside another one come back.
+
+    Args:
+        rows: Of all postures.
+        found: With the present scales.
     """
     for _ in range(_REWEIGHTINGS):
         wanted = found.inflation * posture_residuals(rows, found) / _MISFIT
@@ -162,8 +181,13 @@ def reweight(rows: Rows, found: Posterior) -> Posterior:
     return found
 
 
-def posture_residuals(rows: Rows, found: Posterior) -> Array:
-    """Squared residuals over their covariance, per row, (P,): e^T (R S R)^-1 e = a^T S_pp^-1 a."""
+def posture_residuals(rows: StackedObservations, found: Posterior) -> Array:
+    """Squared residuals over their covariance, per row, (P,): e^T (R S R)^-1 e = a^T S_pp^-1 a.
+
+    Args:
+        rows: Of all postures.
+        found: The posterior a and S are of.
+    """
     return np.array(
         [
             found.a[block] @ np.linalg.solve(S, found.a[block]) / len(S)
@@ -172,8 +196,13 @@ def posture_residuals(rows: Rows, found: Posterior) -> Array:
     )
 
 
-def adapt(rows: Rows, found: Posterior) -> Posterior:
-    """Adapts the scales of the error classes to the data."""
+def adapt(rows: StackedObservations, found: Posterior) -> Posterior:
+    """Adapts the scales of the error classes to the data.
+
+    Args:
+        rows: Of all postures.
+        found: With the present scales.
+    """
     for _ in range(_PASSES):
         before, scales = found.scales, {}
         for c, (squared, trace, count) in scores(rows, found).items():
@@ -186,11 +215,15 @@ def adapt(rows: Rows, found: Posterior) -> Posterior:
     return found
 
 
-def widen(rows: Rows, found: Posterior) -> Posterior:
+def widen(rows: StackedObservations, found: Posterior) -> Posterior:
     """Takes every scale one standard deviation larger: what adapt() found is not known exactly.
 
     A variance that n values show has the relative standard deviation sqrt(2 / n); of a class these
     are the l_c tr S N_c unknowns that the data determine, and those that its prior counts for.
+
+    Args:
+        rows: Of all postures.
+        found: With the adapted scales.
     """
     scales = {}
     for c, (_, trace, _) in scores(rows, found).items():
@@ -199,10 +232,16 @@ def widen(rows: Rows, found: Posterior) -> Posterior:
     return condition(rows, scales, found.inflation)
 
 
-def scores(rows: Rows, found: Posterior) -> dict[str, tuple[float, float, int]]:
+def scores(
+    rows: StackedObservations, found: Posterior
+) -> dict[str, tuple[float, float, int]]:
     """By class, a^T N_c a and tr S N_c with scale 1, S = (N + B B^T)^-1, and its unknowns' number.
 
     The traces of all parts of S^-1 add up to the number of rows: what the others leave is drift's.
+
+    Args:
+        rows: Of all postures.
+        found: The posterior a and S are of.
     """
     result = {}
     left = len(rows.z) - len(found.x) + float(np.trace(found.covariance))
@@ -233,7 +272,9 @@ def scores(rows: Rows, found: Posterior) -> dict[str, tuple[float, float, int]]:
     return result
 
 
-def consistency(rows: Rows, found: Posterior, used: Flags) -> tuple[float, float]:
+def consistency(
+    rows: StackedObservations, found: Posterior, used: Flags
+) -> tuple[float, float]:
     """Prior-predictive check: z^T (N + B B^T)^-1 z over its rows, and above what it is an alarm.
 
     found has the scales of the priors; used (P,) are the postures that are no outliers.
@@ -245,10 +286,15 @@ def consistency(rows: Rows, found: Posterior, used: Flags) -> tuple[float, float
     return square / len(part.z), 1.0 + _ABOVE * float(np.sqrt(2.0 / len(part.z)))
 
 
-def tempering(rows: Rows, found: Posterior, target: Array) -> float:
+def tempering(rows: StackedObservations, found: Posterior, target: Array) -> float:
     """Observed over expected variance of the postures' contributions to a prediction, 1 or more.
 
     target (K, U) is what is predicted, by x.
+
+    Args:
+        rows: Of all postures.
+        found: The posterior.
+        target: (K, U) what is predicted, by x.
     """
     observed = expected = 0.0
     fresh = rows.fresh(found.scales, found.inflation)
@@ -280,6 +326,11 @@ def bound(
 
     min |L (x - x0)|^2 with L^T L = C^-1 subject to G theta(x) <= g: with y = L (x - x0) a problem
     of least distance, which nonnegative least squares solves [Lawson and Hanson, ch. 23].
+
+    Args:
+        x: (U,) the most probable one without limits.
+        covariance: (U, U) C of x.
+        priors: Of the bodies, with the limits.
     """
     G, g, owner = priors.limits()
     slack = g - G @ priors.values(x)
@@ -315,27 +366,43 @@ def gross_error(found: Posterior) -> tuple[str, float, int] | None:
     return result
 
 
-def likeliest_cause(rows: Rows, found: Posterior) -> tuple[str, float]:
+def likeliest_cause(rows: StackedObservations, found: Posterior) -> tuple[str, float]:
     """Finds which class of errors explains the readings best if its variance is freed.
 
     Compares -1/2 (z^T S z + log det S^-1) with the class's variance 4 to 256 times its prior's;
     returns the class, or BODIES, and by how much its standard deviation exceeds the prior's.
+
+    Args:
+        rows: Of all postures.
+        found: The posterior with scales of 1.
     """
     best, cause = -np.inf, ("", 1.0)
-    filtered = Filtered.of(rows, found.scales, found.inflation)
+    filtered = FilteredObservations.of(rows, found.scales, found.inflation)
     for c in (*rows.classes, BODIES):
         for factor in _FREED:
             scales = {**found.scales, c: factor}
             constant = c in rows.errors or c == BODIES
-            part = filtered if constant else Filtered.of(rows, scales, found.inflation)
+            part = (
+                filtered
+                if constant
+                else FilteredObservations.of(rows, scales, found.inflation)
+            )
             evidence = _solve(rows, part, scales).evidence
             if evidence > best:
                 best, cause = evidence, (c, float(np.sqrt(factor)))
     return cause
 
 
-def held_out(rows: Rows, found: Posterior, folds: int) -> Iterator[Posterior]:
-    """The posterior without each part of the postures in turn."""
+def held_out(
+    rows: StackedObservations, found: Posterior, folds: int
+) -> Iterator[Posterior]:
+    """The posterior without each part of the postures in turn.
+
+    Args:
+        rows: Of all postures.
+        found: The posterior, whose scales are kept.
+        folds: Number of parts.
+    """
     for fold in range(folds):
         kept = np.arange(len(rows.walk)) % folds != fold
         yield condition(select(rows, kept), found.scales, found.inflation[kept])

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_identification.exceptions import PostureError
-from com_identification.regression.priors import SensorErrors
 from com_identification.regression.statics import Poses, Statics
+from com_identification.settings import SensorPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, Flags, FrozenArrays, as_array, freeze
 from com_model.geometry.rotations import skew
@@ -81,6 +81,17 @@ def make_posture(
     """Checks readings and makes a Posture of them; None is for what is not known.
 
     Raises ShapeError, or PostureError where q is not finite, up no unit vector, or samples below 1.
+
+    Args:
+        model: The robot, n joints.
+        q: (n,) rad or m.
+        wrenches: (f, 6) N and N m of each foot's sensor, in its frame; NaN without reading.
+        effort: (n,) N m or N; NaN where not known.
+        up: (3,) unit vector against gravity in root axes, by the IMU.
+        constraints: What else is known of the CoM.
+        samples: Number of readings behind the means.
+        label: Name of the posture.
+        noise: (6 f + n, k) standard deviations of k errors of these readings alone.
     """
     q = model.check_q(q)
     n = model.n_joints
@@ -133,6 +144,10 @@ def wrench_transform(R: Array, p: Array) -> Array:
 def sole_to_reading(model: RobotModel, foot: Foot) -> Array:
     """(6, 6) from the ground's wrench in the sole's frame to the sensor's reading.
 
+    Args:
+        model: The robot.
+        foot: With its sole's and its sensor's frame.
+
     Raises:
         PostureError: A joint lies between them.
     """
@@ -166,6 +181,11 @@ class SensorPrediction:
 
         Of all wrenches W with sum of G_i W_i = w, the one with the least |S^-1 W|:
           W = S^2 G^T (G S^2 G^T)^-1 w,  S = diag(1 N, lever N m)
+
+        Args:
+            poses: Of N postures.
+            up: (N, 3) unit vectors against gravity in root axes.
+            stand: Indices of the feet in contact.
         """
         a = self._gravity * up
         wrench, torque = self.statics.wrench_and_torques(poses, a, self._parameters)
@@ -184,6 +204,13 @@ class SensorPrediction:
         """Makes the readings of a posture, without noise.
 
         Of point feet an IMU's direction up (3,), too, as they give none.
+
+        Args:
+            q: (n,) rad or m.
+            up: (3,) unit vector against gravity in root axes.
+            stand: Indices of the feet in contact.
+            efforts: Whether there are efforts.
+            samples: Number of readings that are averaged.
         """
         poses = self.statics.poses(q[None])
         wrenches, effort = self.wrenches_and_efforts(poses, up[None], stand)
@@ -205,14 +232,27 @@ _SLOPES = (
 )
 
 
-class Contacts:
-    """The contacts of a robot's feet, f of them."""
+class FootContacts:
+    """The contacts of a robot's feet, f of them.
+
+    Args:
+        statics: Of the robot.
+        feet: Its feet.
+        priors: Errors of the sensors; the floor's slope is one of them.
+        weight: N, of the robot by its URDF.
+        lever: m, half a sole.
+    """
 
     def __init__(
-        self, statics: Statics, feet: Sequence[Foot], errors: SensorErrors
+        self,
+        statics: Statics,
+        feet: Sequence[Foot],
+        priors: SensorPriors,
+        weight: float,
+        lever: float,
     ) -> None:
-        self._statics, self._feet, self._errors = statics, tuple(feet), errors
-        self._priors = errors.priors
+        self._statics, self._feet, self._priors = statics, tuple(feet), priors
+        self._weight, self._lever = weight, lever
         self._soles = [statics.model.link_index(foot.frame) for foot in feet]
         self._on_floor: WeakKeyDictionary[Posture, bool] = WeakKeyDictionary()
         self._corners = np.array(
@@ -251,7 +291,7 @@ class Contacts:
     def carries(self, posture: Posture) -> bool:
         """Whether the feet carry the robot; else it hangs, and their sensors read their zeros."""
         force = np.nan_to_num(posture.wrenches)[:, :3].sum(axis=0)
-        return bool(np.linalg.norm(force) > _HANGING * self._errors.weight)
+        return bool(np.linalg.norm(force) > _HANGING * self._weight)
 
     def in_air(self, posture: Posture) -> Flags:
         """Which feet are in the air for sure, (f,)."""
@@ -272,4 +312,4 @@ class Contacts:
             corners = foot.corners if len(foot.corners) else np.zeros((1, 2))
             points = p[i] + corners @ R[i, :, :2].T
             lowest[i] = ((points - p[first]) @ R[first, :, 2]).min()
-        return np.asarray(known & ~loaded & (lowest > _CLEAR * self._errors.lever))
+        return np.asarray(known & ~loaded & (lowest > _CLEAR * self._lever))

@@ -132,6 +132,12 @@ def urdf_priors(
     com_std, m, is a number, (B,) or (B, 3), mass_std_fraction a number or (B,); 0: masses are
     known. A body's centre of mass may be shape_margin, m, outside the hull of its primitive
     shapes, as far as BOUND_AXES show it; None, and bodies with meshes or without shapes: no bounds.
+
+    Args:
+        model: The robot, B bodies.
+        com_std: m, a number, (B,) or (B, 3).
+        mass_std_fraction: A number or (B,); 0: masses are known.
+        shape_margin: m, outside of the shapes' hull; None: no bounds.
     """
     bodies = model.bodies
     mass = bodies.mass
@@ -326,7 +332,13 @@ ERRORS: Mapping[str, tuple[str, ...]] = {
 
 
 def error_unit(model: RobotModel, kind: str, name: str) -> str:
-    """Unit of a constant error of this kind of the sensor or joint `name`; "" if not known."""
+    """Unit of a constant error of this kind of the sensor or joint `name`; "" if not known.
+
+    Args:
+        model: The robot.
+        kind: Of the error, such as joint_offset.
+        name: Of the sensor or joint.
+    """
     _, revolute, *prismatic = ERRORS.get(kind, ("", ""))
     types = dict(zip(model.joint_names, model.joint_types, strict=True))
     return prismatic[0] if prismatic and types.get(name) == "prismatic" else revolute
@@ -425,7 +437,12 @@ class SensorErrors:
         return matrices
 
     def unbiased(self, wrenches: Array, errors: Array) -> Array:
-        """Returns readings (f, 6) N and N m less their biases; zeros without sensors."""
+        """Returns readings (f, 6) N and N m less their biases; zeros without sensors.
+
+        Args:
+            wrenches: (f, 6) N and N m, as read; (0, 6) without sensors.
+            errors: (S,) in their units.
+        """
         force, moment = (
             errors[self.kinds[kind]] for kind in ("force_bias", "moment_bias")
         )

@@ -1,6 +1,6 @@
 """The rows of all postures, and what makes the noise of them white."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from com_identification.exceptions import IdentificationError
-from com_identification.regression.observations import Observation
-from com_identification.regression.priors import BodyPriors, SensorErrors
 from com_model.arrays import Array, Flags
 
 NO_NOISE = (
@@ -19,7 +17,7 @@ NO_NOISE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class StackedObservations:
     """The rows of P postures, N in all."""
 
     z: Array  # (N,) residual plus what the present estimate explains
@@ -31,39 +29,6 @@ class Rows:
     white: tuple[Array, ...]  # for each posture, (R, R) covariance
     starts: NDArray[np.int64]  # (P + 1,) first row of each posture, and N
     walk: Array  # (P,) place of each posture in time
-
-    @classmethod
-    def stack(
-        cls,
-        observations: Sequence[Observation],
-        priors: BodyPriors,
-        errors: SensorErrors,
-        x: Array,
-        e: Array,
-    ) -> "Rows":
-        """Stacks observations that are linearised about x (U,) and e (S,)."""
-        bodies = np.vstack([each.bodies @ priors.factor for each in observations])
-        columns = np.vstack([each.errors for each in observations])
-        used = {
-            kind: s for kind, s in errors.kinds.items() if (errors.stds[s] > 0.0).any()
-        }
-        residual = np.concatenate([each.residual for each in observations])
-        drift = np.vstack([each.drift for each in observations])
-        noise = {
-            kind: tuple(each.noise[kind] for each in observations)
-            for kind in (observations[0].noise if observations else ())
-            if any(each.noise[kind].any() for each in observations)
-        }
-        return cls(
-            z=residual + bodies @ x + columns @ (e - errors.means),
-            bodies=bodies,
-            errors={kind: columns[:, s] * errors.stds[s] for kind, s in used.items()},
-            drift=drift if drift.any() else drift[:, :0],
-            noise=noise,
-            white=tuple(each.covariance for each in observations),
-            starts=np.cumsum([0, *(len(each.residual) for each in observations)]),
-            walk=np.arange(len(observations), dtype=float),
-        )
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -91,7 +56,12 @@ class Rows:
         return np.column_stack((*self.errors.values(), self.bodies, self.z))
 
     def fresh(self, scales: Mapping[str, float], inflation: Array) -> list[Array]:
-        """Covariance of what is new in each posture, P of (R, R)."""
+        """Covariance of what is new in each posture, P of (R, R).
+
+        Args:
+            scales: Variance of each class of errors over its prior's.
+            inflation: (P,) variance of what is new in each posture over its prior's.
+        """
         return [
             v * (W + sum(scales[c] * F[p] @ F[p].T for c, F in self.noise.items()))
             for p, (W, v) in enumerate(zip(self.white, inflation, strict=True))
@@ -99,7 +69,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Filtered:
+class FilteredObservations:
     """The rows without what is not constant, K = drift + what is new in each posture = L L^T."""
 
     columns: Array  # (N, S + U + 1) L^-1 times those of Rows
@@ -111,9 +81,15 @@ class Filtered:
 
     @classmethod
     def of(
-        cls, rows: Rows, scales: Mapping[str, float], inflation: Array
-    ) -> "Filtered":
-        """Runs over the postures; scales and inflation as in Posterior."""
+        cls, rows: StackedObservations, scales: Mapping[str, float], inflation: Array
+    ) -> "FilteredObservations":
+        """Runs over the postures; scales and inflation as in Posterior.
+
+        Args:
+            rows: Of P postures.
+            scales: Variance of each class of errors over its prior's.
+            inflation: (P,) variance of what is new in each posture over its prior's.
+        """
         states, width = rows.drift.shape[1], rows.columns.shape[1]
         d, P = np.zeros((states, width)), np.zeros((states, states))
         growth = scales.get("drift", 0.0) * np.diff(rows.walk, prepend=0.0)
@@ -130,10 +106,16 @@ class Filtered:
             log_det -= 2.0 * float(np.log(np.diag(root)).sum())
         return cls(columns, tuple(roots), tuple(gains), log_det)
 
-    def back(self, rows: Rows, whitened: Array) -> tuple[Array, list[Array]]:
+    def back(
+        self, rows: StackedObservations, whitened: Array
+    ) -> tuple[Array, list[Array]]:
         """L^-T times columns (N, k), and the postures' diagonal blocks (R, R) of K^-1.
 
         The disturbance smoother of de Jong (1989).
+
+        Args:
+            rows: Those that were filtered.
+            whitened: (N, k) columns.
         """
         states = rows.drift.shape[1]
         r, M = np.zeros((states, whitened.shape[1])), np.zeros((states, states))
@@ -150,7 +132,15 @@ class Filtered:
 
 
 def whiten(matrix: Array, covariance: Array) -> Array:
-    """Divides rows (R, U) by the root of their covariance; no noise may be 0."""
+    """Divides rows (R, U) by the root of their covariance; no noise may be 0.
+
+    Args:
+        matrix: (R, U) rows.
+        covariance: (R, R) of their noise.
+
+    Raises:
+        IdentificationError: Some noise is 0.
+    """
     scale = np.sqrt(np.diag(covariance))
     if not (scale > 0.0).all():
         raise IdentificationError(NO_NOISE)
@@ -161,8 +151,13 @@ def whiten(matrix: Array, covariance: Array) -> Array:
     return np.asarray(solve_triangular(L, matrix / scale[:, None], lower=True))
 
 
-def select(rows: Rows, kept: Flags) -> Rows:
-    """The rows of some postures."""
+def select(rows: StackedObservations, kept: Flags) -> StackedObservations:
+    """The rows of some postures.
+
+    Args:
+        rows: Of P postures.
+        kept: (P,) which postures.
+    """
     mask = np.repeat(kept, np.diff(rows.starts))
     places = np.flatnonzero(kept)
     return replace(

@@ -71,6 +71,11 @@ class FlatStance:
         """Changes postures (N, n) as little as necessary, within the limits; (N,) says which stand.
 
         The CoM is to project on targets (N, 2) m in the first sole's frame; None: anywhere.
+
+        Args:
+            Q: (N, n) rad or m, where the search begins.
+            targets: (N, 2) m, where the CoM should project, in the first sole's frame; None:
+                anywhere.
         """
         Q = np.clip(Q, self._low, self._high)
         found = np.zeros(len(Q), dtype=np.bool_)
@@ -105,6 +110,10 @@ class FlatStance:
           R_i z: (w_i - w) x R_i z        p_i - p: v_i - v - w x (p_i - p)
           D = R_i R_kept^T: vee(D - D^T) / 2 has the derivative (tr D - D) (w_i - w) / 2
         With f feet e = 3 (f - 1), 6 (f - 1) where they keep their poses, and 2 more with a target.
+
+        Args:
+            Q: (N, n) rad or m.
+            targets: (N, 2) m, of the CoM in the first sole's frame; None: anywhere.
         """
         poses = self.statics.poses(Q)
         R, p, ground = self._frames(poses)

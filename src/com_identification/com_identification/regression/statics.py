@@ -89,7 +89,12 @@ class Statics:
         )
 
     def com(self, poses: Poses, theta: Array) -> Array:
-        """Computes the CoM (N, 3) m, root axes, of masses and first moments (4 B,)."""
+        """Computes the CoM (N, 3) m, root axes, of masses and first moments (4 B,).
+
+        Args:
+            poses: Of N postures.
+            theta: (4 B,) masses kg and first moments kg m.
+        """
         return np.asarray(self.first_moment(poses) @ theta / (self.mass() @ theta))
 
     def mass(self) -> Array:
@@ -99,7 +104,10 @@ class Statics:
     def root_wrench(self, poses: Poses, a: Array) -> Array:
         """Computes the columns of the static wrench on the root's origin, (N, 6, 4 B).
 
-        a: (N, 3) m/s^2, g times the direction against gravity, root axes; likewise below.
+        a: (N, 3) m/s^2, g times the direction against gravity, root axes.
+
+        Args:
+            poses: Of N postures.
         """
         force = a[:, :, None] * self.mass()
         moment = np.cross(
@@ -108,7 +116,12 @@ class Statics:
         return np.concatenate((force, moment), axis=1)
 
     def torques(self, poses: Poses, a: Array) -> Array:
-        """Computes the columns of the joint torques without contacts, (N, n, 4 B)."""
+        """Computes the columns of the joint torques without contacts, (N, n, 4 B).
+
+        Args:
+            poses: Of N postures.
+            a: (N, 3) m/s^2, g times the direction against gravity, root axes.
+        """
         arm = np.cross(a[:, None], poses.z)
         turn = np.where(self._prismatic[:, None], 0.0, arm)  # (N, B, 3)
         reach = poses.p[:, None] - poses.p[:, :, None]  # (N, joint, body, 3)
@@ -125,7 +138,13 @@ class Statics:
     def wrench_and_torques(
         self, poses: Poses, a: Array, theta: Array
     ) -> tuple[Array, Array]:
-        """Computes root_wrench() @ theta, (N, 6), and torques() @ theta, (N, n)."""
+        """Computes root_wrench() @ theta, (N, 6), and torques() @ theta, (N, n).
+
+        Args:
+            poses: Of N postures.
+            a: (N, 3) m/s^2, g times the direction against gravity, root axes.
+            theta: (4 B,) masses kg and first moments kg m.
+        """
         theta = theta.reshape(-1, 4)
         mass = theta[:, 0]
         moments = mass[:, None] * poses.p + np.einsum(
@@ -141,7 +160,12 @@ class Statics:
         return wrench, np.where(self._prismatic, push, turn) @ self._drive.T
 
     def link_frames(self, poses: Poses, links: list[int]) -> tuple[Array, Array]:
-        """Computes the frames of links: R (N, f, 3, 3) and p (N, f, 3) m."""
+        """Computes the frames of links: R (N, f, 3, 3) and p (N, f, 3) m.
+
+        Args:
+            poses: Of N postures.
+            links: Indices of f links.
+        """
         body = self.bodies.body_of_link[links]
         R = poses.R[:, body] @ self.bodies.R_body_link[links]
         shift = np.einsum(
@@ -154,6 +178,10 @@ class Statics:
 
         (N, f, 6, 6) to the wrench on the root's origin, and (N, f, n, 6) to the torques: at rest
         the actuators give torques() less these.
+
+        Args:
+            poses: Of N postures.
+            links: Indices of f links.
         """
         R, x = self.link_frames(poses, links)
         body = self.bodies.body_of_link[links]
@@ -186,6 +214,12 @@ def prediction_rows(
 
     With N theta the first moment about the root's origin and M the mass,
     dCoM = (1 - up up^T) (N - CoM 1^T) / M, about parameters (4 B,); up (N, 3) is against gravity.
+
+    Args:
+        statics: Of the robot.
+        poses: Of N postures.
+        up: (N, 3) unit vectors against gravity in root axes.
+        parameters: (4 B,) masses kg and first moments kg m.
     """
     com, mass = statics.com(poses, parameters), statics.mass()
     slopes = (statics.first_moment(poses) - com[..., None] * mass) / float(

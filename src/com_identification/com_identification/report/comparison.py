@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.regression.identify import Identification, Residual, Residuals
 from com_identification.regression.observations import MeasuredCom, ObservationModel
 from com_identification.regression.postures import Posture
+from com_identification.regression.result import Identification, Residual, Residuals
 from com_identification.regression.statics import Statics
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
@@ -30,7 +30,12 @@ def residual_rows(found: Identification) -> list[tuple[str, Residual]]:
 
 
 def body_labels(model: RobotModel, bodies: Sequence[str]) -> list[str]:
-    """Names bodies by their first link, and by the heaviest where that is another."""
+    """Names bodies by their first link, and by the heaviest where that is another.
+
+    Args:
+        model: The robot.
+        bodies: Names of its bodies.
+    """
     pairs = zip(bodies, Statics(model).labels, strict=True)
     return [
         name if heaviest == name else f"{name} ({heaviest})" for name, heaviest in pairs
@@ -61,7 +66,15 @@ def compare_postures(
     found: Identification,
     gravity: float,
 ) -> list[PostureFit]:
-    """Compares readings, URDF and result, posture by posture; gravity in m/s^2."""
+    """Compares readings, URDF and result, posture by posture; gravity in m/s^2.
+
+    Args:
+        model: The robot.
+        feet: Its feet.
+        postures: Their readings.
+        found: The result.
+        gravity: m/s^2.
+    """
     observations = ObservationModel(model, feet, gravity=gravity)
     errors = np.array(
         [

@@ -13,8 +13,8 @@ from matplotlib.patches import Patch
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import NS_PER_S, DroppedReadings
 from com_identification.feet.feet_reading import TotalCom
-from com_identification.regression.identify import Identification, issues_of
 from com_identification.regression.priors import ERRORS, error_unit
+from com_identification.regression.result import Identification, issues_of
 from com_identification.report import comparison
 from com_identification.report.comparison import PostureFit
 from com_model import Foot, RobotModel
@@ -371,7 +371,12 @@ def _mm(value: float) -> str:
 
 
 def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> Raw:
-    """CoM of each posture on the sole: by the feet, by the URDF, by the result."""
+    """CoM of each posture on the sole: by the feet, by the URDF, by the result.
+
+    Args:
+        fits: Of the postures.
+        feet: Of the robot.
+    """
     figure, (left, right) = _new_plot(4.2, 2, "CoM on the sole")
     shown = [fit for fit in fits if fit.sole >= 0][:_MOST_PLACES]
     measured = _MM * np.array([fit.measured for fit in shown]).reshape(-1, 2)
@@ -417,7 +422,12 @@ def residual_plot(fits: Sequence[PostureFit]) -> Raw:
 
 
 def timeline_plot(spans: Sequence[Span], seconds: float) -> Raw:
-    """Stationary intervals of the recording: those that gave a posture, and the others."""
+    """Stationary intervals of the recording: those that gave a posture, and the others.
+
+    Args:
+        spans: Stationary intervals.
+        seconds: s, length of the recording.
+    """
     figure, (axes,) = _new_plot(1.4, 1, "Stationary intervals")
     for used, color in ((True, AFTER), (False, RULE)):
         bars = [

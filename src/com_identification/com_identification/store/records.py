@@ -183,14 +183,24 @@ def decode_posture(record: Any, model: RobotModel, feet: int) -> Posture:
 
 
 def whole(value: Any, name: str) -> int:
-    """Reads a whole number that is not negative; a ValueError has its name."""
+    """Reads a whole number that is not negative; a ValueError has its name.
+
+    Args:
+        value: Any JSON value.
+        name: For the message.
+    """
     if type(value) is not int or not 0 <= value < _LARGEST:
         raise ValueError(f"{name}: expected a whole number from 0 to {_LARGEST - 1}")
     return value
 
 
 def numbers(value: Any, count: int) -> Array:
-    """Reads `count` numbers, null for NaN, as (count,); else a ValueError."""
+    """Reads `count` numbers, null for NaN, as (count,); else a ValueError.
+
+    Args:
+        value: Any JSON value.
+        count: How many numbers are expected.
+    """
     row = _list(value)
     good = all(item is None or type(item) in (int, float) for item in row)
     if len(row) != count or not good:

@@ -14,8 +14,8 @@ import yaml
 from numpy.typing import ArrayLike
 
 from com_identification.exceptions import IdentificationError, OutputError
-from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
+from com_identification.regression.result import Identification
 from com_identification.settings import IdentificationSettings
 from com_model import RobotModel
 from com_model.arrays import Flags, as_array
@@ -76,7 +76,13 @@ def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") 
 
 
 def write_whole(path: Path, data: bytes, overwrite: bool = False) -> Path:
-    """Writes a file whole or not at all, to the disk; an OutputError says what is in the way."""
+    """Writes a file whole or not at all, to the disk; an OutputError says what is in the way.
+
+    Args:
+        path: Of the file.
+        data: Its content.
+        overwrite: Whether a file of that name is replaced.
+    """
     if not overwrite and path.exists():
         raise OutputError(
             f"{path} exists already: give another name, or allow overwriting"
@@ -109,7 +115,15 @@ def to_document(
     postures: Sequence[Posture],
     extra: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Puts a result and `extra` into plain data: numbers, texts, lists...; unknown is null."""
+    """Puts a result and `extra` into plain data: numbers, texts, lists...; unknown is null.
+
+    Args:
+        found: The result.
+        model: The robot.
+        settings: With which it was found.
+        postures: From which it was found.
+        extra: Further sections.
+    """
     document = {
         "format": FORMAT,
         "robot": {
@@ -145,7 +159,13 @@ def to_document(
 def write_yaml(
     path: str | os.PathLike[str], document: Mapping[str, Any], overwrite: bool = True
 ) -> Path:
-    """Writes plain data as YAML, whole or not at all: keys sorted, floats as short as exact."""
+    """Writes plain data as YAML, whole or not at all: keys sorted, floats as short as exact.
+
+    Args:
+        path: Of the file.
+        document: Plain data, see plain().
+        overwrite: Whether a file of that name is replaced.
+    """
     text = yaml.safe_dump(
         plain(document), default_flow_style=None, allow_unicode=True, width=100
     )
@@ -196,6 +216,14 @@ def export_urdf(
     information are written: where the standard deviations of mass and centre of mass all are 95 %
     of the prior's or more, and which move the centre of mass of the whole robot by less than 0.01
     mm.
+
+    Args:
+        model: The robot, with its URDF's text.
+        found: The result.
+        directory: Where the file is written; it must exist.
+        name: Of the file.
+        overwrite: Whether a file of that name is replaced.
+        untrusted: Whether bodies without information are written, too.
 
     Raises:
         OutputError: The name leaves the directory, a file is there, or it cannot be written;
@@ -249,6 +277,12 @@ def corrected_inertials(
     inertias about their own centres of mass by the same factor, those centres by the same shift.
     So each link stays physical where the body's mass is positive, else IdentificationError. Bodies
     that do not change are left out, those that are not used (B,), and links without mass.
+
+    Args:
+        model: The robot, B bodies.
+        mass: (B,) kg.
+        com: (B, 3) m, each in its body's frame.
+        used: (B,) which bodies are corrected; None: all.
     """
     bodies = model.bodies
     mass = as_array("mass", mass, (bodies.count,))
@@ -276,5 +310,10 @@ def corrected_inertials(
 
 
 def corrected_urdf(model: RobotModel, found: Identification) -> str:
-    """The URDF's text with the identified masses and centres of mass; all else byte for byte."""
+    """The URDF's text with the identified masses and centres of mass; all else byte for byte.
+
+    Args:
+        model: The robot, with its URDF's text.
+        found: The result.
+    """
     return edit_inertials(model.xml, corrected_inertials(model, found.mass, found.com))

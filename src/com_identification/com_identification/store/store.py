@@ -49,7 +49,12 @@ class _Contents:
     stamps: dict[int, int] = field(default_factory=dict)
 
     def add_record(self, record: Mapping[str, Any], identity: int) -> None:
-        """Adds a posture or a bias that was read; a ValueError says why that is not possible."""
+        """Adds a posture or a bias that was read; a ValueError says why that is not possible.
+
+        Args:
+            record: What was decoded.
+            identity: Of the posture.
+        """
         if record["kind"] == "tare":
             foot, bias = record["foot"], records.numbers(record["offset"], 6)
             if records.whole(foot, "foot") >= len(self.bias):

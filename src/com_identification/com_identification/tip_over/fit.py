@@ -18,7 +18,11 @@ from scipy.optimize import least_squares
 from com_identification.exceptions import ProtocolError
 from com_identification.regression.priors import urdf_priors
 from com_identification.tip_over.kernels import edge_distance
-from com_identification.tip_over.quasi_static import JointErrors, Protocol, QuasiStatic
+from com_identification.tip_over.quasi_static import (
+    JointErrors,
+    QuasiStatic,
+    TipProtocol,
+)
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import Indices
@@ -64,21 +68,35 @@ class Candidate(FrozenArrays):
         )
 
     def moments(self, model: RobotModel, x: Array) -> Array:
-        """Returns the first moments (B, 3) kg m of the bodies at x (P,)."""
+        """Returns the first moments (B, 3) kg m of the bodies at x (P,).
+
+        Args:
+            model: The robot.
+            x: (P,) parameters.
+        """
         return np.asarray(model.bodies.first_moment + self.moment @ x)
 
     def com_shifts(self, model: RobotModel, x: Array) -> Array:
-        """Returns the shift of each body's CoM (B, 3) m at x (P,)."""
+        """Returns the shift of each body's CoM (B, 3) m at x (P,).
+
+        Args:
+            model: The robot.
+            x: (P,) parameters.
+        """
         mass = model.bodies.mass[:, None]
         return np.divide(
             self.moment @ x, mass, out=np.zeros((len(mass), 3)), where=mass > 0.0
         )
 
 
-def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candidate]:
+def known_candidates(model: RobotModel, protocol: TipProtocol) -> dict[str, Candidate]:
     """Makes the candidates that a protocol's parameters allow, by name.
 
     "offsets + compliance" is what HOAP-2's tip angles speak for (docs/hoap2_lab.md).
+
+    Args:
+        model: The robot.
+        protocol: Its tests.
     """
     offsets = zero_offsets(model, list(protocol.zero_offsets.values()))
     soft, play = (
@@ -101,7 +119,12 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
 
 
 def zero_offsets(model: RobotModel, groups: Sequence[Sequence[str]]) -> Candidate:
-    """Zero offsets, one a group of joints (a left and a right one), rad."""
+    """Zero offsets, one a group of joints (a left and a right one), rad.
+
+    Args:
+        model: The robot.
+        groups: Names of joints that share an offset.
+    """
     labels = tuple(f"offset {', '.join(group)} (rad)" for group in groups)
     return _candidate(
         model, labels, 0.0, OFFSET_STD, -0.2, 0.2, offset=_columns(model, groups)
@@ -109,13 +132,23 @@ def zero_offsets(model: RobotModel, groups: Sequence[Sequence[str]]) -> Candidat
 
 
 def compliance(model: RobotModel, joints: Sequence[str]) -> Candidate:
-    """One compliance for some joints, rad/(N m)."""
+    """One compliance for some joints, rad/(N m).
+
+    Args:
+        model: The robot.
+        joints: Their names.
+    """
     label, columns = ("compliance (rad/(N m))",), _columns(model, [joints])
     return _candidate(model, label, 0.01, np.inf, 0.0, SOFTEST, compliance=columns)
 
 
 def backlash(model: RobotModel, joints: Sequence[str]) -> Candidate:
-    """One backlash for some joints, rad: its whole width."""
+    """One backlash for some joints, rad: its whole width.
+
+    Args:
+        model: The robot.
+        joints: Their names.
+    """
     columns = _columns(model, [joints])
     return _candidate(
         model, ("backlash (rad)",), 0.01, np.inf, 0.0, 0.2, backlash=columns
@@ -126,6 +159,11 @@ def torso_shift(model: RobotModel, link: str, std: float = np.inf) -> Candidate:
     """A shift of one link's CoM along x within the box around its body's shapes, m.
 
     Raises ProtocolError where the link has no shapes, so that its bounds are not known.
+
+    Args:
+        model: The robot.
+        link: Its name.
+        std: m, of the shift before the data.
     """
     index = model.link_index(link)
     body = int(model.bodies.body_of_link[index])
@@ -193,7 +231,7 @@ def _candidate(
 
 
 @dataclass(frozen=True, eq=False)
-class Fit(FrozenArrays):
+class TipFit(FrozenArrays):
     """A candidate's parameters."""
 
     candidate: Candidate
@@ -221,7 +259,7 @@ def fit(
     only: Sequence[int] | Indices | None = None,
     start: ArrayLike | None = None,
     noise: float = NOISE,
-) -> Fit:
+) -> TipFit:
     """Finds the parameters of a candidate (maximum a posteriori) to angles measured (T,) rad.
 
       min over x of  sum of 2 (sqrt(1 + e_i^2) - 1) + sum of (x_j / std_j)^2
@@ -230,6 +268,14 @@ def fit(
     term is e^2 near 0 and 2 |e| far away: robust against single wrong angles. `only` are the
     numbers of the tests to use, start (P,) is where the search starts. ProtocolError: angles that
     are not finite.
+
+    Args:
+        simulation: Of the robot and the tests.
+        measured: (T,) rad; NaN where not measured.
+        candidate: What is fitted.
+        only: Indices of the tests that are used; None: all.
+        start: (P,) where the search begins; None: 0.
+        noise: rad, of an angle.
     """
     measured = as_array(
         "measured", measured, (len(simulation.tests),), "One angle for each test"
@@ -247,7 +293,7 @@ def fit(
     std = np.full(candidate.count, np.nan)
     if candidate.count and len(used):
         x, std = _Problem(simulation, measured, candidate, used, noise).search(x)
-    return Fit(
+    return TipFit(
         candidate, x, std, predict(simulation, candidate, x, measured), measured, used
     )
 
@@ -255,15 +301,28 @@ def fit(
 def predict(
     simulation: QuasiStatic, candidate: Candidate, x: Array, guess: Array
 ) -> Array:
-    """Computes the tip angles of all tests, rad, looking near a guess (T,)."""
+    """Computes the tip angles of all tests, rad, looking near a guess (T,).
+
+    Args:
+        simulation: Of the robot and the tests.
+        candidate: What is fitted.
+        x: (P,) its parameters.
+        guess: (T,) rad.
+    """
     moment = candidate.moments(simulation.model, x)
     return simulation.tip_angles_near(np.nan_to_num(guess), candidate.errors(x), moment)
 
 
 def cross_validate(
-    simulation: QuasiStatic, full: Fit, groups: Sequence[Sequence[int]]
+    simulation: QuasiStatic, full: TipFit, groups: Sequence[Sequence[int]]
 ) -> Array:
-    """Leaves each group of tests out in turn, and predicts it: (G,) deg, mean absolute errors."""
+    """Leaves each group of tests out in turn, and predicts it: (G,) deg, mean absolute errors.
+
+    Args:
+        simulation: Of the robot and the tests.
+        full: The fit to all tests.
+        groups: Indices of the tests of each of G groups.
+    """
     result = []
     for group in groups:
         rest = np.setdiff1d(full.used, group)

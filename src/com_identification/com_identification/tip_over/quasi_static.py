@@ -75,7 +75,7 @@ class TipTest:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class TipProtocol:
     """The tests of a robot."""
 
     robot: str
@@ -91,7 +91,7 @@ class Protocol:
     trunk: str | None  # the link whose CoM may be shifted, or None
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> "Protocol":
+    def from_file(cls, path: str | os.PathLike[str]) -> "TipProtocol":
         """Reads a YAML file; ConfigError names the wrong key, ProtocolError: no moves."""
         top = Section(read_yaml(path), str(path))
         robot = top.text("robot", None)
@@ -157,7 +157,13 @@ def _test(
 def joint_errors_document(
     model: RobotModel, errors: JointErrors, mean_error_deg: float
 ) -> dict[str, Any]:
-    """Lists the errors of the joints as plain data, zeros left out."""
+    """Lists the errors of the joints as plain data, zeros left out.
+
+    Args:
+        model: The robot.
+        errors: Of its joints.
+        mean_error_deg: deg, of the tip angles with them.
+    """
     document: dict[str, Any] = {
         "robot": model.name,
         "mean_error_deg": round(mean_error_deg, 4),
@@ -174,7 +180,12 @@ def joint_errors_document(
 
 
 def read_joint_errors(path: str | os.PathLike[str], model: RobotModel) -> JointErrors:
-    """Reads a file of joint errors; a ComModelError says what is wrong."""
+    """Reads a file of joint errors; a ComModelError says what is wrong.
+
+    Args:
+        path: Of a YAML file.
+        model: The robot.
+    """
     top = Section(read_yaml(path), str(path))
     robot = top.text("robot", None)
     if robot != model.name:
@@ -200,7 +211,7 @@ def _check_errors(errors: JointErrors) -> JointErrors:
 
 
 @dataclass(frozen=True)
-class Case:
+class TipCase:
     """What the kernels need of a test."""
 
     test: TipTest
@@ -215,11 +226,16 @@ class Case:
         return float((q - self.start) @ self.rate / np.abs(self.rate).sum())
 
 
-def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
+def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> TipCase:
     """Prepares a test.
 
     Raises ProtocolError where a foot is not the robot's or has no corners, the soles do not lie on
     one ground, or joints start beyond their limits.
+
+    Args:
+        model: The robot.
+        feet: Its feet.
+        test: Of the protocol.
     """
     rate = np.zeros(model.n_joints)
     way = np.zeros((2 + len(test.approach), model.n_joints))
@@ -251,7 +267,7 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
         np.full(len(links), 1.0 / len(links)),
         _edges(R, p, standing, test),
     )
-    return Case(test, start, rate, limits, soles, way)
+    return TipCase(test, start, rate, limits, soles, way)
 
 
 def _soles(test: TipTest, feet: tuple[Foot, ...]) -> list[Foot]:
@@ -314,14 +330,20 @@ class QuasiStatic:
     """The tests of a protocol with a robot."""
 
     model: RobotModel  # the robot; its masses are the default
-    cases: tuple[Case, ...]
+    cases: tuple[TipCase, ...]
     tree: Tree = field(repr=False)
 
     @classmethod
     def from_protocol(
-        cls, model: RobotModel, config: RobotConfig, protocol: Protocol
+        cls, model: RobotModel, config: RobotConfig, protocol: TipProtocol
     ) -> "QuasiStatic":
-        """Prepares a protocol; a ComModelError says what does not fit."""
+        """Prepares a protocol; a ComModelError says what does not fit.
+
+        Args:
+            model: The robot.
+            config: Its feet.
+            protocol: With the tests.
+        """
         model = config.attach(model)
         for joint in protocol.compliant + sum(protocol.zero_offsets.values(), ()):
             model.joint_index(joint)
@@ -346,6 +368,12 @@ class QuasiStatic:
 
         Errors of the joints (none) and first moments of the bodies (B, 3) kg m (the URDF's) may be
         given. Raises ProtocolError where the joints are too soft for an equilibrium.
+
+        Args:
+            test: Its index.
+            angle: rad, of the test's joints by their encoders.
+            errors: Of the joints; None: none.
+            moment: (B, 3) kg m, first moments of the bodies; None: the URDF's.
         """
         case = self.cases[test]
         state = _settle(case, angle, self._robot(case, errors, moment))
@@ -358,7 +386,12 @@ class QuasiStatic:
     def find_tips(
         self, errors: JointErrors | None = None, moment: ArrayLike | None = None
     ) -> tuple[TipAngle, ...]:
-        """Turns the joints of each test until it falls, or to their limit; as find_equilibrium."""
+        """Turns the joints of each test until it falls, or to their limit; as find_equilibrium.
+
+        Args:
+            errors: Of the joints; None: none.
+            moment: (B, 3) kg m, first moments of the bodies; None: the URDF's.
+        """
         return tuple(
             self._first_fall(case, self._robot(case, errors, moment))
             for case in self.cases
@@ -367,7 +400,12 @@ class QuasiStatic:
     def tip_angles(
         self, errors: JointErrors | None = None, moment: ArrayLike | None = None
     ) -> Array:
-        """Returns the angles (T,) of find_tips(), rad."""
+        """Returns the angles (T,) of find_tips(), rad.
+
+        Args:
+            errors: Of the joints; None: none.
+            moment: (B, 3) kg m, first moments of the bodies; None: the URDF's.
+        """
         return np.array([tip.angle for tip in self.find_tips(errors, moment)])
 
     def tip_angles_near(
@@ -380,6 +418,12 @@ class QuasiStatic:
         """Searches for the angles of some tests near a guess (T,) rad, whatever the joints' limits.
 
         As find_equilibrium; NaN where there is none.
+
+        Args:
+            guess: (T,) rad.
+            errors: Of the joints; None: none.
+            moment: (B, 3) kg m, first moments of the bodies; None: the URDF's.
+            only: Indices of the tests; None: all.
         """
         cases = self.cases if only is None else [self.cases[i] for i in only]
         near = np.asarray(guess, dtype=float)
@@ -388,7 +432,7 @@ class QuasiStatic:
             [_tip_angle(c, g, self._robot(c, errors, moment)) for c, g in pairs]
         )
 
-    def _first_fall(self, case: Case, robot: kernels.TippingRobot) -> TipAngle:
+    def _first_fall(self, case: TipCase, robot: kernels.TippingRobot) -> TipAngle:
         """Finds the first change of sign from 0 on, then searches near it."""
         name, limit, before = case.test.name, case.limits[case.test.turn > 0], np.nan
         for angle in np.linspace(0.0, limit, _SCAN).tolist():
@@ -403,7 +447,7 @@ class QuasiStatic:
         return TipAngle(name, limit, False)
 
     def _robot(
-        self, case: Case, errors: JointErrors | None, moment: ArrayLike | None
+        self, case: TipCase, errors: JointErrors | None, moment: ArrayLike | None
     ) -> kernels.TippingRobot:
         if moment is None:
             moment = self.model.bodies.first_moment
@@ -416,7 +460,7 @@ class QuasiStatic:
 
 
 def _settle(
-    case: Case, angle: float, robot: kernels.TippingRobot
+    case: TipCase, angle: float, robot: kernels.TippingRobot
 ) -> kernels.RockingState | None:
     """The equilibrium with a test's joints at an angle, rad, if there is one."""
     encoders, n = case.start + angle * case.rate, len(case.start)
@@ -426,15 +470,21 @@ def _settle(
     return state if kernels.settle(encoders, robot, state) else None
 
 
-def _tip_angle(case: Case, guess: float, robot: kernels.TippingRobot) -> float:
+def _tip_angle(case: TipCase, guess: float, robot: kernels.TippingRobot) -> float:
     return float(kernels.find_tip_angle(case.start, case.rate, guess, robot))
 
 
-def read_angles(path: str | os.PathLike[str], protocol: Protocol) -> dict[str, Array]:
+def read_angles(
+    path: str | os.PathLike[str], protocol: TipProtocol
+) -> dict[str, Array]:
     """Reads a CSV file of tip angles: a column `test`, and columns `<name>_rad`.
 
     Returns (T,) rad by name, in the order of the protocol's tests, NaN where a cell is empty.
     Raises ProtocolError where a value is wrong, or a test is missing, unknown or there twice.
+
+    Args:
+        path: Of a CSV file.
+        protocol: With the T tests.
     """
     try:
         with Path(path).open(newline="", encoding="utf-8") as file:

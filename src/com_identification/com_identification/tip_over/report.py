@@ -16,7 +16,7 @@ from com_identification.store.results import (
     path_inside,
     write_whole,
 )
-from com_identification.tip_over.fit import COM_LIMIT, Fit, cross_validate, families
+from com_identification.tip_over.fit import COM_LIMIT, TipFit, cross_validate, families
 from com_identification.tip_over.quasi_static import QuasiStatic, joint_errors_document
 from com_model import RobotModel
 from com_model.arrays import Array
@@ -28,20 +28,25 @@ _WIDEST = 10.0  # degrees: errors that have the darkest colour
 
 
 def mean_error(angles: Array, truth: Array) -> float:
-    """Mean absolute difference of tip angles (T,) to others, rad: a row of [Cominoli] Table 7."""
+    """Mean absolute difference of tip angles (T,) to others, rad: a row of [Cominoli] Table 7.
+
+    Args:
+        angles: (T,) rad.
+        truth: (T,) rad; NaN where not known.
+    """
     return float(np.abs(angles - truth).mean())
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class TipComparison:
     """Measured tip angles beside others' and ours."""
 
     robot: str
     tests: tuple[str, ...]  # T names
     others: Mapping[str, Array]  # (T,) rad by name, of other sources
     ours: Mapping[str, Array]  # (T,) rad by name; the last is what the fit predicts
-    notes: tuple[str, ...]  # what is to be known of the angles, a sentence each
-    found: Fit  # the fit; it has the measured angles
+    notes: tuple[str, ...]  # notes on the angles, a sentence each
+    found: TipFit  # the fit; it has the measured angles
     # mean error of what was left out and predicted by the rest, deg, by name
     left_out: Mapping[str, float]
 
@@ -55,7 +60,7 @@ class Comparison:
         }
 
 
-def plot_angles(comparison: Comparison) -> Figure:
+def plot_angles(comparison: TipComparison) -> Figure:
     """Plots which source is right: mean errors above, the error of each test below.
 
     The columns begin with the smallest mean error; blue ones are ours, the last of them the fit.
@@ -101,8 +106,13 @@ def plot_angles(comparison: Comparison) -> Figure:
     return figure
 
 
-def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
-    """Leaves out each test, then each family; mean absolute errors of their predictions, deg."""
+def errors_left_out(simulation: QuasiStatic, found: TipFit) -> dict[str, float]:
+    """Leaves out each test, then each family; mean absolute errors of their predictions, deg.
+
+    Args:
+        simulation: Of the robot and the tests.
+        found: The fit to all tests.
+    """
     used = found.used.tolist()
     ones = [(test,) for test in used]
     result = {"one test": float(cross_validate(simulation, found, ones).mean())}
@@ -112,7 +122,7 @@ def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
     return result
 
 
-def report_page(comparison: Comparison) -> str:
+def report_page(comparison: TipComparison) -> str:
     """Writes the page: mean errors, picture, all angles, what the fit found."""
     found = comparison.found
     values = zip(
@@ -142,8 +152,13 @@ def report_page(comparison: Comparison) -> str:
     )
 
 
-def corrected_urdf(model: RobotModel, fit: Fit) -> str:
-    """The URDF's text with the CoMs of a fit; RefusedFitError where one moves above COM_LIMIT."""
+def corrected_urdf(model: RobotModel, fit: TipFit) -> str:
+    """The URDF's text with the CoMs of a fit; RefusedFitError where one moves above COM_LIMIT.
+
+    Args:
+        model: The robot, with its URDF's text.
+        fit: To its tip angles.
+    """
     bodies = model.bodies
     shifts = np.linalg.norm(fit.candidate.com_shifts(model, fit.x), axis=1)
     far = np.flatnonzero(shifts > COM_LIMIT * (1.0 + 1e-6))
@@ -161,10 +176,17 @@ def corrected_urdf(model: RobotModel, fit: Fit) -> str:
 def write_correction(
     directory: str | os.PathLike[str],
     model: RobotModel,
-    fit: Fit,
+    fit: TipFit,
     overwrite: bool = False,
 ) -> tuple[Path, Path]:
-    """Writes <robot>_corrected.urdf and <robot>_joint_errors.yaml, or OutputError."""
+    """Writes <robot>_corrected.urdf and <robot>_joint_errors.yaml, or OutputError.
+
+    Args:
+        directory: Where the files are written.
+        model: The robot, with its URDF's text.
+        fit: To its tip angles.
+        overwrite: Whether files of these names are replaced.
+    """
     found = joint_errors_document(
         model, fit.candidate.errors(fit.x), fit.mean_error_deg
     )

@@ -16,11 +16,11 @@ from scipy.spatial.transform import Rotation
 
 from com_bags import WalkLog
 from com_identification.walking import rows
-from com_identification.walking.acceptance import Prepared, check_loads, prepare
 from com_identification.walking.fit import descend
 from com_identification.walking.kernels import Motion
-from com_identification.walking.log import Conditioned
-from com_identification.walking.unknowns import Unknowns
+from com_identification.walking.log import ConditionedLog
+from com_identification.walking.preparation import PreparedWalk, check_loads, prepare
+from com_identification.walking.unknowns import FootLoads, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
@@ -51,7 +51,7 @@ class Advice(NamedTuple):
     motions: tuple[
         tuple[str, float], ...
     ]  # in words; m, length of com_std after LONGER of it
-    same: float  # m, likewise after more of what was recorded
+    same: float  # m, length of com_std after LONGER of what was recorded
 
     @property
     def text(self) -> str:
@@ -67,7 +67,14 @@ class Advice(NamedTuple):
 
 
 def com_std(unknowns: Unknowns, z: Array, covariance: Array, posture: Array) -> Array:
-    """Standard deviation (3,) m of the CoM, rms over random postures about one (n,)."""
+    """Standard deviation (3,) m of the CoM, rms over random postures about one (n,).
+
+    Args:
+        unknowns: With their priors.
+        z: (Z,) the estimate.
+        covariance: (Z, Z) of z.
+        posture: (n,) rad or m.
+    """
     return _spread(_targets(unknowns, z, posture), covariance)
 
 
@@ -83,11 +90,11 @@ def _spread(targets: Array, covariance: Array) -> Array:
 
 
 def advise(
-    ready: Prepared,
+    ready: PreparedWalk,
     z: Array,
     information: Array,
     tempering: float,
-    contacts: rows.Contacts,
+    contacts: FootLoads,
 ) -> Advice:
     """Compares motions that may be recorded next.
 
@@ -136,6 +143,12 @@ def analyse(
     """Adds a part of a recording to the information (P, P) of those before; nothing is identified.
 
     Raises a WalkError where it is no use, for the same reasons as an identification.
+
+    Args:
+        log: Part of a recording.
+        model: The robot, as its URDF says.
+        config: Its feet and the IMU's link.
+        before: (P, P) information of the parts before; None: there are none.
     """
     ready = prepare([log], model, config, _LEAST)
     data, unknowns, robot = ready.data, ready.unknowns, tree_of(ready.model.bodies)
@@ -156,7 +169,7 @@ def stays_at_urdf(ratios: Array) -> bool:
 
 
 def _consistent_information(
-    ready: Prepared, data: Conditioned, contacts: rows.Contacts, x: Array
+    ready: PreparedWalk, data: ConditionedLog, contacts: FootLoads, x: Array
 ) -> Array:
     """X^T X of a motion whose torques are those by which the rows X x vanish.
 

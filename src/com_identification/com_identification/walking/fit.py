@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.walking.rows import Rows
-from com_identification.walking.unknowns import Unknowns
+from com_identification.walking.unknowns import DesignMatrix, Unknowns
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 
@@ -35,7 +34,7 @@ _LEAST_BLOCKS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class WalkFit:
     """What the rows say."""
 
     z: Array  # (Z,)
@@ -45,8 +44,14 @@ class Fit:
     dominated: int  # number of directions that the data dominate
 
 
-def fit(rows: Rows, unknowns: Unknowns, start: Array | None = None) -> Fit:
-    """Finds z; see the module."""
+def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> WalkFit:
+    """Finds the most probable unknowns and their covariance.
+
+    Args:
+        rows: Whitened rows of all windows.
+        unknowns: With their priors.
+        start: (Z,) where the search begins; None: the prior's mean.
+    """
     z = unknowns.mean if start is None else start
     c, n, base = 1.0, unknowns.model.n_joints, rows.base
     for _ in range(_REWEIGHTINGS):
@@ -66,14 +71,18 @@ def fit(rows: Rows, unknowns: Unknowns, start: Array | None = None) -> Fit:
     A = relative + np.eye(len(z))
     covariance = np.linalg.inv((A + A.T) / 2.0) * np.outer(unknowns.std, unknowns.std)
     dominated = int((np.linalg.eigvalsh(relative) > _DOMINATED).sum())
-    return Fit(z, (covariance + covariance.T) / 2.0, c, H, dominated)
+    return WalkFit(z, (covariance + covariance.T) / 2.0, c, H, dominated)
 
 
-def undetermined(rows: Rows, unknowns: Unknowns) -> Flags:
+def undetermined(rows: DesignMatrix, unknowns: Unknowns) -> Flags:
     """Armatures and viscous frictions (Z,) that rows do not show: of joints that hardly move.
 
     One prior standard deviation changes neither the base's rows nor the joint's own by _VISIBLE of
     their noise, rms; what the model lacks changes them by more.
+
+    Args:
+        rows: Whitened rows.
+        unknowns: With their priors.
     """
     result, n = np.zeros(len(unknowns.std), dtype=np.bool_), unknowns.model.n_joints
     base, first = rows.base, unknowns.gain_columns.start - 3 * n
@@ -100,7 +109,7 @@ def _huber(residual: Array, joint: Indices) -> Array:
     return weights
 
 
-def _information(rows: Rows, weights: Array) -> Array:
+def _information(rows: DesignMatrix, weights: Array) -> Array:
     """X^T W X of each block, (K, P, P)."""
     root = np.sqrt(weights)[:, None]
     edges = np.flatnonzero(np.diff(rows.block, prepend=-1, append=-1))
@@ -114,7 +123,15 @@ def _information(rows: Rows, weights: Array) -> Array:
 def descend(
     H: Array, unknowns: Unknowns, z: Array, c: float, k: Array | None = None
 ) -> Array:
-    """Gauss-Newton steps on the posterior, halved where they do not descend; k (n,)."""
+    """Gauss-Newton steps on the posterior, halved where they do not descend; k (n,).
+
+    Args:
+        H: (P, P) information of the rows.
+        unknowns: With their priors.
+        z: (Z,) where the search begins.
+        c: Tempering.
+        k: (n,) powers of the gains; None: 0.
+    """
     s, mean, own = unknowns.std, unknowns.mean, unknowns.joint_slice("gain")
     pull = np.zeros(unknowns.model.n_joints) if k is None else k / c
 

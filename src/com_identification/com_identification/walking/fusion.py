@@ -15,11 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from com_identification.regression.identify import by_body, identify
+from com_identification.regression.identify import identify
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import BOUND_AXES, BodyPriors, body_priors
+from com_identification.regression.result import by_body
 from com_identification.settings import IdentificationSettings
-from com_identification.walking.acceptance import Gate
+from com_identification.walking.acceptance import AcceptanceTest
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.kernels import BODY
 from com_model import Foot
@@ -34,6 +35,12 @@ def fuse(
     settings: IdentificationSettings,
 ) -> WalkResult:
     """The result of a walk with that of resting postures on foot force sensors.
+
+    Args:
+        walk: The result of the walk.
+        feet: With force sensors.
+        postures: Resting ones.
+        settings: For the postures.
 
     Raises:
         IdentificationError: The postures cannot be used.
@@ -52,7 +59,7 @@ def fuse(
     K = walk.covariance @ T.T @ np.linalg.pinv(prior, rcond=_KNOWN, hermitian=True)
     covariance = walk.covariance - K @ (prior - C_t) @ K.T
     scatter, limit = found.variance_factor, found.variance_limit
-    gate = Gate(
+    gate = AcceptanceTest(
         "agreement of walk and postures",
         f"residuals of {len(postures)} postures vary {scatter:.2f} times as the walk and the "
         f"sensors' errors allow, limit {limit:.2f}. {found.cause or 'A load may have changed'}",

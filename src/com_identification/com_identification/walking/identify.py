@@ -10,15 +10,17 @@ from scipy.spatial.transform import Rotation
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.walking import acceptance, rows
-from com_identification.walking.acceptance import Gate, prepare
+from com_identification.walking.acceptance import AcceptanceTest
 from com_identification.walking.advice import Advice, advise
-from com_identification.walking.fit import Fit, fit, undetermined
+from com_identification.walking.fit import WalkFit, fit, undetermined
 from com_identification.walking.kernels import IMU, with_theta
-from com_identification.walking.log import Conditioned
+from com_identification.walking.log import ConditionedLog
+from com_identification.walking.preparation import check_loads, prepare
 from com_identification.walking.unknowns import (
     COMMON_GAIN_STD,
     GAIN_STD,
     KINDS,
+    DesignMatrix,
     Scale,
     Unknowns,
 )
@@ -47,9 +49,9 @@ class WalkResult:
     scale: Scale
     rho: float  # factor that the scale put on the estimate with mean gain 1
     rho_std: float
-    fit: Fit
+    fit: WalkFit
     inflation: float  # of its covariance, for what its rows do not show
-    gates: tuple[Gate, ...]
+    gates: tuple[AcceptanceTest, ...]
     seconds: float  # of the recordings
     posture: Array  # (n,) mean of the walk
     advice: Advice  # what to record next
@@ -113,7 +115,7 @@ def identify_walking(
         mass = float(robot.mass.sum())
         contacts = [rows.find_contacts(each, robot, limbs, mass) for each in data]
         if k == 0:
-            acceptance.check_loads(data, contacts, mass)
+            check_loads(data, contacts, mass)
         x = unknowns.coefficients(z)
         made = rows.make_rows(data, contacts, robot, limbs, noise, measured, x)
         if k == 0:
@@ -159,7 +161,7 @@ def identify_walking(
     J = prior.com(z, posture)[1]
     std, limit = np.sqrt(np.diag(J @ covariance @ J.T)).max(), 0.007 * ready.leg_length
     numb = bool((limbs.joint_count < limbs.size).any())
-    vague = Gate(
+    vague = AcceptanceTest(
         "whole-body CoM",
         f"standard deviation {1e3 * std:.1f} mm in the mean posture, limit {1e3 * limit:.1f} mm. "
         "Record more different gaits; the result says which" + numb * _NUMB,
@@ -184,11 +186,11 @@ def identify_walking(
     )
 
 
-def _select(made: rows.Rows, kept: slice) -> rows.Rows:
-    return rows.Rows(made.X[kept], made.joint[kept], made.block[kept])
+def _select(made: DesignMatrix, kept: slice) -> DesignMatrix:
+    return DesignMatrix(made.X[kept], made.joint[kept], made.block[kept])
 
 
-def _corrected(data: Conditioned, unknowns: Unknowns, z: Array) -> Conditioned:
+def _corrected(data: ConditionedLog, unknowns: Unknowns, z: Array) -> ConditionedLog:
     """The recording without the encoder and IMU errors of z."""
     motion, R = data.motion, Rotation.from_rotvec(z[-3:]).as_matrix()
     corrected = motion._replace(
@@ -199,7 +201,7 @@ def _corrected(data: Conditioned, unknowns: Unknowns, z: Array) -> Conditioned:
 
 
 def _scaled(
-    unknowns: Unknowns, found: Fit, scale: Scale, factor: float
+    unknowns: Unknowns, found: WalkFit, scale: Scale, factor: float
 ) -> tuple[Array, Array, float, float]:
     """Finds z and its covariance with the scale, and the factor with its standard deviation."""
     z, C = found.z, factor * found.covariance

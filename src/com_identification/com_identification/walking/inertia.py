@@ -57,7 +57,13 @@ def to_factor(eta: Array) -> Array:
 
 
 def to_pseudo(m: Array, h: Array, inertia: Array) -> Array:
-    """J (K, 4, 4) of masses (K,), first moments (K, 3) and inertias about the origin (K, 3, 3)."""
+    """J (K, 4, 4) of masses (K,), first moments (K, 3) and inertias about the origin (K, 3, 3).
+
+    Args:
+        m: (K,) kg.
+        h: (K, 3) kg m, first moments.
+        inertia: (K, 3, 3) kg m^2, about the origin.
+    """
     J = np.empty((len(m), 4, 4))
     half_trace = 0.5 * np.trace(inertia, axis1=1, axis2=2)[:, None, None]
     J[:, :3, :3] = half_trace * np.eye(3) - (inertia + inertia.transpose(0, 2, 1)) / 2.0
@@ -104,6 +110,10 @@ def corrected_urdf(model: RobotModel, eta: Array) -> str:
     The links of a body, which fixed joints connect, are distorted as one: with U and U' the body's
     factors before and after, each pseudo-inertia becomes A J A^T, A = U' U^-1. So all of them stay
     those of bodies that can exist, and their sum is the one wanted.
+
+    Args:
+        model: The robot, with its URDF's text.
+        eta: (K, 10) log-Cholesky parameters of the bodies with mass.
     """
     bodies, change = model.bodies, np.zeros((model.bodies.count, 4, 4))
     before = to_factor(to_eta(bodies))

@@ -27,7 +27,7 @@ _MOVING, _PART, _DIFFERENCE = 0.05, 3.0, 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Conditioned:
+class ConditionedLog:
     """A recording at equal intervals, filtered without delay."""
 
     motion: Motion
@@ -37,12 +37,18 @@ class Conditioned:
 
 def condition(
     log: WalkLog, model: RobotModel, imu_link: str, measured: Flags
-) -> Conditioned:
+) -> ConditionedLog:
     """Resamples, filters and differentiates a recording.
 
     a_0 = R f - wd x p - w x (w x p), p and R the pose of the IMU in the root link. Samples that
     lack a reading, or the torque of a joint (n,) that is measured, are as good as lost, as are
     those in which all joints, or the IMU, repeat the same numbers again and again.
+
+    Args:
+        log: The recording.
+        model: The robot.
+        imu_link: Name of the IMU's link.
+        measured: (n,) joints whose torques are needed.
 
     Raises:
         WalkError: It is too slow, lacks too many samples, or the IMU is not on the trunk.
@@ -106,13 +112,18 @@ def condition(
         force=force,
         up=up / np.linalg.norm(up, axis=1, keepdims=True),
     )
-    return Conditioned(
+    return ConditionedLog(
         Motion(*(np.ascontiguousarray(v) for v in motion)), period, usable
     )
 
 
 def moving(time: Array, q: Array) -> Flags:
-    """Samples (N,) about which joints q (N, k) move, rms over 1 s."""
+    """Samples (N,) about which joints q (N, k) move, rms over 1 s.
+
+    Args:
+        time: (N,) s.
+        q: (N, k) rad or m.
+    """
     period, k = (
         float(np.median(np.diff(time))) if len(time) > 1 else np.inf,
         np.arange(len(time)),
@@ -136,11 +147,22 @@ def walking_parts(log: WalkLog) -> list[WalkLog]:
 
 
 def moving_mean(values: Array, width: int) -> Array:
-    """Means (N,) of so many samples about each; of values before and after the recording 0."""
+    """Means (N,) of so many samples about each; of values before and after the recording 0.
+
+    Args:
+        values: (N,) of the samples.
+        width: Samples that are averaged.
+    """
     return np.convolve(values, np.full(width, 1.0 / width))[width // 2 :][: len(values)]
 
 
 def low_pass(values: Array, cutoff: float, period: float) -> Array:
-    """Filters (N, k) to a frequency (Hz), without delay."""
+    """Filters (N, k) to a frequency (Hz), without delay.
+
+    Args:
+        values: (N, k) of the samples.
+        cutoff: Hz.
+        period: s, between samples.
+    """
     relative = min(2.0 * cutoff * period, 0.8)
     return np.asarray(sosfiltfilt(butter(2, relative, output="sos"), values, axis=0))

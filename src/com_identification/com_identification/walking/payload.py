@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from com_identification.walking.acceptance import URDF_MASS, Gate
+from com_identification.walking.acceptance import URDF_MASS, AcceptanceTest
 from com_identification.walking.identify import FIXED, WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
@@ -25,7 +25,14 @@ _OFF, _SURE = 0.03, 3.0  # of the payload; standard deviations
 def with_payload(
     empty: WalkResult, loaded: WalkResult, payload: float, std: float
 ) -> WalkResult:
-    """The result of walks without a payload of kg +- std and with it; both by a mean gain of 1."""
+    """The result of walks without a payload of kg +- std and with it; both by a mean gain of 1.
+
+    Args:
+        empty: Result of the walks without the payload.
+        loaded: Result of the walks with it.
+        payload: kg.
+        std: kg, of the payload.
+    """
     unknowns, s, size = empty.unknowns, empty.rho_std, len(empty.z)
     x, J = _joined(empty, loaded)
     trunks, d = np.exp(2.0 * x[[0, size]]), np.zeros(len(x))
@@ -44,7 +51,7 @@ def with_payload(
         f"{payload:g} kg are {shown:.2f} ± {spread:.2f} kg by torques of a mean gain of 1, limit "
         f"± {limit:.2f} kg: beyond, torques have a wrong scale, or it is another payload"
     )
-    gate = Gate("known payload", text, bool(abs(shown - payload) < limit))
+    gate = AcceptanceTest("known payload", text, bool(abs(shown - payload) < limit))
     failed = [
         replace(g, name=f"{g.name}, with payload") for g in loaded.gates if not g.passed
     ]

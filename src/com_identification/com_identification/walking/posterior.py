@@ -16,7 +16,6 @@ from com_identification.walking.inertia import (
     split,
     to_theta,
 )
-from com_identification.walking.report import report_page
 from com_model.arrays import Array
 
 REPORT, URDF, POSTERIOR = NAMES = ("report.html", "corrected.urdf", "posterior.npz")
@@ -25,7 +24,7 @@ _NUISANCES = ("armature", "coulomb", "viscous")  # the first of unknowns.KINDS
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class RobotPosterior:
     """A normal distribution.
 
     Of (log-Cholesky parameters of K bodies (10 K), armature (n) kg m^2, Coulomb friction (n) N m,
@@ -38,7 +37,7 @@ class Posterior:
     covariance: Array
 
     @classmethod
-    def of(cls, result: WalkResult) -> "Posterior":
+    def of(cls, result: WalkResult) -> "RobotPosterior":
         """That of a result."""
         used, joints = result.unknowns.bodies, np.array(result.model.joint_names)
         count = PARAMETERS * int(used.sum()) + len(_NUISANCES) * len(joints)
@@ -46,7 +45,7 @@ class Posterior:
         return cls(names, joints, result.z[:count], result.covariance[:count, :count])
 
     @classmethod
-    def from_file(cls, path: str | Path) -> "Posterior":
+    def from_file(cls, path: str | Path) -> "RobotPosterior":
         """Reads the file; raises an IdentificationError where it is none."""
         try:
             with np.load(path) as data:
@@ -60,6 +59,10 @@ class Posterior:
 
     def draw(self, count: int, seed: int) -> dict[str, Array]:
         """Draws robots, every one of which can exist; a count of 0 gives the estimate itself.
+
+        Args:
+            count: How many.
+            seed: Of the random numbers.
 
         Returns:
             By name: bodies (K,), joints (n,), eta (S, K, 10), mass (S, K) kg, com (S, K, 3) m,
@@ -116,10 +119,18 @@ def to_csv(arrays: dict[str, Array]) -> bytes:
     return text.getvalue().encode()
 
 
-def result_files(result: WalkResult) -> dict[str, bytes]:
-    """The files of a result by name: only the report where a required test failed."""
-    files = {REPORT: report_page(result).encode()}
+def result_files(result: WalkResult, page: str) -> dict[str, bytes]:
+    """The files of a result by name: only the report where a required test failed.
+
+    Args:
+        result: Of an identification.
+        page: Its report, HTML.
+    """
+    files = {REPORT: page.encode()}
     if result.accepted:
         urdf = corrected_urdf(result.model, result.unknowns.eta(result.z))
-        files |= {URDF: urdf.encode(), POSTERIOR: to_npz(vars(Posterior.of(result)))}
+        files |= {
+            URDF: urdf.encode(),
+            POSTERIOR: to_npz(vars(RobotPosterior.of(result))),
+        }
     return files

@@ -13,9 +13,14 @@ from com_model.text import listing
 
 
 def mjcf(path: Path, draws: Mapping[str, Array], s: int) -> str:
-    """The model in a file with inertials, armature and friction of draw s of Posterior.draw.
+    """The model in a file with inertials, armature and friction of draw s of RobotPosterior.draw.
 
     Bodies and joints have the names of the URDF's; everything else stays as it is in the file.
+
+    Args:
+        path: Of the model's file.
+        draws: What RobotPosterior.draw returned.
+        s: Index of the draw.
 
     Raises:
         IdentificationError: MuJoCo is not installed, or the file cannot be used.
@@ -67,6 +72,11 @@ def usd_layer(stage: Path, draws: Mapping[str, Array], s: int) -> str:
     """A layer over a stage with the physics of draw s of Posterior.draw, as text of a usda file.
 
     Rigid bodies of the stage have the names of the URDF's bodies; its units are kept.
+
+    Args:
+        stage: Path of the stage.
+        draws: What RobotPosterior.draw returned.
+        s: Index of the draw.
 
     Raises:
         IdentificationError: usd-core is not installed, or the stage cannot be used.

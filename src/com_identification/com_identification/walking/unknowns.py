@@ -15,6 +15,7 @@ from com_identification.walking.inertia import (
 from com_identification.walking.kernels import BODY, IMU
 from com_model import RobotModel
 from com_model.arrays import Array, Flags
+from com_model.bodies import Indices
 from com_model.dynamics.kinematics import body_poses
 
 GAIN_STD = 0.03
@@ -99,12 +100,22 @@ class Unknowns:
         return result
 
     def joints(self, z: Array, kind: str) -> Array:
-        """Values (n,) of a kind; gains are torque over reading."""
+        """Values (n,) of a kind; gains are torque over reading.
+
+        Args:
+            z: (Z,) the estimate.
+            kind: One of KINDS.
+        """
         values = z[self.joint_slice(kind)]
         return 1.0 + self._gains @ values if kind == "gain" else values
 
     def joint_stds(self, covariance: Array, kind: str) -> Array:
-        """Standard deviations (n,) of them."""
+        """Standard deviations (n,) of them.
+
+        Args:
+            covariance: (Z, Z) of z.
+            kind: One of KINDS.
+        """
         own = covariance[self.joint_slice(kind), self.joint_slice(kind)]
         if kind == "gain":
             own = self._gains @ own @ self._gains.T
@@ -132,7 +143,12 @@ class Unknowns:
         return np.asarray(block_diag(*parts))
 
     def scaled(self, z: Array, rho: float) -> Array:
-        """All masses, frictions and biases times rho; gains stay relative to their mean."""
+        """All masses, frictions and biases times rho; gains stay relative to their mean.
+
+        Args:
+            z: (Z,) the estimate.
+            rho: The factor.
+        """
         result = z.copy()
         result[: self._inertial : PARAMETERS] += 0.5 * np.log(rho)
         for kind in ("armature", "coulomb", "viscous", "gain", "torque_bias"):
@@ -182,6 +198,7 @@ def make_unknowns(
     """Priors about the URDF.
 
     Args:
+        model: The robot, as its URDF says.
         armature: (n,) kg m^2, of the configuration; 0 where it does not have it.
         load: (n,) N m, sizes of the drives: larger ones have more friction.
         legs: (n,) joints of legs.
@@ -210,3 +227,24 @@ def make_unknowns(
         np.repeat([_ACCELEROMETER, _MOUNTING], 3),
     ]
     return Unknowns(model, legs, np.concatenate(mean), np.concatenate(std))
+
+
+BLOCK = 5.0  # s, of rows that share their information matrix
+
+
+@dataclass(frozen=True, eq=False)
+class DesignMatrix:
+    """Whitened rows of all windows."""
+
+    X: Array  # (R, P)
+    joint: Indices  # (R,) -1: of the base
+    block: Array  # (R,) s, where its block of BLOCK s begins; recordings one after the other
+
+    @property
+    def base(self) -> Flags:
+        """(R,) rows of the base, not of a joint."""
+        return np.asarray(self.joint < 0)
+
+
+FootLoads = tuple[Array, Flags]
+"""Of a recording: loads (N, L) N of the feet, and which are surely in the air (N, L)."""

@@ -10,8 +10,9 @@ from rosbags.rosbag2 import Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from com_bags import BagError
-from com_identification.commands.bag_inputs import load_robot, walk_evidence
-from com_identification.commands.identify import parser
+from com_identification.commands.bag_inputs import walk_evidence
+from com_identification.commands.identify_arguments import parser
+from com_identification.commands.robot_inputs import load_robot
 from com_model import Sesc
 
 pytestmark = pytest.mark.slow

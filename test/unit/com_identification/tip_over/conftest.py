@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic, read_angles
+from com_identification.tip_over.quasi_static import (
+    QuasiStatic,
+    TipProtocol,
+    read_angles,
+)
 from com_model import RobotConfig, RobotModel
 
 DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
@@ -22,7 +26,7 @@ def model(hoap2_config):
 
 @pytest.fixture(scope="session")
 def protocol():
-    return Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/hoap2.yaml")
+    return TipProtocol.from_file(DESCRIPTIONS / "config/posture_protocol/hoap2.yaml")
 
 
 @pytest.fixture(scope="session")

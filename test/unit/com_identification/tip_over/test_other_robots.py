@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from com_identification.tip_over.quasi_static import Protocol, QuasiStatic
+from com_identification.tip_over.quasi_static import QuasiStatic, TipProtocol
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon, link_pose
 from com_model.robots import find_robot
 
@@ -15,7 +15,7 @@ DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
 
 def load(robot):
     files = find_robot(robot)
-    protocol = Protocol.from_file(
+    protocol = TipProtocol.from_file(
         DESCRIPTIONS / f"config/posture_protocol/{robot}.yaml"
     )
     config = RobotConfig.from_file(files.config)

@@ -6,7 +6,11 @@ import pytest
 
 from com_identification.exceptions import ProtocolError
 from com_identification.tip_over import kernels
-from com_identification.tip_over.quasi_static import JointErrors, Protocol, QuasiStatic
+from com_identification.tip_over.quasi_static import (
+    JointErrors,
+    QuasiStatic,
+    TipProtocol,
+)
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon, link_pose
 from com_model.dynamics import GRAVITY
 
@@ -154,7 +158,7 @@ def rod(tmp_path):
     path.write_text(ROD_PROTOCOL)
     model = RobotModel.from_urdf(ROD)
     config = RobotConfig.from_dict({"name": "rod", "feet": ROD_FEET})
-    return QuasiStatic.from_protocol(model, config, Protocol.from_file(path))
+    return QuasiStatic.from_protocol(model, config, TipProtocol.from_file(path))
 
 
 def of_rod(rod, tmp_path, protocol, urdf=ROD):
@@ -162,7 +166,7 @@ def of_rod(rod, tmp_path, protocol, urdf=ROD):
     path.write_text(protocol)
     config = RobotConfig.from_dict({"name": "rod", "feet": ROD_FEET})
     return QuasiStatic.from_protocol(
-        RobotModel.from_urdf(urdf), config, Protocol.from_file(path)
+        RobotModel.from_urdf(urdf), config, TipProtocol.from_file(path)
     )
 
 
@@ -296,7 +300,7 @@ def test_protocols_that_cannot_be_right_are_refused(rod, tmp_path, change, messa
     path.write_text(ROD_PROTOCOL.replace(*change, 1))
     config = RobotConfig.from_dict({"name": "rod", "feet": ROD_FEET})
     with pytest.raises(Exception, match=message):
-        QuasiStatic.from_protocol(rod.model, config, Protocol.from_file(path))
+        QuasiStatic.from_protocol(rod.model, config, TipProtocol.from_file(path))
 
 
 def test_soles_that_do_not_lie_on_one_ground(model, hoap2_config, tmp_path):
@@ -308,7 +312,7 @@ def test_soles_that_do_not_lie_on_one_ground(model, hoap2_config, tmp_path):
     with pytest.raises(
         ProtocolError, match="soles of l_sole, r_sole do not lie on one ground"
     ):
-        QuasiStatic.from_protocol(model, hoap2_config, Protocol.from_file(path))
+        QuasiStatic.from_protocol(model, hoap2_config, TipProtocol.from_file(path))
 
 
 def test_leg6_gets_onto_one_foot(simulation, model, hoap2_config):

@@ -11,14 +11,20 @@ from walk_recording import COULOMB, Recorded, record
 from com_bags import WalkLog
 from com_identification.commands.walk_identification import report_text
 from com_identification.exceptions import WalkError
-from com_identification.walking import acceptance, identify
-from com_identification.walking.acceptance import check_loads, check_payload
+from com_identification.walking import identify, preparation
+from com_identification.walking.acceptance import check_payload
 from com_identification.walking.fit import undetermined
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import corrected_urdf
+from com_identification.walking.preparation import check_loads
 from com_identification.walking.report import report_page
-from com_identification.walking.rows import Rows
-from com_identification.walking.unknowns import GAIN_STD, Scale, Unknowns, make_unknowns
+from com_identification.walking.unknowns import (
+    GAIN_STD,
+    DesignMatrix,
+    Scale,
+    Unknowns,
+    make_unknowns,
+)
 from com_model import RobotModel
 from com_model.dynamics.kinematics import body_poses
 from com_model.robots import load_robot
@@ -86,7 +92,7 @@ def test_armatures_that_the_base_shows_are_found_and_others_are_not() -> None:
     )
     X = np.zeros((2 * n + 6, unknowns.gain_columns.stop + 2 * n + 6))
     joint = np.concatenate([np.full(6, -1), np.arange(n), np.arange(n)])
-    made = Rows(X, joint, np.zeros(len(X)))
+    made = DesignMatrix(X, joint, np.zeros(len(X)))
     own = unknowns.joint_slice("armature")
     at = unknowns.gain_columns.start - 3 * n
     seen = {
@@ -132,7 +138,7 @@ def test_what_is_kept_is_part_of_the_covariance(
 
     monkeypatch.setattr(identify, "undetermined", lambda rows, unknowns: off > 0.0)
     kept = recorded.identify()
-    monkeypatch.setattr(acceptance, "make_unknowns", prior)
+    monkeypatch.setattr(preparation, "make_unknowns", prior)
     moved = (recorded.identify().z - kept.z) / step  # for one standard deviation
     alone = kept.inflation * np.diag(kept.fit.covariance)
     own = (moved**2 > alone) & (off == 0.0)

@@ -12,7 +12,7 @@ import pytest
 from com_identification.commands import com_randomise
 from com_identification.exceptions import IdentificationError
 from com_identification.walking.identify import WalkResult
-from com_identification.walking.posterior import Posterior, to_npz
+from com_identification.walking.posterior import RobotPosterior, to_npz
 from com_model import RobotModel
 
 MJCF = """<mujoco><worldbody><body name="{0}"><freejoint/>{1}</body></worldbody></mujoco>"""
@@ -21,14 +21,14 @@ MJCF = """<mujoco><worldbody><body name="{0}"><freejoint/>{1}</body></worldbody>
 @pytest.fixture
 def posterior(result: WalkResult, tmp_path: Path) -> Path:
     path = tmp_path / "posterior.npz"
-    path.write_bytes(to_npz(vars(Posterior.of(result))))
+    path.write_bytes(to_npz(vars(RobotPosterior.of(result))))
     return path
 
 
 def test_draws_spread_as_the_posterior_does(
     result: WalkResult, posterior: Path
 ) -> None:
-    draws = Posterior.from_file(posterior).draw(2000, seed=1)
+    draws = RobotPosterior.from_file(posterior).draw(2000, seed=1)
     mass = np.exp(2.0 * draws["eta"][:, :, 0]).sum(axis=1)
     expected, std = result.total_mass
     assert mass.mean() == pytest.approx(expected, abs=0.1 * std)
@@ -93,7 +93,7 @@ def test_mjcf_of_the_robot_gets_other_inertials_and_joints(
     posterior: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     known, out, file = (
-        Posterior.from_file(posterior),
+        RobotPosterior.from_file(posterior),
         tmp_path / "out",
         tmp_path / "robot.xml",
     )
@@ -159,7 +159,7 @@ def test_the_estimate_itself_and_other_tables(posterior: Path, tmp_path: Path) -
     ]
     assert com_randomise.main([*arguments, "--table", "json"]) == 0
     assert com_randomise.main([*arguments, "--table", "csv", "--force"]) == 0
-    known = Posterior.from_file(posterior)
+    known = RobotPosterior.from_file(posterior)
     mass = np.exp(2.0 * known.mean[: 10 * len(known.bodies) : 10])
     assert RobotModel.from_file(out / "estimate.urdf").mass == pytest.approx(mass.sum())
     table = json.loads((out / "estimate.json").read_text())
@@ -186,7 +186,7 @@ def test_another_robot_and_another_file_are_refused(
     wrong = tmp_path / "wrong.npz"
     np.savez(wrong, a=1)
     with pytest.raises(IdentificationError, match=r"posterior\.npz"):
-        Posterior.from_file(wrong)
+        RobotPosterior.from_file(wrong)
 
 
 def test_layers_over_a_usd_stage(
@@ -198,7 +198,7 @@ def test_layers_over_a_usd_stage(
     base, out = str(tmp_path / "robot.usda"), tmp_path / "out"
     stage = Usd.Stage.CreateNew(base)
     UsdGeom.SetStageMetersPerUnit(stage, 0.01)
-    names = [str(name) for name in Posterior.from_file(posterior).bodies]
+    names = [str(name) for name in RobotPosterior.from_file(posterior).bodies]
     for name in names[1:]:
         UsdPhysics.RigidBodyAPI.Apply(stage.DefinePrim(f"/robot/{name}", "Xform"))
     stage.Save()

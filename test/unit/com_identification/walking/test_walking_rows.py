@@ -10,7 +10,7 @@ from numba import typeof
 from com_identification.walking import kernels
 from com_identification.walking.inertia import theta_jacobian, to_eta, to_theta
 from com_identification.walking.kernels import BODY, IMU, Motion, with_theta
-from com_identification.walking.rows import find_limbs
+from com_identification.walking.preparation import find_limbs
 from com_identification.walking.window_kernels import Noise, Windows, window_rows
 from com_model import RobotModel
 from com_model.dynamics.tree_kernels import tree_of

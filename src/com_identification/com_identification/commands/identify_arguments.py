@@ -1,0 +1,104 @@
+"""The arguments of identify, which com_health passes on."""
+
+import argparse
+
+from com_model.commands import add_robot, command_parser
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    result = command_parser(
+        "identify",
+        "Identifies the centre of mass of every link of a robot from rosbag2 recordings "
+        "(mcap or sqlite3; no ROS needed) and tables, and corrects the URDF.",
+        __file__,
+    )
+    add = result.add_argument
+    text = "directory of a recording, its .mcap or .db3 file, or a table"
+    add("files", metavar="FILE", nargs="+", help=text)
+    add_robot(result, required=False)
+    text = "noise, priors, errors of sensors, when the robot counts as stationary"
+    add("--settings", metavar="YAML", help=text)
+    add("--mapping", metavar="YAML", help="meaning of the columns of the tables")
+    add(
+        "--guess",
+        action="store_true",
+        help="print a mapping for the first table and exit",
+    )
+    text = "also use slow motion between the postures; inertial forces are treated as noise"
+    add("--slow-motion", action="store_true", help=text)
+    text = "what the robot does: rest in postures on foot force sensors, walk without them, or both"
+    add(
+        "--use",
+        choices=("rest", "walk", "rest,walk"),
+        metavar="rest|walk|rest,walk",
+        help=text,
+    )
+    text = "links: all (default); two-postures: the total CoM alone, printed, from a tilted shape"
+    add("--method", choices=("links", "two-postures"), default="links", help=text)
+    add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")
+    add(
+        "--mass-std",
+        type=_mass,
+        default=0.05,
+        metavar="KG",
+        help="of the scales (0.05)",
+    )
+    text = "put on the trunk in the recordings of --loaded, known to --mass-std"
+    add("--payload", type=_mass, metavar="KG", help=text)
+    text = "recordings of the robot as it walks with the payload; FILE are those without it"
+    add("--loaded", metavar="FILE", nargs="+", default=[], help=text)
+    add(
+        "--output", metavar="DIR", help="where the results go; made where it is missing"
+    )
+    add(
+        "--force",
+        action="store_true",
+        help="replace the results of an earlier run in DIR",
+    )
+    add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
+    add("--imu", metavar="TOPIC", default="", help="topic of the IMU; sets use_imu")
+    text = "topic of a foot's force sensor; FOOT is its frame. Once for each foot"
+    add("--wrench", metavar="FOOT=TOPIC", action="append", default=[], help=text)
+    add("--effort", action="store_true", help="use joint efforts; sets use_effort")
+    add(
+        "--marks",
+        metavar="CSV",
+        help="file with the times of the postures: start,end[,label]",
+    )
+    add(
+        "--marker-topic",
+        metavar="TOPIC",
+        default="",
+        help="topic that marks the postures",
+    )
+    text = "topic (geometry_msgs/PointStamped in a link's frame) of a CoM that is known otherwise"
+    add("--known-com", metavar="TOPIC", default="", help=text)
+    text = "tip-over tests in the recording: times, edges of the sole and tilts; docs/tables.md"
+    add("--tip-over", metavar="YAML", help=text)
+    text = "use the newest message of diagnosis in the recordings, or else the CoM offset that the "
+    add(
+        "--use-diagnosis",
+        action="store_true",
+        help=text + "stabiliser found (gait/state)",
+    )
+    text = "times to use: those of the messages' headers, or of their recording"
+    add("--time", choices=("stamps", "received"), default="stamps", help=text)
+    text = "continue although sign, axes or unit of the wrenches seem wrong"
+    add("--ignore-wrench-check", action="store_true", help=text)
+    add(
+        "--record",
+        metavar="RECORD",
+        default="",
+        help="record of the robot, see com_health",
+    )
+    add("--serial", default="", help="serial number of the robot, for --record")
+    add("--list-topics", action="store_true", help="print topics or columns and exit")
+    add("--dry-run", action="store_true", help="print what would be used and exit")
+    return result
+
+
+def _mass(text: str) -> float:
+    if not 0.0 < (value := float(text)) < 1e5:
+        raise argparse.ArgumentTypeError(f"{text}: expected kg, more than 0")
+    return value

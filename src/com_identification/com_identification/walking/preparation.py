@@ -1,0 +1,337 @@
+"""Which recordings of walking can be used; legs, noise and unknowns of those that can."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from com_bags import WalkLog
+from com_identification.exceptions import WalkError
+from com_identification.walking.kernels import Limbs
+from com_identification.walking.log import (
+    ConditionedLog,
+    condition,
+    moving,
+    moving_mean,
+)
+from com_identification.walking.unknowns import FootLoads, Unknowns, make_unknowns
+from com_identification.walking.window_kernels import Noise
+from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array, Flags
+from com_model.bodies import Indices
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.kinematics import body_poses
+from com_model.geometry.rotations import angle_between
+from com_model.text import listing, quote
+
+_WALKED = 0.4  # fraction of the time
+LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
+_LOAD = (0.55, 1.8)  # carried by the feet, over the weight by the URDF
+_LIFTED, _LIFTED_TIME = 0.35, 0.8  # of the weight; s
+_FALLEN = np.deg2rad(45.0)
+_STUCK, _ABSENT = (
+    2.0,
+    0.1,
+)  # s without a change of the torque; fraction of samples without one
+_ASKEW, _SPUN, _TURNED = np.deg2rad(20.0), 3.0, 0.02  # of the vertical; rad/s, rms
+_FROZEN = (
+    1e-6  # rad by which the vertical of a driver without orientation turns at most
+)
+
+
+def find_limbs(model: RobotModel, config: RobotConfig) -> Limbs:
+    """Finds the legs below the feet of a configuration.
+
+    Args:
+        model: With the feet's frames (config.attach).
+        config: Its feet.
+
+    Raises:
+        WalkError: There are no feet, or two legs share a joint.
+    """
+    bodies, feet = model.bodies, config.feet
+    if not feet:
+        raise WalkError(
+            f"{config.source} has no feet: give them (com_setup writes them from the URDF)"
+        )
+    links = [model.link_index(foot.frame) for foot in feet]
+    paths = [bodies.path_to(bodies.body_of_link[link]) for link in links]
+    joints = [list(dict.fromkeys(bodies.q_index[path].tolist())) for path in paths]
+    for i, own in enumerate(joints):
+        shared = {j for j in own for other in joints[:i] if j in other}
+        if shared or not own:
+            names = listing([model.joint_names[j] for j in sorted(shared)])
+            problem = f"{names} also move other feet" if shared else "no joint moves it"
+            raise WalkError(
+                f"foot {quote(feet[i].frame)}: {problem}. The legs must start from the URDF's root"
+            )
+    centers = np.array([foot.center for foot in feet])
+    return Limbs(
+        body=np.array(bodies.body_of_link[links]),
+        point=bodies.p_body_link[links]
+        + np.einsum("cij,cj->ci", bodies.R_body_link[links], centers),
+        radius=np.array([foot.radius for foot in feet]),
+        size=np.array([6 if len(foot.corners) else 3 for foot in feet]),
+        joint_count=np.array([len(own) for own in joints]),
+        joints=_filled(joints),
+        path=_filled(paths),
+    )
+
+
+def _filled(rows: list[list[int]]) -> Indices:
+    width = max(len(row) for row in rows)
+    return np.array([row + [-1] * (width - len(row)) for row in rows], dtype=np.int64)
+
+
+def drive_sizes(limits: Array, effort_rms: Array) -> Array:
+    """Torques (n,) N m, of which friction, noise and biases are fractions, as rms on a Go2's legs.
+
+    A third of the URDF's limits, but not less than the rms of the recording, nor 3 times more than
+    that or the rms of all joints; those where the URDF has no limits.
+
+    Args:
+        limits: (n,) N m, of the URDF; 0 or not finite where there is none.
+        effort_rms: (n,) N m, in the recordings.
+    """
+    usual = np.maximum(effort_rms, max(1.0, float(np.sqrt((effort_rms**2).mean()))))
+    known = np.isfinite(limits) & (limits > 0.0)
+    return np.where(known, np.clip(limits / 3.0, effort_rms, 3.0 * usual), usual)
+
+
+def noise_of(mass: float, length: float, load: Array) -> Noise:
+    """What the equations leave unexplained, by the size of the robot.
+
+    1.5 N, 0.3 N m, 0.2 and 0.3 N m for a robot of 15 kg with legs of 0.3 m and torques of 8 N m.
+
+    Args:
+        mass: kg.
+        length: m, of the legs.
+        load: (n,) N m, sizes of the drives.
+    """
+    force = 0.01 * mass * GRAVITY
+    return Noise(force, 0.67 * force * length, 0.2 / 8.0 * load, 0.3 / 8.0 * load)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedWalk:
+    """Recordings of a robot that walks, and its unknowns about the URDF."""
+
+    model: RobotModel  # with the frames of its feet
+    limbs: Limbs
+    measured: Flags  # (n,) joints with torques
+    data: list[ConditionedLog]
+    noise: Noise
+    unknowns: Unknowns
+    posture: Array  # (n,) mean of the walk
+    leg_length: float  # m, from the first joint to the foot's link, mean
+    notes: tuple[str, ...]  # in words, for the report
+
+
+def prepare(
+    logs: Sequence[WalkLog],
+    model: RobotModel,
+    config: RobotConfig,
+    least_time: float = LEAST_TIME,
+) -> PreparedWalk:
+    """Conditions recordings and finds what the identification needs of them.
+
+    Args:
+        logs: Recordings of one robot.
+        model: As its URDF says.
+        config: Its feet and the IMU's link.
+        least_time: s, of all recordings.
+
+    Raises:
+        WalkError: They cannot be used; says why.
+    """
+    model = config.attach(model)
+    limbs = find_limbs(model, config)
+    measured = measured_joints(model, limbs, logs)
+    imu = config.imu_link or model.root_link
+    frozen = [
+        log.up is not None and np.ptp(log.up, axis=0).max() < _FROZEN for log in logs
+    ]
+    logs = [
+        replace(log, up=None) if same else log
+        for log, same in zip(logs, frozen, strict=True)
+    ]
+    data = [condition(log, model, imu, measured) for log in logs]
+    motions = [each.motion for each in data]
+    effort = np.sqrt(np.concatenate([m.tau**2 for m in motions]).mean(axis=0))
+    posture = np.concatenate([m.q for m in motions]).mean(axis=0)
+    _, p = body_poses(model.bodies, posture)
+    for number, (log, each) in enumerate(zip(logs, data, strict=True), start=1):
+        if fault := imu_fault(each, p[limbs.body].mean(axis=0), log.up is not None):
+            raise WalkError(
+                f"recording {number}: {fault}. Expected rad/s, m/s^2 with gravity, and the "
+                f"orientation, all in the axes that link {imu!r} has in the URDF"
+            )
+    check_motion(data, limbs, least_time)
+    length = float(np.linalg.norm(p[limbs.body] - p[limbs.path[:, 0]], axis=1).mean())
+    load = drive_sizes(model.effort_limits, effort)
+    noise = noise_of(model.mass, length, load)
+    legs = np.isin(np.arange(model.n_joints), limbs.joints)
+    unknowns = make_unknowns(
+        model, config.servo.armature(model.joint_names), load, legs
+    )
+    note = (
+        f"the IMU's orientation never changes in {sum(frozen)} of {len(logs)} recordings: it "
+        "counts as unknown there, the accelerometer shows the vertical"
+    )
+    notes = (note,) if any(frozen) else ()
+    return PreparedWalk(
+        model, limbs, measured, data, noise, unknowns, posture, length, notes
+    )
+
+
+def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
+    """Finds the joints whose efforts are measured: they never stop changing.
+
+    Args:
+        model: The robot, n joints.
+        limbs: Its legs.
+        logs: Recordings.
+
+    Returns:
+        (n,) whether each joint has efforts.
+
+    Raises:
+        WalkError: A joint of a leg has none.
+    """
+    known = np.ones(model.n_joints, dtype=np.bool_)
+    for log in logs:
+        parts = np.array_split(
+            np.nan_to_num(log.effort), int(np.ptp(log.time) / _STUCK) + 1
+        )
+        spread = np.min([np.ptp(part, axis=0) for part in parts], axis=0)
+        known &= (spread > 1e-6) & (np.isnan(log.effort).mean(axis=0) < _ABSENT)
+    silent = np.setdiff1d(limbs.joints[limbs.joints >= 0], np.flatnonzero(known))
+    if len(silent):
+        names = listing([model.joint_names[j] for j in silent])
+        raise WalkError(
+            f"these joints of the legs report no torque, or one that stays as it is for "
+            f"{_STUCK:g} s: {names}. Expected `effort` in N m in joint_states: let the driver "
+            "publish torques (motor current, times torque constant and gear ratio)"
+        )
+    return known
+
+
+def imu_fault(each: ConditionedLog, feet: Array, oriented: bool) -> str:
+    """What the IMU cannot be right about, in words; "" if nothing.
+
+    The vertical u turns as the gyroscope says, du/dt = -w x u, and on average is where the
+    accelerometer has it, which measures g; the feet are below it.
+
+    Args:
+        each: A recording.
+        feet: (3,) m, mean position of the feet in the root link.
+        oriented: Whether the IMU's driver gives an orientation.
+    """
+    motion, squares = each.motion, each.motion.omega**2
+    force, up = motion.force.mean(axis=0), motion.up.mean(axis=0)
+    size, spin = (
+        float(np.linalg.norm(force)),
+        float(np.sqrt(squares.sum(axis=1).mean())),
+    )
+    turn, rate = (
+        np.cross(motion.up, motion.omega),
+        np.gradient(motion.up, each.period, axis=0),
+    )
+    known = oriented and bool((turn**2).sum() > _TURNED**2 * len(turn))
+    follows = float((turn * rate).sum() / (turn**2).sum()) if known else 1.0
+    if not 0.8 < size / GRAVITY < 1.25:
+        return f"the accelerometer reads {size:.1f} m/s^2 on average"
+    if (off := angle_between(force, up)) > _ASKEW:
+        return f"orientation and accelerometer differ by {np.degrees(off):.0f} degrees about up"
+    if up @ feet > 0.0:
+        return "by the IMU the feet are above the trunk"
+    if not 0.5 < follows < 2.0:
+        return (
+            f"the orientation turns {follows:.2f} times as fast as the gyroscope reads"
+        )
+    return f"the gyroscope reads {spin:.2f} rad/s, rms" if spin > _SPUN else ""
+
+
+def check_motion(
+    data: Sequence[ConditionedLog], limbs: Limbs, least_time: float = LEAST_TIME
+) -> None:
+    """Checks that the robot walks.
+
+    Args:
+        data: Recordings.
+        limbs: Its legs.
+        least_time: s, of all recordings.
+
+    Raises:
+        WalkError: It stands, falls, or walks for too short a time; says when.
+    """
+    legs, walked = limbs.joints[limbs.joints >= 0], 0.0
+    seconds = sum(each.period * len(each.usable) for each in data)
+    for number, each in enumerate(data, start=1):
+        time = each.period * np.arange(len(each.usable), dtype=np.float64)
+        walked += each.period * float(moving(time, each.motion.q[:, legs]).sum())
+        up, middle = each.motion.up, each.motion.up.mean(axis=0)
+        tilt = np.arccos(np.clip(up @ middle / np.linalg.norm(middle), -1.0, 1.0))
+        if (tilt > _FALLEN).any():
+            when = each.period * int(np.argmax(tilt > _FALLEN))
+            raise WalkError(
+                f"recording {number}: the trunk tilts by {np.degrees(tilt.max()):.0f} degrees "
+                f"{when:.1f} s after the start: the robot falls. Leave that part out"
+            )
+    if seconds < least_time:
+        raise WalkError(
+            f"the recordings have {seconds:.1f} s in all: expected {least_time:g} s or more, "
+            "better 60 s of six gaits"
+        )
+    if walked < _WALKED * seconds:
+        raise WalkError(
+            f"the robot walks in {walked:.1f} of {seconds:.1f} s: expected a recording of walking. "
+            "Standing postures are for identify with foot force sensors"
+        )
+
+
+def check_loads(
+    data: Sequence[ConditionedLog], contacts: Sequence[FootLoads], mass: float
+) -> None:
+    """Checks that the torques carry the robot.
+
+    Args:
+        data: Recordings.
+        contacts: Of each recording.
+        mass: kg, of the robot by its URDF.
+
+    Raises:
+        WalkError: They do not; says why.
+    """
+    pairs = [
+        (
+            loads.sum(axis=1),
+            mass * np.einsum("ki,ki->k", each.motion.force, each.motion.up),
+        )
+        for each, (loads, _) in zip(data, contacts, strict=True)
+    ]
+    ratio = sum(carried.sum() for carried, _ in pairs) / sum(
+        weight.sum() for _, weight in pairs
+    )
+    if not _LOAD[0] < ratio < _LOAD[1] and abs(ratio) > _LIFTED:
+        cause = (
+            "have the opposite sign"
+            if -_LOAD[1] < ratio < -_LOAD[0]
+            else "are in another unit"
+        )
+        raise WalkError(
+            f"by the joints' efforts the feet carry {ratio:.2g} times the weight of the URDF "
+            f"({mass:.1f} kg): the efforts {cause}, or the URDF's mass is wrong. Expected N m at "
+            "the joint: multiply motor currents by torque constant and gear ratio"
+        )
+    for number, (each, pair) in enumerate(zip(data, pairs, strict=True), start=1):
+        width = round(_LIFTED_TIME / each.period)
+        carried, weight = (moving_mean(values, width) for values in pair)
+        light = carried < _LIFTED * weight
+        if light.any():
+            raise WalkError(
+                f"recording {number}: {each.period * int(np.argmax(light)):.1f} s after the start "
+                f"the feet carry less than {100.0 * _LIFTED:.0f} % of the weight for "
+                f"{_LIFTED_TIME:g} s: the robot is carried or hangs (or its efforts are currents). "
+                "Leave that part out"
+            )
