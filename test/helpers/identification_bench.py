@@ -35,10 +35,8 @@ QUICK = {
     "state_rate_hz": 20.0,
     "check_rate_hz": 5.0,
 }
-POSTURE = (
-    np.array([0.1, 0.3, 0.1, 0.3]),
-    np.array([0.4, 0.6]),
-)  # the CoM above the soles
+# the CoM above the soles
+POSTURE = np.array([0.1, 0.3, 0.1, 0.3]), np.array([0.4, 0.6])
 
 
 def about_x(roll):

@@ -19,9 +19,8 @@ ROBOT, MODEL, POSTURE, PARAMETERS = shipped_robot("scalf2")
 LEGS = quadruped_legs(MODEL, ROBOT)
 URDF_TRUNK = root_body_inertial(MODEL)
 T0 = 1_000_000_000_000  # ns, the stamp of the first message
-SETTLED = (
-    600  # samples after a fault, of 1 ms, until an estimate may be converged again
-)
+# samples after a fault, of 1 ms, until an estimate may be converged again
+SETTLED = 600
 SHIFT = np.array([0.03, -0.02, 0.01])
 
 

@@ -40,10 +40,8 @@ class Bench:
         )
         self.posture, self.sent, self.stop_at = posture, [], None
         self.lost, self.feet = False, []  # wrenches; places of the soles on the ground
-        self.tilt, self.zeros = (
-            np.eye(3),
-            np.zeros((2, 6)),
-        )  # of the IMU, of the wrenches
+        # of the IMU, of the wrenches
+        self.tilt, self.zeros = np.eye(3), np.zeros((2, 6))
 
     def tick(self):
         now = self.simulation.advance()

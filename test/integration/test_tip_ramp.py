@@ -29,9 +29,8 @@ LATCHED = QoSProfile(depth=50, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STEP_NS = 20_000_000  # of the stamps, which go as fast as time
 LOAD = np.array([0.5, 0.5])
 RAMP, FALL_MARGIN = 0.05, 0.002  # rad/s and m
-LAG = (
-    0.19 * (0.19 / 9.8) ** 0.5
-)  # m per rad/s, of a CoM 0.19 m above the soles that is stopped
+# m per rad/s, of a CoM 0.19 m above the soles that is stopped
+LAG = 0.19 * (0.19 / 9.8) ** 0.5
 BOTH = {"joints": ["l_ankle", "r_ankle"], "feet": ["l_sole", "r_sole"]}
 PROTOCOL = {
     "robot": "biped3",

@@ -25,9 +25,8 @@ from com_ros.qos import LATCHED
 
 NAME = "com_identification"
 PROGRAM = Path(get_package_prefix(NAME)) / "lib" / NAME / NAME
-PERIOD_NS = (
-    10_000_000  # of the stamps, which are the test's own: a busy machine is no silence
-)
+# of the stamps, which are the test's own: a busy machine is no silence
+PERIOD_NS = 10_000_000
 OFFSET = np.array([2.0, -1.0, 5.0, 0.1, 0.2, -0.1])  # of the left foot's sensor
 PATIENCE = 250.0  # s, of a busy machine: nothing here takes that long
 

@@ -22,10 +22,8 @@ QUIET = ["rviz:=false", "sesc:=false"]
 # The simulation waits for the player: on a busy machine late targets would end the motion.
 LOCKSTEP = ["lockstep:=true", "lockstep_nodes:=['motion_player']", "use_sim_time:=true"]
 LOCKSTEP.append("input_timeout:=60.0")
-FOLLOWS, FOLLOWS_LATE = (
-    0.02,
-    0.2,
-)  # rad, 19 of 20 samples; the rest on a machine that stalls
+# rad, 19 of 20 samples; the rest on a machine that stalls
+FOLLOWS, FOLLOWS_LATE = 0.02, 0.2
 HORIZON = 0.05  # s, by which the player's targets are ahead
 
 
@@ -58,9 +56,8 @@ def test_the_sample_is_played_and_the_joints_follow(launch, ear):
     for joint in ("LLEG_JOINT4", "RARM_JOINT2", "RARM_JOINT4"):
         column = sample.positions[:, sample.joints.index(joint)]
         gains = RobotConfig.from_file(CONFIG).servo.gains(joint)
-        late = (
-            HORIZON + gains.damping / gains.stiffness
-        )  # of a joint, behind the state's time
+        # of a joint, behind the state's time
+        late = HORIZON + gains.damping / gains.stiffness
         times = [played[stamp].time - late for stamp in both]
         measured = np.array([position(received[stamp], joint) for stamp in both])
         error = np.abs(measured - np.interp(times, sample.times, column))

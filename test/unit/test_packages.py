@@ -16,7 +16,8 @@ MANIFESTS = [
     ROOT / "launch" / "package.xml",
 ]
 PYTHON = [path.parent for path in MANIFESTS if (path.parent / "setup.py").exists()]
-WITHOUT_ROS = (  # that pip installs
+# that pip installs
+WITHOUT_ROS = (
     *("com_bags", "com_control", "com_estimation", "com_identification", "com_model"),
     "com_simulation",
 )

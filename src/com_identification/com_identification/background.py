@@ -52,12 +52,19 @@ Fill = Callable[[Any, Any], None]
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """How a computation ended."""
+    """How a computation ended.
 
-    value: Any = None  # what the task returned; None where it did not come to an end
-    problem: str = ""  # why not and how to fix it; empty where it did
-    trace: str = ""  # of an unexpected error
-    cancelled: bool = False  # whether it was cancelled
+    Attributes:
+        value: what the task returned; None where it did not come to an end.
+        problem: why not and how to fix it; empty where it did.
+        trace: of an unexpected error.
+        cancelled: whether it was cancelled.
+    """
+
+    value: Any = None
+    problem: str = ""
+    trace: str = ""
+    cancelled: bool = False
 
 
 class BackgroundJob:
@@ -254,11 +261,15 @@ def propose_postures(
 
 @dataclass(frozen=True)
 class WalkReader:
-    """A robot whose bags have joint states and one IMU."""
+    """A robot whose bags have joint states and one IMU.
+
+    Attributes:
+        imu_link: the configuration's, or another.
+    """
 
     model: RobotModel
     config_path: str
-    imu_link: str  # the configuration's, or another
+    imu_link: str
 
     @property
     def config(self) -> RobotConfig:

@@ -32,18 +32,14 @@ from com_model.strict_yaml import Section
 from com_model.text import listing
 
 SEXES = ("f", "m")
-_MASS_STD, _COM_STD = (
-    0.1,
-    0.02 / 3**0.5,
-)  # of the table: fraction, and m along each axis
+# of the table: fraction, and m along each axis
+_MASS_STD, _COM_STD = 0.1, 0.02 / 3**0.5
 ROOT = "lower_trunk"
 _WINDOW = 0.5  # s
 _TRAVEL, _VARY = 0.015, 0.05  # m of a marker, fraction of the force within a window
 _MOST, _ALIKE = 200, 0.03  # postures; rad, least change of some joint between two
-_PLATES, _SWAY = (
-    (2.0, 1.0),
-    0.002,
-)  # N and N m of a reading; m, CoP less CoM of who stands still
+# N and N m of a reading; m, CoP less CoM of who stands still
+_PLATES, _SWAY = (2.0, 1.0), 0.002
 MAX_BYTES = 2**29
 _SCALED = re.compile(r'(origin xyz|mass value|i[xyz]{2})="([^"]*)"')
 
@@ -237,12 +233,19 @@ class MarkerFit:
 
 @dataclass(frozen=True, eq=False)
 class MarkerTrial(FrozenArrays):
-    """N frames; laboratory axes, z up."""
+    """N frames; laboratory axes, z up.
 
-    rate: float  # Hz
-    names: tuple[str, ...]  # of the markers
-    markers: Array  # (N, M, 3) m, NaN where hidden
-    wrench: Array  # (N, 6) N and N m, of all plates on the person, about the origin
+    Attributes:
+        rate: Hz.
+        names: of the markers.
+        markers: (N, M, 3) m, NaN where hidden.
+        wrench: (N, 6) N and N m, of all plates on the person, about the origin.
+    """
+
+    rate: float
+    names: tuple[str, ...]
+    markers: Array
+    wrench: Array
 
 
 def read_c3d(path: str | Path) -> MarkerTrial:

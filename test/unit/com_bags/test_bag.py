@@ -19,10 +19,8 @@ COUNT = 3000
 @pytest.fixture(scope="module")
 def entries(messages):
     """3000 joint states, and a text now and then."""
-    rows, values = (
-        [],
-        np.random.default_rng(0).normal(size=(COUNT, 6)),
-    )  # hard to compress
+    # hard to compress
+    rows, values = [], np.random.default_rng(0).normal(size=(COUNT, 6))
     for i in range(COUNT):
         time = START + i * STEP
         rows.append(

@@ -219,12 +219,8 @@ def test_up_follows_the_joints_between_root_and_imu(read, write_bag, normal, mes
         time = START + i * STEP
         angle = 0.01 * i
         entries[2 * i][2] = messages.joints(time, ["a", "b"], [angle, 0.0])
-        turn = (
-            0.0,
-            np.sin(angle / 2),
-            0.0,
-            np.cos(angle / 2),
-        )  # the root stays upright
+        # the root stays upright
+        turn = 0.0, np.sin(angle / 2), 0.0, np.cos(angle / 2)
         entries.append(["/imu", time + S + 1, messages.imu(time, turn)])
     entries.sort(key=lambda entry: entry[1])
     result = read(

@@ -165,9 +165,8 @@ ROWS = "0,1,2,\n1,-,3,\n1,nan,4,\n"
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_headers_as_programs_write_them(text, encoding, tmp_path):
     """Lines above the names, units below, equal names, no name, a mark of the byte order."""
-    text = (
-        text.lstrip("\ufeff") if encoding == "utf-16" else text
-    )  # which writes its own
+    # which writes its own
+    text = text.lstrip("\ufeff") if encoding == "utf-16" else text
     (tmp_path / "a.csv").write_text(text, encoding=encoding, newline="")
     table = read_table(tmp_path / "a.csv")
     assert list(table.columns) == ["t", "hip", "hip (3)"]

@@ -27,9 +27,8 @@ class Recording:
         self.scale = np.repeat([0.1, 0.01], 3)
         wide = 4.0 * self.layout.tolerance
         for culprit in self.layout.culprits:
-            wide[culprit.columns] = (
-                culprit.slab / 6.0
-            )  # a few N, where a window has sigma 1 N
+            # a few N, where a window has sigma 1 N
+            wide[culprit.columns] = culprit.slab / 6.0
         self.per = 1.0 / wide
         within = 0.5 * self.layout.tolerance
         self.background = within * self.rng.standard_normal(self.layout.count)

@@ -76,10 +76,8 @@ def test_axes_across(normal):
 
 
 def stand_arguments(n_feet, per_foot, with_forces):
-    soles, rng = (
-        per_foot > 1,
-        np.random.default_rng(6),
-    )  # with which a foot stands in each case
+    # with which a foot stands in each case
+    soles, rng = per_foot > 1, np.random.default_rng(6)
     R = Rotation.random(n_feet, random_state=1).as_matrix()
     owner = np.repeat(np.arange(n_feet), per_foot)
     offset = np.full((len(owner), 3), [0.01, -0.02, 0.03])

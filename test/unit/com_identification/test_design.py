@@ -74,9 +74,8 @@ def test_the_first_choice_is_the_best_and_none_is_chosen_twice(rows, scatter):
 def test_a_fraction_is_on_one_foot_as_far_as_there_are_enough(rows, scatter, fraction):
     alone = np.arange(9) % 3 > 0  # six of nine
     chosen = choose_greedily(rows, 4, scatter, information_gain, alone, fraction)
-    expected = (
-        min(round(4 * fraction), 6) if fraction else 1
-    )  # three others are all there are
+    # three others are all there are
+    expected = min(round(4 * fraction), 6) if fraction else 1
     assert (len(chosen), len(set(chosen)), alone[chosen].sum()) == (4, 4, expected)
 
 

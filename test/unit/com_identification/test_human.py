@@ -58,10 +58,8 @@ def test_lengths_scale_by_the_height_and_masses_by_the_mass(person):
     np.testing.assert_allclose(
         2.0 * light.link_inertias, person.link_inertias, atol=1e-8
     )
-    thigh, rod = (
-        person.link_index("l_thigh"),
-        0.3 * 1.75 * 368.5 / 1735.0,
-    )  # of the table
+    # of the table
+    thigh, rod = person.link_index("l_thigh"), 0.3 * 1.75 * 368.5 / 1735.0
     assert person.link_masses[thigh] == pytest.approx(68.0 * 0.1478, rel=2e-4)
     assert person.link_inertias[thigh][0, 0] == pytest.approx(
         68.0 * 0.1478 * rod**2, rel=2e-4
@@ -123,9 +121,8 @@ def write_c3d(path, names, markers, wrench):
     for name, value in plates.items():
         c3d.add_parameter("FORCE_PLATFORM", name, np.array(value, dtype=float))
         whole = name in ("USED", "TYPE", "CHANNEL")
-        c3d["parameters"]["FORCE_PLATFORM"][name]["type"] = (
-            2 if whole else 4
-        )  # integer, float
+        # integer, float
+        c3d["parameters"]["FORCE_PLATFORM"][name]["type"] = 2 if whole else 4
         c3d["parameters"]["FORCE_PLATFORM"][name]["value"] = np.array(value)
     c3d.write(str(path))
 

@@ -11,11 +11,8 @@ from com_model import RobotModel
 from com_model.shapes.urdf_shapes import ShapeReader
 
 LOW, HIGH = np.array([-0.05, -0.1, -0.02]), np.array([0.15, 0.1, 0.28])
-COM, HALF, MARGIN = (
-    np.array([0.01, 0.0, 0.02]),
-    0.03,
-    0.02,
-)  # of the URDF; HALF: solid cube
+# of the URDF; HALF: solid cube
+COM, HALF, MARGIN = np.array([0.01, 0.0, 0.02]), 0.03, 0.02
 URDF = """<robot name="r"><link name="a">
 <inertial><origin xyz="0.01 0 0.02"/><mass value="2"/>
 <inertia ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial>

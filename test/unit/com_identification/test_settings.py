@@ -152,7 +152,6 @@ def test_each_setting_is_described():
         value = getattr(IdentificationSettings(), part.name)
         if dataclasses.is_dataclass(value):
             for item in dataclasses.fields(value):
-                documented = (
-                    f"        {item.name}: " in type(value).__doc__
-                )  # plan.stands
+                # plan.stands
+                documented = f"        {item.name}: " in type(value).__doc__
                 assert item.metadata.get("description") or documented, item.name

@@ -96,9 +96,8 @@ def test_mimic_by_hand(load):
     e1, e2, e3 = (np.exp(1j * a) for a in (a1, a2, a3))
     com = 0.1 * (0.1 * e1 + (0.2 * e1 + 0.1 * e2) + (0.2 * e1 + 0.2 * e2 + 0.1 * e3))
     com = (com + 0.2 * 0.1j * np.exp(1j * thumb)) / 1.5
-    slope = (
-        0.1j * (0.5 * e1 + 3 * 0.3 * e2 + 0.1 * e3) / 1.5
-    )  # angles grow by 1, 3, 1 per unit
+    # angles grow by 1, 3, 1 per unit
+    slope = 0.1j * (0.5 * e1 + 3 * 0.3 * e2 + 0.1 * e3) / 1.5
     found, jacobian = Sesc(load("gripper")).com_and_jacobian(np.array([thumb, q]))
     np.testing.assert_allclose(found, [com.real, com.imag, 0], atol=1e-16)
     np.testing.assert_allclose(jacobian[:, 1], [slope.real, slope.imag, 0], atol=1e-16)

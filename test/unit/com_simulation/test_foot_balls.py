@@ -61,9 +61,8 @@ def test_it_touches_where_the_ball_is_lowest(stand):
         (contact,) = np.flatnonzero(bodies == leg.body + 1)
         point, depth = data.contact.pos[contact], -data.contact.dist[contact]
         assert depth == pytest.approx(SUNK, abs=TOLERANCE)
-        surface = (
-            point - 0.5 * depth * world.normal
-        )  # MuJoCo's point is halfway into the ground
+        # MuJoCo's point is halfway into the ground
+        surface = point - 0.5 * depth * world.normal
         np.testing.assert_allclose(bottom(world, data, leg), surface, atol=TOLERANCE)
 
 

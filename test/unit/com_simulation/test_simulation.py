@@ -315,9 +315,8 @@ def test_divergence_is_an_error_and_no_number(arm, tmp_path, monkeypatch):
     wild = {"stiffness": 1e9, "damping": 0.0, "armature": 0.0, "effort": 1e12}
     config = RobotConfig.from_dict({"name": "arm", "servo": {"default": wild}})
     world = build_world(arm, config, step=0.01)
-    world.mj.opt.integrator = (
-        mujoco.mjtIntegrator.mjINT_EULER
-    )  # the one in use bears a lot
+    # the one in use bears a lot
+    world.mj.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
     simulation = Simulation(world, 0.01)
     simulation.command([0.5, 0.1])
     with pytest.raises(

@@ -32,13 +32,21 @@ _MAX_BIAS = 0.2  # fraction of the weight
 
 @dataclass(frozen=True, eq=False)
 class StationaryInterval:
-    """A stationary interval that has ended, or a mark."""
+    """A stationary interval that has ended, or a mark.
 
-    t0_ns: int  # stamp of the first reading that counts, ns
-    t1_ns: int  # of the last
-    posture: Posture | None  # means of its readings; None where it cannot be used
-    reasons: tuple[str, ...] = ()  # why not
-    label: str = ""  # of the mark
+    Attributes:
+        t0_ns: stamp of the first reading that counts, ns.
+        t1_ns: of the last.
+        posture: means of its readings; None where it cannot be used.
+        reasons: why not.
+        label: of the mark.
+    """
+
+    t0_ns: int
+    t1_ns: int
+    posture: Posture | None
+    reasons: tuple[str, ...] = ()
+    label: str = ""
 
 
 _MAX_ISSUES = 8

@@ -26,9 +26,8 @@ from com_model.strict_yaml import Section, read_yaml
 from com_model.text import quote
 
 MAX_BYTES = 2**20
-_ABSOLUTE = (
-    1e8  # s; larger times are stamps, smaller ones count from the first joint state
-)
+# s; larger times are stamps, smaller ones count from the first joint state
+_ABSOLUTE = 1e8
 _LAST = 4e9  # s; the year 2096
 _LONGEST_LABEL = 200  # characters
 _TRAVEL = 0.02  # rad or m, of a joint within a test

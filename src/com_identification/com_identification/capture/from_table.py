@@ -45,17 +45,20 @@ UNITS |= {
     "1": 1.0,
 }
 UNITS |= {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_TURN = (
-    0.1  # m, of a moment about the vertical over the weight, where it is not measured
-)
+# m, of a moment about the vertical over the weight, where it is not measured
+_TURN = 0.1
 
 
 class _Wrench(NamedTuple):
-    """Wrenches (N, 6) of the ground, and directions (6, k) in which they are not known."""
+    """Wrenches (N, 6) of the ground, and directions (6, k) in which they are not known.
+
+    Attributes:
+        scaled: whether the size of the force is not known.
+    """
 
     values: Array
     unknown: Array
-    scaled: bool = False  # whether the size of the force is not known
+    scaled: bool = False
 
     def moved(self, X: Array) -> "_Wrench":
         """In another frame, X (6, 6) maps to it."""
@@ -102,9 +105,8 @@ class TableReader:
             )
         self._evidence = ComEvidence(mapping, self._channel, model)
         known = self._evidence.known
-        self.known_com_std = (
-            None if known is None else known[2]
-        )  # m; None: it is not known
+        # m; None: it is not known
+        self.known_com_std = None if known is None else known[2]
         if mapping.raw("tip_over") is not None and not self.by_rows:
             text = "is of rows that are postures: add rows: postures, or give the tests' times in "
             raise mapping.error(text + "a file with --tip-over", "tip_over")

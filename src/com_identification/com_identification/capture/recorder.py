@@ -27,24 +27,41 @@ _UNIT = 0.01  # how far the length of a direction may be off
 
 
 class CaptureStatus(IntEnum):
-    """State of a recorder; the values are those of com_msgs/IdentificationState."""
+    """State of a recorder; the values are those of com_msgs/IdentificationState.
 
-    UNKNOWN = 0  # no reading yet
-    WAITING = 1  # some stream is timed out
-    MOVING = 2  # the robot moves, or its forces or its tilt change
-    SETTLING = 3  # it is stationary, but not for long enough
-    REFUSED = 4  # it is stationary, but a sensor is saturated or frozen, or feet have no contact
-    COLLECTING = 5  # readings count, but there are too few so far
-    READY = 6  # a posture can be captured
+    Attributes:
+        UNKNOWN: no reading yet.
+        WAITING: some stream is timed out.
+        MOVING: the robot moves, or its forces or its tilt change.
+        SETTLING: it is stationary, but not for long enough.
+        REFUSED: it is stationary, but a sensor is saturated or frozen, or feet have no
+            contact.
+        COLLECTING: readings count, but there are too few so far.
+        READY: a posture can be captured.
+    """
+
+    UNKNOWN = 0
+    WAITING = 1
+    MOVING = 2
+    SETTLING = 3
+    REFUSED = 4
+    COLLECTING = 5
+    READY = 6
 
 
 class CaptureState(NamedTuple):
-    """What a recorder reports now."""
+    """What a recorder reports now.
 
-    status: CaptureStatus  # see CaptureStatus
-    # why no posture can be captured and how to fix it, sentences; empty when READY
+    Attributes:
+        status: see CaptureStatus.
+        reasons: why no posture can be captured and how to fix it, sentences; empty when
+            READY.
+        seconds: length of the readings that count so far, s.
+    """
+
+    status: CaptureStatus
     reasons: tuple[str, ...]
-    seconds: float  # length of the readings that count so far, s
+    seconds: float
 
 
 class PostureRecorder:

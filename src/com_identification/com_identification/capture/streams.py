@@ -12,23 +12,31 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, Flags
 
 _LARGEST = 1e12  # of any sensor value, in any unit
-_NOISE = (
-    10.0  # standard deviations: the range of a hundred readings is never that large
-)
+# standard deviations: the range of a hundred readings is never that large
+_NOISE = 10.0
 Band = tuple[Array, Array, int]
 """Lowest and highest means (C,) of one stream's slices, and the readings of the smallest one."""
 
 
 @dataclass
 class SliceStats:
-    """The readings of one stream in one slice of time, as statistics; of no reading NaN."""
+    """The readings of one stream in one slice of time, as statistics; of no reading NaN.
 
-    count: int  # number of readings
-    total: Array  # (C,) sum
-    low: Array  # (C,) smallest values
-    high: Array  # (C,) largest values
-    first_ns: int  # stamp of the first
-    last_ns: int  # of the last
+    Attributes:
+        count: number of readings.
+        total: (C,) sum.
+        low: (C,) smallest values.
+        high: (C,) largest values.
+        first_ns: stamp of the first.
+        last_ns: of the last.
+    """
+
+    count: int
+    total: Array
+    low: Array
+    high: Array
+    first_ns: int
+    last_ns: int
 
     @classmethod
     def none(cls, channels: int) -> "SliceStats":
@@ -73,19 +81,30 @@ def span_ns(parts: TimeSlice) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class StreamIssue:
-    """Why a slice of time cannot be used."""
+    """Why a slice of time cannot be used.
 
-    cause: str  # a few words, to group by
-    text: str  # what is wrong and how to fix it
+    Attributes:
+        cause: a few words, to group by.
+        text: what is wrong and how to fix it.
+    """
+
+    cause: str
+    text: str
 
 
 @dataclass(frozen=True)
 class PostureMark:
-    """A part of a recording that somebody marked as a posture."""
+    """A part of a recording that somebody marked as a posture.
 
-    t0_ns: int  # first stamp, ns
-    t1_ns: int  # last stamp, ns
-    label: str = ""  # a name
+    Attributes:
+        t0_ns: first stamp, ns.
+        t1_ns: last stamp, ns.
+        label: a name.
+    """
+
+    t0_ns: int
+    t1_ns: int
+    label: str = ""
 
     def __post_init__(self) -> None:
         if not self.t0_ns < self.t1_ns:
@@ -141,22 +160,35 @@ class ReadingTimeline:
 
 @dataclass(frozen=True, eq=False)
 class StreamSpec:
-    """What the readings of one stream are, and their limits, (C,): inf for channels without one."""
+    """What the readings of one stream are, and their limits, (C,): inf for channels without one.
 
-    name: str  # of what gives the readings
-    channels: tuple[str, ...]  # what they are called
-    units: tuple[str, ...]  # their units
-    needed: int  # how many of the channels, from the first on, must be finite
-    travel: Array  # range of readings within a slice
-    drift: Array  # range of the means of slices, without noise
-    noise: Array  # standard deviation of one reading
-    largest: Array  # reading at which the sensor saturates
-    cause: str  # cause of an issue
-    fix: str  # how to fix it
-    frozen_time: float = (
-        np.inf
-    )  # s of identical readings: it is frozen; inf: they may be identical
-    optional: bool = False  # whether postures may be without its readings
+    Attributes:
+        name: of what gives the readings.
+        channels: what they are called.
+        units: their units.
+        needed: how many of the channels, from the first on, must be finite.
+        travel: range of readings within a slice.
+        drift: range of the means of slices, without noise.
+        noise: standard deviation of one reading.
+        largest: reading at which the sensor saturates.
+        cause: cause of an issue.
+        fix: how to fix it.
+        frozen_time: s of identical readings: it is frozen; inf: they may be identical.
+        optional: whether postures may be without its readings.
+    """
+
+    name: str
+    channels: tuple[str, ...]
+    units: tuple[str, ...]
+    needed: int
+    travel: Array
+    drift: Array
+    noise: Array
+    largest: Array
+    cause: str
+    fix: str
+    frozen_time: float = np.inf
+    optional: bool = False
 
     def find_motion(self, part: SliceStats, band: Band) -> StreamIssue | None:
         """Too much motion within a slice, or between the means of slices.
@@ -291,9 +323,8 @@ class SensorStream:
             str, ...
         ] = ()  # channels that were not finite in the newest reading
         self._slices: dict[int, SliceStats] = {}
-        self._constant: tuple[Array, int] | None = (
-            None  # reading that repeats, since when
-        )
+        # reading that repeats, since when
+        self._constant: tuple[Array, int] | None = None
 
     def find_jump(self, t_ns: Times, longest_ns: int) -> int:
         """The index of the first stamp that is older than the newest by more; N for none.
@@ -401,9 +432,16 @@ def usable_numbers(values: Array) -> Flags:
 
 @dataclass
 class DroppedReadings:
-    """Readings that were left out, of all streams."""
+    """Readings that were left out, of all streams.
 
-    late: int = 0  # older than the stream's newest
-    repeated: int = 0  # with the stamp of the one before
-    unusable: int = 0  # NaN, infinite, or no unit vector
-    restarts: int = 0  # how often time jumped back and the recorder restarted
+    Attributes:
+        late: older than the stream's newest.
+        repeated: with the stamp of the one before.
+        unusable: NaN, infinite, or no unit vector.
+        restarts: how often time jumped back and the recorder restarted.
+    """
+
+    late: int = 0
+    repeated: int = 0
+    unusable: int = 0
+    restarts: int = 0

@@ -34,22 +34,34 @@ _ENDINGS = (".mcap", ".db3")
 
 @dataclass(frozen=True)
 class BagFile:
-    """A recording somewhere: a folder with metadata.yaml, or a file of its own."""
+    """A recording somewhere: a folder with metadata.yaml, or a file of its own.
 
-    place: str  # that was asked for, path or URL
-    path: str  # of the bag in its file system
-    stamp: str  # changes when its files do
-    size: int = 0  # bytes
+    Attributes:
+        place: that was asked for, path or URL.
+        path: of the bag in its file system.
+        stamp: changes when its files do.
+        size: bytes.
+    """
+
+    place: str
+    path: str
+    stamp: str
+    size: int = 0
 
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What came of a bag."""
+    """What came of a bag.
+
+    Attributes:
+        record: as JSON; "" where there is none.
+        reason: why; "" where it was identified, or is known.
+    """
 
     bag: BagFile
     data_hash: str
-    record: str  # as JSON; "" where there is none
-    reason: str  # why; "" where it was identified, or is known
+    record: str
+    reason: str
 
 
 def find_bags(places: Iterable[str]) -> list[BagFile]:

@@ -134,14 +134,17 @@ def require_postures(
 
 @dataclass(frozen=True)
 class WrenchCheck:
-    """Issues of the wrenches."""
+    """Issues of the wrenches.
 
-    lines: tuple[str, ...]  # sentences, with the number of postures
-    fatal: tuple[
-        str, ...
-    ]  # those that are so common and so bad that a result would be wrong
-    # why a posture is left out: something else than the feet carries or pulls the robot in it,
-    # unlike in most others
+    Attributes:
+        lines: sentences, with the number of postures.
+        fatal: those that are so common and so bad that a result would be wrong.
+        inconsistent: why a posture is left out: something else than the feet carries or
+            pulls the robot in it, unlike in most others.
+    """
+
+    lines: tuple[str, ...]
+    fatal: tuple[str, ...]
     inconsistent: Mapping[Posture, str]
 
 

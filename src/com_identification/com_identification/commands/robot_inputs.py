@@ -11,13 +11,19 @@ from com_model.exceptions import ConfigError
 
 @dataclass(frozen=True, eq=False)
 class RobotInputs:
-    """The robot of a recording."""
+    """The robot of a recording.
 
-    model: RobotModel  # as its URDF has it
-    config: RobotConfig  # without feet where there is no file
+    Attributes:
+        model: as its URDF has it.
+        config: without feet where there is no file.
+        paths: paths as the user wrote them, by name.
+    """
+
+    model: RobotModel
+    config: RobotConfig
     feet: tuple[Foot, ...]
     settings: IdentificationSettings
-    paths: dict[str, str]  # paths as the user wrote them, by name
+    paths: dict[str, str]
 
     @property
     def imu_link(self) -> str | None:

@@ -35,18 +35,31 @@ _NUMBERS = ("model_std", "tilt", "force_tilt", "mass", "mass_std")
 
 @dataclass(frozen=True, eq=False)
 class FeetReading(FrozenArrays):
-    """Mass and CoM by the feet and by the model; root axes."""
+    """Mass and CoM by the feet and by the model; root axes.
 
-    mass: float  # kg, by the feet
-    mass_std: float  # kg, by the sensors' noise
-    force: Array  # (3,) N, of the ground on the robot
-    up: Array  # (3,) unit vector against gravity, by the IMU or the loaded soles
-    point: Array  # (3,) m, on the vertical through the CoM by the feet
-    center: Array  # (3,) m, mean of the loaded soles
-    normal: Array  # (3,) unit vector, mean z of the loaded flat soles; NaN without any
-    pressure: Array  # (3,) m, centre of pressure in the plane through center; NaN without normal
-    com: Array  # (3,) m, by the model
-    covariance: Array  # (3, 3) m^2, of the difference between point and com, across up
+    Attributes:
+        mass: kg, by the feet.
+        mass_std: kg, by the sensors' noise.
+        force: (3,) N, of the ground on the robot.
+        up: (3,) unit vector against gravity, by the IMU or the loaded soles.
+        point: (3,) m, on the vertical through the CoM by the feet.
+        center: (3,) m, mean of the loaded soles.
+        normal: (3,) unit vector, mean z of the loaded flat soles; NaN without any.
+        pressure: (3,) m, centre of pressure in the plane through center; NaN without normal.
+        com: (3,) m, by the model.
+        covariance: (3, 3) m^2, of the difference between point and com, across up.
+    """
+
+    mass: float
+    mass_std: float
+    force: Array
+    up: Array
+    point: Array
+    center: Array
+    normal: Array
+    pressure: Array
+    com: Array
+    covariance: Array
 
     @property
     def gap(self) -> Array:
@@ -146,21 +159,31 @@ def estimate_wrench_bias(
 
 @dataclass(frozen=True, eq=False)
 class TotalCom(FrozenArrays):
-    """The robot's mass and the error of its model's CoM, by the feet alone."""
+    """The robot's mass and the error of its model's CoM, by the feet alone.
 
-    mass: float  # kg, by the feet; the mean of the postures
-    mass_std: (
-        float  # kg, of the mean: scatter of the postures, or noise where that is larger
-    )
-    model_mass: float  # kg, of the URDF
-    # (3,) m, root axes: the one shift of the model's CoM that explains the postures best. What
-    # no posture determines is 0: on horizontal ground the feet determine two components.
+    Attributes:
+        mass: kg, by the feet; the mean of the postures.
+        mass_std: kg, of the mean: scatter of the postures, or noise where that is larger.
+        model_mass: kg, of the URDF.
+        offset: (3,) m, root axes: the one shift of the model's CoM that explains the
+            postures best. What no posture determines is 0: on horizontal ground the feet
+            determine two components.
+        offset_std: (3,) m; inf for a component that no posture determines.
+        residual_before: (P,) m, horizontal distance between model and feet.
+        residual_after: (P,) m, with the shift.
+        postures: P, how many had all feet's wrenches.
+        reasons: issues of the readings, sentences.
+    """
+
+    mass: float
+    mass_std: float
+    model_mass: float
     offset: Array
-    offset_std: Array  # (3,) m; inf for a component that no posture determines
-    residual_before: Array  # (P,) m, horizontal distance between model and feet
-    residual_after: Array  # (P,) m, with the shift
-    postures: int  # P, how many had all feet's wrenches
-    reasons: tuple[str, ...] = ()  # issues of the readings, sentences
+    offset_std: Array
+    residual_before: Array
+    residual_after: Array
+    postures: int
+    reasons: tuple[str, ...] = ()
 
 
 def identify_total(
@@ -253,12 +276,19 @@ def _issues(
 
 @dataclass(frozen=True, eq=False)
 class TiltedShape(FrozenArrays):
-    """The CoM of one shape that stood at several tilts."""
+    """The CoM of one shape that stood at several tilts.
 
-    total: TotalCom  # of its postures; the offset has its height, too
-    postures: tuple[int, ...]  # indices of those, P
-    com: Array  # (P, 3) m, total CoM in each, root axes
-    tilt: float  # rad, largest between two of them
+    Attributes:
+        total: of its postures; the offset has its height, too.
+        postures: indices of those, P.
+        com: (P, 3) m, total CoM in each, root axes.
+        tilt: rad, largest between two of them.
+    """
+
+    total: TotalCom
+    postures: tuple[int, ...]
+    com: Array
+    tilt: float
 
 
 def find_tilted_shape(
@@ -316,15 +346,23 @@ def find_tilted_shape(
 
 
 class ModelVerdict(IntEnum):
-    """Result of the comparison."""
+    """Result of the comparison.
 
-    UNKNOWN = 0  # no comparison is possible; see the reason
+    Attributes:
+        UNKNOWN: no comparison is possible; see the reason.
+        WRONG_COM: the model's CoM is wrong.
+        WRONG_MASS: the model's mass is wrong.
+        WRONG_TILT: the CoM agrees, but the IMU disagrees with soles and forces.
+        WRONG_WRENCH: the feet's readings cannot be true; see diagnose().
+    """
+
+    UNKNOWN = 0
     CONSISTENT = 1
     """Mass and CoM of the model agree with the feet, within tolerance and standard deviation."""
-    WRONG_COM = 2  # the model's CoM is wrong
-    WRONG_MASS = 3  # the model's mass is wrong
-    WRONG_TILT = 4  # the CoM agrees, but the IMU disagrees with soles and forces
-    WRONG_WRENCH = 5  # the feet's readings cannot be true; see diagnose()
+    WRONG_COM = 2
+    WRONG_MASS = 3
+    WRONG_TILT = 4
+    WRONG_WRENCH = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,29 +371,41 @@ class ModelCheckResult(FrozenArrays):
 
     difference = tilt_part + model_part, all vectors in that plane. With the height h of the CoM,
     an IMU that is off by a small angle moves the projection by h times the angle.
+
+    Attributes:
+        verdict: see Verdict.
+        reason: why, and how to fix it.
+        up: (3,) the direction against gravity that was used: the IMU's, or the soles'.
+        projection: (3,) m, vertical, of the model's CoM.
+        measured: (3,) m, the centre of pressure, above which the CoM is in equilibrium.
+        difference: (3,) m, projection less measured.
+        tilt_part: (3,) m of it that vanishes if the soles are on horizontal ground.
+        model_part: (3,) m, what is left: the model's error and the force sensors'.
+        model_std: m, standard deviation of a component of model_part by the noise.
+        tilt: rad, between the IMU's direction and the soles'; NaN without IMU or flat soles.
+        force_tilt: rad, between the direction that was used and that of the feet's force.
+        sloped: whether the force agrees with the IMU: the ground is not horizontal, and all
+            of the difference is the model's.
+        mass: kg, that the feet carry.
+        mass_std: kg.
+        model_mass: kg.
     """
 
-    verdict: ModelVerdict  # see Verdict
-    reason: str  # why, and how to fix it
-    up: Array  # (3,) the direction against gravity that was used: the IMU's, or the soles'
-    projection: Array  # (3,) m, vertical, of the model's CoM
-    measured: (
-        Array  # (3,) m, the centre of pressure, above which the CoM is in equilibrium
-    )
-    difference: Array  # (3,) m, projection less measured
-    tilt_part: Array  # (3,) m of it that vanishes if the soles are on horizontal ground
-    model_part: Array  # (3,) m, what is left: the model's error and the force sensors'
-    model_std: float  # m, standard deviation of a component of model_part by the noise
-    tilt: float  # rad, between the IMU's direction and the soles'; NaN without IMU or flat soles
-    force_tilt: (
-        float  # rad, between the direction that was used and that of the feet's force
-    )
-    # whether the force agrees with the IMU: the ground is not horizontal, and all of the
-    # difference is the model's
+    verdict: ModelVerdict
+    reason: str
+    up: Array
+    projection: Array
+    measured: Array
+    difference: Array
+    tilt_part: Array
+    model_part: Array
+    model_std: float
+    tilt: float
+    force_tilt: float
     sloped: bool
-    mass: float  # kg, that the feet carry
-    mass_std: float  # kg
-    model_mass: float  # kg
+    mass: float
+    mass_std: float
+    model_mass: float
 
     @property
     def com_error(self) -> float:

@@ -39,26 +39,44 @@ _UNITS = (
 
 
 class WrenchFault(IntEnum):
-    """Kinds of faults."""
+    """Kinds of faults.
 
-    UNKNOWN = 0  # the readings cannot be true, and no simple fault explains them
-    SIGN = 1  # the force of the robot on the ground instead of the reverse
-    AXES = 2  # the sensor is mounted rotated against its frame
-    SWAPPED = 3  # two feet have each other's readings
-    UNIT = 4  # not in N and N m
-    OFFSET = 5  # a reading without load is not zero: the sensor has a bias
-    IN_AIR = 6  # a foot does not stand: no fault of the sensor, but worth reporting
-    WEIGHT = 7  # the feet together do not carry the robot's weight
+    Attributes:
+        UNKNOWN: the readings cannot be true, and no simple fault explains them.
+        SIGN: the force of the robot on the ground instead of the reverse.
+        AXES: the sensor is mounted rotated against its frame.
+        SWAPPED: two feet have each other's readings.
+        UNIT: not in N and N m.
+        OFFSET: a reading without load is not zero: the sensor has a bias.
+        IN_AIR: a foot does not stand: no fault of the sensor, but worth reporting.
+        WEIGHT: the feet together do not carry the robot's weight.
+    """
+
+    UNKNOWN = 0
+    SIGN = 1
+    AXES = 2
+    SWAPPED = 3
+    UNIT = 4
+    OFFSET = 5
+    IN_AIR = 6
+    WEIGHT = 7
 
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """One fault that may be there."""
+    """One fault that may be there.
 
-    fault: WrenchFault  # its kind
-    feet: tuple[int, ...]  # indices of the feet concerned
-    matrix: Array  # (6, 6) maps what was read to what is true
-    text: str  # what is wrong and how to fix it, with a placeholder {feet}
+    Attributes:
+        fault: its kind.
+        feet: indices of the feet concerned.
+        matrix: (6, 6) maps what was read to what is true.
+        text: what is wrong and how to fix it, with a placeholder {feet}.
+    """
+
+    fault: WrenchFault
+    feet: tuple[int, ...]
+    matrix: Array
+    text: str
 
     def fix(self, wrenches: Array) -> Array:
         """Corrects wrenches (f, 6) as read."""
@@ -125,12 +143,19 @@ _SHOWN = 3  # violations in a text
 
 @dataclass(frozen=True)
 class RuleViolation:
-    """A rule that wrenches violate."""
+    """A rule that wrenches violate.
 
-    rule: str  # weight, lean, push, edge or com
-    excess: float  # error over what is allowed; above 1
-    text: str  # what was read and what was expected
-    foot: int | None = None  # index of the foot; None for all together
+    Attributes:
+        rule: weight, lean, push, edge or com.
+        excess: error over what is allowed; above 1.
+        text: what was read and what was expected.
+        foot: index of the foot; None for all together.
+    """
+
+    rule: str
+    excess: float
+    text: str
+    foot: int | None = None
 
 
 class WrenchRules:
@@ -152,9 +177,8 @@ class WrenchRules:
             _SURE * observations.noise.std_ratio(posture.samples),
         )
         self._force, self._moment = factor * noise.force, factor * noise.moment
-        self.light = (
-            _IN_AIR * self.weight + self._force
-        )  # N, of a foot that does not stand
+        # N, of a foot that does not stand
+        self.light = _IN_AIR * self.weight + self._force
         poses = statics.poses(posture.q[None])
         links = [model.link_index(foot.wrench_frame) for foot in self.feet]
         soles = [model.link_index(foot.frame) for foot in self.feet]
@@ -249,15 +273,22 @@ class WrenchRules:
 
 @dataclass(frozen=True)
 class WrenchIssue:
-    """One problem of the wrenches."""
+    """One problem of the wrenches.
 
-    fault: WrenchFault  # its kind
-    feet: tuple[str, ...]  # names of the feet concerned
-    text: str  # what was read, what was expected, how to fix it
-    # whether the feet's force is not the vertical weight, and no common fault of a sensor
-    # explains it: something else may carry or pull the robot
+    Attributes:
+        fault: its kind.
+        feet: names of the feet concerned.
+        text: what was read, what was expected, how to fix it.
+        other_force: whether the feet's force is not the vertical weight, and no common fault
+            of a sensor explains it: something else may carry or pull the robot.
+        off_sole: whether a centre of pressure is beside its sole.
+    """
+
+    fault: WrenchFault
+    feet: tuple[str, ...]
+    text: str
     other_force: bool = False
-    off_sole: bool = False  # whether a centre of pressure is beside its sole
+    off_sole: bool = False
 
     def __str__(self) -> str:
         return self.text

@@ -32,33 +32,38 @@ from com_model.arrays import Array, Flags
 from com_model.text import listing
 
 FALSE_ALARMS = 0.01  # of comparisons of a robot that did not change
-_WEAK_PRIOR = (
-    1.0 / 9.0
-)  # w: the URDF is taken to be three times as wrong as the prior says
+# w: the URDF is taken to be three times as wrong as the prior says
+_WEAK_PRIOR = 1.0 / 9.0
 _VISIBLE = {
     "com": 0.05,
     "mass": 0.5,
 }  # m, of the mass: a change that shows less is not judged
-_INFORMED = (
-    0.8  # of the prior's standard deviation; above, a sensor's error is not judged
-)
+# of the prior's standard deviation; above, a sensor's error is not judged
+_INFORMED = 0.8
 _SHOWN = 8  # sentences of one comparison
 _LEAST = 1e-9  # of the prior's variance
 
 
 @dataclass(frozen=True)
 class RecordChange:
-    """What changed, with the standard deviations of the components."""
+    """What changed, with the standard deviations of the components.
 
-    what: str  # "com", "mass" or "sensor"
-    name: str  # of the body or of the sensor's error
-    value: tuple[
-        float, ...
-    ]  # m, kg, or the unit of the sensor's error; a CoM in body axes
+    Attributes:
+        what: "com", "mass" or "sensor".
+        name: of the body or of the sensor's error.
+        value: m, kg, or the unit of the sensor's error; a CoM in body axes.
+        sigmas: of a normal distribution, as improbable as this is without a change.
+        instead: bodies that explain it as well.
+        unit: of a sensor's error; "": it has none, or none is known.
+    """
+
+    what: str
+    name: str
+    value: tuple[float, ...]
     std: tuple[float, ...]
-    sigmas: float  # of a normal distribution, as improbable as this is without a change
-    instead: tuple[str, ...] = ()  # bodies that explain it as well
-    unit: str = ""  # of a sensor's error; "": it has none, or none is known
+    sigmas: float
+    instead: tuple[str, ...] = ()
+    unit: str = ""
 
     def __str__(self) -> str:
         """The change as a sentence."""
@@ -81,18 +86,22 @@ class RecordChange:
 
 @dataclass(frozen=True)
 class RecordComparison:
-    """Two identifications of a robot side by side."""
+    """Two identifications of a robot side by side.
+
+    Attributes:
+        changes: the significant ones, the clearest first.
+        problem: why they cannot be compared; else empty.
+        detectable: smallest change of each body's CoM along its best known axis that is
+            found every second time, m; infinite where the data show none.
+        tests: how many changes were looked for; the rate of false alarms is for all.
+    """
 
     old: Record
     new: Record
-    changes: tuple[RecordChange, ...] = ()  # the significant ones, the clearest first
-    problem: str = ""  # why they cannot be compared; else empty
-    # smallest change of each body's CoM along its best known axis that is found every second time,
-    # m; infinite where the data show none
+    changes: tuple[RecordChange, ...] = ()
+    problem: str = ""
     detectable: dict[str, float] = field(default_factory=dict)
-    tests: int = (
-        0  # how many changes were looked for; the rate of false alarms is for all
-    )
+    tests: int = 0
 
     def lines(self) -> list[str]:
         """What changed, in sentences."""

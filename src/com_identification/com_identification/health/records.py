@@ -29,36 +29,51 @@ from com_model.urdf.editing import edit_inertials
 
 _PRIORS = ("prior_mass", "prior_com", "prior_mass_std", "prior_com_std")
 _ARRAYS = ("parameters", "covariance", *_PRIORS)
-_LARGEST = (
-    1 << 26
-)  # bytes of the URDF, or of the arrays; more is cut, and refused as damaged
+# bytes of the URDF, or of the arrays; more is cut, and refused as damaged
+_LARGEST = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
 class Record(FrozenArrays):
-    """An identification of one robot on one day; arrays as in Identification."""
+    """An identification of one robot on one day; arrays as in Identification.
 
-    robot: str  # name of the model
-    serial: str  # which of these robots; "" where there is only one
-    taken: str  # when the readings were taken, ISO 8601, UTC
-    source: str  # "bag", "node"
-    path: str  # of the recording
-    data_hash: str  # of the readings
-    version: str  # of com_identification
-    kinematics: str  # hash of the bodies' frames and joints
-    urdf: str  # its text
-    bodies: tuple[str, ...]  # B names
+    Attributes:
+        robot: name of the model.
+        serial: which of these robots; "" where there is only one.
+        taken: when the readings were taken, ISO 8601, UTC.
+        source: "bag", "node".
+        path: of the recording.
+        data_hash: of the readings.
+        version: of com_identification.
+        kinematics: hash of the bodies' frames and joints.
+        urdf: its text.
+        bodies: B names.
+        total_mass: kg, value and standard deviation.
+        mass_on_feet: kg, by the feet alone.
+        sensors: (value, standard deviation, the prior's) by kind and name.
+        issues: what is wrong with the result, in sentences.
+    """
+
+    robot: str
+    serial: str
+    taken: str
+    source: str
+    path: str
+    data_hash: str
+    version: str
+    kinematics: str
+    urdf: str
+    bodies: tuple[str, ...]
     parameters: Array
     covariance: Array
     prior_mass: Array
     prior_com: Array
     prior_mass_std: Array
     prior_com_std: Array
-    total_mass: tuple[float, float]  # kg, value and standard deviation
-    mass_on_feet: tuple[float, float] | None  # kg, by the feet alone
-    # (value, standard deviation, the prior's) by kind and name
+    total_mass: tuple[float, float]
+    mass_on_feet: tuple[float, float] | None
     sensors: Mapping[str, Mapping[str, tuple[float, float, float]]]
-    issues: tuple[str, ...]  # what is wrong with the result, in sentences
+    issues: tuple[str, ...]
 
     @classmethod
     def from_identification(

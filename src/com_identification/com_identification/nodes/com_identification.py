@@ -68,9 +68,8 @@ from com_ros.markers import MarkerMaker
 from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-SERVE_PERIOD = (
-    0.05  # s, between two blocks of readings, and two looks at pending requests
-)
+# s, between two blocks of readings, and two looks at pending requests
+SERVE_PERIOD = 0.05
 LIFETIME_NS = 3 * NS_PER_S  # of the markers
 SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)
 

@@ -23,10 +23,8 @@ _TRIES = 30  # for each candidate that is wanted
 _BATCH = 256
 _FAR = 0.85  # fraction of the samples with joints near the ends of their ranges
 _RARE = 0.02  # fraction of the samples that must stand, else the next ones are nearer to rest
-_CLOSER, _LEAST_REACH = (
-    0.6,
-    0.05,
-)  # by so much each time, down to this fraction of the ranges
+# by so much each time, down to this fraction of the ranges
+_CLOSER, _LEAST_REACH = 0.6, 0.05
 _ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
 _SLACK = 1e-9  # rad and m
 _SAME = 1e-6  # rad and m, of the feet's places

@@ -240,21 +240,29 @@ def _alone(entries: Sequence[Entry]) -> Flags:
 
 @dataclass(frozen=True, eq=False)
 class PlannedPosture(FrozenArrays):
-    """A posture that is proposed."""
+    """A posture that is proposed.
 
-    q: Array  # (n,) rad or m
-    feet: tuple[str, ...]  # names of the soles that stand
-    margin: float  # m, of the URDF's CoM inside their polygon
-    gain: float  # nats, information gain on the bodies after those before it
-    # m, standard deviation of the CoM that is predicted in such postures, after this one and
-    # those before it; horizontal, RMS length
+    Attributes:
+        q: (n,) rad or m.
+        feet: names of the soles that stand.
+        margin: m, of the URDF's CoM inside their polygon.
+        gain: nats, information gain on the bodies after those before it.
+        prediction_std: m, standard deviation of the CoM that is predicted in such postures,
+            after this one and those before it; horizontal, RMS length.
+        efficiency: of the whole plan: the standard deviation that the best plan possible
+            could leave, relaxed to fractions of postures, over its own; "parameters":
+            geometric mean of the bodies' parameters, "prediction": of the predicted CoM. 1:
+            no plan from these candidates is better.
+        zeroed_std: m, prediction_std after the whole plan if the force sensors' zeros are
+            read before it, with all feet in the air.
+    """
+
+    q: Array
+    feet: tuple[str, ...]
+    margin: float
+    gain: float
     prediction_std: float
-    # of the whole plan: the standard deviation that the best plan possible could leave, relaxed to
-    # fractions of postures, over its own; "parameters": geometric mean of the bodies' parameters,
-    # "prediction": of the predicted CoM. 1: no plan from these candidates is better
     efficiency: float = np.nan
-    # m, prediction_std after the whole plan if the force sensors' zeros are read before it, with
-    # all feet in the air
     zeroed_std: float = np.nan
 
 

@@ -266,13 +266,22 @@ def _exchanges(statics: Statics) -> Iterator[Candidate]:
 
 @dataclass(frozen=True, eq=False)
 class Identifiability:
-    """What the postures determine, whatever the prior."""
+    """What the postures determine, whatever the prior.
 
-    unknowns: int  # number of the bodies' parameters that are estimated, U
-    rank: int  # combinations of them that the data determine
-    condition: float  # largest over smallest singular value of the whitened rows within that rank
-    informed: int  # combinations that the data determine better than the prior
-    lost: tuple[str, ...]  # a few words for each unobservable combination
-    # a few words for each weakly observable one: its standard deviation is 95 % of the prior's
-    # or more
+    Attributes:
+        unknowns: number of the bodies' parameters that are estimated, U.
+        rank: combinations of them that the data determine.
+        condition: largest over smallest singular value of the whitened rows within that
+            rank.
+        informed: combinations that the data determine better than the prior.
+        lost: a few words for each unobservable combination.
+        weak: a few words for each weakly observable one: its standard deviation is 95 % of
+            the prior's or more.
+    """
+
+    unknowns: int
+    rank: int
+    condition: float
+    informed: int
+    lost: tuple[str, ...]
     weak: tuple[str, ...] = ()

@@ -36,16 +36,26 @@ _NO_GRAVITY = (
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """r = A_theta dtheta + A_e de + noise, linearised about theta and the errors e."""
+    """r = A_theta dtheta + A_e de + noise, linearised about theta and the errors e.
 
-    residual: Array  # (R,) measured less modelled
-    bodies: Array  # (R, 4 B) A_theta
-    errors: Array  # (R, S) A_e
-    drift: Array  # (R, 6 f) by the drift of the feet's sensors, in standard deviations of one step
-    # by the class of error, (R, k) factor F of its covariance F F^T: new in each posture
+    Attributes:
+        residual: (R,) measured less modelled.
+        bodies: (R, 4 B) A_theta.
+        errors: (R, S) A_e.
+        drift: (R, 6 f) by the drift of the feet's sensors, in standard deviations of one
+            step.
+        noise: by the class of error, (R, k) factor F of its covariance F F^T: new in each
+            posture.
+        covariance: (R, R) of the readings' white noise.
+        kinds: R times "force", "moment", "torque", "constraint", "air", "imu" or "soles".
+    """
+
+    residual: Array
+    bodies: Array
+    errors: Array
+    drift: Array
     noise: Mapping[str, Array]
-    covariance: Array  # (R, R) of the readings' white noise
-    # R times "force", "moment", "torque", "constraint", "air", "imu" or "soles"
+    covariance: Array
     kinds: tuple[str, ...]
 
     @property
@@ -55,24 +65,40 @@ class Observation:
 
 
 class _Reading(NamedTuple):
-    """A posture with the sensors' errors removed, N variations of it."""
+    """A posture with the sensors' errors removed, N variations of it.
+
+    Attributes:
+        up: (N, 3).
+        wrenches: (f, 6) of the ground on the robot, sensor axes.
+        effort: (n,).
+        imu: (N, 3) against gravity, by the IMU.
+        normals: (N, f, 3) of the floor under each sole.
+        moments: (2 f,) N m about x, y of each sole, about its middle.
+    """
 
     poses: Poses
-    up: Array  # (N, 3)
-    wrenches: Array  # (f, 6) of the ground on the robot, sensor axes
-    effort: Array  # (n,)
-    imu: Array  # (N, 3) against gravity, by the IMU
-    normals: Array  # (N, f, 3) of the floor under each sole
-    moments: Array  # (2 f,) N m about x, y of each sole, about its middle
+    up: Array
+    wrenches: Array
+    effort: Array
+    imu: Array
+    normals: Array
+    moments: Array
 
 
 class MeasuredCom(NamedTuple):
-    """What the feet alone measure, in root axes."""
+    """What the feet alone measure, in root axes.
 
-    mass: float  # kg
-    point: Array  # (3,) m, on the vertical through the CoM
-    up: Array  # (3,) unit vector against gravity
-    wrench: Array  # (6,) N and N m of the ground on the robot, about the root's origin
+    Attributes:
+        mass: kg.
+        point: (3,) m, on the vertical through the CoM.
+        up: (3,) unit vector against gravity.
+        wrench: (6,) N and N m of the ground on the robot, about the root's origin.
+    """
+
+    mass: float
+    point: Array
+    up: Array
+    wrench: Array
 
 
 class ObservationModel:

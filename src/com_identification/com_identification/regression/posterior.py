@@ -41,33 +41,44 @@ _STEADY = 0.1  # change of the logarithm of an inflation
 _ABOVE = 3.0  # standard deviations of the mean square of all rows
 _SEEN = 0.05  # fraction of an error's prior variance that the rows must take off it
 _GROSS = 5.0  # standard deviations of a score, of several hundred errors
-_FREED = (
-    4.0,
-    16.0,
-    64.0,
-    256.0,
-)  # variances that a freed class may have, over its prior's
+# variances that a freed class may have, over its prior's
+_FREED = 4.0, 16.0, 64.0, 256.0
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the rows say of the bodies."""
+    """What the rows say of the bodies.
 
-    x: Array  # (U,) in prior standard deviations from the prior mean, without bounds
-    covariance: Array  # (U, U) of x
-    errors: Mapping[
-        str, Array
-    ]  # by class, constant errors in standard deviations of the prior
-    stds: Mapping[str, Array]  # standard deviations of those
-    constant: Array  # (N, S + U) whitened columns of constant errors, with their scales, and bodies
-    explained: Array  # (N, S + U) Q of condition()
-    unwhitening: Array  # (S + U, S + U) its G^-1
-    a: Array  # (N,) (N + B B^T)^-1 z
-    inverse: tuple[Array, ...]  # for each posture, (R, R) block of (N + B B^T)^-1
-    square: float  # z^T (N + B B^T)^-1 z
-    evidence: float  # logarithm of the likelihood, but for a constant
-    scales: Mapping[str, float]  # variance of each class of errors over its prior's
-    inflation: Array  # (P,) variance of what is new in each posture, over its prior's
+    Attributes:
+        x: (U,) in prior standard deviations from the prior mean, without bounds.
+        covariance: (U, U) of x.
+        errors: by class, constant errors in standard deviations of the prior.
+        stds: standard deviations of those.
+        constant: (N, S + U) whitened columns of constant errors, with their scales, and
+            bodies.
+        explained: (N, S + U) Q of condition().
+        unwhitening: (S + U, S + U) its G^-1.
+        a: (N,) (N + B B^T)^-1 z.
+        inverse: for each posture, (R, R) block of (N + B B^T)^-1.
+        square: z^T (N + B B^T)^-1 z.
+        evidence: logarithm of the likelihood, but for a constant.
+        scales: variance of each class of errors over its prior's.
+        inflation: (P,) variance of what is new in each posture, over its prior's.
+    """
+
+    x: Array
+    covariance: Array
+    errors: Mapping[str, Array]
+    stds: Mapping[str, Array]
+    constant: Array
+    explained: Array
+    unwhitening: Array
+    a: Array
+    inverse: tuple[Array, ...]
+    square: float
+    evidence: float
+    scales: Mapping[str, float]
+    inflation: Array
 
     @cached_property
     def gain(self) -> Array:
@@ -86,13 +97,21 @@ class Posterior:
 
 
 class _Solution(NamedTuple):
-    """Constant errors and bodies together, u, whose covariance is 1 before the data."""
+    """Constant errors and bodies together, u, whose covariance is 1 before the data.
 
-    C: Array  # (N, S + U) whitened columns
-    root: Array  # (S + U, S + U) lower, of 1 + C^T C
-    u: Array  # (S + U,)
-    rest: Array  # (N,) whitened residuals
-    square: float  # z^T (N + B B^T)^-1 z
+    Attributes:
+        C: (N, S + U) whitened columns.
+        root: (S + U, S + U) lower, of 1 + C^T C.
+        u: (S + U,).
+        rest: (N,) whitened residuals.
+        square: z^T (N + B B^T)^-1 z.
+    """
+
+    C: Array
+    root: Array
+    u: Array
+    rest: Array
+    square: float
     evidence: float
 
 

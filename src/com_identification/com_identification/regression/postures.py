@@ -25,12 +25,18 @@ class ComConstraint:
     For instance the CoM is above an edge over which the robot is about to tip, or one component of
     it is known. The normal must be constant in the link: for a sole on horizontal ground,
     horizontal directions and the vertical are.
+
+    Attributes:
+        link: name of the link, often a sole frame.
+        normal: (3,) unit vector.
+        offset: m.
+        std: m, standard deviation of the offset.
     """
 
-    link: str  # name of the link, often a sole frame
-    normal: Array  # (3,) unit vector
-    offset: float  # m
-    std: float  # m, standard deviation of the offset
+    link: str
+    normal: Array
+    offset: float
+    std: float
 
     def __post_init__(self) -> None:
         normal = as_array("normal", self.normal, (3,))
@@ -49,21 +55,31 @@ class ComConstraint:
 
 @dataclass(frozen=True, eq=False)
 class Posture(FrozenArrays):
-    """Readings of a stationary robot; means of `samples` readings."""
+    """Readings of a stationary robot; means of `samples` readings.
 
-    q: Array  # (n,) rad or m, joint positions by the encoders
-    # (f, 6) force N and moment N m of each foot's sensor, in its frame and with its sign;
-    # about 0 of a foot in the air, NaN of one without reading; (0, 6) without sensors
+    Attributes:
+        q: (n,) rad or m, joint positions by the encoders.
+        wrenches: (f, 6) force N and moment N m of each foot's sensor, in its frame and with
+            its sign; about 0 of a foot in the air, NaN of one without reading; (0, 6)
+            without sensors.
+        effort: (n,) N m or N that the actuators apply; NaN where not known.
+        up: (3,) unit vector against gravity in root axes, by the IMU; NaN: the ground is
+            horizontal, and the soles of the loaded feet give the direction.
+        constraints: what else is known of the CoM.
+        samples: number of readings behind the means.
+        label: a name, for messages.
+        noise: (6 f + n, k) standard deviations of errors of these readings alone, k of them:
+            how each changes the wrenches (N, N m) and q (rad or m); of what a sensor does
+            not measure large ones.
+    """
+
+    q: Array
     wrenches: Array
-    effort: Array  # (n,) N m or N that the actuators apply; NaN where not known
-    # (3,) unit vector against gravity in root axes, by the IMU; NaN: the ground is horizontal,
-    # and the soles of the loaded feet give the direction
+    effort: Array
     up: Array
-    constraints: tuple[ComConstraint, ...] = ()  # what else is known of the CoM
-    samples: int = 1  # number of readings behind the means
-    label: str = ""  # a name, for messages
-    # (6 f + n, k) standard deviations of errors of these readings alone, k of them: how each
-    # changes the wrenches (N, N m) and q (rad or m); of what a sensor does not measure large ones
+    constraints: tuple[ComConstraint, ...] = ()
+    samples: int = 1
+    label: str = ""
     noise: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
 
@@ -227,9 +243,8 @@ class SensorPrediction:
 _LOADED = 0.1  # of the forces' sum: a foot with more is in contact
 _HANGING = 0.3  # of the weight: with less, no foot carries the robot
 _CLEAR = 0.25  # of half a sole: a foot that is higher is in the air
-_SLOPES = (
-    5.0  # prior standard deviations: a floor that the IMU says to lean more is no floor
-)
+# prior standard deviations: a floor that the IMU says to lean more is no floor
+_SLOPES = 5.0
 
 
 class FootContacts:

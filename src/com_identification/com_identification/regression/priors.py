@@ -36,17 +36,24 @@ class BodyPriors:
 
     A body without mass stays without. Prior errors of mass and centre of mass are independent, so
     those of the first moment m c are not: h = m c_0 + m_0 (c - c_0) to first order.
+
+    Attributes:
+        mass: (B,) kg.
+        com: (B, 3) m, in the body's frame; 0 of a body without mass.
+        mass_std: (B,) kg.
+        com_std: (B, 3) m.
+        com_low: (B, K) m, least com along BOUND_AXES; -inf for no bound.
+        com_high: (B, K) m, the most; inf for none.
+        covariance: (4 B, 4 B) of m and h, where errors are not independent.
     """
 
-    mass: Array  # (B,) kg
-    com: Array  # (B, 3) m, in the body's frame; 0 of a body without mass
-    mass_std: Array  # (B,) kg
-    com_std: Array  # (B, 3) m
-    com_low: Array  # (B, K) m, least com along BOUND_AXES; -inf for no bound
-    com_high: Array  # (B, K) m, the most; inf for none
-    covariance: Array | None = (
-        None  # (4 B, 4 B) of m and h, where errors are not independent
-    )
+    mass: Array
+    com: Array
+    mass_std: Array
+    com_std: Array
+    com_low: Array
+    com_high: Array
+    covariance: Array | None = None
 
     def __post_init__(self) -> None:
         freeze(self)

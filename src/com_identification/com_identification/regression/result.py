@@ -14,12 +14,19 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class Residual:
-    """Distance between the model's CoM and the feet's measurement of its horizontal position."""
+    """Distance between the model's CoM and the feet's measurement of its horizontal position.
 
-    mean: float  # m, of the distances
-    rms: float  # m
-    maximum: float  # m
-    count: int  # number of postures; where 0, the others are NaN
+    Attributes:
+        mean: m, of the distances.
+        rms: m.
+        maximum: m.
+        count: number of postures; where 0, the others are NaN.
+    """
+
+    mean: float
+    rms: float
+    maximum: float
+    count: int
 
     @classmethod
     def from_distances(cls, distances: Array) -> "Residual":
@@ -35,11 +42,17 @@ class Residual:
 
 @dataclass(frozen=True)
 class Residuals:
-    """The residuals of one set of postures; see Identification."""
+    """The residuals of one set of postures; see Identification.
 
-    prior_residual: Residual  # with the prior's parameters
-    residual: Residual  # after the fit
-    held_out: Residual  # of postures that were left out of the fit
+    Attributes:
+        prior_residual: with the prior's parameters.
+        residual: after the fit.
+        held_out: of postures that were left out of the fit.
+    """
+
+    prior_residual: Residual
+    residual: Residual
+    held_out: Residual
 
 
 @dataclass(frozen=True, eq=False)

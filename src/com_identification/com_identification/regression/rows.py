@@ -18,17 +18,27 @@ NO_NOISE = (
 
 @dataclass(frozen=True, eq=False)
 class StackedObservations:
-    """The rows of P postures, N in all."""
+    """The rows of P postures, N in all.
 
-    z: Array  # (N,) residual plus what the present estimate explains
-    bodies: Array  # (N, U) by x
-    # by class, (N, k) columns of constant errors in prior standard deviations
+    Attributes:
+        z: (N,) residual plus what the present estimate explains.
+        bodies: (N, U) by x.
+        errors: by class, (N, k) columns of constant errors in prior standard deviations.
+        drift: (N, 6 f) in standard deviations of a step; no columns without drift.
+        noise: by class, for each posture, (R, k) factors.
+        white: for each posture, (R, R) covariance.
+        starts: (P + 1,) first row of each posture, and N.
+        walk: (P,) place of each posture in time.
+    """
+
+    z: Array
+    bodies: Array
     errors: Mapping[str, Array]
-    drift: Array  # (N, 6 f) in standard deviations of a step; no columns without drift
-    noise: Mapping[str, tuple[Array, ...]]  # by class, for each posture, (R, k) factors
-    white: tuple[Array, ...]  # for each posture, (R, R) covariance
-    starts: NDArray[np.int64]  # (P + 1,) first row of each posture, and N
-    walk: Array  # (P,) place of each posture in time
+    drift: Array
+    noise: Mapping[str, tuple[Array, ...]]
+    white: tuple[Array, ...]
+    starts: NDArray[np.int64]
+    walk: Array
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -70,14 +80,19 @@ class StackedObservations:
 
 @dataclass(frozen=True, eq=False)
 class FilteredObservations:
-    """The rows without what is not constant, K = drift + what is new in each posture = L L^T."""
+    """The rows without what is not constant, K = drift + what is new in each posture = L L^T.
 
-    columns: Array  # (N, S + U + 1) L^-1 times those of Rows
-    roots: tuple[Array, ...]  # for each posture, (R, R) whitening its innovation
-    gains: tuple[
-        Array, ...
-    ]  # (R, 6 f) of the drift's state, by the whitened innovation
-    log_det: float  # of K
+    Attributes:
+        columns: (N, S + U + 1) L^-1 times those of Rows.
+        roots: for each posture, (R, R) whitening its innovation.
+        gains: (R, 6 f) of the drift's state, by the whitened innovation.
+        log_det: of K.
+    """
+
+    columns: Array
+    roots: tuple[Array, ...]
+    gains: tuple[Array, ...]
+    log_det: float
 
     @classmethod
     def of(

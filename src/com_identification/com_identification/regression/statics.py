@@ -27,11 +27,17 @@ from com_model.dynamics.tree_kernels import set_pose_batch, tree_of
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """N configurations; root axes and origin."""
+    """N configurations; root axes and origin.
 
-    R: Array  # (N, B, 3, 3) orientations of the bodies
-    p: Array  # (N, B, 3) m, their origins, which are those of their joints
-    z: Array  # (N, B, 3) axes of the joints above them; zero for the root
+    Attributes:
+        R: (N, B, 3, 3) orientations of the bodies.
+        p: (N, B, 3) m, their origins, which are those of their joints.
+        z: (N, B, 3) axes of the joints above them; zero for the root.
+    """
+
+    R: Array
+    p: Array
+    z: Array
 
 
 class Statics:
@@ -51,9 +57,8 @@ class Statics:
         self._prismatic = self.bodies.joint_type == PRISMATIC
         drive = np.zeros((n, count))
         drive[self.bodies.q_index[1:], index[1:]] = self.bodies.multiplier[1:]
-        self._drive = (
-            drive  # (n, B), what the bodies' own joints bring to the joints of q
-        )
+        # (n, B), what the bodies' own joints bring to the joints of q
+        self._drive = drive
 
     @cached_property
     def parameters(self) -> Array:

@@ -44,19 +44,34 @@ def body_labels(model: RobotModel, bodies: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class PostureFit:
-    """A posture and its CoM in the x and y of a sole in contact."""
+    """A posture and its CoM in the x and y of a sole in contact.
 
-    label: str  # name of the posture
-    samples: int  # readings behind its means
-    sole: int  # index of the foot whose sole it is; -1 without contact, then the positions are NaN
-    standing: tuple[str, ...]  # names of the feet in contact
-    mass: float  # kg, by the feet
-    measured: Array  # (2,) m, by the feet
-    before: Array  # (2,) m, by the URDF
-    after: Array  # (2,) m, by the result
-    error_before: float  # m, horizontal error of the URDF's CoM
-    error_after: float  # m, of the result's CoM, sensor errors removed
-    weight: float  # 0 to 1, of the posture in the fit
+    Attributes:
+        label: name of the posture.
+        samples: readings behind its means.
+        sole: index of the foot whose sole it is; -1 without contact, then the positions are
+            NaN.
+        standing: names of the feet in contact.
+        mass: kg, by the feet.
+        measured: (2,) m, by the feet.
+        before: (2,) m, by the URDF.
+        after: (2,) m, by the result.
+        error_before: m, horizontal error of the URDF's CoM.
+        error_after: m, of the result's CoM, sensor errors removed.
+        weight: 0 to 1, of the posture in the fit.
+    """
+
+    label: str
+    samples: int
+    sole: int
+    standing: tuple[str, ...]
+    mass: float
+    measured: Array
+    before: Array
+    after: Array
+    error_before: float
+    error_after: float
+    weight: float
 
 
 def compare_postures(
@@ -136,9 +151,8 @@ def _on_sole(
 
 
 _NO_BETTER = 1.0  # standard deviations that the CoM must have moved
-_SHOWN = (
-    0.8  # of the prior's standard deviation: above, the readings say little of an error
-)
+# of the prior's standard deviation: above, the readings say little of an error
+_SHOWN = 0.8
 
 
 def gain(found: Identification) -> str:

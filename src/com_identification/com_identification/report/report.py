@@ -51,46 +51,72 @@ _COMBINATIONS = 40  # lines of unobservable combinations
 
 @dataclass(frozen=True)
 class TopicLine:
-    """A topic that was read."""
+    """A topic that was read.
 
-    role: str  # what it was read for
-    name: str  # of the topic
-    type_name: str  # of its messages
-    messages: int  # how many could be read
+    Attributes:
+        role: what it was read for.
+        name: of the topic.
+        type_name: of its messages.
+        messages: how many could be read.
+    """
+
+    role: str
+    name: str
+    type_name: str
+    messages: int
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """What was read of a file, or of several."""
+    """What was read of a file, or of several.
 
-    topics: Sequence[TopicLine]  # topics or columns that were read
-    seconds: float  # between the first and the newest reading
-    first_ns: int  # stamp of the first one; times count from it
-    notes: Sequence[str]  # what may be wrong, sentences
-    dropped: DroppedReadings  # readings that were left out
-    # seconds that the robot was stationary, and seconds not usable by cause
+    Attributes:
+        topics: topics or columns that were read.
+        seconds: between the first and the newest reading.
+        first_ns: stamp of the first one; times count from it.
+        notes: what may be wrong, sentences.
+        dropped: readings that were left out.
+        tally: seconds that the robot was stationary, and seconds not usable by cause.
+        intervals: stationary intervals, marks or rows, in order.
+    """
+
+    topics: Sequence[TopicLine]
+    seconds: float
+    first_ns: int
+    notes: Sequence[str]
+    dropped: DroppedReadings
     tally: Mapping[str, float]
-    intervals: Sequence[
-        StationaryInterval
-    ]  # stationary intervals, marks or rows, in order
+    intervals: Sequence[StationaryInterval]
 
 
 @dataclass(frozen=True, eq=False)
 class Contents(Recording):
-    """All that a report shows."""
+    """All that a report shows.
 
-    robot: str  # name of the robot
-    # paths by name: files, URDF, configuration, settings, as the user wrote them
+    Attributes:
+        robot: name of the robot.
+        inputs: paths by name: files, URDF, configuration, settings, as the user wrote them.
+        issues: issues of the wrenches, sentences.
+        model: the robot as its URDF has it.
+        feet: its feet.
+        found: the result.
+        total: by the feet alone, of the postures that fit; None where none has their
+            wrenches.
+        fits: posture by posture.
+        changed: links that have new values in the corrected URDF.
+        kept: why others have none, sentences.
+    """
+
+    robot: str
     inputs: Mapping[str, str]
-    issues: Sequence[str]  # issues of the wrenches, sentences
-    model: RobotModel  # the robot as its URDF has it
-    feet: Sequence[Foot]  # its feet
-    found: Identification  # the result
-    # by the feet alone, of the postures that fit; None where none has their wrenches
+    issues: Sequence[str]
+    model: RobotModel
+    feet: Sequence[Foot]
+    found: Identification
     total: TotalCom | None
-    fits: Sequence[PostureFit]  # posture by posture
-    changed: Sequence[str] = ()  # links that have new values in the corrected URDF
-    kept: Sequence[str] = ()  # why others have none, sentences
+    fits: Sequence[PostureFit]
+    changed: Sequence[str] = ()
+    kept: Sequence[str] = ()
 
     @property
     def used_seconds(self) -> float:

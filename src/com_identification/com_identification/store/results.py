@@ -194,11 +194,16 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Export:
-    """A corrected URDF."""
+    """A corrected URDF.
+
+    Attributes:
+        changed: names of the links with new values.
+        unchanged: why some bodies are unchanged, a sentence for each.
+    """
 
     path: Path
-    changed: tuple[str, ...]  # names of the links with new values
-    unchanged: tuple[str, ...]  # why some bodies are unchanged, a sentence for each
+    changed: tuple[str, ...]
+    unchanged: tuple[str, ...]
 
 
 def export_urdf(

@@ -37,15 +37,25 @@ _FAR = np.radians(60.0)  # rad, error where there is no tip angle
 
 @dataclass(frozen=True, eq=False)
 class Candidate(FrozenArrays):
-    """P parameters, their prior and bounds, and what they change."""
+    """P parameters, their prior and bounds, and what they change.
 
-    labels: tuple[str, ...]  # P names, with unit
-    start: Array  # (P,) where a search starts
-    std: Array  # (P,) standard deviations of the prior, whose mean is 0; inf: no prior
-    low: Array  # (P,) bounds
-    high: Array  # (P,)
-    joints: Array  # (3, n, P) offset, compliance, backlash of JointErrors per unit of x
-    moment: Array  # (B, 3, P) kg m per unit of x
+    Attributes:
+        labels: P names, with unit.
+        start: (P,) where a search starts.
+        std: (P,) standard deviations of the prior, whose mean is 0; inf: no prior.
+        low: (P,) bounds.
+        high: (P,).
+        joints: (3, n, P) offset, compliance, backlash of JointErrors per unit of x.
+        moment: (B, 3, P) kg m per unit of x.
+    """
+
+    labels: tuple[str, ...]
+    start: Array
+    std: Array
+    low: Array
+    high: Array
+    joints: Array
+    moment: Array
 
     def __add__(self, other: "Candidate") -> "Candidate":
         """Returns the candidate with the parameters of both."""
@@ -232,14 +242,22 @@ def _candidate(
 
 @dataclass(frozen=True, eq=False)
 class TipFit(FrozenArrays):
-    """A candidate's parameters."""
+    """A candidate's parameters.
+
+    Attributes:
+        x: (P,) its parameters.
+        std: (P,) their standard deviations; NaN where the angles do not determine them.
+        predicted: (T,) rad, angles of all tests.
+        measured: (T,) rad.
+        used: (k,) numbers of the tests that it was fitted to.
+    """
 
     candidate: Candidate
-    x: Array  # (P,) its parameters
-    std: Array  # (P,) their standard deviations; NaN where the angles do not determine them
-    predicted: Array  # (T,) rad, angles of all tests
-    measured: Array  # (T,) rad
-    used: Indices  # (k,) numbers of the tests that it was fitted to
+    x: Array
+    std: Array
+    predicted: Array
+    measured: Array
+    used: Indices
 
     @property
     def errors_deg(self) -> Array:

@@ -25,42 +25,67 @@ _FIRST_STEP = 1e-3  # rad
 
 
 class Soles(NamedTuple):
-    """F soles flat on the ground."""
+    """F soles flat on the ground.
 
-    body: Indices  # (F,) index of the body
-    R: Array  # (F, 3, 3) orientation in the body
-    p: Array  # (F, 3) m, origin in the body
-    R_ground: Array  # (F, 3, 3) orientation on the ground
-    p_ground: Array  # (F, 3) m, origin on the ground
-    load_fraction: Array  # (F,) of the weight on each sole; sums to 1
-    # (E, 3) n_x, n_y, offset of the edges that the robot may fall over, m on the ground;
-    # inside n . x < offset.
+    Attributes:
+        body: (F,) index of the body.
+        R: (F, 3, 3) orientation in the body.
+        p: (F, 3) m, origin in the body.
+        R_ground: (F, 3, 3) orientation on the ground.
+        p_ground: (F, 3) m, origin on the ground.
+        load_fraction: (F,) of the weight on each sole; sums to 1.
+        edges: (E, 3) n_x, n_y, offset of the edges that the robot may fall over, m on the
+            ground; inside n . x < offset.
+    """
+
+    body: Indices
+    R: Array
+    p: Array
+    R_ground: Array
+    p_ground: Array
+    load_fraction: Array
     edges: Array
 
 
 class JointErrors(NamedTuple):
-    """Errors of n joints that a rigid model neglects."""
+    """Errors of n joints that a rigid model neglects.
 
-    offset: Array  # (n,) rad, position of a joint where its encoder reads 0
-    compliance: Array  # (n,) rad/(N m), 0 or more
-    backlash: Array  # (n,) rad, whole width, 0 or more
+    Attributes:
+        offset: (n,) rad, position of a joint where its encoder reads 0.
+        compliance: (n,) rad/(N m), 0 or more.
+        backlash: (n,) rad, whole width, 0 or more.
+    """
+
+    offset: Array
+    compliance: Array
+    backlash: Array
 
 
 class TippingRobot(NamedTuple):
-    """A robot on its soles."""
+    """A robot on its soles.
+
+    Attributes:
+        moment: (B, 3) kg m, first moments of the bodies in their frames.
+    """
 
     tree: Tree
-    moment: Array  # (B, 3) kg m, first moments of the bodies in their frames
+    moment: Array
     soles: Soles
     joints: JointErrors
 
 
 class RockingState(NamedTuple):
-    """Where a robot is; the kernels set it."""
+    """Where a robot is; the kernels set it.
 
-    q: Array  # (n,) rad or m, actual joint positions
-    com: Array  # (3,) m, CoM in the ground's frame
-    load: Array  # (n,) N m or N, dV/dq: what gravity does in each joint, with the other sign
+    Attributes:
+        q: (n,) rad or m, actual joint positions.
+        com: (3,) m, CoM in the ground's frame.
+        load: (n,) N m or N, dV/dq: what gravity does in each joint, with the other sign.
+    """
+
+    q: Array
+    com: Array
+    load: Array
 
 
 @njit
@@ -81,10 +106,8 @@ def _compute_loads(robot: TippingRobot, state: RockingState) -> None:
         set_point(R[b], tree.mass[b] * p[b], moment[b], c[b])
     for b in range(count - 1, 0, -1):  # first moments of the subtrees
         c[tree.parent[b]] += c[b]
-    own, whole = (
-        c - tree.subtree_mass.reshape(-1, 1) * p,
-        c[0] - total * p,
-    )  # about the joints
+    # about the joints
+    own, whole = c - tree.subtree_mass.reshape(-1, 1) * p, c[0] - total * p
     for f in range(len(soles.body)):
         sole, fraction = soles.body[f], soles.load_fraction[f]
         set_point(R[sole], p[sole], soles.p[f], place)
@@ -94,9 +117,8 @@ def _compute_loads(robot: TippingRobot, state: RockingState) -> None:
         com += fraction * over
         for b in range(1, count):
             axis = turned(R[b], tree.axis[b])
-            carries = (
-                b <= sole < tree.subtree_end[b]
-            )  # then the rest moves, the other way round
+            # then the rest moves, the other way round
+            carries = b <= sole < tree.subtree_end[b]
             if tree.joint_type[b] == PRISMATIC:
                 rise = (tree.subtree_mass[b] - carries * total) * dot(axis, up)
             else:

@@ -57,38 +57,51 @@ _SCAN = 64  # angles at which to look before searching
 
 @dataclass(frozen=True)
 class TipTest:
-    """One test: joints that turn together until the robot tips."""
+    """One test: joints that turn together until the robot tips.
 
-    name: str  # of the move and the posture, "leg3 Back, arms_lowered"
-    family: str  # of the tests of the same joints, "leg3"
-    start: Mapping[str, float]  # joint positions by name, rad; others are at 0
-    joints: tuple[str, ...]  # those that turn, all by the same angle
-    opposite: tuple[str, ...]  # those that turn by as much with the other sign
-    turn: int  # 1 or -1: the sign of the angle
-    falls: str  # where to: front, back, left or right of the first foot's frame
-    feet: tuple[str, ...]  # sole frames that stand, the weight shared evenly
-    # how the robot gets onto these feet, joint positions by name, rad; others as in the start:
+    Attributes:
+        name: of the move and the posture, "leg3 Back, arms_lowered".
+        family: of the tests of the same joints, "leg3".
+        start: joint positions by name, rad; others are at 0.
+        joints: those that turn, all by the same angle.
+        opposite: those that turn by as much with the other sign.
+        turn: 1 or -1: the sign of the angle.
+        falls: where to: front, back, left or right of the first foot's frame.
+        feet: sole frames that stand, the weight shared evenly.
+        approach: how the robot gets onto these feet, joint positions by name, rad; others as
+            in the start:.
+        begin: rad, angle with the sign of turn, from which on it stands on them alone.
+    """
+
+    name: str
+    family: str
+    start: Mapping[str, float]
+    joints: tuple[str, ...]
+    opposite: tuple[str, ...]
+    turn: int
+    falls: str
+    feet: tuple[str, ...]
     approach: tuple[Mapping[str, float], ...] = ()
-    begin: float = (
-        0.0  # rad, angle with the sign of turn, from which on it stands on them alone
-    )
+    begin: float = 0.0
 
 
 @dataclass(frozen=True)
 class TipProtocol:
-    """The tests of a robot."""
+    """The tests of a robot.
+
+    Attributes:
+        tests: in the order of the file: the postures of the first move, of the second, ...
+        zero_offsets: what a fit to the tip angles may find: joints that share an offset, by
+            its name.
+        compliant: joints that yield under load, all with the same compliance.
+        trunk: the link whose CoM may be shifted, or None.
+    """
 
     robot: str
-    # in the order of the file: the postures of the first move, of the second, ...
     tests: tuple[TipTest, ...]
-    # what a fit to the tip angles may find:
-    zero_offsets: Mapping[
-        str, tuple[str, ...]
-    ]  # joints that share an offset, by its name
-    compliant: tuple[
-        str, ...
-    ]  # joints that yield under load, all with the same compliance
-    trunk: str | None  # the link whose CoM may be shifted, or None
+    zero_offsets: Mapping[str, tuple[str, ...]]
+    compliant: tuple[str, ...]
+    trunk: str | None
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "TipProtocol":
@@ -212,14 +225,22 @@ def _check_errors(errors: JointErrors) -> JointErrors:
 
 @dataclass(frozen=True)
 class TipCase:
-    """What the kernels need of a test."""
+    """What the kernels need of a test.
+
+    Attributes:
+        start: (n,) rad, where it starts.
+        rate: (n,) 1 for the joints that turn, -1 for those opposite.
+        limits: rad, least and largest angle that these reach.
+        soles: the soles that stand, with the edges on the side of the fall.
+        way: (k, n) rad, from the start onto these soles, where the test begins.
+    """
 
     test: TipTest
-    start: Array  # (n,) rad, where it starts
-    rate: Array  # (n,) 1 for the joints that turn, -1 for those opposite
-    limits: tuple[float, float]  # rad, least and largest angle that these reach
-    soles: kernels.Soles  # the soles that stand, with the edges on the side of the fall
-    way: Array  # (k, n) rad, from the start onto these soles, where the test begins
+    start: Array
+    rate: Array
+    limits: tuple[float, float]
+    soles: kernels.Soles
+    way: Array
 
     def angle(self, q: Array) -> float:
         """By which angle, rad, the joints that turn are turned at joint positions (n,)."""
@@ -316,20 +337,28 @@ def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
 
 @dataclass(frozen=True)
 class TipAngle:
-    """How a test ends."""
+    """How a test ends.
+
+    Attributes:
+        angle: rad, by the encoders of the joints; NaN where the robot is not balanced at the
+            start, or its joints yield without equilibrium before it tips.
+        falls: false where the joints reach their limit, `angle`, without a fall.
+    """
 
     test: str
-    # rad, by the encoders of the joints; NaN where the robot is not balanced at the start, or
-    # its joints yield without equilibrium before it tips
     angle: float
-    falls: bool  # false where the joints reach their limit, `angle`, without a fall
+    falls: bool
 
 
 @dataclass(frozen=True)
 class QuasiStatic:
-    """The tests of a protocol with a robot."""
+    """The tests of a protocol with a robot.
 
-    model: RobotModel  # the robot; its masses are the default
+    Attributes:
+        model: the robot; its masses are the default.
+    """
+
+    model: RobotModel
     cases: tuple[TipCase, ...]
     tree: Tree = field(repr=False)
 

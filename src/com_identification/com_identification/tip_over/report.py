@@ -39,15 +39,23 @@ def mean_error(angles: Array, truth: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class TipComparison:
-    """Measured tip angles beside others' and ours."""
+    """Measured tip angles beside others' and ours.
+
+    Attributes:
+        tests: T names.
+        others: (T,) rad by name, of other sources.
+        ours: (T,) rad by name; the last is what the fit predicts.
+        notes: notes on the angles, a sentence each.
+        found: the fit; it has the measured angles.
+        left_out: mean error of what was left out and predicted by the rest, deg, by name.
+    """
 
     robot: str
-    tests: tuple[str, ...]  # T names
-    others: Mapping[str, Array]  # (T,) rad by name, of other sources
-    ours: Mapping[str, Array]  # (T,) rad by name; the last is what the fit predicts
-    notes: tuple[str, ...]  # notes on the angles, a sentence each
-    found: TipFit  # the fit; it has the measured angles
-    # mean error of what was left out and predicted by the rest, deg, by name
+    tests: tuple[str, ...]
+    others: Mapping[str, Array]
+    ours: Mapping[str, Array]
+    notes: tuple[str, ...]
+    found: TipFit
     left_out: Mapping[str, float]
 
     def mean_errors(self) -> dict[str, float]:

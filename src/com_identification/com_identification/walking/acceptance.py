@@ -15,11 +15,8 @@ _PERCENT, _GAINED = 5.0, 0.5  # % of the torques; of the URDF's residual
 _WHITENED = 0.5, 0.67  # of joints: the median of noise as large as assumed
 _TEMPERING = 6.0  # of healthy robots 1.5 to 3.6
 _NUISANCE = 4.0  # prior standard deviations; of 75 normal values one is beyond in 0.5 % of robots
-_AGREEMENT, _BEST, _CHANGED = (
-    3.0,
-    20,
-    0.04,
-)  # standard deviations; directions; of the mass
+# standard deviations; directions; of the mass
+_AGREEMENT, _BEST, _CHANGED = 3.0, 20, 0.04
 _SCALE, _LIKELY = 0.03, 2.5  # of the mass; prior standard deviations of the mass
 URDF_MASS = "URDF's mass"
 _LEAST_BLOCKS, _STEP = 2, 6.0  # on each side of a step of the load; standard deviations
@@ -81,12 +78,17 @@ def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
 
 @dataclass(frozen=True)
 class AcceptanceTest:
-    """One test of a result."""
+    """One test of a result.
+
+    Attributes:
+        text: what was found, and what to do where it failed.
+        required: without it nothing is exported.
+    """
 
     name: str
-    text: str  # what was found, and what to do where it failed
+    text: str
     passed: bool
-    required: bool = True  # without it nothing is exported
+    required: bool = True
 
 
 def accept(

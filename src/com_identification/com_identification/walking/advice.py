@@ -27,31 +27,32 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 
 LONGER = 10.0  # s of a further motion
-TEMPERING = (
-    12.0  # of recordings that nothing is identified from yet: a gait's 6, and UNSEEN
-)
-_EXCERPT, _LEAST = (
-    2.0,
-    5.0,
-)  # s that motions are made of; s of a recording that is analysed
-_STAYS = (
-    0.9  # posterior over prior standard deviation of a body of which nothing is known
-)
+# of recordings that nothing is identified from yet: a gait's 6, and UNSEEN
+TEMPERING = 12.0
+# s that motions are made of; s of a recording that is analysed
+_EXCERPT, _LEAST = 2.0, 5.0
+# posterior over prior standard deviation of a body of which nothing is known
+_STAYS = 0.9
 
 
 class Advice(NamedTuple):
-    """What recordings would determine of a robot, and what to record next."""
+    """What recordings would determine of a robot, and what to record next.
 
-    com_std: Array  # (3,) m, of the whole robot's CoM, rms over postures, axes of the root link
-    prior_com_std: Array  # (3,) m, without any recording
-    improved: (
-        int  # directions of the unknowns of which the data tell more than the prior
-    )
-    unknown: tuple[str, ...]  # bodies that stay at the URDF
-    motions: tuple[
-        tuple[str, float], ...
-    ]  # in words; m, length of com_std after LONGER of it
-    same: float  # m, length of com_std after LONGER of what was recorded
+    Attributes:
+        com_std: (3,) m, of the whole robot's CoM, rms over postures, axes of the root link.
+        prior_com_std: (3,) m, without any recording.
+        improved: directions of the unknowns of which the data tell more than the prior.
+        unknown: bodies that stay at the URDF.
+        motions: in words; m, length of com_std after LONGER of it.
+        same: m, length of com_std after LONGER of what was recorded.
+    """
+
+    com_std: Array
+    prior_com_std: Array
+    improved: int
+    unknown: tuple[str, ...]
+    motions: tuple[tuple[str, float], ...]
+    same: float
 
     @property
     def text(self) -> str:

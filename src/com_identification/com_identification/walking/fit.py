@@ -35,13 +35,21 @@ _LEAST_BLOCKS = 4
 
 @dataclass(frozen=True, eq=False)
 class WalkFit:
-    """What the rows say."""
+    """What the rows say.
 
-    z: Array  # (Z,)
-    covariance: Array  # (Z, Z)
-    tempering: float  # c
-    information: Array  # (K, P, P) H of each block
-    dominated: int  # number of directions that the data dominate
+    Attributes:
+        z: (Z,).
+        covariance: (Z, Z).
+        tempering: c.
+        information: (K, P, P) H of each block.
+        dominated: number of directions that the data dominate.
+    """
+
+    z: Array
+    covariance: Array
+    tempering: float
+    information: Array
+    dominated: int
 
 
 def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> WalkFit:

@@ -40,23 +40,35 @@ _HELD_OUT = 0.15  # of the blocks, at the end
 
 @dataclass(frozen=True, eq=False)
 class WalkResult:
-    """What walking says of a robot."""
+    """What walking says of a robot.
+
+    Attributes:
+        z: (Z,) see Unknowns; encoder zeros and IMU errors are whole ones.
+        covariance: (Z, Z).
+        rho: factor that the scale put on the estimate with mean gain 1.
+        inflation: of its covariance, for what its rows do not show.
+        seconds: of the recordings.
+        posture: (n,) mean of the walk.
+        advice: what to record next.
+        notes: on the recordings, in words.
+        postures: resting ones on foot force sensors that were used, too.
+    """
 
     model: RobotModel
     unknowns: Unknowns
-    z: Array  # (Z,) see Unknowns; encoder zeros and IMU errors are whole ones
-    covariance: Array  # (Z, Z)
+    z: Array
+    covariance: Array
     scale: Scale
-    rho: float  # factor that the scale put on the estimate with mean gain 1
+    rho: float
     rho_std: float
     fit: WalkFit
-    inflation: float  # of its covariance, for what its rows do not show
+    inflation: float
     gates: tuple[AcceptanceTest, ...]
-    seconds: float  # of the recordings
-    posture: Array  # (n,) mean of the walk
-    advice: Advice  # what to record next
-    notes: tuple[str, ...]  # on the recordings, in words
-    postures: int = 0  # resting ones on foot force sensors that were used, too
+    seconds: float
+    posture: Array
+    advice: Advice
+    notes: tuple[str, ...]
+    postures: int = 0
 
     @property
     def accepted(self) -> bool:
@@ -127,10 +139,8 @@ def identify_walking(
         z = found.z
         if k + 1 < _PASSES:
             step, zeros = np.zeros_like(z), unknowns.joint_slice(KINDS[-1])
-            step[zeros], step[-IMU:] = (
-                z[zeros],
-                z[-IMU:],
-            )  # rows are linearised about them
+            # rows are linearised about them
+            step[zeros], step[-IMU:] = z[zeros], z[-IMU:]
             data = [_corrected(each, unknowns, z) for each in data]
             shift, z = shift + step, z - step
             unknowns = replace(unknowns, mean=prior.mean - shift)
@@ -151,9 +161,8 @@ def identify_walking(
         np.eye(len(z))[:, fixed]
         - found.covariance @ (D.T @ (H @ D[:, fixed])) / found.tempering
     )
-    known = (
-        found.covariance + K * prior.std[fixed] ** 2 / inflation @ K.T
-    )  # K = dz / d(fixed)
+    # K = dz / d(fixed)
+    known = found.covariance + K * prior.std[fixed] ** 2 / inflation @ K.T
     z, covariance, rho, rho_std = _scaled(
         unknowns, replace(found, covariance=known), scale, inflation
     )

@@ -59,37 +59,53 @@ def with_theta(robot: Tree, theta: Array) -> Tree:
 
 _ROW, _COLUMN = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # of the entries of I
 _STEP = 1e-6  # rad, of differences
-_SINGULAR = (
-    1e-14  # squares of the leg's Jacobian below which a joint does not feel a force
-)
+# squares of the leg's Jacobian below which a joint does not feel a force
+_SINGULAR = 1e-14
 
 
 class Limbs(NamedTuple):
-    """L legs of at most K joints; -1 fills up."""
+    """L legs of at most K joints; -1 fills up.
 
-    body: Indices  # (L,) that carries the foot
-    point: (
-        Array  # (L, 3) m, centre of the foot's ball or origin of its sole, in that body
-    )
-    radius: Array  # (L,) m, of the ball
-    size: Indices  # (L,) components of what the ground can do: 3 force, 6 force and moment
-    joint_count: Indices  # (L,)
-    joints: Indices  # (L, K) indices in q
-    path: Indices  # (L, K) bodies from the root to the foot
+    Attributes:
+        body: (L,) that carries the foot.
+        point: (L, 3) m, centre of the foot's ball or origin of its sole, in that body.
+        radius: (L,) m, of the ball.
+        size: (L,) components of what the ground can do: 3 force, 6 force and moment.
+        joint_count: (L,).
+        joints: (L, K) indices in q.
+        path: (L, K) bodies from the root to the foot.
+    """
+
+    body: Indices
+    point: Array
+    radius: Array
+    size: Indices
+    joint_count: Indices
+    joints: Indices
+    path: Indices
 
 
 class Motion(NamedTuple):
-    """N samples; vectors in root axes."""
+    """N samples; vectors in root axes.
 
-    q: Array  # (N, n) rad or m
+    Attributes:
+        q: (N, n) rad or m.
+        tau: (N, n) measured.
+        sign: (N, n) smoothed sign of qd, -1 to 1.
+        omega: (N, 3) rad/s.
+        force: (N, 3) m/s^2, of the root's origin minus gravity.
+        up: (N, 3) normal of the ground.
+    """
+
+    q: Array
     qd: Array
     qdd: Array
-    tau: Array  # (N, n) measured
-    sign: Array  # (N, n) smoothed sign of qd, -1 to 1
-    omega: Array  # (N, 3) rad/s
+    tau: Array
+    sign: Array
+    omega: Array
     omega_dot: Array
-    force: Array  # (N, 3) m/s^2, of the root's origin minus gravity
-    up: Array  # (N, 3) normal of the ground
+    force: Array
+    up: Array
 
 
 @njit

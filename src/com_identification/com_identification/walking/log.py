@@ -14,9 +14,8 @@ from com_model.arrays import Array, Flags
 
 LOAD_CUTOFF = 25.0  # Hz, of the feet's loads for the detection of contacts
 _CUTOFF, _SIGN_CUTOFF = 80.0, 60.0  # Hz
-_UP_CUTOFF = (
-    0.5  # Hz, of the specific force that gives the vertical where nothing else does
-)
+# Hz, of the specific force that gives the vertical where nothing else does
+_UP_CUTOFF = 0.5
 _SIGN_SPEED = 0.02  # rad/s
 _GAP = 3.5  # periods without a sample after which there is a gap
 _HELD = 7  # samples that repeat the one before
@@ -28,11 +27,16 @@ _MOVING, _PART, _DIFFERENCE = 0.05, 3.0, 0.05
 
 @dataclass(frozen=True, eq=False)
 class ConditionedLog:
-    """A recording at equal intervals, filtered without delay."""
+    """A recording at equal intervals, filtered without delay.
+
+    Attributes:
+        period: s.
+        usable: (N,) no gap near.
+    """
 
     motion: Motion
-    period: float  # s
-    usable: Flags  # (N,) no gap near
+    period: float
+    usable: Flags
 
 
 def condition(

@@ -38,10 +38,8 @@ def with_payload(
     trunks, d = np.exp(2.0 * x[[0, size]]), np.zeros(len(x))
     d[[0, size]] = 2.0 * trunks * [-1.0, 1.0]
     shown, spread = trunks[1] - trunks[0], float(np.sqrt(d @ J @ d))
-    more, known = (
-        max(shown, _OFF * payload),
-        std / payload,
-    )  # the test fails where it is not shown
+    # the test fails where it is not shown
+    more, known = max(shown, _OFF * payload), std / payload
     w = s**2 / (s**2 + (spread / more) ** 2 + known**2)
     rho, u = float((payload / more) ** w), unknowns.scale_direction(x[:size])
     T = np.eye(size, len(x)) - w / more * np.outer(u, d)

@@ -29,10 +29,14 @@ class RobotPosterior:
 
     Of (log-Cholesky parameters of K bodies (10 K), armature (n) kg m^2, Coulomb friction (n) N m,
     viscous friction (n) N m s/rad).
+
+    Attributes:
+        bodies: (K,) first link of each body with mass.
+        joints: (n,) names.
     """
 
-    bodies: Array  # (K,) first link of each body with mass
-    joints: Array  # (n,) names
+    bodies: Array
+    joints: Array
     mean: Array
     covariance: Array
 

@@ -29,14 +29,11 @@ LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
 _LOAD = (0.55, 1.8)  # carried by the feet, over the weight by the URDF
 _LIFTED, _LIFTED_TIME = 0.35, 0.8  # of the weight; s
 _FALLEN = np.deg2rad(45.0)
-_STUCK, _ABSENT = (
-    2.0,
-    0.1,
-)  # s without a change of the torque; fraction of samples without one
+# s without a change of the torque; fraction of samples without one
+_STUCK, _ABSENT = 2.0, 0.1
 _ASKEW, _SPUN, _TURNED = np.deg2rad(20.0), 3.0, 0.02  # of the vertical; rad/s, rms
-_FROZEN = (
-    1e-6  # rad by which the vertical of a driver without orientation turns at most
-)
+# rad by which the vertical of a driver without orientation turns at most
+_FROZEN = 1e-6
 
 
 def find_limbs(model: RobotModel, config: RobotConfig) -> Limbs:
@@ -114,17 +111,25 @@ def noise_of(mass: float, length: float, load: Array) -> Noise:
 
 @dataclass(frozen=True, eq=False)
 class PreparedWalk:
-    """Recordings of a robot that walks, and its unknowns about the URDF."""
+    """Recordings of a robot that walks, and its unknowns about the URDF.
 
-    model: RobotModel  # with the frames of its feet
+    Attributes:
+        model: with the frames of its feet.
+        measured: (n,) joints with torques.
+        posture: (n,) mean of the walk.
+        leg_length: m, from the first joint to the foot's link, mean.
+        notes: in words, for the report.
+    """
+
+    model: RobotModel
     limbs: Limbs
-    measured: Flags  # (n,) joints with torques
+    measured: Flags
     data: list[ConditionedLog]
     noise: Noise
     unknowns: Unknowns
-    posture: Array  # (n,) mean of the walk
-    leg_length: float  # m, from the first joint to the foot's link, mean
-    notes: tuple[str, ...]  # in words, for the report
+    posture: Array
+    leg_length: float
+    notes: tuple[str, ...]
 
 
 def prepare(

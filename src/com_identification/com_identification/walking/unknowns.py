@@ -24,11 +24,8 @@ _MASS, _TRUNK_MASS = 0.10, 0.25  # relative; 25 %: a payload is possible
 _COM, _TRUNK_COM = 0.010, 0.040  # m
 _SHAPE, _TRUNK_SHAPE = 0.15, 0.30  # of the radii of gyration
 _ARMATURE = 0.3  # relative, where the configuration has it
-_FRICTION, _VISCOUS, _BIAS = (
-    0.06,
-    0.006,
-    0.04,
-)  # of the drive's size: N m, N m s/rad, N m
+# of the drive's size: N m, N m s/rad, N m
+_FRICTION, _VISCOUS, _BIAS = 0.06, 0.006, 0.04
 _ROTOR = 0.01  # kg m^2 for a drive of 8 N m, where the configuration has none
 _ZERO, _ACCELEROMETER, _MOUNTING = np.deg2rad(0.3), 0.1, np.deg2rad(0.5)
 KINDS = ("armature", "coulomb", "viscous", "gain", "torque_bias", "encoder_zero")
@@ -37,11 +34,17 @@ KINDS = ("armature", "coulomb", "viscous", "gain", "torque_bias", "encoder_zero"
 
 @dataclass(frozen=True)
 class Scale:
-    """What fixes the common scale of masses and torques, which no motion shows."""
+    """What fixes the common scale of masses and torques, which no motion shows.
 
-    mass: float | None = None  # kg, of the robot as it walked; None: the mean gain is 1
-    std: float = 0.05  # kg, of the scales
-    payload: float | None = None  # kg, put on between recordings that were compared
+    Attributes:
+        mass: kg, of the robot as it walked; None: the mean gain is 1.
+        std: kg, of the scales.
+        payload: kg, put on between recordings that were compared.
+    """
+
+    mass: float | None = None
+    std: float = 0.05
+    payload: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +55,17 @@ class Unknowns:
     (n - 1); torque bias, encoder zero (n each); accelerometer bias, mounting (3 each)).
     The mean of the legs' gains is 1: all coefficients times any number would fit as well, and what
     hardly shows (an arm that hangs) could make up for legs that are all too low.
+
+    Attributes:
+        legs: (n,) their joints.
+        mean: (Z,).
+        std: (Z,).
     """
 
     model: RobotModel
-    legs: Flags  # (n,) their joints
-    mean: Array  # (Z,)
-    std: Array  # (Z,)
+    legs: Flags
+    mean: Array
+    std: Array
 
     @property
     def bodies(self) -> Flags:
@@ -234,11 +242,17 @@ BLOCK = 5.0  # s, of rows that share their information matrix
 
 @dataclass(frozen=True, eq=False)
 class DesignMatrix:
-    """Whitened rows of all windows."""
+    """Whitened rows of all windows.
 
-    X: Array  # (R, P)
-    joint: Indices  # (R,) -1: of the base
-    block: Array  # (R,) s, where its block of BLOCK s begins; recordings one after the other
+    Attributes:
+        X: (R, P).
+        joint: (R,) -1: of the base.
+        block: (R,) s, where its block of BLOCK s begins; recordings one after the other.
+    """
+
+    X: Array
+    joint: Indices
+    block: Array
 
     @property
     def base(self) -> Flags:

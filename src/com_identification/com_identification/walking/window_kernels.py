@@ -21,28 +21,42 @@ from com_model.bodies import Indices
 from com_model.compiled import compiled
 from com_model.dynamics.tree_kernels import Tree
 
-_UNFELT = (
-    1e8  # variance of wrench components that no joint of a leg feels, N^2 or (N m)^2
-)
+# variance of wrench components that no joint of a leg feels, N^2 or (N m)^2
+_UNFELT = 1e8
 
 
 class Noise(NamedTuple):
-    """Standard deviations of the equations."""
+    """Standard deviations of the equations.
 
-    force: float  # N, of the base's
-    moment: float  # N m
-    joint: Array  # (n,) N m, of each joint's
-    reversal: Array  # (n,) N m, added where its velocity changes sign
+    Attributes:
+        force: N, of the base's.
+        moment: N m.
+        joint: (n,) N m, of each joint's.
+        reversal: (n,) N m, added where its velocity changes sign.
+    """
+
+    force: float
+    moment: float
+    joint: Array
+    reversal: Array
 
 
 class Windows(NamedTuple):
-    """Windows of 2 * half samples, each beginning `half` after the one before."""
+    """Windows of 2 * half samples, each beginning `half` after the one before.
 
-    start: Indices  # (W,) first sample; -1: not used
-    half: int  # samples
-    touching: Array  # (W, L) bool
-    used: Array  # (W, n) bool, joints with rows of their own
-    row: Indices  # (W,) first of its rows
+    Attributes:
+        start: (W,) first sample; -1: not used.
+        half: samples.
+        touching: (W, L) bool.
+        used: (W, n) bool, joints with rows of their own.
+        row: (W,) first of its rows.
+    """
+
+    start: Indices
+    half: int
+    touching: Array
+    used: Array
+    row: Indices
 
 
 @njit

@@ -68,9 +68,8 @@ def test_one_foot_by_the_papers_equations(robots):
     biped, _ = robots("itu_biped")
     model, foot = biped.model, biped.legs[0].foot
     _, p = link_pose(model, biped.posture, foot.wrench_frame)
-    d = (
-        p[2] - sole_poses(biped, biped.posture)[0, 2, 3]
-    )  # the sensor's height over the sole
+    # the sensor's height over the sole
+    d = p[2] - sole_poses(biped, biped.posture)[0, 2, 3]
     force, torque = np.array([12.0, -7.0, 200.0]), np.array([3.0, -5.0, 0.4])
     meter = SoleZmp(biped)
     own = meter.wrenches_at_soles([np.concatenate((force, torque)), np.zeros(6)])

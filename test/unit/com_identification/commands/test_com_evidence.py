@@ -77,9 +77,8 @@ def tipped(biped, Q):
         x, y, yaw = EDGES[k % 4]
         inwards = (np.array([x, y]) - c[:2]) @ [np.sin(yaw), -np.cos(yaw)]
         tilt = np.degrees(np.arctan2(inwards, c[2])) + rng.normal(0.0, 0.05)
-        tilt = (
-            tilt if abs(tilt) < 60.0 else np.nan
-        )  # steeper than any ramp: not measured
+        # steeper than any ramp: not measured
+        tilt = tilt if abs(tilt) < 60.0 else np.nan
         for name, value in zip(columns, (*q, x, y, yaw, tilt), strict=True):
             columns[name].append(value)
     what = {"link": "l_sole", "edge_x": "x", "edge_y": "y", "direction": "yaw"}

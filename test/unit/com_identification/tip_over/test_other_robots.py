@@ -37,9 +37,8 @@ def talos():
 )
 def test_it_tips_where_its_com_is_over_an_edge(robot, falling):
     urdf, config, simulation = load(robot)
-    free = (
-        pinocchio.JointModelFreeFlyer()
-    )  # a fixed base would leave out the root's mass
+    # a fixed base would leave out the root's mass
+    free = pinocchio.JointModelFreeFlyer()
     model = pinocchio.buildModelFromUrdf(str(urdf), free)
     data = model.createData()
     corners = {foot.frame: foot.corners for foot in config.feet}

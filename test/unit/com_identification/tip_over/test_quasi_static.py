@@ -101,9 +101,8 @@ def test_pitch_torques_of_a_pair_are_those_of_pinocchio(simulation, model):
     ankle = data.oMi[robot.getJointId("LLEG_JOINT5")]
     arm = sole.actInv(ankle.translation)[0]
     expected = (whole - model.mass * GRAVITY * arm) / 2
-    foot = (
-        0.136753 * GRAVITY * 0.01
-    )  # the feet's own weight is not carried by the ankles
+    # the feet's own weight is not carried by the ankles
+    foot = 0.136753 * GRAVITY * 0.01
     np.testing.assert_allclose(np.abs(standing.load[ankles]), expected, atol=foot)
 
 
