@@ -27,7 +27,7 @@ DEMO = $(CONFIG_OPTION) --output "$(OUT)" --view $(VIEW)
 CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
 CHOSEN = $(or $(ROBOT),$(DEFAULT))
 # Tests that run side by side; some wait more than they compute.
-JOBS ?= 5
+JOBS ?= 4
 # With bytecode, also where the environment forbids it: each process starts in half of the time.
 PYTEST = env PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/build/pycache" \
   python -m pytest -n $(JOBS) --dist loadfile
