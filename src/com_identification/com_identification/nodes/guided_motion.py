@@ -14,6 +14,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
+from com_identification.exceptions import IdentificationError
 from com_identification.planning.feasible import Tour
 from com_model import RobotModel
 from com_model.arrays import Array
@@ -35,7 +36,7 @@ Script = Generator[
 ]  # what is done one after the other: it yields while it waits
 
 
-class TourError(Exception):
+class TourError(IdentificationError):
     """The tour cannot continue; the message says why and how to fix it."""
 
 
@@ -171,7 +172,7 @@ class GuidedMotion(RobotNode[P]):
             next(self._script)
         except StopIteration:
             self._end("", well=True)
-        except TourError as stopped:
+        except IdentificationError as stopped:
             self._end(str(stopped))
 
     def _check_motion(self, way: JointPath) -> None:
@@ -231,6 +232,19 @@ class GuidedMotion(RobotNode[P]):
         while state.farthest(self._position(), state.target, most):
             yield  # for LATE
         self._way = None
+
+    def _carry(self, q: Array, what: str) -> Script:
+        """Lifts the robot, moves it in the air, and puts it down.
+
+        Args:
+            q: (n,) rad or m, the posture in which it is put down.
+            what: Of the posture, for the operator.
+        """
+        state = self._need()
+        yield from self._confirm(f"to be lifted and go to {what}")
+        yield from self._lift(True)
+        yield from self._move(state.in_air(state.target, q))
+        yield from self._lift(False)
 
     def _lift(self, up: bool) -> Script:
         """By the hoist, if there is one."""

@@ -188,10 +188,7 @@ class PostureTour(GuidedMotion[Parameters]):
     ) -> Generator[None, None, str]:
         state = self._need()
         if self._hoist is not None:
-            yield from self._confirm(f"to be lifted and go to {what}")
-            yield from self._lift(True)
-            yield from self._move(state.in_air(state.target, q))
-            yield from self._lift(False)
+            yield from self._carry(q, what)
             return ""
         ways = state.standing(q)
         if not ways:

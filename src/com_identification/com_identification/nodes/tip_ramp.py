@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 
-from com_identification.exceptions import OutputError
 from com_identification.nodes.guided_motion import (
     GuidedMotion,
     GuidedParameters,
@@ -149,12 +148,7 @@ class TipRamp(GuidedMotion[Parameters]):
 
     def _place(self, state: Tour, case: TipCase) -> Script:
         """Puts the robot on its feet in the start posture."""
-        yield from self._confirm(
-            f"to be lifted and go to the start of {case.test.name}"
-        )
-        yield from self._lift(True)
-        yield from self._move(state.in_air(state.target, case.start))
-        yield from self._lift(False)
+        yield from self._carry(case.start, f"the start of {case.test.name}")
         yield from self._confirm(
             f"to begin {case.test.name}, on its feet; be ready to catch it"
         )
@@ -261,12 +255,8 @@ class TipRamp(GuidedMotion[Parameters]):
                 writer.writerow(
                     [name, *("" if np.isnan(v) else f"{v:.6f}" for v in values)]
                 )
-            try:
-                write_whole(
-                    Path(self.parameters.output), text.getvalue().encode(), True
-                )
-            except OutputError as error:
-                raise TourError(str(error)) from error
+            data = text.getvalue().encode()
+            write_whole(Path(self.parameters.output), data, overwrite=True)
         shown = {**columns, "difference": measured - model}
         done = [name in found for name in names]
         tests = np.array(names)[done].tolist()
