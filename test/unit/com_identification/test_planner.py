@@ -507,5 +507,5 @@ def test_the_root_leans_no_further_than_is_allowed(hoap2, rest):
 
     assert most(0.3) <= 0.3 + 1e-6
     assert most(np.pi) > 0.4
-    with pytest.raises(IdentificationError, match=r"most_tilt is 0\.0: give a number"):
+    with pytest.raises(ConfigError, match=r"most_tilt is 0\.0: give a number"):
         PlanOptions(most_tilt=0.0)
