@@ -6,8 +6,13 @@ from pathlib import Path
 import numpy as np
 import pinocchio
 import pytest
+from hypothesis import settings
 
 from com_model import RobotModel, UrdfError
+
+# How long one example takes says how busy the machine is.
+settings.register_profile("without deadline", deadline=None)
+settings.load_profile("without deadline")
 
 
 @pytest.fixture(scope="session")
