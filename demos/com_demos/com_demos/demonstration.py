@@ -354,7 +354,9 @@ def finish(
 
 def _shown(value: object) -> object:
     """Return a value as a page shows it."""
-    return ("yes" if value else "no") if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def run_demo(
