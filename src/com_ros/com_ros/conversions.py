@@ -27,18 +27,26 @@ QUATERNION_NORM_TOLERANCE = 1e-2  # float32 drivers and rounded text stay far be
 
 # --- time ------------------------------------------------------------------------------------
 def stamp_to_ns(stamp: Time) -> int:
-    """Nanoseconds since the epoch of the clock that made the stamp (exact, an int)."""
+    """Returns the nanoseconds since the epoch of the clock that made the stamp; exact.
+
+    Args:
+        stamp: of a message.
+    """
     return stamp.sec * NS_PER_S + stamp.nanosec
 
 
 def ns_to_stamp(time_ns: int) -> Time:
-    """Stamp of a time in nanoseconds; times before the epoch have a negative `sec`."""
+    """Returns the stamp of a time.
+
+    Args:
+        time_ns: ns; times before the epoch have a negative `sec`.
+    """
     sec, nanosec = divmod(int(time_ns), NS_PER_S)
     return Time(sec=sec, nanosec=nanosec)
 
 
 def constant_name(kind: type, number: int) -> str:
-    """Name of a number among the constants of a message's type; STATUS_ is left out.
+    """Returns the name of a number among the constants of a message type, without STATUS_.
 
     Args:
         kind: type of the message.
@@ -58,7 +66,11 @@ def constant_name(kind: type, number: int) -> str:
 
 # --- vectors ---------------------------------------------------------------------------------
 def point_to_numpy(msg: Point | Vector3) -> Array:
-    """(3,) of a Point, m, or of a Vector3."""
+    """Returns the (3,) coordinates of a Point, m, or of a Vector3.
+
+    Args:
+        msg: Point or Vector3.
+    """
     return np.array((msg.x, msg.y, msg.z))
 
 
@@ -66,11 +78,14 @@ vector3_to_numpy = point_to_numpy
 
 
 def numpy_to_point(values: ArrayLike, out: Point | None = None) -> Point:
-    """Point message.
+    """Creates a Point message.
 
     Args:
         values: (3,) m.
-        out: filled in place if given.
+        out: filled in place and returned if given.
+
+    Raises:
+        ConversionError: the shape is wrong.
     """
     msg = Point() if out is None else out
     msg.x, msg.y, msg.z = _vector(values, 3, "point")
@@ -78,11 +93,14 @@ def numpy_to_point(values: ArrayLike, out: Point | None = None) -> Point:
 
 
 def numpy_to_vector3(values: ArrayLike, out: Vector3 | None = None) -> Vector3:
-    """Vector3 message.
+    """Creates a Vector3 message.
 
     Args:
         values: (3,) of any unit.
-        out: filled in place if given.
+        out: filled in place and returned if given.
+
+    Raises:
+        ConversionError: the shape is wrong.
     """
     msg = Vector3() if out is None else out
     msg.x, msg.y, msg.z = _vector(values, 3, "vector")
@@ -90,16 +108,23 @@ def numpy_to_vector3(values: ArrayLike, out: Vector3 | None = None) -> Vector3:
 
 
 def points_to_numpy(msgs: Sequence[Point | Vector3]) -> Array:
-    """(k, 3) of k Points or Vector3s."""
+    """Returns the (k, 3) coordinates of k Points or Vector3s.
+
+    Args:
+        msgs: k messages; none: (0, 3).
+    """
     return np.array([(m.x, m.y, m.z) for m in msgs]).reshape(-1, 3)
 
 
 def numpy_to_points(values: ArrayLike, out: Sequence[Point] = ()) -> list[Point]:
-    """K Point messages.
+    """Creates k Point messages.
 
     Args:
         values: (k, 3) m.
-        out: points that are filled again if they are k.
+        out: points that are filled in place if there are k of them.
+
+    Raises:
+        ConversionError: the shape is wrong.
     """
     rows = _rows(values, 3, "points")
     if len(out) != len(rows):
@@ -110,22 +135,36 @@ def numpy_to_points(values: ArrayLike, out: Sequence[Point] = ()) -> list[Point]
 
 
 def numpy_to_vectors(values: ArrayLike) -> list[Vector3]:
-    """K Vector3s of a (k, 3) array."""
+    """Creates k Vector3 messages.
+
+    Args:
+        values: (k, 3) of any unit.
+
+    Raises:
+        ConversionError: the shape is wrong.
+    """
     return [Vector3(x=x, y=y, z=z) for x, y, z in _rows(values, 3, "vectors")]
 
 
 def wrench_to_numpy(msg: Wrench) -> Array:
-    """(6,) force (N) then torque (N m)."""
+    """Returns the (6,) force (N), then torque (N m), of a Wrench.
+
+    Args:
+        msg: in any frame.
+    """
     f, t = msg.force, msg.torque
     return np.array((f.x, f.y, f.z, t.x, t.y, t.z))
 
 
 def numpy_to_wrench(values: ArrayLike, out: Wrench | None = None) -> Wrench:
-    """Wrench message.
+    """Creates a Wrench message.
 
     Args:
         values: (6,) force, N, then torque, N m.
-        out: filled in place if given.
+        out: filled in place and returned if given.
+
+    Raises:
+        ConversionError: the shape is wrong.
     """
     msg = Wrench() if out is None else out
     f, t = msg.force, msg.torque
@@ -135,11 +174,14 @@ def numpy_to_wrench(values: ArrayLike, out: Wrench | None = None) -> Wrench:
 
 # --- rotations -------------------------------------------------------------------------------
 def numpy_to_quaternion(values: ArrayLike, out: Quaternion | None = None) -> Quaternion:
-    """Quaternion message.
+    """Creates a Quaternion message.
 
     Args:
         values: (4,) x, y, z, w.
-        out: filled in place if given.
+        out: filled in place and returned if given.
+
+    Raises:
+        ConversionError: the shape is wrong.
     """
     msg = Quaternion() if out is None else out
     msg.x, msg.y, msg.z, msg.w = _vector(values, 4, "quaternion")
@@ -147,17 +189,17 @@ def numpy_to_quaternion(values: ArrayLike, out: Quaternion | None = None) -> Qua
 
 
 def quaternion_to_rotation(msg: Quaternion) -> Array:
-    """Rotation matrix of a quaternion message.
+    """Returns the rotation matrix of a quaternion message.
 
     Args:
-        msg: Orientation of frame b in frame a, of unit length.
+        msg: orientation of frame b in frame a, of unit length.
 
     Returns:
         R_ab (3, 3).
 
     Raises:
-        ConversionError: It is not of unit length. All zero is what a driver without orientation
-            sends; it must not pass for "level".
+        ConversionError: it is not of unit length. All zero is what a driver without orientation
+            sends; it must not be used as "horizontal".
     """
     xyzw = (msg.x, msg.y, msg.z, msg.w)
     norm = math.hypot(*xyzw)
@@ -170,11 +212,11 @@ def quaternion_to_rotation(msg: Quaternion) -> Array:
 
 
 def rotation_to_quaternion(R: ArrayLike, out: Quaternion | None = None) -> Quaternion:
-    """Quaternion message of a rotation, with w >= 0.
+    """Creates the Quaternion message of a rotation, with w >= 0.
 
     Args:
         R: (3, 3) rotation matrix.
-        out: filled in place if given.
+        out: filled in place and returned if given.
     """
     T = np.eye(4)
     T[:3, :3] = R
@@ -183,17 +225,24 @@ def rotation_to_quaternion(R: ArrayLike, out: Quaternion | None = None) -> Quate
 
 
 def pose_to_numpy(msg: Pose) -> tuple[Array, Array]:
-    """Pose of frame b in frame a -> R_ab (3, 3), p_ab (3,) m."""
+    """Returns R_ab (3, 3) and p_ab (3,), m, of a Pose.
+
+    Args:
+        msg: pose of frame b in frame a.
+
+    Raises:
+        ConversionError: the quaternion is not of unit length.
+    """
     return quaternion_to_rotation(msg.orientation), point_to_numpy(msg.position)
 
 
 def numpy_to_pose(R: ArrayLike, p: ArrayLike, out: Pose | None = None) -> Pose:
-    """Pose message of frame b in frame a.
+    """Creates the Pose message of frame b in frame a.
 
     Args:
         R: (3, 3) R_ab.
         p: (3,) p_ab, m.
-        out: filled in place if given.
+        out: filled in place and returned if given.
     """
     msg = Pose() if out is None else out
     rotation_to_quaternion(R, msg.orientation)
@@ -202,15 +251,28 @@ def numpy_to_pose(R: ArrayLike, p: ArrayLike, out: Pose | None = None) -> Pose:
 
 
 def transform_to_numpy(msg: Transform) -> tuple[Array, Array]:
-    """Transform of parent a, child b -> R_ab (3, 3), p_ab (3,) m."""
+    """Returns R_ab (3, 3) and p_ab (3,), m, of a Transform.
+
+    Args:
+        msg: transform with parent frame a and child frame b.
+
+    Raises:
+        ConversionError: the quaternion is not of unit length.
+    """
     return quaternion_to_rotation(msg.rotation), vector3_to_numpy(msg.translation)
 
 
 # --- sensors ---------------------------------------------------------------------------------
 def imu_to_rotation(msg: Imu) -> Array:
-    """R_world_imu (3, 3) of an Imu message; the world's z axis points up (REP-103).
+    """Returns R_world_imu (3, 3) of an Imu message; the world's z axis points up (REP-103).
 
-    Raises ConversionError without orientation (orientation_covariance[0] = -1, or no unit length).
+    Args:
+        msg: of an IMU whose driver or filter estimates orientation.
+
+    Raises:
+        ConversionError: there is no orientation: orientation_covariance[0] is -1, or the
+            quaternion
+            is not of unit length.
     """
     if msg.orientation_covariance[0] == -1.0:
         raise ConversionError(
@@ -227,15 +289,15 @@ def numpy_to_joint_state(
     stamp: Time | None = None,
     out: JointState | None = None,
 ) -> JointState:
-    """JointState message of n joints.
+    """Creates the JointState message of n joints.
 
     Args:
         names: of the joints.
         position: (n,) rad or m.
         velocity: (n,) rad/s or m/s; empty where not known.
         effort: (n,) N m or N; empty where not known.
-        stamp: of the readings; None: zero.
-        out: filled in place if given; keeps its names when they are the same list.
+        stamp: of the readings; None: leave it as it is, zero in a new message.
+        out: filled in place and returned if given; keeps its names when they are the same list.
     """
     msg = JointState() if out is None else out
     if msg.name is not names:
@@ -249,7 +311,14 @@ def numpy_to_joint_state(
 
 
 def numpy_to_doubles(values: ArrayLike) -> array.array:
-    """Contents of a float64[] field, row-major: array('d'), which the setters take as it is."""
+    """Returns the contents of a float64[] field, row-major, which its setter does not copy.
+
+    Args:
+        values: of any shape.
+
+    Returns:
+        array('d').
+    """
     return array.array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
 
 
@@ -257,7 +326,7 @@ def numpy_to_doubles(values: ArrayLike) -> array.array:
 def numpy_to_joint_trajectory(
     names: Sequence[str], times: ArrayLike, q: ArrayLike, qd: ArrayLike, stamp: Time
 ) -> JointTrajectory:
-    """JointTrajectory message of n joints.
+    """Creates the JointTrajectory message of n joints.
 
     Args:
         names: of the joints.

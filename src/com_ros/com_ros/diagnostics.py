@@ -1,4 +1,4 @@
-"""A node's health on /diagnostics, and the measuring of rate and latency."""
+"""A node's status on /diagnostics, and the measurement of rate and latency."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +22,8 @@ class Diagnosis:
 
     Attributes:
         level: OK, WARN or ERROR of com_ros.diagnostics.
+        text: the state in words and, unless it is OK, how to fix it.
+        values: further values by name, for the status' key-value list.
     """
 
     level: bytes
@@ -30,7 +32,12 @@ class Diagnosis:
 
 
 class Diagnostics:
-    """Publishes one status of a node, whose full name stands in front of the status' name."""
+    """Publishes one status of a node on /diagnostics.
+
+    Args:
+        node: whose fully qualified name starts the status' name.
+        title: what the status is about; follows the node's name.
+    """
 
     def __init__(self, node: Node, title: str) -> None:
         self._node = node
@@ -44,13 +51,13 @@ class Diagnostics:
         values: Mapping[str, object],
         hardware_id: str = "",
     ) -> None:
-        """Publish the status; floats are written with six digits.
+        """Publishes the status; floats are written with six significant digits.
 
         Args:
-            level: of DiagnosticStatus.
-            message: in words.
-            values: by name.
-            hardware_id: of the robot or sensor.
+            level: OK, WARN or ERROR.
+            message: the state in words.
+            values: by name, for the key-value list.
+            hardware_id: name of the robot or sensor; empty: none.
         """
         status = DiagnosticStatus(
             level=level, name=self._name, message=message, hardware_id=hardware_id
@@ -64,18 +71,30 @@ class Diagnostics:
 
 
 class RateMeter:
-    """Counts events and their latencies between two looks."""
+    """Measures the rate of events and their latencies between two calls of read()."""
 
     def __init__(self) -> None:
         self._since_ns: int | None = None
         self._latencies_ns: list[int] = []
 
     def add(self, latency_ns: int) -> None:
-        """One event, `latency_ns` after the data that caused it was stamped."""
+        """Counts one event.
+
+        Args:
+            latency_ns: ns, from the stamp of the data that caused the event until now.
+        """
         self._latencies_ns.append(latency_ns)
 
     def read(self, now_ns: int) -> dict[str, float]:
-        """Rate (1/s) since the last call, mean and largest latency (ms; NaN without events)."""
+        """Returns rate and latencies since the last call, and starts again.
+
+        Args:
+            now_ns: ns of a monotonic clock.
+
+        Returns:
+            rate_hz in 1/s (NaN in the first call), latency_mean_ms and latency_max_ms in ms (NaN
+            without events).
+        """
         elapsed_ns = 0 if self._since_ns is None else now_ns - self._since_ns
         found, self._latencies_ns, self._since_ns = self._latencies_ns, [], now_ns
         return {
@@ -94,7 +113,13 @@ def _text(value: object) -> str:
 
 
 class ThrottledLog:
-    """Writes a warning when its kind has not been written for period_s of real time."""
+    """Logs warnings, each kind at most once per period of real time.
+
+    Args:
+        logger: of the node.
+        period_s: s, least time between two warnings of one kind.
+        clock: returns real time, s.
+    """
 
     def __init__(
         self,
@@ -108,7 +133,7 @@ class ThrottledLog:
         self._last: dict[str, float] = {}
 
     def warn(self, kind: str, text: str) -> bool:
-        """Log what is wrong, once a period and kind.
+        """Logs a warning, unless one of its kind was logged within the period.
 
         Args:
             kind: of the warning; never made from input, so that there are few.

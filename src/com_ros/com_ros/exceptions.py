@@ -1,16 +1,22 @@
-"""Errors of com_ros: one root, and the message always says how to fix it."""
+"""Errors of com_ros: one root; each message says how to fix the problem."""
 
 
 class ComRosError(Exception):
-    """Root of what com_ros raises; `com_ros.main.run` ends a node with its message, not a trace."""
+    """Root of all errors of com_ros; `com_ros.main.run` reports them without a traceback."""
 
 
 class ConversionError(ComRosError, ValueError):
-    """A message holds no usable value (or an array has the wrong shape)."""
+    """A message contains no usable value, or an array has the wrong shape."""
 
 
 class ParameterError(ComRosError):
-    """A parameter has a value that the node cannot work with."""
+    """A parameter has a value that the node cannot work with.
+
+    Args:
+        name: of the parameter.
+        got: its value.
+        fix: what to give instead.
+    """
 
     def __init__(self, name: str, got: object, fix: str) -> None:
         self.name = name

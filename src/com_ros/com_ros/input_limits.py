@@ -1,20 +1,25 @@
-"""Which numbers of joint_states, imu and wrenches are believed: one rule for all nodes.
+"""Limits of plausible values in joint_states, imu and wrenches: one rule for all nodes.
 
-What is beyond these limits cannot be: it is a broken driver, a wrong unit or a flipped bit, and
-never reaches the maths. The limits are far beyond what a robot does, so that neither spikes of a
-real sensor nor limits that a URDF has too narrow stop a node:
+A value beyond these limits is impossible: it comes from a broken driver, a wrong unit or a
+flipped
+bit, and never reaches the maths. The limits are far beyond what a robot does, so that neither
+spikes of a real sensor nor limits that are too narrow in a URDF stop a node:
 
-    position of a joint       `position_margin` (a full turn) beyond its limits; 1e7 rad or m of a
+    position of a joint       `position_margin` (a full turn) beyond its limits; 1e7 rad or m of
+    a
                               continuous joint, or without limits
     velocity of a joint       `factor` times its limit, which is taken to be at least 10 rad/s or
                               m/s; 1000 without a limit
-    effort of a joint         `factor` times the larger of its limit and the robot's weight (at 1 m)
-    imu                       `angular_velocity`, `acceleration`; a quaternion's length is 1 +- 1 %
+    effort of a joint         `factor` times the larger of its limit and the robot's weight (at 1
+    m)
+    imu                       `angular_velocity`, `acceleration`; a quaternion's length is 1 +- 1
+    %
     wrench of a foot          `weight_factor` times the robot's weight (torque: at 1 m)
 
-A position that is not believed makes its joint unknown; a velocity or an effort alone becomes NaN;
-an imu or wrench message is dropped; an orientation alone is unknown. The weight is at least
-MIN_WEIGHT, because the masses of a URDF may be placeholders. NaN means "not known" and passes.
+An implausible position makes its joint unknown; a velocity or an effort alone becomes NaN; an
+imu
+or wrench message is dropped; an orientation alone is unknown. The weight is at least MIN_WEIGHT,
+because the masses of a URDF may be placeholders. NaN means "not known" and passes.
 """
 
 from collections.abc import Sequence
@@ -32,14 +37,14 @@ from com_ros.raw_messages import RawImu, RawWrench
 
 UNLIMITED = 1e7  # rad or m, of a joint without limits
 FASTEST = 1000.0  # rad/s or m/s, of a joint without a limit
-USUAL_SPEED = 10.0  # rad/s or m/s, that a limit is at least taken to be
+USUAL_SPEED = 10.0  # rad/s or m/s, least limit that is assumed
 MIN_WEIGHT = 50.0  # N
 _IMUS, _WRENCHES = (Imu, RawImu), (WrenchStamped, RawWrench)
 
 
 @dataclass(frozen=True)
 class InputLimits:
-    """Parameters: from where on an input is not believed."""
+    """Parameters: limits beyond which an input is implausible."""
 
     position_margin: float = live_parameter(
         6.3,
@@ -63,7 +68,12 @@ class InputLimits:
 
 
 class InputBounds:
-    """The limits of a robot; of one not known yet 1000 kg, and joints without limits."""
+    """Limits of plausible inputs of one robot.
+
+    Args:
+        limits: the parameters.
+        model: of the robot; None: a robot of 1000 kg whose joints have no limits.
+    """
 
     def __init__(self, limits: InputLimits, model: RobotModel | None = None) -> None:
         self._limits = limits
@@ -95,17 +105,25 @@ class InputBounds:
         self._lowest, self._highest = lowest, highest
 
     def of_joints(self, names: Sequence[str]) -> tuple[Array, Array]:
-        """Lowest and highest position, velocity and effort, (3, n) each, of joints by name."""
+        """Returns the limits of joints by name.
+
+        Args:
+            names: n joints; those that the model does not have count as without limits.
+
+        Returns:
+            Lowest and highest (3, n): position (rad or m), velocity (rad/s or m/s), effort (N m
+            or N).
+        """
         rows = [self._index.get(name, -1) for name in names]
         lowest, highest = self._lowest[:, rows], self._highest[:, rows]
         return np.ascontiguousarray(lowest), np.ascontiguousarray(highest)
 
     def problem(self, msg: object, topic: str) -> str:
-        """Why an Imu or WrenchStamped must not be used and how to fix it; empty when it may.
+        """Returns why a message must not be used and how to fix it; "" when it may.
 
         Args:
-            msg: of any type; others have no bounds.
-            topic: for the text.
+            msg: an Imu or WrenchStamped; messages of other types have no limits.
+            topic: its name, for the text.
         """
         if isinstance(msg, _IMUS):
             return self._imu_problem(msg, topic)
@@ -139,7 +157,7 @@ class InputBounds:
 
 
 def _beyond(v: Vector3, largest: float) -> bool:
-    """Whether a vector is longer; NaN is not known and passes."""
+    """Returns whether a component of a vector exceeds a limit; NaN is not known and passes."""
     x, y, z = v.x, v.y, v.z
     if x * x + y * y + z * z <= largest * largest:
         return False

@@ -1,7 +1,8 @@
-"""Inputs beside joint_states: their latest values by stamps, the IMU, the wrenches of the feet.
+"""Inputs other than joint_states: latest values by stamp, the IMU, the wrenches of the feet.
 
-Here the convention of a force sensor (the configuration's wrench sign) is undone, for all nodes:
-what comes out is force and torque of the ground on the foot, in the axes and about the origin of
+The sign convention of a force sensor (the configuration's wrench sign) is undone here, for all
+nodes: the result is force and torque of the ground on the foot, in the axes and about the origin
+of
 the sensor's frame; see com_model.robot_config.
 """
 
@@ -23,17 +24,22 @@ from com_ros.exceptions import ConversionError
 
 T = TypeVar("T")
 
-HISTORY = 500  # values kept: half a second at 1 kHz
-KEPT = 100  # readings of an IMU: a tenth of a second at 1 kHz
+HISTORY = 500  # stored values: half a second at 1 kHz
+KEPT = 100  # stored readings of an IMU: a tenth of a second at 1 kHz
 
 
 class Latest(Generic[T]):
-    """The latest values with their times, current up to an age of timeout_s.
+    """The latest values of an input with their times; each is current up to an age of timeout_s.
 
-    The age of a value is taken between sample times (its stamp against the stamp of the data that
+    The age of a value is the difference of sample times (its stamp and the stamp of the data
+    that
     it is combined with), so that a replayed bag gives the same result at any speed. A value from
-    the future is as wrong as an old one. Some values are kept, because a busy node may take in
+    the future is as wrong as an old one. HISTORY values are stored, because a busy node may
+    receive
     this input's newest message before older ones of the data that it is combined with.
+
+    Args:
+        timeout_s: s, largest difference of sample times.
     """
 
     def __init__(self, timeout_s: float) -> None:
@@ -42,22 +48,43 @@ class Latest(Generic[T]):
 
     @property
     def value(self) -> T | None:
-        """The latest value however old, None before the first."""
+        """The latest value however old; None before the first."""
         return self._values[-1][1] if self._values else None
 
     def set(self, value: T, time_ns: int) -> None:
-        """Store a value that was sampled at `time_ns`; a clock that goes back begins again."""
+        """Stores a value; one older than the newest (the clock went back) removes all before it.
+
+        Args:
+            value: of the input.
+            time_ns: ns, when it was sampled.
+        """
         if self._values and time_ns < self._values[-1][0]:
             self._values.clear()
         self._values.append((time_ns, value))
 
     def age_s(self, at_ns: int) -> float:
-        """Smallest age at a time, s: negative from the future, inf before the first value."""
+        """Returns the age of the value that would be used at a time.
+
+        Args:
+            at_ns: ns, sample time of the data that the value is combined with.
+
+        Returns:
+            s; negative for a value from the future, inf before the first value.
+        """
         found = self._at(at_ns)
         return float("inf") if found is None else (at_ns - found[0]) / NS_PER_S
 
     def current(self, at_ns: int) -> T | None:
-        """The value that is current at a time, else None."""
+        """Returns the value that is current at a time.
+
+        Args:
+            at_ns: ns, sample time of the data that the value is combined with.
+
+        Returns:
+            The last value up to that time or, where that is too old, the next one; None where
+            neither
+            is within timeout_s.
+        """
         found = self._at(at_ns)
         if found is None or abs(at_ns - found[0]) > self.timeout_s * NS_PER_S:
             return None
@@ -77,11 +104,11 @@ class Latest(Generic[T]):
         return following
 
     def describe(self, name: str, at_ns: int) -> str:
-        """Why there is no current value, for a reason or a log: `imu is stale, 0.52 s old`.
+        """Returns why there is no current value, such as `imu is stale, 0.52 s old`.
 
         Args:
             name: of the input.
-            at_ns: ns, the stamp that the value is wanted for.
+            at_ns: ns, sample time that the value was requested for.
         """
         age = self.age_s(at_ns)
         if age == float("inf"):
@@ -92,9 +119,16 @@ class Latest(Generic[T]):
 
 
 class InputWatch:
-    """Measures how long an input has been without a message, in real time; stale after timeout_s.
+    """Measures in real time how long an input has been without a message.
 
-    By stamps or simulated time it would go unnoticed that the clock has stopped, too.
+    By stamps or simulated time a clock that has stopped would go unnoticed too.
+
+    Args:
+        timeout_s: s without a message after which the input is stale.
+        clock: returns real time, s.
+
+    Attributes:
+        ever_received: whether any message has been received.
     """
 
     def __init__(
@@ -107,13 +141,13 @@ class InputWatch:
         self.ever_received = False
 
     def received(self) -> None:
-        """A message came."""
+        """Records that a usable message was received."""
         self._last = self._clock()
         self._reported = False
         self.ever_received = True
 
     def extend(self) -> None:
-        """A message came that is not used; it shows that the driver goes on."""
+        """Records a message that is not used, but shows that the driver still works."""
         if self.ever_received:
             self.received()
 
@@ -124,11 +158,11 @@ class InputWatch:
 
     @property
     def stale(self) -> bool:
-        """True when that is longer than the timeout."""
+        """Whether that is longer than the timeout."""
         return self.age_s > self.timeout_s
 
     def timed_out(self) -> bool:
-        """True once for each time that an input that was received becomes stale."""
+        """Returns True once for each time that an input that was received before becomes stale."""
         if self._reported or not self.ever_received or not self.stale:
             return False
         self._reported = True
@@ -138,12 +172,12 @@ class InputWatch:
 # --- IMU -------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class ImuValues:
-    """A reading of an IMU, axes of its link; NaN where the message says that it is not known.
+    """A reading of an IMU in the frame of its link; NaN where the message marks it as not known.
 
     Attributes:
         angular_velocity: (3,) rad/s.
-        specific_force: (3,) m/s^2, gravity included.
-        R_world_imu: (3, 3), world z up.
+        specific_force: (3,) m/s^2, gravity included: (0, 0, 9.81) at rest with z up.
+        R_world_imu: (3, 3) orientation, world z up.
     """
 
     angular_velocity: Array
@@ -155,7 +189,11 @@ UNKNOWN_IMU = ImuValues(np.full(3, np.nan), np.full(3, np.nan), np.full((3, 3), 
 
 
 def imu_to_values(msg: Imu) -> ImuValues:
-    """Values of an Imu message; a covariance that starts with -1 says that one is not known."""
+    """Converts an Imu message; a quantity whose covariance starts with -1 becomes NaN.
+
+    Args:
+        msg: in the frame of the IMU's link.
+    """
     gyro, force = (
         vector3_to_numpy(msg.angular_velocity),
         vector3_to_numpy(msg.linear_acceleration),
@@ -173,11 +211,13 @@ def imu_to_values(msg: Imu) -> ImuValues:
 
 @dataclass(frozen=True, eq=False)
 class Paired(Generic[T]):
-    """A joint sample with the IMU's reading that belongs to it.
+    """A joint sample with the IMU's reading of the same instant.
 
     Attributes:
+        time_ns: ns, of the joint sample.
+        joints: the joint sample.
         imu: the reading; UNKNOWN_IMU where there is none.
-        age_s: how far the reading is from the joint sample, s; NaN where there is none.
+        age_s: s, time between the reading and the joint sample; NaN where there is no reading.
     """
 
     time_ns: int
@@ -188,7 +228,7 @@ class Paired(Generic[T]):
 
 @dataclass(frozen=True)
 class ImuReading:
-    """Orientation at a time.
+    """Orientation of the IMU at a time.
 
     Attributes:
         R_world_imu: (3, 3), world z up; None when it is not known.
@@ -202,7 +242,12 @@ class ImuReading:
 
 
 class ImuInput(Latest[Imu]):
-    """Stores the latest Imu messages; those used within timeout_s of their stamps are converted."""
+    """Stores the latest Imu messages and converts one only when its orientation is requested.
+
+    Args:
+        timeout_s: s, largest difference of sample times; see Latest.
+        topic: name of the topic, for error texts.
+    """
 
     def __init__(self, timeout_s: float, topic: str = "imu") -> None:
         super().__init__(timeout_s)
@@ -214,7 +259,14 @@ class ImuInput(Latest[Imu]):
     update = Latest.set
 
     def reading(self, at_ns: int) -> ImuReading:
-        """The orientation at a time (of the data that it is combined with)."""
+        """Returns the orientation at a time.
+
+        Args:
+            at_ns: ns, sample time of the data that the orientation is combined with.
+
+        Returns:
+            The orientation, or an ImuReading whose `problem` says why it is not known.
+        """
         msg = self.current(at_ns)
         if msg is not None:
             if self._used is None or self._used[0] is not msg:
@@ -236,18 +288,31 @@ class ImuInput(Latest[Imu]):
             return ImuReading(None, problem=f"{self._topic}: {error}; {fix}")
 
     def settling(self, at_ns: int) -> bool:
-        """True as long as the first message may still be on its way, so nothing is wrong yet."""
+        """Returns whether the first message may still be on its way; nothing is wrong yet.
+
+        Args:
+            at_ns: ns, sample time of the data that an orientation was requested for.
+
+        Returns:
+            True for timeout_s after the first request, as long as no message has been received.
+        """
         if self.value is not None or self._asked_ns is None:
             return False
         return 0 <= at_ns - self._asked_ns < self.timeout_s * NS_PER_S
 
 
 class ImuPairing(Generic[T]):
-    """Pairs joint samples with the readings of the IMU of the same instant, within timeout_s.
+    """Pairs joint samples with the readings of the IMU of the same instant.
 
-    A driver that reads both at once gives them one stamp and sends joint_states first; and when a
-    node is busy, several messages of one topic come before those of the other. So each joint
-    sample waits for a reading that is as new, until one wait_s newer comes.
+    A driver that reads both at once gives them the same stamp and sends joint_states first; and
+    when a
+    node is busy, several messages of one topic arrive before those of the other. So each joint
+    sample waits for a reading that is at least as new, until a joint sample wait_s newer
+    arrives.
+
+    Args:
+        timeout_s: s, largest time between a joint sample and its reading.
+        wait_s: s of sample time that a joint sample waits at most.
     """
 
     def __init__(self, timeout_s: float, wait_s: float) -> None:
@@ -257,14 +322,15 @@ class ImuPairing(Generic[T]):
         self._waiting: deque[tuple[int, T]] = deque()
 
     def add_joints(self, time_ns: int, joints: T) -> list[Paired[T]]:
-        """Take in a joint sample.
+        """Adds a joint sample.
 
         Args:
             time_ns: ns, its stamp.
-            joints: the sample.
+            joints: the sample; one with the stamp of the last replaces it.
 
         Returns:
-            Those that need not wait any longer, in order, each with its reading of the IMU.
+            The samples that need not wait any longer, in order, each with its reading of the
+            IMU.
         """
         ready: list[Paired[T]] = []
         if self._waiting and time_ns < self._waiting[-1][0]:
@@ -275,14 +341,14 @@ class ImuPairing(Generic[T]):
         return ready + self._release()
 
     def add_imu(self, time_ns: int, values: ImuValues) -> list[Paired[T]]:
-        """Take in a reading of the IMU.
+        """Adds a reading of the IMU.
 
         Args:
             time_ns: ns, its stamp.
             values: the reading.
 
         Returns:
-            The joint samples that waited for it.
+            The joint samples that were waiting for it.
         """
         ready: list[Paired[T]] = []
         if self._readings and time_ns < self._readings[-1][0]:
@@ -292,7 +358,7 @@ class ImuPairing(Generic[T]):
         return ready + self._release()
 
     def flush(self) -> list[Paired[T]]:
-        """Gives the joint samples that wait, with what there is."""
+        """Returns the waiting joint samples, each with the reading nearest in time, if any."""
         return [self._pair(*self._waiting.popleft()) for _ in range(len(self._waiting))]
 
     def _release(self) -> list[Paired[T]]:
@@ -326,14 +392,14 @@ class ImuPairing(Generic[T]):
 
 # --- wrenches of the feet --------------------------------------------------------------------
 def ground_wrench(msg: WrenchStamped, foot: Foot) -> Array:
-    """Wrench of the ground on a foot from a message of its sensor.
+    """Converts a message of a foot's force sensor to the wrench of the ground on the foot.
 
     Args:
         msg: of the foot's sensor.
-        foot: says the sensor's sign.
+        foot: of the configuration; its wrench_sign is applied.
 
     Returns:
-        (6,) N and N m, axes and origin of the sensor.
+        (6,) force (N) and torque (N m), in the axes and about the origin of the sensor's frame.
     """
     sign, f, t = foot.wrench_sign, msg.wrench.force, msg.wrench.torque
     return np.array(
@@ -345,8 +411,8 @@ class WrenchInputs:
     """Stores the latest wrenches of each foot.
 
     Args:
-        feet: of the configuration.
-        timeout_s: s, after which a wrench is stale; see Latest.
+        feet: the f feet of the configuration.
+        timeout_s: s, largest difference of sample times; see Latest.
     """
 
     def __init__(self, feet: Sequence[Foot], timeout_s: float) -> None:
@@ -356,7 +422,7 @@ class WrenchInputs:
         self.ever_received = False
 
     def update(self, index: int, msg: WrenchStamped, time_ns: int) -> None:
-        """Take in a message.
+        """Stores a message.
 
         Args:
             index: of the foot.
@@ -367,7 +433,16 @@ class WrenchInputs:
         self.ever_received = True
 
     def wrenches(self, at_ns: int) -> tuple[Array | None, str]:
-        """Wrenches (f, 6) N and N m of the ground on the feet, or None, and why."""
+        """Returns the wrenches of the ground on all feet at a time.
+
+        Args:
+            at_ns: ns, sample time of the data that they are combined with.
+
+        Returns:
+            (f, 6) forces (N) and torques (N m) in the sensors' frames, None where one is
+            missing, stale
+            or not finite; and why and how to fix it, else "".
+        """
         found = []
         for foot, latest in zip(self._feet, self._latest, strict=True):
             latest.timeout_s = self.timeout_s
@@ -381,7 +456,14 @@ class WrenchInputs:
         return np.array(found).reshape(-1, 6), ""
 
     def forces(self, at_ns: int) -> tuple[Array | None, str]:
-        """The forces (f, 3) N of `wrenches`; no problem as long as no sensor was ever received."""
+        """Returns the forces of `wrenches`; it is no problem if no sensor was ever received.
+
+        Args:
+            at_ns: ns, sample time of the data that they are combined with.
+
+        Returns:
+            (f, 3) N in the sensors' frames or None, and why and how to fix it, else "".
+        """
         if not self.ever_received:
             return None, ""
         wrenches, problem = self.wrenches(at_ns)

@@ -1,4 +1,4 @@
-"""Work that takes long, beside a node's callbacks, and services that answer when it is done."""
+"""Long computations outside a node's callbacks, and services that answer when these are done."""
 
 from collections import deque
 from collections.abc import Callable
@@ -17,10 +17,13 @@ Reply = Callable[
 
 
 class BackgroundJobs:
-    """Does jobs for a node, in order, in one thread.
+    """Runs a node's long computations one after the other in a single worker thread.
 
-    What comes of each is handed to the node's executor, so that nothing of the node is touched from
-    two threads. By tasks: the EventsExecutor takes no guard conditions.
+    The result of each is handed over in the node's executor, so that no part of the node is used
+    by two threads. By the executor's tasks, as the EventsExecutor supports no guard conditions.
+
+    Args:
+        node: whose executor receives the results; names the thread.
     """
 
     def __init__(self, node: Node) -> None:
@@ -36,15 +39,16 @@ class BackgroundJobs:
 
     @property
     def busy(self) -> bool:
-        """Whether some work has begun whose result is not handed on yet."""
+        """Whether a computation was requested whose result has not been handed over yet."""
         return self._pending > 0
 
     def do(self, work: Callable[[], T], then: Callable[[T | Exception], None]) -> None:
-        """Do some work in the thread.
+        """Queues a computation for the worker thread.
 
         Args:
-            work: runs in the thread.
-            then: gets its result, or exception, in the node's executor.
+            work: runs in the worker thread; must not use the node.
+            then: called in the node's executor with the result of `work`, or with the exception
+                that it raised.
         """
         self._pending += 1
         self._pool.submit(work).add_done_callback(
@@ -52,7 +56,7 @@ class BackgroundJobs:
         )
 
     def finish(self) -> None:
-        """Hand on what is done; the node's executor calls it, too."""
+        """Hands over the results of computations that have ended; called by the executor too."""
         while self._done:
             future, then = self._done.popleft()
             self._pending -= 1
@@ -60,7 +64,7 @@ class BackgroundJobs:
             then(error if isinstance(error, Exception) else future.result())
 
     def close(self) -> None:
-        """Drop what has not begun, and wait for what has."""
+        """Cancels queued computations and waits for the running one; its result is dropped."""
         self._closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -78,11 +82,20 @@ class BackgroundJobs:
 
 
 class DeferredService:
-    """A service whose `begin` gets a request, and a function that sends the response later.
+    """A service that sends its response after the callback has returned.
 
-    A coroutine would do the same with some of rclpy's executors, but its EventsExecutor takes only
-    services whose callback returns the response. So the response that rclpy is about to send at
-    the end of the callback is held back here, and sent when it is known.
+    A coroutine would do the same with some of rclpy's executors, but its EventsExecutor accepts
+    only services whose callback returns the response. So the response that rclpy is about to
+    send
+    at the end of the callback is held back here, and sent when it is known.
+
+    Args:
+        node: that offers the service.
+        kind: type of the service.
+        name: of the service.
+        begin: called with each request and with a function that sends the response; that one
+            must
+            be called once, in the executor's thread.
     """
 
     def __init__(
@@ -111,8 +124,9 @@ def finish_goal(goal: ServerGoalHandle, success: bool, result: Any) -> None:
     """Ends an action's goal with its result: succeeded, canceled on request, or aborted.
 
     Args:
-        goal: of the action server.
-        success: it has succeeded.
+        goal: handle of the goal, from the action server.
+        success: whether it has succeeded; otherwise it is canceled if that was requested, else
+            aborted.
         result: message of the action's result.
     """
 

@@ -1,7 +1,8 @@
 """JointState messages -> vectors in the model's order, by name, with every defect named.
 
-Several publishers that each carry a part of the joints are merged: a joint's latest value counts
-as long as it is within `joint_timeout` of the message at hand.
+Messages of several publishers, each with a part of the joints, are merged: a joint's latest
+value
+is used as long as its time is within `joint_timeout` of the current message.
 """
 
 from collections import Counter
@@ -23,14 +24,14 @@ from com_ros.raw_messages import NO_VALUES, RawJoints
 
 
 class Stored(NamedTuple):
-    """What is known of n joints: rows are position, velocity, effort.
+    """Latest values of n joints and their limits; the rows are position, velocity and effort.
 
     Attributes:
-        values: (3, n), NaN where not known.
-        lowest: (3, n) what is believed.
-        highest: (3, n) likewise.
-        time_ns: (n,) of the last position.
-        assumed: (n,) which positions no message has carried.
+        values: (3, n) rad or m, rad/s or m/s, N m or N; NaN where not known.
+        lowest: (3, n) smallest plausible values.
+        highest: (3, n) largest plausible values.
+        time_ns: (n,) ns, time of each joint's last position; NEVER: none.
+        assumed: (n,) joints whose position is assumed, as no message has contained it.
     """
 
     values: Array
@@ -42,7 +43,7 @@ class Stored(NamedTuple):
 
 @cache
 def store_kernel() -> Callable[..., bool]:
-    """`store`, compiled."""
+    """Returns `store`, compiled."""
     indices, values = np.empty(0, dtype=np.int64), np.empty((3, 0))
     stored = Stored(values, values, values, indices, np.empty(0, dtype=np.bool_))
     return entry_point(store, *[NO_VALUES] * 3, indices, indices, stored, 0)
@@ -58,9 +59,9 @@ def store(
     stored: Stored,
     time_ns: int,
 ) -> bool:
-    """Stores what a message carries in the order of the model.
+    """Stores the values of a message in the order of the model.
 
-    Any other number of velocities than of positions: not known.
+    Velocities, or efforts, whose number differs from that of the positions become NaN.
 
     Args:
         position: (k,) of the message, rad or m.
@@ -68,11 +69,12 @@ def store(
         effort: (k,) N m or N, or of another length.
         source: (m,) places in the message.
         joints: (m,) places in the model.
-        stored: changed.
+        stored: changed in place.
         time_ns: ns, of the message.
 
     Returns:
-        Whether a number is not finite or beyond its limits, or velocities have a wrong length.
+        Whether a position or velocity is not finite, a stored value is beyond its limits, or the
+        velocities have a wrong length.
     """
     values = stored.values
     has_velocity, has_effort = (
@@ -100,12 +102,12 @@ def store(
 
 
 NEVER = -(2**62)
-RESTART_NS = NS_PER_S  # stamps that go back further are of another recording
-MAX_LAYOUTS = 64  # distinct lists of names that are remembered
+RESTART_NS = NS_PER_S  # stamps that go back further belong to another recording
+MAX_LAYOUTS = 64  # distinct lists of names that are stored
 _NOT_KNOWN = (
     "it counts as not known: check the joint's driver, or raise input_limits.factor"
 )
-WRONG = (  # values that cannot be, by row, and how to fix them
+WRONG = (  # implausible values by row, and how to fix them
     (
         "a position",
         "check the joint's driver and its unit (rad, m) and the limits in the URDF, or raise "
@@ -125,9 +127,9 @@ class JointSample(NamedTuple):
         effort: (n,) N m or N; NaN where not known.
         error: why the positions are not known and how to fix it; empty when they are.
         warnings: what else is wrong with the message and how to fix it.
-        time_ns: of the message: its stamp, or the time of receipt for a stamp of zero.
-        stamp_ns: of the message, as it came; 0: none.
-        spread_s: largest time between the message and what others reported of its joints, s.
+        time_ns: ns, of the message: its stamp, or the time of receipt for a stamp of zero.
+        stamp_ns: ns, the message's stamp as received; 0: none.
+        spread_s: s, largest time between the message and the joints that others reported.
     """
 
     position: Array
@@ -141,12 +143,12 @@ class JointSample(NamedTuple):
 
     @classmethod
     def unknown(cls, n: int, error: str, time_ns: int, stamp_ns: int) -> "JointSample":
-        """A sample of which nothing is known.
+        """Returns a sample without known values.
 
         Args:
             n: number of joints.
             error: why, and how to fix it.
-            time_ns: ns, that it belongs to.
+            time_ns: ns, of the sample.
             stamp_ns: ns, of the message; 0 where it has none.
         """
         nan = np.full(n, np.nan)
@@ -155,14 +157,14 @@ class JointSample(NamedTuple):
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a list of names means to the model.
+    """Where the joints of the model are in messages with one list of names.
 
     Attributes:
-        names: the list, as it came.
+        names: the list, as received.
         source: (m,) places in the message of the m joints of the model that it names.
         joints: (m,) their places in the model, ascending.
         complete: whether these are all joints of the model.
-        error: why the list is of no use, empty if it is.
+        error: why such messages cannot be used; empty if they can.
     """
 
     names: list[str]
@@ -173,11 +175,16 @@ class _Layout:
 
 
 class JointInput:
-    """Turns JointState messages into samples; never raises on a message.
+    """Converts JointState messages to samples in the model's order; never raises on a message.
 
-    Parts of the joints may be timeout_s apart; `assumed` are positions (rad or m) of joints that no
-    message carries (a measured value wins; ParameterError: no joint of the model). `implausible`
-    counts messages with a number that cannot be (com_ros.input_limits).
+    Args:
+        names: the model's n joints.
+        timeout_s: s, largest time between the parts of the joints that several messages carry.
+        assumed: positions (rad or m) by name of joints that no message carries; a measured value
+            replaces them. ParameterError for a name that is no joint of the model.
+
+    Attributes:
+        implausible: number of messages with a value beyond its limits; see com_ros.input_limits.
     """
 
     def __init__(
@@ -208,11 +215,11 @@ class JointInput:
             self._values[:2, joint] = position, 0.0
 
     def update(self, msg: JointState, received_ns: int) -> JointSample | None:
-        """Take in one message.
+        """Processes one message.
 
         Args:
             msg: of any joints, in any order.
-            received_ns: ns of the ROS clock, when it came; stands in for a stamp of zero.
+            received_ns: ns of the ROS clock, when it was received; replaces a stamp of zero.
 
         Returns:
             The joints at the time of the message, or None for a message about other joints than
@@ -257,13 +264,18 @@ class JointInput:
         )
 
     def set_bounds(self, bounds: InputBounds) -> None:
-        """What is believed of the joints."""
+        """Sets the limits of plausible values.
+
+        Args:
+            bounds: of the robot; joints that it does not know have the limits of joints without
+                limits.
+        """
         self._lowest, self._highest = bounds.of_joints(self._names)
         bounded = self._values, self._lowest, self._highest
         self._stored = Stored(*bounded, self._time_ns, self._assumed)
 
     def restart(self) -> None:
-        """Forget when messages came: their times were another clock's."""
+        """Forgets the times of all values, as they were another clock's."""
         self._time_ns[:] = self._newest_ns = NEVER
 
     # --- names -------------------------------------------------------------------------------
@@ -314,7 +326,15 @@ class JointInput:
         return f"joint_states has a position that is not finite: {bad}; check the joint's driver"
 
     def _forget_wrong(self, row: int, wrong: Flags) -> str:
-        """Makes values of a row that are not believed (n,) NaN; which and why, "" for none."""
+        """Replaces implausible values of a row by NaN.
+
+        Args:
+            row: 0: position, 1: velocity, 2: effort.
+            wrong: (n,) which values.
+
+        Returns:
+            Which values and how to fix it; "" for none.
+        """
         joints = np.flatnonzero(wrong)
         if not joints.size:
             return ""

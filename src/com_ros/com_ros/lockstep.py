@@ -21,13 +21,19 @@ TOPIC = "lockstep"
 
 
 class LockstepAnswers:
-    """The answers of one node.
+    """The answers of one node to a simulator that waits for it.
+
+    Args:
+        node: that follows joint_states.
 
     Attributes:
-        awaited: a simulator waits: what the node does by a timer it must do by the stamps.
-        sensors: subscriptions of what a simulator publishes for each sample.
-        held: says that nothing is to be answered now, as a computation of the node runs whose
-            result is to be of the last sample.
+        awaited: whether a simulator waits. Then what the node otherwise does by a timer it must
+            do by
+            stamps, so that the result does not depend on real time.
+        sensors: subscriptions to what a simulator publishes for each sample.
+        held: returns whether answers are held back, because a computation runs whose result
+            belongs
+            to the last sample.
     """
 
     def __init__(self, node: Node) -> None:
@@ -41,7 +47,9 @@ class LockstepAnswers:
         self.held: Callable[[], bool] = lambda: False
 
     def received(self, topic: str, stamp_ns: int) -> None:
-        """While awaited: a sensor's message has been processed; answers a complete sample.
+        """Records that a sensor's message was processed, and answers when a sample is complete.
+
+        Called only while a simulator waits.
 
         Args:
             topic: of the message.
@@ -56,7 +64,13 @@ class LockstepAnswers:
             self._answer()
 
     def watch(self, ready: bool) -> None:
-        """Notice a simulator that waits, and answer what was held back; a few times a second."""
+        """Checks whether a simulator waits, and sends an answer that was held back.
+
+        Called several times a second.
+
+        Args:
+            ready: whether the node has a model.
+        """
         self.awaited = self._publisher.get_subscription_count() > 0
         if self.awaited and ready and not self._newest:
             self._due |= all(sensor.get_publisher_count() for sensor in self.sensors)

@@ -31,12 +31,19 @@ from com_model.exceptions import ComModelError
 from com_ros.exceptions import ComRosError
 
 CONFIGURATION_ERRORS = (ComRosError, ComModelError)
-SPIN_S = 1.0  # s, of one piece of EventsSpinner.spin
-LATER_S = 0.05  # s, after which an interrupt is tried again that came during an import
+SPIN_S = 1.0  # s, duration of one piece of EventsSpinner.spin
+LATER_S = 0.05  # s, after which an interrupt that came during an import is tried again
 
 
 class EventsSpinner:
-    """rclpy's EventsExecutor, if any, in pieces: its endless spin() neither sleeps nor delivers."""
+    """rclpy's EventsExecutor, spun in pieces of SPIN_S.
+
+    Its endless spin() neither sleeps nor delivers. Raises ImportError where this rclpy has no
+    EventsExecutor.
+
+    Args:
+        context: rclpy's context; None: the default one.
+    """
 
     def __init__(self, context: Context | None = None) -> None:
         from rclpy.experimental.events_executor import EventsExecutor
@@ -45,31 +52,57 @@ class EventsSpinner:
         self._nodes: list[Node] = []
 
     def add_node(self, node: Node) -> bool:
-        """Serve a node's callbacks."""
+        """Adds a node whose callbacks are served.
+
+        Args:
+            node: not served by another executor.
+
+        Returns:
+            Whether it was added.
+        """
         self._nodes.append(node)
         return self._executor.add_node(node)
 
     def remove_node(self, node: Node) -> None:
-        """Serve its callbacks no longer."""
+        """Removes a node: its callbacks are no longer served.
+
+        Args:
+            node: one that was added.
+        """
         self._nodes.remove(node)
         self._executor.remove_node(node)
 
     def spin(self) -> None:
-        """Serve callbacks until ROS is shut down, then raise ExternalShutdownException."""
+        """Serves callbacks until ROS is shut down, then raises ExternalShutdownException."""
         while all(node.context.ok() for node in self._nodes):
             self._executor.spin_until_future_complete(Future(), timeout_sec=SPIN_S)
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Serve one callback, if there is one within the time."""
+        """Serves one callback, if one becomes ready within the time.
+
+        Args:
+            timeout_sec: s; None: wait without limit.
+        """
         self._executor.spin_once(timeout_sec)
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Stop serving."""
+        """Stops serving callbacks.
+
+        Args:
+            timeout_sec: s, that callbacks in progress get to end; None: without limit.
+
+        Returns:
+            Whether they ended within that time.
+        """
         return self._executor.shutdown(timeout_sec)
 
 
 def make_fast_executor(context: Context | None = None) -> Executor | EventsSpinner:
-    """The fastest executor that this rclpy has."""
+    """Creates the fastest executor that this rclpy has.
+
+    Args:
+        context: rclpy's context; None: the default one.
+    """
     try:
         return EventsSpinner(context)
     except ImportError:
@@ -81,15 +114,18 @@ def run(
     args: list[str] | None = None,
     make_executor: Callable[[], Executor | EventsSpinner] = make_fast_executor,
 ) -> int:
-    """Start ROS, make the node, spin it until it is told to stop, and clean up.
+    """Starts ROS, creates the node, spins it until it is asked to stop, and cleans up.
+
+    With -h or --help among the arguments it prints the docstring of the node's module instead.
 
     Args:
-        make_node: the node's class.
+        make_node: creates the node; usually its class.
         args: of the command line; None: those of the process.
-        make_executor: makes what spins the node, from its context.
+        make_executor: creates the executor that spins the node.
 
     Returns:
-        The exit code of the process.
+        The exit code of the process: 0 after a signal or a shutdown, 1 after an error of the
+        configuration (CONFIGURATION_ERRORS), whose message is logged.
     """
     if {"-h", "--help"} & set(sys.argv[1:] if args is None else args):
         usage = "ros2 run PACKAGE NODE [--ros-args -p PARAMETER:=VALUE ... -r TOPIC:=OTHER ...]"
@@ -182,10 +218,10 @@ def _pass_on_log() -> None:
 
 
 def settle_memory() -> None:
-    """Take what lives until the end out of the garbage collector's sight.
+    """Excludes all objects that exist now from garbage collection.
 
     A full collection over the loaded libraries takes tens of milliseconds, too long for a node
-    that follows sensors; after this it only sees what was made since.
+    that follows sensors; afterwards a collection only visits what was created since.
     """
     gc.collect()
     gc.freeze()
@@ -200,7 +236,7 @@ def _clean_up(node: Node | None, executor: Executor | EventsSpinner | None) -> N
         rclpy.try_shutdown()
     except (
         RuntimeError
-    ):  # a signal's handler was quicker, between the look and the shutdown
+    ):  # a signal's handler shut down ROS between the check and this call
         if rclpy.ok():
             raise
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What rviz shows: Shapes, each method makes one Marker (positions in its frame, m); tf frames."""
+"""Markers and frames for RViz: each method of MarkerMaker makes one Marker, in its frame, m."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -33,10 +33,14 @@ GREEN = (0.1, 0.7, 0.25, 1.0)
 
 
 class MarkerMaker:
-    """Makes markers that share a frame, a stamp and a lifetime (0: for ever).
+    """Creates markers that share a frame, a stamp and a lifetime.
 
-    Each name has one Marker, which is filled again the next time: making one takes longer than
-    all the rest. What it returns is therefore to be published before the next call.
+    Each name has one Marker, which is filled again the next time: creating one takes longer than
+    all the rest. A returned marker must therefore be published before the next call with its
+    name.
+
+    Args:
+        lifetime_ns: ns, after which RViz removes a marker; 0: never.
     """
 
     def __init__(self, lifetime_ns: int = 0) -> None:
@@ -46,13 +50,18 @@ class MarkerMaker:
         self._made: dict[str, Marker] = {}
 
     def set_header(self, frame: str, stamp: Time) -> None:
-        """Sets frame and stamp of the data that the next markers show."""
+        """Sets frame and stamp of the markers that are created next.
+
+        Args:
+            frame: name of the frame of their positions.
+            stamp: of the data that they show.
+        """
         self._header = Header(frame_id=frame, stamp=stamp)
 
     def sphere(
         self, name: str, center: ArrayLike, diameter: float, color: Color
     ) -> Marker:
-        """A ball.
+        """A sphere.
 
         Args:
             name: namespace of the marker.
@@ -70,13 +79,13 @@ class MarkerMaker:
         sigmas: float,
         color: Color,
     ) -> Marker:
-        """The surface of a normal distribution.
+        """The confidence ellipsoid of a normal distribution.
 
         Args:
             name: namespace of the marker.
-            center: (3,) m.
+            center: (3,) m, its mean.
             covariance: (3, 3) m^2.
-            sigmas: number of standard deviations.
+            sigmas: half axes in standard deviations.
             color: red, green, blue, opacity, 0 to 1.
         """
         variances, axes = np.linalg.eigh(np.asarray(covariance, dtype=np.float64))
@@ -169,7 +178,7 @@ class MarkerMaker:
     def balls(
         self, name: str, centers: ArrayLike, diameter: float, color: Color
     ) -> Marker:
-        """Equal balls.
+        """Spheres of the same size.
 
         Args:
             name: namespace of the marker.
@@ -210,14 +219,18 @@ class MarkerMaker:
 
 
 def clear_markers() -> MarkerArray:
-    """A message that removes everything shown before."""
+    """Returns a message that removes all markers of a topic."""
     return MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
 
 
 class FramePublisher:
-    """Publishes frames, their names with a prefix; several at one time go into one message.
+    """Publishes frames with a prefix before their names; several of one time in one message.
 
     /tf is absolute, as for tf2's own broadcasters: remap it to keep those of a namespace apart.
+
+    Args:
+        node: that publishes.
+        prefix: of every frame's name, such as "robot1/".
     """
 
     def __init__(self, node: Node, prefix: str = "") -> None:
@@ -229,19 +242,23 @@ class FramePublisher:
     def send(
         self, stamp: Time, parent: str, children: Iterable[tuple[Any, ...]]
     ) -> None:
-        """Publish frames on /tf, if somebody receives them.
+        """Publishes frames on /tf, if there is a subscriber.
 
         Args:
             stamp: of the sample that they were computed from.
-            parent: name of the link that they are given in.
-            children: name, origin (3,) m in the parent, and R_parent_child (3, 3) if turned.
+            parent: name of the link in whose frame they are.
+            children: name, origin (3,) m in the parent, and R_parent_child (3, 3) if rotated.
         """
         if self._publisher.get_subscription_count():  # else nobody receives them
             transforms = [self._transform(stamp, parent, *child) for child in children]
             self._publisher.publish(TFMessage(transforms=transforms))
 
     def send_fixed(self, frames: Sequence[Frame]) -> None:
-        """Publish frames that are fixed to links of the robot on /tf_static."""
+        """Publishes frames that are fixed to links of the robot on /tf_static.
+
+        Args:
+            frames: of the configuration or the model; none: nothing is published.
+        """
         if not frames:
             return
         stamp = self._node.get_clock().now().to_msg()

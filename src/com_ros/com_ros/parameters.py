@@ -2,7 +2,8 @@
 
     @dataclass(frozen=True)
     class Noise:
-        position: float = parameter(0.0, "standard deviation of joint positions, rad", (0.0, 1.0))
+        position: float = parameter(0.0, "standard deviation of joint positions, rad", (0.0,
+            1.0))
 
     @dataclass(frozen=True)
     class Parameters(RobotParameters, JointTimeout):
@@ -12,9 +13,10 @@
 
     parameters = declare(node, Parameters)
 
-Types: bool, int, float, str, tuple[str, ...], tuple[float, ...]. A whole number is taken for a
-float, a single string for a list of one, and both [] and [''] are the empty list (an empty list
-has no type in ROS). Fields of another kind (not `parameter(...)`, not a dataclass of such) are no
+Types: bool, int, float, str, tuple[str, ...], tuple[float, ...]. A whole number is accepted as a
+float, a single string as a list of one, and both [] and [''] as the empty list (an empty list
+has no type in ROS). Fields of another kind (not `parameter(...)`, not a dataclass of such) are
+no
 parameters and keep their default.
 """
 
@@ -51,7 +53,7 @@ _TYPE_NAMES = {
 # --- parameters that several nodes have --------------------------------------------------------
 @dataclass(frozen=True)
 class RobotParameters:
-    """Which robot, and what is believed of its sensors."""
+    """Parameters of a node that works on one robot: its model and the limits of its sensors."""
 
     robot_description: str = parameter(
         "", "the robot's URDF; empty: wait for the topic"
@@ -62,7 +64,7 @@ class RobotParameters:
 
 @dataclass(frozen=True)
 class JointTimeout:
-    """How long a node works without joint_states."""
+    """Parameter: how long a node works without joint_states."""
 
     joint_timeout: float = live_parameter(
         0.2,
@@ -74,7 +76,7 @@ class JointTimeout:
 
 @dataclass(frozen=True)
 class WrenchTimeout:
-    """How long a node works without the feet's wrenches."""
+    """Parameter: how long a node works without the feet's wrenches."""
 
     wrench_timeout: float = live_parameter(
         0.2,
@@ -85,7 +87,7 @@ class WrenchTimeout:
 
 @dataclass(frozen=True)
 class ImuTimeout:
-    """How long a node works without the IMU."""
+    """Parameter: how long a node works without the IMU."""
 
     imu_timeout: float = live_parameter(
         0.2,
@@ -96,7 +98,7 @@ class ImuTimeout:
 
 @dataclass(frozen=True)
 class AssumedJoints:
-    """Joints that no driver reports."""
+    """Parameters: joints that no driver reports, and the positions that are assumed for them."""
 
     assumed_joints: tuple[str, ...] = parameter(
         (), "joints that joint_states does not carry ..."
@@ -106,7 +108,11 @@ class AssumedJoints:
     )
 
     def assumed(self) -> dict[str, float]:
-        """Assumed positions by joint, rad or m; ParameterError for lists of different lengths."""
+        """Returns the assumed positions by joint, rad or m.
+
+        Raises:
+            ParameterError: the two lists have different lengths.
+        """
         if len(self.assumed_joints) != len(self.assumed_positions):
             raise ParameterError(
                 "assumed_positions",
@@ -118,7 +124,7 @@ class AssumedJoints:
 
 @dataclass(frozen=True)
 class FramePrefix:
-    """Frames of several robots in one tree."""
+    """Parameter: prefix that keeps the frames of several robots in one tree apart."""
 
     frame_prefix: str = parameter(
         "", 'prefix of every published frame name, e.g. "robot1/"'
@@ -129,7 +135,7 @@ class FramePrefix:
 class SensorParameters(
     RobotParameters, JointTimeout, WrenchTimeout, ImuTimeout, FramePrefix
 ):
-    """A node that takes in joint_states, wrenches and imu, and publishes frames."""
+    """Parameters of a node that receives joint_states, wrenches and imu, and publishes frames."""
 
 
 # --- declaring ---------------------------------------------------------------------------------
@@ -139,15 +145,24 @@ def declare(
     on_change: Callable[[T], None] | None = None,
     defaults: T | None = None,
 ) -> T:
-    """Declare every parameter of a frozen dataclass on a node, and read them.
+    """Declares every parameter of a frozen dataclass on a node, and reads them.
 
     Args:
-        on_change: called with the new values when live parameters are set. It may refuse them by a
-            ComRosError, ComModelError or ValueError, whose text is the reason: the old ones stay.
-        defaults: values of parameters that are not given, e.g. from a file; those of cls if None.
+        node: that gets the parameters.
+        cls: the dataclass; see the module's docstring.
+        on_change: called with the new values when live parameters are set. It may refuse them by
+            a
+            ComRosError, ComModelError or ValueError, whose text is the reason: the old ones
+            stay.
+        defaults: values of parameters that are not given, e.g. from a file; those of cls if
+            None.
 
-    Raises ParameterError when a given value has the wrong type or is out of bounds, TypeError
-    when a field has a type that ROS has no parameter for.
+    Returns:
+        The dataclass with the node's values.
+
+    Raises:
+        ParameterError: a given value has the wrong type or is out of bounds.
+        TypeError: a field has a type that ROS has no parameter for.
     """
     base = cls() if defaults is None else defaults
     specs = list(_specs(base))
@@ -159,7 +174,17 @@ def declare(
 
 @dataclass(frozen=True)
 class _Spec:
-    """One parameter: its full name, its default and what its field says."""
+    """One parameter, as its field describes it.
+
+    Attributes:
+        name: full name, with the names of nested dataclasses before it.
+        type: of the field.
+        default: value of the field.
+        description: unit and meaning.
+        bounds: least and largest value, both allowed; None: any.
+        choices: the texts that it may be; any where there are none.
+        live: whether it may change while the node runs.
+    """
 
     name: str
     type: Any
@@ -170,7 +195,14 @@ class _Spec:
     live: bool
 
     def convert(self, value: Any) -> Any:
-        """Value as given by ROS -> value of the field's type, or a ParameterError."""
+        """Converts a value given by ROS to the field's type.
+
+        Args:
+            value: as rclpy returns it.
+
+        Raises:
+            ParameterError: it has the wrong type or is out of bounds.
+        """
         result = self._typed(value)
         if self.choices and result not in self.choices:
             raise ParameterError(
@@ -204,7 +236,11 @@ class _Spec:
         raise ParameterError(self.name, value, f"give {_TYPE_NAMES[self.type]}")
 
     def descriptor(self, *, dynamic: bool = False) -> ParameterDescriptor:
-        """What `ros2 param describe` shows."""
+        """Returns what `ros2 param describe` shows.
+
+        Args:
+            dynamic: declare it without a fixed type.
+        """
         description = self.description
         if self.choices:
             description += f" ({' | '.join(self.choices)})"

@@ -22,8 +22,11 @@ TF = QoSProfile(depth=100)
 
 
 def stream(depth: int = 1) -> QoSProfile:
-    """Sensor data in; depth is the number of messages that may wait while the node is busy.
+    """Returns the profile of a subscription to sensor data.
 
-    1 for a node that wants the newest one; at 1 kHz, 500 bridge 0.5 s.
+    Args:
+        depth: number of messages that may wait while the node is busy. 1 for a node that uses
+            only
+            the newest; at 1 kHz, 500 bridge 0.5 s.
     """
     return QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)

@@ -1,9 +1,11 @@
-"""Messages as they travel, CDR bytes, to numbers and back, past the objects that rclpy makes.
+"""Conversion of serialized messages (CDR bytes) to numbers and back, without rclpy's objects.
 
-rclpy makes an object of each vector, header and name: longer work than what a node computes. Most
-bytes of a topic are those of the message before: frame and names. A Reader knows them again and
-takes the stamp before and the numbers behind them; a Writer puts those into the bytes of a
-message with the same text. Through rclpy go: new frames or names, other encodings, broken bytes.
+rclpy creates an object of each vector, header and name, which takes longer than what a node
+computes. Most bytes of a topic equal those of the message before: frame and names. A Reader
+recognizes them and reads only the stamp before and the numbers after them; a Writer puts those
+into
+the bytes of an earlier message with the same text. rclpy converts the rest: new frames or names,
+other encodings, broken bytes.
 """
 
 import struct
@@ -22,8 +24,8 @@ from com_model.arrays import Array
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
 
-# With the fields of the messages that they stand for; arrays that cannot be written, the same list
-# of names in each message, and of a covariance its first element.
+# Stand-ins with the fields of the messages. Arrays are read-only, all messages share one list of
+# names, and only the first element of a covariance is read.
 Stamp = namedtuple("Stamp", "sec nanosec")
 Header = namedtuple("Header", "stamp frame_id")
 Xyz = namedtuple("Xyz", "x y z")
@@ -38,8 +40,8 @@ RawImu = namedtuple(
 )
 
 NO_VALUES = np.empty(0)
-MAX_TEXTS = 256  # that a reader remembers; bytes between strings may differ, too
-MAX_TEMPLATES = 32  # that a writer remembers
+MAX_TEXTS = 256  # that a reader stores; bytes between strings may differ too
+MAX_TEMPLATES = 32  # that a writer stores
 
 _ENCODING = b"\0\1\0\0"  # plain CDR, little-endian, without options
 _HEAD = len(_ENCODING)  # alignment counts from here
@@ -82,8 +84,13 @@ _READ: dict[type, Any] = {
 class Reader:
     """Reads the messages of a topic from their bytes.
 
-    A JointState, Imu or WrenchStamped becomes a RawJoints, RawImu or RawWrench, or what rclpy makes
-    of it, as with other kinds. Raises what rclpy raises for bytes that are no message.
+    A JointState, Imu or WrenchStamped becomes a RawJoints, RawImu or RawWrench, or the message
+    that
+    rclpy makes of it, as with other types. Raises what rclpy raises for bytes that are no
+    message.
+
+    Args:
+        kind: type of the messages.
     """
 
     def __init__(self, kind: type) -> None:
@@ -92,7 +99,11 @@ class Reader:
         self._texts: dict[bytes, tuple[str, list[str]]] = {}  # their frames and names
 
     def __call__(self, data: bytes) -> Any:
-        """The message."""
+        """Returns the message.
+
+        Args:
+            data: its CDR bytes.
+        """
         end = self._ends.get(len(data), 0)
         text = self._texts.get(data[_TEXT_AT:end])
         if text and self._read and data.startswith(_ENCODING):
@@ -107,7 +118,7 @@ class Reader:
         return msg
 
     def _store_text(self, data: bytes, frame: str, names: list[str] | None) -> None:
-        """Remember the text of a message, if it is where it is expected."""
+        """Stores the text of a message, if it is where it is expected."""
         texts = [
             text.encode(errors="replace") + b"\0" for text in (frame, *(names or []))
         ]
@@ -125,10 +136,15 @@ class Reader:
 
 
 class Template:
-    """The bytes of a message, to be filled with another stamp and other numbers.
+    """The bytes of a message, in which stamp and numbers can be replaced.
 
-    Its first field is a Header; `runs` are its numbers, float64, each run those that directly
-    follow each other.
+    `runs` are its numbers, float64; each run contains those that directly follow each other.
+
+    Args:
+        msg: whose first field is a Header.
+
+    Raises:
+        ValueError: the message does not contain these numbers.
     """
 
     def __init__(self, msg: Any, *runs: Sequence[float]) -> None:
@@ -148,7 +164,11 @@ class Template:
             at += numbers.size
 
     def fill(self, stamp_ns: int, *runs: Sequence[float]) -> bytes:
-        """The bytes with a stamp and numbers; runs as long as before."""
+        """Returns the bytes with another stamp and other numbers; runs as long as before.
+
+        Args:
+            stamp_ns: ns.
+        """
         _NATIVE_STAMP.pack_into(self._data, _HEAD, *divmod(stamp_ns, NS_PER_S))
         for (pack_into, at), run in zip(self._runs, runs, strict=True):
             pack_into(self._data, at, *run)
@@ -156,7 +176,13 @@ class Template:
 
 
 class Writer:
-    """Publishes the messages of a topic; those with a text that came before as bytes."""
+    """Publishes the messages of a topic, as bytes where only stamp and numbers are new.
+
+    Args:
+        node: that publishes.
+        kind: type of the messages.
+        topic: its name.
+    """
 
     def __init__(self, node: Node, kind: type, topic: str) -> None:
         self._publisher = node.create_publisher(kind, topic, qos.RESULT)
@@ -172,13 +198,13 @@ class Writer:
         runs: Sequence[Sequence[float]],
         make: Callable[[], Any],
     ) -> None:
-        """Publish a message, by filling the bytes of an earlier one where only numbers differ.
+        """Publishes a message, by filling the bytes of an earlier one where only numbers differ.
 
         Args:
-            text: all that is no number in the message.
+            text: all of the message that is no number and no stamp.
             stamp_ns: ns, of its header.
-            runs: the numbers, see Template.
-            make: makes the message where there are no bytes with this text yet.
+            runs: the numbers; see Template.
+            make: creates the message where there are no bytes with this text yet.
         """
         again = text == self._text
         if not again:
@@ -195,7 +221,11 @@ class Writer:
 
 
 class TrajectoryWriter:
-    """Publishes joint targets on joint_trajectory."""
+    """Publishes joint targets on joint_trajectory.
+
+    Args:
+        node: that publishes.
+    """
 
     def __init__(self, node: Node) -> None:
         self._writer = Writer(node, JointTrajectory, "joint_trajectory")
@@ -208,7 +238,7 @@ class TrajectoryWriter:
         qd: Array,
         stamp_ns: int,
     ) -> None:
-        """Publish a trajectory as numpy_to_joint_trajectory has it.
+        """Publishes the trajectory that numpy_to_joint_trajectory makes.
 
         Args:
             names: of the n joints.

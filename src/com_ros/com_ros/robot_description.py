@@ -20,10 +20,24 @@ TOPIC = "robot_description"
 
 
 class RobotDescription:
-    """Loads robot descriptions and hands the models on to on_model, which may refuse them.
+    """Loads robot descriptions and passes the models on.
 
-    The newest description wins, wherever it comes from; one that is the same as that in use is
-    ignored. To keep to the parameter, remap the topic.
+    The newest description is used, whether from the parameter or the topic; one equal to that in
+    use
+    is ignored. To use only the parameter, remap the topic.
+
+    Args:
+        node: that subscribes the topic.
+        on_model: called with each new model; refuses it by a ComModelError or ComRosError, and
+            the
+            model before stays in use.
+        log: for warnings while waiting; None: one of its own.
+        guard: wraps the subscription's callback.
+
+    Attributes:
+        model: in use; None before the first.
+        refusal: why the last description was refused; empty when it was accepted.
+        topic: resolved name of the topic.
     """
 
     def __init__(
@@ -44,7 +58,11 @@ class RobotDescription:
         self.topic = node.resolve_topic_name(TOPIC)
 
     def follow(self, xml: str = "") -> None:
-        """Load the text of the parameter, if there is any, and subscribe the topic."""
+        """Loads the parameter's description, if any, and subscribes the topic.
+
+        Args:
+            xml: URDF of the parameter robot_description; empty: none.
+        """
         self._followed = True
         if xml:
             self._from_parameter = self._load(xml, "parameter robot_description")
@@ -65,7 +83,7 @@ class RobotDescription:
         )
 
     def warn_while_waiting(self) -> None:
-        """One throttled warning that names what is missing; call it from a timer."""
+        """Logs a throttled warning that names what is missing, if anything; called by a timer."""
         if self.waiting:
             self._log.warn("robot_description", self.waiting)
 

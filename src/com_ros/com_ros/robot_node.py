@@ -87,17 +87,24 @@ SENSORS = Imu, WrenchStamped, JointState
 
 
 class RobotNode(Node, Generic[P]):
-    """A node that works on one robot; see the module's text.
+    """Base class of nodes that work on one robot: model, inputs, parameters, diagnostics.
 
-    `subject` is what its status on /diagnostics is about; `options` go to rclpy's Node.
+    The module's docstring shows a subclass. `options` are passed to rclpy's Node.
+
+    Args:
+        name: of the node.
+        parameters: frozen dataclass of the node's parameters; see com_ros.parameters.
+        subject: what the node's status on /diagnostics is about; empty: the node's name.
 
     Attributes:
+        parameters: current values.
         config: the robot's configuration; None where robot_config is not given.
+        log: for throttled warnings.
         description: where the model comes from.
-        joints: takes in joint_states; made by use_model.
-        joint_watch: how long ago usable joint_states came.
+        joints: converts joint_states; created by use_model, None before the first model.
+        joint_watch: measures how long ago usable joint_states were received.
         faults: what was dropped of the inputs.
-        meter: rate and latency of what is made of joint_states.
+        meter: rate and latency of the node's results.
         lockstep: answers to a simulator that waits for this node.
     """
 
@@ -132,23 +139,45 @@ class RobotNode(Node, Generic[P]):
 
     # --- to be overridden ----------------------------------------------------------------------
     def use_model(self, model: RobotModel) -> None:
-        """Make what belongs to a new model; a ComRosError or ComModelError refuses it."""
+        """Creates what depends on the model; called with each new one, to be overridden.
+
+        Args:
+            model: with the sole frames of the configuration attached.
+
+        Raises:
+            ComRosError, ComModelError: the model cannot be used; the one before stays in use.
+        """
 
     def on_joints_timeout(self, reason: str) -> None:
-        """joint_states have become stale: once each time."""
+        """Called once each time that joint_states become stale; logs the reason.
+
+        Args:
+            reason: which topic, since when, and how to fix it.
+        """
         self.get_logger().error(reason)
 
     def on_restart(self, jump_s: float) -> None:
-        """The stamps of joint_states have jumped for good; by 0: they were zero before."""
+        """Called when the stamps of joint_states have moved to another time line for good.
+
+        Args:
+            jump_s: s, from the old time line to the new; 0 where stamps were zero before.
+        """
 
     def watch(self) -> None:
-        """Called several times a second, on a steady clock."""
+        """Called several times a second by a timer on a steady clock, also without input."""
 
     def apply_parameters(self, new: P) -> None:
-        """Apply changed live parameters (self.parameters has the old ones), or refuse: an error."""
+        """Applies changed live parameters; to be overridden.
+
+        Args:
+            new: the new values; self.parameters still has the old ones.
+
+        Raises:
+            ComRosError, ComModelError, ValueError: they are refused; the text is the reason.
+        """
 
     def diagnose(self) -> Diagnosis:
-        """The status for /diagnostics; the base adds rate, latency and the robot's name."""
+        """Returns the status for /diagnostics; the base class adds rate, latency and robot name."""
         waiting = self.waiting
         return Diagnosis(
             diagnostics.ERROR if waiting else diagnostics.OK, waiting or "running"
@@ -157,7 +186,7 @@ class RobotNode(Node, Generic[P]):
     # --- the robot -----------------------------------------------------------------------------
     @property
     def waiting(self) -> str:
-        """What is missing for a model, and how to fix it; empty when there is one."""
+        """What is missing for a model, and how to fix it; empty when there is a model."""
         return self.description.waiting
 
     @property
@@ -166,11 +195,18 @@ class RobotNode(Node, Generic[P]):
         return "" if self.description.model is None else self.description.model.name
 
     def follow_robot_description(self) -> None:
-        """Load the parameter robot_description, and follow the topic of that name."""
+        """Loads the parameter robot_description, if given, and subscribes its topic."""
         self.description.follow(self.parameters.robot_description)
 
     def require_config(self, needs: str = "its feet") -> RobotConfig:
-        """The robot's configuration; without, a ParameterError that names what is needed of it."""
+        """Returns the robot's configuration.
+
+        Args:
+            needs: what of it the node needs, for the error's text.
+
+        Raises:
+            ParameterError: robot_config is not given.
+        """
         if self.config is None:
             fix = f"give the path of the robot's configuration (YAML), with {needs}"
             raise ParameterError("robot_config", "", fix)
@@ -185,11 +221,18 @@ class RobotNode(Node, Generic[P]):
         depth: int = 1,
         with_problems: bool = False,
     ) -> None:
-        """Subscribe joint_states; `self.joints` sorts them by name.
+        """Subscribes joint_states; `self.joints` sorts them by name.
 
-        Samples that come more often than rate_hz are left out, by their stamps; `depth` may wait.
-        Those whose `error` is set, or without a model, are warned of and do not count as received,
-        so that joint_states of no use time out; with_problems on_sample gets them, too.
+        A sample whose `error` is set, or that arrives without a model, causes a warning and does
+        not
+        count as received, so that unusable joint_states time out.
+
+        Args:
+            on_sample: called with each sample that is due.
+            rate_hz: 1/s by the stamps; samples that arrive more often are left out. inf: none.
+            depth: number of messages that may wait while the node is busy.
+            with_problems: on_sample gets samples with an `error` too, and they count as
+                received.
         """
         self._on_sample, self._handles_problems = on_sample, with_problems
         self._rate = RateLimit(rate_hz)
@@ -201,12 +244,12 @@ class RobotNode(Node, Generic[P]):
     def follow_wrenches(
         self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1
     ) -> None:
-        """Subscribe the wrenches of feet.
+        """Subscribes the wrench topics of some feet.
 
         Args:
-            feet: of the configuration, in order.
-            inputs: takes the messages in by the feet's indices.
-            depth: of the queue.
+            feet: of the configuration, in the order of `inputs`.
+            inputs: stores the messages by the feet's indices.
+            depth: number of messages of each foot that may wait while the node is busy.
         """
         for index, foot in enumerate(feet):
             self.subscribe(
@@ -220,13 +263,13 @@ class RobotNode(Node, Generic[P]):
         callback: Callable[[Any, int], None],
         depth: int = 1,
     ) -> None:
-        """Subscribe stamped messages, best effort; see com_ros.stream.
+        """Subscribes stamped messages with best effort, through the checks of com_ros.stream.
 
         Args:
             kind: type of the messages.
             topic: its name.
-            callback: called with each message and its time, ns.
-            depth: of the queue.
+            callback: called with each accepted message and its time, ns.
+            depth: number of messages that may wait while the node is busy.
         """
         self._subscribe(kind, topic, callback, depth)
 
@@ -237,23 +280,27 @@ class RobotNode(Node, Generic[P]):
         callback: Callable[[Any], None],
         profile: QoSProfile,
     ) -> Subscription:
-        """Subscribe with another quality of service.
+        """Subscribes with another quality of service, without the checks of com_ros.stream.
 
         Args:
             kind: type of the messages.
             topic: its name.
-            callback: gets the message only.
+            callback: called with each message; an exception drops the message.
             profile: quality of service.
         """
         return self.create_subscription(kind, topic, self._guarded(callback), profile)
 
     def set_sample_rate(self, rate_hz: float) -> None:
-        """Change the rate of follow_joint_states, 1/s."""
+        """Changes the rate of follow_joint_states.
+
+        Args:
+            rate_hz: 1/s by the stamps; inf: every sample.
+        """
         self._rate.set(rate_hz)
 
     @property
     def too_slow(self) -> str:
-        """Which topics the node is too slow for at present and how to fix it; else empty."""
+        """For which topic the node is too slow now, and how to fix it; empty for none."""
         for backlog in self._backlogs:  # a loop: it runs with each sample
             if backlog.problem:
                 return backlog.problem
@@ -268,12 +315,12 @@ class RobotNode(Node, Generic[P]):
         *,
         needs_model: bool = True,
     ) -> None:
-        """Offer a std_srvs/Trigger.
+        """Offers a std_srvs/Trigger service.
 
         Args:
             name: of the service.
-            action: does what is asked for; returns the message of the response.
-            refusals: exceptions that become a refusal.
+            action: called for each request; returns the message of the response.
+            refusals: exceptions of `action` that become a response without success.
             needs_model: refuse while there is no model.
         """
 
@@ -292,11 +339,11 @@ class RobotNode(Node, Generic[P]):
     def create_steady_timer(
         self, period_s: float, callback: Callable[[], None]
     ) -> Timer:
-        """A timer in real time: it goes on when simulated time has stopped.
+        """Creates a timer in real time, which keeps running when simulated time stops.
 
         Args:
             period_s: s.
-            callback: whose exceptions do not end the node.
+            callback: its exceptions are ignored once the node or ROS has been shut down.
         """
 
         def on_timer() -> None:

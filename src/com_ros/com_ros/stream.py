@@ -1,26 +1,33 @@
 """One subscribed topic: what happens to its messages before a node's callback gets them.
 
-1. A node that is too slow for a topic uses the newest messages. When each message of BEHIND_S has
-   waited for MAX_WAIT_S, all but the newest are skipped and counted, until the work on as many as
-   came in CALM_S would have taken less than CALM_LOAD of that time. A pause that the node makes up
+1. A node that is too slow for a topic uses the newest messages. When each message of BEHIND_S
+has
+   waited for MAX_WAIT_S, all but the newest are skipped and counted, until the work on as many
+   as
+   arrived in CALM_S would have taken less than CALM_LOAD of that time. A pause that the node
+   makes up
    for within BEHIND_S costs no message.
 2. A stamp that jumps holds the message back (StampGate).
-3. What is beyond what can be is dropped (com_ros.input_limits).
+3. A message with an implausible value is dropped (com_ros.input_limits).
 
 The times of a topic's messages, and the one policy for a clock that jumps.
 
 A message's time is its stamp, or the node's clock at receipt where the stamp is zero: a driver
-that does not stamp, or one whose clock has not started yet. As soon as one stamp is not zero, the
+that does not stamp, or one whose clock has not started yet. As soon as one stamp is not zero,
+the
 stamps count.
 
-A stamp jumps when it is more than JUMP_S behind the newest one, or ahead of it by more than JUMP_S
+A stamp jumps when it is more than JUMP_S behind the newest one, or ahead of it by more than
+JUMP_S
 and by more than PACE times the real time since then (a recording may be replayed fast, and
-messages may be lost). A message whose stamp jumps is held back. One message stays without effect;
+messages may be lost). A message whose stamp jumps is held back. A single such message has no
+effect;
 when the stamps have stayed on the other time line for CONFIRM_S, without one that fits the old
 line, they count from then on, as another recording. After PAUSE_S without a message any stamp
-counts: what came before is stale by then anyway. So a sane clock is followed again within half a
-second. Meanwhile nodes hold: messages that are held back for up to HELD_S count as received, so
-that no timeout is reported for a driver that goes on.
+counts: earlier messages are stale by then anyway. So a correct clock is followed again within
+half
+a second. Meanwhile nodes hold their state: messages that are held back for up to HELD_S count as
+received, so that no timeout is reported for a driver that still works.
 """
 
 import inspect
@@ -46,12 +53,19 @@ PACE = 50.0  # times real time
 
 _JUMP_NS, _CONFIRM_NS = int(JUMP_S * NS_PER_S), int(CONFIRM_S * NS_PER_S)
 _PAUSE_NS = int(PAUSE_S * NS_PER_S)
-SLACK_NS = 500_000  # that a sample may be early and still count as due
+SLACK_NS = 500_000  # by which a sample may be early and still be due
 
 
 @dataclass
 class _Line:
-    """Consecutive messages on one time line: times and real times (ns) of the first and last."""
+    """Consecutive messages on one time line.
+
+    Attributes:
+        first: ns, time of the first message.
+        first_at: ns of real time, when that was received.
+        last: ns, newest time of a message.
+        last_at: ns of real time, when the last message was received.
+    """
 
     first: int
     first_at: int
@@ -59,11 +73,11 @@ class _Line:
     last_at: int
 
     def continued_by(self, time_ns: int, at_ns: int) -> bool:
-        """Whether a message belongs to it.
+        """Returns whether a message belongs to the time line.
 
         Args:
             time_ns: ns, the message's time.
-            at_ns: ns of real time, when it came.
+            at_ns: ns of real time, when it was received.
         """
         step = time_ns - self.last
         return -_JUMP_NS <= step <= _JUMP_NS or 0 < step <= PACE * (
@@ -72,30 +86,30 @@ class _Line:
 
 
 class StampGate:
-    """Gives the times of the messages of one topic, and holds back those that jump.
+    """Determines the times of a topic's messages, and holds back those whose stamps jump.
 
     Attributes:
-        jump_s: how far the last message jumped, s; 0 when it did not.
+        jump_s: s, how far the last message jumped; 0 when it did not.
         restarted: the last message is the first that counts on another time line.
-        held_s: real time since the first of the messages that are held back, s.
+        held_s: s of real time since the first of the messages that are held back now.
     """
 
     def __init__(self) -> None:
         self._line: _Line | None = None
         self._other: _Line | None = None  # that the stamps may have jumped to
         self._stamped = False
-        self._seen_at = 0  # real time of the last message
+        self._seen_at = 0  # ns of real time, last message
         self._held_at = 0  # real time of the first message that is held back
         self.jump_s = self.held_s = 0.0
         self.restarted = False
 
     def time_ns(self, stamp_ns: int, received_ns: int, at_ns: int) -> int | None:
-        """Time of a message; None: hold it back.
+        """Returns the time of a message, ns; None when it must be held back.
 
         Args:
             stamp_ns: ns, its stamp; 0: none.
-            received_ns: ns of the ROS clock, when it came.
-            at_ns: ns of real time, when it came.
+            received_ns: ns of the ROS clock, when it was received.
+            at_ns: ns of real time, when it was received.
         """
         line = self._line
         time_ns = stamp_ns or received_ns
@@ -133,22 +147,34 @@ class StampGate:
 
 
 class RateLimit:
-    """Leaves out samples that come more often than a rate (1/s; inf: none), by their times."""
+    """Leaves out samples that arrive more often than a rate, by their times.
+
+    Args:
+        rate_hz: 1/s; inf: no limit.
+    """
 
     def __init__(self, rate_hz: float) -> None:
         self._next_ns = 0
         self.set(rate_hz)
 
     def set(self, rate_hz: float) -> None:
-        """Change the rate."""
+        """Changes the rate.
+
+        Args:
+            rate_hz: 1/s; inf: no limit.
+        """
         self._period_ns = int(NS_PER_S / rate_hz)  # 0 for inf
 
     def restart(self) -> None:
-        """The times that follow are of another time line."""
+        """Forgets the last sample, as the times that follow are on another time line."""
         self._next_ns = 0
 
     def due(self, time_ns: int) -> bool:
-        """Whether a sample of this time is to be used."""
+        """Returns whether a sample should be used; if so, the next is due a period later.
+
+        Args:
+            time_ns: ns, of the sample.
+        """
         if (
             self._period_ns
             and self._next_ns - self._period_ns - _JUMP_NS < time_ns < self._next_ns
@@ -161,14 +187,21 @@ class RateLimit:
 MAX_WAIT_S = 0.05
 BEHIND_S = 0.5
 CALM_S, CALM_LOAD = 1.0, 0.5
-PERIOD_S = 0.0005  # of the timer that hands on the newest
+PERIOD_S = 0.0005  # of the timer that delivers the newest
 
 _MAX_WAIT_NS, _BEHIND_NS = int(MAX_WAIT_S * NS_PER_S), int(BEHIND_S * NS_PER_S)
 _CALM_NS = int(CALM_S * NS_PER_S)
 
 
 class Faults:
-    """What was dropped of a node's inputs: logged, counted by kind, and the last reason."""
+    """Dropped messages of a node's inputs: logged, counted by kind, with the last reason.
+
+    Args:
+        log: for the warnings.
+
+    Attributes:
+        counts: number of dropped messages by kind of reason.
+    """
 
     def __init__(self, log: ThrottledLog) -> None:
         self._log = log
@@ -176,10 +209,10 @@ class Faults:
         self._recent: dict[str, str] = {}
 
     def add(self, kind: str, topic: str, text: str) -> None:
-        """One message was dropped.
+        """Counts and logs one dropped message.
 
         Args:
-            kind: of the reason.
+            kind: of the reason, such as clock_jumps.
             topic: of the message.
             text: the reason and how to fix it.
         """
@@ -188,21 +221,30 @@ class Faults:
         self._log.warn(f"{kind} {topic}", text)
 
     def pop_recent(self) -> str:
-        """The reasons since the last call."""
+        """Returns the last reason of each kind since the last call, joined by "; "."""
         text = "; ".join(self._recent.values())
         self._recent.clear()
         return text
 
 
 class Backlog:
-    """Hands on a topic's messages as bytes; the newest only, while the node is too slow for all.
+    """Delivers a topic's messages as bytes; only the newest while the node is too slow for all.
 
-    Then a timer hands on the newest. Its turn comes after the messages that rclpy has queued, so
-    that their number stays small.
+    In that case a timer delivers the newest message. The timer is served after the messages that
+    rclpy
+    has queued, so that their number stays small.
+
+    Args:
+        node: that subscribes.
+        kind: type of the messages.
+        topic: its name.
+        depth: number of messages that may wait while the node is busy.
+        deliver: called with the bytes of each message.
 
     Attributes:
-        skipped: messages that were not handed on.
+        skipped: number of messages that were not delivered.
         problem: why messages are skipped and how to fix it; empty when none are.
+        subscription: of the topic.
     """
 
     def __init__(
@@ -215,7 +257,9 @@ class Backlog:
     ) -> None:
         self.skipped, self.problem = 0, ""
         self._node, self._kind, self._deliver = node, kind, deliver
-        self._timer: Timer | None = None  # made once: rclpy keeps a bit of each one
+        self._timer: Timer | None = (
+            None  # created once: rclpy leaks a little memory for each
+        )
         self._newest: Any = None
         self._newest_only = False
         # since when each message has waited, on the system's clock as in DDS
@@ -232,8 +276,8 @@ class Backlog:
         """The subscription's callback.
 
         Args:
-            msg: the message.
-            info: rclpy's, with the time at which it came.
+            msg: bytes of the message.
+            info: rclpy's, with `received_timestamp`, ns of the system's clock.
         """
         now_ns = time.time_ns()
         if not self._newest_only:
@@ -289,11 +333,18 @@ class Backlog:
 
 
 class Stream:
-    """Takes in the messages of a topic, and hands on those that are good, with their time, ns.
+    """Checks the messages of a topic and delivers the good ones with their times.
 
-    `check`, if any, says why a message must not be used, else "". on_restart gets the jump, s,
-    before the first message on another time line; on_held is called for one held back for up to
-    HELD_S.
+    Args:
+        node: whose clock gives the time of messages without a stamp.
+        topic: its resolved name, for the texts.
+        deliver: called with each good message and its time, ns.
+        check: called with a message and the topic; returns why it must not be used, else "".
+            None:
+            no check.
+        faults: counts and logs what is dropped.
+        on_restart: called with the jump, s, before the first message on another time line.
+        on_held: called for each message that is held back, for up to HELD_S.
     """
 
     def __init__(
@@ -312,7 +363,11 @@ class Stream:
         self._on_restart, self._on_held = on_restart, on_held
 
     def update(self, msg: Any) -> None:
-        """Take in a message."""
+        """Checks a message, and delivers it if it is good.
+
+        Args:
+            msg: with a header.
+        """
         gate, stamp_ns = self.gate, stamp_to_ns(msg.header.stamp)
         time_ns = gate.time_ns(
             stamp_ns, stamp_ns or self._clock.now().nanoseconds, time.monotonic_ns()
@@ -345,9 +400,12 @@ class Stream:
 
 
 def with_info(callback: Callable[[Any, dict[str, Any]], None]) -> Callable[..., None]:
-    """A subscription's callback that gets each message with rclpy's information about it.
+    """Wraps a subscription's callback so that it gets rclpy's information about each message.
 
     rclpy's executors call one of two arguments with both, its EventsExecutor with one tuple.
+
+    Args:
+        callback: called with a message and the information about it.
     """
 
     def call(*given: Any) -> None:
