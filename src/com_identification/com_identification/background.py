@@ -1,7 +1,7 @@
-"""The long computations of a live identification, in a process of their own beside the node.
+"""The long computations of a live identification, in a process separate from the node.
 
 A thread would delay the callbacks, because the computations are many small steps in Python. A
-process can also be ended at any moment, which is how it is cancelled; it writes nothing.
+process can also be ended at any time, which is how it is cancelled; it writes nothing.
 """
 
 import os
@@ -55,9 +55,9 @@ class JobOutcome:
     """How a computation ended.
 
     Attributes:
-        value: what the task returned; None where it did not come to an end.
-        problem: why not and how to fix it; empty where it did.
-        trace: of an unexpected error.
+        value: what the task returned; None where it did not finish.
+        problem: why it did not finish and how to fix it; empty where it did.
+        trace: traceback of an unexpected error; else empty.
         cancelled: whether it was cancelled.
     """
 
@@ -68,10 +68,15 @@ class JobOutcome:
 
 
 class BackgroundJob:
-    """Runs a task; ask for its progress and its outcome now and then.
+    """A task that runs in another process; its progress and outcome can be polled.
 
-    `progress` is the fraction of the time that is over, 0 to 1, `step` the present step in words,
-    with the time that is left, `outcome` None while it runs.
+    Args:
+        task: the computation; it and its result are pickled.
+
+    Attributes:
+        progress: fraction of the time that is over, 0 to 1.
+        step: the current step in words, with the remaining time.
+        outcome: None while it runs.
     """
 
     def __init__(self, task: Task) -> None:
@@ -86,14 +91,21 @@ class BackgroundJob:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ends it, whatever it does."""
+        """Ends the computation at once."""
         with self._lock:
             self._cancelled.set()
             if self._process is not None:
                 self._process.kill()
 
     def wait(self, timeout: float | None = None) -> JobOutcome | None:
-        """Waits for the end, at most for a time in s."""
+        """Waits for the end of the computation.
+
+        Args:
+            timeout: s; None: without limit.
+
+        Returns:
+            The outcome; None if it still runs.
+        """
         self._thread.join(timeout)
         return self.outcome
 
@@ -146,7 +158,11 @@ class BackgroundJob:
 
 
 def work(descriptor: int) -> None:
-    """Runs in the other process; it ends without a word when its parent does."""
+    """Runs a task in the other process; exits silently when the parent process ends.
+
+    Args:
+        descriptor: file descriptor of the pipe to the parent process.
+    """
     connection = Connection(descriptor)
     with _end_with_parent():
         task = connection.recv()
@@ -186,11 +202,11 @@ def _end_with_parent() -> Iterator[None]:
 
 
 def time_left(fraction: float, elapsed: float) -> str:
-    """The time that is left in words, by the fraction of it and the s that are over; or empty.
+    """Returns the remaining time in words; empty where it cannot be estimated.
 
     Args:
         fraction: 0 to 1, of the time that is over.
-        elapsed: s, that are over.
+        elapsed: s, since the start.
     """
     if not _BEGUN <= fraction < 1.0:
         return ""
@@ -207,16 +223,19 @@ def identify_links(
     evidence: Evidence | None,
     progress: Progress,
 ) -> tuple[Identification, tuple[PlannedPosture, ...]]:
-    """Identifies all links; with redundant postures also finds one that would help.
+    """Identifies all links; with redundant postures also proposes one that would help.
 
     Args:
-        model: The robot, n joints.
-        feet: Its feet.
+        model: the robot, n joints.
+        feet: its feet.
         rest: (n,) rad or m, a posture without self-collision.
-        settings: Of the identification.
-        postures: Readings.
-        evidence: What is known from elsewhere; None: nothing.
-        progress: Receives the fraction that is done and the step in words.
+        settings: of the identification.
+        postures: readings.
+        evidence: estimates of another method; None: none.
+        progress: called with the fraction done, 0 to 1, and the step in words.
+
+    Returns:
+        The result, and at most one proposed posture.
     """
     found = identify(
         model, feet, postures, settings, progress=progress, evidence=evidence
@@ -244,16 +263,16 @@ def propose_postures(
     count: int,
     progress: Progress,
 ) -> tuple[PlannedPosture, ...]:
-    """Proposes postures beside others; the robot stands without self-collision at rest (n,).
+    """Proposes postures in addition to those captured.
 
     Args:
-        model: The robot, n joints.
-        feet: Its feet.
+        model: the robot, n joints.
+        feet: its feet.
         rest: (n,) rad or m, a posture without self-collision.
-        settings: Of the identification.
-        postures: Those that were captured.
-        count: How many to propose.
-        progress: Receives the fraction that is done and the step in words.
+        settings: of the identification.
+        postures: those that were captured.
+        count: how many to propose.
+        progress: called with the fraction done, 0 to 1, and the step in words.
     """
     planner = PosturePlanner(model, feet, rest, settings)
     return planner.propose(count, postures, progress=progress)
@@ -261,9 +280,11 @@ def propose_postures(
 
 @dataclass(frozen=True)
 class WalkReader:
-    """A robot whose bags have joint states and one IMU.
+    """Reads bags with joint states and one IMU of a robot.
 
     Attributes:
+        model: the robot.
+        config_path: of its configuration.
         imu_link: the configuration's, or another.
     """
 
@@ -273,11 +294,18 @@ class WalkReader:
 
     @property
     def config(self) -> RobotConfig:
-        """Its configuration."""
+        """Its configuration, with imu_link."""
         return replace(RobotConfig.from_file(self.config_path), imu_link=self.imu_link)
 
     def read(self, path: Path) -> "WalkLog":
-        """Reads a bag; a BagError says what is missing."""
+        """Reads a bag.
+
+        Args:
+            path: of the bag.
+
+        Raises:
+            BagError: something is missing; says what.
+        """
         from com_bags import Bag, SensorReader, TopicRequest, find_topics, read_walk
 
         with Bag(path) as bag:
@@ -291,15 +319,18 @@ def analyse_walk(
     information: Array | None,
     progress: Progress,
 ) -> "tuple[Array | None, Advice | None, float, str]":
-    """Adds parts of a recording to the information (P, P) that those before have.
-
-    Returns that, the advice of the newest part of use, s of use, and why others were of none.
+    """Adds parts of a recording to the information of the parts before.
 
     Args:
-        walker: Reads the bags.
-        files: Parts of a recording.
+        walker: reads the bags.
+        files: parts of a recording.
         information: (P, P) of the parts before; None: there are none.
-        progress: Receives the fraction that is done and the step in words.
+        progress: not called.
+
+    Returns:
+        The information (P, P), the advice of the newest usable part, the duration of the usable
+        parts,
+        s, and why others were not usable ("": all were).
     """
     from com_identification.walking.advice import analyse
 
@@ -322,19 +353,20 @@ def identify_walk(
     folder: Path,
     progress: Progress,
 ) -> "tuple[WalkResult, list[str]]":
-    """Identifies from bags of walking and resting postures, and writes the files into a folder.
-
-    A mass that was weighed and its standard deviation are in kg; 0: not, and as usual. What is
-    returned has no rows' information, which is large.
+    """Identifies from bags of walking and resting postures, and writes the result files.
 
     Args:
-        walker: Reads the bags.
-        bags: Recordings of walking.
-        weighed: kg, mass of the robot and its standard deviation; 0: not weighed, and the usual
-            one.
-        standing: Resting postures, and the settings for them.
-        folder: Where the files are written.
-        progress: Receives the fraction that is done and the step in words.
+        walker: reads the bags.
+        bags: recordings of walking.
+        weighed: kg, mass of the robot and its standard deviation; 0: not weighed, or the usual
+            standard deviation.
+        standing: resting postures, and the settings for them.
+        folder: where the files are written.
+        progress: called with the fraction done, 0 to 1, and the step in words.
+
+    Returns:
+        The result, without the information of its rows, which is large; and the paths of the
+        files.
     """
     from com_identification.walking.fusion import fuse
     from com_identification.walking.identify import identify_walking

@@ -1,14 +1,19 @@
-"""Errors of the identification: what was got, what was expected, what to do about it."""
+"""Errors of the identification: each says what was got, what was expected and how to fix it."""
 
 from com_model.exceptions import ComModelError
 
 
 class IdentificationError(ComModelError):
-    """Root of all errors that the identification raises on purpose."""
+    """Root of all errors of the identification."""
 
 
 class PostureError(IdentificationError):
-    """A posture's readings cannot be used; `index` is its place among others, -1 if alone."""
+    """A posture's readings cannot be used.
+
+    Args:
+        problem: what is wrong and how to fix it.
+        index: of the posture among others; -1 if it is alone.
+    """
 
     def __init__(self, problem: str, index: int = -1) -> None:
         super().__init__(problem if index < 0 else f"posture {index}: {problem}")
@@ -17,7 +22,11 @@ class PostureError(IdentificationError):
 
 
 class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault)
-    """No posture can be taken now; `reasons` has a sentence for each, and how to fix it."""
+    """No posture can be captured now.
+
+    Args:
+        reasons: a sentence for each reason, with how to fix it.
+    """
 
     def __init__(self, *reasons: str) -> None:
         super().__init__(" ".join(reasons))
@@ -25,23 +34,27 @@ class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault
 
 
 class WalkError(IdentificationError):
-    """Recordings of walking that cannot be used."""
+    """Recordings of walking cannot be used."""
 
 
 class StoreError(IdentificationError):
-    """The file of postures cannot be read or written; what it holds is as it was."""
+    """The file of postures cannot be read or written; its contents are unchanged."""
 
 
 class OutputError(IdentificationError):
-    """A result cannot be written where it was asked for; nothing was written."""
+    """A result cannot be written where it was requested; nothing was written."""
 
 
 class ProtocolError(IdentificationError):
-    """Root of all errors that the posture protocol raises on purpose."""
+    """Root of all errors of the posture protocol."""
 
 
 class RefusedFitError(ProtocolError):
-    """A fit that explains the data by what no robot can be; `reasons` has one sentence each."""
+    """A fit is refused because it explains the data by parameters that no robot can have.
+
+    Args:
+        reasons: one sentence each.
+    """
 
     def __init__(self, *reasons: str) -> None:
         super().__init__("the fit is refused: " + "; ".join(reasons))
@@ -49,4 +62,4 @@ class RefusedFitError(ProtocolError):
 
 
 class HealthError(IdentificationError):
-    """The record of a robot cannot be read or written; what it contains is as it was."""
+    """The record of a robot cannot be read or written; its contents are unchanged."""

@@ -1,7 +1,7 @@
 """A person as a robot: a URDF by height, mass and sex; postures from markers and force plates.
 
 Segments: P. de Leva, Adjustments to Zatsiorsky-Seluyanov's segment inertia parameters, J.
-Biomechanics 29 (1996), Table 4, and what is assumed: data/README.md of robot_descriptions.
+Biomechanics 29 (1996), Table 4; the assumptions are in data/README.md of robot_descriptions.
 """
 
 import importlib
@@ -45,7 +45,7 @@ _SCALED = re.compile(r'(origin xyz|mass value|i[xyz]{2})="([^"]*)"')
 
 
 def human_urdf(height: float, mass: float, sex: str) -> str:
-    """Writes the URDF of a standing person: x forward, y left, z up, the root between the hips.
+    """Returns the URDF of a standing person: x forward, y left, z up, the root between the hips.
 
     Args:
         height: m, of the person.
@@ -53,7 +53,7 @@ def human_urdf(height: float, mass: float, sex: str) -> str:
         sex: "f" or "m": whose table.
 
     Raises:
-        ConfigError: A value is not a person's.
+        ConfigError: a value is not a person's.
     """
     if sex not in SEXES or not (0.5 <= height <= 2.6 and 5.0 <= mass <= 400.0):
         text = f"expected 0.5 to 2.6 m, 5 to 400 kg and sex f or m; got {height}, {mass}, {sex}"
@@ -69,23 +69,24 @@ def human_urdf(height: float, mass: float, sex: str) -> str:
 
 
 def plate_foot() -> Foot:
-    """The plates' wrench as a sensor of the root: what identify() takes as feet."""
+    """Returns the plates' wrench as a force sensor of the root, for the `feet` of identify()."""
     return Foot(ROOT, wrench_frame=ROOT)
 
 
 def human_settings(
     model: RobotModel, registration: float = 0.002
 ) -> IdentificationSettings:
-    """Settings for a person, whose masses are about 10 % and CoMs 20 mm away from the table.
+    """Returns settings for a person, whose masses differ from the table by 10 %, CoMs by 20 mm.
 
-    What is wrong in a segment's frame in the same way in all postures, such as the place of a
-    marker, is part of that segment's centre of mass, and no error of its own. The noise of a
-    posture's readings is that of human_posture(); registration is the constant error of the root's
-    position in the plates' axes, m along each axis.
+    An error in a segment's frame that is the same in all postures, such as that of a marker's
+    place,
+    is part of that segment's centre of mass, not an error of its own. The noise of a posture's
+    readings is that of human_posture().
 
     Args:
-        model: The person's.
-        registration: m, error of the root's position in the plates' axes.
+        model: the person's.
+        registration: m, standard deviation of the constant error of the root's position in the
+            plates' axes, along each axis.
     """
     heavy = [
         name
@@ -113,19 +114,22 @@ def human_posture(
 ) -> Posture:
     """Makes a posture of a person on force plates.
 
-    About the root, whose pose has the errors dp and phi (R exp(phi)), the plates' wrench (F, M) is
+    About the root, whose pose has the errors dp and phi (R exp(phi)), the plates' wrench (F, M)
+    is
 
       F_r = R^T F,   M_r = R^T (M - p x F),   dM_r = -(R^T dp + phi x CoM) x F_r
 
-    so the noise of a horizontal force, known to be 0, is that of the moment over the root's height.
+    so the noise of a horizontal force, known to be 0, is that of the moment over the root's
+    height.
 
     Args:
-        model: Of human_urdf().
+        model: of human_urdf().
         q: (n,) rad.
-        R, p: (3, 3) and (3,) m, the root's pose in the plates' axes, z up.
+        R: (3, 3) R_plates_root, plates' z up.
+        p: (3,) m, position of the root in the plates' axes.
         wrench: (6,) N and N m, of the plates on the person about their common origin.
         plates: N and N m, its standard deviations.
-        errors: (n + 6, k) of q, phi and p; see MarkerFit.errors.
+        errors: (n + 6, k) of q, phi and p; see MarkerFit.errors. None: none.
     """
     n, turn = model.n_joints, wrench_transform(R.T, -R.T @ p)
     read, statics = turn @ wrench, Statics(model)
@@ -162,14 +166,12 @@ class MarkerFit:
         self._at = np.array([position for _, position in markers.values()])
 
     def place(self, Q: Array, R: Array, p: Array) -> Array:
-        """Places the markers, (N, M, 3) m, of N configurations with the root at R, p.
+        """Returns the positions of the M markers in N configurations, (N, M, 3) m.
 
         Args:
             Q: (N, n) rad or m.
+            R: (N, 3, 3) orientation of the root.
             p: (N, 3) m, position of the root.
-
-        Returns:
-            (N, 3, 3) attitude of the root.
         """
         frames, origins = self._statics.link_frames(self._statics.poses(Q), self._links)
         points = origins + np.einsum("nmij,mj->nmi", frames, self._at)
@@ -189,13 +191,14 @@ class MarkerFit:
     def solve(
         self, seen: Array, start: Array | None = None
     ) -> tuple[Array, Array, Array]:
-        """Fits one frame: (M, 3) m in the markers' order, NaN of those that are hidden.
-
-        Returns q (n,), R (3, 3) and p (3,); starts at joint positions (n,).
+        """Fits joint positions and the root's pose to the markers of one frame.
 
         Args:
-            seen: (M, 3) m, NaN where hidden.
+            seen: (M, 3) m, in the order of the markers; NaN where hidden.
             start: (n,) rad or m; None: 0.
+
+        Returns:
+            q (n,) rad or m, R (3, 3) and p (3,) m of the root.
         """
         n, visible = self._n, np.isfinite(seen).all(axis=1)
         q = np.zeros(n) if start is None else start
@@ -213,19 +216,19 @@ class MarkerFit:
         return q + x[:n], R, first[3] + x[n + 3 :]
 
     def errors(self, seen: Array, q: Array, R: Array, p: Array, std: float) -> Array:
-        """Computes the errors of solve()'s result by those of the markers, std m of each axis.
-
-        (n + 6, n + 6) of q, of the root's attitude (R exp(phi), rad) and of p: their covariance is
-        this times its transpose, std^2 (J^T J)^-1 with the slope J of what is minimised.
+        """Returns the errors of solve()'s result that errors of the markers cause.
 
         Args:
             seen: (M, 3) m, NaN where hidden.
             q: (n,) rad or m, by solve().
-            p: (3,) m, position of the root.
-            std: m, of a marker along each axis.
+            R: (3, 3) orientation of the root, by solve().
+            p: (3,) m, position of the root, by solve().
+            std: m, standard deviation of a marker along each axis.
 
         Returns:
-            (3, 3) attitude of the root.
+            (n + 6, n + 6) of q, of the root's attitude (R exp(phi), rad) and of p (m): their
+            covariance is
+            this times its transpose, std^2 (J^T J)^-1 with the Jacobian J of the residuals.
         """
         J = self._slope(seen, q, R, p, np.zeros(self._n + 6))
         return np.asarray(std * np.linalg.inv(np.linalg.qr(J, mode="r")))
@@ -233,11 +236,11 @@ class MarkerFit:
 
 @dataclass(frozen=True, eq=False)
 class MarkerTrial(FrozenArrays):
-    """N frames; laboratory axes, z up.
+    """N frames of a motion capture with force plates; laboratory axes, z up.
 
     Attributes:
         rate: Hz.
-        names: of the markers.
+        names: of the M markers.
         markers: (N, M, 3) m, NaN where hidden.
         wrench: (N, 6) N and N m, of all plates on the person, about the origin.
     """
@@ -249,10 +252,14 @@ class MarkerTrial(FrozenArrays):
 
 
 def read_c3d(path: str | Path) -> MarkerTrial:
-    """Reads markers and force plates with their corners, offsets and calibrations.
+    """Reads markers and force plates of a C3D file, with the plates' corners and calibrations.
+
+    Args:
+        path: of the file.
 
     Raises:
-        TableError: It cannot be read, or has no such plate; says what to do.
+        TableError: it cannot be read, z is not up, or ezc3d is not installed; says how to fix
+            it.
     """
     file = str(path)
     try:
@@ -300,18 +307,22 @@ def _upright(trial: MarkerTrial, file: str) -> MarkerTrial:
 
 
 def read_trial(path: str | Path, plates: str | Path | None = None) -> MarkerTrial:
-    """Reads a C3D file, or tables: markers NAME.x, .y, .z in m (OpenSim's trc), and force plates.
+    """Reads a motion capture with force plates from a C3D file, or from tables.
 
-    Of each plate a table of `plates`, by default the same one, has ground_force_vx (N),
-    ground_force_px (m) and ground_torque_x (N m), y and z likewise, as OpenSim's mot; further words
-    in the names tell plates apart. Both have `time` in s and the same axes, z up, or y up.
+    A table of markers has NAME.x, .y, .z in m (OpenSim's trc). Of each plate a table of
+    `plates`, by
+    default the same one, has ground_force_vx (N), ground_force_px (m) and ground_torque_x (N m),
+    and
+    the same for y and z, as OpenSim's mot; further words in the names distinguish plates. Both
+    have
+    `time` in s and the same axes, z up, or y up.
 
     Args:
-        path: Of a C3D file, or of a table of markers.
-        plates: Table of the force plates; None: the same file.
+        path: of a C3D file, or of a table of markers.
+        plates: table of the force plates; None: the same file.
 
     Raises:
-        TableError: As read_c3d.
+        TableError: as read_c3d.
     """
     if Path(path).suffix.lower() == ".c3d":
         return read_c3d(path)
@@ -367,7 +378,14 @@ def _three(table: Table, pattern: str) -> Array:
 
 
 def read_markers(section: Section) -> dict[str, tuple[str, Array]]:
-    """Reads where markers are: NAME: {link: thigh, at: [x, y, z]} in m, in the link's frame."""
+    """Reads the places of markers: NAME: {link: thigh, at: [x, y, z]} in m, in the link's frame.
+
+    Args:
+        section: of a YAML file.
+
+    Returns:
+        Link and place (3,) m by the marker's name.
+    """
     found = {}
     for name in section.entries():
         own = section.section(name)
@@ -402,18 +420,19 @@ def trial_postures(
     markers: Mapping[str, tuple[str, Array]],
     std: float,
 ) -> tuple[list[Posture], dict[str, float]]:
-    """Postures of the windows in which the person hardly moves, and seconds by what became of them.
-
-    Of each marker in a window an error with a standard deviation std, m along each axis, remains.
+    """Makes postures of the windows in which the person hardly moves.
 
     Args:
-        model: The person's.
-        trial: With markers and force plates.
-        markers: By name, the link and the place (3,) m in its frame.
-        std: m, of a marker along each axis.
+        model: the person's.
+        trial: with markers and force plates.
+        markers: by name, the link and the place (3,) m in its frame.
+        std: m, standard deviation of the mean of a marker in a window, along each axis.
+
+    Returns:
+        The postures, and seconds of the trial by what became of them: used, moved or redundant.
 
     Raises:
-        TableError: The trial has none of the markers.
+        TableError: the trial has fewer than three of the markers.
     """
     fit, columns = marker_fit(model, trial, markers)
     size = max(2, round(_WINDOW * trial.rate))

@@ -156,15 +156,20 @@ class SensorPriors(_Options):
 
     @classmethod
     def calibrated(cls, **errors: float) -> SensorPriors:
-        """Returns priors of sensors that have no errors but the given ones."""
+        """Returns priors of sensors that have no errors but the given ones.
+
+        Args:
+            errors: prior standard deviations by field, in the field's unit.
+        """
         return cls(**{item.name: 0.0 for item in fields(cls)} | errors)
 
 
 @dataclass(frozen=True)
 class LinkPrior:
-    """What is known of one link that differs from the others; None: as for all.
+    """Prior knowledge of one link that differs from the other links; None: as for all.
 
-    A body is a link with all links that fixed joints connect to it; a prior of one of its links is
+    A body is a link with all links that fixed joints connect to it; a prior of one of its links
+    is
     that of the whole body. A weighed mass replaces the URDF's, and is known unless
     mass_std_fraction says otherwise.
     """
@@ -182,7 +187,7 @@ class LinkPrior:
 
 @dataclass(frozen=True)
 class PriorSettings(_Options):
-    """Standard deviations and bounds of the URDF's values."""
+    """Prior standard deviations and bounds of the masses and centres of mass of the URDF."""
 
     com_std_fraction: float = number(
         0.1,
@@ -200,7 +205,7 @@ class PriorSettings(_Options):
 
 @dataclass(frozen=True)
 class FitSettings(_Options):
-    """How the regression works."""
+    """Options of the regression."""
 
     folds: int = parameter(
         5,
@@ -300,7 +305,7 @@ class PlanOptions(_Options):
     """Which postures may be proposed, and how they are scored.
 
     Attributes:
-        stands: Which feet are in contact, as indices, in turn; all feet by default.
+        stands: sets of feet in contact, as indices, used in turn; empty: all feet.
     """
 
     candidates: int = parameter(200, "How many postures to choose from", _COUNT)
@@ -352,13 +357,23 @@ class PlanOptions(_Options):
 
     @property
     def alone(self) -> float:
-        """The fraction on one foot that applies."""
+        """The fraction of postures on one foot that applies: 0 with keep_feet or stands."""
         return 0.0 if self.keep_feet or self.stands else self.one_foot
 
 
 @dataclass(frozen=True)
 class IdentificationSettings:
-    """Settings of an identification; sections of a file, groups of parameters; links by name."""
+    """All settings of an identification: sections of a YAML file, groups of a node's parameters.
+
+    Attributes:
+        noise: of single readings.
+        sensors: prior standard deviations of the sensors' constant and varying errors.
+        prior: of the URDF's masses and centres of mass.
+        links: what differs for some links, by name.
+        fit: options of the regression.
+        capture: when a robot counts as stationary.
+        plan: which postures may be proposed.
+    """
 
     noise: SensorNoise = field(default_factory=SensorNoise)
     sensors: SensorPriors = field(default_factory=SensorPriors)
@@ -370,7 +385,14 @@ class IdentificationSettings:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> IdentificationSettings:
-        """Reads a YAML file; missing keys have their defaults. ConfigError: a wrong key."""
+        """Reads a YAML file; missing keys have their defaults.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            ConfigError: a key or value is wrong.
+        """
         data = read_yaml(path)
         return cls.from_dict({} if data is None else data, str(path))
 
@@ -378,11 +400,14 @@ class IdentificationSettings:
     def from_dict(
         cls, data: Mapping[str, Any], source: str = "identification settings"
     ) -> IdentificationSettings:
-        """Reads sections noise, sensors, prior, links, fit, capture, plan; or ConfigError.
+        """Reads the sections noise, sensors, prior, links, fit, capture and plan.
 
         Args:
-            data: Nested plain data.
-            source: Where it is from, for messages.
+            data: nested plain data; missing keys have their defaults.
+            source: where it is from, for messages.
+
+        Raises:
+            ConfigError: a key or value is wrong.
         """
         top = Section(data, source)
         links = top.section("links")
@@ -400,7 +425,7 @@ class IdentificationSettings:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns what from_dict reads."""
+        """Returns nested plain data that from_dict reads."""
         found: dict[str, Any] = {name: asdict(getattr(self, name)) for name in _PARTS}
         found["plan"]["stands"] = [list(stand) for stand in self.plan.stands]
         found["links"] = {
@@ -412,7 +437,14 @@ class IdentificationSettings:
         return found
 
     def check(self, model: RobotModel) -> None:
-        """Refuses links that are not the model's or have no mass: a ConfigError lists its links."""
+        """Checks that the links of `links` exist and have a mass.
+
+        Args:
+            model: of the robot.
+
+        Raises:
+            ConfigError: a link does not exist (the error lists those that do), or has no mass.
+        """
         for name in self.links:
             key, source = f"links.{name}", "identification settings"
             if name not in model.link_names:

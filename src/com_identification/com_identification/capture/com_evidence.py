@@ -1,4 +1,4 @@
-"""What is known of the centre of mass itself: its place, or an edge over which it tipped."""
+"""Direct knowledge of the centre of mass: its position, or an edge over which the robot tipped."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,14 +23,27 @@ class ComEvidence:
     """Constraints on the CoM of each row of a table.
 
     com: {link, x, y, z, std} is the CoM of the whole robot in a link's frame, e.g. by another
-    method: with it [Muscolo]'s second formulation needs no force. tip_over: {link, edge_x, edge_y,
-    direction, tilt, std} is a robot on the point of falling over the edge of its sole through
-    (edge_x, edge_y) m along e = (cos, sin, 0) of `direction`, the outside o = e x z to its right,
-    where the ground goes down by `tilt`:
+    method: with it [Muscolo]'s second formulation needs no force. tip_over: {link, edge_x,
+    edge_y,
+    direction, tilt, std} is a robot about to fall over the edge of its sole through
+    (edge_x, edge_y) m along e = (cos, sin, 0) of `direction`, the outside o = e x z to its
+    right,
+    where the ground slopes down by `tilt`:
 
       (cos(tilt) o + sin(tilt) z) . (CoM - edge) = 0
 
-    Empty cells say nothing. ConfigError: a key is missing or wrong.
+    An empty cell is no constraint.
+
+    Args:
+        mapping: of the table, with the sections com and tip_over.
+        channel: reads a channel of the table.
+        model: the robot.
+
+    Attributes:
+        known: link, CoM (N, 3) m in its frame, standard deviation m; None without `com`.
+
+    Raises:
+        ConfigError: a key is missing or wrong.
     """
 
     def __init__(self, mapping: Section, channel: Channel, model: RobotModel) -> None:
@@ -60,7 +73,11 @@ class ComEvidence:
         return bool(self._rows)
 
     def constraints(self, row: int) -> tuple[ComConstraint, ...]:
-        """What is known in a row."""
+        """Returns the constraints of a row.
+
+        Args:
+            row: its index.
+        """
         return tuple(
             ComConstraint(link, normals[row], float(offsets[row]), std)
             for link, normals, offsets, std in self._rows
@@ -84,18 +101,18 @@ class ComEvidence:
 def tip_over_planes(
     section: Section, key: str, x: Array, y: Array, direction: Array, tilt: Array
 ) -> tuple[Array, Array]:
-    """Normals (N, 3) and offsets (N,) m of the planes through edges, as ComEvidence says.
+    """Returns the normals (N, 3) and offsets (N,) m of the planes of ComEvidence through edges.
 
     Args:
-        section: Of the mapping, for messages.
-        key: Of the tilt, for messages.
+        section: of the mapping, for messages.
+        key: of the tilt, for messages.
         x: (N,) m, of a point of the edge in the link's frame.
         y: (N,) m, of that point.
         direction: (N,) rad, of the edge about z.
-        tilt: (N,) rad, by which the ground goes down outside of the edge.
+        tilt: (N,) rad, by which the ground slopes down outside of the edge.
 
     Raises:
-        ConfigError: A tilt is too large to be one, of that key.
+        ConfigError: a tilt is larger than 1.2 rad.
     """
     if (np.abs(tilt[np.isfinite(tilt)]) > _STEEPEST).any():
         text = f"is more than {_STEEPEST} rad: correct its unit, or the column"

@@ -35,10 +35,10 @@ class StationaryInterval:
     """A stationary interval that has ended, or a mark.
 
     Attributes:
-        t0_ns: stamp of the first reading that counts, ns.
-        t1_ns: of the last.
+        t0_ns: ns, stamp of the first reading that is used.
+        t1_ns: ns, stamp of the last.
         posture: means of its readings; None where it cannot be used.
-        reasons: why not.
+        reasons: why it cannot be used.
         label: of the mark.
     """
 
@@ -56,14 +56,16 @@ class StationaryRun:
     """Consecutive slices of time in which nothing moved.
 
     Args:
-        settle_ns: How long the run must last before a slice counts.
-        slice_ns, max_slices: Length of a slice; the newest so many slices count.
+        streams: what the readings of each stream are.
+        settle_ns: ns, how long the run must last before a slice is used.
+        slice_ns: ns, length of a slice.
+        max_slices: number of slices that are used, the newest.
 
     Attributes:
-        t0_ns, t1_ns: Stamps of the first and the last reading; -1 before.
-        issues: By cause, the first of each.
-        done: Whether its interval was reported.
-        captured_ns: Stamp up to which readings were captured.
+        t0_ns, t1_ns: ns, stamps of the first and the last reading; -1 before.
+        issues: by cause, the first of each.
+        done: whether its interval was reported.
+        captured_ns: ns, stamp up to which readings were captured.
     """
 
     def __init__(
@@ -91,17 +93,21 @@ class StationaryRun:
 
     @property
     def settled(self) -> bool:
-        """Whether readings count already."""
+        """Whether it has lasted long enough for readings to be used."""
         clean = self._clean_ns
         return clean is not None and self.t1_ns - clean >= self._settle_ns
 
     @property
     def complete(self) -> bool:
-        """Whether the readings that count are as many as may count."""
+        """Whether as many slices as possible are used."""
         return len(self._window) == self._window.maxlen
 
     def find_motion(self, parts: TimeSlice) -> StreamIssue | None:
-        """Motion within the next slice, or since the first one; None where there is none."""
+        """Returns motion within the next slice, or since the first one; None for none.
+
+        Args:
+            parts: statistics of each stream in the slice.
+        """
         triples = zip(self._specs, self._bands, parts, strict=True)
         found = (
             spec.find_motion(part, _widened(band, part)) for spec, band, part in triples
@@ -112,8 +118,8 @@ class StationaryRun:
         """Adds the next slice, in which nothing moved.
 
         Args:
-            parts: Means of each stream in the slice.
-            issues: What is wrong with them; empty: nothing.
+            parts: statistics of each stream in the slice.
+            issues: why the slice cannot be used; empty: it can.
         """
         if not any(part.count for part in parts):
             self.reject(issues)
@@ -130,7 +136,11 @@ class StationaryRun:
             self._newest = parts
 
     def reject(self, issues: Sequence[StreamIssue]) -> None:
-        """Stores issues of a slice; the slices before it no longer count."""
+        """Stores the issues of a slice; the slices before it are no longer used.
+
+        Args:
+            issues: of the slice.
+        """
         for issue in issues:
             if len(self.issues) < _MAX_ISSUES:
                 self.issues.setdefault(issue.cause, issue)
@@ -138,17 +148,25 @@ class StationaryRun:
         self._window.clear()
 
     def commit(self) -> None:
-        """Lets the newest slice count: the robot was stationary after it, too."""
+        """Accepts the newest slice, as the robot was stationary after it too."""
         if self._newest is not None:
             self._window.append(self._newest)
             self._newest = None
 
     def seconds(self, after_ns: int = -1) -> float:
-        """Length of the readings that count, newer than a stamp, s."""
+        """Returns the length of the readings that are used, s.
+
+        Args:
+            after_ns: ns, only readings newer than this stamp.
+        """
         return len(list(self._after(after_ns))) * self._slice_ns / NS_PER_S
 
     def readings(self, after_ns: int = -1) -> TimeSlice:
-        """The readings that count, newer than a stamp."""
+        """Returns the statistics of each stream over the slices that are used.
+
+        Args:
+            after_ns: ns, only readings newer than this stamp.
+        """
         return join(list(self._after(after_ns)))
 
     def _after(self, after_ns: int) -> Iterator[TimeSlice]:
@@ -163,7 +181,18 @@ def _widened(band: Band, part: SliceStats) -> Band:
 
 
 class PostureBuilder:
-    """Makes a posture of readings, or finds why it cannot be one."""
+    """Makes a posture of readings, or finds why they cannot be one.
+
+    Args:
+        model: the robot.
+        feet: its f feet with force sensors.
+        settings: the sections capture, fit and noise are used.
+        streams: what the readings of each stream are.
+
+    Attributes:
+        bias: (f, 6) N and N m, subtracted from the wrenches as read.
+        known_com: positions of the CoM by another source.
+    """
 
     def __init__(
         self,
@@ -181,13 +210,13 @@ class PostureBuilder:
     def posture(
         self, readings: TimeSlice, label: str, since_ns: int, until_ns: int
     ) -> Posture:
-        """Makes the posture; a CoM that is known counts from since_ns to until_ns.
+        """Makes a posture of readings.
 
         Args:
-            readings: Means of each stream.
-            label: Name of the posture.
-            since_ns: ns, stamp from which a known CoM counts.
-            until_ns: ns, stamp until which it counts.
+            readings: statistics of each stream.
+            label: name of the posture.
+            since_ns: ns, stamp from which positions of a known CoM are used.
+            until_ns: ns, stamp until which they are used.
         """
         q, effort = np.split(readings[0].mean, 2)
         up = readings[-1].mean
@@ -208,11 +237,11 @@ class PostureBuilder:
         return np.reshape(values, (len(self._feet), 6))
 
     def issues(self, readings: TimeSlice, contact: bool = True) -> list[str]:
-        """Why it cannot be a posture: a frozen sensor, or (with `contact`) feet without contact.
+        """Returns why readings cannot be a posture: a frozen sensor, or feet without contact.
 
         Args:
-            readings: Means of each stream.
-            contact: Whether feet without contact count.
+            readings: statistics of each stream.
+            contact: whether feet must be in contact.
         """
         found, forces = (
             self._frozen(readings),
@@ -238,11 +267,15 @@ class PostureBuilder:
         return found
 
     def sensor_bias(self, readings: TimeSlice, foot: int) -> Array:
-        """Bias (6,) of a foot's sensor in the air; CaptureRefused where it carries load.
+        """Returns the bias (6,) N and N m, as read, of the sensor of a foot in the air.
 
         Args:
-            readings: Means of each stream.
-            foot: Its index.
+            readings: statistics of each stream.
+            foot: its index.
+
+        Raises:
+            CaptureRefused: the sensor has no readings, or carries more than a fifth of the
+                weight.
         """
         name = self._feet[foot].frame
         value = readings[1 + foot].mean
@@ -278,12 +311,19 @@ _MAX_PENDING = 4096  # intervals that nobody has taken
 class StationaryDetector:
     """Joins slices of time to stationary runs, and reports an interval for each run or mark.
 
+    Args:
+        options: thresholds and times.
+        timeline: numbers the slices, with marks if any.
+        streams: what the readings of each stream are.
+        builder: makes the postures.
+
     Attributes:
-        run: The present stationary run; None while something moves.
-        issues: Of the newest slice.
-        motion: What ended the previous run; None where nothing moved.
-        finished: The intervals that nobody has taken yet.
-        seconds: Seconds of each cause; "stationary" where nothing was wrong.
+        run: the current stationary run; None while something moves.
+        issues: of the newest slice.
+        motion: what ended the previous run; None where nothing moved.
+        finished: the intervals that have not been fetched yet.
+        seconds: seconds by cause; "stationary" where nothing was wrong.
+        history: slices in which all streams have readings, with their numbers; None: not stored.
     """
 
     def __init__(
@@ -303,7 +343,7 @@ class StationaryDetector:
         self.restart()
 
     def restart(self) -> None:
-        """Drops what was read; intervals stay."""
+        """Drops the current run, mark and issues; finished intervals stay."""
         self.run: StationaryRun | None = None
         self.issues: list[StreamIssue] = []
         self.motion: StreamIssue | None = None
@@ -311,10 +351,10 @@ class StationaryDetector:
         self._marks_done = 0
 
     def mark_captured(self, run: StationaryRun, q: Array, t1_ns: int) -> None:
-        """Marks a run as captured on request: it is not reported automatically.
+        """Marks a run as captured on request, so that it is not reported automatically.
 
         Args:
-            run: The stationary run.
+            run: the stationary run.
             q: (n,) rad or m, of the posture that was captured.
             t1_ns: ns, stamp of its newest reading.
         """
@@ -322,12 +362,12 @@ class StationaryDetector:
         self._last_q = q
 
     def add(self, number: int, parts: TimeSlice, issues: list[StreamIssue]) -> None:
-        """Adds the next slice of time: the parts of each stream, and what is wrong with them.
+        """Adds the next slice of time.
 
         Args:
-            number: Of the slice.
-            parts: Means of each stream.
-            issues: What is wrong with them; empty: nothing.
+            number: of the slice.
+            parts: statistics of each stream in the slice.
+            issues: why the slice cannot be used; empty: it can.
         """
         mark = self._timeline.mark_index(number)
         if self._timeline.marks and mark != self._mark:
@@ -375,7 +415,7 @@ class StationaryDetector:
             self._emit(run)
 
     def end_marks(self) -> None:
-        """Ends all marks; those without readings are reported as such."""
+        """Ends all marks; those without readings are reported as unusable."""
         self.end()
         self._skip_marks(len(self._timeline.marks))
 
@@ -443,10 +483,13 @@ _MOST = 100_000  # readings of another source
 
 
 class KnownCom:
-    """Positions of the CoM by another source; those of a posture become constraints of it.
+    """Positions of the CoM by another source; those of a posture become constraints on it.
 
     With them [Muscolo]'s second formulation identifies links without forces. The newest 100 000
-    readings count. `std` is the standard deviation of each component, m.
+    positions are stored.
+
+    Args:
+        std: m, standard deviation of each component.
     """
 
     def __init__(self, std: float) -> None:
@@ -454,18 +497,23 @@ class KnownCom:
         self._readings: deque[tuple[int, str, Array]] = deque(maxlen=_MOST)
 
     def add(self, t_ns: Times, link: str, points: Array) -> None:
-        """Adds (N,) stamps, ns, and positions (N, 3) m in a link's frame, NaN where not known.
+        """Adds N positions.
 
         Args:
             t_ns: (N,) ns, stamps.
-            link: Name of the link in whose frame the positions are.
+            link: name of the link in whose frame the positions are.
             points: (N, 3) m, NaN where not known.
         """
         for time, point in zip(t_ns.tolist(), points, strict=True):
             self._readings.append((time, link, point))
 
     def between(self, t0_ns: int, t1_ns: int) -> tuple[ComConstraint, ...]:
-        """One constraint for each component that is known, of the mean from t0_ns to t1_ns."""
+        """Returns a constraint for each known component of the mean position in an interval.
+
+        Args:
+            t0_ns: ns, first stamp of the interval.
+            t1_ns: ns, last stamp.
+        """
         points: dict[str, list[Array]] = {}
         for time, link, point in self._readings:
             if t0_ns <= time <= t1_ns:

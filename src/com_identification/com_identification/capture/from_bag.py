@@ -42,13 +42,19 @@ class _Test:
 
 
 class TipTests:
-    """Tests of a YAML file, {link, std, tests: [[start, end, edge_x, edge_y, direction, tilt]]}.
+    """Tip-over tests of a YAML file.
 
-    Each test is a time, s from the first joint state, in which the robot was about to fall over the
-    edge, as ComEvidence says; its posture is the mean of the joints, without forces.
+    {link, std, tests: [[start, end, edge_x, edge_y, direction, tilt]]}: each test is a time, s
+    from the
+    first joint state, in which the robot was about to fall over the edge, as in ComEvidence; its
+    posture is the mean of the joints, without forces.
+
+    Args:
+        path: of the file.
+        model: the robot.
 
     Raises:
-        ConfigError: A key is missing or wrong.
+        ConfigError: a key is missing or wrong.
     """
 
     def __init__(self, path: str, model: RobotModel) -> None:
@@ -72,7 +78,7 @@ class TipTests:
         self._origin: int | None = None
 
     def add(self, t_ns: Times, Q: Array) -> None:
-        """Adds joint states (N, n) at (N,) stamps, ns; the first of all is the origin of time.
+        """Adds joint states; the first of all is the origin of time.
 
         Args:
             t_ns: (N,) ns, stamps.
@@ -88,7 +94,7 @@ class TipTests:
             test.readings += list(Q[inside & np.isfinite(Q).all(axis=1)])
 
     def intervals(self) -> list[StationaryInterval]:
-        """Each test as a posture, or why it is none."""
+        """Returns each test as a posture, or why it is none."""
         found = []
         for number, test in enumerate(self._tests, start=1):
             label, Q = f"tip-over test {number}", np.array(test.readings)
@@ -117,18 +123,19 @@ def record_postures(
     span_ns: int = NS_PER_S,
     tips: TipTests | None = None,
 ) -> list[StationaryInterval]:
-    """Feeds a recorder with a bag, from start to end, and returns its intervals.
+    """Feeds a recorder with a bag or table, from start to end, and returns its intervals.
 
-    Tip-over tests are further postures. Progress is called with the number of messages since the
-    last call. Blocks of span_ns must be shorter than the recorder's lag. Raises TopicError, see
-    SensorReader.blocks().
+    Tip-over tests are further postures.
 
     Args:
-        reader: Of the bag or the table.
-        recorder: Finds the postures.
-        progress: Receives the number of messages since its last call.
-        span_ns: ns, of a block of messages.
-        tips: Tip-over tests of the recording.
+        reader: of the bag or the table.
+        recorder: finds the postures.
+        progress: called with the number of messages since its last call.
+        span_ns: ns, length of a block of messages; shorter than the recorder's lag.
+        tips: tip-over tests of the recording.
+
+    Raises:
+        TopicError: see SensorReader.blocks().
     """
     intervals = []
     for block in reader.blocks(span_ns):
@@ -152,12 +159,16 @@ def record_postures(
 def read_marks(path: Path, origin_ns: int) -> list[PostureMark]:
     """Reads lines of start,end[,label] in seconds of a CSV file.
 
-    Times count from the first joint state (origin_ns); those above 1e8 are stamps. Names of columns
-    in the first line, empty lines and # comments are skipped. A MarksError names the wrong line.
+    Times count from the first joint state (origin_ns); those above 1e8 are stamps. Names of
+    columns
+    in the first line, empty lines and # comments are skipped.
 
     Args:
-        path: Of a CSV file.
+        path: of a CSV file.
         origin_ns: ns, stamp of the first joint state.
+
+    Raises:
+        MarksError: names the wrong line.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -196,14 +207,18 @@ def marks_of_topic(
     """Makes marks of a topic: a text starts a posture of that name, an empty text ends it.
 
     Or, of std_msgs/Bool, true and false. The messages have no stamp, and the clock of their
-    recording may differ from that of the stamps (`received`: those count): the time of a message is
-    that of the newest joint state before it; the last one ends the last mark. Raises MarksError.
+    recording may differ from that of the stamps: the time of a message is that of the newest
+    joint
+    state before it; the last joint state ends the last mark.
 
     Args:
-        bag: The recording.
-        joint_topic: Topic of the joint states.
-        marker_topic: Topic of the marks.
-        received: Whether the times of recording count instead of the stamps.
+        bag: the recording.
+        joint_topic: topic of the joint states.
+        marker_topic: topic of the marks.
+        received: whether the times of recording are used instead of the stamps.
+
+    Raises:
+        MarksError: the topic marks no posture.
     """
     events: list[tuple[int, str]] = []
     joints: tuple[bytes, int] | None = None

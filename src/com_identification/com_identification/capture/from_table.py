@@ -50,10 +50,12 @@ _TURN = 0.1
 
 
 class _Wrench(NamedTuple):
-    """Wrenches (N, 6) of the ground, and directions (6, k) in which they are not known.
+    """Wrenches of the ground on a foot in N rows.
 
     Attributes:
-        scaled: whether the size of the force is not known.
+        values: (N, 6) N and N m.
+        unknown: (6, k) directions in which they are not measured.
+        scaled: whether the size of the force is not measured.
     """
 
     values: Array
@@ -61,20 +63,38 @@ class _Wrench(NamedTuple):
     scaled: bool = False
 
     def moved(self, X: Array) -> "_Wrench":
-        """In another frame, X (6, 6) maps to it."""
+        """Returns the wrenches in another frame.
+
+        Args:
+            X: (6, 6) map to that frame.
+        """
         return _Wrench(self.values @ X.T, X @ self.unknown, self.scaled)
 
 
 class TableReader:
-    """Reads a table like com_bags.SensorReader a bag.
+    """Reads a table as com_bags.SensorReader reads a bag.
 
-    A full wrench of a foot is as its configuration says, in its frame and sign; imu_link carries
-    the IMU, None: it is not used. With `by_rows` each row is a posture. Forces may be missing where
-    the CoM is known, or they are not needed.
+    A full wrench of a foot is in the frame and with the sign of its configuration. With
+    `by_rows` each
+    row is a posture. Forces may be missing where the CoM is known, or they are not needed.
+
+    Args:
+        table: of numbers, by columns.
+        mapping: which column is what; see docs/tables.md.
+        model: the robot.
+        feet: its feet.
+        imu_link: link of the IMU; None: it is not used.
+        forces_needed: whether a table without forces is refused.
+
+    Attributes:
+        by_rows: whether each row is a posture.
+        known_com_std: m, of the CoM's position; None: it is not known.
+        has_forces: whether the mapping contains forces.
+        first_ns: ns, time of the first row that is used.
 
     Raises:
-        ConfigError: The mapping is wrong; names the key, and what is valid.
-        TableError: No row is left, or the time is none.
+        ConfigError: the mapping is wrong; names the key, and what is valid.
+        TableError: no row is left.
     """
 
     def __init__(
@@ -129,7 +149,7 @@ class TableReader:
 
     @property
     def seconds(self) -> float:
-        """Time between the first and the last row that is used; a row is a second by_rows."""
+        """Time between the first and the last row that is used, s; by_rows a row is a second."""
         return (
             float(self._times[self._rows].max() - self.first_ns) / NS_PER_S
             + self.by_rows
@@ -141,11 +161,15 @@ class TableReader:
         return dict.fromkeys(self._used, len(self._rows))
 
     def warnings(self) -> list[str]:
-        """What may be wrong with the table, sentences."""
+        """Returns what may be wrong with the table, sentences."""
         return self._notes
 
     def blocks(self, span_ns: int = NS_PER_S) -> Iterator[SensorBlock]:
-        """Yields the readings of each interval of time."""
+        """Yields the readings of each interval of time.
+
+        Args:
+            span_ns: ns, length of an interval.
+        """
         numbers = self._times[self._rows] // span_ns
         for part in np.split(self._rows, np.flatnonzero(np.diff(numbers)) + 1):
             times = self._times[part]
@@ -158,7 +182,7 @@ class TableReader:
             yield SensorBlock(times, *values, len(part), known_com=known)
 
     def intervals(self) -> list[StationaryInterval]:
-        """Each row as a posture, or why it is none."""
+        """Returns each row as a posture, or why it is none."""
         found, first, n = [], self._table.first_row, self._samples
         for row, t0 in zip(
             self._rows.tolist(), self._times[self._rows].tolist(), strict=True
@@ -186,7 +210,11 @@ class TableReader:
         return found
 
     def complete(self, posture: Posture) -> Posture:
-        """A posture with what the feet's sensors do not measure as noise."""
+        """Returns a posture with what the feet's sensors do not measure as noise.
+
+        Args:
+            posture: of this table.
+        """
         if not len(posture.wrenches):
             return posture
         sizes = block_diag(*np.nan_to_num(posture.wrenches)[:, :, None])

@@ -38,14 +38,15 @@ Names = Mapping[str, Sequence[str]]
 
 
 def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
-    """Proposes a mapping by names and ranges of the columns, as YAML text.
-
-    What is not found is a comment at the end.
+    """Proposes a mapping by names and ranges of the columns.
 
     Args:
-        table: With names and values of the columns.
-        model: The robot.
-        feet: Its feet.
+        table: with names and values of the columns.
+        model: the robot.
+        feet: its feet.
+
+    Returns:
+        YAML text; what was not found is a comment at the end.
     """
     names = {name: _words(name) for name in table.columns}
     mapping: dict[str, Any] = {}
@@ -171,7 +172,7 @@ def _words(name: str) -> list[str]:
 
 
 def _about(what: str, words: Sequence[str]) -> bool:
-    """Whether all words of a name are among others, in a row."""
+    """Whether all words of a name are among others, consecutively."""
     own, text = "/".join(_words(what)), "/".join(words)
     return f"/{own}/" in f"/{text}/"
 

@@ -50,13 +50,13 @@ class CaptureStatus(IntEnum):
 
 
 class CaptureState(NamedTuple):
-    """What a recorder reports now.
+    """Current state of a recorder.
 
     Attributes:
         status: see CaptureStatus.
         reasons: why no posture can be captured and how to fix it, sentences; empty when
             READY.
-        seconds: length of the readings that count so far, s.
+        seconds: s, length of the readings that are used so far.
     """
 
     status: CaptureStatus
@@ -67,26 +67,30 @@ class CaptureState(NamedTuple):
 class PostureRecorder:
     """Makes one posture of the readings of each interval in which the robot is stationary.
 
-    Streams may be added in blocks of any length, each in the order of its stamps. Live, a block is
-    one reading; from a recording, blocks of less than options.lag seconds of each stream in turn.
+    Streams may be added in blocks of any length, each in the order of its stamps. Live, a block
+    is
+    one reading; from a recording, blocks of less than options.lag seconds of each stream in
+    turn.
     Memory does not grow with the recording.
 
     Readings that are late, repeated or not finite are counted and left out. Where a stamp jumps
     back (a recording that is played again), the recorder restarts.
 
     Args:
-        feet: Its feet with their force sensors, in the order of the postures' wrenches.
-        settings: Its sections capture, noise (thresholds of motion allow for it) and fit: without
+        model: the robot, n joints.
+        feet: its f feet with their force sensors, in the order of the postures' wrenches.
+        settings: the sections capture, noise (thresholds of motion allow for it) and fit:
+            without
             use_imu no direction against gravity is read, and the ground is horizontal.
-        marks: Intervals that are the postures, in order, without overlap; then nothing else is
-            used, and readings count from the start of a mark, without settle_time.
-        slow_motion: Whether the history is stored, for slow_motion_postures().
+        marks: intervals that are the postures, in order, without overlap; then nothing else is
+            used, and readings are used from the start of a mark, without settle_time.
+        slow_motion: whether the history is stored, for slow_motion_postures().
 
     Attributes:
-        known_com: The CoM by another source; add its readings before those of the joints.
+        known_com: the CoM by another source; add its readings before those of the joints.
 
     Raises:
-        IdentificationError: Marks overlap or are out of order.
+        IdentificationError: marks overlap or are out of order.
     """
 
     def __init__(
@@ -124,15 +128,13 @@ class PostureRecorder:
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """Seconds of each cause of unusable readings, and of "stationary"."""
+        """Seconds by cause of unusable readings, and of "stationary"."""
         return dict(self._detector.seconds)
 
     def add_joints(
         self, t_ns: ArrayLike, Q: ArrayLike, effort: ArrayLike | None = None
     ) -> None:
-        """Adds joint states at (N,) stamps, ns, in the order of the model's joints.
-
-        Q (N, n) rad or m: rows with NaN are left out; effort (N, n) N m or N: NaN where unknown.
+        """Adds joint states, in the order of the model's joints.
 
         Args:
             t_ns: (N,) ns, stamps.
@@ -147,12 +149,15 @@ class PostureRecorder:
         self._add(0, t_ns, np.hstack((Q, known)))
 
     def add_wrenches(self, foot: int, t_ns: ArrayLike, W: ArrayLike) -> None:
-        """Adds a foot's readings as they are: (N,) stamps, ns, and W (N, 6) N and N m.
+        """Adds readings of a foot's force sensor, as read.
 
         Args:
-            foot: Its index.
+            foot: its index.
             t_ns: (N,) ns, stamps.
-            W: (N, 6) N and N m, in the sensor's frame.
+            W: (N, 6) N and N m, in the sensor's frame and with its sign.
+
+        Raises:
+            IdentificationError: there is no such foot.
         """
         if not 0 <= foot < len(self.feet):
             raise IdentificationError(
@@ -161,11 +166,11 @@ class PostureRecorder:
         self._add(1 + foot, t_ns, as_array("W", W, (None, 6)))
 
     def add_up(self, t_ns: ArrayLike, up: ArrayLike) -> None:
-        """Adds (N,) stamps, ns, and directions against gravity (N, 3) in root axes, if used.
+        """Adds directions against gravity by the IMU; ignored unless fit.use_imu is set.
 
         Args:
             t_ns: (N,) ns, stamps.
-            up: (N, 3) unit vectors against gravity in root axes.
+            up: (N, 3) unit vectors against gravity in root axes; others are left out.
         """
         up = as_array("up", up, (None, 3))
         if not self._settings.fit.use_imu:
@@ -177,21 +182,39 @@ class PostureRecorder:
     def slow_motion_postures(
         self, taken: Sequence[StationaryInterval]
     ) -> tuple[list[StationaryInterval], dict[str, float]]:
-        """Finds postures of slow motion beside the intervals; see SlowMotion.intervals()."""
+        """Finds postures of slow motion outside of the stationary intervals.
+
+        Args:
+            taken: the stationary intervals.
+
+        Returns:
+            As SlowMotion.intervals(); nothing if the history was not stored.
+        """
         if not self._detector.history:
             return [], {}
         finder = SlowMotion(self.model, self.feet, self._settings, self._builder)
         return finder.intervals(self._detector.history, taken)
 
     def set_bias(self, bias: ArrayLike) -> None:
-        """Sets what is subtracted from the wrenches of postures from now on, (f, 6) as read."""
+        """Sets the bias that is subtracted from the wrenches of postures from now on.
+
+        Args:
+            bias: (f, 6) N and N m, as read.
+
+        Raises:
+            IdentificationError: a number is not finite.
+        """
         bias = as_array("bias", bias, (len(self.feet), 6))
         if not np.isfinite(bias).all():
             raise IdentificationError("bias: expected finite numbers")
         self._builder.bias = np.array(bias)
 
     def state(self, now_ns: int | None = None) -> CaptureState:
-        """Whether a posture can be captured, and why not, at a time: that of the newest reading."""
+        """Returns whether a posture can be captured, and why not.
+
+        Args:
+            now_ns: ns, current stamp; None: that of the newest reading.
+        """
         status, reasons = self._status(now_ns)
         run = self._detector.run
         return CaptureState(
@@ -201,14 +224,15 @@ class PostureRecorder:
     def capture(
         self, label: str = "", seconds: float | None = None, now_ns: int | None = None
     ) -> Posture:
-        """Makes a posture of the newest readings, of so many seconds at least, once.
-
-        Raises CaptureRefused with the reasons of state().
+        """Makes a posture of the newest readings; each reading is used once.
 
         Args:
-            label: Name of the posture.
+            label: name of the posture.
             seconds: s of readings that are averaged at least; None: capture.collect_time.
-            now_ns: ns, the present stamp; None: that of the newest reading.
+            now_ns: ns, current stamp; None: that of the newest reading.
+
+        Raises:
+            CaptureRefused: with the reasons of state().
         """
         run = self._require(now_ns, seconds)
         readings = run.readings(run.captured_ns)
@@ -219,11 +243,14 @@ class PostureRecorder:
     def latest(
         self, seconds: float | None = None, now_ns: int | None = None
     ) -> Posture | None:
-        """A posture of the newest readings as by capture(), which may use them again; or None.
+        """Makes a posture of the newest readings as capture(), which may use them again.
 
         Args:
             seconds: s of readings that are averaged at least; None: capture.collect_time.
-            now_ns: ns, the present stamp; None: that of the newest reading.
+            now_ns: ns, current stamp; None: that of the newest reading.
+
+        Returns:
+            None where capture() would refuse.
         """
         try:
             run = self._require(now_ns, seconds, -1)
@@ -234,12 +261,18 @@ class PostureRecorder:
     def measure_bias(
         self, foot: int, seconds: float | None = None, now_ns: int | None = None
     ) -> Array:
-        """Bias (6,) as read of the sensor of a foot in the air; CaptureRefused as capture().
+        """Measures the bias of the force sensor of a foot in the air.
 
         Args:
-            foot: Its index.
+            foot: its index.
             seconds: s of readings that are averaged at least; None: capture.collect_time.
-            now_ns: ns, the present stamp; None: that of the newest reading.
+            now_ns: ns, current stamp; None: that of the newest reading.
+
+        Returns:
+            (6,) N and N m, as read.
+
+        Raises:
+            CaptureRefused: as capture(), or the foot carries load.
         """
         run = self._require(now_ns, seconds, -1, contact=False)
         return self._builder.sensor_bias(run.readings(), foot)
@@ -255,7 +288,11 @@ class PostureRecorder:
         return found
 
     def mark_stored(self, interval: StationaryInterval) -> None:
-        """Marks the readings of an interval as used: capture() uses newer ones only."""
+        """Marks the readings of an interval as used: capture() uses newer ones only.
+
+        Args:
+            interval: of this recorder.
+        """
         run = self._detector.run
         if run is not None:
             run.captured_ns = max(run.captured_ns, interval.t1_ns)

@@ -1,13 +1,17 @@
 """Postures of slow motion: means over half a second, less the uncertain inertial wrench.
 
-The mean of the inertial wrench over a window T is the change of the momentum, which positions give:
+The mean of the inertial wrench over a window T is the change of the momentum, which positions
+show:
 
   mean of (F, M) = (P(t1) - P(t0), H(t1) - H(t0)) / T,  P = sum m v,  H = sum m c x v,
 
-in the frame of the foot that carries most and does not move, by the URDF's masses; rotation of the
-bodies about their own CoMs is left out. It is taken off the reading. What stays uncertain is noise
-of the posture: a part of the inertial wrench, the acceleration that encoder noise causes, and the
-joints' speed times an uncertain delay between encoders and force sensors.
+in the frame of the foot that carries most and does not move, by the URDF's masses; rotation of
+the
+bodies about their own CoMs is neglected. It is subtracted from the reading. What remains
+uncertain
+is noise of the posture: a part of the inertial wrench, the acceleration that encoder noise
+causes,
+and the joints' speed times an uncertain delay between encoders and force sensors.
 """
 
 from collections.abc import Sequence
@@ -34,7 +38,14 @@ _REDUNDANT = 0.02  # rad or m, least change of some joint between two postures
 
 
 class SlowMotion:
-    """Finds the postures of slow motion; the builder makes them."""
+    """Finds postures in windows in which the robot moves slowly.
+
+    Args:
+        model: the robot.
+        feet: its feet with force sensors.
+        settings: noise, gravity, and the length of a slice.
+        builder: makes the postures.
+    """
 
     def __init__(
         self,
@@ -56,14 +67,14 @@ class SlowMotion:
         slices: Sequence[tuple[int, TimeSlice]],
         taken: Sequence[StationaryInterval],
     ) -> tuple[list[StationaryInterval], dict[str, float]]:
-        """Returns one interval for each posture, in order, and seconds by what became of them.
-
-        Slices are those in which all streams have readings, with their numbers; `taken` are the
-        intervals of the stationary robot.
+        """Finds an interval for each posture, in order of time.
 
         Args:
-            slices: Numbers and means of the slices.
-            taken: Intervals of the stationary robot.
+            slices: numbers and statistics of the slices in which all streams have readings.
+            taken: intervals of the stationary robot, which are left out.
+
+        Returns:
+            The intervals, and seconds of motion by what became of them.
         """
         busy = [(each.t0_ns, each.t1_ns) for each in taken if each.posture is not None]
         L = self._count

@@ -20,15 +20,15 @@ Band = tuple[Array, Array, int]
 
 @dataclass
 class SliceStats:
-    """The readings of one stream in one slice of time, as statistics; of no reading NaN.
+    """Statistics of the readings of one stream in one slice of time; NaN without readings.
 
     Attributes:
         count: number of readings.
         total: (C,) sum.
         low: (C,) smallest values.
         high: (C,) largest values.
-        first_ns: stamp of the first.
-        last_ns: of the last.
+        first_ns: ns, stamp of the first.
+        last_ns: ns, stamp of the last.
     """
 
     count: int
@@ -40,13 +40,17 @@ class SliceStats:
 
     @classmethod
     def none(cls, channels: int) -> "SliceStats":
-        """Those of no reading, whose stamps are after and before all others."""
+        """Returns the statistics of no reading; its stamps are after and before all others.
+
+        Args:
+            channels: their number C.
+        """
         nan = np.full(channels, np.nan)
         return cls(0, nan, nan, nan, 2**62, -1)
 
     @property
     def mean(self) -> Array:
-        """(C,)."""
+        """(C,) mean; NaN without readings."""
         return np.asarray(self.total / self.count)
 
 
@@ -55,7 +59,11 @@ TimeSlice = Sequence[SliceStats]
 
 
 def join(slices: Sequence[TimeSlice]) -> TimeSlice:
-    """Readings in several slices of time; none of a stream that has none in one of them."""
+    """Returns the statistics of several slices of time together.
+
+    Args:
+        slices: one or more; a stream without readings in one of them has none in the result.
+    """
     return [_joined(stream) for stream in zip(*slices, strict=True)]
 
 
@@ -70,12 +78,20 @@ def _joined(parts: Sequence[SliceStats]) -> SliceStats:
 
 
 def fewest(parts: TimeSlice) -> int:
-    """Number of readings of the stream with the fewest, of those that have some."""
+    """Returns the number of readings of the stream with the fewest, of those that have some.
+
+    Args:
+        parts: statistics of each stream.
+    """
     return min((part.count for part in parts if part.count), default=0)
 
 
 def span_ns(parts: TimeSlice) -> tuple[int, int]:
-    """The first and the last stamp of all."""
+    """Returns the first and the last stamp of all streams, ns.
+
+    Args:
+        parts: statistics of each stream.
+    """
     return min(part.first_ns for part in parts), max(part.last_ns for part in parts)
 
 
@@ -114,9 +130,16 @@ class PostureMark:
 
 
 class ReadingTimeline:
-    """Numbers the slices of time; with marks, those of the marks, with a gap before and after each.
+    """Numbers the slices of time.
 
-    Marks are in order and do not overlap, else IdentificationError; without any all time counts.
+    With marks the slices are those of the marks, with a gap before and after each.
+
+    Args:
+        slice_ns: ns, length of a slice.
+        marks: in order, without overlap; none: all time is used.
+
+    Raises:
+        IdentificationError: marks overlap or are out of order.
     """
 
     def __init__(self, slice_ns: int, marks: Sequence[PostureMark] = ()) -> None:
@@ -136,7 +159,11 @@ class ReadingTimeline:
         self._first = 1 + np.cumsum(self._slices + 1) - (self._slices + 1)
 
     def slice_numbers(self, t_ns: Times) -> Times:
-        """Numbers of the slices of stamps, (N,)."""
+        """Returns the numbers (N,) of the slices of stamps.
+
+        Args:
+            t_ns: (N,) ns, stamps.
+        """
         if not self.marks:
             return np.asarray(t_ns // self.slice_ns)
         mark = np.searchsorted(self._begin, t_ns, side="right") - 1
@@ -147,12 +174,20 @@ class ReadingTimeline:
         return np.where(mark < 0, 0, np.where(t_ns > self._end[at], after, inside))
 
     def mark_index(self, number: int) -> int | None:
-        """The index of the mark that a slice is in; None in a gap, or without marks."""
+        """Returns the index of the mark that a slice is in; None in a gap, or without marks.
+
+        Args:
+            number: of the slice.
+        """
         mark = int(self.mark_of(np.array([number]))[0]) if self.marks else -1
         return None if mark < 0 else mark
 
     def mark_of(self, numbers: Times) -> Times:
-        """The index of the mark of each slice, (N,); -1 in a gap. Only with marks."""
+        """Returns the index of the mark of each slice, (N,); -1 in a gap. Only with marks.
+
+        Args:
+            numbers: (N,) of the slices.
+        """
         mark = np.searchsorted(self._first, numbers, side="right") - 1
         inside = numbers < self._first[mark] + self._slices[mark]
         return np.where(inside, mark, -1)
@@ -160,20 +195,22 @@ class ReadingTimeline:
 
 @dataclass(frozen=True, eq=False)
 class StreamSpec:
-    """What the readings of one stream are, and their limits, (C,): inf for channels without one.
+    """Names, units and limits of the C channels of one stream; a limit is inf where there is
+    none.
 
     Attributes:
-        name: of what gives the readings.
-        channels: what they are called.
+        name: of the sensor or topic.
+        channels: names of the channels.
         units: their units.
         needed: how many of the channels, from the first on, must be finite.
-        travel: range of readings within a slice.
-        drift: range of the means of slices, without noise.
-        noise: standard deviation of one reading.
-        largest: reading at which the sensor saturates.
+        travel: (C,) range of readings within a slice.
+        drift: (C,) range of the means of slices, without noise.
+        noise: (C,) standard deviation of one reading.
+        largest: (C,) reading at which the sensor saturates.
         cause: cause of an issue.
         fix: how to fix it.
-        frozen_time: s of identical readings: it is frozen; inf: they may be identical.
+        frozen_time: s of identical readings after which it is frozen; inf: they may be
+            identical.
         optional: whether postures may be without its readings.
     """
 
@@ -191,11 +228,11 @@ class StreamSpec:
     optional: bool = False
 
     def find_motion(self, part: SliceStats, band: Band) -> StreamIssue | None:
-        """Too much motion within a slice, or between the means of slices.
+        """Returns too much motion within a slice, or between the means of slices; None for none.
 
         Args:
-            part: Statistics of the slice.
-            band: Of the means of the slices before.
+            part: statistics of the slice.
+            band: of the means of the slices before.
         """
         (low, high, least), noise = band, _NOISE * self.noise
         drift, begun = (
@@ -224,12 +261,12 @@ class StreamSpec:
 def stream_specs(
     model: RobotModel, feet: Sequence[Foot], settings: IdentificationSettings
 ) -> list[StreamSpec]:
-    """All streams: joints, feet, and the direction against gravity if used.
+    """Returns all streams: joints, feet, and the direction against gravity if used.
 
     Args:
-        model: The robot.
-        feet: Its feet.
-        settings: Noise, and which sensors are used.
+        model: the robot.
+        feet: its feet.
+        settings: noise, and which sensors are used.
     """
     options, noise, n = settings.capture, settings.noise, model.n_joints
     weight = model.mass * settings.fit.gravity
@@ -288,10 +325,10 @@ def stream_specs(
 
 
 def frozen_sensor(name: str, time: float) -> StreamIssue:
-    """Reports a sensor whose readings do not change.
+    """Returns the issue of a sensor whose readings do not change.
 
     Args:
-        name: Of the sensor.
+        name: of the sensor.
         time: s, since its readings last changed.
     """
     return StreamIssue(
@@ -302,11 +339,16 @@ def frozen_sensor(name: str, time: float) -> StreamIssue:
 
 
 class SensorStream:
-    """One stream of readings, stored as slices until pop(); `dropped` counts what is left out.
+    """One stream of readings, stored as statistics of slices until pop().
+
+    Args:
+        spec: what the readings are.
+        timeline: numbers the slices.
+        dropped: counts readings that are left out.
 
     Attributes:
-        last_ns: Stamp of the newest reading; None before the first.
-        number: The slice of that.
+        last_ns: ns, stamp of the newest reading; None before the first.
+        number: the slice of that.
     """
 
     def __init__(
@@ -327,7 +369,8 @@ class SensorStream:
         self._constant: tuple[Array, int] | None = None
 
     def find_jump(self, t_ns: Times, longest_ns: int) -> int:
-        """The index of the first stamp that is older than the newest by more; N for none.
+        """Returns the index of the first stamp that is too much older than the newest; N for
+        none.
 
         Args:
             t_ns: (N,) ns, stamps.
@@ -337,12 +380,12 @@ class SensorStream:
         return int(np.argmax(back)) if back.any() else len(t_ns)
 
     def add(self, t_ns: Times, values: Array, first_number: int) -> None:
-        """Adds readings (N, C) at stamps (N,); late, repeated and not finite ones are left out.
+        """Adds readings; late, repeated and not finite ones are left out.
 
         Args:
             t_ns: (N,) ns, stamps.
             values: (N, C) readings.
-            first_number: Of the first slice that is still open.
+            first_number: of the first slice that is still open.
         """
         newest = self._newest_before(t_ns)
         fresh = t_ns > newest
@@ -366,17 +409,21 @@ class SensorStream:
         self._gather(numbers[usable], t_ns[usable], values[usable])
 
     def pop(self, number: int) -> SliceStats:
-        """Removes and returns a slice."""
+        """Removes a slice and returns its statistics.
+
+        Args:
+            number: of the slice.
+        """
         return self._slices.pop(number, None) or SliceStats.none(
             len(self.spec.channels)
         )
 
     def first_number(self) -> int | None:
-        """Number of the oldest slice that is stored."""
+        """Returns the number of the oldest slice that is stored; None for none."""
         return min(self._slices, default=None)
 
     def missing(self) -> StreamIssue:
-        """Reports that it has no usable reading."""
+        """Returns the issue of a stream without usable readings."""
         name = self.spec.name
         if self._bad:
             names = ", ".join(self._bad[:5])
@@ -386,7 +433,11 @@ class SensorStream:
         return StreamIssue(f"{name} missing", text)
 
     def issues(self, part: SliceStats) -> Iterator[StreamIssue]:
-        """What is wrong in the next slice of time: missing, saturated or frozen."""
+        """Yields what is wrong in the next slice of time: missing, saturated or frozen.
+
+        Args:
+            part: statistics of the slice.
+        """
         spec, before, self._constant = self.spec, self._constant, None
         if not part.count:
             if not spec.optional:
@@ -426,13 +477,17 @@ class SensorStream:
 
 
 def usable_numbers(values: Array) -> Flags:
-    """Which values a sensor may have: finite, with finite sums; the same shape."""
+    """Returns which values are possible: finite, with finite sums; the same shape.
+
+    Args:
+        values: of any sensor.
+    """
     return np.asarray(np.abs(values) < _LARGEST)
 
 
 @dataclass
 class DroppedReadings:
-    """Readings that were left out, of all streams.
+    """Number of readings of all streams that were left out, by reason.
 
     Attributes:
         late: older than the stream's newest.

@@ -1,7 +1,7 @@
-"""What is known of the whole robot's CoM because it walked on foot force sensors, as a posture.
+"""The CoM that a walk on foot force sensors has shown, as a posture.
 
-By the diagnosis of the moving robot where it runs, else by the walk's stabiliser: both come from
-the same wrenches, so that only one of them counts, once.
+Either by the diagnosis of the moving robot, or by the walk's stabiliser: both are estimated from
+the same wrenches, so that only one of them is used, once.
 """
 
 from collections.abc import Sequence
@@ -33,23 +33,28 @@ def walk_posture(
     sensors: SensorPriors,
     msg: Any,
 ) -> Posture | None:
-    """The robot at rest (n,), about as it walks, with the CoM of a message; None: none is known.
+    """Makes a posture at rest, about as the robot walks, with the CoM of a message.
 
     With the offset b from the model's CoM c, along unit vectors e_k in root axes,
 
       e_k . CoM = e_k . c + b_k
 
     they are the axes of the covariance of a diagnosis; of the stabiliser, by the soles, forwards
-    and to the left. Then std^2 = com_offset_std^2 + (h tilt)^2 + moment_bias^2, h being the CoM's
-    height over the soles: a tilted IMU and zeros of moments look like an offset. b is the model's
+    and to the left. Then std^2 = com_offset_std^2 + (h tilt)^2 + moment_bias^2, h being the
+    CoM's
+    height over the soles: a tilted IMU and biases of moments look like an offset. b is the
+    model's
     error where the robot walked; at rest it differs in second order.
 
     Args:
-        model: The robot.
-        feet: Its feet.
+        model: the robot.
+        feet: its feet.
         rest: (n,) rad or m, about as it walks.
-        sensors: Errors of the sensors.
-        msg: A CentroidalDiagnosis or a WalkState, of ROS or as read from a bag.
+        sensors: errors of the sensors.
+        msg: a CentroidalDiagnosis or a WalkState, of ROS or as read from a bag.
+
+    Returns:
+        None where the message contains no CoM, or an offset of 0.5 m or more.
     """
     com = Sesc(model).com(rest)
     if hasattr(msg, "com_offset"):
@@ -81,10 +86,13 @@ def walk_posture(
 
 
 def newest_message(bags: Sequence[str]) -> Any:
-    """The newest message by which the CoM is known: of a diagnosis, else of a stabiliser.
+    """Returns the newest message that contains the CoM: of a diagnosis, else of a stabiliser.
+
+    Args:
+        bags: paths.
 
     Raises:
-        BagError: There is none.
+        BagError: there is none.
     """
     newest: dict[str, Any] = {}
     for path in bags:

@@ -1,10 +1,12 @@
 """Identifiability of masses and centres of mass: rank, and unobservable combinations in words.
 
-Some combinations no static posture makes observable. Along the axis a of a revolute joint, child
-and parent keep their place to each other: h_child += a, h_parent -= R a changes no first moment. A
-mass at a joint's origin belongs to either side. The height of the CoM of a body that is never
-tilted is unobservable, and of two bodies that never rotate relative to each other only the sum is
-observable.
+Some combinations are unobservable in every static posture. Along the axis a of a revolute joint,
+child and parent do not move relative to each other: h_child += a, h_parent -= R a changes no
+first
+moment. A mass at a joint's origin belongs to either side. The height of the CoM of a body that
+is
+never tilted is unobservable, and of two bodies that never rotate relative to each other only the
+sum is observable.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,14 +37,11 @@ def examine(
 ) -> "Identifiability":
     """Computes rank, condition number and the unobservable combinations.
 
-    root (R, U) has the whitened rows of all postures Q (P, n), factor (4 B, U) the parameters by x;
-    up (P, 3) is against gravity in root axes, NaN where not known.
-
     Args:
-        statics: Of the robot.
+        statics: of the robot.
         root: (R, U) whitened rows of all postures.
-        factor: (4 B, U) the parameters by x.
-        informed: Number of combinations that the data determine better than the prior.
+        factor: (4 B, U) derivatives of the parameters by x.
+        informed: number of combinations that the data determine better than the prior.
         Q: (P, n) rad or m, of the postures.
         up: (P, 3) unit vectors against gravity in root axes; NaN where not known.
     """
@@ -79,18 +78,17 @@ def rank_of(matrix: Array, scale: Array) -> int:
 
 
 def redundancy(statics: Statics, root: Array, factor: Array, Q: Array) -> str:
-    """A warning where postures are redundant, with joints to move; else "".
+    """Returns a warning where postures are redundant, with joints to move; else "".
 
-    That is where they determine less than half of the combinations that postures can determine.
-
-    Noise of the encoders alone makes postures differ, and the rank large. So only singular values
+    They are redundant where they determine less than half of the combinations that postures can
+    determine. Encoder noise alone makes postures differ, and the rank large. So only singular
+    values
     above a thousandth of the largest count.
-    root (R, U) is whitened by the noise of the readings alone; the others as in examine().
 
     Args:
-        statics: Of the robot.
+        statics: of the robot.
         root: (R, U) rows whitened by the noise of the readings alone.
-        factor: (4 B, U) the parameters by x.
+        factor: (4 B, U) derivatives of the parameters by x.
         Q: (P, n) rad or m, of the postures.
     """
     possible = best_rank(statics, factor)
@@ -112,11 +110,11 @@ def redundancy(statics: Statics, root: Array, factor: Array, Q: Array) -> str:
 
 
 def best_rank(statics: Statics, factor: Array) -> int:
-    """The rank that many postures with all components of the first moment known would have.
+    """Returns the rank of many postures if all components of the first moment were measured.
 
     Args:
-        statics: Of the robot.
-        factor: (4 B, U) the parameters by x.
+        statics: of the robot.
+        factor: (4 B, U) derivatives of the parameters by x.
     """
     rng = np.random.default_rng(0)
     model = statics.model

@@ -1,8 +1,9 @@
 """Identifies masses and centres of mass of all bodies from static postures: one regression.
 
 Readings of any kind (feet's wrenches, joint efforts, constraints on the CoM) of any number of
-postures are linear in masses and first moments, and nearly so in the sensors' errors, all of which
-are unknowns with priors. The most probable values are found by Gauss-Newton steps in data space
+postures are linear in masses and first moments, and nearly so in the sensors' errors, all of
+which
+are estimated with priors. The most probable values are found by Gauss-Newton steps in data space
 (posterior.py). docs/derivations.md has the equations.
 """
 
@@ -48,19 +49,19 @@ _CONVERGED = 1e-2  # prior standard deviations
 
 
 class _Fit:
-    """The most probable bodies and errors of the sensors, and what the readings say of them.
+    """The most probable bodies and sensor errors, and the diagnostics of the regression.
 
     Attributes:
         Q, up: (P, n) joint positions, (P, 3) directions against gravity, NaN where not known.
-        rows: Linearised about the estimate.
-        scales: Standard deviation of each class of errors over its prior's.
-        posterior: With these, and a margin for what is not known of them.
-        x: (U,) bodies, within the bounds; at_bound are those at one.
+        rows: linearised about the estimate.
+        scales: standard deviation of each class of errors over its prior's.
+        posterior: with these scales, widened by their uncertainty.
+        x: (U,) whitened parameters of the bodies, within the bounds; at_bound: bodies at one.
         errors, stds: (S,) constant errors of the sensors and their standard deviations.
-        consistency: Mean square of the deviation from the priors, and its limit.
-        cause: The likeliest one where the limit is exceeded.
-        target: (3 P, U) the horizontal CoM in the postures by x, m.
-        tempering: See Identification.
+        consistency: mean square of the deviation from the priors, and its limit.
+        cause: the most probable one where the limit is exceeded.
+        target: (3 P, U) derivatives of the horizontal CoM in the postures by x, m.
+        tempering: see Identification.
         covariance: (U, U) of x, tempered.
     """
 
@@ -182,11 +183,11 @@ class _Fit:
     def result(
         self, identifiability: Identifiability, redundancy: str, held_out: Array
     ) -> "Identification":
-        """Everything together.
+        """Collects everything that was found.
 
         Args:
-            identifiability: What the postures determine.
-            redundancy: A warning, or empty.
+            identifiability: what the postures determine.
+            redundancy: a warning, or empty.
             held_out: (P,) m, errors of postures that were left out; NaN where not known.
         """
         priors, observations, postures = (
@@ -257,23 +258,23 @@ def identify(
 ) -> Identification:
     """Identifies a robot's masses and centres of mass from the readings of P postures.
 
-    Efforts and directions of gravity are used only where the settings say so; what is known of the
-    bodies before is by default what they say, with the evidence that there is of bodies or sensors.
-    `progress` is called before each step; what it raises ends the work.
+    Efforts and the IMU's directions of gravity are used only where the settings say so. An
+    exception
+    that `progress` raises ends the computation.
 
     Args:
-        model: The robot.
-        feet: Its feet, f, with force sensors.
-        postures: Readings of the robot at rest.
-        settings: Noise, priors, which sensors are used; None: the defaults.
-        priors: Of the bodies; None: by the settings.
-        progress: Receives the fraction that is done and the step in words.
-        evidence: What is known of bodies or sensors from elsewhere, such as a diagnosis.
+        model: the robot.
+        feet: its f feet, with force sensors.
+        postures: readings of the stationary robot.
+        settings: noise, priors, which sensors are used; None: the defaults.
+        priors: of the bodies; None: those that the settings describe.
+        progress: called before each step with the fraction done, 0 to 1, and the step in words.
+        evidence: estimates of bodies or sensors by another method, such as a diagnosis.
 
     Raises:
-        PostureError: Readings that cannot be used; names the posture.
-        IdentificationError: There are no postures, or all parameters are known.
-        ConfigError: The settings name a link that the model has not.
+        PostureError: readings cannot be used; names the posture.
+        IdentificationError: there are no postures, or all parameters are known.
+        ConfigError: the settings name a link that the model does not have.
     """
     settings = settings or IdentificationSettings()
     priors = body_priors(model, settings) if priors is None else priors
@@ -303,7 +304,7 @@ def identify(
 
 
 def _usable(posture: Posture, fit: FitSettings) -> Posture:
-    """The posture without the readings that are not to be used."""
+    """Returns the posture without the readings that the settings exclude."""
     if not fit.use_effort and np.isfinite(posture.effort).any():
         posture = replace(posture, effort=np.full(len(posture.effort), np.nan))
     if not fit.use_imu and np.isfinite(posture.up).any():
@@ -312,7 +313,7 @@ def _usable(posture: Posture, fit: FitSettings) -> Posture:
 
 
 def _residuals(distances: Array) -> Residuals:
-    """Of distances (3, P) m: before and after the fit, and left out of it."""
+    """Summarises distances (3, P) m: with the prior, after the fit, and left out of the fit."""
     return Residuals(*map(Residual.from_distances, distances))
 
 
@@ -326,9 +327,9 @@ def stack_observations(
     """Stacks the observations of P postures.
 
     Args:
-        observations: Of each posture, linearised about x and e.
-        priors: Of the bodies.
-        errors: Of the sensors, with their priors.
+        observations: of each posture, linearised about x and e.
+        priors: of the bodies.
+        errors: of the sensors, with their priors.
         x: (U,) bodies, in prior standard deviations.
         e: (S,) errors of the sensors, in their units.
     """

@@ -36,7 +36,9 @@ _NO_GRAVITY = (
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """r = A_theta dtheta + A_e de + noise, linearised about theta and the errors e.
+    """The equations of one posture: r = A_theta dtheta + A_e de + noise.
+
+    Linearised about the parameters theta and the sensors' errors e.
 
     Attributes:
         residual: (R,) measured less modelled.
@@ -60,17 +62,18 @@ class Observation:
 
     @property
     def total_noise(self) -> Array:
-        """(R, R) covariance of all that is new in this posture."""
+        """(R, R) covariance of all noise that is new in this posture."""
         return self.covariance + sum(F @ F.T for F in self.noise.values())
 
 
 class _Reading(NamedTuple):
-    """A posture with the sensors' errors removed, N variations of it.
+    """N variations of a posture with the sensors' errors removed.
 
     Attributes:
-        up: (N, 3).
-        wrenches: (f, 6) of the ground on the robot, sensor axes.
-        effort: (n,).
+        poses: of the bodies in the N variations.
+        up: (N, 3) unit vectors against gravity.
+        wrenches: (f, 6) N and N m of the ground on the robot, sensor axes.
+        effort: (n,) N m or N.
         imu: (N, 3) against gravity, by the IMU.
         normals: (N, f, 3) of the floor under each sole.
         moments: (2 f,) N m about x, y of each sole, about its middle.
@@ -86,7 +89,7 @@ class _Reading(NamedTuple):
 
 
 class MeasuredCom(NamedTuple):
-    """What the feet alone measure, in root axes.
+    """Mass and vertical line of the CoM by the feet alone, in root axes.
 
     Attributes:
         mass: kg.
@@ -102,7 +105,20 @@ class MeasuredCom(NamedTuple):
 
 
 class ObservationModel:
-    """The equations of postures, linearised; without priors of sensors, these have no errors."""
+    """The linearised equations of static postures.
+
+    Args:
+        model: the robot.
+        feet: its f feet.
+        noise: of single readings; None: the defaults.
+        gravity: m/s^2.
+        sensors: prior standard deviations of the sensors' errors; None: sensors without errors.
+
+    Attributes:
+        statics: of the robot.
+        errors: which error is where in a vector of all, with priors.
+        contacts: which feet are in contact.
+    """
 
     def __init__(
         self,
@@ -136,9 +152,15 @@ class ObservationModel:
         self._carried = self.statics.carried_feet(self._sensors)
 
     def linearize(self, posture: Posture, theta: Array, errors: Array) -> Observation:
-        """Linearises a posture's equations about theta (4 B,) and the sensors' errors (S,).
+        """Linearises a posture's equations about parameters and sensor errors.
 
-        Raises PostureError where the readings do not fit the robot, or have no information.
+        Args:
+            posture: readings.
+            theta: (4 B,) masses (kg) and first moments (kg m).
+            errors: (S,) of the sensors, in their units.
+
+        Raises:
+            PostureError: the readings do not fit the robot, or contain no information.
         """
         self.check(posture)
         n = self.model.n_joints
@@ -189,7 +211,14 @@ class ObservationModel:
         )
 
     def check(self, posture: Posture) -> None:
-        """Refuses readings that do not fit the robot: a PostureError says which and the fix."""
+        """Checks that readings fit the robot and contain information.
+
+        Args:
+            posture: readings.
+
+        Raises:
+            PostureError: they do not; says what is wrong and how to fix it.
+        """
         if len(posture.wrenches) not in (0, len(self.feet)):
             names = ", ".join(foot.frame for foot in self.feet) or "none"
             raise PostureError(
@@ -203,7 +232,11 @@ class ObservationModel:
             )
 
     def up_direction(self, posture: Posture) -> Array:
-        """The direction against gravity (3,), root axes; NaN where not known."""
+        """Returns the direction against gravity (3,), root axes; NaN where not known.
+
+        Args:
+            posture: readings.
+        """
         if not np.isfinite(posture.up).all() and not self.contacts.flat(posture).any():
             return np.full(3, np.nan)
         poses = self.statics.poses(posture.q[None])
@@ -238,14 +271,20 @@ class ObservationModel:
     def measured_com(
         self, posture: Posture, errors: Array | None = None
     ) -> MeasuredCom | None:
-        """Computes the robot's mass and the line of its CoM from the feet alone.
+        """Computes the robot's mass and the vertical line of its CoM from the feet alone.
 
         Moments are taken about the middle of the loaded feet, so that noise of the horizontal
-        forces has no long lever. None where a foot's wrench is not known.
+        forces has no long lever.
 
         Args:
-            posture: Readings.
-            errors: (S,) of the sensors, in their units; None: their prior means.
+            posture: readings.
+            errors: (S,) of the sensors, in their units; None: zero.
+
+        Returns:
+            None where a foot's wrench is not known.
+
+        Raises:
+            PostureError: the direction of gravity is not known.
         """
         if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
             return None
@@ -281,10 +320,13 @@ class ObservationModel:
     def _read(
         self, posture: Posture, errors: Array, moves: Array, torque: Array | None = None
     ) -> _Reading:
-        """Takes the errors off; moves (N, n + 8 + 2 f): of q, slope (2), tilt (3), IMU (3), soles.
+        """Removes the sensors' errors from the readings, for N variations of the posture.
 
-        The first of them is none. A sole that gives way by t_x, t_y under moments about its x and
-        y sees the floor's normal at (t_y, -t_x, 1).
+        The moves (N, n + 8 + 2 f) are of q, slope (2), tilt (3), IMU (3) and soles; the first
+        row is
+        zero. A sole that tilts by t_x, t_y under moments about its x and y has the floor's
+        normal
+        (t_y, -t_x, 1).
         """
         n, kinds = self.model.n_joints, self.errors.kinds
         poses = self.statics.poses(self._true_q(posture, errors, torque) + moves[:, :n])
@@ -437,8 +479,10 @@ class ObservationModel:
     ) -> Array:
         """Readings (f, 6) less bias as the model expects them: gains multiply these.
 
-        They fit the root's rows, whose residual (6,) is shared out among the loaded feet. With the
-        readings themselves, gains and masses that are all smaller by g would change the rows by g
+        They fit the root's rows, whose residual (6,) is distributed among the loaded feet. With
+        the
+        readings themselves, gains and masses that are all smaller by g would change the rows by
+        g
         times the residual: both would shrink, the more the more postures there are.
         """
         feet = np.flatnonzero(self.contacts.loaded(posture.wrenches))
@@ -464,7 +508,7 @@ class ObservationModel:
         torque: Array,
         moments: Array,
     ) -> Array:
-        """A_e (R, S) by the errors, but those of efforts: less the residuals' derivatives."""
+        """A_e (R, S) by all errors but those of efforts: minus the residuals' derivatives."""
         n, columns = self.model.n_joints, np.zeros((len(slope), self.errors.count))
         blocks = self.errors.wrench_columns(maps, sensors, read) | {
             "joint_offset": -slope[:, :n],

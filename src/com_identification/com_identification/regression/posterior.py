@@ -5,12 +5,15 @@ structure, the rows of all postures are
 
   z = B x + e,   e ~ N(0, N),   N = sum_c l_c N_c + R
 
-N_c is the covariance that the priors give error class c: E_c E_c^T of constant errors, that of a
-random walk over the postures for drift, block-diagonal for what is new in each posture; R is the
-readings' white noise. What is not constant is taken out posture by posture, by a Kalman filter of
-the drift (rows.py): time and memory grow with the number of postures. The scales l_c are adapted to
-the data (a step of expectation maximisation, shrunk to 1 and held within 1/4 and 9) and then taken
-one standard deviation larger, and postures that nothing explains get a larger R.
+N_c is the covariance that the priors assign to error class c: E_c E_c^T of constant errors, that
+of
+a random walk over the postures for drift, block-diagonal for what is new in each posture; R is
+the
+readings' white noise. Non-constant noise is removed posture by posture, by a Kalman filter of
+the drift (rows.py): time and memory grow with the number of postures. The scales l_c are adapted
+to
+the data (a step of expectation maximisation, shrunk to 1 and held within 1/4 and 9) and then
+increased by one standard deviation, and postures that nothing explains get a larger R.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,13 +50,13 @@ _FREED = 4.0, 16.0, 64.0, 256.0
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the rows say of the bodies.
+    """The posterior of bodies and constant sensor errors, with what diagnostics need.
 
     Attributes:
         x: (U,) in prior standard deviations from the prior mean, without bounds.
         covariance: (U, U) of x.
         errors: by class, constant errors in standard deviations of the prior.
-        stds: standard deviations of those.
+        stds: by class, standard deviations of those.
         constant: (N, S + U) whitened columns of constant errors, with their scales, and
             bodies.
         explained: (N, S + U) Q of condition().
@@ -61,7 +64,7 @@ class Posterior:
         a: (N,) (N + B B^T)^-1 z.
         inverse: for each posture, (R, R) block of (N + B B^T)^-1.
         square: z^T (N + B B^T)^-1 z.
-        evidence: logarithm of the likelihood, but for a constant.
+        evidence: logarithm of the likelihood, up to a constant.
         scales: variance of each class of errors over its prior's.
         inflation: (P,) variance of what is new in each posture, over its prior's.
     """
@@ -82,13 +85,14 @@ class Posterior:
 
     @cached_property
     def gain(self) -> Array:
-        """(U, N) x = gain @ z."""
+        """(U, N) with x = gain @ z."""
         return np.asarray(self.unwhitening[:, -len(self.x) :].T @ self.explained.T)
 
     def root(self) -> Array:
-        """(<= U, U) rows of unit noise with the information on x: covariance^-1 = 1 + its square.
+        """Returns rows R (<= U, U) of unit noise with the information on x.
 
-        By orthogonal transformations alone: its rank is that of the data.
+        covariance^-1 = 1 + R^T R. By orthogonal transformations alone: its rank is that of the
+        data.
         """
         S = self.constant.shape[1] - len(self.x)
         prior = np.eye(S, S + len(self.x))
@@ -135,16 +139,19 @@ def _solve(
 def condition(
     rows: StackedObservations, scales: Mapping[str, float], inflation: Array
 ) -> Posterior:
-    """Computes the posterior with given scales; IdentificationError where some noise is 0.
+    """Computes the posterior with given scales.
 
     With C = (E sqrt(l), B) and 1 + C^T K^-1 C = G G^T,
 
       (N + B B^T)^-1 = K^-1 - Q Q^T,   Q = K^-1 C G^-T,   B^T (N + B B^T)^-1 = (Q G^-1)_B^T
 
     Args:
-        rows: Of all postures.
-        scales: Variance l_c of each class of errors over its prior's.
+        rows: of all postures.
+        scales: variance l_c of each class of errors over its prior's.
         inflation: (P,) variance of what is new in each posture over its prior's.
+
+    Raises:
+        IdentificationError: some noise is 0.
     """
     filtered = FilteredObservations.of(rows, scales, inflation)
     C, root, u, rest, square, evidence = _solve(rows, filtered, scales)
@@ -178,18 +185,22 @@ def condition(
 
 
 def prior_posterior(rows: StackedObservations) -> Posterior:
-    """Computes the posterior with the scales of the priors."""
+    """Computes the posterior with the scales of the priors.
+
+    Args:
+        rows: of all postures.
+    """
     return condition(rows, dict.fromkeys(rows.classes, 1.0), np.ones(len(rows.walk)))
 
 
 def reweight(rows: StackedObservations, found: Posterior) -> Posterior:
-    """Inflates the noise of postures whose residuals nothing explains, until they fit to _MISFIT.
+    """Inflates the noise of postures that nothing explains, until they fit to _MISFIT.
 
-    Those that only seemed so beside another one come back.
+    A posture that was inconsistent only because of another one gets its weight back.
 
     Args:
-        rows: Of all postures.
-        found: With the present scales.
+        rows: of all postures.
+        found: with the current scales.
     """
     for _ in range(_REWEIGHTINGS):
         wanted = found.inflation * posture_residuals(rows, found) / _MISFIT
@@ -201,11 +212,13 @@ def reweight(rows: StackedObservations, found: Posterior) -> Posterior:
 
 
 def posture_residuals(rows: StackedObservations, found: Posterior) -> Array:
-    """Squared residuals over their covariance, per row, (P,): e^T (R S R)^-1 e = a^T S_pp^-1 a.
+    """Returns squared residuals over their covariance, per row, (P,).
+
+    e^T (R S R)^-1 e = a^T S_pp^-1 a, with e the residuals of posture p.
 
     Args:
-        rows: Of all postures.
-        found: The posterior a and S are of.
+        rows: of all postures.
+        found: the posterior that a and S are of.
     """
     return np.array(
         [
@@ -235,14 +248,15 @@ def adapt(rows: StackedObservations, found: Posterior) -> Posterior:
 
 
 def widen(rows: StackedObservations, found: Posterior) -> Posterior:
-    """Takes every scale one standard deviation larger: what adapt() found is not known exactly.
+    """Increases every scale by one standard deviation, as what adapt() found is uncertain.
 
-    A variance that n values show has the relative standard deviation sqrt(2 / n); of a class these
+    A variance that n values show has the relative standard deviation sqrt(2 / n); of a class
+    these
     are the l_c tr S N_c unknowns that the data determine, and those that its prior counts for.
 
     Args:
-        rows: Of all postures.
-        found: With the adapted scales.
+        rows: of all postures.
+        found: with the adapted scales.
     """
     scales = {}
     for c, (_, trace, _) in scores(rows, found).items():
@@ -254,13 +268,15 @@ def widen(rows: StackedObservations, found: Posterior) -> Posterior:
 def scores(
     rows: StackedObservations, found: Posterior
 ) -> dict[str, tuple[float, float, int]]:
-    """By class, a^T N_c a and tr S N_c with scale 1, S = (N + B B^T)^-1, and its unknowns' number.
+    """Returns a^T N_c a, tr S N_c with scale 1, and the number of unknowns, by class.
 
-    The traces of all parts of S^-1 add up to the number of rows: what the others leave is drift's.
+    S = (N + B B^T)^-1. The traces of all parts of S^-1 sum to the number of rows: the remainder
+    is
+    drift's.
 
     Args:
-        rows: Of all postures.
-        found: The posterior a and S are of.
+        rows: of all postures.
+        found: the posterior that a and S are of.
     """
     result = {}
     left = len(rows.z) - len(found.x) + float(np.trace(found.covariance))
@@ -294,9 +310,17 @@ def scores(
 def consistency(
     rows: StackedObservations, found: Posterior, used: Flags
 ) -> tuple[float, float]:
-    """Prior-predictive check: z^T (N + B B^T)^-1 z over its rows, and above what it is an alarm.
+    """Prior-predictive check: z^T (N + B B^T)^-1 z over its number of rows.
 
-    found has the scales of the priors; used (P,) are the postures that are no outliers.
+    Args:
+        rows: of all postures.
+        found: with the scales of the priors.
+        used: (P,) the postures that are no outliers.
+
+    Returns:
+        The mean square, about 1 where the priors cover the errors, and the limit above which
+        they do
+        not; NaN without used postures.
     """
     if not used.any():
         return float("nan"), float("nan")
@@ -308,12 +332,10 @@ def consistency(
 def tempering(rows: StackedObservations, found: Posterior, target: Array) -> float:
     """Observed over expected variance of the postures' contributions to a prediction, 1 or more.
 
-    target (K, U) is what is predicted, by x.
-
     Args:
-        rows: Of all postures.
-        found: The posterior.
-        target: (K, U) what is predicted, by x.
+        rows: of all postures.
+        found: the posterior.
+        target: (K, U) derivatives of the predicted quantities by x.
     """
     observed = expected = 0.0
     fresh = rows.fresh(found.scales, found.inflation)
@@ -330,6 +352,10 @@ def scale_noise(covariance: Array, factor: float) -> Array:
     The information is C^-1 - 1 of the data and 1 of the prior: with C = V diag(c) V^T,
 
       (1 + (C^-1 - 1) / factor)^-1 = V diag(factor c / (1 - c + factor c)) V^T
+
+    Args:
+        covariance: (U, U) C of x in prior standard deviations.
+        factor: of the variance of the noise.
     """
     values, vectors = np.linalg.eigh(covariance)
     values = np.clip(values, 0.0, 1.0)
@@ -343,13 +369,17 @@ def bound(
 ) -> tuple[Array, tuple[int, ...]]:
     """Finds the most probable x within the physical limits, and the bodies at one.
 
-    min |L (x - x0)|^2 with L^T L = C^-1 subject to G theta(x) <= g: with y = L (x - x0) a problem
+    min |L (x - x0)|^2 with L^T L = C^-1 subject to G theta(x) <= g: with y = L (x - x0) a
+    problem
     of least distance, which nonnegative least squares solves [Lawson and Hanson, ch. 23].
 
     Args:
         x: (U,) the most probable one without limits.
         covariance: (U, U) C of x.
-        priors: Of the bodies, with the limits.
+        priors: of the bodies, with the limits.
+
+    Returns:
+        x (U,), and the indices of the bodies with a limit that is active.
     """
     G, g, owner = priors.limits()
     slack = g - G @ priors.values(x)
@@ -369,11 +399,17 @@ def bound(
 
 
 def gross_error(found: Posterior) -> tuple[str, float, int] | None:
-    """Finds a constant error that is far larger than its prior allows; found has prior scales.
+    """Finds a constant error that is far larger than its prior allows.
 
-    The score e^T a / sqrt(e^T S e) of the column e of an error is standard normal under the priors,
+    The score e^T a / sqrt(e^T S e) of the column e of an error is standard normal under the
+    priors,
     and (e^T a) / (e^T S e) is the error, in its prior's standard deviations, that explains it.
-    Returns its class, that size, its place in the class; None where there is none.
+
+    Args:
+        found: with the scales of the priors.
+
+    Returns:
+        Its class, that size, its place in the class; None where there is none.
     """
     most, result = _GROSS, None
     for c, pull in found.errors.items():
@@ -415,12 +451,12 @@ def likeliest_cause(rows: StackedObservations, found: Posterior) -> tuple[str, f
 def held_out(
     rows: StackedObservations, found: Posterior, folds: int
 ) -> Iterator[Posterior]:
-    """The posterior without each part of the postures in turn.
+    """Yields the posterior without each part of the postures in turn.
 
     Args:
-        rows: Of all postures.
-        found: The posterior, whose scales are kept.
-        folds: Number of parts.
+        rows: of all postures.
+        found: the posterior, whose scales are kept.
+        folds: number of parts.
     """
     for fold in range(folds):
         kept = np.arange(len(rows.walk)) % folds != fold

@@ -20,15 +20,16 @@ _LEVER = 0.05  # m, about half a sole
 
 @dataclass(frozen=True, eq=False)
 class ComConstraint:
-    """normal . (CoM - origin of the link) = offset, in the axes of a link.
+    """A linear constraint on the CoM: normal . (CoM - origin of the link) = offset.
 
-    For instance the CoM is above an edge over which the robot is about to tip, or one component of
+    For instance the CoM is above an edge over which the robot is about to tip, or one component
+    of
     it is known. The normal must be constant in the link: for a sole on horizontal ground,
     horizontal directions and the vertical are.
 
     Attributes:
         link: name of the link, often a sole frame.
-        normal: (3,) unit vector.
+        normal: (3,) unit vector in the link's axes.
         offset: m.
         std: m, standard deviation of the offset.
     """
@@ -94,20 +95,23 @@ def make_posture(
     label: str = "",
     noise: ArrayLike | None = None,
 ) -> Posture:
-    """Checks readings and makes a Posture of them; None is for what is not known.
-
-    Raises ShapeError, or PostureError where q is not finite, up no unit vector, or samples below 1.
+    """Checks readings and makes a Posture of them; None: not known.
 
     Args:
-        model: The robot, n joints.
+        model: the robot, n joints.
         q: (n,) rad or m.
         wrenches: (f, 6) N and N m of each foot's sensor, in its frame; NaN without reading.
         effort: (n,) N m or N; NaN where not known.
         up: (3,) unit vector against gravity in root axes, by the IMU.
-        constraints: What else is known of the CoM.
-        samples: Number of readings behind the means.
-        label: Name of the posture.
+        constraints: additional knowledge of the CoM.
+        samples: number of readings that were averaged.
+        label: name of the posture, for messages.
         noise: (6 f + n, k) standard deviations of k errors of these readings alone.
+
+    Raises:
+        ShapeError: an array has the wrong shape.
+        PostureError: q is not finite, up is no unit vector, samples is below 1, or noise is not
+            finite.
     """
     q = model.check_q(q)
     n = model.n_joints
@@ -150,7 +154,12 @@ def make_posture(
 
 
 def wrench_transform(R: Array, p: Array) -> Array:
-    """(6, 6) of wrenches to axes that R (3, 3) maps to, about an origin from which theirs is p."""
+    """Returns the (6, 6) matrix that maps wrenches to other axes and another origin.
+
+    Args:
+        R: (3, 3) R_ab, from the wrench's axes b to the new axes a.
+        p: (3,) p_ab, m, origin of the wrench in the new axes.
+    """
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = R
     X[3:, :3] = skew(p) @ R
@@ -158,14 +167,14 @@ def wrench_transform(R: Array, p: Array) -> Array:
 
 
 def sole_to_reading(model: RobotModel, foot: Foot) -> Array:
-    """(6, 6) from the ground's wrench in the sole's frame to the sensor's reading.
+    """Returns the (6, 6) map from the ground's wrench in the sole's frame to the reading.
 
     Args:
-        model: The robot.
-        foot: With its sole's and its sensor's frame.
+        model: the robot.
+        foot: with its sole's and its sensor's frame.
 
     Raises:
-        PostureError: A joint lies between them.
+        PostureError: a joint lies between them.
     """
     links = [model.link_index(name) for name in (foot.frame, foot.wrench_frame)]
     bodies = model.bodies
@@ -178,8 +187,15 @@ def sole_to_reading(model: RobotModel, foot: Foot) -> Array:
 class SensorPrediction:
     """Predicts foot wrenches and joint efforts of static postures.
 
-    Where several feet stand, statics alone do not determine their wrenches: the smallest are taken,
-    moments over a lever counted like forces. Parameters (4 B,) are masses and first moments.
+    Where several feet are in contact, statics alone do not determine their wrenches: those of
+    least
+    norm are used, with moments divided by a lever of 0.05 m.
+
+    Args:
+        statics: of the robot.
+        feet: its f feet.
+        parameters: (4 B,) masses (kg) and first moments (kg m).
+        gravity: m/s^2.
     """
 
     def __init__(
@@ -193,15 +209,18 @@ class SensorPrediction:
     def wrenches_and_efforts(
         self, poses: Poses, up: Array, stand: tuple[int, ...]
     ) -> tuple[Array, Array]:
-        """The ground's wrenches on the feet, (N, f, 6) in sensor axes, and the efforts (N, n).
+        """Returns the ground's wrenches on the feet and the joint efforts.
 
         Of all wrenches W with sum of G_i W_i = w, the one with the least |S^-1 W|:
           W = S^2 G^T (G S^2 G^T)^-1 w,  S = diag(1 N, lever N m)
 
         Args:
-            poses: Of N postures.
+            poses: of N postures.
             up: (N, 3) unit vectors against gravity in root axes.
-            stand: Indices of the feet in contact.
+            stand: indices of the feet in contact.
+
+        Returns:
+            (N, f, 6) N and N m in the sensors' axes, and (N, n) N m or N.
         """
         a = self._gravity * up
         wrench, torque = self.statics.wrench_and_torques(poses, a, self._parameters)
@@ -217,16 +236,17 @@ class SensorPrediction:
     def posture(
         self, q: Array, up: Array, stand: tuple[int, ...], efforts: bool, samples: int
     ) -> Posture:
-        """Makes the readings of a posture, without noise.
+        """Returns the readings of a posture, without noise.
 
-        Of point feet an IMU's direction up (3,), too, as they give none.
+        With point feet the IMU's direction is among them, as these do not show the direction of
+        gravity.
 
         Args:
             q: (n,) rad or m.
             up: (3,) unit vector against gravity in root axes.
-            stand: Indices of the feet in contact.
-            efforts: Whether there are efforts.
-            samples: Number of readings that are averaged.
+            stand: indices of the feet in contact.
+            efforts: whether efforts are measured.
+            samples: number of readings that are averaged.
         """
         poses = self.statics.poses(q[None])
         wrenches, effort = self.wrenches_and_efforts(poses, up[None], stand)
@@ -248,12 +268,12 @@ _SLOPES = 5.0
 
 
 class FootContacts:
-    """The contacts of a robot's feet, f of them.
+    """Which of a robot's f feet are in contact, by their forces and the kinematics.
 
     Args:
-        statics: Of the robot.
-        feet: Its feet.
-        priors: Errors of the sensors; the floor's slope is one of them.
+        statics: of the robot.
+        feet: its feet.
+        priors: errors of the sensors; the floor's slope is one of them.
         weight: N, of the robot by its URDF.
         lever: m, half a sole.
     """
@@ -275,18 +295,30 @@ class FootContacts:
         )
 
     def loaded(self, wrenches: Array) -> Flags:
-        """Which feet stand: those with more than a tenth of all force of wrenches (f, 6), (f,)."""
+        """Returns which feet carry more than a tenth of the sum of all forces, (f,).
+
+        Args:
+            wrenches: (f, 6) N and N m, in any axes; NaN counts as 0.
+        """
         if not len(wrenches):
             return np.zeros(len(self._feet), dtype=np.bool_)
         force = np.linalg.norm(np.nan_to_num(wrenches[:, :3]), axis=1)
         return np.asarray(force > _LOADED * max(float(force.sum()), 1e-9))
 
     def flat(self, posture: Posture) -> Flags:
-        """Which feet stand with a flat sole, (f,)."""
+        """Returns which feet are in contact with a flat sole, (f,).
+
+        Args:
+            posture: readings.
+        """
         return self.loaded(posture.wrenches) & self._corners
 
     def on_floor(self, posture: Posture) -> bool:
-        """Whether the loaded soles are on the floor: the IMU's direction is within its slope."""
+        """Returns whether the loaded soles are on the floor: horizontal up to its slope.
+
+        Args:
+            posture: readings; without the IMU's direction a flat sole in contact suffices.
+        """
         if posture not in self._on_floor:
             self._on_floor[posture] = self._leans_little(posture)
         return self._on_floor[posture]
@@ -304,12 +336,22 @@ class FootContacts:
         return bool(self._priors.slope > 0.0 and sine < _SLOPES * self._priors.slope)
 
     def carries(self, posture: Posture) -> bool:
-        """Whether the feet carry the robot; else it hangs, and their sensors read their zeros."""
+        """Returns whether the feet carry the robot.
+
+        If not, it hangs, and the force sensors show their biases.
+
+        Args:
+            posture: readings.
+        """
         force = np.nan_to_num(posture.wrenches)[:, :3].sum(axis=0)
         return bool(np.linalg.norm(force) > _HANGING * self._weight)
 
     def in_air(self, posture: Posture) -> Flags:
-        """Which feet are in the air for sure, (f,)."""
+        """Returns which feet are certainly in the air, (f,).
+
+        Args:
+            posture: readings.
+        """
         f = len(self._feet)
         if not len(posture.wrenches) or not self._priors.force_bias:
             return np.zeros(f, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""What is known before any posture: the URDF, within its errors, and errors of the sensors."""
+"""Priors: the URDF with its uncertainty, and the errors of the sensors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,9 +32,10 @@ BOUND_AXES = np.vstack(
 
 @dataclass(frozen=True, eq=False)
 class BodyPriors:
-    """Means and standard deviations of masses and centres of mass; 0: known.
+    """Prior means and standard deviations of masses and centres of mass; 0: known.
 
-    A body without mass stays without. Prior errors of mass and centre of mass are independent, so
+    The mass of a body without mass stays 0. Prior errors of mass and centre of mass are
+    independent, so
     those of the first moment m c are not: h = m c_0 + m_0 (c - c_0) to first order.
 
     Attributes:
@@ -70,7 +71,7 @@ class BodyPriors:
 
     @property
     def parameters(self) -> Array:
-        """(4 B,) m_k and h_k of the means."""
+        """(4 B,) m_k (kg) and h_k (kg m) of the means."""
         return np.column_stack((self.mass, self.mass[:, None] * self.com)).ravel()
 
     @cached_property
@@ -81,12 +82,12 @@ class BodyPriors:
 
     @property
     def count(self) -> int:
-        """U."""
+        """Number U of parameters that are not known."""
         return int(self.used.sum())
 
     @cached_property
     def factor(self) -> Array:
-        """(4 B, U) theta = parameters + factor @ x with x in prior standard deviations."""
+        """(4 B, U) with theta = parameters + factor @ x, x in prior standard deviations."""
         if self.covariance is not None:
             scale = np.sqrt(np.diag(self.covariance))[self.used]
             own = self.covariance[np.ix_(self.used, self.used)] / np.outer(scale, scale)
@@ -102,14 +103,20 @@ class BodyPriors:
         return np.asarray(factor.reshape(4 * count, 4 * count)[:, self.used])
 
     def values(self, x: Array) -> Array:
-        """Masses and first moments theta (4 B,) of x (U,)."""
+        """Returns the masses (kg) and first moments (kg m), theta (4 B,).
+
+        Args:
+            x: (U,) in prior standard deviations from the means.
+        """
         return np.asarray(self.parameters + self.factor @ x)
 
     def limits(self) -> tuple[Array, Array, Array]:
-        """Physical limits G theta <= g: masses positive, centres of mass within their hulls.
+        """Returns the physical limits G theta <= g: positive masses, CoMs within their hulls.
 
-        Linear in theta, since the bounds of c = h / m are low m <= axes h <= high m. Returns G
-        (R, 4 B), g (R,), and the body of each row (R,).
+        Linear in theta, since the bounds of c = h / m are low m <= axes h <= high m.
+
+        Returns:
+            G (R, 4 B), g (R,), and the body of each row (R,).
         """
         K, rows, right, owner = len(BOUND_AXES), [], [], []
         for k in np.flatnonzero(self.mass > 0.0):
@@ -134,16 +141,16 @@ def urdf_priors(
     mass_std_fraction: ArrayLike = 0.0,
     shape_margin: float | None = None,
 ) -> BodyPriors:
-    """Makes priors with the URDF for the mean.
+    """Makes priors whose means are the URDF's values.
 
-    com_std, m, is a number, (B,) or (B, 3), mass_std_fraction a number or (B,); 0: masses are
-    known. A body's centre of mass may be shape_margin, m, outside the hull of its primitive
-    shapes, as far as BOUND_AXES show it; None, and bodies with meshes or without shapes: no bounds.
+    The bounds of a body's centre of mass are those of the hull of its primitive shapes along
+    BOUND_AXES, widened by the margin; bodies with meshes or without shapes have none.
 
     Args:
-        model: The robot, B bodies.
+        model: the robot, B bodies.
         com_std: m, a number, (B,) or (B, 3).
-        mass_std_fraction: A number or (B,); 0: masses are known.
+        mass_std_fraction: standard deviation over the mass, a number or (B,); 0: masses are
+            known.
         shape_margin: m, outside of the shapes' hull; None: no bounds.
     """
     bodies = model.bodies
@@ -179,7 +186,12 @@ def urdf_priors(
 def body_priors(model: RobotModel, settings: IdentificationSettings) -> BodyPriors:
     """Makes the priors that the settings describe: the URDF, and what differs for some links.
 
-    Raises ConfigError where they name a link that the model has not, or one without mass.
+    Args:
+        model: the robot.
+        settings: the sections `prior` and `links` are used.
+
+    Raises:
+        ConfigError: they name a link that does not exist, or one without mass.
     """
     settings.check(model)
     prior, count = settings.prior, model.bodies.count
@@ -229,11 +241,13 @@ def _bound_others(model: RobotModel, priors: BodyPriors, margin: float) -> BodyP
 def _mesh_extents(
     reader: ShapeReader, model: RobotModel, link: int, axes: Array
 ) -> tuple[Array, Array] | None:
-    """Where a link's shapes end along axes (K, 3), if its mass and inertia may be in them.
+    """Where a link's shapes end along axes (K, 3), if its mass and inertia may be inside them.
 
-    That is where the URDF's centre of mass is between all ends, and the radius of gyration r about
-    it, r^2 = tr I / 2m, is at most half the diagonal of the first three axes' box, and at least a
-    twentieth. A mesh in another unit or frame is not so, nor is an inertia never filled in.
+    They may if the URDF's centre of mass is between all ends, and the radius of gyration r about
+    it, r^2 = tr I / 2m, is at most half the diagonal of the first three axes' box, and at least
+    a
+    twentieth. This excludes a mesh in another unit or frame, and an inertia that was never
+    filled in.
     """
     name, com = model.link_names[link], axes @ model.link_coms[link]
     ends = reader.bounds(name, axes, meshes=True) if name in reader.links else None
@@ -247,9 +261,18 @@ def _mesh_extents(
 
 
 def solid_boxes(model: RobotModel) -> list[tuple[int, Array, Array, Array]]:
-    """Finds the solid boxes with mass and inertia of the links: link, centre, axes, half sizes.
+    """Returns the solid boxes that have the links' masses and inertias.
 
-    Half sizes a, b, c of a solid box: I_a = m (b^2 + c^2) / 3, so a^2 = 3 (I_b + I_c - I_a) / 2m.
+    Half sizes a, b, c of a solid box: I_a = m (b^2 + c^2) / 3, so a^2 = 3 (I_b + I_c - I_a) /
+    2m.
+
+    Args:
+        model: the robot; links without mass, or whose inertia no box has, are left out.
+
+    Returns:
+        For each box the link's index, its centre (3,) m, axes (3, 3) and half sizes (3,) m, in
+        the
+        link's frame.
     """
     found = []
     for link in range(len(model.link_names)):
@@ -287,18 +310,27 @@ def _extents(model: RobotModel) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What another method knows, such as the diagnosis of a walk: means and standard deviations.
+    """Estimates of another method, such as the diagnosis of a walk.
 
     Attributes:
-        errors: Of constant errors by kind and name, units and signs of SensorErrors.
-        coms: By body, of what its CoM is off the URDF's, (3,) and (3,) m, in its frame.
+        errors: mean and standard deviation of constant errors by kind and name, in the units and
+            with
+            the signs of SensorErrors.
+        coms: by body, (3,) and (3,) m, mean and standard deviation of its CoM less the URDF's,
+            in its
+            frame.
     """
 
     errors: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     coms: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
 
     def applied(self, priors: BodyPriors, names: Sequence[str]) -> BodyPriors:
-        """The priors of bodies of these names with what is known of their CoMs."""
+        """Returns priors of bodies that include the evidence on their CoMs.
+
+        Args:
+            priors: of the B bodies.
+            names: of the bodies.
+        """
         com, std = priors.com.copy(), priors.com_std.copy()
         for name, (shift, sigma) in self.coms.items():
             com[names.index(name)] += shift
@@ -339,12 +371,12 @@ ERRORS: Mapping[str, tuple[str, ...]] = {
 
 
 def error_unit(model: RobotModel, kind: str, name: str) -> str:
-    """Unit of a constant error of this kind of the sensor or joint `name`; "" if not known.
+    """Returns the unit of a constant error; "" if not known.
 
     Args:
-        model: The robot.
-        kind: Of the error, such as joint_offset.
-        name: Of the sensor or joint.
+        model: the robot.
+        kind: of the error, such as joint_offset.
+        name: of the sensor or joint.
     """
     _, revolute, *prismatic = ERRORS.get(kind, ("", ""))
     types = dict(zip(model.joint_names, model.joint_types, strict=True))
@@ -352,7 +384,24 @@ def error_unit(model: RobotModel, kind: str, name: str) -> str:
 
 
 class SensorErrors:
-    """Which entry of a vector of S constant errors is which, and its prior mean and deviation."""
+    """The S constant errors of a robot's sensors as one vector, with their priors.
+
+    Args:
+        model: the robot.
+        feet: its f feet.
+        priors: standard deviations, to be scaled by weight and lever; see SensorPriors.
+        gravity: m/s^2.
+
+    Attributes:
+        lever: m, half the length of a sole.
+        weight: N, of the robot by its URDF.
+        joint_scale: (n,) 1 of revolute joints, 0.1 (m/rad) of prismatic ones.
+        friction: (n,) N m or N, standard deviation of each joint's friction.
+        names: S pairs of kind and name.
+        means: (S,) prior means, in the errors' units.
+        stds: (S,) prior standard deviations; 0: there is no such error.
+        kinds: slice of each kind in the vector.
+    """
 
     def __init__(
         self,
@@ -420,17 +469,25 @@ class SensorErrors:
 
     @property
     def count(self) -> int:
-        """S."""
+        """Number S of constant errors."""
         return len(self.names)
 
     def learn(self, evidence: Evidence) -> None:
-        """Takes over what is known of some errors."""
+        """Replaces the priors of the errors that the evidence contains.
+
+        Args:
+            evidence: of another method.
+        """
         for i, name in enumerate(self.names):
             known = self.means[i], self.stds[i]
             self.means[i], self.stds[i] = evidence.errors.get(name, known)
 
     def wrench_matrices(self, errors: Array) -> Array:
-        """Returns 1 + E of each foot's sensor, (f, 6, 6)."""
+        """Returns 1 + E of each foot's sensor, (f, 6, 6): true wrench by the unbiased reading.
+
+        Args:
+            errors: (S,) in their units.
+        """
         parts = {kind: errors[s] for kind, s in self.kinds.items()}
         position = parts["sensor_position"].reshape(-1, 3)
         matrices = np.tile(np.eye(6), (len(position), 1, 1))
@@ -444,10 +501,11 @@ class SensorErrors:
         return matrices
 
     def unbiased(self, wrenches: Array, errors: Array) -> Array:
-        """Returns readings (f, 6) N and N m less their biases; zeros without sensors.
+        """Returns readings (f, 6) N and N m less their biases.
 
         Args:
-            wrenches: (f, 6) N and N m, as read; (0, 6) without sensors.
+            wrenches: (f, 6) N and N m, as read, NaN counts as 0; (0, 6) without sensors: the
+                result is 0.
             errors: (S,) in their units.
         """
         force, moment = (
@@ -461,7 +519,11 @@ class SensorErrors:
         )
 
     def by_name(self, values: Array) -> Mapping[str, dict[str, float]]:
-        """Sorts values by kind and name; only those that have a prior above 0."""
+        """Sorts values by kind and name; only those with a prior standard deviation above 0.
+
+        Args:
+            values: (S,) such as estimates or standard deviations.
+        """
         result: dict[str, dict[str, float]] = {}
         for (kind, name), value, std in zip(self.names, values, self.stds, strict=True):
             if std > 0.0:
@@ -471,10 +533,15 @@ class SensorErrors:
     def wrench_columns(
         self, maps: Array, sensors: Array, read: Array
     ) -> dict[str, Array]:
-        """Derivatives of -(maps @ true wrenches) by the errors of wrenches (R, ...), by kind.
+        """Returns the derivatives of -(maps @ true wrenches) by the wrenches' errors, by kind.
 
-        maps (R, f, 6) are from true wrenches in the sensors' axes, sensors (R, f, 6) from readings,
-        to rows; read (f, 6) are readings less bias.
+        Args:
+            maps: (R, f, 6) from true wrenches in the sensors' axes to rows.
+            sensors: (R, f, 6) from readings to rows.
+            read: (f, 6) N and N m, readings less bias.
+
+        Returns:
+            (R, ...) arrays by kind.
         """
         pairs = np.einsum("rfi,fj->rfij", maps, read)
         force, moment = (

@@ -1,4 +1,4 @@
-"""What an identification found, and what is wrong with it, in words."""
+"""Result of an identification, and its problems in words."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,11 @@ class Residual:
 
     @classmethod
     def from_distances(cls, distances: Array) -> "Residual":
-        """Summarises distances (P,) in m; those that are NaN are left out."""
+        """Summarises distances.
+
+        Args:
+            distances: (P,) m; NaN values are left out.
+        """
         distances = distances[np.isfinite(distances)]
         if not len(distances):
             return cls(np.nan, np.nan, np.nan, 0)
@@ -150,7 +154,11 @@ def by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Array
 
 
 def issues_of(found: Identification) -> list[str]:
-    """Issues of a result, with how to fix them; without any, the status is OK."""
+    """Returns the problems of a result, with how to fix them; empty: the status is OK.
+
+    Args:
+        found: the result.
+    """
     issues, good = [], found.without_outliers
     if found.redundancy:
         issues.append(found.redundancy)

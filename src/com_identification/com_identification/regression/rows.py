@@ -1,4 +1,4 @@
-"""The rows of all postures, and what makes the noise of them white."""
+"""The linear equations of all postures, and the filter that whitens their noise."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,15 +18,15 @@ NO_NOISE = (
 
 @dataclass(frozen=True, eq=False)
 class StackedObservations:
-    """The rows of P postures, N in all.
+    """The linear equations of P postures, N rows in all.
 
     Attributes:
-        z: (N,) residual plus what the present estimate explains.
-        bodies: (N, U) by x.
-        errors: by class, (N, k) columns of constant errors in prior standard deviations.
+        z: (N,) residual plus what the current estimate explains.
+        bodies: (N, U) derivatives by x.
+        errors: by class, (N, k) derivatives by constant errors in prior standard deviations.
         drift: (N, 6 f) in standard deviations of a step; no columns without drift.
-        noise: by class, for each posture, (R, k) factors.
-        white: for each posture, (R, R) covariance.
+        noise: by class, for each posture, (R, k) factors of the covariance.
+        white: for each posture, (R, R) covariance of the readings' white noise.
         starts: (P + 1,) first row of each posture, and N.
         walk: (P,) place of each posture in time.
     """
@@ -53,7 +53,7 @@ class StackedObservations:
         )
 
     def by_white_noise(self) -> Array:
-        """Rows (<= N, U) by the bodies, whitened by the white noise alone."""
+        """Returns the rows (<= N, U) of the bodies, whitened by the white noise alone."""
         whitened = []
         for block, white in zip(self.blocks, self.white, strict=True):
             some = self.bodies[block].any(axis=1)
@@ -62,14 +62,14 @@ class StackedObservations:
 
     @cached_property
     def columns(self) -> Array:
-        """(N, S + U + 1) constant errors, bodies, z."""
+        """(N, S + U + 1) columns of constant errors, bodies, and z."""
         return np.column_stack((*self.errors.values(), self.bodies, self.z))
 
     def fresh(self, scales: Mapping[str, float], inflation: Array) -> list[Array]:
-        """Covariance of what is new in each posture, P of (R, R).
+        """Returns the covariance of the noise that is new in each posture, P of (R, R).
 
         Args:
-            scales: Variance of each class of errors over its prior's.
+            scales: variance of each class of errors over its prior's.
             inflation: (P,) variance of what is new in each posture over its prior's.
         """
         return [
@@ -80,13 +80,13 @@ class StackedObservations:
 
 @dataclass(frozen=True, eq=False)
 class FilteredObservations:
-    """The rows without what is not constant, K = drift + what is new in each posture = L L^T.
+    """The rows whitened by their non-constant noise K = L L^T: drift and per-posture noise.
 
     Attributes:
-        columns: (N, S + U + 1) L^-1 times those of Rows.
+        columns: (N, S + U + 1) L^-1 times the columns of StackedObservations.
         roots: for each posture, (R, R) whitening its innovation.
-        gains: (R, 6 f) of the drift's state, by the whitened innovation.
-        log_det: of K.
+        gains: for each posture, (R, 6 f) gain of the drift's state, by the whitened innovation.
+        log_det: log-determinant of K.
     """
 
     columns: Array
@@ -98,11 +98,11 @@ class FilteredObservations:
     def of(
         cls, rows: StackedObservations, scales: Mapping[str, float], inflation: Array
     ) -> "FilteredObservations":
-        """Runs over the postures; scales and inflation as in Posterior.
+        """Runs the Kalman filter of the drift over the postures.
 
         Args:
-            rows: Of P postures.
-            scales: Variance of each class of errors over its prior's.
+            rows: of P postures.
+            scales: variance of each class of errors over its prior's.
             inflation: (P,) variance of what is new in each posture over its prior's.
         """
         states, width = rows.drift.shape[1], rows.columns.shape[1]
@@ -124,12 +124,12 @@ class FilteredObservations:
     def back(
         self, rows: StackedObservations, whitened: Array
     ) -> tuple[Array, list[Array]]:
-        """L^-T times columns (N, k), and the postures' diagonal blocks (R, R) of K^-1.
+        """Returns L^-T times columns (N, k), and the postures' diagonal blocks (R, R) of K^-1.
 
         The disturbance smoother of de Jong (1989).
 
         Args:
-            rows: Those that were filtered.
+            rows: those that were filtered.
             whitened: (N, k) columns.
         """
         states = rows.drift.shape[1]
@@ -147,14 +147,14 @@ class FilteredObservations:
 
 
 def whiten(matrix: Array, covariance: Array) -> Array:
-    """Divides rows (R, U) by the root of their covariance; no noise may be 0.
+    """Divides rows (R, U) by the Cholesky factor of their covariance; no noise may be 0.
 
     Args:
         matrix: (R, U) rows.
         covariance: (R, R) of their noise.
 
     Raises:
-        IdentificationError: Some noise is 0.
+        IdentificationError: some noise is 0.
     """
     scale = np.sqrt(np.diag(covariance))
     if not (scale > 0.0).all():
@@ -167,10 +167,10 @@ def whiten(matrix: Array, covariance: Array) -> Array:
 
 
 def select(rows: StackedObservations, kept: Flags) -> StackedObservations:
-    """The rows of some postures.
+    """Returns the rows of some postures.
 
     Args:
-        rows: Of P postures.
+        rows: of P postures.
         kept: (P,) which postures.
     """
     mask = np.repeat(kept, np.diff(rows.starts))

@@ -1,4 +1,4 @@
-"""Inverse kinematics: all soles flat, or balls, on one horizontal ground, the CoM over a target."""
+"""Inverse kinematics of standing: all soles on one horizontal ground, the CoM over a target."""
 
 from collections.abc import Sequence
 
@@ -19,20 +19,33 @@ _CUTOFF = 1e-10  # of the sum of the squared singular values
 
 
 class FlatStance:
-    """Brings the soles of some feet onto one ground, the first foot's sole plane.
+    """Inverse kinematics that brings the soles of some feet onto the first foot's sole plane.
 
-    Newton's method with the shortest step. The residuals are, of each other foot, the two tilts of
+    Newton's method with the shortest step. The residuals are, of each other foot, the two tilts
+    of
     its z axis and its height, and the position of the CoM's projection where a target is given.
 
-    With the posture `kept` (n,) the soles keep their poses relative to each other: the residuals of
-    each other foot are rotation and translation from there, three numbers each.
+    With `kept` the soles keep their poses relative to each other: the residuals of each other
+    foot are
+    rotation and translation from there, three numbers each.
 
-    Point feet are balls of one size: the ground's z is the normal of the plane through the centers
-    of the first three, on the CoM's side, x points from the first to the second. The residuals are
+    Point feet are balls of one size: the ground's z is the normal of the plane through the
+    centers
+    of the first three, on the CoM's side, x points from the first to the second. The residuals
+    are
     the heights of the others; with `kept` also the places in the plane.
 
-    The CoM is the URDF's, limits of q are the model's by default. Raises IdentificationError
-    without foot, with fewer than three point feet, or with feet of both kinds.
+    The CoM is the URDF's.
+
+    Args:
+        statics: of the robot.
+        feet: in contact: one or more with corners, or three or more point feet.
+        kept: (n,) rad or m, a posture whose relative sole poses are kept; None: they may change.
+        limits: (n,) and (n,) rad or m, of the joints; None: the model's.
+
+    Raises:
+        IdentificationError: there is no foot, fewer than three point feet, or feet of both
+            kinds.
     """
 
     def __init__(
@@ -68,14 +81,14 @@ class FlatStance:
             self._kept = turn[0], place[0]
 
     def solve_all(self, Q: Array, targets: Array | None = None) -> tuple[Array, Flags]:
-        """Changes postures (N, n) as little as necessary, within the limits; (N,) says which stand.
-
-        The CoM is to project on targets (N, 2) m in the first sole's frame; None: anywhere.
+        """Changes postures as little as necessary, within the limits, until the feet are flat.
 
         Args:
             Q: (N, n) rad or m, where the search begins.
-            targets: (N, 2) m, where the CoM should project, in the first sole's frame; None:
-                anywhere.
+            targets: (N, 2) m, projection of the CoM in the first sole's frame; None: anywhere.
+
+        Returns:
+            (N, n) postures, and (N,) whether each was found.
         """
         Q = np.clip(Q, self._low, self._high)
         found = np.zeros(len(Q), dtype=np.bool_)
@@ -203,7 +216,11 @@ class FlatStance:
         return np.asarray((np.trace(D, axis1=2, axis2=3) > 1.0).all(axis=1))
 
     def margin(self, q: Array) -> float:
-        """How far inside the support polygon the URDF's CoM is, m; gravity is against its z."""
+        """Returns how far inside the support polygon the URDF's CoM is, m.
+
+        Args:
+            q: (n,) rad or m, with the feet on the ground; gravity is against the ground's z.
+        """
         poses = self.statics.poses(q[None])
         R, p, ground = self._frames(poses)
         points = [
@@ -217,25 +234,41 @@ class FlatStance:
         )
 
     def up_directions(self, Q: Array) -> Array:
-        """The directions against gravity (N, 3), root axes: the first sole's z."""
+        """Returns the directions against gravity (N, 3), root axes: the ground's normal.
+
+        Args:
+            Q: (N, n) rad or m.
+        """
         return np.asarray(self._frames(self.statics.poses(Q))[2][:, :, 2])
 
     def levels(self, Q: Array) -> Array:
-        """Heights (N,) m of the ground along those, from the root."""
+        """Returns the heights (N,) m of the ground along these directions, from the root.
+
+        Args:
+            Q: (N, n) rad or m.
+        """
         _, p, ground = self._frames(self.statics.poses(Q))
         return np.asarray(
             np.einsum("ni,ni->n", p[:, 0], ground[:, :, 2]) - self._radius
         )
 
     def projections(self, Q: Array) -> Array:
-        """Where the URDF's CoM projects in the first sole's frame, x and y (N, 2) m."""
+        """Returns the projections of the URDF's CoM in the first sole's frame, x and y (N, 2) m.
+
+        Args:
+            Q: (N, n) rad or m.
+        """
         poses = self.statics.poses(Q)
         _, p, ground = self._frames(poses)
         com = self.statics.com(poses, self.statics.parameters)
         return _times(ground.transpose(0, 2, 1), com - p[:, 0])[:, :2]
 
     def middles(self, Q: Array) -> Array:
-        """Means of the soles' corners in the first sole's frame, x and y (N, 2) m."""
+        """Returns the means of the soles' corners in the first sole's frame, x and y (N, 2) m.
+
+        Args:
+            Q: (N, n) rad or m.
+        """
         turn, place = self._places(Q)
         if self._balls:
             return np.asarray(place[..., :2].sum(axis=1) / len(self.feet))
@@ -246,9 +279,13 @@ class FlatStance:
         return np.asarray(np.mean(centers, axis=0))
 
     def room(self, margin: float, q: Array) -> Array:
-        """How far the CoM may be aimed off the middle (2,) m: half a sole, less a margin.
+        """Returns how far from the middle the CoM may be placed, (2,) m.
 
-        Of point feet a quarter of the way between them at q (n,).
+        Half a sole less the margin; of point feet a quarter of their distances.
+
+        Args:
+            margin: m, of the CoM inside the sole.
+            q: (n,) rad or m, the posture whose distances count.
         """
         if self._balls:
             return np.asarray(
@@ -258,10 +295,12 @@ class FlatStance:
 
 
 def _plane_rates(places: Array, rates: Array) -> Array:
-    """Turning (N, n, 3) of the plane through three points, x from the first to the second.
+    """Rotation rates (N, n, 3) of the plane through three points.
 
-    With a and b from the first point to the others and n = a x b, all in the plane's axes: -n'_y /
-    |n|, n'_x / |n| and a'_y / |a|. Of points (N, f, 3) m and their derivatives (N, f, n, 3).
+    Its x axis points from the first to the second. With a and b from the first point to the
+    others
+    and n = a x b, all in the plane's axes: -n'_y / |n|, n'_x / |n| and a'_y / |a|. Of points
+    (N, f, 3) m and their derivatives (N, f, n, 3).
     """
     a, b = places[:, 1, None], places[:, 2, None]
     da, db = rates[:, 1] - rates[:, 0], rates[:, 2] - rates[:, 0]
@@ -278,9 +317,9 @@ def _times(R: Array, v: Array) -> Array:
 
 
 def _shortest(slope: Array, value: Array) -> Array:
-    """The shortest steps (N, n) that would take values (N, e) away.
+    """The shortest steps (N, n) that would bring values (N, e) to zero.
 
-    -J^T (J J^T + small)^-1 v, with what keeps combinations that no joint changes out of it.
+    -J^T (J J^T + small)^-1 v; the small term excludes combinations that no joint changes.
     """
     squares = slope @ slope.transpose(0, 2, 1)
     size = np.trace(squares, axis1=1, axis2=2)[:, None, None]

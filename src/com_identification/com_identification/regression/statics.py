@@ -1,16 +1,17 @@
 """Statics of a tree of bodies as linear functions of masses and first moments.
 
-Columns stand as (m_k, h_k) body by body, h_k = m_k c_k in the frame of body k: 4 B columns, the
+Columns are (m_k, h_k) body by body, h_k = m_k c_k in the frame of body k: 4 B columns, the
 order of Pinocchio's static regressor. With N the columns of the robot's first moment about the
-root's origin, sum of m_k p_k + R_k h_k, and a = g up the specific force at rest, all in root axes:
+root's origin, sum of m_k p_k + R_k h_k, and a = g up the specific force at rest, all in root
+axes:
 
   force on the root's origin    F     = a sum of m_k
   moment about it               M     = (N theta) x a
   torque of a revolute joint    tau_j = (a x z_j) . (first moment of its subtree about o_j)
   force of a prismatic joint    tau_j = (a . z_j) (mass of its subtree)
 
-F, M and tau are what must come from outside and from the actuators; what contacts bring to them
-is taken off by contact_maps. All functions take N configurations at once.
+The environment must apply F and M, the actuators tau less what contacts contribute to it
+(contact_maps). All functions accept N configurations at once.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from com_model.dynamics.tree_kernels import set_pose_batch, tree_of
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """N configurations; root axes and origin.
+    """Poses of the B bodies in N configurations, in root axes about the root's origin.
 
     Attributes:
         R: (N, B, 3, 3) orientations of the bodies.
@@ -41,7 +42,14 @@ class Poses:
 
 
 class Statics:
-    """The statics of a robot, by configuration."""
+    """Static wrenches and torques of a robot as functions of its configuration.
+
+    Args:
+        model: of the robot.
+
+    Attributes:
+        bodies: of the model, B of them.
+    """
 
     def __init__(self, model: RobotModel) -> None:
         self.model = model
@@ -62,7 +70,7 @@ class Statics:
 
     @cached_property
     def parameters(self) -> Array:
-        """(4 B,) of the URDF: m_k and h_k."""
+        """(4 B,) parameters of the URDF: m_k (kg) and h_k (kg m)."""
         return np.column_stack((self.bodies.mass, self.bodies.first_moment)).ravel()
 
     @cached_property
@@ -78,7 +86,11 @@ class Statics:
         return tuple(names)
 
     def poses(self, Q: Array) -> Poses:
-        """Computes the poses of the bodies at joint positions (N, n) rad or m."""
+        """Computes the poses of the bodies.
+
+        Args:
+            Q: (N, n) joint positions, rad or m.
+        """
         R, p = (
             np.empty((len(Q), self.bodies.count, *shape)) for shape in ((3, 3), (3,))
         )
@@ -87,7 +99,11 @@ class Statics:
         return Poses(R, p, np.einsum("nbij,bj->nbi", R, self.bodies.axis))
 
     def first_moment(self, poses: Poses) -> Array:
-        """Computes the columns of the first moment about the root's origin, (N, 3, 4 B)."""
+        """Computes the columns of the first moment about the root's origin, (N, 3, 4 B).
+
+        Args:
+            poses: of N postures.
+        """
         columns = np.concatenate((poses.p[..., None], poses.R), axis=3)  # (N, B, 3, 4)
         return columns.transpose(0, 2, 1, 3).reshape(
             len(poses.p), 3, 4 * self.bodies.count
@@ -109,10 +125,9 @@ class Statics:
     def root_wrench(self, poses: Poses, a: Array) -> Array:
         """Computes the columns of the static wrench on the root's origin, (N, 6, 4 B).
 
-        a: (N, 3) m/s^2, g times the direction against gravity, root axes.
-
         Args:
-            poses: Of N postures.
+            poses: of N postures.
+            a: (N, 3) m/s^2, g times the direction against gravity, root axes.
         """
         force = a[:, :, None] * self.mass()
         moment = np.cross(
@@ -179,14 +194,16 @@ class Statics:
         return R, poses.p[:, body] + shift
 
     def contact_maps(self, poses: Poses, links: list[int]) -> tuple[Array, Array]:
-        """Computes what wrenches on links, in their axes about their origins, bring.
+        """Computes the contributions of wrenches on links, in their axes about their origins.
 
-        (N, f, 6, 6) to the wrench on the root's origin, and (N, f, n, 6) to the torques: at rest
-        the actuators give torques() less these.
+        At rest the actuators apply torques() less the contribution to the torques.
 
         Args:
-            poses: Of N postures.
-            links: Indices of f links.
+            poses: of N postures.
+            links: indices of f links.
+
+        Returns:
+            (N, f, 6, 6) to the wrench on the root's origin, and (N, f, n, 6) to the torques.
         """
         R, x = self.link_frames(poses, links)
         body = self.bodies.body_of_link[links]
@@ -207,7 +224,11 @@ class Statics:
         return root, self._drive @ joints
 
     def carried_feet(self, links: list[int]) -> NDArray[np.bool_]:
-        """Returns which joints carry which links: (n, f) True where link f is below joint j."""
+        """Returns which joints carry which links: (n, f), True where link f is below joint j.
+
+        Args:
+            links: indices of f links.
+        """
         below = self._below[:, self.bodies.body_of_link[links]].astype(float)
         return np.asarray(np.abs(self._drive) @ below > 0.0)
 
@@ -218,13 +239,13 @@ def prediction_rows(
     """Computes the derivatives of the horizontal CoM relative to the root, (N, 3, 4 B).
 
     With N theta the first moment about the root's origin and M the mass,
-    dCoM = (1 - up up^T) (N - CoM 1^T) / M, about parameters (4 B,); up (N, 3) is against gravity.
+    dCoM = (1 - up up^T) (N - CoM 1^T) / M.
 
     Args:
-        statics: Of the robot.
-        poses: Of N postures.
+        statics: of the robot.
+        poses: of N postures.
         up: (N, 3) unit vectors against gravity in root axes.
-        parameters: (4 B,) masses kg and first moments kg m.
+        parameters: (4 B,) masses (kg) and first moments (kg m).
     """
     com, mass = statics.com(poses, parameters), statics.mass()
     slopes = (statics.first_moment(poses) - com[..., None] * mass) / float(
