@@ -195,8 +195,7 @@ class ReadingTimeline:
 
 @dataclass(frozen=True, eq=False)
 class StreamSpec:
-    """Names, units and limits of the C channels of one stream; a limit is inf where there is
-    none.
+    """Names, units and limits of the C channels of one stream; inf: no limit.
 
     Attributes:
         name: of the sensor or topic.
@@ -369,8 +368,7 @@ class SensorStream:
         self._constant: tuple[Array, int] | None = None
 
     def find_jump(self, t_ns: Times, longest_ns: int) -> int:
-        """Returns the index of the first stamp that is too much older than the newest; N for
-        none.
+        """Returns the index of the first stamp that jumps back from the newest; N for none.
 
         Args:
             t_ns: (N,) ns, stamps.

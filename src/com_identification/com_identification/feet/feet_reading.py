@@ -1,4 +1,4 @@
-"""Mass and CoM by the feet alone, in one posture or in several, and beside those of the model."""
+"""Mass and CoM by the feet alone, in one posture or in several, and compared with the model's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ _NUMBERS = ("model_std", "tilt", "force_tilt", "mass", "mass_std")
 
 @dataclass(frozen=True, eq=False)
 class FeetReading(FrozenArrays):
-    """Mass and CoM by the feet and by the model; root axes.
+    """Mass and CoM by the feet and by the model in one posture; root axes.
 
     Attributes:
         mass: kg, by the feet.
@@ -47,7 +47,7 @@ class FeetReading(FrozenArrays):
         normal: (3,) unit vector, mean z of the loaded flat soles; NaN without any.
         pressure: (3,) m, centre of pressure in the plane through center; NaN without normal.
         com: (3,) m, by the model.
-        covariance: (3, 3) m^2, of the difference between point and com, across up.
+        covariance: (3, 3) m^2, of the horizontal difference between point and com.
     """
 
     mass: float
@@ -63,7 +63,7 @@ class FeetReading(FrozenArrays):
 
     @property
     def gap(self) -> Array:
-        """(3,) m, from the model's CoM to the vertical by the feet, across up."""
+        """(3,) m, horizontal, from the model's CoM to the vertical by the feet."""
         gap = self.point - self.com
         return np.asarray(gap - (gap @ self.up) * self.up)
 
@@ -71,14 +71,18 @@ class FeetReading(FrozenArrays):
 def read_feet(
     observations: ObservationModel, posture: Posture, theta: Array
 ) -> FeetReading | None:
-    """Reads a posture; None where a foot's wrench is not known, or nothing carries the robot.
-
-    Raises PostureError where the readings do not fit the robot, or gravity's direction is unknown.
+    """Computes mass and CoM by the feet and by the model in a posture.
 
     Args:
-        observations: The equations of the robot.
-        posture: Its readings.
+        observations: the equations of the robot.
+        posture: its readings.
         theta: (4 B,) masses kg and first moments kg m of the model.
+
+    Returns:
+        None where a foot's wrench is not known, or nothing carries the robot.
+
+    Raises:
+        PostureError: the readings do not fit the robot, or gravity's direction is unknown.
     """
     if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
         return None
@@ -124,18 +128,19 @@ def read_feet(
 def estimate_wrench_bias(
     observations: ObservationModel, posture: Posture, foot: int, priors: BodyPriors
 ) -> Array:
-    """Estimates the bias (6,) as read of a foot's sensor, by the model, standing on it alone.
-
-    Raises CaptureRefused where another foot carries load, or gravity's direction is unknown.
+    """Estimates the bias of a foot's sensor, by the model, while the robot stands on it alone.
 
     Args:
-        observations: The equations of the robot.
-        posture: Of the robot standing on that foot.
-        foot: Its index.
-        priors: Of the bodies, which give the model.
+        observations: the equations of the robot.
+        posture: of the robot standing on that foot.
+        foot: its index.
+        priors: of the bodies; their means are the model.
 
     Returns:
         (6,) N and N m, as read.
+
+    Raises:
+        CaptureRefused: another foot carries load, or gravity's direction is unknown.
     """
     feet, gravity = observations.feet, observations.gravity
     loaded = observations.contacts.loaded(posture.wrenches)
@@ -192,20 +197,23 @@ def identify_total(
     postures: Sequence[Posture],
     settings: IdentificationSettings | None = None,
 ) -> TotalCom:
-    """Finds the total mass and the offset of the CoM: a quick answer, one posture will do.
+    """Estimates the total mass and the offset of the CoM: a quick answer, one posture suffices.
 
-    The offset is one shift o in the axes of the root, as if the root's body were wrong alone. With
+    The offset is one shift o in the axes of the root, as if the root's body were wrong alone.
+    With
     P = 1 - up up^T, posture by posture, and weighted by the sensors' noise,
 
       P o = P (point on the vertical by the feet - CoM by the model).
 
-    Raises IdentificationError where no posture has the wrenches of all feet, or PostureError.
-
     Args:
-        model: The robot.
-        feet: Its feet.
-        postures: Their readings.
-        settings: Noise and errors of the sensors; None: the defaults.
+        model: the robot.
+        feet: its feet.
+        postures: their readings.
+        settings: noise of the sensors, and gravity; None: the defaults.
+
+    Raises:
+        IdentificationError: no posture has the wrenches of all feet.
+        PostureError: readings cannot be used; names the posture.
     """
     settings = settings or IdentificationSettings()
     observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
@@ -276,10 +284,10 @@ def _issues(
 
 @dataclass(frozen=True, eq=False)
 class TiltedShape(FrozenArrays):
-    """The CoM of one shape that stood at several tilts.
+    """The CoM of a robot that stood at several tilts without changing its shape.
 
     Attributes:
-        total: of its postures; the offset has its height, too.
+        total: of its postures; the offset includes the height.
         postures: indices of those, P.
         com: (P, 3) m, total CoM in each, root axes.
         tilt: rad, largest between two of them.
@@ -299,18 +307,19 @@ def find_tilted_shape(
 ) -> TiltedShape:
     """Finds the total CoM by the largest group of postures of one shape: [Muscolo] eqs 14 to 20.
 
-    All above the ankles keeps its shape; the direction of gravity in it differs by 5 degrees or
-    more. Then the vertical lines through the centres of pressure meet in its CoM, whose height no
+    All joints above the ankles are the same; the direction of gravity differs by 5 degrees or
+    more. Then the vertical lines through the centres of pressure meet in the CoM, whose height
+    no
     single posture shows.
 
     Args:
-        model: The robot.
-        feet: Its feet.
-        postures: Their readings.
-        settings: Noise and errors of the sensors.
+        model: the robot.
+        feet: its feet.
+        postures: their readings.
+        settings: noise of the sensors, and gravity.
 
     Raises:
-        PostureError: There is no such group.
+        PostureError: there is no such group.
     """
     ankles = set()
     for foot in feet:
@@ -370,17 +379,17 @@ class ModelCheckResult(FrozenArrays):
     """Model against feet, in root axes; points are on the ground, in the plane of the soles.
 
     difference = tilt_part + model_part, all vectors in that plane. With the height h of the CoM,
-    an IMU that is off by a small angle moves the projection by h times the angle.
+    an IMU with a small error of its angle moves the projection by h times the angle.
 
     Attributes:
-        verdict: see Verdict.
+        verdict: see ModelVerdict.
         reason: why, and how to fix it.
         up: (3,) the direction against gravity that was used: the IMU's, or the soles'.
         projection: (3,) m, vertical, of the model's CoM.
         measured: (3,) m, the centre of pressure, above which the CoM is in equilibrium.
         difference: (3,) m, projection less measured.
         tilt_part: (3,) m of it that vanishes if the soles are on horizontal ground.
-        model_part: (3,) m, what is left: the model's error and the force sensors'.
+        model_part: (3,) m, the rest: the model's error and the force sensors'.
         model_std: m, standard deviation of a component of model_part by the noise.
         tilt: rad, between the IMU's direction and the soles'; NaN without IMU or flat soles.
         force_tilt: rad, between the direction that was used and that of the feet's force.
@@ -409,16 +418,21 @@ class ModelCheckResult(FrozenArrays):
 
     @property
     def com_error(self) -> float:
-        """m, horizontal error of the model's CoM."""
+        """Horizontal error of the model's CoM, m."""
         return float(
             np.linalg.norm(self.difference if self.sloped else self.model_part)
         )
 
 
 class ModelCheck:
-    """Compares model and feet in stationary postures; see ModelCheckResult.
+    """Compares model and feet in stationary postures.
 
-    Allowed are com_tolerance, m, and mass_tolerance, a fraction of the model's mass.
+    Args:
+        model: the robot.
+        feet: its feet with force sensors.
+        settings: noise of the sensors, and gravity; None: the defaults.
+        com_tolerance: m, horizontal error of the CoM that is allowed.
+        mass_tolerance: error of the mass that is allowed, fraction of the model's.
     """
 
     def __init__(
@@ -436,7 +450,12 @@ class ModelCheck:
         self._com, self._mass = com_tolerance, mass_tolerance
 
     def update(self, posture: Posture | None) -> ModelCheckResult:
-        """Compares a stationary posture, as of PostureRecorder.latest(); None: the robot moves."""
+        """Compares model and feet in a posture.
+
+        Args:
+            posture: of a stationary robot, as of PostureRecorder.latest(); None: the robot
+                moves.
+        """
         if posture is None:
             return self._unknown("The robot is moving: keep it stationary.")
         try:

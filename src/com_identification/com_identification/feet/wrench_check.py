@@ -1,7 +1,8 @@
-"""Finds what is wrong with foot wrenches that cannot be the robot's: sign, axes, unit, feet.
+"""Finds faults of foot force sensors: sign, axes, unit, exchanged feet, bias.
 
 Readings that break a rule (the feet carry the weight, vertically, within friction and from
-within the soles; the CoM that they give is near the URDF's) are corrected by each common fault in
+within the soles; the CoM that they show is near the URDF's) are corrected by each common fault
+in
 turn; the simplest fault whose correction obeys all rules is reported.
 """
 
@@ -64,12 +65,12 @@ class WrenchFault(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """One fault that may be there.
+    """A possible fault of the wrenches.
 
     Attributes:
         fault: its kind.
         feet: indices of the feet concerned.
-        matrix: (6, 6) maps what was read to what is true.
+        matrix: (6, 6) maps a wrench as read to the true one.
         text: what is wrong and how to fix it, with a placeholder {feet}.
     """
 
@@ -79,7 +80,11 @@ class Hypothesis:
     text: str
 
     def fix(self, wrenches: Array) -> Array:
-        """Corrects wrenches (f, 6) as read."""
+        """Corrects wrenches.
+
+        Args:
+            wrenches: (f, 6) N and N m, as read.
+        """
         corrected, feet = wrenches.copy(), list(self.feet)
         source = feet[::-1] if self.fault is WrenchFault.SWAPPED else feet
         corrected[feet] = wrenches[source] @ self.matrix.T
@@ -87,7 +92,11 @@ class Hypothesis:
 
 
 def hypotheses(known: Sequence[int]) -> Iterator[Hypothesis]:
-    """Generates all faults, the simplest first."""
+    """Generates all faults, the simplest first.
+
+    Args:
+        known: indices of the feet with readings.
+    """
     known = tuple(known)
     groups = [known, *((i,) for i in known if len(known) > 1)]
     for group in groups:
@@ -159,7 +168,17 @@ class RuleViolation:
 
 
 class WrenchRules:
-    """The rules for one posture; see diagnose()."""
+    """The rules that the wrenches of one posture must obey.
+
+    Args:
+        observations: the equations of the robot.
+        posture: its readings.
+        com_std: m, horizontal standard deviation of the URDF's CoM.
+
+    Attributes:
+        weight: N, of the robot by its URDF.
+        light: N, force up to which a foot counts as in the air.
+    """
 
     def __init__(
         self, observations: ObservationModel, posture: Posture, com_std: float
@@ -193,7 +212,11 @@ class WrenchRules:
         ] = {}  # against gravity, by the feet that carry load
 
     def violations(self, wrenches: Array) -> list[RuleViolation]:
-        """Returns the rules that wrenches (f, 6), as read, violate."""
+        """Returns the rules that wrenches violate.
+
+        Args:
+            wrenches: (f, 6) N and N m, as read.
+        """
         loaded = self._observations.contacts.loaded(wrenches)
         if (key := loaded.tobytes()) not in self._ups:
             posture = replace(self._posture, wrenches=wrenches)
@@ -297,16 +320,19 @@ class WrenchIssue:
 def diagnose(
     observations: ObservationModel, posture: Posture, *, com_std: float = 0.02
 ) -> tuple[WrenchIssue, ...]:
-    """Compares a posture's wrenches with what the URDF predicts; none where they may be true.
+    """Compares a posture's wrenches with what the URDF predicts.
 
-    See the module. A foot in the air is an issue, too. What a posture does not show (feet with
-    equal load may be exchanged) is not found: check more than one. The URDF's mass may be off by
-    a tenth, its CoM has a horizontal standard deviation of com_std, m.
+    A foot in the air is an issue too. A fault that one posture does not show (feet with equal
+    load
+    may be exchanged) is not found: check more than one. The URDF's mass may be wrong by a tenth.
 
     Args:
-        observations: The equations of the robot.
-        posture: Its readings.
+        observations: the equations of the robot.
+        posture: its readings.
         com_std: m, horizontal standard deviation of the URDF's CoM.
+
+    Returns:
+        The issues; none where the wrenches may be true, or there are none.
     """
     if not observations.feet or len(posture.wrenches) != len(observations.feet):
         return ()
@@ -443,16 +469,15 @@ def check_readings(
 ) -> tuple[list[str], list[str]]:
     """Compares means of a stationary robot's readings with gravity and its weight.
 
-    q (n,) rad or m; wrenches (f, 6) N and N m, as the feet's sensors give them, NaN without
-    reading; acceleration (3,) m/s^2 of the accelerometer, its axes, NaN without IMU. Returns what
-    fits, and what does not with how to fix it.
-
     Args:
-        model: The robot.
-        config: Its feet and IMU.
+        model: the robot.
+        config: its feet and IMU.
         q: (n,) rad or m.
-        wrenches: (f, 6) N and N m, as the sensors give them; NaN without reading.
+        wrenches: (f, 6) N and N m, as read; NaN without reading.
         acceleration: (3,) m/s^2, in the IMU's axes; NaN without IMU.
+
+    Returns:
+        What is right, and what is wrong with how to fix it, sentences.
     """
     feet, good = config.feet, []
     up = _soles_up(model, feet, q)

@@ -46,12 +46,13 @@ _LEAST = 1e-9  # of the prior's variance
 
 @dataclass(frozen=True)
 class RecordChange:
-    """What changed, with the standard deviations of the components.
+    """One significant change between two identifications.
 
     Attributes:
         what: "com", "mass" or "sensor".
         name: of the body or of the sensor's error.
         value: m, kg, or the unit of the sensor's error; a CoM in body axes.
+        std: standard deviations of the components of value.
         sigmas: of a normal distribution, as improbable as this is without a change.
         instead: bodies that explain it as well.
         unit: of a sensor's error; "": it has none, or none is known.
@@ -86,13 +87,15 @@ class RecordChange:
 
 @dataclass(frozen=True)
 class RecordComparison:
-    """Two identifications of a robot side by side.
+    """Comparison of two identifications of a robot.
 
     Attributes:
+        old: the earlier identification.
+        new: the later one.
         changes: the significant ones, the clearest first.
         problem: why they cannot be compared; else empty.
-        detectable: smallest change of each body's CoM along its best known axis that is
-            found every second time, m; infinite where the data show none.
+        detectable: m, smallest change of each body's CoM along its best known axis that is
+            found every second time; infinite where the data show none.
         tests: how many changes were looked for; the rate of false alarms is for all.
     """
 
@@ -104,7 +107,7 @@ class RecordComparison:
     tests: int = 0
 
     def lines(self) -> list[str]:
-        """What changed, in sentences."""
+        """Returns what changed, in sentences."""
         if self.problem:
             return [f"not compared with {self.old.taken}: {self.problem}"]
         lines = [
@@ -117,13 +120,13 @@ class RecordComparison:
 def history(
     records: Sequence[Record], false_alarms: float = FALSE_ALARMS
 ) -> list[RecordComparison]:
-    """Compares each identification with the first one since a body changed last.
+    """Compares each identification with the first one since the last change of a body.
 
     Not with the one before: a body that drifts slowly would never change.
 
     Args:
-        records: Of one robot, in order of time.
-        false_alarms: Fraction of comparisons of an unchanged robot that may find something.
+        records: of one robot, in order of time.
+        false_alarms: fraction of comparisons of an unchanged robot that may find something.
     """
     steps: list[RecordComparison] = []
     reference = records[0] if records else None
@@ -137,11 +140,11 @@ def history(
 
 
 def changes_of(record: Record, database: HealthDatabase) -> list[str]:
-    """What changed in an identification of a database, in sentences; empty: nothing known.
+    """Returns what changed in an identification, in sentences; none for the first one.
 
     Args:
-        record: The identification.
-        database: The record of the robot.
+        record: the identification.
+        database: the record of the robot.
     """
     steps = history(database.records(record.robot, record.serial))
     return [
@@ -154,11 +157,10 @@ def compare(
 ) -> RecordComparison:
     """Finds what changed from one identification to a later one.
 
-    Of comparisons of an unchanged robot a fraction false_alarms may find something.
-
     Args:
-        old: The earlier identification.
-        new: The later one.
+        old: the earlier identification.
+        new: the later one.
+        false_alarms: fraction of comparisons of an unchanged robot that may find something.
     """
     if old.bodies != new.bodies or old.kinematics != new.kinematics:
         return RecordComparison(old, new, problem="the URDFs' joints or frames differ")
@@ -208,7 +210,7 @@ def _change_information(old: Record, new: Record, used: Flags) -> tuple[Array, A
 
 
 def _data(record: Record, used: Flags, factor: Array) -> tuple[Array, Array]:
-    """What the data alone say: their information (U, U), and it times the estimate (U,)."""
+    """Information (U, U) of the data without the prior, and it times the estimate (U,)."""
     inverse = np.linalg.inv(factor)
     values, V = np.linalg.eigh(
         inverse @ record.covariance[np.ix_(used, used)] @ inverse.T

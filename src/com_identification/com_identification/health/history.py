@@ -1,4 +1,4 @@
-"""The history of a robot: its record as text, as a picture, as a table, and as a model."""
+"""The history of a robot as text, picture, table and model."""
 
 import csv
 import io
@@ -29,12 +29,12 @@ _OBSERVABLE = 0.03  # m, a change of a CoM that is found every second time
 def history_text(
     records: Sequence[Record], steps: Sequence[RecordComparison], false_alarms: float
 ) -> str:
-    """The history of one robot.
+    """Returns the history of one robot as text.
 
     Args:
-        records: Of the robot, in order of time.
-        steps: What history() returned.
-        false_alarms: With which it was called.
+        records: of the robot, in order of time.
+        steps: what history() returned.
+        false_alarms: with which it was called.
     """
     first = records[0]
     of = f"{first.robot} {first.serial}".strip()
@@ -122,13 +122,13 @@ def history_page(
     false_alarms: float,
     where: str,
 ) -> str:
-    """The history of one robot, in the record at a path or URL, as a page.
+    """Returns the history of one robot as an HTML page.
 
     Args:
-        records: Of the robot, in order of time.
-        steps: What history() returned.
-        false_alarms: With which it was called.
-        where: Path or URL of the record.
+        records: of the robot, in order of time.
+        steps: what history() returned.
+        false_alarms: with which it was called.
+        where: path or URL of the record.
     """
     changes = steps[-1].lines() if steps else []
     name, serial = records[-1].robot, records[-1].serial
@@ -148,7 +148,11 @@ def history_page(
 
 
 def table_rows(records: Sequence[Record]) -> Iterator[tuple[Any, ...]]:
-    """All numbers of all records, one a row, see COLUMNS; SI."""
+    """Yields all numbers of all records, one in each row, in SI units; see COLUMNS.
+
+    Args:
+        records: to list.
+    """
     for r in records:
         head = tuple(getattr(r, name) for name in _HEAD)
         yield *head, "total_mass", "", "", *r.total_mass
@@ -165,13 +169,15 @@ def table_rows(records: Sequence[Record]) -> Iterator[tuple[Any, ...]]:
 
 
 def export(records: Sequence[Record], path: Path) -> None:
-    """Writes records as a table (.csv, .parquet), or the last one as a model (.urdf, .xml: MJCF).
-
-    Raises HealthError for another ending, or where a library is missing, and OSError.
+    """Writes records as a table (.csv, .parquet), or the last one as a model (.urdf, MJCF .xml).
 
     Args:
-        records: To write.
-        path: Of the file; its ending says the format.
+        records: to write.
+        path: of the file; its suffix selects the format.
+
+    Raises:
+        HealthError: the suffix is another one, or a library is missing.
+        OSError: the file cannot be written.
     """
     if path.suffix == ".csv":
         text = io.StringIO()

@@ -1,4 +1,4 @@
-"""One identification as the record of a robot stores it: all that a later comparison needs."""
+"""The record of a robot: its identifications, with all that a later comparison needs."""
 
 import hashlib
 import io
@@ -35,7 +35,7 @@ _LARGEST = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class Record(FrozenArrays):
-    """An identification of one robot on one day; arrays as in Identification.
+    """One identification of a robot; arrays as in Identification.
 
     Attributes:
         robot: name of the model.
@@ -48,8 +48,12 @@ class Record(FrozenArrays):
         kinematics: hash of the bodies' frames and joints.
         urdf: its text.
         bodies: B names.
+        parameters: (4 B,) masses (kg) and first moments (kg m), body by body.
+        covariance: (4 B, 4 B) of the parameters.
+        prior_mass, prior_mass_std: (B,) kg.
+        prior_com, prior_com_std: (B, 3) m, in the bodies' frames.
         total_mass: kg, value and standard deviation.
-        mass_on_feet: kg, by the feet alone.
+        mass_on_feet: kg, value and standard deviation by the feet alone; None: not known.
         sensors: (value, standard deviation, the prior's) by kind and name.
         issues: what is wrong with the result, in sentences.
     """
@@ -87,19 +91,18 @@ class Record(FrozenArrays):
         path: str = "",
         mass_on_feet: tuple[float, float] | None = None,
     ) -> "Record":
-        """Makes the record of a result for the model of its URDF.
+        """Makes the record of a result.
 
-        The same readings, by their data_hash (see hash_files), are recorded once; taken_ns is when
-        they were taken, ns since 1970.
+        The same readings, by their data_hash, are recorded once.
 
         Args:
-            found: The result.
-            model: The robot, as its URDF says.
-            data_hash: Of the readings.
+            found: the result.
+            model: the robot, as its URDF says.
+            data_hash: of the readings; see hash_files.
             taken_ns: ns since 1970, when they were taken.
-            serial: Serial number of the robot.
+            serial: serial number of the robot.
             source: "bag" or "node".
-            path: Of the recording.
+            path: of the recording.
             mass_on_feet: kg, value and standard deviation by the feet alone; None: not known.
         """
         sensors = {
@@ -156,24 +159,24 @@ class Record(FrozenArrays):
 
     @cached_property
     def by_body(self) -> tuple[Array, Array, Array, Array]:
-        """Masses (B,), CoMs (B, 3) in the bodies' frames, and both's standard deviations."""
+        """Masses (B,) kg, CoMs (B, 3) m in the bodies' frames, and both's standard deviations."""
         return by_body(self.parameters, self.covariance)
 
     @property
     def priors(self) -> BodyPriors:
-        """What was known of the bodies before."""
+        """Priors of the bodies, without bounds."""
         com = np.nan_to_num(self.prior_com)
         free = np.full((len(com), len(BOUND_AXES)), np.inf)
         stds = self.prior_mass_std, self.prior_com_std
         return BodyPriors(self.prior_mass, com, *stds, -free, free)
 
     def corrected_urdf(self) -> str:
-        """The text of the URDF with these masses and centres of mass."""
+        """Returns the text of the URDF with these masses and centres of mass."""
         model = RobotModel.from_urdf(self.urdf)
         return edit_inertials(self.urdf, corrected_inertials(model, *self.by_body[:2]))
 
     def to_json(self) -> str:
-        """As text that from_json reads; the arrays exactly."""
+        """Returns the record as text that from_json reads; arrays are exact."""
         packed = io.BytesIO()
         half = self.covariance[np.triu_indices(len(self.covariance))]
         rest = {name: getattr(self, name) for name in _ARRAYS if name != "covariance"}
@@ -189,7 +192,14 @@ class Record(FrozenArrays):
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
-        """Reads what to_json wrote; HealthError where it is damaged."""
+        """Reads what to_json wrote.
+
+        Args:
+            text: JSON.
+
+        Raises:
+            HealthError: it is damaged.
+        """
         try:
             data = json.loads(text)
             with np.load(
@@ -218,7 +228,14 @@ class Record(FrozenArrays):
 
 
 def hash_files(path: str | Path) -> str:
-    """Hash of a file, or of all files below a folder with their names; OSError."""
+    """Returns the hash of a file, or of all files below a folder with their names.
+
+    Args:
+        path: of the file or folder.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
     root, total = Path(path), hashlib.sha256()
     for file in (
         sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
@@ -271,13 +288,18 @@ BagRow = tuple[str, str, str, str]
 
 
 class HealthDatabase:
-    """The records of robots; may be used by several processes at once.
+    """The records of robots in a database; several processes may use it at once.
 
     What was appended is on the disk when append() returns. What cannot be written, as another
     program locks the database or it is damaged, waits in files beside it for the next time.
-    `where` is the path of a file of SQLite, which `create` makes where it is missing, or a URL such
-    as postgresql://host/health; `wait`, s, is for another writer. Raises HealthError where there is
-    none, it is damaged, or the database cannot be reached.
+
+    Args:
+        where: path of an SQLite file, or a URL such as postgresql://host/health.
+        create: whether a missing file and missing tables are created.
+        wait: s, for another writer.
+
+    Raises:
+        HealthError: there is no database, it is damaged, or it cannot be reached.
     """
 
     def __init__(
@@ -305,18 +327,33 @@ class HealthDatabase:
             self._read("SELECT COUNT(*) FROM records")
 
     def append(self, record: Record) -> bool:
-        """Adds an identification; returns whether it is new. Errors as append_all."""
+        """Adds an identification.
+
+        Args:
+            record: of the identification.
+
+        Returns:
+            Whether it is new.
+
+        Raises:
+            HealthError: as append_all.
+        """
         return self.append_all([record]) == 1
 
     def append_all(self, records: Sequence[Record], bags: Iterable[BagRow] = ()) -> int:
-        """Adds identifications, and bags that were read, at once; returns how many are new.
-
-        A HealthError says that nothing can be written now, and in which files the identifications
-        wait; or that all is written, and which one that waited is damaged.
+        """Adds identifications, and bags that were read, in one transaction.
 
         Args:
-            records: Identifications.
-            bags: That were read.
+            records: identifications.
+            bags: that were read.
+
+        Returns:
+            How many identifications are new.
+
+        Raises:
+            HealthError: nothing can be written now; names the files in which the identifications
+                wait.
+                Or all was written, and one that waited is damaged.
         """
         try:
             new = self._insert(records, bags)
@@ -338,11 +375,14 @@ class HealthDatabase:
         return new
 
     def records(self, robot: str = "", serial: str = "") -> list[Record]:
-        """Identifications in order of time; of one robot, or of all; else HealthError.
+        """Returns identifications in order of time.
 
         Args:
-            robot: Name of the model; empty: all.
-            serial: Serial number; empty: all.
+            robot: name of the model; empty: all.
+            serial: serial number; empty: all.
+
+        Raises:
+            HealthError: the database cannot be read.
         """
         rows = self._read(
             "SELECT body FROM records WHERE (robot = :robot OR :robot = '') "
@@ -359,7 +399,7 @@ class HealthDatabase:
         return sorted(found, key=lambda record: (record.taken, record.key))
 
     def bags(self) -> list[BagRow]:
-        """All bags that were read."""
+        """Returns all bags that were read."""
         rows = self._read("SELECT path, stamp, hash, reason FROM bags")
         return [(row[0], row[1], row[2], row[3]) for row in rows]
 
@@ -466,5 +506,12 @@ def _advice(error: Exception) -> str:
 
 
 def library(name: str) -> Any:
-    """Imports what only an extra installs; a HealthError says how."""
+    """Imports a library that only an extra installs.
+
+    Args:
+        name: of the module.
+
+    Raises:
+        HealthError: it is missing; says how to install it.
+    """
     return import_optional(name, pip_install(name.partition(".")[0]), HealthError)

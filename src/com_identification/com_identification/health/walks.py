@@ -1,4 +1,4 @@
-"""A result from walking as the record of a robot stores it."""
+"""Converts a result from walking to a record of the robot."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,15 +18,18 @@ _OF_IMU = {"accelerometer_bias": slice(-IMU, -3), "imu_mounting": slice(-3, None
 def walk_record(
     result: WalkResult, bags: Sequence[str | Path], serial: str, source: str
 ) -> Record:
-    """The record of a result from the recordings in bags.
+    """Returns the record of a result from the recordings in bags.
 
-    Of the bodies masses and first moments t, with the covariance T C T^T, t = T z to first order;
-    friction, armature, gain, bias and zero of each joint and the IMU's errors as those of sensors.
+    Of the bodies masses and first moments t, with the covariance T C T^T, t = T z to first
+    order;
+    friction, armature, gain, torque bias and encoder bias of each joint and the IMU's errors as
+    those
+    of sensors.
 
     Args:
-        result: Of the walk.
-        bags: The recordings.
-        serial: Serial number of the robot.
+        result: of the walk.
+        bags: the recordings.
+        serial: serial number of the robot.
         source: "bag" or "node".
     """
     u, z, C, C_0 = (

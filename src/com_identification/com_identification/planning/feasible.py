@@ -1,4 +1,4 @@
-"""Postures and paths in which a robot stands flat, balanced, within limits, without collision."""
+"""Postures and paths in which a robot stands on flat soles, balanced and without collision."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -36,13 +36,26 @@ Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, mar
 
 
 class SelfCollision:
-    """Hulls of the links that could touch each other; links keep a margin, m.
+    """Collision checks between the links of a robot, which keep a margin.
 
-    They are those of the <collision> shapes: boxes, balls, capsules and convex meshes are exact. A
-    link without one that can be read is approximated by the solid box with its mass and inertia
-    (`approximated`), and not checked without inertia (`unchecked`). Pairs that touch in the posture
-    rest (n,) are left out, and adjacent links, whose shapes overlap on purpose; of approximated
-    links also those two joints away.
+    Links are represented by the convex hulls of their <collision> shapes: boxes, balls, capsules
+    and
+    convex meshes are exact. A link without a readable shape is approximated by the solid box
+    with its
+    mass and inertia, and not checked without inertia. Pairs that touch in the rest posture are
+    left
+    out, and adjacent links, whose shapes overlap on purpose; of approximated links also those
+    two
+    joints away.
+
+    Args:
+        statics: of the robot.
+        rest: (n,) rad or m, a posture without self-collision.
+        margin: m, between links.
+
+    Attributes:
+        approximated: names of the links with an approximated shape.
+        unchecked: names of the links with mass that are not checked.
     """
 
     def __init__(self, statics: Statics, rest: Array, margin: float = 0.0) -> None:
@@ -81,26 +94,30 @@ class SelfCollision:
         )
 
     def touching(self, Q: Array) -> Flags:
-        """Whether links touch in postures (N, n), (N,)."""
+        """Returns in which postures links touch, (N,).
+
+        Args:
+            Q: (N, n) rad or m.
+        """
         return np.asarray(self._overlap(Q).any(axis=1))
 
     @property
     def bodies(self) -> NDArray[np.int64]:
-        """Body of each height that heights() gives, (K,)."""
+        """Body of each height that heights() returns, (K,)."""
         return np.asarray(
             self.statics.model.bodies.body_of_link[[*self._link, *self._without]]
         )
 
     def heights(self, Q: Array, ups: Array, levels: Array) -> Array:
-        """How high above the ground all links are, (N, K) m above levels (N,) m along ups (N, 3).
+        """Returns the heights of all links above the ground, (N, K) m.
 
-        From the root, of the lowest point of each hull, less half its margin; then of the frames of
-        links without one.
+        Of the lowest point of each hull, less half its margin; then of the frames of links
+        without one.
 
         Args:
             Q: (N, n) rad or m.
             ups: (N, 3) unit vectors against gravity in root axes.
-            levels: (N,) m, of the ground along ups.
+            levels: (N,) m, height of the ground along ups, from the root.
         """
         poses = self.statics.poses(Q)
         _, p = self.statics.link_frames(poses, self._without)
@@ -134,10 +151,17 @@ def _solid_boxes(model: RobotModel, known: set[int]) -> dict[int, Hull]:
 
 
 class FeasiblePostures:
-    """Finds postures in which the robot can stand, many at once.
+    """Samples postures in which the robot can stand.
 
-    It stands without self-collision in the posture rest (n,). The joints' efforts are checked by
-    `prediction`, if given. Raises IdentificationError where a foot has no corners.
+    Args:
+        statics: of the robot.
+        feet: its feet.
+        rest: (n,) rad or m, a posture in which it stands without self-collision.
+        plan: limits, margins and feet in contact.
+        prediction: predicts the joint efforts, which are checked; None: they are not.
+
+    Raises:
+        IdentificationError: as FlatStance, where the feet have no common ground.
     """
 
     def __init__(
@@ -177,17 +201,23 @@ class FeasiblePostures:
         anywhere: bool = False,
         progress: Callable[[float, str], None] | None = None,
     ) -> list[Entry]:
-        """Samples `count` postures in which the robot can stand: q, the feet in contact, margin m.
+        """Samples postures in which the robot can stand.
 
-        With `anywhere` joints are anywhere in their limits, each place as likely, before the soles
-        come to the ground. Else a few are so, from close to rest to anywhere, and most with joints
-        near the ends of their ranges, nearer to rest where those do not stand. An
-        IdentificationError lists why hardly any posture is possible.
+        Joint positions are sampled before the soles are brought to the ground: most near the
+        ends of their
+        ranges, some from close to rest to anywhere, and all nearer to rest where hardly any
+        stand.
 
         Args:
-            count: How many.
-            anywhere: Whether joints are anywhere in their limits.
-            progress: Receives the fraction that is done and the step in words.
+            count: how many.
+            anywhere: whether joints are sampled uniformly within their limits instead.
+            progress: called with the fraction done, 0 to 1, and the step in words.
+
+        Returns:
+            Of each posture q (n,), the indices of the feet in contact, and the CoM's margin, m.
+
+        Raises:
+            IdentificationError: hardly any posture is possible; lists why.
         """
         rng = np.random.default_rng(self.plan.seed)
         refused: Counter[str] = Counter()
@@ -237,9 +267,15 @@ class FeasiblePostures:
     def stand(
         self, rng: np.random.Generator, starts: Array, stands: Sequence[tuple[int, ...]]
     ) -> list[Entry | str]:
-        """Finds the nearest postures in which the robot stands, or the reason why there is none.
+        """Finds the nearest postures in which the robot stands.
 
-        starts (N, n) are joint positions; rng draws the target of the CoM.
+        Args:
+            rng: draws the targets of the CoM.
+            starts: (N, n) rad or m, joint positions.
+            stands: N times the indices of the feet in contact.
+
+        Returns:
+            Of each start the posture as in sample(), or the reason why there is none.
         """
         results: list[Entry | str] = ["no flat soles within the limits"] * len(starts)
         shift = rng.uniform(-1.0, 1.0, (len(starts), 2))
@@ -353,11 +389,22 @@ class FeasiblePostures:
 
 
 class Tour:
-    """A robot that moves from posture to posture of a plan; it was sent to `target` (n,) last.
+    """A robot that moves from posture to posture of a plan.
 
-    Feet in contact keep their poses of the nominal posture (n,). On the path the URDF's CoM is
-    margin, m, inside the support polygon; no joint exceeds speed, rad/s or m/s, and a fraction of
-    the model's velocity limits. Raises IdentificationError where a foot has no corners.
+    Args:
+        model: the robot.
+        feet: its feet; those in contact keep their poses of the nominal posture.
+        nominal: (n,) rad or m, in which it stands without self-collision.
+        margin: m, of the URDF's CoM inside the support polygon on the path.
+        speed: rad/s or m/s, largest of a joint.
+        velocity_fraction: 0 to 1, of the model's velocity limits that is used.
+
+    Attributes:
+        target: (n,) rad or m, the posture that the robot was sent to last.
+        speeds: (n,) rad/s or m/s, largest of each joint.
+
+    Raises:
+        IdentificationError: as FlatStance, where the feet have no common ground.
     """
 
     def __init__(
@@ -377,12 +424,15 @@ class Tour:
         self.speeds = np.minimum(speed, velocity_fraction * limits)
 
     def farthest(self, q: Array, target: Array, most: float) -> str:
-        """The joint that is more than `most` off a target, and by how much, in words; or empty.
+        """Returns the joint that is farthest from a target, and by how much, in words.
 
         Args:
             q: (n,) rad or m.
             target: (n,) rad or m.
-            most: rad or m.
+            most: rad or m, by which joints may differ.
+
+        Returns:
+            "" where none differs by more.
         """
         off = np.abs(q - target)
         worst = int(np.argmax(off))
@@ -391,7 +441,14 @@ class Tour:
         return f"joint {self.model.joint_names[worst]!r} is {off[worst]:.2f} off"
 
     def standing(self, end: Array) -> list[JointPath]:
-        """Paths in sequence that keep the feet in place, from the target; [] where none is."""
+        """Returns paths in sequence from the target to a posture that keep the feet in place.
+
+        Args:
+            end: (n,) rad or m.
+
+        Returns:
+            One path, or two through the nominal posture; [] where there is none.
+        """
         between = self._feasible.path_between
         parts = [between(self.target, end)]
         if parts[0] is None:

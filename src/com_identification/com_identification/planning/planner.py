@@ -58,12 +58,10 @@ _EFFORT = 10.0  # time that finding a candidate takes, over that of a change of 
 def information_gain(scatter: Array, rows: Array, bodies: int | None = None) -> Array:
     """Computes the information gains (m,), nats, of m postures on the bodies.
 
-    The first parameters are the bodies', so many; None: all.
-
     Args:
         scatter: (U, U) covariance P of the parameters before.
         rows: (m, R, U) whitened rows of the postures.
-        bodies: Number of the bodies' parameters, which are the first; None: all.
+        bodies: number of the bodies' parameters, which are the first; None: all.
     """
 
     def volume(P: Array) -> Array:
@@ -79,7 +77,11 @@ def information_gain(scatter: Array, rows: Array, bodies: int | None = None) -> 
 
 
 def prediction_score(target: Array) -> Score:
-    """Returns the score "prediction"; target is T (U, U)."""
+    """Returns the score "prediction" of the module's docstring.
+
+    Args:
+        target: (U, U) T, mean of C^T C over postures.
+    """
 
     def score(scatter: Array, rows: Array) -> Array:
         cross = rows @ scatter
@@ -91,10 +93,15 @@ def prediction_score(target: Array) -> Score:
 
 
 def parameters_objective(bodies: int) -> Objective:
-    """Of the geometric mean of the bodies' standard deviations; they are the first b parameters.
+    """Returns the objective of the criterion "parameters", to be maximised.
 
-    f = 1/2b log det (M_bb - M_be M_ee^-1 M_eb) = 1/2b (log det M - log det M_ee), e the errors of
+    -1 times the logarithm of the geometric mean of the bodies' standard deviations:
+    f = 1/2b log det (M_bb - M_be M_ee^-1 M_eb) = 1/2b (log det M - log det M_ee), e the errors
+    of
     the sensors.
+
+    Args:
+        bodies: number b of the bodies' parameters, which are the first.
     """
 
     def objective(M: Array) -> tuple[float, Array]:
@@ -107,7 +114,13 @@ def parameters_objective(bodies: int) -> Objective:
 
 
 def prediction_objective(target: Array) -> Objective:
-    """Of the predicted CoM: f = -1/2 log tr(M^-1 T), target is T (U, U)."""
+    """Returns the objective of the criterion "prediction", to be maximised.
+
+    -1 times the logarithm of the predicted CoM's standard deviation: f = -1/2 log tr(M^-1 T).
+
+    Args:
+        target: (U, U) T, mean of C^T C over postures.
+    """
 
     def objective(M: Array) -> tuple[float, Array]:
         P = np.linalg.inv(M)
@@ -124,18 +137,18 @@ def plan_efficiency(
     objective: Objective,
     alone: Flags | None = None,
 ) -> float:
-    """The standard deviation that the relaxed optimum leaves, over that of a plan; at most 1.
+    """Returns the standard deviation that the relaxed optimum leaves, over that of a plan; <= 1.
 
-    chosen (N, R, U) are the rows of the plan, others (m, R, U) those of the other candidates,
-    scatter is P. alone (N + m,) marks postures of which any plan has as many as this one. Weights
-    are multiplied by their slopes, from even ones and the plan's on, until the bound is close.
+    Starting between uniform weights and the plan's, weights are multiplied by their slopes until
+    the
+    bound of the module's docstring is close.
 
     Args:
         chosen: (N, R, U) whitened rows of the plan.
         others: (m, R, U) whitened rows of the other candidates.
         scatter: (U, U) covariance P of the parameters before.
-        objective: What is minimised.
-        alone: (N + m,) marks postures of which any plan has as many as this one.
+        objective: what is maximised.
+        alone: (N + m,) marks postures of which any plan has as many as this one; None: none.
     """
     rows = np.concatenate((chosen, others))
     groups = (
@@ -195,15 +208,17 @@ def choose_greedily(
 ) -> list[int]:
     """Chooses postures one after the other, each with the best score after those before it.
 
-    Of them a fraction is of those marked in `alone` (m,), as far as there are enough of both kinds.
-
     Args:
         rows: (m, R, U) whitened rows of the candidates.
-        count: How many to choose.
+        count: how many to choose.
         scatter: (U, U) covariance of the parameters before.
-        score: Rates candidates; the largest is the best.
-        alone: (m,) marks candidates.
-        fraction: 0 to 1, of the chosen ones that should be marked.
+        score: rates candidates; the largest is the best.
+        alone: (m,) marks candidates; None: there are no kinds.
+        fraction: 0 to 1, of the chosen ones that should be marked, as far as there are enough of
+            both kinds.
+
+    Returns:
+        Indices of the candidates, in the order in which they were chosen.
     """
     chosen: list[int] = []
     count = min(count, len(rows))
@@ -240,11 +255,11 @@ def _alone(entries: Sequence[Entry]) -> Flags:
 
 @dataclass(frozen=True, eq=False)
 class PlannedPosture(FrozenArrays):
-    """A posture that is proposed.
+    """A proposed posture.
 
     Attributes:
         q: (n,) rad or m.
-        feet: names of the soles that stand.
+        feet: names of the soles in contact.
         margin: m, of the URDF's CoM inside their polygon.
         gain: nats, information gain on the bodies after those before it.
         prediction_std: m, standard deviation of the CoM that is predicted in such postures,
@@ -253,8 +268,8 @@ class PlannedPosture(FrozenArrays):
             could leave, relaxed to fractions of postures, over its own; "parameters":
             geometric mean of the bodies' parameters, "prediction": of the predicted CoM. 1:
             no plan from these candidates is better.
-        zeroed_std: m, prediction_std after the whole plan if the force sensors' zeros are
-            read before it, with all feet in the air.
+        zeroed_std: m, prediction_std after the whole plan if the force sensors' biases are
+            measured before it, with all feet in the air.
     """
 
     q: Array
@@ -267,10 +282,17 @@ class PlannedPosture(FrozenArrays):
 
 
 class PosturePlanner:
-    """Proposes postures for a robot that stands without self-collision in the posture rest (n,).
+    """Proposes the most informative postures in which a robot can stand.
 
-    What is known of the bodies is by default what the settings say. Raises IdentificationError
-    where a foot has no corners.
+    Args:
+        model: the robot.
+        feet: its feet.
+        rest: (n,) rad or m, a posture in which it stands without self-collision.
+        settings: noise, priors, and the options of plans; None: the defaults.
+        priors: of the bodies; None: those that the settings describe.
+
+    Raises:
+        IdentificationError: as FlatStance, where the feet have no common ground.
     """
 
     def __init__(
@@ -309,16 +331,18 @@ class PosturePlanner:
         samples: int = 100,
         progress: Progress | None = None,
     ) -> tuple[PlannedPosture, ...]:
-        """Chooses postures beside those taken before, the most informative first.
+        """Chooses postures in addition to those taken before, the most informative first.
 
-        In each so many samples will be averaged; what `progress` raises ends the work. An
-        IdentificationError lists why hardly any posture is possible.
+        An exception that `progress` raises ends the computation.
 
         Args:
-            count: How many.
-            taken: Postures that were captured.
-            samples: Readings that will be averaged in each.
-            progress: Receives the fraction that is done and the step in words.
+            count: how many.
+            taken: postures that were captured.
+            samples: readings that will be averaged in each.
+            progress: called with the fraction done, 0 to 1, and the step in words.
+
+        Raises:
+            IdentificationError: hardly any posture is possible; lists why.
         """
         progress = progress or (lambda fraction, step: None)
         wanted = max(self.plan.candidates, count)
@@ -363,7 +387,7 @@ class PosturePlanner:
         return tuple(replace(each, zeroed_std=left) for each in planned)
 
     def _zeros(self) -> Array:
-        """Whitened rows (R, U) of the wrench sensors' zeros, read in the air before they drift."""
+        """Whitened rows (R, U) of a measurement of the wrench biases, before they drift."""
         errors, precision = self._observations.errors, np.zeros(len(self._error_stds))
         for kind in ("force", "moment"):
             prior, step = (

@@ -14,7 +14,11 @@ from com_model.arrays import Array
 
 
 def residual_rows(found: Identification) -> list[tuple[str, Residual]]:
-    """Returns the residuals with their names, also without the outliers where there are any."""
+    """Returns the residuals with their names, also without the outliers where there are any.
+
+    Args:
+        found: the result.
+    """
     groups: list[tuple[str, Identification | Residuals]] = [("", found)]
     if found.outliers:
         groups.append((", without outliers", found.without_outliers))
@@ -33,8 +37,8 @@ def body_labels(model: RobotModel, bodies: Sequence[str]) -> list[str]:
     """Names bodies by their first link, and by the heaviest where that is another.
 
     Args:
-        model: The robot.
-        bodies: Names of its bodies.
+        model: the robot.
+        bodies: names of its bodies, by their first link.
     """
     pairs = zip(bodies, Statics(model).labels, strict=True)
     return [
@@ -81,13 +85,13 @@ def compare_postures(
     found: Identification,
     gravity: float,
 ) -> list[PostureFit]:
-    """Compares readings, URDF and result, posture by posture; gravity in m/s^2.
+    """Compares readings, URDF and result, posture by posture.
 
     Args:
-        model: The robot.
-        feet: Its feet.
-        postures: Their readings.
-        found: The result.
+        model: the robot.
+        feet: its feet.
+        postures: their readings.
+        found: the result.
         gravity: m/s^2.
     """
     observations = ObservationModel(model, feet, gravity=gravity)
@@ -156,7 +160,11 @@ _SHOWN = 0.8
 
 
 def gain(found: Identification) -> str:
-    """How much better than the URDF a result is, in a sentence."""
+    """Returns how much better than the URDF a result is, as a sentence.
+
+    Args:
+        found: the result.
+    """
     std, shift = found.prediction_std, found.prediction_shift
     urdf = float(np.hypot(shift, std))
     known = f"In such postures the CoM is accurate to {1e3 * std:.2f} mm (one sigma, horizontal)"
@@ -170,7 +178,11 @@ def gain(found: Identification) -> str:
 
 
 def summary(found: Identification) -> str:
-    """A result in two sentences; the first says how much better than the URDF it is."""
+    """Returns a result in two sentences; the first says how much better than the URDF it is.
+
+    Args:
+        found: the result.
+    """
     what, good = found.identifiability, found.without_outliers
     count = len(found.weights)
     return (
@@ -183,7 +195,14 @@ def summary(found: Identification) -> str:
 
 
 def informed_errors(found: Identification) -> Iterator[tuple[str, str, float, float]]:
-    """Constant errors of the sensors that the readings determine: kind, name, value, std."""
+    """Yields constant errors of the sensors that the readings determine.
+
+    Args:
+        found: the result.
+
+    Returns:
+        Kind, name, value and standard deviation, in the units of SensorErrors.
+    """
     for kind, values in found.sensor_errors.items():
         stds = found.sensor_stds[kind]
         for name, value in values.items():

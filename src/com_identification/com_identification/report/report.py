@@ -68,12 +68,12 @@ class TopicLine:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """What was read of a file, or of several.
+    """What was read of a recording, of one file or several.
 
     Attributes:
         topics: topics or columns that were read.
-        seconds: between the first and the newest reading.
-        first_ns: stamp of the first one; times count from it.
+        seconds: s, between the first and the newest reading.
+        first_ns: ns, stamp of the first one; times count from it.
         notes: what may be wrong, sentences.
         dropped: readings that were left out.
         tally: seconds that the robot was stationary, and seconds not usable by cause.
@@ -91,7 +91,7 @@ class Recording:
 
 @dataclass(frozen=True, eq=False)
 class Contents(Recording):
-    """All that a report shows.
+    """Contents of a report.
 
     Attributes:
         robot: name of the robot.
@@ -120,17 +120,25 @@ class Contents(Recording):
 
     @property
     def used_seconds(self) -> float:
-        """How much of the time is in postures."""
+        """Time that the postures were made of, s."""
         times = ((i.t0_ns, i.t1_ns) for i in self.intervals if i.posture is not None)
         return sum((t1 - t0) / NS_PER_S for t0, t1 in times)
 
     def since_start(self, time_ns: int) -> float:
-        """Seconds from the first joint state."""
+        """Returns the time from the first joint state, s.
+
+        Args:
+            time_ns: ns, a stamp.
+        """
         return (time_ns - self.first_ns) / NS_PER_S
 
 
 def report_page(contents: Contents) -> str:
-    """Writes the report: same contents, same bytes."""
+    """Returns the report as an HTML page; the same contents result in the same bytes.
+
+    Args:
+        contents: of the report.
+    """
     given = ((f"--{name}", contents.inputs.get(name)) for name in ("robot", "config"))
     robot = shlex.join(
         word for option, value in given if value for word in (option, value)
@@ -397,11 +405,11 @@ def _mm(value: float) -> str:
 
 
 def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> Raw:
-    """CoM of each posture on the sole: by the feet, by the URDF, by the result.
+    """Plots the CoM of each posture on the sole: by the feet, by the URDF, by the result.
 
     Args:
-        fits: Of the postures.
-        feet: Of the robot.
+        fits: of the postures.
+        feet: of the robot.
     """
     figure, (left, right) = _new_plot(4.2, 2, "CoM on the sole")
     shown = [fit for fit in fits if fit.sole >= 0][:_MOST_PLACES]
@@ -427,7 +435,11 @@ def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> Raw:
 
 
 def residual_plot(fits: Sequence[PostureFit]) -> Raw:
-    """Distance from the readings to the model's CoM, posture by posture."""
+    """Plots the distance from the readings to the model's CoM, posture by posture.
+
+    Args:
+        fits: of the postures.
+    """
     figure, (axes,) = _new_plot(2.8, 1, "Error of the CoM in each posture")
     shown = fits[:_MOST_BARS]
     places = 1.0 + np.arange(len(shown))
@@ -448,10 +460,10 @@ def residual_plot(fits: Sequence[PostureFit]) -> Raw:
 
 
 def timeline_plot(spans: Sequence[Span], seconds: float) -> Raw:
-    """Stationary intervals of the recording: those that gave a posture, and the others.
+    """Plots stationary intervals of the recording: those with a posture, and the others.
 
     Args:
-        spans: Stationary intervals.
+        spans: stationary intervals.
         seconds: s, length of the recording.
     """
     figure, (axes,) = _new_plot(1.4, 1, "Stationary intervals")

@@ -22,13 +22,13 @@ _LARGEST = 2**62  # above all whole numbers of a record; stamps in ns need as ma
 
 
 def robot_record(model: RobotModel, feet: Sequence[Foot]) -> dict[str, Any]:
-    """Identifies a robot: joints, feet, and a hash of its kinematics.
+    """Returns data that identify a robot: joints, feet, and a hash of its kinematics.
 
     Masses are not part of the hash, so that postures outlive a corrected URDF.
 
     Args:
-        model: The robot.
-        feet: Its feet, in the order of the wrenches of a posture.
+        model: the robot.
+        feet: its feet, in the order of the wrenches of a posture.
 
     Returns:
         Plain data for JSON; see check_robot.
@@ -49,15 +49,15 @@ def robot_record(model: RobotModel, feet: Sequence[Foot]) -> dict[str, Any]:
 
 
 def check_robot(record: Any, robot: Mapping[str, Any], name: str) -> None:
-    """Refuses the file of another robot.
+    """Checks that a file belongs to a robot.
 
     Args:
-        record: Of the file; any JSON value.
-        robot: The robot_record of the robot.
-        name: Of the file, for messages.
+        record: of the file; any JSON value.
+        robot: the robot_record of the robot.
+        name: of the file, for messages.
 
     Raises:
-        StoreError: The record is no robot's, or says what differs.
+        StoreError: the record is no robot's, or another robot's; says what differs.
     """
     if (
         not isinstance(record, dict)
@@ -95,7 +95,12 @@ def _differing(a: Any, b: Any) -> tuple[str, str]:
 
 
 def encode_bias(foot: int, bias: Array) -> str:
-    """Writes the bias (6,), N and N m as read, of a foot's sensor as JSON."""
+    """Writes the bias of a foot's sensor as JSON.
+
+    Args:
+        foot: its index.
+        bias: (6,) N and N m, as read.
+    """
     return json.dumps({"kind": "tare", "foot": foot, "offset": bias.tolist()})
 
 
@@ -131,7 +136,14 @@ def encode_posture(posture: Posture, stamp_ns: int) -> str:
 
 
 def decode(text: str | bytes) -> Any:
-    """Reads JSON without NaN and infinity; a ValueError says what is wrong."""
+    """Reads JSON without NaN and infinity.
+
+    Args:
+        text: at most MAX_RECORD bytes.
+
+    Raises:
+        ValueError: says what is wrong.
+    """
     if len(text) > MAX_RECORD:
         raise ValueError(f"it is longer than {MAX_RECORD} bytes")
     try:
@@ -183,11 +195,14 @@ def decode_posture(record: Any, model: RobotModel, feet: int) -> Posture:
 
 
 def whole(value: Any, name: str) -> int:
-    """Reads a whole number that is not negative; a ValueError has its name.
+    """Checks a whole number that is not negative.
 
     Args:
-        value: Any JSON value.
-        name: For the message.
+        value: any JSON value.
+        name: for the message.
+
+    Raises:
+        ValueError: it is none; has the name.
     """
     if type(value) is not int or not 0 <= value < _LARGEST:
         raise ValueError(f"{name}: expected a whole number from 0 to {_LARGEST - 1}")
@@ -195,11 +210,17 @@ def whole(value: Any, name: str) -> int:
 
 
 def numbers(value: Any, count: int) -> Array:
-    """Reads `count` numbers, null for NaN, as (count,); else a ValueError.
+    """Reads a list of numbers, null for NaN, as an array.
 
     Args:
-        value: Any JSON value.
-        count: How many numbers are expected.
+        value: any JSON value.
+        count: how many numbers are expected.
+
+    Returns:
+        (count,).
+
+    Raises:
+        ValueError: it is no such list.
     """
     row = _list(value)
     good = all(item is None or type(item) in (int, float) for item in row)

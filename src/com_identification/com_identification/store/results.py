@@ -1,6 +1,6 @@
 """The result of an identification on disk: a YAML document and a corrected URDF.
 
-The same input gives the same bytes.
+The same input results in the same bytes.
 """
 
 import os
@@ -48,9 +48,15 @@ _DIGITS = 12  # significant, of what is rounded: sums in another order agree to 
 
 
 def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") -> Path:
-    """Finds the path of a file in a directory; the suffix is added where it is missing.
+    """Returns the path of a file in a directory.
 
-    Raises OutputError where the name leaves the directory or is a link, or there is no directory.
+    Args:
+        directory: must exist.
+        name: of the file, without directories.
+        suffix: added to the name where it is missing.
+
+    Raises:
+        OutputError: the name leaves the directory or is a link, or there is no directory.
     """
     try:
         folder = Path(directory).resolve()
@@ -76,12 +82,15 @@ def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") 
 
 
 def write_whole(path: Path, data: bytes, overwrite: bool = False) -> Path:
-    """Writes a file whole or not at all, to the disk; an OutputError says what is in the way.
+    """Writes a file to the disk, whole or not at all.
 
     Args:
-        path: Of the file.
-        data: Its content.
-        overwrite: Whether a file of that name is replaced.
+        path: of the file.
+        data: its content.
+        overwrite: whether a file of that name is replaced.
+
+    Raises:
+        OutputError: it exists or cannot be written; says how to fix it.
     """
     if not overwrite and path.exists():
         raise OutputError(
@@ -115,14 +124,14 @@ def to_document(
     postures: Sequence[Posture],
     extra: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Puts a result and `extra` into plain data: numbers, texts, lists...; unknown is null.
+    """Converts a result to plain data: numbers, texts, lists, mappings; unknown values are null.
 
     Args:
-        found: The result.
-        model: The robot.
-        settings: With which it was found.
-        postures: From which it was found.
-        extra: Further sections.
+        found: the result.
+        model: the robot.
+        settings: with which it was found.
+        postures: from which it was found.
+        extra: further sections.
     """
     document = {
         "format": FORMAT,
@@ -173,9 +182,12 @@ def write_yaml(
 
 
 def plain(value: Any) -> Any:
-    """Turns arrays, tuples, enums and numpy's numbers into plain data; NaN and inf into None.
+    """Converts arrays, tuples, enums and numpy's numbers to plain data; NaN and inf to None.
 
     Floats are rounded to 12 significant digits, beyond which compilers and libraries differ.
+
+    Args:
+        value: any of these, nested.
     """
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
@@ -194,9 +206,10 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Export:
-    """A corrected URDF.
+    """A corrected URDF that was written.
 
     Attributes:
+        path: of the file.
         changed: names of the links with new values.
         unchanged: why some bodies are unchanged, a sentence for each.
     """
@@ -216,24 +229,26 @@ def export_urdf(
 ) -> Export:
     """Writes identified masses and centres of mass into a copy of a model's URDF.
 
-    All but the corrected numbers stays byte for byte. The directory must exist; .urdf is added to
-    the name where it is missing. With `untrusted` also bodies on which the data have next to no
-    information are written: where the standard deviations of mass and centre of mass all are 95 %
-    of the prior's or more, and which move the centre of mass of the whole robot by less than 0.01
-    mm.
+    All but the corrected numbers stays byte for byte. Bodies on which the data have next to no
+    information are left unchanged: the standard deviations of mass and centre of mass all are 95
+    %
+    of the prior's or more, and their change moves the centre of mass of the whole robot by less
+    than
+    0.01 mm.
 
     Args:
-        model: The robot, with its URDF's text.
-        found: The result.
-        directory: Where the file is written; it must exist.
-        name: Of the file.
-        overwrite: Whether a file of that name is replaced.
-        untrusted: Whether bodies without information are written, too.
+        model: the robot, with its URDF's text.
+        found: the result.
+        directory: where the file is written; it must exist.
+        name: of the file; .urdf is added where it is missing.
+        overwrite: whether a file of that name is replaced.
+        untrusted: whether bodies without information are corrected too.
 
     Raises:
-        OutputError: The name leaves the directory, a file is there, or it cannot be written;
+        OutputError: the name leaves the directory, a file is there, or it cannot be written;
             nothing was written.
-        IdentificationError: The result is another robot's, or a body's mass would not be positive.
+        IdentificationError: the result is another robot's, or a body's mass would not be
+            positive.
     """
     path = path_inside(directory, name, ".urdf")
     if found.bodies != model.bodies.names:
@@ -257,10 +272,14 @@ def export_urdf(
 
 
 def trusted_bodies(found: Identification) -> Flags:
-    """Bodies on which the data have information, (B,), and those that are known.
+    """Returns on which bodies the data have information, (B,); known bodies are among them.
 
-    Also bodies that the data determine only together, two feet that always stand side by side for
+    Also bodies that the data determine only together, two feet that always stand side by side
+    for
     example: without one of them the sum would be wrong.
+
+    Args:
+        found: the result.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         com = found.com_std / found.prior_com_std
@@ -276,18 +295,25 @@ def trusted_bodies(found: Identification) -> Flags:
 def corrected_inertials(
     model: RobotModel, mass: ArrayLike, com: ArrayLike, used: Flags | None = None
 ) -> dict[str, Inertial]:
-    """Finds inertials of links that give the bodies masses (B,) kg, CoMs (B, 3) m in their frames.
+    """Computes inertials of links for which the bodies have given masses and centres of mass.
 
     The links of a body, which fixed joints connect, are scaled and moved as one: masses and
     inertias about their own centres of mass by the same factor, those centres by the same shift.
-    So each link stays physical where the body's mass is positive, else IdentificationError. Bodies
-    that do not change are left out, those that are not used (B,), and links without mass.
+    So each link stays physical where the body's mass is positive. Bodies that do not change and
+    links
+    without mass are left out.
 
     Args:
-        model: The robot, B bodies.
+        model: the robot, B bodies.
         mass: (B,) kg.
         com: (B, 3) m, each in its body's frame.
         used: (B,) which bodies are corrected; None: all.
+
+    Returns:
+        New inertials by link.
+
+    Raises:
+        IdentificationError: a body's mass is not positive, now or in the URDF.
     """
     bodies = model.bodies
     mass = as_array("mass", mass, (bodies.count,))
@@ -315,10 +341,12 @@ def corrected_inertials(
 
 
 def corrected_urdf(model: RobotModel, found: Identification) -> str:
-    """The URDF's text with the identified masses and centres of mass; all else byte for byte.
+    """Returns the URDF's text with the identified masses and centres of mass.
+
+    All else is unchanged, byte for byte.
 
     Args:
-        model: The robot, with its URDF's text.
-        found: The result.
+        model: the robot, with its URDF's text.
+        found: the result.
     """
     return edit_inertials(model.xml, corrected_inertials(model, found.mass, found.com))

@@ -1,4 +1,4 @@
-"""Captured postures on disk, in SQLite: what was acknowledged survives a kill at any moment."""
+"""Captured postures on disk, in SQLite: what was acknowledged survives a kill at any time."""
 
 import json
 import os
@@ -34,13 +34,13 @@ _INSERT = "INSERT OR REPLACE INTO records VALUES (?, ?)"
 
 @dataclass
 class _Contents:
-    """What a file has.
+    """Contents of a file of postures.
 
     Attributes:
-        model: The robot.
-        bias: (f, 6) N, N m, of the force sensors, as read; 0 where none was measured.
-        postures: By id.
-        stamps: ns, when each was captured, by id; 0 where nobody said.
+        model: the robot.
+        bias: (f, 6) N and N m, of the force sensors, as read; 0 where none was measured.
+        postures: by id.
+        stamps: ns, when each was captured, by id; 0: not known.
     """
 
     model: RobotModel
@@ -49,11 +49,14 @@ class _Contents:
     stamps: dict[int, int] = field(default_factory=dict)
 
     def add_record(self, record: Mapping[str, Any], identity: int) -> None:
-        """Adds a posture or a bias that was read; a ValueError says why that is not possible.
+        """Adds a posture or a bias that was read.
 
         Args:
-            record: What was decoded.
-            identity: Of the posture.
+            record: what was decoded.
+            identity: of the posture.
+
+        Raises:
+            ValueError: says why that is not possible.
         """
         if record["kind"] == "tare":
             foot, bias = record["foot"], records.numbers(record["offset"], 6)
@@ -81,17 +84,21 @@ class PostureStore:
     """A file of postures of one robot: an SQLite database in WAL mode.
 
     When add() returns, the posture is on the disk; each change is made whole or not at all. One
-    process at a time uses the file, which is made where it is missing, its directory too. A damaged
-    file is refused and left as it is. `last_backup` is the copy of the postures that reset() or
-    load() replaced last; `warnings` are sentences about the opening.
+    process at a time uses the file, which is created where it is missing, with its directory. A
+    damaged
+    file is refused and not changed.
 
     Args:
-        path: Of the file.
-        model: The robot.
-        feet: Its feet, f, with the force sensors.
+        path: of the file.
+        model: the robot.
+        feet: its feet, f, with the force sensors.
+
+    Attributes:
+        last_backup: the copy of the postures that reset() or load() replaced last; None: none.
+        warnings: sentences about the opening.
 
     Raises:
-        StoreError: It cannot be opened, is in use, damaged, or another robot's.
+        StoreError: it cannot be opened, is in use, damaged, or another robot's.
     """
 
     def __init__(
@@ -123,12 +130,12 @@ class PostureStore:
 
     @property
     def bias(self) -> Array:
-        """(f, 6) N, N m, bias of the force sensors, as read; 0 where none was measured."""
+        """(f, 6) N and N m, bias of the force sensors, as read; 0 where none was measured."""
         return self._contents.bias.copy()
 
     @property
     def stamps(self) -> Mapping[int, int]:
-        """When each posture was captured, ns; 0 where nobody said."""
+        """When each posture was captured, ns; 0: not known."""
         return MappingProxyType(self._contents.stamps)
 
     def add(self, posture: Posture, stamp_ns: int = 0) -> int:
@@ -147,7 +154,17 @@ class PostureStore:
         return self.add_all([(posture, stamp_ns)])[0]
 
     def add_all(self, postures: Iterable[tuple[Posture, int]]) -> list[int]:
-        """Adds postures with their stamps, ns, all or none; returns their ids. Errors as add()."""
+        """Adds postures, all or none.
+
+        Args:
+            postures: each with its stamp, ns; 0: not known.
+
+        Returns:
+            Their ids.
+
+        Raises:
+            StoreError: as add().
+        """
         new = _Contents(self._contents.model, self.bias)
         texts = []
         try:
@@ -163,7 +180,14 @@ class PostureStore:
         return ids
 
     def remove(self, identity: int) -> None:
-        """Removes a posture; a StoreError lists those that there are. Other errors as add()."""
+        """Removes a posture.
+
+        Args:
+            identity: its id.
+
+        Raises:
+            StoreError: there is no such posture (lists those that there are); or as add().
+        """
         if identity not in self.postures:
             known = listing([str(i) for i in self.postures], limit=50) or "none"
             raise StoreError(f"no posture has the id {identity}; there are: {known}")
@@ -194,9 +218,15 @@ class PostureStore:
         self._contents.bias[foot] = values
 
     def reset(self) -> Path | None:
-        """Removes all postures, not the bias; returns the path of a copy of what was there.
+        """Removes all postures, but not the bias.
 
-        Ids continue after those that were used. Raises StoreError as add().
+        Ids continue after those that were used.
+
+        Returns:
+            Path of a copy of what was removed; None where there was nothing.
+
+        Raises:
+            StoreError: as add().
         """
         new = _Contents(self._contents.model, self.bias)
         return self._replace(new) if self.postures else None
@@ -226,16 +256,16 @@ class PostureStore:
     def load(self, path: str | os.PathLike[str]) -> int:
         """Replaces postures and bias by those of another file of this robot.
 
-        What was there is copied as by reset(), to last_backup. Postures get new ids.
+        The previous ones are copied as by reset(), to last_backup. Postures get new ids.
 
         Args:
-            path: Of a file that save() or an earlier version has written, or of another store.
+            path: of a file that save() or an earlier version has written, or of another store.
 
         Returns:
             The number of postures.
 
         Raises:
-            StoreError: The file cannot be used; nothing is changed. Or as add().
+            StoreError: the file cannot be used; nothing is changed. Or as add().
         """
         with _errors(str(path), "Give another file"):
             found = self._read_file(Path(path))
@@ -243,7 +273,7 @@ class PostureStore:
         return len(found.postures)
 
     def close(self) -> None:
-        """Lets other processes use the file."""
+        """Closes the file, so that other processes can use it."""
         if self._database is not None:
             self._database.close()
         self._database = None

@@ -1,7 +1,9 @@
-"""Explains measured tip angles by errors of a robot: candidates, fits, cross-validation, results.
+"""Explains measured tip angles by errors of a robot: candidates, fits and cross-validation.
 
-Each candidate is linear in its parameters x: zero offsets, compliances, backlashes of joints and
-first moments of bodies are those of the model plus a matrix times x. The sum of two candidates has
+Each candidate is linear in its parameters x: encoder biases, compliances, backlashes of joints
+and
+first moments of bodies are those of the model plus a matrix times x. The sum of two candidates
+has
 the parameters of both.
 """
 
@@ -37,14 +39,14 @@ _FAR = np.radians(60.0)  # rad, error where there is no tip angle
 
 @dataclass(frozen=True, eq=False)
 class Candidate(FrozenArrays):
-    """P parameters, their prior and bounds, and what they change.
+    """P parameters that may explain tip angles, with prior and bounds.
 
     Attributes:
         labels: P names, with unit.
         start: (P,) where a search starts.
         std: (P,) standard deviations of the prior, whose mean is 0; inf: no prior.
         low: (P,) bounds.
-        high: (P,).
+        high: (P,) bounds.
         joints: (3, n, P) offset, compliance, backlash of JointErrors per unit of x.
         moment: (B, 3, P) kg m per unit of x.
     """
@@ -71,26 +73,30 @@ class Candidate(FrozenArrays):
         return len(self.labels)
 
     def errors(self, x: Array) -> JointErrors:
-        """Returns the errors of the joints at x (P,)."""
+        """Returns the errors of the joints.
+
+        Args:
+            x: (P,) parameters.
+        """
         offset, compliance, backlash = self.joints @ x
         return JointErrors(
             offset, np.maximum(compliance, 0.0), np.maximum(backlash, 0.0)
         )
 
     def moments(self, model: RobotModel, x: Array) -> Array:
-        """Returns the first moments (B, 3) kg m of the bodies at x (P,).
+        """Returns the first moments (B, 3) kg m of the bodies, in their frames.
 
         Args:
-            model: The robot.
+            model: the robot.
             x: (P,) parameters.
         """
         return np.asarray(model.bodies.first_moment + self.moment @ x)
 
     def com_shifts(self, model: RobotModel, x: Array) -> Array:
-        """Returns the shift of each body's CoM (B, 3) m at x (P,).
+        """Returns the shift of each body's CoM (B, 3) m, in its frame.
 
         Args:
-            model: The robot.
+            model: the robot.
             x: (P,) parameters.
         """
         mass = model.bodies.mass[:, None]
@@ -102,11 +108,11 @@ class Candidate(FrozenArrays):
 def known_candidates(model: RobotModel, protocol: TipProtocol) -> dict[str, Candidate]:
     """Makes the candidates that a protocol's parameters allow, by name.
 
-    "offsets + compliance" is what HOAP-2's tip angles speak for (docs/hoap2_lab.md).
+    HOAP-2's tip angles are evidence for "offsets + compliance" (docs/hoap2_lab.md).
 
     Args:
-        model: The robot.
-        protocol: Its tests.
+        model: the robot.
+        protocol: its tests.
     """
     offsets = zero_offsets(model, list(protocol.zero_offsets.values()))
     soft, play = (
@@ -129,11 +135,11 @@ def known_candidates(model: RobotModel, protocol: TipProtocol) -> dict[str, Cand
 
 
 def zero_offsets(model: RobotModel, groups: Sequence[Sequence[str]]) -> Candidate:
-    """Zero offsets, one a group of joints (a left and a right one), rad.
+    """Encoder biases, rad, one for each group of joints (such as a left and a right one).
 
     Args:
-        model: The robot.
-        groups: Names of joints that share an offset.
+        model: the robot.
+        groups: names of joints that share a bias.
     """
     labels = tuple(f"offset {', '.join(group)} (rad)" for group in groups)
     return _candidate(
@@ -142,22 +148,22 @@ def zero_offsets(model: RobotModel, groups: Sequence[Sequence[str]]) -> Candidat
 
 
 def compliance(model: RobotModel, joints: Sequence[str]) -> Candidate:
-    """One compliance for some joints, rad/(N m).
+    """One compliance of some joints, rad/(N m).
 
     Args:
-        model: The robot.
-        joints: Their names.
+        model: the robot.
+        joints: their names.
     """
     label, columns = ("compliance (rad/(N m))",), _columns(model, [joints])
     return _candidate(model, label, 0.01, np.inf, 0.0, SOFTEST, compliance=columns)
 
 
 def backlash(model: RobotModel, joints: Sequence[str]) -> Candidate:
-    """One backlash for some joints, rad: its whole width.
+    """One backlash of some joints, rad: its whole width.
 
     Args:
-        model: The robot.
-        joints: Their names.
+        model: the robot.
+        joints: their names.
     """
     columns = _columns(model, [joints])
     return _candidate(
@@ -166,14 +172,15 @@ def backlash(model: RobotModel, joints: Sequence[str]) -> Candidate:
 
 
 def torso_shift(model: RobotModel, link: str, std: float = np.inf) -> Candidate:
-    """A shift of one link's CoM along x within the box around its body's shapes, m.
-
-    Raises ProtocolError where the link has no shapes, so that its bounds are not known.
+    """A shift of one link's CoM along x, m, within the box around its body's shapes.
 
     Args:
-        model: The robot.
-        link: Its name.
-        std: m, of the shift before the data.
+        model: the robot.
+        link: its name.
+        std: m, standard deviation of the shift before the data; inf: no prior.
+
+    Raises:
+        ProtocolError: the link has no shapes, so that its bounds are not known.
     """
     index = model.link_index(link)
     body = int(model.bodies.body_of_link[index])
@@ -195,7 +202,11 @@ def torso_shift(model: RobotModel, link: str, std: float = np.inf) -> Candidate:
 
 
 def link_shifts(model: RobotModel) -> Candidate:
-    """Shifts of all bodies' CoMs, each within the box around its shapes and COM_LIMIT, m."""
+    """Shifts of all bodies' CoMs, m, each within COM_LIMIT and the box around its shapes.
+
+    Args:
+        model: the robot.
+    """
     bodies = model.bodies
     priors = urdf_priors(model, 0.0, shape_margin=0.0)
     heavy = np.flatnonzero(bodies.mass > 0.0)
@@ -242,14 +253,15 @@ def _candidate(
 
 @dataclass(frozen=True, eq=False)
 class TipFit(FrozenArrays):
-    """A candidate's parameters.
+    """A candidate fitted to tip angles.
 
     Attributes:
+        candidate: what was fitted.
         x: (P,) its parameters.
         std: (P,) their standard deviations; NaN where the angles do not determine them.
         predicted: (T,) rad, angles of all tests.
         measured: (T,) rad.
-        used: (k,) numbers of the tests that it was fitted to.
+        used: (k,) indices of the tests that it was fitted to.
     """
 
     candidate: Candidate
@@ -278,22 +290,24 @@ def fit(
     start: ArrayLike | None = None,
     noise: float = NOISE,
 ) -> TipFit:
-    """Finds the parameters of a candidate (maximum a posteriori) to angles measured (T,) rad.
+    """Fits the parameters of a candidate to tip angles (maximum a posteriori).
 
       min over x of  sum of 2 (sqrt(1 + e_i^2) - 1) + sum of (x_j / std_j)^2
 
-    with e_i the error of a tip angle over its noise, rad, within the candidate's bounds. The first
-    term is e^2 near 0 and 2 |e| far away: robust against single wrong angles. `only` are the
-    numbers of the tests to use, start (P,) is where the search starts. ProtocolError: angles that
-    are not finite.
+    with e_i the error of a tip angle over its noise, rad, within the candidate's bounds. The
+    first
+    term is e^2 near 0 and 2 |e| for large errors: robust against single wrong angles.
 
     Args:
-        simulation: Of the robot and the tests.
+        simulation: of the robot and the tests.
         measured: (T,) rad; NaN where not measured.
-        candidate: What is fitted.
-        only: Indices of the tests that are used; None: all.
-        start: (P,) where the search begins; None: 0.
+        candidate: what is fitted.
+        only: indices of the tests that are used; None: all.
+        start: (P,) where the search begins; None: the candidate's.
         noise: rad, of an angle.
+
+    Raises:
+        ProtocolError: an angle of a test that is used is not finite.
     """
     measured = as_array(
         "measured", measured, (len(simulation.tests),), "One angle for each test"
@@ -319,13 +333,16 @@ def fit(
 def predict(
     simulation: QuasiStatic, candidate: Candidate, x: Array, guess: Array
 ) -> Array:
-    """Computes the tip angles of all tests, rad, looking near a guess (T,).
+    """Computes the tip angles of all tests, rad, by a search near a guess.
 
     Args:
-        simulation: Of the robot and the tests.
-        candidate: What is fitted.
+        simulation: of the robot and the tests.
+        candidate: what is fitted.
         x: (P,) its parameters.
         guess: (T,) rad.
+
+    Returns:
+        (T,) rad, NaN where there is no tip angle.
     """
     moment = candidate.moments(simulation.model, x)
     return simulation.tip_angles_near(np.nan_to_num(guess), candidate.errors(x), moment)
@@ -334,12 +351,15 @@ def predict(
 def cross_validate(
     simulation: QuasiStatic, full: TipFit, groups: Sequence[Sequence[int]]
 ) -> Array:
-    """Leaves each group of tests out in turn, and predicts it: (G,) deg, mean absolute errors.
+    """Leaves out each group of tests in turn, and predicts it.
 
     Args:
-        simulation: Of the robot and the tests.
-        full: The fit to all tests.
-        groups: Indices of the tests of each of G groups.
+        simulation: of the robot and the tests.
+        full: the fit to all tests.
+        groups: indices of the tests of each of G groups.
+
+    Returns:
+        (G,) deg, mean absolute errors of the groups' predictions.
     """
     result = []
     for group in groups:
@@ -350,7 +370,11 @@ def cross_validate(
 
 
 def families(simulation: QuasiStatic) -> dict[str, list[int]]:
-    """Lists the tests of each family by its name."""
+    """Returns the indices of the tests of each family, by its name.
+
+    Args:
+        simulation: of the robot and the tests.
+    """
     result: dict[str, list[int]] = {}
     for i, test in enumerate(simulation.tests):
         result.setdefault(test.family, []).append(i)

@@ -65,7 +65,10 @@ class TippingRobot(NamedTuple):
     """A robot on its soles.
 
     Attributes:
+        tree: its bodies and joints.
         moment: (B, 3) kg m, first moments of the bodies in their frames.
+        soles: on the ground.
+        joints: their errors.
     """
 
     tree: Tree
@@ -75,12 +78,12 @@ class TippingRobot(NamedTuple):
 
 
 class RockingState(NamedTuple):
-    """Where a robot is; the kernels set it.
+    """State of a robot; the kernels set it.
 
     Attributes:
         q: (n,) rad or m, actual joint positions.
         com: (3,) m, CoM in the ground's frame.
-        load: (n,) N m or N, dV/dq: what gravity does in each joint, with the other sign.
+        load: (n,) N m or N, dV/dq: the negative of gravity's generalised force.
     """
 
     q: Array

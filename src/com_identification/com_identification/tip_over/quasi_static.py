@@ -1,13 +1,16 @@
 """Tip angles of a robot that moves quasi-statically.
 
-It tips where the ground projection of its CoM leaves the support polygon, soles flat on the ground
-([Cominoli] section 8, [Cotton] IV.A). Joints may have a zero offset, yield under their
+It tips where the ground projection of its CoM leaves the support polygon, soles flat on the
+ground
+([Cominoli] section 8, [Cotton] IV.A). Joints may have an encoder bias, yield under their
 load, and be at one end of their backlash: the actual joint angle differs from the encoder's, and
 tip angles are the encoder's.
 
-A posture protocol: which joints turn, from which postures, until a robot tips over which edge.
-[Cominoli] section 8 turns one pair of joints of HOAP-2 slowly until it falls, in eight directions,
-with the arms forward and lowered: sixteen tests. Another robot has its own protocol as a YAML file:
+A posture protocol: which joints rotate, from which postures, until a robot tips over which edge.
+[Cominoli] section 8 rotates one pair of joints of HOAP-2 slowly until it falls, in eight
+directions,
+with the arms forward and lowered: sixteen tests. Another robot has its own protocol as a YAML
+file:
 
   robot: hoap2                       # the name of its URDF
   postures:                          # joint positions, rad; joints without one are at 0
@@ -57,19 +60,19 @@ _SCAN = 64  # angles at which to look before searching
 
 @dataclass(frozen=True)
 class TipTest:
-    """One test: joints that turn together until the robot tips.
+    """One test: joints that rotate together until the robot tips.
 
     Attributes:
         name: of the move and the posture, "leg3 Back, arms_lowered".
         family: of the tests of the same joints, "leg3".
         start: joint positions by name, rad; others are at 0.
-        joints: those that turn, all by the same angle.
-        opposite: those that turn by as much with the other sign.
+        joints: those that rotate, all by the same angle.
+        opposite: those that rotate by the negative angle.
         turn: 1 or -1: the sign of the angle.
         falls: where to: front, back, left or right of the first foot's frame.
-        feet: sole frames that stand, the weight shared evenly.
+        feet: sole frames in contact, the weight distributed evenly.
         approach: how the robot gets onto these feet, joint positions by name, rad; others as
-            in the start:.
+            in the start.
         begin: rad, angle with the sign of turn, from which on it stands on them alone.
     """
 
@@ -87,11 +90,13 @@ class TipTest:
 
 @dataclass(frozen=True)
 class TipProtocol:
-    """The tests of a robot.
+    """The tip-over tests of a robot.
 
     Attributes:
+        robot: its name.
         tests: in the order of the file: the postures of the first move, of the second, ...
-        zero_offsets: what a fit to the tip angles may find: joints that share an offset, by
+        zero_offsets: what a fit to the tip angles may find: joints that share an encoder bias,
+            by
             its name.
         compliant: joints that yield under load, all with the same compliance.
         trunk: the link whose CoM may be shifted, or None.
@@ -105,7 +110,15 @@ class TipProtocol:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "TipProtocol":
-        """Reads a YAML file; ConfigError names the wrong key, ProtocolError: no moves."""
+        """Reads a YAML file.
+
+        Args:
+            path: of the file; see the module's docstring.
+
+        Raises:
+            ConfigError: a key is missing or wrong; names it.
+            ProtocolError: there are no moves.
+        """
         top = Section(read_yaml(path), str(path))
         robot = top.text("robot", None)
         if robot is None:
@@ -170,11 +183,11 @@ def _test(
 def joint_errors_document(
     model: RobotModel, errors: JointErrors, mean_error_deg: float
 ) -> dict[str, Any]:
-    """Lists the errors of the joints as plain data, zeros left out.
+    """Returns the errors of the joints as plain data, zeros left out.
 
     Args:
-        model: The robot.
-        errors: Of its joints.
+        model: the robot.
+        errors: of its joints.
         mean_error_deg: deg, of the tip angles with them.
     """
     document: dict[str, Any] = {
@@ -193,11 +206,14 @@ def joint_errors_document(
 
 
 def read_joint_errors(path: str | os.PathLike[str], model: RobotModel) -> JointErrors:
-    """Reads a file of joint errors; a ComModelError says what is wrong.
+    """Reads a file of joint errors.
 
     Args:
-        path: Of a YAML file.
-        model: The robot.
+        path: of a YAML file.
+        model: the robot.
+
+    Raises:
+        ComModelError: the file is wrong or another robot's; says what.
     """
     top = Section(read_yaml(path), str(path))
     robot = top.text("robot", None)
@@ -225,13 +241,14 @@ def _check_errors(errors: JointErrors) -> JointErrors:
 
 @dataclass(frozen=True)
 class TipCase:
-    """What the kernels need of a test.
+    """A test, prepared for the kernels.
 
     Attributes:
+        test: of the protocol.
         start: (n,) rad, where it starts.
-        rate: (n,) 1 for the joints that turn, -1 for those opposite.
+        rate: (n,) 1 for the joints that rotate, -1 for those opposite.
         limits: rad, least and largest angle that these reach.
-        soles: the soles that stand, with the edges on the side of the fall.
+        soles: the soles in contact, with the edges on the side of the fall.
         way: (k, n) rad, from the start onto these soles, where the test begins.
     """
 
@@ -243,20 +260,26 @@ class TipCase:
     way: Array
 
     def angle(self, q: Array) -> float:
-        """By which angle, rad, the joints that turn are turned at joint positions (n,)."""
+        """Returns by which angle, rad, the test's joints are rotated.
+
+        Args:
+            q: (n,) rad, joint positions.
+        """
         return float((q - self.start) @ self.rate / np.abs(self.rate).sum())
 
 
 def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> TipCase:
     """Prepares a test.
 
-    Raises ProtocolError where a foot is not the robot's or has no corners, the soles do not lie on
-    one ground, or joints start beyond their limits.
-
     Args:
-        model: The robot.
-        feet: Its feet.
-        test: Of the protocol.
+        model: the robot.
+        feet: its feet.
+        test: of the protocol.
+
+    Raises:
+        ProtocolError: a foot is not the robot's or has no corners, the soles are not on one
+            ground,
+            or joints start beyond their limits.
     """
     rate = np.zeros(model.n_joints)
     way = np.zeros((2 + len(test.approach), model.n_joints))
@@ -337,9 +360,10 @@ def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
 
 @dataclass(frozen=True)
 class TipAngle:
-    """How a test ends.
+    """Result of a test.
 
     Attributes:
+        test: its name.
         angle: rad, by the encoders of the joints; NaN where the robot is not balanced at the
             start, or its joints yield without equilibrium before it tips.
         falls: false where the joints reach their limit, `angle`, without a fall.
@@ -352,10 +376,12 @@ class TipAngle:
 
 @dataclass(frozen=True)
 class QuasiStatic:
-    """The tests of a protocol with a robot.
+    """Quasi-static simulation of the tests of a protocol.
 
     Attributes:
         model: the robot; its masses are the default.
+        cases: the tests, prepared.
+        tree: the model's bodies, for the kernels.
     """
 
     model: RobotModel
@@ -366,12 +392,15 @@ class QuasiStatic:
     def from_protocol(
         cls, model: RobotModel, config: RobotConfig, protocol: TipProtocol
     ) -> "QuasiStatic":
-        """Prepares a protocol; a ComModelError says what does not fit.
+        """Prepares the tests of a protocol.
 
         Args:
-            model: The robot.
-            config: Its feet.
-            protocol: With the tests.
+            model: the robot.
+            config: its feet.
+            protocol: with the tests.
+
+        Raises:
+            ComModelError: a joint, link or foot is not the robot's, or see make_case.
         """
         model = config.attach(model)
         for joint in protocol.compliant + sum(protocol.zero_offsets.values(), ()):
@@ -383,7 +412,7 @@ class QuasiStatic:
 
     @property
     def tests(self) -> tuple[TipTest, ...]:
-        """The tests."""
+        """The T tests."""
         return tuple(case.test for case in self.cases)
 
     def find_equilibrium(
@@ -393,16 +422,16 @@ class QuasiStatic:
         errors: JointErrors | None = None,
         moment: ArrayLike | None = None,
     ) -> kernels.RockingState:
-        """Computes where the robot is in equilibrium with a test's joints at `angle`, rad.
-
-        Errors of the joints (none) and first moments of the bodies (B, 3) kg m (the URDF's) may be
-        given. Raises ProtocolError where the joints are too soft for an equilibrium.
+        """Computes the equilibrium with a test's joints at an angle.
 
         Args:
-            test: Its index.
+            test: its index.
             angle: rad, of the test's joints by their encoders.
-            errors: Of the joints; None: none.
+            errors: of the joints; None: none.
             moment: (B, 3) kg m, first moments of the bodies; None: the URDF's.
+
+        Raises:
+            ProtocolError: the joints are too soft for an equilibrium.
         """
         case = self.cases[test]
         state = _settle(case, angle, self._robot(case, errors, moment))
@@ -415,10 +444,10 @@ class QuasiStatic:
     def find_tips(
         self, errors: JointErrors | None = None, moment: ArrayLike | None = None
     ) -> tuple[TipAngle, ...]:
-        """Turns the joints of each test until it falls, or to their limit; as find_equilibrium.
+        """Rotates the joints of each test until the robot falls, or to their limit.
 
         Args:
-            errors: Of the joints; None: none.
+            errors: of the joints; None: none.
             moment: (B, 3) kg m, first moments of the bodies; None: the URDF's.
         """
         return tuple(
@@ -444,15 +473,16 @@ class QuasiStatic:
         moment: ArrayLike | None = None,
         only: Sequence[int] | None = None,
     ) -> Array:
-        """Searches for the angles of some tests near a guess (T,) rad, whatever the joints' limits.
-
-        As find_equilibrium; NaN where there is none.
+        """Searches for the angles of some tests near a guess, whatever the joints' limits.
 
         Args:
-            guess: (T,) rad.
-            errors: Of the joints; None: none.
+            guess: rad, of each of these tests.
+            errors: of the joints; None: none.
             moment: (B, 3) kg m, first moments of the bodies; None: the URDF's.
-            only: Indices of the tests; None: all.
+            only: indices of the tests; None: all.
+
+        Returns:
+            rad, of each of these tests; NaN where there is none.
         """
         cases = self.cases if only is None else [self.cases[i] for i in only]
         near = np.asarray(guess, dtype=float)
@@ -508,12 +538,15 @@ def read_angles(
 ) -> dict[str, Array]:
     """Reads a CSV file of tip angles: a column `test`, and columns `<name>_rad`.
 
-    Returns (T,) rad by name, in the order of the protocol's tests, NaN where a cell is empty.
-    Raises ProtocolError where a value is wrong, or a test is missing, unknown or there twice.
-
     Args:
-        path: Of a CSV file.
-        protocol: With the T tests.
+        path: of a CSV file.
+        protocol: with the T tests.
+
+    Returns:
+        (T,) rad by name, in the order of the protocol's tests, NaN where a cell is empty.
+
+    Raises:
+        ProtocolError: a value is wrong, or a test is missing, unknown or there twice.
     """
     try:
         with Path(path).open(newline="", encoding="utf-8") as file:
@@ -542,7 +575,12 @@ def read_angles(
 
 
 def angles_text(tests: Sequence[str], angles: Mapping[str, Array]) -> str:
-    """A table of angles (T,) rad of tests, by name, in degrees."""
+    """Returns a table of tip angles, in degrees.
+
+    Args:
+        tests: T names.
+        angles: (T,) rad by name.
+    """
     rows = zip(tests, np.degrees(list(angles.values())).T, strict=True)
     lines = ((test, *(f"{value:.2f}" for value in own)) for test, own in rows)
     return columns(("(deg)", *angles), lines)

@@ -39,15 +39,16 @@ def mean_error(angles: Array, truth: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class TipComparison:
-    """Measured tip angles beside others' and ours.
+    """Measured tip angles beside those of other sources and of this suite.
 
     Attributes:
+        robot: its name.
         tests: T names.
         others: (T,) rad by name, of other sources.
         ours: (T,) rad by name; the last is what the fit predicts.
         notes: notes on the angles, a sentence each.
         found: the fit; it has the measured angles.
-        left_out: mean error of what was left out and predicted by the rest, deg, by name.
+        left_out: deg, mean error of what was left out and predicted by the rest, by name.
     """
 
     robot: str
@@ -69,10 +70,13 @@ class TipComparison:
 
 
 def plot_angles(comparison: TipComparison) -> Figure:
-    """Plots which source is right: mean errors above, the error of each test below.
+    """Plots mean errors of all sources above, the error of each test below.
 
     The columns begin with the smallest mean error; blue ones are ours, the last of them the fit.
-    Same input, same picture.
+    The same input results in the same picture.
+
+    Args:
+        comparison: measured and other angles.
     """
     columns, means = {**comparison.others, **comparison.ours}, comparison.mean_errors()
     order, tests = sorted(columns, key=means.__getitem__), comparison.tests
@@ -118,8 +122,11 @@ def errors_left_out(simulation: QuasiStatic, found: TipFit) -> dict[str, float]:
     """Leaves out each test, then each family; mean absolute errors of their predictions, deg.
 
     Args:
-        simulation: Of the robot and the tests.
-        found: The fit to all tests.
+        simulation: of the robot and the tests.
+        found: the fit to all tests.
+
+    Returns:
+        Errors by name: "one test", or that of the family.
     """
     used = found.used.tolist()
     ones = [(test,) for test in used]
@@ -131,7 +138,11 @@ def errors_left_out(simulation: QuasiStatic, found: TipFit) -> dict[str, float]:
 
 
 def report_page(comparison: TipComparison) -> str:
-    """Writes the page: mean errors, picture, all angles, what the fit found."""
+    """Returns an HTML page: mean errors, picture, all angles, what the fit found.
+
+    Args:
+        comparison: measured and other angles.
+    """
     found = comparison.found
     values = zip(
         found.candidate.labels, found.x.tolist(), found.std.tolist(), strict=True
@@ -161,11 +172,14 @@ def report_page(comparison: TipComparison) -> str:
 
 
 def corrected_urdf(model: RobotModel, fit: TipFit) -> str:
-    """The URDF's text with the CoMs of a fit; RefusedFitError where one moves above COM_LIMIT.
+    """Returns the URDF's text with the CoMs of a fit.
 
     Args:
-        model: The robot, with its URDF's text.
-        fit: To its tip angles.
+        model: the robot, with its URDF's text.
+        fit: to its tip angles.
+
+    Raises:
+        RefusedFitError: a CoM moves by more than COM_LIMIT.
     """
     bodies = model.bodies
     shifts = np.linalg.norm(fit.candidate.com_shifts(model, fit.x), axis=1)

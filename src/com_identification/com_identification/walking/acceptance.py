@@ -1,4 +1,4 @@
-"""Which recordings of walking cannot be used, and which results may: in words."""
+"""Tests of results from walking, and of a load that changed during the recordings."""
 
 from dataclasses import dataclass
 
@@ -27,22 +27,28 @@ _UNSEEN = 2.0  # of a block's variance, as of the covariance of all
 
 
 def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
-    """Raises a WalkError, that says when, where the trunk's mass or first moment makes a step.
+    """Checks that mass and first moment of the trunk do not step during the recordings.
 
-    Each block i, of starts (K,) s, says by how much these four are off the fit of all, d_i, with a
-    variance s_i^2. For a step between blocks, by the means m of those before and after it,
+    Each block i says by how much these four differ from the fit of all, d_i, with a variance
+    s_i^2. For
+    a step between blocks, by the means m of those before and after it,
 
       T^2 = (m_2 - m_1)^2 / (v (1 / W_1 + 1 / W_2)),   W = sum 1 / s_i^2 of each side,
       v = UNSEEN max(1, sum (d_i - m)^2 / s_i^2 / (K - 2))
 
-    The largest T of all steps and components is above _STEP in 0.2 % of recordings in which half of
-    the variance of a block's error is that of its gait, in 4 % where it is 90 %; the step must also
+    The largest T of all steps and components is above _STEP in 0.2 % of recordings in which half
+    of
+    the variance of a block's error is that of its gait, in 4 % where it is 90 %; the step must
+    also
     be large. The moment's vertical component alone is no load: flexible joints make it step.
 
     Args:
-        found: The fit to all rows.
-        unknowns: With their priors.
+        found: the fit to all rows.
+        unknowns: with their priors.
         starts: (K,) s, of the blocks.
+
+    Raises:
+        WalkError: they do; says when.
     """
     H, mass, trunk = found.information, unknowns.total_mass(found.z), slice(0, 4)
     if len(H) < 2 * _LEAST_BLOCKS:
@@ -81,8 +87,10 @@ class AcceptanceTest:
     """One test of a result.
 
     Attributes:
+        name: of the test.
         text: what was found, and what to do where it failed.
-        required: without it nothing is exported.
+        passed: whether it passed.
+        required: whether nothing is exported where it failed.
     """
 
     name: str
@@ -94,13 +102,13 @@ class AcceptanceTest:
 def accept(
     found: WalkFit, unknowns: Unknowns, held: DesignMatrix, scale: Scale
 ) -> tuple[AcceptanceTest, ...]:
-    """Runs the tests on a fit before its scale is set; held are rows that it has not seen.
+    """Runs the tests on a fit before its scale is set.
 
     Args:
-        found: The fit, before its scale is set.
-        unknowns: With their priors.
-        held: Rows that the fit has not seen.
-        scale: The mass that was weighed.
+        found: the fit, before its scale is set.
+        unknowns: with their priors.
+        held: rows that the fit has not seen.
+        scale: the mass that was weighed.
     """
     n, z = unknowns.model.n_joints, found.z
     x, urdf = unknowns.coefficients(z), unknowns.coefficients(unknowns.mean)
@@ -155,12 +163,12 @@ def accept(
 
 
 def unexplained(rows: DesignMatrix, x: Array, n: int) -> float:
-    """Residual over the part of the torques, rms, %.
+    """Returns the residual over the torques' part of the rows, rms, %.
 
     Args:
-        rows: Whitened rows.
+        rows: whitened rows.
         x: (P,) all coefficients.
-        n: Number of joints.
+        n: number of joints.
     """
     gains = slice(len(x) - IMU - 3 * n, len(x) - IMU - 2 * n)
     torques = rows.X[:, gains] @ x[gains]

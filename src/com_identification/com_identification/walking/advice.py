@@ -1,7 +1,9 @@
-"""Which further motion would tell most of a robot: by the information that recordings have.
+"""Which further motion would be most informative, by the information of the recordings so far.
 
-Rows of motions that nobody has recorded are made of seconds of one that was: the trunk's motion is
-changed, and torques become those that satisfy the equations. With H the information of recordings
+Rows of motions that nobody has recorded are made of seconds of one that was: the trunk's motion
+is
+changed, and torques become those that satisfy the equations. With H the information of
+recordings
 over the tempering, H_k that of 10 s of a motion, S the priors, G derivatives of the CoM by z,
 
   expected covariance of the CoM = G (D^T (H + H_k) D + S^-2)^-1 G^T
@@ -36,14 +38,16 @@ _STAYS = 0.9
 
 
 class Advice(NamedTuple):
-    """What recordings would determine of a robot, and what to record next.
+    """Information of recordings, and what to record next.
 
     Attributes:
         com_std: (3,) m, of the whole robot's CoM, rms over postures, axes of the root link.
         prior_com_std: (3,) m, without any recording.
-        improved: directions of the unknowns of which the data tell more than the prior.
+        improved: number of directions of the unknowns in which the data have more information
+            than the
+            prior.
         unknown: bodies that stay at the URDF.
-        motions: in words; m, length of com_std after LONGER of it.
+        motions: in words; m, length of com_std after LONGER of it; the best first.
         same: m, length of com_std after LONGER of what was recorded.
     """
 
@@ -68,10 +72,10 @@ class Advice(NamedTuple):
 
 
 def com_std(unknowns: Unknowns, z: Array, covariance: Array, posture: Array) -> Array:
-    """Standard deviation (3,) m of the CoM, rms over random postures about one (n,).
+    """Returns the standard deviation (3,) m of the CoM, rms over random postures about one.
 
     Args:
-        unknowns: With their priors.
+        unknowns: with their priors.
         z: (Z,) the estimate.
         covariance: (Z, Z) of z.
         posture: (n,) rad or m.
@@ -100,9 +104,11 @@ def advise(
     """Compares motions that may be recorded next.
 
     Args:
+        ready: the recordings.
         z: (Z,) estimate, of unknowns about the recordings as they are in `ready`.
-        information: (P, P) X^T W X of the recordings; tempering: by how much it is too large.
-        contacts: Of the newest recording, of which the motions are made.
+        information: (P, P) X^T W X of the recordings.
+        tempering: by which the information is divided.
+        contacts: of the newest recording, of which the motions are made.
     """
     unknowns = ready.unknowns
     s, D, x = unknowns.std, unknowns.jacobian(z), unknowns.coefficients(z)
@@ -141,15 +147,19 @@ def advise(
 def analyse(
     log: WalkLog, model: RobotModel, config: RobotConfig, before: Array | None
 ) -> tuple[Array, Advice]:
-    """Adds a part of a recording to the information (P, P) of those before; nothing is identified.
-
-    Raises a WalkError where it is no use, for the same reasons as an identification.
+    """Adds a part of a recording to the information of those before; nothing is identified.
 
     Args:
-        log: Part of a recording.
-        model: The robot, as its URDF says.
-        config: Its feet and the IMU's link.
+        log: part of a recording.
+        model: the robot, as its URDF says.
+        config: its feet and the IMU's link.
         before: (P, P) information of the parts before; None: there are none.
+
+    Returns:
+        The information (P, P), and what to record next.
+
+    Raises:
+        WalkError: it cannot be used, for the same reasons as in an identification.
     """
     ready = prepare([log], model, config, _LEAST)
     data, unknowns, robot = ready.data, ready.unknowns, tree_of(ready.model.bodies)
@@ -165,7 +175,11 @@ def analyse(
 
 
 def stays_at_urdf(ratios: Array) -> bool:
-    """Whether mass and CoM of a body stay where they were; ratios (10,) of log-Cholesky ones."""
+    """Returns whether mass and CoM of a body keep their priors.
+
+    Args:
+        ratios: (10,) posterior over prior standard deviation of its log-Cholesky parameters.
+    """
     return bool(min(ratios[0], ratios[7:].min()) > _STAYS)
 
 

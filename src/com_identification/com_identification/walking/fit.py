@@ -1,16 +1,22 @@
-"""The most probable unknowns of a walk, and an honest covariance.
+"""The most probable unknowns of a walk, and a realistic covariance.
 
-  min over z of  1/(2c) x(z)^T H x(z) + 1/2 |(z - z0) / s|^2 - 1/c sum_j k_j ln g_j,   H = X^T W X
+  min over z of  1/(2c) x(z)^T H x(z) + 1/2 |(z - z0) / s|^2 - 1/c sum_j k_j ln g_j,   H = X^T W
+  X
 
-What errs is the reading of joint j, and g_j multiplies it: least squares alone would choose g_j and
-all else of that joint too small, the more the less its torque is above its noise. The density of
-its readings, with g_j to the power of k_j, undoes just that: k_j is the sum of the squared
-residuals of its rows, and a part of that of the base's, by the squares of the torques in them.
+The errors are those of the reading of joint j, and g_j multiplies it: least squares alone would
+choose g_j and all else of that joint too small, the more the less its torque is above its noise.
+The
+density of its readings, with g_j to the power of k_j, corrects exactly that: k_j is the sum of
+the
+squared residuals of its rows, and a part of that of the base's, by the squares of the torques in
+them.
 
-W are Huber's weights by the scale of the residuals of the base's rows and of each joint's: drives
-differ, and what one's rows leave must not count as what is right of another's. Rows of one gait
-share its errors of the model: c, the tempering, is the largest ratio of the scores' variance over
-blocks to the information, in the directions that the data dominate; twice that where the recording
+W are Huber's weights by the scale of the residuals of the base's rows and of each joint's:
+drives
+differ, and large residuals of one must not reduce the weight of another. Rows of one gait share
+its errors of the model: c, the tempering, is the largest ratio of the scores' variance over
+blocks to the information, in the directions that the data dominate; twice that where the
+recording
 has too few blocks for scores of 10 s.
 """
 
@@ -35,10 +41,10 @@ _LEAST_BLOCKS = 4
 
 @dataclass(frozen=True, eq=False)
 class WalkFit:
-    """What the rows say.
+    """Estimate and covariance of the unknowns of a walk.
 
     Attributes:
-        z: (Z,).
+        z: (Z,) see Unknowns.
         covariance: (Z, Z).
         tempering: c.
         information: (K, P, P) H of each block.
@@ -56,8 +62,8 @@ def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> W
     """Finds the most probable unknowns and their covariance.
 
     Args:
-        rows: Whitened rows of all windows.
-        unknowns: With their priors.
+        rows: whitened rows of all windows.
+        unknowns: with their priors.
         start: (Z,) where the search begins; None: the prior's mean.
     """
     z = unknowns.mean if start is None else start
@@ -83,14 +89,15 @@ def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> W
 
 
 def undetermined(rows: DesignMatrix, unknowns: Unknowns) -> Flags:
-    """Armatures and viscous frictions (Z,) that rows do not show: of joints that hardly move.
+    """Returns the armatures and viscous frictions that rows do not determine, as a mask (Z,).
 
-    One prior standard deviation changes neither the base's rows nor the joint's own by _VISIBLE of
-    their noise, rms; what the model lacks changes them by more.
+    Those of joints that hardly move: one prior standard deviation changes neither the base's
+    rows nor
+    the joint's own by _VISIBLE of their noise, rms; errors of the model change them by more.
 
     Args:
-        rows: Whitened rows.
-        unknowns: With their priors.
+        rows: whitened rows.
+        unknowns: with their priors.
     """
     result, n = np.zeros(len(unknowns.std), dtype=np.bool_), unknowns.model.n_joints
     base, first = rows.base, unknowns.gain_columns.start - 3 * n
@@ -131,14 +138,17 @@ def _information(rows: DesignMatrix, weights: Array) -> Array:
 def descend(
     H: Array, unknowns: Unknowns, z: Array, c: float, k: Array | None = None
 ) -> Array:
-    """Gauss-Newton steps on the posterior, halved where they do not descend; k (n,).
+    """Minimises the negative log posterior by Gauss-Newton steps, halved until they descend.
 
     Args:
         H: (P, P) information of the rows.
-        unknowns: With their priors.
+        unknowns: with their priors.
         z: (Z,) where the search begins.
-        c: Tempering.
+        c: tempering.
         k: (n,) powers of the gains; None: 0.
+
+    Returns:
+        z (Z,).
     """
     s, mean, own = unknowns.std, unknowns.mean, unknowns.joint_slice("gain")
     pull = np.zeros(unknowns.model.n_joints) if k is None else k / c

@@ -1,13 +1,15 @@
 """Walking and resting postures on foot force sensors as one regression.
 
-What both have in common are the masses and first moments t of the bodies. With the estimate z and
+What both have in common are the masses and first moments t of the bodies. With the estimate z
+and
 covariance C of the walk and t = T z to first order, N(t, T C T^T) is the prior of the postures'
 regression, in place of the URDF's. Its posterior N(t', C_t) conditions the walk's:
 
   K = C T^T (T C T^T)^+,   z' = z + K (t' - t),   C' = C - K (T C T^T - C_t) K^T
 
-which is what the rows of both together would give, as long as their other unknowns are different
-ones. Encoder zeros, IMU mounting and torque gains of both are treated so.
+This equals a regression on the rows of both together, as long as their other unknowns are
+different
+ones. Encoder biases, IMU mounting and torque gains of both are treated as different.
 """
 
 from collections.abc import Sequence
@@ -34,16 +36,16 @@ def fuse(
     postures: Sequence[Posture],
     settings: IdentificationSettings,
 ) -> WalkResult:
-    """The result of a walk with that of resting postures on foot force sensors.
+    """Combines the result of a walk with resting postures on foot force sensors.
 
     Args:
-        walk: The result of the walk.
-        feet: With force sensors.
-        postures: Resting ones.
-        settings: For the postures.
+        walk: the result of the walk.
+        feet: with force sensors.
+        postures: resting ones.
+        settings: for the postures.
 
     Raises:
-        IdentificationError: The postures cannot be used.
+        IdentificationError: the postures cannot be used.
     """
     count = walk.model.bodies.count
     shared = (BODY * np.arange(count)[:, None] + np.arange(4)).ravel()

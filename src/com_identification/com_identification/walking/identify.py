@@ -40,18 +40,24 @@ _HELD_OUT = 0.15  # of the blocks, at the end
 
 @dataclass(frozen=True, eq=False)
 class WalkResult:
-    """What walking says of a robot.
+    """Result of an identification from walking.
 
     Attributes:
-        z: (Z,) see Unknowns; encoder zeros and IMU errors are whole ones.
+        model: the robot, as its URDF says.
+        unknowns: with their priors.
+        z: (Z,) see Unknowns; encoder biases and IMU errors are whole ones.
         covariance: (Z, Z).
-        rho: factor that the scale put on the estimate with mean gain 1.
-        inflation: of its covariance, for what its rows do not show.
-        seconds: of the recordings.
-        posture: (n,) mean of the walk.
+        scale: how the common scale of masses and torques was determined.
+        rho: factor of the scale on the estimate with mean gain 1.
+        rho_std: its standard deviation.
+        fit: before the scale.
+        inflation: of its covariance, for errors that its rows do not show.
+        gates: the tests of the result.
+        seconds: s, of the recordings.
+        posture: (n,) rad or m, mean of the walk.
         advice: what to record next.
         notes: on the recordings, in words.
-        postures: resting ones on foot force sensors that were used, too.
+        postures: number of resting postures on foot force sensors that were also used.
     """
 
     model: RobotModel
@@ -72,7 +78,7 @@ class WalkResult:
 
     @property
     def accepted(self) -> bool:
-        """Whether all gates that are required passed."""
+        """Whether all tests that are required passed."""
         return all(gate.passed for gate in self.gates if gate.required)
 
     @cached_property
@@ -87,12 +93,19 @@ class WalkResult:
 
     @property
     def total_mass(self) -> tuple[float, float]:
-        """kg, and its standard deviation."""
+        """Mass of the robot and its standard deviation, kg."""
         g, mass = self.unknowns.mass_direction(self.z), self.unknowns.total_mass(self.z)
         return mass, float(mass * np.sqrt(g @ self.covariance @ g))
 
     def com(self, q: Array) -> tuple[Array, Array]:
-        """CoM (3,) m of the robot at q (n,), root link's frame, and its covariance (3, 3)."""
+        """Returns the robot's CoM in the root link's frame, and its covariance.
+
+        Args:
+            q: (n,) rad or m.
+
+        Returns:
+            (3,) m, and (3, 3) m^2.
+        """
         com, J = self.unknowns.com(self.z, q)
         return com, J @ self.covariance @ J.T
 
@@ -103,16 +116,16 @@ def identify_walking(
     config: RobotConfig,
     scale: Scale | None = None,
 ) -> WalkResult:
-    """Identifies a robot.
+    """Identifies a robot from recordings of its walking.
 
     Args:
-        logs: Recordings of walking; different gaits tell more than long ones.
-        model: As its URDF says.
-        config: Its feet and the IMU's link.
-        scale: The weighed mass; None: the mean gain of the torques is 1.
+        logs: recordings of walking; different gaits are more informative than long ones.
+        model: as its URDF says.
+        config: its feet and the IMU's link.
+        scale: the weighed mass; None: the mean gain of the torques is 1.
 
     Raises:
-        WalkError: The recordings cannot be used; says why and what would help.
+        WalkError: the recordings cannot be used; says why and what would help.
     """
     if not logs:
         raise WalkError(

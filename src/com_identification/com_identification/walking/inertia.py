@@ -1,12 +1,14 @@
-"""Pseudo-inertias by their log-Cholesky factors: every number is a body that can exist.
+"""Log-Cholesky parameters of pseudo-inertias: any values are a physically consistent body.
 
   J = [[S, h], [h^T, m]] = U U^T,   U = e^a [[V, t], [0, 1]],   V = [[e^d1, s12, s13],
                                                                      [0, e^d2, s23],
                                                                      [0, 0, e^d3]]
   m = e^(2a),   h = m t,   S = m (V V^T + t t^T),   I = tr(S) 1 - S
 
-so t is the CoM itself. eta = (a, d1, d2, d3, s12, s13, s23, t); theta = (m, h, I about the body's
-origin xx, xy, xz, yy, yz, zz). [Rucker and Wensing, Smooth parameterization of rigid-body inertia]
+so t is the CoM itself. eta = (a, d1, d2, d3, s12, s13, s23, t); theta = (m, h, I about the
+body's
+origin xx, xy, xz, yy, yz, zz). [Rucker and Wensing, Smooth parameterization of rigid-body
+inertia]
 """
 
 import numpy as np
@@ -27,9 +29,12 @@ _LEAST = 1e-3  # m, smallest radius of gyration given to a body
 
 
 def to_eta(bodies: Bodies) -> Array:
-    """Log-Cholesky parameters (K, 10) of the bodies with mass.
+    """Returns the log-Cholesky parameters (K, 10) of the bodies with mass.
 
-    Inertias that no body can have are enlarged as little as it takes.
+    Inertias that no body can have are enlarged as little as necessary.
+
+    Args:
+        bodies: of a model.
     """
     used = bodies.mass > 0.0
     m, h, inertia = bodies.mass[used], bodies.first_moment[used], bodies.inertia[used]
@@ -47,7 +52,11 @@ def to_eta(bodies: Bodies) -> Array:
 
 
 def to_factor(eta: Array) -> Array:
-    """U (K, 4, 4) of log-Cholesky parameters."""
+    """Returns the factors U (K, 4, 4) of pseudo-inertias.
+
+    Args:
+        eta: (K, 10) log-Cholesky parameters.
+    """
     U = np.zeros((len(eta), 4, 4))
     U[:, _ROWS, _COLUMNS], U[:, 3, 3] = (
         np.hstack([np.exp(eta[:, 1:4]), eta[:, 4:]]),
@@ -57,7 +66,7 @@ def to_factor(eta: Array) -> Array:
 
 
 def to_pseudo(m: Array, h: Array, inertia: Array) -> Array:
-    """J (K, 4, 4) of masses (K,), first moments (K, 3) and inertias about the origin (K, 3, 3).
+    """Returns pseudo-inertias J (K, 4, 4).
 
     Args:
         m: (K,) kg.
@@ -73,20 +82,32 @@ def to_pseudo(m: Array, h: Array, inertia: Array) -> Array:
 
 
 def to_standard(J: Array) -> Array:
-    """Theta (K, 10) of pseudo-inertias, and of their differentials."""
+    """Returns the standard parameters theta (K, 10) of pseudo-inertias or their differentials.
+
+    Args:
+        J: (K, 4, 4).
+    """
     S = J[:, :3, :3]
     inertia = np.trace(S, axis1=1, axis2=2)[:, None, None] * np.eye(3) - S
     return np.column_stack([J[:, 3, 3], J[:, :3, 3], inertia[:, _I, _J]])
 
 
 def to_theta(eta: Array) -> Array:
-    """Standard parameters (K, 10) of log-Cholesky ones."""
+    """Returns the standard parameters theta (K, 10).
+
+    Args:
+        eta: (K, 10) log-Cholesky parameters.
+    """
     U = to_factor(eta)
     return to_standard(U @ U.transpose(0, 2, 1))
 
 
 def theta_jacobian(eta: Array) -> Array:
-    """Derivatives of theta by eta, (K, 10, 10)."""
+    """Returns the derivatives of theta by eta, (K, 10, 10).
+
+    Args:
+        eta: (K, 10) log-Cholesky parameters.
+    """
     U = to_factor(eta)
     result = np.empty((len(eta), PARAMETERS, PARAMETERS))
     result[:, :, 0] = 2.0 * to_theta(eta)
@@ -99,20 +120,25 @@ def theta_jacobian(eta: Array) -> Array:
 
 
 def split(theta: Array) -> tuple[float, Array, Array]:
-    """Mass, CoM (3,) and inertia about it (3, 3) of standard parameters (10,)."""
+    """Returns mass (kg), CoM (3,) m and inertia about it (3, 3) kg m^2.
+
+    Args:
+        theta: (10,) standard parameters.
+    """
     m, com = float(theta[0]), theta[1:4] / theta[0]
     return m, com, theta[[4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(3, 3) - m * steiner(com)
 
 
 def corrected_urdf(model: RobotModel, eta: Array) -> str:
-    """The URDF with log-Cholesky parameters (K, 10) of the bodies with mass.
+    """Returns the text of the URDF with other inertials.
 
-    The links of a body, which fixed joints connect, are distorted as one: with U and U' the body's
-    factors before and after, each pseudo-inertia becomes A J A^T, A = U' U^-1. So all of them stay
-    those of bodies that can exist, and their sum is the one wanted.
+    The links of a body, which fixed joints connect, are distorted as one: with U and U' the
+    body's
+    factors before and after, each pseudo-inertia becomes A J A^T, A = U' U^-1. So all links stay
+    physically consistent, and their sum is the requested one.
 
     Args:
-        model: The robot, with its URDF's text.
+        model: the robot, with its URDF's text.
         eta: (K, 10) log-Cholesky parameters of the bodies with mass.
     """
     bodies, change = model.bodies, np.zeros((model.bodies.count, 4, 4))

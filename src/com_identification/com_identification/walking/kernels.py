@@ -48,7 +48,12 @@ IMU = 6
 
 
 def with_theta(robot: Tree, theta: Array) -> Tree:
-    """The robot with other masses, first moments and inertias (B, 10), subtree_mass as before."""
+    """Returns the robot with other masses, first moments and inertias; subtree_mass as before.
+
+    Args:
+        robot: bodies and joints.
+        theta: (B, 10) standard parameters; see BODY.
+    """
     inertia = theta.take([4, 5, 6, 5, 7, 8, 6, 8, 9], axis=1).reshape(
         -1, 3, 3
     )  # C: of one type

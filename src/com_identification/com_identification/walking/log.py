@@ -1,4 +1,4 @@
-"""Recordings of walking, from bags too: as they were recorded, and as the rows need them."""
+"""Recordings of walking, conditioned for the rows of the design matrix."""
 
 from dataclasses import dataclass
 
@@ -30,8 +30,9 @@ class ConditionedLog:
     """A recording at equal intervals, filtered without delay.
 
     Attributes:
-        period: s.
-        usable: (N,) no gap near.
+        motion: N samples.
+        period: s, between samples.
+        usable: (N,) no gap is near.
     """
 
     motion: Motion
@@ -45,17 +46,17 @@ def condition(
     """Resamples, filters and differentiates a recording.
 
     a_0 = R f - wd x p - w x (w x p), p and R the pose of the IMU in the root link. Samples that
-    lack a reading, or the torque of a joint (n,) that is measured, are as good as lost, as are
+    lack a reading, or the torque of a joint (n,) that is measured, count as lost, as do
     those in which all joints, or the IMU, repeat the same numbers again and again.
 
     Args:
-        log: The recording.
-        model: The robot.
-        imu_link: Name of the IMU's link.
+        log: the recording.
+        model: the robot.
+        imu_link: name of the IMU's link.
         measured: (n,) joints whose torques are needed.
 
     Raises:
-        WalkError: It is too slow, lacks too many samples, or the IMU is not on the trunk.
+        WalkError: it is too slow, lacks too many samples, or the IMU is not on the trunk.
     """
     effort = np.where(measured, log.effort, 0.0)
     usable = np.ones(len(log.time), dtype=np.bool_)
@@ -122,7 +123,7 @@ def condition(
 
 
 def moving(time: Array, q: Array) -> Flags:
-    """Samples (N,) about which joints q (N, k) move, rms over 1 s.
+    """Returns about which samples (N,) joints move, rms over 1 s.
 
     Args:
         time: (N,) s.
@@ -140,7 +141,11 @@ def moving(time: Array, q: Array) -> Flags:
 
 
 def walking_parts(log: WalkLog) -> list[WalkLog]:
-    """The parts of a recording in which joints move, for _PART s or more."""
+    """Returns the parts of a recording in which joints move, for _PART s or more.
+
+    Args:
+        log: the recording.
+    """
     moves = moving(log.time, log.position)
     edges = np.flatnonzero(np.diff(moves, prepend=False, append=False)).reshape(-1, 2)
     parts = [slice(a, b) for a, b in edges if log.time[b - 1] - log.time[a] >= _PART]
@@ -151,11 +156,11 @@ def walking_parts(log: WalkLog) -> list[WalkLog]:
 
 
 def moving_mean(values: Array, width: int) -> Array:
-    """Means (N,) of so many samples about each; of values before and after the recording 0.
+    """Returns the means (N,) of some samples about each; beyond the ends values count as 0.
 
     Args:
         values: (N,) of the samples.
-        width: Samples that are averaged.
+        width: number of samples that are averaged.
     """
     return np.convolve(values, np.full(width, 1.0 / width))[width // 2 :][: len(values)]
 

@@ -25,11 +25,11 @@ _OFF, _SURE = 0.03, 3.0  # of the payload; standard deviations
 def with_payload(
     empty: WalkResult, loaded: WalkResult, payload: float, std: float
 ) -> WalkResult:
-    """The result of walks without a payload of kg +- std and with it; both by a mean gain of 1.
+    """Returns the result of walks without a payload and with it; both by a mean gain of 1.
 
     Args:
-        empty: Result of the walks without the payload.
-        loaded: Result of the walks with it.
+        empty: result of the walks without the payload.
+        loaded: result of the walks with it.
         payload: kg.
         std: kg, of the payload.
     """
@@ -68,7 +68,7 @@ def with_payload(
 
 
 def _joined(empty: WalkResult, loaded: WalkResult) -> tuple[Array, Array]:
-    """Finds x (Z + 10,) of the module's text and its covariance, by a mean gain of 1."""
+    """Finds x (Z + 10,) of the module's docstring and its covariance, by a mean gain of 1."""
     size, trunk = len(empty.z), np.arange(PARAMETERS)
     mean, std = (
         np.append(v, v[trunk]) for v in (empty.unknowns.mean, empty.unknowns.std)

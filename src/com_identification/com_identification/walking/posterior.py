@@ -1,4 +1,4 @@
-"""What is known of a robot after a walk, in a file (npz); robots drawn from it, for simulators."""
+"""The posterior of a robot after a walk as a file (npz); robots sampled from it, for simulators."""
 
 import csv
 import io
@@ -25,14 +25,17 @@ _NUISANCES = ("armature", "coulomb", "viscous")  # the first of unknowns.KINDS
 
 @dataclass(frozen=True, eq=False)
 class RobotPosterior:
-    """A normal distribution.
+    """A normal distribution of a robot's parameters.
 
-    Of (log-Cholesky parameters of K bodies (10 K), armature (n) kg m^2, Coulomb friction (n) N m,
+    Of (log-Cholesky parameters of K bodies (10 K), armature (n) kg m^2, Coulomb friction (n) N
+    m,
     viscous friction (n) N m s/rad).
 
     Attributes:
         bodies: (K,) first link of each body with mass.
         joints: (n,) names.
+        mean: (10 K + 3 n,).
+        covariance: (10 K + 3 n, 10 K + 3 n).
     """
 
     bodies: Array
@@ -42,7 +45,11 @@ class RobotPosterior:
 
     @classmethod
     def of(cls, result: WalkResult) -> "RobotPosterior":
-        """That of a result."""
+        """Returns the posterior of a result.
+
+        Args:
+            result: of a walk.
+        """
         used, joints = result.unknowns.bodies, np.array(result.model.joint_names)
         count = PARAMETERS * int(used.sum()) + len(_NUISANCES) * len(joints)
         names = np.array(result.model.bodies.names)[used]
@@ -50,7 +57,14 @@ class RobotPosterior:
 
     @classmethod
     def from_file(cls, path: str | Path) -> "RobotPosterior":
-        """Reads the file; raises an IdentificationError where it is none."""
+        """Reads a posterior.npz.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            IdentificationError: it is no such file.
+        """
         try:
             with np.load(path) as data:
                 return cls(
@@ -62,11 +76,11 @@ class RobotPosterior:
             ) from error
 
     def draw(self, count: int, seed: int) -> dict[str, Array]:
-        """Draws robots, every one of which can exist; a count of 0 gives the estimate itself.
+        """Samples robots, all of them physically consistent.
 
         Args:
-            count: How many.
-            seed: Of the random numbers.
+            count: how many; 0: one, the estimate itself.
+            seed: of the random numbers.
 
         Returns:
             By name: bodies (K,), joints (n,), eta (S, K, 10), mass (S, K) kg, com (S, K, 3) m,
@@ -97,20 +111,32 @@ class RobotPosterior:
 
 
 def to_npz(arrays: dict[str, Array]) -> bytes:
-    """A file of arrays."""
+    """Returns arrays as an npz file.
+
+    Args:
+        arrays: by name.
+    """
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 
 def to_json(arrays: dict[str, Array]) -> bytes:
-    """The same arrays as nested lists."""
+    """Returns arrays as JSON, nested lists by name.
+
+    Args:
+        arrays: by name.
+    """
     text = json.dumps({name: np.asarray(a).tolist() for name, a in arrays.items()})
     return f"{text}\n".encode()
 
 
 def to_csv(arrays: dict[str, Array]) -> bytes:
-    """A row for each number: sample, body or joint, what it is (com 0: x), value."""
+    """Returns a row for each number: sample, body or joint, quantity (com 0: x), value.
+
+    Args:
+        arrays: what RobotPosterior.draw returned.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("sample", "name", "quantity", "value"))
@@ -124,11 +150,11 @@ def to_csv(arrays: dict[str, Array]) -> bytes:
 
 
 def result_files(result: WalkResult, page: str) -> dict[str, bytes]:
-    """The files of a result by name: only the report where a required test failed.
+    """Returns the files of a result by name: only the report where a required test failed.
 
     Args:
-        result: Of an identification.
-        page: Its report, HTML.
+        result: of an identification.
+        page: its report, HTML.
     """
     files = {REPORT: page.encode()}
     if result.accepted:

@@ -37,14 +37,14 @@ _FROZEN = 1e-6
 
 
 def find_limbs(model: RobotModel, config: RobotConfig) -> Limbs:
-    """Finds the legs below the feet of a configuration.
+    """Finds the legs of a robot, the chains of joints from its root to its feet.
 
     Args:
-        model: With the feet's frames (config.attach).
-        config: Its feet.
+        model: with the feet's frames (config.attach).
+        config: its feet.
 
     Raises:
-        WalkError: There are no feet, or two legs share a joint.
+        WalkError: there are no feet, two legs share a joint, or no joint moves a foot.
     """
     bodies, feet = model.bodies, config.feet
     if not feet:
@@ -81,10 +81,13 @@ def _filled(rows: list[list[int]]) -> Indices:
 
 
 def drive_sizes(limits: Array, effort_rms: Array) -> Array:
-    """Torques (n,) N m, of which friction, noise and biases are fractions, as rms on a Go2's legs.
+    """Torques (n,) N m that scale the priors of friction, noise and biases.
 
-    A third of the URDF's limits, but not less than the rms of the recording, nor 3 times more than
-    that or the rms of all joints; those where the URDF has no limits.
+    They are the rms torques of a Go2's legs when it walks: a third of the URDF's limits, but not
+    less
+    than the rms of the recording, nor 3 times more than that or the rms of all joints; those
+    where the
+    URDF has no limits.
 
     Args:
         limits: (n,) N m, of the URDF; 0 or not finite where there is none.
@@ -96,7 +99,7 @@ def drive_sizes(limits: Array, effort_rms: Array) -> Array:
 
 
 def noise_of(mass: float, length: float, load: Array) -> Noise:
-    """What the equations leave unexplained, by the size of the robot.
+    """Returns the noise of the equations, by the size of the robot.
 
     1.5 N, 0.3 N m, 0.2 and 0.3 N m for a robot of 15 kg with legs of 0.3 m and torques of 8 N m.
 
@@ -111,12 +114,16 @@ def noise_of(mass: float, length: float, load: Array) -> Noise:
 
 @dataclass(frozen=True, eq=False)
 class PreparedWalk:
-    """Recordings of a robot that walks, and its unknowns about the URDF.
+    """Recordings of a robot that walks, with its unknowns and their priors.
 
     Attributes:
         model: with the frames of its feet.
+        limbs: its legs.
         measured: (n,) joints with torques.
-        posture: (n,) mean of the walk.
+        data: the recordings, conditioned.
+        noise: of the equations.
+        unknowns: their priors are about the URDF.
+        posture: (n,) rad or m, mean of the walk.
         leg_length: m, from the first joint to the foot's link, mean.
         notes: in words, for the report.
     """
@@ -138,16 +145,16 @@ def prepare(
     config: RobotConfig,
     least_time: float = LEAST_TIME,
 ) -> PreparedWalk:
-    """Conditions recordings and finds what the identification needs of them.
+    """Conditions recordings and finds what the identification needs to know about them.
 
     Args:
-        logs: Recordings of one robot.
-        model: As its URDF says.
-        config: Its feet and the IMU's link.
+        logs: recordings of one robot.
+        model: as its URDF says.
+        config: its feet and the IMU's link.
         least_time: s, of all recordings.
 
     Raises:
-        WalkError: They cannot be used; says why.
+        WalkError: they cannot be used; says why.
     """
     model = config.attach(model)
     limbs = find_limbs(model, config)
@@ -190,18 +197,18 @@ def prepare(
 
 
 def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
-    """Finds the joints whose efforts are measured: they never stop changing.
+    """Finds the joints whose efforts are measured, i.e. are never constant for 2 s.
 
     Args:
-        model: The robot, n joints.
-        limbs: Its legs.
-        logs: Recordings.
+        model: the robot, n joints.
+        limbs: its legs.
+        logs: recordings.
 
     Returns:
         (n,) whether each joint has efforts.
 
     Raises:
-        WalkError: A joint of a leg has none.
+        WalkError: a joint of a leg has none.
     """
     known = np.ones(model.n_joints, dtype=np.bool_)
     for log in logs:
@@ -222,15 +229,16 @@ def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) ->
 
 
 def imu_fault(each: ConditionedLog, feet: Array, oriented: bool) -> str:
-    """What the IMU cannot be right about, in words; "" if nothing.
+    """Returns what is wrong with the IMU, in words; "" if nothing.
 
-    The vertical u turns as the gyroscope says, du/dt = -w x u, and on average is where the
-    accelerometer has it, which measures g; the feet are below it.
+    The vertical u rotates with the gyroscope's rate, du/dt = -w x u, and on average agrees with
+    the
+    accelerometer, which measures g; the feet are below it.
 
     Args:
-        each: A recording.
+        each: a recording.
         feet: (3,) m, mean position of the feet in the root link.
-        oriented: Whether the IMU's driver gives an orientation.
+        oriented: whether the IMU's driver provides an orientation.
     """
     motion, squares = each.motion, each.motion.omega**2
     force, up = motion.force.mean(axis=0), motion.up.mean(axis=0)

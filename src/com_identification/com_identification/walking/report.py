@@ -1,4 +1,4 @@
-"""What a walk says of a robot, in words and tables: printed, and as a page."""
+"""The report of a result from walking: text, and an HTML page."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,11 @@ Section = tuple[str, Sequence[str], Sequence[str], Sequence[Sequence[str]]]
 
 
 def sections(result: WalkResult) -> tuple[Section, ...]:
-    """The whole report."""
+    """Returns the whole report: result, tests, bodies and joints.
+
+    Args:
+        result: of the walk.
+    """
     failed = {True: "FAILED", False: "warning"}
     rows = [
         (g.name, "passed" if g.passed else failed[g.required], g.text)
@@ -47,14 +51,22 @@ def sections(result: WalkResult) -> tuple[Section, ...]:
 
 
 def summary(result: WalkResult) -> str:
-    """What was found in a few sentences, or which tests failed."""
+    """Returns the result in a few sentences, or which tests failed.
+
+    Args:
+        result: of the walk.
+    """
     title, sentences, *_ = _summary(result)
     failed = [f"{gate.name}: {gate.text}" for gate in result.gates if not gate.passed]
     return ". ".join([title, *(sentences if result.accepted else failed)])
 
 
 def report_page(result: WalkResult) -> str:
-    """As a page."""
+    """Returns the report as an HTML page.
+
+    Args:
+        result: of the walk.
+    """
     title = "The URDF, in the mean posture of the walk"
     parts = [svg(robot_figure(result.model, result.posture, title))]
     for title, lines, head, rows in sections(result):

@@ -23,13 +23,16 @@ _MARGIN = 0.024  # s, to the nearest doubt about a foot in the air
 def find_contacts(
     data: ConditionedLog, robot: Tree, limbs: Limbs, mass: float
 ) -> FootLoads:
-    """Loads (N, L) along the ground's normal, N, and which feet (N, L) are surely in the air.
+    """Estimates the loads of the feet, and which feet are surely in the air.
 
     Args:
-        data: A recording.
-        robot: With the present parameters.
-        limbs: Its L legs.
+        data: a recording of N samples.
+        robot: with the current parameters.
+        limbs: its L legs.
         mass: kg, of the robot.
+
+    Returns:
+        (N, L) N along the ground's normal, and (N, L).
     """
     shape = len(data.motion.q), len(limbs.body)
     loads, heights = np.empty(shape), np.empty(shape)
@@ -51,14 +54,14 @@ def make_rows(
     measured: Flags,
     x: Array,
 ) -> DesignMatrix:
-    """Makes the rows of several recordings; blocks do not go over their borders.
+    """Makes the whitened rows of several recordings; blocks do not cross their borders.
 
     Args:
-        logs: Recordings.
-        contacts: Of each recording.
-        limbs: The legs.
-        noise: Of the equations.
-        robot: With the parameters about which encoder zeros and the IMU are linearised.
+        logs: recordings.
+        contacts: of each recording.
+        robot: with the parameters about which encoder biases and the IMU are linearised.
+        limbs: the legs.
+        noise: of the equations.
         measured: (n,) joints whose torques are known.
         x: (P,) all coefficients.
     """

@@ -1,4 +1,4 @@
-"""A drawn robot for simulators: MJCF (needs MuJoCo), and USD for Isaac Sim (needs usd-core)."""
+"""A sampled robot for simulators: MJCF (needs MuJoCo), and USD for Isaac Sim (needs usd-core)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,14 +13,14 @@ from com_model.text import listing
 
 
 def mjcf(path: Path, draws: Mapping[str, Array], s: int) -> str:
-    """The model in a file with inertials, armature and friction of draw s of RobotPosterior.draw.
+    """Returns an MJCF model with inertials, armature and friction of a sampled robot.
 
     Bodies and joints have the names of the URDF's; everything else stays as it is in the file.
 
     Args:
-        path: Of the model's file.
-        draws: What RobotPosterior.draw returned.
-        s: Index of the draw.
+        path: of the model's file.
+        draws: what RobotPosterior.draw returned.
+        s: index of the sample.
 
     Raises:
         IdentificationError: MuJoCo is not installed, or the file cannot be used.
@@ -69,14 +69,17 @@ def _change(spec: Any, path: Path, draws: Mapping[str, Array], s: int) -> None:
 
 
 def usd_layer(stage: Path, draws: Mapping[str, Array], s: int) -> str:
-    """A layer over a stage with the physics of draw s of Posterior.draw, as text of a usda file.
+    """Returns a layer over a USD stage with masses and inertias of a sampled robot.
 
     Rigid bodies of the stage have the names of the URDF's bodies; its units are kept.
 
     Args:
-        stage: Path of the stage.
-        draws: What RobotPosterior.draw returned.
-        s: Index of the draw.
+        stage: path of the stage.
+        draws: what RobotPosterior.draw returned.
+        s: index of the sample.
+
+    Returns:
+        Text of a usda file.
 
     Raises:
         IdentificationError: usd-core is not installed, or the stage cannot be used.

@@ -1,4 +1,4 @@
-"""The unknowns of a walk, their priors, and how they enter the rows."""
+"""The unknowns of a walk, their priors, and the coefficients of the rows as functions of them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +34,7 @@ KINDS = ("armature", "coulomb", "viscous", "gain", "torque_bias", "encoder_zero"
 
 @dataclass(frozen=True)
 class Scale:
-    """What fixes the common scale of masses and torques, which no motion shows.
+    """Determines the common scale of masses and torques, which no motion shows.
 
     Attributes:
         mass: kg, of the robot as it walked; None: the mean gain is 1.
@@ -49,17 +49,21 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """z and its prior, and x(z), the coefficients of the columns.
+    """z with its prior, and x(z), the coefficients of the columns.
 
     z = (eta of the bodies with mass; armature, Coulomb, viscous (n each); gains about their mean
-    (n - 1); torque bias, encoder zero (n each); accelerometer bias, mounting (3 each)).
-    The mean of the legs' gains is 1: all coefficients times any number would fit as well, and what
-    hardly shows (an arm that hangs) could make up for legs that are all too low.
+    (n - 1); torque bias, encoder bias (n each); accelerometer bias, mounting (3 each)).
+    The mean of the legs' gains is fixed at 1, as all coefficients times any number would fit
+    equally
+    well; of the legs' alone, as gains that are hardly observable (an arm that hangs) could
+    compensate
+    for legs that are all too low.
 
     Attributes:
+        model: the robot, n joints and B bodies.
         legs: (n,) their joints.
-        mean: (Z,).
-        std: (Z,).
+        mean: (Z,) of the prior.
+        std: (Z,) of the prior.
     """
 
     model: RobotModel
@@ -74,7 +78,7 @@ class Unknowns:
 
     @property
     def body_names(self) -> list[str]:
-        """Their names."""
+        """Names of the bodies with mass."""
         return [
             n
             for n, used in zip(self.model.bodies.names, self.bodies, strict=True)
@@ -91,38 +95,50 @@ class Unknowns:
         return np.asarray(null_space(self.legs[None, :].astype(float)))
 
     def joint_slice(self, kind: str) -> slice:
-        """Where the values of a kind are in z."""
+        """Returns where the values of a kind are in z.
+
+        Args:
+            kind: one of KINDS.
+        """
         n, at = self.model.n_joints, self._inertial
         place = KINDS.index(kind)
         start = at + place * n - (place > KINDS.index("gain"))
         return slice(start, start + n - (kind == "gain"))
 
     def eta(self, z: Array) -> Array:
-        """(K, 10) of the bodies with mass."""
+        """Returns the log-Cholesky parameters (K, 10) of the bodies with mass.
+
+        Args:
+            z: (Z,) the estimate.
+        """
         return z[: self._inertial].reshape(-1, PARAMETERS)
 
     def theta(self, z: Array) -> Array:
-        """Standard parameters (B, 10) of all bodies; 0 of those without mass."""
+        """Returns the standard parameters (B, 10) of all bodies; 0 of those without mass.
+
+        Args:
+            z: (Z,) the estimate.
+        """
         result = np.zeros((self.model.bodies.count, BODY))
         result[self.bodies] = to_theta(self.eta(z))
         return result
 
     def joints(self, z: Array, kind: str) -> Array:
-        """Values (n,) of a kind; gains are torque over reading.
+        """Returns the values (n,) of a kind; gains are torque over reading.
 
         Args:
             z: (Z,) the estimate.
-            kind: One of KINDS.
+            kind: one of KINDS.
         """
         values = z[self.joint_slice(kind)]
         return 1.0 + self._gains @ values if kind == "gain" else values
 
     def joint_stds(self, covariance: Array, kind: str) -> Array:
-        """Standard deviations (n,) of them.
+        """Returns the standard deviations (n,) of the values of a kind.
 
         Args:
             covariance: (Z, Z) of z.
-            kind: One of KINDS.
+            kind: one of KINDS.
         """
         own = covariance[self.joint_slice(kind), self.joint_slice(kind)]
         if kind == "gain":
@@ -130,12 +146,20 @@ class Unknowns:
         return np.sqrt(np.maximum(np.diag(own), 0.0))
 
     def coefficients(self, z: Array) -> Array:
-        """Coefficients x (P,) of the columns."""
+        """Returns the coefficients x (P,) of the columns.
+
+        Args:
+            z: (Z,) the estimate.
+        """
         parts = [self.joints(z, kind) for kind in KINDS]
         return np.concatenate([self.theta(z).ravel(), *parts, z[-IMU:]])
 
     def jacobian(self, z: Array) -> Array:
-        """Derivatives of x by z, (P, Z)."""
+        """Returns the derivatives of x by z, (P, Z).
+
+        Args:
+            z: (Z,) the estimate.
+        """
         n, B = self.model.n_joints, self.model.bodies.count
         theta = np.zeros((B, BODY, self._inertial))
         for i, (b, own) in enumerate(
@@ -151,11 +175,13 @@ class Unknowns:
         return np.asarray(block_diag(*parts))
 
     def scaled(self, z: Array, rho: float) -> Array:
-        """All masses, frictions and biases times rho; gains stay relative to their mean.
+        """Multiplies all masses, frictions and biases by a factor.
+
+        Gains stay relative to their mean.
 
         Args:
             z: (Z,) the estimate.
-            rho: The factor.
+            rho: the factor.
         """
         result = z.copy()
         result[: self._inertial : PARAMETERS] += 0.5 * np.log(rho)
@@ -164,7 +190,11 @@ class Unknowns:
         return result
 
     def scale_direction(self, z: Array) -> Array:
-        """Derivative of scaled(z, rho) by rho at 1, (Z,)."""
+        """Returns the derivative of scaled(z, rho) by rho at 1, (Z,).
+
+        Args:
+            z: (Z,) the estimate.
+        """
         h = 1e-5
         return np.asarray(
             (self.scaled(z, 1.0 + h) - self.scaled(z, 1.0 - h)) / (2.0 * h)
@@ -177,9 +207,16 @@ class Unknowns:
         return slice(start + 3 * n, start + 4 * n)
 
     def com(self, z: Array, q: Array) -> tuple[Array, Array]:
-        """CoM (3,) m of the robot at q (n,), root link's frame, and its derivatives by z (3, Z).
+        """Returns the robot's CoM and its derivatives by z.
 
         c = sum_b (m_b p_b + R_b h_b) / m
+
+        Args:
+            z: (Z,) the estimate.
+            q: (n,) rad or m.
+
+        Returns:
+            (3,) m in the root link's frame, and (3, Z).
         """
         (R, p), theta = body_poses(self.model.bodies, q), self.theta(z)
         mass = theta[:, 0].sum()
@@ -190,11 +227,19 @@ class Unknowns:
         return com, by_theta.reshape(3, -1) @ self.jacobian(z)[: theta.size]
 
     def total_mass(self, z: Array) -> float:
-        """Returns kg."""
+        """Returns the robot's mass, kg.
+
+        Args:
+            z: (Z,) the estimate.
+        """
         return float(np.exp(2.0 * self.eta(z)[:, 0]).sum())
 
     def mass_direction(self, z: Array) -> Array:
-        """Derivative of ln(total mass) by z, (Z,)."""
+        """Returns the derivative of ln(total mass) by z, (Z,).
+
+        Args:
+            z: (Z,) the estimate.
+        """
         result, m = np.zeros_like(z), np.exp(2.0 * self.eta(z)[:, 0])
         result[: self._inertial : PARAMETERS] = 2.0 * m / m.sum()
         return result
@@ -203,10 +248,10 @@ class Unknowns:
 def make_unknowns(
     model: RobotModel, armature: Array, load: Array, legs: Flags
 ) -> Unknowns:
-    """Priors about the URDF.
+    """Makes the unknowns, with priors about the URDF.
 
     Args:
-        model: The robot, as its URDF says.
+        model: the robot, as its URDF says.
         armature: (n,) kg m^2, of the configuration; 0 where it does not have it.
         load: (n,) N m, sizes of the drives: larger ones have more friction.
         legs: (n,) joints of legs.
@@ -246,7 +291,7 @@ class DesignMatrix:
 
     Attributes:
         X: (R, P).
-        joint: (R,) -1: of the base.
+        joint: (R,) index of the row's joint; -1: of the base.
         block: (R,) s, where its block of BLOCK s begins; recordings one after the other.
     """
 
