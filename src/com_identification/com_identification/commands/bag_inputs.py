@@ -45,7 +45,13 @@ BOTH = "rest,walk"  # of --use
 
 
 def is_walk(arguments: argparse.Namespace) -> bool:
-    """Whether the files are of walking: said by --use, or bags with an IMU and no force sensor."""
+    """Returns whether the files are of walking.
+
+    That is requested by --use, or they are bags with an IMU and without force sensor.
+
+    Args:
+        arguments: of identify.
+    """
     if (
         arguments.loaded
         or arguments.use is not None
@@ -59,7 +65,14 @@ def is_walk(arguments: argparse.Namespace) -> bool:
 
 
 def split_files(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Files with foot force sensors, and bags with an IMU; a file may be both. BagError: none."""
+    """Returns the files with foot force sensors, and the bags with an IMU; a file may be both.
+
+    Args:
+        arguments: of identify.
+
+    Raises:
+        BagError: there are none of one kind.
+    """
     tables = [path for path in arguments.files if is_table(path)]
     types = {path: _types(path) for path in arguments.files if path not in tables}
     resting = tables + [path for path, some in types.items() if WRENCH in some]
@@ -121,11 +134,14 @@ def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
 
 
 def walk_evidence(robot: RobotInputs, arguments: argparse.Namespace) -> list[Posture]:
-    """The posture that --use-diagnosis asks for; see walk_posture.
+    """Returns the posture that --use-diagnosis requests; see walk_posture.
 
     Args:
-        robot: Of the recordings.
-        arguments: Of identify.
+        robot: of the recordings.
+        arguments: of identify.
+
+    Raises:
+        BagError: the bags contain no such message, or its CoM is wrong by half a metre or more.
     """
     if not arguments.use_diagnosis:
         return []

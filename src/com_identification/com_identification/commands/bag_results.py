@@ -60,13 +60,13 @@ def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Conte
 
 
 def make_record(contents: Contents, serial: str, data_hash: str, path: str) -> Record:
-    """The result for the record of the robot.
+    """Makes the record of a result.
 
     Args:
-        contents: What was found.
-        serial: Serial number of the robot.
-        data_hash: Of the readings, see hash_files.
-        path: Of the recording.
+        contents: what was found.
+        serial: serial number of the robot.
+        data_hash: of the readings; see hash_files.
+        path: of the recording.
     """
     total = contents.total
     mass = None if total is None else (total.mass, total.mass_std)
@@ -140,7 +140,11 @@ _LEFT_OUT = 5  # lines
 
 
 def topics_text(topics: Sequence[Topic]) -> str:
-    """The topics of a bag."""
+    """Returns the topics of a bag as a table.
+
+    Args:
+        topics: of the bag.
+    """
     rows = [
         (
             t.name,
@@ -154,7 +158,11 @@ def topics_text(topics: Sequence[Topic]) -> str:
 
 
 def columns_text(table: Table) -> str:
-    """The columns of a table, with their ranges."""
+    """Returns the columns of a table with their ranges.
+
+    Args:
+        table: of numbers.
+    """
     ranges = {
         n: (np.nanmin(values), np.nanmax(values)) for n, values in table.columns.items()
     }
@@ -165,13 +173,21 @@ def columns_text(table: Table) -> str:
 
 
 def used_topics_text(topics: Sequence[TopicLine]) -> str:
-    """The topics that are read, by role."""
+    """Returns the topics that are read, by role.
+
+    Args:
+        topics: that are read.
+    """
     rows = [(t.role, t.name, t.type_name, str(t.messages)) for t in topics]
     return columns(("role", "topic", "type", "messages"), rows, words=3)
 
 
 def result_text(contents: Contents) -> str:
-    """The summary of the result."""
+    """Returns the summary of the result, as printed.
+
+    Args:
+        contents: what was found.
+    """
     found = contents.found
     refused = sum(1 for interval in contents.intervals if interval.posture is None)
     lines = [
@@ -240,13 +256,16 @@ def two_postures_text(
     postures: Sequence[Posture],
     settings: IdentificationSettings,
 ) -> str:
-    """The total CoM by one shape at several tilts, lines of text; raises as find_tilted_shape.
+    """Returns the total CoM by one shape at several tilts, lines of text.
 
     Args:
-        model: The robot.
-        feet: Its feet.
-        postures: Their readings.
-        settings: Of the identification.
+        model: the robot.
+        feet: its feet.
+        postures: their readings.
+        settings: of the identification.
+
+    Raises:
+        PostureError: as find_tilted_shape.
     """
     found = find_tilted_shape(model, feet, postures, settings)
     total = found.total

@@ -1,8 +1,10 @@
-"""Identifies many bags into a record, on Dask's workers: each once, whatever stops in between.
+"""Identifies many bags into a record, on Dask's workers: each once, even if it is interrupted.
 
-Workers read, hash and identify, the largest bags first, so that none is left for the end; only this
+Workers read, hash and identify, the largest bags first, so that none is left for the end; only
+this
 process writes to the record, one row a bag with its hash, so that a run which was stopped
-continues where it was. What is done at the same time is written at once. Failures are noted with
+continues where it was. Results that arrive together are written together. Failures are stored
+with
 their reason.
 """
 
@@ -34,10 +36,10 @@ _ENDINGS = (".mcap", ".db3")
 
 @dataclass(frozen=True)
 class BagFile:
-    """A recording somewhere: a folder with metadata.yaml, or a file of its own.
+    """A recording on a file system: a folder with metadata.yaml, or a single file.
 
     Attributes:
-        place: that was asked for, path or URL.
+        place: that was requested, path or URL.
         path: of the bag in its file system.
         stamp: changes when its files do.
         size: bytes.
@@ -51,11 +53,13 @@ class BagFile:
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What came of a bag.
+    """Result of a bag.
 
     Attributes:
+        bag: that was read.
+        data_hash: of its readings; see hash_files.
         record: as JSON; "" where there is none.
-        reason: why; "" where it was identified, or is known.
+        reason: why there is none; "" where it was identified, or is known.
     """
 
     bag: BagFile
@@ -65,7 +69,14 @@ class IngestResult:
 
 
 def find_bags(places: Iterable[str]) -> list[BagFile]:
-    """Lists all bags below paths and URLs; HealthError where a place cannot be read."""
+    """Lists all bags below paths and URLs.
+
+    Args:
+        places: paths and URLs.
+
+    Raises:
+        HealthError: a place cannot be read, or is empty.
+    """
     bags: dict[str, BagFile] = {}
     for place in places:
         try:
@@ -107,12 +118,12 @@ def ingest(
 ) -> Iterator[IngestResult]:
     """Identifies the bags that are not in the record yet; yields each when it is written.
 
-    words are options of identify, "{folder}" the name of the folder that has the bag; client is
-    a dask.distributed.Client; with `retry` what failed before is tried again.
-
     Args:
-        database: The record.
-        bags: Those that were found.
+        database: the record.
+        bags: those that were found.
+        words: options of identify; "{folder}" is replaced by the name of the bag's folder.
+        client: a dask.distributed.Client.
+        retry: whether bags that failed before are tried again.
     """
     noted = [row for row in database.bags() if not (retry and row[3])]
     known, stamps = {row[2]: row[3] for row in noted}, {row[:2] for row in noted}
@@ -161,15 +172,17 @@ def ingest(
 
 
 def _mark(data_hash: str) -> bytes:
-    """What stands for a hash in a task, which has to stay small when many bags are known."""
+    """A short stand-in for a hash, as tasks have to stay small when many bags are known."""
     return hashlib.sha256(data_hash.encode()).digest()[:_MARK]
 
 
 def identify_one(bag: BagFile, words: Sequence[str], known: bytes) -> IngestResult:
-    """Reads and identifies one bag; runs on a worker. known are the marks of hashes.
+    """Reads and identifies one bag; runs on a worker.
 
     Args:
-        bag: To read.
+        bag: to read.
+        words: options of identify; see ingest.
+        known: marks of the hashes of known bags, of which nothing is identified.
     """
     digest = f"? {bag.stamp}"
     with tempfile.TemporaryDirectory(prefix="com_health.") as folder:

@@ -27,18 +27,17 @@ _STAGING = ".identify_bag."
 def output_directory(
     path: str | Path, names: Sequence[str], force: bool
 ) -> Iterator[Path]:
-    """Yields a folder out of sight for files of some names; at the end puts them into place.
+    """Yields a hidden folder for files of given names; at the end moves them into place.
 
-    Those of an earlier run that are not made now are removed; after an error nothing is left
-    behind.
+    Files of an earlier run that are not written now are removed; an error leaves no files.
 
     Args:
-        path: Of the directory, made where it is missing.
-        names: Of the files that may be written.
-        force: Whether such files may be replaced, and the directory may have others.
+        path: of the directory, made where it is missing.
+        names: of the files that may be written.
+        force: whether such files may be replaced, and the directory may have others.
 
     Raises:
-        OutputError: The directory cannot be used; says why.
+        OutputError: the directory cannot be used; says why.
     """
     target, problem = Path(path), "cannot be used"
     made: list[Path] = []  # directories that were missing, the innermost first
@@ -92,7 +91,11 @@ def _check_output(path: Path, names: Sequence[str], force: bool) -> None:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
-    """A progress bar on standard error, if that is a terminal."""
+    """Yields a progress bar on standard error, hidden if that is no terminal.
+
+    Args:
+        what: text before it.
+    """
     console = Console(stderr=True)
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     shown = console.is_terminal

@@ -32,12 +32,15 @@ _FRACTIONS = {
 def identify_recording(
     robot: RobotInputs, recording: Recording, trust: bool
 ) -> Contents:
-    """Checks the readings and identifies; a Refusal where there are none or they cannot be true.
+    """Checks the readings and identifies.
 
     Args:
-        robot: Of the recording.
-        recording: Its readings.
-        trust: Whether wrenches that seem wrong are used.
+        robot: of the recording.
+        recording: its readings.
+        trust: whether wrenches that seem wrong are used.
+
+    Raises:
+        Refusal: there are no postures, or the wrenches cannot be true.
     """
     total = None
     intervals, postures, check = usable_postures(robot, recording, trust)
@@ -73,11 +76,19 @@ def identify_recording(
 def usable_postures(
     robot: RobotInputs, recording: Recording, trust: bool
 ) -> tuple[list[StationaryInterval], list[Posture], "WrenchCheck"]:
-    """The postures whose readings can be the robot's, or all with `trust`; else a Refusal.
+    """Returns the postures whose readings can be the robot's.
 
     Args:
-        robot: Of the recording.
-        recording: Its readings.
+        robot: of the recording.
+        recording: its readings.
+        trust: whether wrenches that seem wrong are used.
+
+    Returns:
+        All intervals, those that are not used without posture; the postures; issues of the
+        wrenches.
+
+    Raises:
+        Refusal: there are no postures, or the wrenches cannot be true.
     """
     intervals = list(recording.intervals)
     postures = require_postures(intervals, recording)
@@ -103,11 +114,14 @@ class Refusal(Exception):  # noqa: N818 (a refusal, not a fault)
 def require_postures(
     intervals: Sequence[StationaryInterval], recording: Recording
 ) -> list[Posture]:
-    """Returns the postures of a recording; a Refusal says why there are none.
+    """Returns the postures of a recording.
 
     Args:
-        intervals: Stationary intervals of the recording.
-        recording: Its readings.
+        intervals: stationary intervals of the recording.
+        recording: its readings.
+
+    Raises:
+        Refusal: there are none; says why.
     """
     postures = [
         interval.posture for interval in intervals if interval.posture is not None
@@ -134,7 +148,7 @@ def require_postures(
 
 @dataclass(frozen=True)
 class WrenchCheck:
-    """Issues of the wrenches.
+    """Issues of the wrenches of all postures.
 
     Attributes:
         lines: sentences, with the number of postures.
@@ -195,11 +209,11 @@ def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
 
 
 def helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[str]:
-    """Lines that list postures to record as well.
+    """Returns lines that propose further postures to record.
 
     Args:
-        robot: Of the recording.
-        postures: Those that were used.
+        robot: of the recording.
+        postures: those that were used.
     """
     from com_identification.planning.planner import (
         PosturePlanner,

@@ -11,11 +11,13 @@ from com_model.exceptions import ConfigError
 
 @dataclass(frozen=True, eq=False)
 class RobotInputs:
-    """The robot of a recording.
+    """The robot of a recording, as the user describes it.
 
     Attributes:
         model: as its URDF has it.
         config: without feet where there is no file.
+        feet: with force sensors.
+        settings: of the identification.
         paths: paths as the user wrote them, by name.
     """
 
@@ -27,7 +29,7 @@ class RobotInputs:
 
     @property
     def imu_link(self) -> str | None:
-        """The link of the IMU, where one is used; ConfigError where it is not configured."""
+        """The link of the IMU; None: no IMU is used. ConfigError where it is not configured."""
         if not self.settings.fit.use_imu:
             return None
         if self.config.imu_link is not None:
@@ -39,7 +41,14 @@ class RobotInputs:
 
 
 def load_robot(arguments: argparse.Namespace) -> RobotInputs:
-    """Reads URDF, configuration and settings; a ComModelError says how to fix them."""
+    """Reads URDF, configuration and settings.
+
+    Args:
+        arguments: of identify.
+
+    Raises:
+        ComModelError: says what is wrong and how to fix it.
+    """
     files = robots.find_robot(arguments.robot, arguments.config)
     model, config = robots.load_robot(arguments.robot, arguments.config)
     settings = IdentificationSettings()
@@ -70,7 +79,11 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
 
 
 def walk_inputs(robot: RobotInputs) -> RobotInputs:
-    """The robot with its IMU, without force sensors."""
+    """Returns the robot with its IMU, without force sensors.
+
+    Args:
+        robot: of the recordings.
+    """
     fit = replace(robot.settings.fit, use_imu=True)
     return replace(robot, feet=(), settings=replace(robot.settings, fit=fit))
 

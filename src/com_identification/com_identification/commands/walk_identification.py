@@ -30,20 +30,22 @@ def identify_walk(
     postures: Sequence[Posture] = (),
     rested: Sequence[str] = (),
 ) -> int:
-    """Reads, identifies, writes the results; returns the exit status, 1 where a test failed.
+    """Reads recordings of walking, identifies, and writes the results.
 
-    With postures of the robot standing on its foot force sensors, of files `rested`, as one
-    regression.
+    Resting postures on foot force sensors are used in the same regression.
 
     Args:
-        arguments: Of identify.
-        robot: Of the recordings of walking.
-        standing: Of those of resting; None: there are none.
-        postures: Resting ones.
-        rested: Files of the resting postures.
+        arguments: of identify.
+        robot: of the recordings of walking.
+        standing: of those of resting; None: there are none.
+        postures: resting ones.
+        rested: files of the resting postures.
+
+    Returns:
+        The exit status; 1 where a required test failed.
 
     Raises:
-        WalkError: The recordings cannot be used.
+        WalkError: the recordings cannot be used.
     """
     for path in filter(is_table, [*arguments.files, *arguments.loaded]):
         raise WalkError(f"{path}: walking needs rosbag2 files, not tables")
@@ -91,7 +93,11 @@ def identify_walk(
 
 
 def report_text(result: WalkResult) -> str:
-    """The report as plain text."""
+    """Returns the report as plain text.
+
+    Args:
+        result: of the walk.
+    """
     lines: list[str] = []
     for title, sentences, head, rows in sections(result):
         lines += ["", title, *(f"  {sentence}" for sentence in sentences)]

@@ -75,10 +75,10 @@ SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)
 
 
 class ComIdentification(RobotNode[Parameters]):
-    """Captures postures, records walks and identifies from both, as topics and services ask.
+    """Captures postures, records walks and identifies from both, by topics and services.
 
     Args:
-        options: Those of RobotNode.
+        options: those of RobotNode.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -136,7 +136,14 @@ class ComIdentification(RobotNode[Parameters]):
             self.create_steady_timer(1.0 / p.check_rate_hz, self._on_check)
 
     def use_model(self, model: RobotModel) -> None:
-        """Start a session with a new model; raises when it does not fit the configuration."""
+        """Starts a session with a new model.
+
+        Args:
+            model: with the sole frames of the configuration.
+
+        Raises:
+            ConfigError, ParameterError: it does not fit the configuration; see Session.
+        """
         p = self.parameters
         session = Session(model, self._config, self._settings, p)
         self.joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
@@ -148,7 +155,7 @@ class ComIdentification(RobotNode[Parameters]):
         self._publish_result()
 
     def destroy_node(self) -> None:
-        """End the computations and close the file of postures."""
+        """Ends the computations and closes the file of postures."""
         self._close_session()
         self._walks.close()
         self._jobs.close()
@@ -206,7 +213,11 @@ class ComIdentification(RobotNode[Parameters]):
             self._current.walk_state = msg
 
     def on_joints_timeout(self, reason: str) -> None:
-        """No fault where a recording has ended."""
+        """Logs it as information, as the end of a played recording is no fault.
+
+        Args:
+            reason: in words.
+        """
         self.get_logger().info(reason)
 
     # --- timers ------------------------------------------------------------------------------
@@ -266,7 +277,7 @@ class ComIdentification(RobotNode[Parameters]):
             self._markers.publish(MarkerArray(markers=markers))
 
     def diagnose(self) -> Diagnosis:
-        """Whether the model is consistent with the feet, and whether postures can be captured."""
+        """Returns whether the model agrees with the feet, and whether postures can be captured."""
         session, check = self._current, self._check
         if session is None or check is None:
             return Diagnosis(diagnostics.WARN, self.waiting or "starting")

@@ -37,12 +37,12 @@ Script = Generator[
 
 
 class TourError(IdentificationError):
-    """The tour cannot continue; the message says why and how to fix it."""
+    """A guided motion cannot continue; the message says why and how to fix it."""
 
 
 @dataclass(frozen=True)
 class GuidedParameters(RobotParameters, JointTimeout):
-    """Parameters of such a node."""
+    """Parameters of a node that leads a robot through motions."""
 
     automatic: bool = parameter(
         False,
@@ -79,11 +79,19 @@ P = TypeVar("P", bound=GuidedParameters)
 
 
 class GuidedMotion(RobotNode[P]):
-    """Moves a robot by a script; its options are those of RobotNode.
+    """Moves a robot by a script, with an operator or a hoist.
 
     Subscribes joint_states; publishes joint_trajectory and ~/status; services ~/next and ~/stop;
     with the parameter hoist it calls that. The script ends, and says why, when joint_states time
-    out or a joint misses its target; a robot that moves then stops where it is on its way.
+    out or a joint misses its target; a moving robot then stops where it is on its path.
+    `options` are those of RobotNode.
+
+    Args:
+        name: of the node.
+        parameters: dataclass of its parameters.
+
+    Attributes:
+        finished: whether the script has ended.
     """
 
     def __init__(self, name: str, parameters: type[P], **options: Any) -> None:
@@ -106,7 +114,7 @@ class GuidedMotion(RobotNode[P]):
         self._hoist = self.create_client(SetBool, p.hoist) if p.hoist else None
 
     def begin_script(self) -> None:
-        """Follow the robot's topics, and begin as soon as all is there."""
+        """Subscribes the robot's topics, and begins as soon as all that is needed is there."""
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints)
         self.serve_trigger("~/next", self._on_next, needs_model=False)
@@ -117,10 +125,17 @@ class GuidedMotion(RobotNode[P]):
 
     @abstractmethod
     def script(self) -> Script:
-        """What is done, one after the other."""
+        """Yields while it waits; what the robot does, step by step."""
 
     def use_model(self, model: RobotModel) -> None:
-        """Prepare the motions of a model; refused while the robot moves."""
+        """Prepares the motions of a model.
+
+        Args:
+            model: with the sole frames of the configuration.
+
+        Raises:
+            ComRosError: the robot moves.
+        """
         if self._way is not None:
             raise ComRosError("the robot moves: a new description has to wait")
         p = self.parameters
@@ -131,7 +146,11 @@ class GuidedMotion(RobotNode[P]):
 
     # --- inputs ------------------------------------------------------------------------------
     def on_restart(self, jump_s: float) -> None:
-        """Stop a robot that moves: the stamps that follow are those of another clock."""
+        """Stops a moving robot, as the stamps that follow are those of another clock.
+
+        Args:
+            jump_s: s, from the old time line to the new.
+        """
         if self._way is not None:
             self._end(
                 f"the stamps of joint_states jumped by {jump_s:.3g} s: check the clocks"
@@ -150,7 +169,11 @@ class GuidedMotion(RobotNode[P]):
             self._on_tick()
 
     def on_joints_timeout(self, reason: str) -> None:
-        """A robot that moves is stopped by the next tick; waiting for joint_states is reported."""
+        """Logs that joint_states are stale; a moving robot is stopped by the next tick.
+
+        Args:
+            reason: in words.
+        """
         self.get_logger().warning(reason)
 
     def _on_next(self) -> str:
@@ -199,7 +222,7 @@ class GuidedMotion(RobotNode[P]):
 
     # --- for the script ------------------------------------------------------------------------
     def _begin(self) -> Generator[None, None, Tour]:
-        """Wait for all that is needed, and until the robot stands as it is expected to."""
+        """Waits for all that is needed, and until the robot stands as expected."""
         while missing := self._missing():
             if self.log.warn(missing[:12], f"waits for {missing}"):
                 self._status.publish(String(data=f"waits for {missing}"))
@@ -258,7 +281,7 @@ class GuidedMotion(RobotNode[P]):
         return self._await(client.call_async(request), client.srv_name)
 
     def _await(self, future: Future, name: str) -> Generator[None, None, Any]:
-        """What a future gives; a TourError names the service or action that does not answer."""
+        """Waits for a future; a TourError names the service or action that does not answer."""
         deadline = time.monotonic() + self.parameters.answer_timeout
         while not future.done():
             if time.monotonic() > deadline:
@@ -321,7 +344,17 @@ class GuidedMotion(RobotNode[P]):
 
 
 def check(answer: Any) -> Any:
-    """A service's answer; a TourError says why it is a refusal."""
+    """Checks the answer of a service or action.
+
+    Args:
+        answer: with the fields success and message.
+
+    Returns:
+        The answer.
+
+    Raises:
+        TourError: it is a refusal; says why.
+    """
     if not answer.success:
         raise TourError(answer.message)
     return answer

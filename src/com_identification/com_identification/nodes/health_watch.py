@@ -28,9 +28,15 @@ _WARNED = (ModelVerdict.WRONG_COM, ModelVerdict.WRONG_MASS, ModelVerdict.WRONG_W
 
 
 class HealthWatch:
-    """Reads and writes the record of a robot (empty: none) in a thread of its own.
+    """Reads and writes the record of a robot in a separate thread.
 
-    `changes` is what the last result changed, in sentences.
+    Args:
+        where: path or URL of the record; empty: none.
+        serial: serial number of the robot.
+        logger: for changes and errors.
+
+    Attributes:
+        changes: what the last result changed, in sentences.
     """
 
     def __init__(self, where: str, serial: str, logger: RcutilsLogger) -> None:
@@ -42,18 +48,18 @@ class HealthWatch:
 
     @property
     def warning(self) -> str:
-        """How the robot differs from its record; empty: it does not, as far as is known."""
+        """How the robot differs from its record; empty: no difference is known."""
         return self._wrong or " ".join(self.changes)
 
     def start(
         self, session: Session, com_tolerance: float, mass_tolerance: float
     ) -> None:
-        """Takes the last result in the record of a robot to compare with.
+        """Reads the last result in the record, to compare the robot with.
 
         Args:
-            session: Of the robot.
+            session: of the robot.
             com_tolerance: m, from which a change is reported.
-            mass_tolerance: Fraction of the mass from which a change is reported.
+            mass_tolerance: fraction of the mass from which a change is reported.
         """
         self._check, self._wrong, self.changes = None, "", []
         if self._where:
@@ -62,7 +68,11 @@ class HealthWatch:
             )
 
     def add(self, session: Session) -> None:
-        """Adds the latest result of a session."""
+        """Adds the latest result from postures to the record.
+
+        Args:
+            session: with the result.
+        """
         result = session.result
         if not self._where or result is None:
             return
@@ -86,11 +96,11 @@ class HealthWatch:
         self._pool.submit(self._guarded, self._add, record)
 
     def add_walk(self, walk: Any, bags: Sequence[Path]) -> None:
-        """Adds a WalkResult from bags.
+        """Adds a result from walking to the record.
 
         Args:
-            walk: The WalkResult.
-            bags: Its recordings.
+            walk: the WalkResult.
+            bags: its recordings.
         """
         from com_identification.health.walks import walk_record  # loads for a second
 
@@ -101,7 +111,11 @@ class HealthWatch:
             )
 
     def update(self, posture: Posture | None) -> None:
-        """Compares the stationary robot with its record."""
+        """Compares the stationary robot with its record.
+
+        Args:
+            posture: its readings; None: it moves, nothing is compared.
+        """
         if self._check is None or posture is None:
             return
         result = self._check.update(posture)
@@ -115,7 +129,7 @@ class HealthWatch:
             )
 
     def close(self) -> None:
-        """Ends the thread when what was asked for is written."""
+        """Waits until pending results are written, and ends the thread."""
         self._pool.shutdown()
 
     def _start(

@@ -1,7 +1,7 @@
-"""What the identification found, as messages; see com_ros.conversions for the rules.
+"""Results of the identification as messages; see com_ros.conversions for the rules.
 
-Vectors are in the frame of the message's header, those of a body in its own, SI units; what is not
-known is NaN.
+Vectors are in the frame of the message's header, those of a body in its own, SI units; unknown
+values are NaN.
 """
 
 import math
@@ -47,13 +47,11 @@ def numpy_to_captured_posture(
 ) -> msgs.CapturedPosture:
     """CapturedPosture message of a posture, without header, names of the joints and id.
 
-    The feet that carry load are (f,), the model's CoM (3,) m in root axes.
-
     Args:
-        posture: Its readings.
-        feet: Frames of the f feet.
+        posture: its readings.
+        feet: frames of the f feet.
         loaded: (f,) feet that carry load.
-        check: Comparison of the model with the feet.
+        check: comparison of the model with the feet.
         com: (3,) m, by the model, root axes.
     """
     line = check.measured + ((com - check.measured) @ check.up) * check.up
@@ -117,14 +115,17 @@ def numpy_to_model_check(
 def culprits_to_evidence(
     culprits: Iterable[msgs.Culprit], model: RobotModel, rest: Array
 ) -> Evidence:
-    """What a diagnosis knows of encoders, of the IMU's tilt, and of the trunk's CoM.
+    """Converts causes of a diagnosis: encoder biases, the IMU's tilt, and the trunk's CoM.
 
-    An encoder reads too much by its parameter; its offset must be added. An IMU that is turned by
-    e reads the direction against gravity turned by -e; root axes, where the robot is at rest (n,).
+    The parameter of an encoder is by how much it reads too much; its negative, joint_offset,
+    must be
+    added to the reading. An IMU that is rotated by e reads the direction against gravity rotated
+    by
+    -e; root axes, where the robot is at rest.
 
     Args:
-        culprits: Causes that last, of a CentroidalDiagnosis.
-        model: The robot.
+        culprits: causes that last, of a CentroidalDiagnosis.
+        model: the robot.
         rest: (n,) rad or m.
     """
     errors, coms = (
@@ -153,7 +154,11 @@ def culprits_to_evidence(
 
 
 def no_result(reason: str) -> msgs.IdentificationResult:
-    """IdentificationResult message before there is a result."""
+    """IdentificationResult message before there is a result; all numbers are NaN.
+
+    Args:
+        reason: why there is none.
+    """
     msg = msgs.IdentificationResult(
         status=msgs.IdentificationResult.STATUS_UNKNOWN, reason=reason
     )
@@ -166,11 +171,11 @@ def no_result(reason: str) -> msgs.IdentificationResult:
 def numpy_to_identification_result(
     found: Identification, ids: Sequence[int]
 ) -> msgs.IdentificationResult:
-    """IdentificationResult of a result by postures of these ids, without header and robot.
+    """IdentificationResult message of a result from postures, without header and robot.
 
     Args:
-        found: The result.
-        ids: Of the postures that led to it.
+        found: the result.
+        ids: of the postures that it was identified from.
     """
     issues, what, good = issues_of(found), found.identifiability, found.without_outliers
     msg = msgs.IdentificationResult(
@@ -203,7 +208,11 @@ def numpy_to_identification_result(
 
 
 def numpy_to_walk_result(walk: "WalkResult") -> msgs.IdentificationResult:
-    """IdentificationResult of an accepted result from walking, without header and robot."""
+    """IdentificationResult message of an accepted result from walking, without header and robot.
+
+    Args:
+        walk: the result.
+    """
     msg, unknowns = no_result(""), walk.unknowns
     msg.reason = " ".join(gate.text for gate in walk.gates if not gate.passed)
     msg.status = msg.STATUS_DEGRADED if msg.reason else msg.STATUS_OK
@@ -229,7 +238,11 @@ def numpy_to_walk_result(walk: "WalkResult") -> msgs.IdentificationResult:
 
 
 def numpy_to_walk_recording(advice: "Advice | None") -> msgs.WalkRecording:
-    """WalkRecording message with what an analysis says; without one NaN."""
+    """WalkRecording message with the advice of an analysis.
+
+    Args:
+        advice: of the analysis; None: the numbers are NaN.
+    """
     nothing = np.full(3, np.nan)
     msg = msgs.WalkRecording(
         com_std_same=math.nan if advice is None else float(advice.same)
@@ -264,7 +277,12 @@ def _body(found: Identification, i: int, trusted: bool) -> msgs.IdentifiedBody:
 def numpy_to_tilted_shape(
     shape: TiltedShape, ids: Sequence[int]
 ) -> IdentifyTotalCom.Response:
-    """Response of a shape that stood at several tilts, of the postures of those ids."""
+    """Response of ~/identify_two_postures.
+
+    Args:
+        shape: that stood at several tilts.
+        ids: of all postures that were given.
+    """
     response, own = numpy_to_total(shape.total), [ids[i] for i in shape.postures]
     places = zip(own, 1e3 * shape.com, strict=True)
     text = ", ".join(f"{i}: ({x:.2f}, {y:.2f}, {z:.2f})" for i, (x, y, z) in places)
@@ -274,7 +292,11 @@ def numpy_to_tilted_shape(
 
 
 def numpy_to_total(total: TotalCom) -> IdentifyTotalCom.Response:
-    """Response with mass and offset of the whole robot."""
+    """Response with mass and offset of the whole robot.
+
+    Args:
+        total: by the feet.
+    """
     known = np.isfinite(total.offset_std)
     response = IdentifyTotalCom.Response(success=True, issues=list(total.reasons))
     response.mass, response.mass_std = float(total.mass), float(total.mass_std)

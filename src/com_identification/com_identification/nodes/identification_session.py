@@ -62,7 +62,7 @@ MAX_READINGS = 100_000  # of a stream, between two blocks
 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
-    """Parameters of the node, beside those of IdentificationSettings; see declare_settings."""
+    """Parameters of com_identification, in addition to those of IdentificationSettings."""
 
     settings: str = parameter(
         "",
@@ -120,13 +120,15 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
 
 
 def declare_settings(node: Node, path: str) -> IdentificationSettings:
-    """Declares noise.force, capture.settle_time, ...; a parameter that is given overrides the file.
-
-    Raises ConfigError or ParameterError where the file or a parameter is wrong.
+    """Declares noise.force, capture.settle_time, ...; a given parameter overrides the file.
 
     Args:
-        node: Whose parameters they are.
-        path: Of a YAML file; empty: the defaults.
+        node: whose parameters they are.
+        path: of a YAML file; empty: the defaults.
+
+    Raises:
+        ConfigError: the file is wrong.
+        ParameterError: a parameter is wrong; ComRosError where only their combination is.
     """
     base = IdentificationSettings.from_file(path) if path else IdentificationSettings()
     try:
@@ -136,9 +138,18 @@ def declare_settings(node: Node, path: str) -> IdentificationSettings:
 
 
 class SensorBuffer:
-    """Readings that the recorder has not got yet; `imu` is the frame of the IMU's link.
+    """Readings that were not handed to the recorder yet.
 
     A message costs a few appends; the arithmetic is done once for all of a block.
+
+    Args:
+        recorder: of postures.
+        feet: their number.
+        imu: frame of the IMU's link; None: no IMU is used.
+
+    Attributes:
+        q: (n,) rad or m, newest joint positions; None before the first.
+        problem: what is wrong with the newest joint_states; else empty.
     """
 
     def __init__(
@@ -168,7 +179,11 @@ class SensorBuffer:
         return newest + waited_ns if newest else None
 
     def add_joints(self, sample: JointSample) -> None:
-        """Adds joint states; what is wrong with them becomes `problem`."""
+        """Adds joint states, or stores their error as `problem`.
+
+        Args:
+            sample: of all joints.
+        """
         self.problem = sample.error
         if sample.error:
             return
@@ -176,11 +191,11 @@ class SensorBuffer:
         self._add(0, sample.time_ns, np.concatenate((sample.position, sample.effort)))
 
     def add_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
-        """Adds a reading of a foot's sensor.
+        """Adds a reading of a foot's sensor, as read.
 
         Args:
-            foot: Its index.
-            msg: The message.
+            foot: its index.
+            msg: the message.
             time_ns: ns, its stamp.
         """
         self._add(1 + foot, time_ns, wrench_to_numpy(msg.wrench))
@@ -188,10 +203,11 @@ class SensorBuffer:
     def add_imu(self, msg: Imu, time_ns: int) -> None:
         """Adds the direction against gravity in the axes of the IMU.
 
-        Without orientation it is that of the acceleration, which is right for a stationary robot.
+        Without orientation it is that of the acceleration, which is right for a stationary
+        robot.
 
         Args:
-            msg: The message.
+            msg: the message.
             time_ns: ns, its stamp.
         """
         values = imu_to_values(msg)
@@ -202,7 +218,7 @@ class SensorBuffer:
         self._add(-1, time_ns, up)
 
     def hand_over(self) -> None:
-        """Hands all readings to the recorder."""
+        """Adds all readings to the recorder, and clears the buffer."""
         if any(self._streams):
             self._received_at = time.monotonic()
         for i, stream in enumerate(self._streams):
@@ -226,7 +242,12 @@ class SensorBuffer:
 
 @dataclass(frozen=True)
 class Result:
-    """A result with the ids of the postures that led to it."""
+    """A result from postures.
+
+    Attributes:
+        identification: the result.
+        ids: of the postures that it was identified from.
+    """
 
     identification: Identification
     ids: tuple[int, ...]
@@ -235,20 +256,28 @@ class Result:
 class Session:
     """The identification of one robot; each robot description starts a new one.
 
-    Attributes:
-        recorder: Finds postures of the stationary robot.
-        buffer: Gathers its readings.
-        check: Compares the model with the feet.
-        frame: Root link with the prefix.
-        path: Of the file of postures; None: postures are not stored.
-        result: The latest one from postures alone.
-        walk: The latest one from walking; None: `result` is newer.
-        problem: Why the postures cannot be stored; empty: they can.
-        opened: The postures on disk.
-        culprits: Those that last, by the last message of a diagnosis; None: there was none.
-        walk_state: The last message of gait/state; None: there was none.
+    Args:
+        model: of the robot.
+        config: its feet and IMU.
+        settings: of the identification.
+        p: parameters of the node.
 
-    Raises ConfigError or ParameterError where something does not fit.
+    Attributes:
+        recorder: finds postures of the stationary robot.
+        buffer: collects its readings.
+        check: compares the model with the feet.
+        frame: root link with the prefix.
+        path: of the file of postures; None: postures are not stored.
+        result: the latest one from postures alone.
+        walk: the latest one from walking; None: `result` is newer.
+        problem: why the postures cannot be stored; empty: they can.
+        opened: the postures on disk.
+        culprits: those that last, by the last message of a diagnosis; None: there was none.
+        walk_state: the last message of gait/state; None: there was none.
+
+    Raises:
+        ConfigError: the settings do not fit the robot.
+        ParameterError: imu_link is no link of the robot.
     """
 
     def __init__(
@@ -289,7 +318,14 @@ class Session:
         self.rest = config.nominal_posture(model)
 
     def add_known_com(self, msg: PointStamped) -> str:
-        """Adds a CoM by another source, without stamp or frame now and of the root; or why not."""
+        """Adds a position of the CoM by another source.
+
+        Args:
+            msg: without stamp: now; without frame: of the root link.
+
+        Returns:
+            Why it is not used; empty: it is.
+        """
         link = msg.header.frame_id.removeprefix(self._prefix) or self.model.root_link
         if link not in self.model.link_names:
             return f"its frame_id {link!r} is no link; there are {listing(self.model.link_names)}"
@@ -298,9 +334,13 @@ class Session:
         return ""
 
     def evidence(self) -> tuple[Evidence | None, dict[int, Posture]]:
-        """What the diagnosis knows, or else the stabiliser, as posture 0.
+        """Returns estimates of the diagnosis, or else of the stabiliser as posture 0.
 
-        An IdentificationError says that there is neither.
+        Returns:
+            Evidence of the diagnosis, or None; and the stabiliser's posture by its id, if any.
+
+        Raises:
+            IdentificationError: there is neither.
         """
         if self.culprits is not None:
             return conversions.culprits_to_evidence(
@@ -321,7 +361,11 @@ class Session:
         return None, {0: posture}
 
     def diagnosed_zeros(self) -> dict[int, Array]:
-        """Zeros (6,) of feet's force sensors that the diagnosis has named, as read."""
+        """Returns the wrench biases of feet that the diagnosis has estimated.
+
+        Returns:
+            (6,) N and N m, as read, by the index of the foot.
+        """
         signs, frames = (
             wrench_signs(self.config.feet),
             [foot.frame for foot in self.config.feet],
@@ -333,14 +377,18 @@ class Session:
     # --- storage -----------------------------------------------------------------------------
     @property
     def store(self) -> PostureStore:
-        """The postures on disk, opened if they were not; a StoreError says why not."""
+        """The postures on disk, opened if they were not; a StoreError says why they cannot be."""
         self.try_to_open()
         if self.opened is None:
             raise StoreError(self.problem)
         return self.opened
 
     def try_to_open(self) -> tuple[str, ...]:
-        """Opens the file of postures, if it is not open; returns warnings about it."""
+        """Opens the file of postures, if it is not open.
+
+        Returns:
+            Warnings about it. Why it cannot be opened is stored as `problem`.
+        """
         if self.opened is not None:
             return ()
         if self.path is None:
@@ -370,11 +418,24 @@ class Session:
         self.result = self.walk = None
 
     def stamp_ns(self, identity: int) -> int:
-        """When a posture was captured; 0 where its file does not say."""
+        """Returns when a posture was captured, ns; 0: not known.
+
+        Args:
+            identity: of the posture.
+        """
         return 0 if self.opened is None else self.opened.stamps.get(identity, 0)
 
     def select_postures(self, ids: Iterable[int]) -> dict[int, Posture]:
-        """Postures by id, all where none is named; an IdentificationError says which there are."""
+        """Returns stored postures by id.
+
+        Args:
+            ids: of the postures; none: all.
+
+        Raises:
+            StoreError: an id does not exist (lists those that do), or the store cannot be
+                opened.
+            IdentificationError: no postures are stored.
+        """
         postures = dict(self.store.postures)
         chosen = list(dict.fromkeys(ids))
         missing = [identity for identity in chosen if identity not in postures]
@@ -439,11 +500,11 @@ class Session:
 
     # --- postures ----------------------------------------------------------------------------
     def describe(self, identity: int, posture: Posture) -> CapturedPosture:
-        """A stored posture with the CoM by its feet, as a message; computed once.
+        """Returns a stored posture with the CoM by its feet as a message; computed once.
 
         Args:
-            identity: Of the posture.
-            posture: Its readings.
+            identity: of the posture.
+            posture: its readings.
         """
         if identity not in self._described:
             feet = [foot.frame for foot in self.config.feet]
@@ -460,7 +521,7 @@ class Session:
         return self._described[identity]
 
     def describe_one(self) -> None:
-        """Describes one of the postures that were stored before, ahead of a request."""
+        """Computes the description of one of the stored postures, ahead of a request."""
         stored = self.opened.postures if self.opened is not None else {}
         identity = next((i for i in stored if i not in self._described), None)
         if identity is not None:

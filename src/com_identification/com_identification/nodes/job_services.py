@@ -1,6 +1,7 @@
-"""Computations on request: in a process of their own, one at a time, or in a thread.
+"""Computations on request: in a separate process, one at a time, or in a thread.
 
-Actions: ~/identify_links, ~/propose_postures, ~/identify_walk; ~/identify_links is a service, too.
+Actions: ~/identify_links, ~/propose_postures, ~/identify_walk; ~/identify_links is a service
+too.
 Services that take less time than a process needs to start: ~/identify_total_com,
 ~/identify_two_postures.
 """
@@ -63,7 +64,10 @@ class _Running:
 class JobServices:
     """Services and actions that compute.
 
-    `session` returns the present one or raises IdentificationError; on_found follows a new result.
+    Args:
+        node: that offers them.
+        session: returns the current session, or raises IdentificationError.
+        on_found: called after a new result.
     """
 
     def __init__(
@@ -94,7 +98,7 @@ class JobServices:
 
     @property
     def state(self) -> tuple[str, float, str]:
-        """Name, progress and step of the running computation; empty and NaN without one."""
+        """Name, progress (0 to 1) and step of the running computation; "" and NaN without one."""
         run = self._running
         if run is None:
             return "", float("nan"), ""
@@ -111,7 +115,7 @@ class JobServices:
             self._running.job.cancel()
 
     def serve(self) -> None:
-        """Reports progress, and the results when there are any."""
+        """Publishes the progress of the running computation, and sends its result at the end."""
         run = self._running
         if run is None:
             return

@@ -1,6 +1,7 @@
-"""A running robot, for com_setup: its robot_description, and the means of what its sensors read.
+"""A running robot, for com_setup: its robot_description, and means of its sensors' readings.
 
-Topics: robot_description (latched), joint_states, imu, and those of the feet's force sensors in the
+Topics: robot_description (latched), joint_states, imu, and those of the feet's force sensors in
+the
 configuration. Nothing is published.
 """
 
@@ -31,7 +32,11 @@ Topics = dict[str, tuple[type, QoSProfile, int]]
 
 
 def read_description() -> str:
-    """Text of the latched robot_description; a ComModelError where none came."""
+    """Returns the text of the latched robot_description.
+
+    Raises:
+        ComModelError: none was received.
+    """
     found = _collect({"robot_description": (String, qos.LATCHED, 1)}, WAIT)[
         "robot_description"
     ]
@@ -46,15 +51,18 @@ def read_description() -> str:
 def check_live(
     model: RobotModel, config: RobotConfig, samples: int = 100
 ) -> tuple[list[str], list[str]]:
-    """Compares the running robot's readings, standing at rest, with its configuration.
-
-    Returns what fits and what does not, see check_readings; raises ComModelError where no
-    joint_states of all joints came, or the robot moves.
+    """Compares the readings of the running, stationary robot with its configuration.
 
     Args:
-        model: The robot.
-        config: Its feet and IMU.
-        samples: Messages of each topic that are averaged.
+        model: the robot.
+        config: its feet and IMU.
+        samples: messages of each topic that are averaged.
+
+    Returns:
+        What is right and what is wrong; see check_readings.
+
+    Raises:
+        ComModelError: no joint_states of all joints were received, or the robot moves.
     """
     model = config.attach(model)
     sensors: Topics = {"joint_states": (JointState, qos.stream(samples), samples)}

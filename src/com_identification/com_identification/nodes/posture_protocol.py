@@ -39,10 +39,10 @@ class Parameters(RobotParameters):
 
 
 class PostureProtocol(RobotNode[Parameters]):
-    """Serves the tip angles of a posture protocol.
+    """Offers the tip angles of a posture protocol as a service.
 
     Args:
-        options: Those of RobotNode.
+        options: those of RobotNode.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -58,7 +58,14 @@ class PostureProtocol(RobotNode[Parameters]):
         self.create_service(TipAngles, "~/tip_angles", self._on_tip_angles)
 
     def use_model(self, model: RobotModel) -> None:
-        """Compute all angles, which takes milliseconds, before they are requested."""
+        """Computes all angles before they are requested, which takes milliseconds.
+
+        Args:
+            model: with the sole frames of the configuration.
+
+        Raises:
+            ComModelError: the protocol or the joint errors do not fit the robot.
+        """
         errors = self.parameters.joint_errors
         simulation = QuasiStatic.from_protocol(model, self._config, self._protocol)
         rigid = with_errors = simulation.find_tips()

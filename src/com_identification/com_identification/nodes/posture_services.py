@@ -39,13 +39,13 @@ Handler = Callable[[Session, Any, Any], None]
 
 
 class PostureServices:
-    """Serves the captures and the files of postures.
+    """Captures postures on request, and manages the files of postures.
 
     Args:
-        node: Whose services they are.
-        session: Returns the present session, or raises IdentificationError.
-        reasons: Returns why nothing can be captured now, sentences.
-        on_change: Called when the result is dropped with its postures.
+        node: that offers the services.
+        session: returns the current session, or raises IdentificationError.
+        reasons: returns why nothing can be captured now, sentences.
+        on_change: called when the result is dropped with its postures.
     """
 
     def __init__(
@@ -123,10 +123,12 @@ class PostureServices:
         return response
 
     def store_finished(self, session: Session, *, ended: bool = False) -> None:
-        """Stores the postures of intervals that ended; `ended` when no more readings will come.
+        """Stores the postures of intervals that ended, if auto_capture is set.
 
         Args:
-            session: With the recorder and the store.
+            session: with the recorder and the store.
+            ended: whether no more readings are expected, so that the last interval has ended
+                too.
         """
         recorder = session.recorder
         for interval in recorder.flush() if ended else recorder.finished():

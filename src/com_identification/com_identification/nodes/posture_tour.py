@@ -84,10 +84,10 @@ class Parameters(GuidedParameters):
 
 
 class PostureTour(GuidedMotion[Parameters]):
-    """Leads a robot through proposed postures and has its links identified.
+    """Moves a robot through proposed postures and has its links identified.
 
     Args:
-        options: Those of RobotNode.
+        options: those of RobotNode.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -103,7 +103,7 @@ class PostureTour(GuidedMotion[Parameters]):
 
     # --- the tour ----------------------------------------------------------------------------
     def script(self) -> Script:
-        """The tour."""
+        """Moves to postures and has them captured, then has the links identified and exported."""
         state = yield from self._begin()
         yield from self._confirm("to move to the nominal posture")
         yield from self._move([state.in_air(self._position(), state.nominal)[0]])
@@ -154,7 +154,7 @@ class PostureTour(GuidedMotion[Parameters]):
         return super()._unconnected()
 
     def _propose(self, count: int) -> Generator[None, None, list[ProposedPosture]]:
-        """The most informative postures, `count` of them."""
+        """Requests the most informative postures, `count` of them."""
         goal, name = ProposePostures.Goal(count=count), self._proposals
         handle = yield from self._await(self._planner.send_goal_async(goal), name)
         answer = yield from self._await(handle.get_result_async(), name)

@@ -87,10 +87,10 @@ class Parameters(GuidedParameters):
 
 
 class TipRamp(GuidedMotion[Parameters]):
-    """Measures tip angles by turning joints until the robot is about to tip.
+    """Measures tip angles by rotating joints until the robot is about to tip.
 
     Args:
-        options: Those of RobotNode.
+        options: those of RobotNode.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -110,7 +110,15 @@ class TipRamp(GuidedMotion[Parameters]):
         self.begin_script()
 
     def use_model(self, model: RobotModel) -> None:
-        """Prepare the tests; refused while the robot moves."""
+        """Prepares the tests.
+
+        Args:
+            model: with the sole frames of the configuration.
+
+        Raises:
+            ComRosError: the robot moves.
+            ProtocolError: a test does not fit the robot.
+        """
         super().use_model(model)
         cases = [
             make_case(model, self._config.feet, test) for test in self._protocol.tests
@@ -131,7 +139,7 @@ class TipRamp(GuidedMotion[Parameters]):
         return maps
 
     def script(self) -> Script:
-        """The protocol."""
+        """Performs the tests, and writes the table of tip angles."""
         state = yield from self._begin()
         found = {}
         for case, maps in self._cases:
@@ -161,7 +169,7 @@ class TipRamp(GuidedMotion[Parameters]):
     def _ramp(
         self, state: Tour, case: TipCase, maps: Array
     ) -> Generator[None, None, Array]:
-        """Turns the joints; the angles (2,) rad at which robot and model tip.
+        """Rotates the joints; returns the angles (2,) rad at which robot and model tip.
 
         NaN where it does not tip before the joints' limit, or too fast.
         """
@@ -198,10 +206,10 @@ class TipRamp(GuidedMotion[Parameters]):
         return np.asarray(-offsets / slopes)
 
     def _lag(self, case: TipCase) -> float:
-        """Metres by which a CoM that turns about the sole by 1 rad/s is farther when it is stopped.
+        """Distance (m) that the CoM moves before it stops, for a rate of 1 rad/s about the sole.
 
-        h sqrt(h / g) with its height h: where its velocity v takes it, v sqrt(h / g), the ankles
-        cannot keep it from going.
+        h sqrt(h / g) with its height h: within v sqrt(h / g) of its velocity v the ankles cannot
+        stop it.
         """
         q = case.start
         R, p = link_pose(self._sesc.model, q, case.test.feet[0])
@@ -209,7 +217,9 @@ class TipRamp(GuidedMotion[Parameters]):
         return height * float(np.sqrt(height / GRAVITY))
 
     def _turn(self, case: TipCase, begin: float, before: float, v: float) -> int:
-        """Turns the joints from an angle on, rad, by v, rad/s, to their limit; until when, ns."""
+        """Rotates the joints from an angle (rad) by v (rad/s) to their limit; returns its end,
+        ns.
+        """
         limit = case.limits[case.test.turn > 0]
         long = max(
             (limit - begin) / v, 1.0

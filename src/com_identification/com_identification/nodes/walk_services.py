@@ -1,8 +1,9 @@
 """Walks of com_identification: recorded while the robot walks, analysed meanwhile, identified.
 
-~/record_walk (std_srvs/SetBool) begins and ends a recording of joint_states and imu as they come,
-into bags walk_001, ... in the storage directory, a file each CHUNK s. What the files say so far and
-what to record next is published. ~/identify_walk is an action of JobServices.
+~/record_walk (std_srvs/SetBool) begins and ends a recording of joint_states and imu as received,
+into bags walk_001, ... in the storage directory, a file each CHUNK s. The information of the
+files
+so far and what to record next is published. ~/identify_walk is an action of JobServices.
 """
 
 import time
@@ -34,7 +35,13 @@ PUBLISH_PERIOD = 1.0  # s
 
 
 class WalkServices:
-    """Serves them; `session` returns the present one or raises IdentificationError."""
+    """Records, analyses and identifies walks on request.
+
+    Args:
+        node: that offers the service.
+        session: returns the current session, or raises IdentificationError.
+        on_found: called with an accepted WalkResult and its bags.
+    """
 
     def __init__(
         self,
@@ -64,7 +71,7 @@ class WalkServices:
         DeferredService(node, SetBool, "~/record_walk", self._on_request)
 
     def restart(self) -> None:
-        """Ends the recording and drops what it said: another robot."""
+        """Ends the recording and drops its analysis, as another robot follows."""
         self._end()
         self._cancel()
         self._made: list[Path] = []  # bags of this robot
@@ -74,7 +81,7 @@ class WalkServices:
         self._publish()
 
     def close(self) -> None:
-        """Writes what is recorded, and ends the computations."""
+        """Writes the messages that are left, and ends the computations."""
         self._cancel()
         self._files.close()
         if self._messages:
@@ -87,7 +94,7 @@ class WalkServices:
         self._job = None
 
     def _clock_ns(self) -> int:
-        """The node's time, which a simulation may give; times of a recording are by it."""
+        """The node's time, which may be simulated; the time of recorded messages."""
         return int(self._node.get_clock().now().nanoseconds)
 
     # --- recording ---------------------------------------------------------------------------
@@ -133,7 +140,7 @@ class WalkServices:
         return path
 
     def _store(self, name: str, message: bytes) -> None:
-        """Receives a message as it travels."""
+        """Stores a serialized message."""
         self._newest_ns = self._clock_ns()
         self._messages.append((name, self._newest_ns, message))
         full = len(self._messages) >= MAX_CHUNK
@@ -144,7 +151,7 @@ class WalkServices:
             self._flush()
 
     def _flush(self) -> None:
-        """Hands what was received to the thread that writes."""
+        """Passes the stored messages to the thread that writes."""
         messages, self._messages, self._chunk_ns = self._messages, [], self._newest_ns
         if messages:
             work = partial(append_messages, self._path, self._types, messages)
@@ -170,7 +177,10 @@ class WalkServices:
 
     # --- analysis ----------------------------------------------------------------------------
     def serve(self) -> None:
-        """Ends what lasts too long, answers, and follows the analysis; called often."""
+        """Ends recordings that take too long, answers requests, and follows the analysis.
+
+        Called by a timer.
+        """
         seconds = (self._clock_ns() - self._begun_ns) / NS_PER_S
         if self._subscriptions and seconds >= self._node.parameters.walk_seconds:
             self._end()
@@ -224,8 +234,14 @@ class WalkServices:
         """Makes the task of ~/identify_walk.
 
         Args:
-            session: Of the robot.
-            request: The action's goal.
+            session: of the robot.
+            request: the action's goal.
+
+        Returns:
+            The task, and the function that fills the action's result.
+
+        Raises:
+            IdentificationError: there is no such recording, or the mass is no mass.
         """
         folder = self._folder(session)
         bags = [folder / Path(name).name for name in request.recordings] or self._made
