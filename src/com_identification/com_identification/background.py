@@ -31,14 +31,14 @@ from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.exceptions import ComModelError
 
-if TYPE_CHECKING:  # they load as long as all else
+if TYPE_CHECKING:  # their import takes as long as all others
     from com_bags import WalkLog
     from com_identification.walking.advice import Advice
     from com_identification.walking.identify import WalkResult
 
 _NICENESS = 5  # nodes that follow sensors go first
-_FEW = 60  # candidates for one posture as a hint
-_BEGUN = 0.05  # fraction of the time from which the time that is left is estimated
+_FEW = 60  # candidates for the single posture of a hint
+_BEGUN = 0.05  # fraction of the time from which on the remaining time is estimated
 
 
 Task = Callable[[Progress], Any]
@@ -190,7 +190,7 @@ def work(descriptor: int) -> None:
 
 def _watch(connection: Connection) -> None:
     with _end_with_parent():
-        connection.recv()  # nothing else is sent: this is the end of the parent
+        connection.recv()  # nothing else is sent: the parent has ended
 
 
 @contextmanager

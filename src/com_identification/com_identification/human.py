@@ -38,7 +38,7 @@ ROOT = "lower_trunk"
 _WINDOW = 0.5  # s
 _TRAVEL, _VARY = 0.015, 0.05  # m of a marker, fraction of the force within a window
 _MOST, _ALIKE = 200, 0.03  # postures; rad, least change of some joint between two
-# N and N m of a reading; m, CoP less CoM of who stands still
+# N and N m of a reading; m, CoP less CoM of a person who stands still
 _PLATES, _SWAY = (2.0, 1.0), 0.002
 MAX_BYTES = 2**29
 _SCALED = re.compile(r'(origin xyz|mass value|i[xyz]{2})="([^"]*)"')
@@ -206,7 +206,7 @@ class MarkerFit:
         there, own = seen[visible].mean(axis=0), placed.mean(axis=0)
         turn, _ = Rotation.align_vectors(seen[visible] - there, placed - own)
         first = seen, q, turn.as_matrix(), there - turn.apply(own)
-        # x_scale: SciPy 1.16 changed what it is without.
+        # x_scale: SciPy 1.16 changed its default.
         scaled = {"method": "lm", "x_scale": "jac", "xtol": 1e-6}
         gaps, slope = partial(self._gaps, *first), partial(self._slope, *first)
         x = least_squares(

@@ -72,23 +72,32 @@ class SensorNoise(_Options):
     )
 
     def std_ratio(self, samples: int) -> float:
-        """Returns the standard deviation of a mean over that of one reading."""
+        """Returns the standard deviation of a mean over that of one reading.
+
+        Args:
+            samples: number of readings of the mean.
+        """
         return float(np.hypot(1.0 / np.sqrt(samples), self.least_fraction))
 
 
 @dataclass(frozen=True)
 class SensorPriors(_Options):
-    """Prior standard deviations of the sensors' errors; all are estimated, narrow what is known.
+    """Prior standard deviations of the sensors' errors, all of which are estimated.
 
-    They scale with the robot: W is its weight by the URDF, L half the length of a sole. 0: there
-    is no such error. True values from readings, each foot's wrench (f, m) in its sensor's frame:
+    Narrow those that are known. They scale with the robot: W is its weight by the URDF, L half
+    the
+    length of a sole. 0: there is no such error. True values from readings, each foot's wrench
+    (f, m) in
+    its sensor's frame:
 
-      wrench   true = (1 + E) (reading - bias - drift), E = gain + crosstalk + pose of the sensor:
+      wrench   true = (1 + E) (reading - bias - drift), E = gain + crosstalk + pose of the
+      sensor:
                f += phi x f,  m += phi x m + t x f
       effort   true = (1 + gain) reading - offset, within friction; [Muscolo] eq. 4: M = K I
       joint    true = reading + offset - compliance times effort, within its repeatability
       tilt     the IMU's direction against gravity, rotated by (x, y, z) rad in root axes
-      floor    against gravity: the mean normal of the floor under the loaded soles, plus the slope
+      floor    against gravity: the mean normal of the floor under the loaded soles, plus the
+      slope
                in the axes of the first one, the same in all postures, within the unevenness; an
                elastic sole tilts on it by compliance times the moment about its middle
 

@@ -178,7 +178,7 @@ def run(
         for number in (
             signal.SIGINT,
             signal.SIGALRM,
-        ):  # a second one must not break the clean-up
+        ):  # a second signal must not break the clean-up
             signal.signal(number, signal.SIG_IGN)
         _clean_up(node, executor)
     return 0
@@ -200,11 +200,9 @@ def _quicken_start() -> None:
     """Let neither the garbage collector search the libraries, nor numba look for SciPy."""
     gc.freeze()
     linalg: Any = import_module("numba.np.linalg") if "numba" in sys.modules else None
-    if hasattr(linalg, "ensure_blas"):  # which other releases need not have
+    if hasattr(linalg, "ensure_blas"):  # which other releases may not have
         look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
-        import_module(
-            "numba.np.arraymath"
-        )  # only looks whether SciPy's is there, for 0.2 s
+        import_module("numba.np.arraymath")  # its check for SciPy's BLAS takes 0.2 s
         linalg.ensure_blas = look
 
 

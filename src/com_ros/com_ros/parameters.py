@@ -293,7 +293,7 @@ def _with_values(base: T, values: dict[str, Any], prefix: str = "") -> T:
 
 
 def _declare_one(node: Node, spec: _Spec) -> Any:
-    # First with any type, to read what the user gave; then for good, with the converted value.
+    # First with any type, to read the user's value; then again, with the converted value.
     given = node.declare_parameter(
         spec.name, _to_ros(spec.default), ParameterDescriptor(dynamic_typing=True)
     ).value

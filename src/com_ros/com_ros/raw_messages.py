@@ -73,7 +73,7 @@ def _read_wrench(body: bytes, at: int, header: Header, _: list[str]) -> RawWrenc
     return RawWrench(header, Wrench(Xyz(*n[:3]), Xyz(*n[3:])))
 
 
-# As for rclpy bytes may follow: rmw_fastrtps serializes into buffers that are a little too large.
+# Bytes may follow, as rclpy allows: rmw_fastrtps serializes into buffers that are too large.
 _READ: dict[type, Any] = {
     JointState: _read_joints,
     Imu: _read_imu,
@@ -186,8 +186,10 @@ class Writer:
 
     def __init__(self, node: Node, kind: type, topic: str) -> None:
         self._publisher = node.create_publisher(kind, topic, qos.RESULT)
-        self._text: Hashable = None  # what the last had beside its stamp and numbers
-        # of this text, if it came twice in a row
+        self._text: Hashable = (
+            None  # of the last message, all but its stamp and numbers
+        )
+        # of this text, if it was published twice in a row
         self._template: Template | None = None
         self._templates: dict[Hashable, Template] = {}
 

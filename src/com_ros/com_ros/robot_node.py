@@ -427,7 +427,7 @@ class RobotNode(Node, Generic[P]):
         self.joint_watch.received()
         if self._rate.due(time_ns):
             self._on_sample(sample)
-            # Without a simulated clock the system's time, which takes a tenth as long.
+            # Without a simulated clock the system's time: reading it takes a tenth as long.
             now_ns = (
                 self.get_clock().now().nanoseconds
                 if self._simulated_time

@@ -305,7 +305,7 @@ class PostureBuilder:
 
 
 _MAX_HISTORY = 40_000  # slices
-_MAX_PENDING = 4096  # intervals that nobody has taken
+_MAX_PENDING = 4096  # intervals that were not fetched
 
 
 class StationaryDetector:

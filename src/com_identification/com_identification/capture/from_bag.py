@@ -35,6 +35,15 @@ _TRAVEL = 0.02  # rad or m, of a joint within a test
 
 @dataclass(eq=False)
 class _Test:
+    """A tip-over test.
+
+    Attributes:
+        t0_ns: ns, begin, from the first joint state.
+        t1_ns: ns, end.
+        constraint: the CoM is above the edge.
+        readings: (n,) rad or m, joint positions within the time.
+    """
+
     t0_ns: int  # from the first joint state
     t1_ns: int
     constraint: ComConstraint

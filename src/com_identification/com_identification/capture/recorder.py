@@ -23,7 +23,7 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
 
 _LAST_NS = 2**62  # later stamps are invalid
-_UNIT = 0.01  # how far the length of a direction may be off
+_UNIT = 0.01  # error of a direction's length that is allowed
 
 
 class CaptureStatus(IntEnum):
@@ -119,7 +119,7 @@ class PostureRecorder:
         ]
         self._lag_ns = int(self.options.lag * streams.NS_PER_S)
         self._jump_ns = int(self.options.jump_back * streams.NS_PER_S)
-        self._next: int | None = None  # slice to complete
+        self._next: int | None = None  # next slice to complete
 
     @property
     def dropped(self) -> streams.DroppedReadings:

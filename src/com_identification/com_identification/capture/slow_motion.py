@@ -150,7 +150,7 @@ class SlowMotion:
         extra[wrenches.size :, 3] = (
             _DELAY * (Q[-2] - Q[1]) / (self._slice * (self._count - 1))
         )
-        # an accelerometer measures the motion, too
+        # an accelerometer also measures the motion
         up = np.full(3, np.nan) if self._contacts.flat(posture).any() else posture.up
         noise, effort = np.hstack((posture.noise, extra)), np.full(n, np.nan)
         posture = replace(posture, wrenches=wrenches, noise=noise, up=up, effort=effort)

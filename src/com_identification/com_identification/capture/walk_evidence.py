@@ -104,7 +104,7 @@ def newest_message(bags: Sequence[str]) -> Any:
                 kind, store = connection.msgtype, own[connection.topic]
                 with suppress(
                     Exception
-                ):  # rosbags raises many types for what is damaged
+                ):  # rosbags raises many types for damaged messages
                     message = store.deserialize_cdr(payload, kind) if store else None
                     if np.isfinite(getattr(message, KINDS[kind])).all():
                         newest[kind] = message

@@ -23,7 +23,14 @@ _TOO_LITTLE, _UNREADABLE, _UNWRITABLE = 1, 2, 3
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs the command and returns its exit status; errors go to standard error."""
+    """Runs the command; errors are printed to standard error.
+
+    Args:
+        arguments: of identify.
+
+    Returns:
+        The exit status.
+    """
     try:
         if arguments.list_topics:
             for path in arguments.files:

@@ -14,7 +14,7 @@ from com_model.exceptions import ComModelError
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments."""
+    """Returns the parser of the command's arguments."""
     result = command_parser("com_health", __doc__.partition(": ")[2], __file__)
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="what changed, and when")
@@ -64,7 +64,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status, see the help."""
+    """Runs the command.
+
+    Args:
+        argv: arguments of the command line; None: those of the process.
+
+    Returns:
+        The exit status; see the help.
+    """
     arguments_parser = parser()
     given = list(sys.argv[1:] if argv is None else argv)
     cut = given.index("--") if "--" in given else len(given)

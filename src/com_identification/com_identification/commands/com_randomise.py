@@ -16,7 +16,14 @@ _TABLES = {"npz": to_npz, "csv": to_csv, "json": to_json}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status, see the help."""
+    """Runs the command.
+
+    Args:
+        argv: arguments of the command line; None: those of the process.
+
+    Returns:
+        The exit status: 0 done, 1 a file cannot be used.
+    """
     parser = command_parser("com_randomise", __doc__.partition(": ")[2], __file__)
     add = parser.add_argument
     add("posterior", type=Path, metavar="NPZ", help="posterior.npz written by identify")

@@ -19,7 +19,14 @@ from com_model.strict_yaml import Section, read_yaml
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status, see the help."""
+    """Runs the command.
+
+    Args:
+        argv: arguments of the command line; None: those of the process.
+
+    Returns:
+        The exit status: 0 done, 1 the person never stands still in the trials.
+    """
     parser = person_parser(
         "com_human", "Writes a person's URDF, by a table and plates.", __file__
     )
@@ -40,12 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def person_parser(name: str, text: str, file: str) -> ArgumentParser:
-    """Makes a parser of what identify_person() needs; see command_parser().
+    """Makes a parser of the arguments of identify_person(); see command_parser().
 
     Args:
-        name: Of the command.
-        text: What it does, a sentence.
-        file: Of its module, beside which its help is.
+        name: of the command.
+        text: what it does, a sentence.
+        file: of its module, beside which its help is.
     """
     parser = command_parser(name, text, file)
     parser.add_argument("--height", type=float, required=True, metavar="M")
@@ -70,10 +77,19 @@ def identify_person(
 ) -> tuple[
     RobotModel, Identification, list[human.MarkerTrial], dict[str, tuple[str, Array]]
 ]:
-    """Reads trials and identifies the person; prints how good that is.
+    """Reads trials, identifies the person, and prints how accurate the result is.
 
-    Returns the model by the table, the result, the trials, and where the markers are. Raises
-    ComModelError, a PostureError where the person never stands still.
+    Args:
+        arguments: parsed by person_parser().
+
+    Returns:
+        The model by the table, the result, the trials, and link and place of the markers by
+        name.
+
+    Raises:
+        ComModelError: a file or an argument cannot be used; PostureError: the person never
+            stands
+            still.
     """
     plates, std = (
         arguments.plates or [None] * len(arguments.trial),

@@ -9,7 +9,14 @@ from com_identification.commands.identify_arguments import parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status, see the help."""
+    """Runs the command.
+
+    Args:
+        argv: arguments of the command line; None: those of the process.
+
+    Returns:
+        The exit status; see the help. 130 after Ctrl-C.
+    """
     arguments_parser = parser()
     arguments = arguments_parser.parse_args(argv)
     _check(arguments_parser, arguments)

@@ -6,7 +6,7 @@ from com_model.commands import add_robot, command_parser
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments."""
+    """Returns the parser of the arguments of identify."""
     result = command_parser(
         "identify",
         "Identifies the centre of mass of every link of a robot from rosbag2 recordings "

@@ -29,7 +29,7 @@ from com_identification.health.records import (
 )
 from com_model.exceptions import ComModelError
 
-_OUTSTANDING = 4  # tasks a worker, that the scheduler knows at a time
+_OUTSTANDING = 4  # tasks per worker that are submitted at a time
 _MARK = 8  # bytes
 _ENDINGS = (".mcap", ".db3")
 
@@ -148,7 +148,7 @@ def ingest(
         for future in futures:
             submit(
                 next(left, None)
-            )  # before the record is written, for which no worker waits
+            )  # before the record is written, so that no worker waits for that
             error = future.exception() if future.status == "error" else None
             bag = future.bag
             result = (
@@ -157,9 +157,7 @@ def ingest(
                 else future.result()
             )
             future.release()
-            if (
-                result.data_hash in known
-            ):  # also: read at the same time under another name
+            if result.data_hash in known:  # or read at the same time under another name
                 result = replace(result, record="", reason=known[result.data_hash])
             elif result.record:
                 records.append(Record.from_json(result.record))

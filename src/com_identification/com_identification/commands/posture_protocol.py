@@ -18,7 +18,14 @@ from com_model.commands import add_robot, command_parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
+    """Runs the command.
+
+    Args:
+        argv: arguments of the command line; None: those of the process.
+
+    Returns:
+        The exit status: 0 done, 2 a file or an argument cannot be used.
+    """
     arguments = _parser().parse_args(argv)
     try:
         protocol = TipProtocol.from_file(arguments.protocol)

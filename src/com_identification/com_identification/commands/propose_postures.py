@@ -19,7 +19,14 @@ from com_model.postures import write_postures
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status, see the help."""
+    """Runs the command.
+
+    Args:
+        words: arguments of the command line; None: those of the process.
+
+    Returns:
+        The exit status: 0 done, 1 no postures can be proposed or written.
+    """
     parser = _parser()
     options = parser.parse_args(words)
     if options.keep_feet and options.one_foot:

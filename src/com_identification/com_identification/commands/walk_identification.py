@@ -68,7 +68,7 @@ def identify_walk(
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
         whole = [read(path) for path in arguments.files]
         logs = [part for log in whole for part in walking_parts(log)]
-        # which says why they are no use
+        # of which identify_walking says why they cannot be used
         logs = logs if logs or standing is not None else whole
         scale = Scale(arguments.mass, arguments.mass_std)
         result = identify_walking(logs, robot.model, robot.config, scale)

@@ -136,12 +136,12 @@ def _axis_rotations() -> list[Array]:
 
 _SURE = 6.0  # standard deviations
 _IN_AIR = 0.02  # of the weight
-_LIGHT = 0.15  # of the weight, up to which an offset may be all of a reading
+_LIGHT = 0.15  # of the weight, up to which a reading may be bias alone
 _LEAN = 0.1  # rad, of all force against gravity
 _SLIDE = 0.6  # rad, of one foot's force against gravity: friction 0.7
 _EDGE = 0.01  # m, of the centre of pressure beyond a sole
 _AS_GOOD = 0.3  # a simpler fault is preferred where its excess is larger by no more
-_PLAIN = ("weight", "lean", "push")  # rules that need the mass and gravity only
+_PLAIN = ("weight", "lean", "push")  # rules that depend on the mass and gravity only
 _MODEL = {
     "weight",
     "com",
@@ -196,7 +196,7 @@ class WrenchRules:
             _SURE * observations.noise.std_ratio(posture.samples),
         )
         self._force, self._moment = factor * noise.force, factor * noise.moment
-        # N, of a foot that does not stand
+        # N, up to which a foot counts as in the air
         self.light = _IN_AIR * self.weight + self._force
         poses = statics.poses(posture.q[None])
         links = [model.link_index(foot.wrench_frame) for foot in self.feet]
@@ -341,8 +341,8 @@ def diagnose(
     if not read:
         return _in_air(rules, posture.wrenches)
     known = np.flatnonzero(np.isfinite(posture.wrenches).all(axis=1)).tolist()
-    # Sensors of tilted legs that are turned or exchanged add up to another weight by chance; a
-    # payload, or a URDF without the battery, is likelier. A wrong unit is not.
+    # Rotated or exchanged sensors of tilted legs add up to another weight by chance; a payload,
+    # or a URDF without the battery, is more probable. So only a wrong unit is tried then.
     tried = [
         (rules.violations(each.fix(posture.wrenches)), each)
         for each in hypotheses(known)
@@ -413,7 +413,7 @@ def _likely_faults(good: Sequence[tuple[float, Hypothesis]]) -> list[Hypothesis]
     found: list[Hypothesis] = []
     for fault in dict.fromkeys(each.fault for _, each in near):
         same = (pair for pair in near if pair[1].fault == fault)
-        # Excess, as far as it distinguishes, then the number of feet.
+        # By excess, rounded to what is significant, then by the number of feet.
         best = min(same, key=lambda pair: (round(pair[0], 1), len(pair[1].feet)))
         found.append(best[1])
     return found[:2]

@@ -32,7 +32,7 @@ from com_model.arrays import Array, Flags
 from com_model.text import listing
 
 FALSE_ALARMS = 0.01  # of comparisons of a robot that did not change
-# w: the URDF is taken to be three times as wrong as the prior says
+# w: the standard deviations of the URDF are assumed to be three times the prior's
 _WEAK_PRIOR = 1.0 / 9.0
 _VISIBLE = {
     "com": 0.05,

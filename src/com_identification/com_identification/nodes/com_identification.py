@@ -68,7 +68,7 @@ from com_ros.markers import MarkerMaker
 from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-# s, between two blocks of readings, and two looks at pending requests
+# s, between two blocks of readings, and two checks of pending requests
 SERVE_PERIOD = 0.05
 LIFETIME_NS = 3 * NS_PER_S  # of the markers
 SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)
@@ -94,7 +94,7 @@ class ComIdentification(RobotNode[Parameters]):
             )
         self._current: Session | None = None
         self._check: ModelCheckResult | None = None
-        self._period = 0  # number of the present SERVE_PERIOD
+        self._period = 0  # number of the current SERVE_PERIOD
         self._stream = InputWatch(p.end_of_stream)
 
         publisher = self.create_publisher

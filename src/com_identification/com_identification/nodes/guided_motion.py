@@ -28,12 +28,10 @@ from com_ros.robot_node import RobotNode
 
 TICK = 0.05  # s, in real time; in lockstep by the stamps of joint_states
 TICK_NS = round(TICK * NS_PER_S)
-STOP_TIME = 0.3  # s, in which a robot stops
-LATE = 1.5  # s, by which a robot may be behind its way
+STOP_TIME = 0.3  # s, duration of a stop
+LATE = 1.5  # s, by which a robot may lag behind its path
 
-Script = Generator[
-    None, None, None
-]  # what is done one after the other: it yields while it waits
+Script = Generator[None, None, None]  # steps in sequence; yields while it waits
 
 
 class TourError(IdentificationError):
@@ -102,8 +100,8 @@ class GuidedMotion(RobotNode[P]):
         self._q: Array | None = None
         self._time_ns = 0
         self._way: JointPath | None = None  # on which the robot moves
-        self._since_ns = 0  # when it began
-        self._tick = 0  # number of the present TICK
+        self._since_ns = 0  # ns, when it began
+        self._tick = 0  # number of the current TICK
         self._begun = False
         self._confirmed = False
         self.finished = False

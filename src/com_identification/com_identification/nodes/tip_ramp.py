@@ -62,7 +62,7 @@ from com_ros.parameters import parameter
 
 BAND = 0.015  # m, of the distance from the edge, whose readings give the angle
 LEAST = 5  # readings of that
-APPROACH = 0.15  # rad/s, onto the feet that stand in the test
+APPROACH = 0.15  # rad/s, onto the feet that are in contact in the test
 LOADED = 0.3  # of the weight: with less, the robot has fallen
 
 
@@ -217,9 +217,7 @@ class TipRamp(GuidedMotion[Parameters]):
         return height * float(np.sqrt(height / GRAVITY))
 
     def _turn(self, case: TipCase, begin: float, before: float, v: float) -> int:
-        """Rotates the joints from an angle (rad) by v (rad/s) to their limit; returns its end,
-        ns.
-        """
+        """Rotates the joints from an angle (rad) by v (rad/s) to their limit; returns when, ns."""
         limit = case.limits[case.test.turn > 0]
         long = max(
             (limit - begin) / v, 1.0

@@ -19,20 +19,22 @@ from com_model.joint_path import JointPath
 from com_model.postures import time_path
 from com_model.shapes.hulls import Hull, Hulls, hull_of, read_shapes
 
-_TRIES = 30  # for each candidate that is wanted
+_TRIES = 30  # for each requested candidate
 _BATCH = 256
 _FAR = 0.85  # fraction of the samples with joints near the ends of their ranges
-_RARE = 0.02  # fraction of the samples that must stand, else the next ones are nearer to rest
+_RARE = 0.02  # fraction of the samples that must stand; below, the next ones are nearer to rest
 # by so much each time, down to this fraction of the ranges
 _CLOSER, _LEAST_REACH = 0.6, 0.05
-_ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
+_ENDS = (
+    0.3  # of a beta distribution: below 1 the ends are more probable than the middle
+)
 _SLACK = 1e-9  # rad and m
-_SAME = 1e-6  # rad and m, of the feet's places
+_SAME = 1e-6  # rad and m, of the feet's poses
 _HALVINGS = 6
 _BOX = np.array(
     [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float
 )
-Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
+Entry = tuple[Array, tuple[int, ...], float]  # q (n,), feet in contact, margin m
 
 
 class SelfCollision:
@@ -347,16 +349,28 @@ class FeasiblePostures:
     def path_between(
         self, start: Array, end: Array, step: float = 0.05
     ) -> Array | None:
-        """Finds postures (k, n) between two, through which the robot moves without lifting a foot.
+        """Finds postures between two, through which the robot moves without lifting a foot.
 
-        All feet keep their poses relative to each other, and all postures on the path are allowed.
+        All feet keep their poses relative to each other, and all postures on the path are
+        allowed.
         The straight line in the joints is projected to where the soles are in place and the CoM
-        projects on the straight line between its two projections, which stays inside the polygon.
-        Where two such postures are more than a step, rad or m, apart, the line between them is
-        halved. Joints stay within the fraction of their range that is used, or of start and end
-        where these are beyond. Both are allowed, with the feet at the same places, as `keep_feet`
-        plans them. None where there is no such path: then go through a third posture, the rest
-        posture for example.
+        projects on the straight line between its two projections, which stays inside the
+        polygon.
+        Where two such postures are more than a step apart, the line between them is halved.
+        Joints stay
+        within the fraction of their range that is used, or of start and end where these are
+        beyond.
+
+        Args:
+            start: (n,) rad or m, an allowed posture.
+            end: (n,) rad or m, an allowed posture with the feet at the same places, as
+                `keep_feet` plans.
+            step: rad or m, largest change of a joint between two postures.
+
+        Returns:
+            (k, n) rad or m; None where there is no such path: then use a third posture on the
+            way, such
+            as the rest posture.
         """
         start, end = (as_array("posture", q, self._rest.shape) for q in (start, end))
         stance = FlatStance(self.statics, self._feet, start)
@@ -385,7 +399,7 @@ class FeasiblePostures:
                     (fractions, (fractions[:-1] + fractions[1:])[wide] / 2.0)
                 )
             )
-        return None  # it jumps
+        return None  # it is not continuous
 
 
 class Tour:

@@ -46,13 +46,15 @@ Score = Callable[[Array, Array], Array]
 """Takes P (U, U) and the rows of m postures (m, R, U); returns their scores, (m,)."""
 Objective = Callable[[Array], tuple[float, Array]]
 """Takes information M (U, U); returns f(M) and its slope (U, U)."""
-_STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
-_MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that it moves
+_STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: standard deviation of a refinement
+_MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that a refinement moves
 _ROUNDS = 2  # of exchange
 _DRIFTED = 10.0  # steps of the sensors' drift, as white noise
 _PASSES = 100
-_CLOSE = 0.005  # of a standard deviation: how exactly the best plan's is found
-_EFFORT = 10.0  # time that finding a candidate takes, over that of a change of a chosen posture
+_CLOSE = 0.005  # relative tolerance of the best plan's standard deviation
+_EFFORT = (
+    10.0  # time to find a candidate, relative to that of changing a chosen posture
+)
 
 
 def information_gain(scatter: Array, rows: Array, bodies: int | None = None) -> Array:

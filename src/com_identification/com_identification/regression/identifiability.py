@@ -22,7 +22,7 @@ from com_model.bodies import PRISMATIC
 
 RANK_TOLERANCE = 1e-9  # of the largest singular value
 _NULL = 1e-7  # fraction of a direction that may be outside of the null space
-_WEAK = 1.0 / 3.0  # singular value at which the data take 5 % off a standard deviation
+_WEAK = 1.0 / 3.0  # singular value at which the data reduce a standard deviation by 5 %
 _NEAR = 0.1  # as _NULL, for weakly observable combinations
 _CONSTANT = 1e-6  # change of a direction
 _CLEAR = 1e-3  # of the largest singular value

@@ -155,7 +155,11 @@ class _Fit:
         return f"{ERRORS[kind][0]}, about {ratio:.0f} times as large as sensors.* says"
 
     def held_out(self, folds: int) -> Array:
-        """Errors (P,) m of postures left out of the fit, fold by fold; NaN where not known."""
+        """Returns errors (P,) m of postures left out of the fit; NaN where not known.
+
+        Args:
+            folds: number of parts of the postures, left out in turn; below 2: none.
+        """
         gaps = np.full(len(self._postures), np.nan)
         folds = min(folds, len(gaps))
         if folds < 2:

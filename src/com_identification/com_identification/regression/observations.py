@@ -177,7 +177,7 @@ class ObservationModel:
         reading = self._read(posture, errors, moves, torque)
         values = self._residuals(posture, reading, theta)
         gains = errors[self.errors.kinds["effort_gain"]]
-        # a reading times its gain: taken at what the model expects, which has less noise.
+        # a reading times its gain: at the value that the model expects, which has less noise.
         expected = (reading.effort - values[0, 6 : 6 + n]) / (1.0 + gains)
         root, values = values[0, :6], values[:, keep]
         slope = np.subtract(*np.split(values[1:], 2)).T / (

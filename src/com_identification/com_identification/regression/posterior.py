@@ -35,16 +35,18 @@ from com_model.arrays import Array, Flags
 
 BODIES = "bodies"  # the class of all of them
 _PASSES = 40  # of adaptation
-_PSEUDO = 12.0  # unknowns that the prior scale of a class counts for
+_PSEUDO = 12.0  # number of unknowns that the prior scale of a class is worth
 _SCALES = (1.0 / 4.0, 9.0)
 _SETTLED = 0.01  # change of the logarithm of a scale
-_MISFIT = 3.0  # squared residual per row above which a posture is touched from outside
+_MISFIT = (
+    3.0  # squared residual per row above which something touches the robot in a posture
+)
 _REWEIGHTINGS = 10
 _STEADY = 0.1  # change of the logarithm of an inflation
 _ABOVE = 3.0  # standard deviations of the mean square of all rows
-_SEEN = 0.05  # fraction of an error's prior variance that the rows must take off it
+_SEEN = 0.05  # fraction by which the rows must reduce an error's prior variance
 _GROSS = 5.0  # standard deviations of a score, of several hundred errors
-# variances that a freed class may have, over its prior's
+# variances of a freed class over its prior's
 _FREED = 4.0, 16.0, 64.0, 256.0
 
 
@@ -300,7 +302,7 @@ def scores(
         pulls = np.add.reduceat(rows.drift * found.a[:, None], rows.starts[:-1])
         later = np.cumsum(pulls[::-1], axis=0)[
             ::-1
-        ]  # a step moves all postures from its own on
+        ]  # a step changes its posture and all later ones
         squared = float(np.diff(rows.walk, prepend=0.0) @ np.sum(later**2, axis=1))
         count = max(rows.drift.shape[1] * (len(rows.walk) - 1), 1)
         result["drift"] = squared, left / found.scales["drift"], count

@@ -263,7 +263,7 @@ class SensorPrediction:
 _LOADED = 0.1  # of the forces' sum: a foot with more is in contact
 _HANGING = 0.3  # of the weight: with less, no foot carries the robot
 _CLEAR = 0.25  # of half a sole: a foot that is higher is in the air
-# prior standard deviations: a floor that the IMU says to lean more is no floor
+# prior standard deviations: soles tilted by more against the IMU are not on the floor
 _SLOPES = 5.0
 
 

@@ -347,7 +347,7 @@ _POINT = 0.05  # m, half a sole where none is known
 _PRISMATIC_SCALE = 0.1  # m/rad
 _AXES = ("fx", "fy", "fz", "mx", "my", "mz")
 _OTHER = ~np.eye(6, dtype=np.bool_)
-# what the errors of a class are called; unit of a constant one, and of a prismatic joint's
+# name of the errors of a class; unit of a constant one, and of that of a prismatic joint
 ERRORS: Mapping[str, tuple[str, ...]] = {
     "force_bias": ("biases of the force sensors", "N"),
     "moment_bias": ("biases of the moment sensors", "N m"),

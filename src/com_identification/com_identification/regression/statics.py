@@ -65,7 +65,7 @@ class Statics:
         self._prismatic = self.bodies.joint_type == PRISMATIC
         drive = np.zeros((n, count))
         drive[self.bodies.q_index[1:], index[1:]] = self.bodies.multiplier[1:]
-        # (n, B), what the bodies' own joints bring to the joints of q
+        # (n, B), contribution of the bodies' joints to the joints of q
         self._drive = drive
 
     @cached_property

@@ -155,7 +155,7 @@ def _on_sole(
 
 
 _NO_BETTER = 1.0  # standard deviations that the CoM must have moved
-# of the prior's standard deviation: above, the readings say little of an error
+# of the prior's standard deviation: above, the readings hardly determine an error
 _SHOWN = 0.8
 
 

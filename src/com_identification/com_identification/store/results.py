@@ -44,7 +44,7 @@ _OF_FIT = (
     *("scales", "tempering", "at_bound", "outliers"),
 )
 _LONGEST = 200  # bytes of a name
-_DIGITS = 12  # significant, of what is rounded: sums in another order agree to so many
+_DIGITS = 12  # significant digits of rounded numbers: sums in another order agree to this many
 
 
 def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") -> Path:

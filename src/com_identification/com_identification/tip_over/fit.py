@@ -220,7 +220,7 @@ def link_shifts(model: RobotModel) -> Candidate:
         f"CoM of {bodies.names[b]}, {'xyz'[a]} (m)"
         for b, a in zip(body, axis, strict=True)
     )
-    slack = 1e-9  # the search wants its start inside
+    slack = 1e-9  # the search requires its start inside
     std = COM_LIMIT / 2.0
     return _candidate(model, labels, 0.0, std, low - slack, high + slack, moment=moment)
 
@@ -382,6 +382,16 @@ def families(simulation: QuasiStatic) -> dict[str, list[int]]:
 
 
 class _Problem(NamedTuple):
+    """The least-squares problem of a candidate.
+
+    Attributes:
+        simulation: of the robot and the tests.
+        measured: (T,) rad.
+        candidate: what is fitted.
+        used: (k,) indices of the tests that are used.
+        noise: rad, of an angle.
+    """
+
     simulation: QuasiStatic
     measured: Array
     candidate: Candidate
@@ -394,6 +404,11 @@ class _Problem(NamedTuple):
         )
 
     def angles(self, x: Array) -> Array:
+        """Returns the tip angles (k,) rad; _FAR from the measured one where there is none.
+
+        Args:
+            x: (P,) parameters.
+        """
         near = self.measured[self.used]
         angles = self.simulation.tip_angles_near(
             near, *self._errors(x), list(self.used)
@@ -401,7 +416,14 @@ class _Problem(NamedTuple):
         return np.where(np.isnan(angles), near + _FAR, angles)
 
     def slopes(self, x: Array, angles: Array) -> Array:
-        """Derivatives of the angles (k, P): that of the margin by x over that by the angle."""
+        """Returns the derivatives of the angles by x, (k, P).
+
+        Those of the margin by x over that by the angle, with the other sign.
+
+        Args:
+            x: (P,) parameters.
+            angles: (k,) rad, at x.
+        """
         step = np.maximum(1e-4 * np.abs(x), 1e-6)
         margin = self._margins(x, angles)
         turn = (self._margins(x, angles + _PROBE) - margin) / _PROBE
@@ -426,9 +448,15 @@ class _Problem(NamedTuple):
         return margins
 
     def search(self, x: Array) -> tuple[Array, Array]:
-        """The most probable parameters (P,), from x on, and their standard deviations (P,).
+        """Finds the most probable parameters and their standard deviations.
 
-        With J the Jacobian of all residuals there: std^2 = diag((J^T J)^-1).
+        With J the Jacobian of all residuals at the optimum: std^2 = diag((J^T J)^-1).
+
+        Args:
+            x: (P,) where the search begins.
+
+        Returns:
+            (P,) and (P,); the latter NaN where the angles do not determine them.
         """
         candidate, known = self.candidate, np.isfinite(self.candidate.std)
         weights = np.diag(1.0 / candidate.std)[known]

@@ -135,9 +135,15 @@ def _compute_loads(robot: TippingRobot, state: RockingState) -> None:
 def settle(encoders: Array, robot: TippingRobot, state: RockingState) -> bool:
     """Finds the equilibrium of joints that yield: q = encoders + offset - C load - b/2 side.
 
-    The side of the backlash b is tanh(load / 0.1 N m), so that it changes smoothly. state.q is a
-    guess, and set to the equilibrium. Returns whether it converged: joints that are too soft have
-    none.
+    The side of the backlash b is tanh(load / 0.1 N m), so that it changes smoothly.
+
+    Args:
+        encoders: (n,) rad or m, positions by the encoders.
+        robot: on its soles.
+        state: its q is the initial guess; set to the equilibrium.
+
+    Returns:
+        Whether it converged: joints that are too soft have no equilibrium.
     """
     joints, q, load = robot.joints, state.q, state.load
     for _ in range(_SETTLE_STEPS):
@@ -158,7 +164,12 @@ def settle(encoders: Array, robot: TippingRobot, state: RockingState) -> bool:
 
 @compiled()
 def edge_distance(com: Array, edges: Array) -> float:
-    """Computes the distance to the nearest of some edges, m: positive inside, (E, 3) edges."""
+    """Computes the distance to the nearest of some edges, m: positive inside.
+
+    Args:
+        com: (3,) m, CoM in the ground's frame.
+        edges: (E, 3) see Soles.
+    """
     least = np.inf
     for e in range(len(edges)):
         least = min(least, edges[e, 2] - edges[e, 0] * com[0] - edges[e, 1] * com[1])
@@ -169,7 +180,17 @@ def edge_distance(com: Array, edges: Array) -> float:
 def find_tip_angle(
     start: Array, rate: Array, guess: float, robot: TippingRobot
 ) -> float:
-    """Finds the angle s, rad, at which the CoM is over an edge, encoders = start + s rate."""
+    """Finds the angle at which the CoM is over an edge, by the secant method.
+
+    Args:
+        start: (n,) rad, positions by the encoders at angle 0.
+        rate: (n,) derivatives of the positions by the angle.
+        guess: rad, where the search begins.
+        robot: on its soles.
+
+    Returns:
+        rad; NaN where there is none.
+    """
     n, joints, edges = len(start), robot.joints, robot.soles.edges
     state, encoders = RockingState(np.empty(n), np.empty(3), np.empty(n)), np.empty(n)
     q = state.q

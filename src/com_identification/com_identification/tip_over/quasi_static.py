@@ -52,10 +52,10 @@ _KEYS = {
     "backlash_rad": "backlash",
 }
 _FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
-_FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
+_FLAT = 2e-3  # rad and m: by which the soles may differ from one ground plane
 _SUFFIX = "_rad"
 _SLACK = 1e-6  # rad: rounded limits
-_SCAN = 64  # angles at which to look before searching
+_SCAN = 64  # angles that are evaluated before the search
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from com_model.text import listing
 _PERCENT, _GAINED = 5.0, 0.5  # % of the torques; of the URDF's residual
 _WHITENED = 0.5, 0.67  # of joints: the median of noise as large as assumed
 _TEMPERING = 6.0  # of healthy robots 1.5 to 3.6
-_NUISANCE = 4.0  # prior standard deviations; of 75 normal values one is beyond in 0.5 % of robots
+_NUISANCE = 4.0  # prior standard deviations; one of 75 normal values exceeds it in 0.5 % of robots
 # standard deviations; directions; of the mass
 _AGREEMENT, _BEST, _CHANGED = 3.0, 20, 0.04
 _SCALE, _LIKELY = 0.03, 2.5  # of the mass; prior standard deviations of the mass

@@ -33,7 +33,7 @@ LONGER = 10.0  # s of a further motion
 TEMPERING = 12.0
 # s that motions are made of; s of a recording that is analysed
 _EXCERPT, _LEAST = 2.0, 5.0
-# posterior over prior standard deviation of a body of which nothing is known
+# posterior over prior standard deviation of a body without information
 _STAYS = 0.9
 
 

@@ -28,10 +28,12 @@ from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
 
-UNSEEN = 2.0  # of the covariance: what the scores of few gaits do not show
-_RIGID = 1.6  # % of the torques that rigid joints, hard ground and a punctual IMU leave unexplained
+UNSEEN = (
+    2.0  # factor of the covariance, for errors that the scores of few gaits do not show
+)
+_RIGID = 1.6  # % of the torques unexplained with rigid joints, hard ground and an IMU without delay
 _PASSES = 2
-FIXED = 1e-3  # of the prior's standard deviation, of unknowns that the rows do not show
+FIXED = 1e-3  # of the prior's standard deviation, for unknowns that the rows do not determine
 _NUMB = (
     ". Required, as legs with too few joints do not feel all that acts on their feet"
 )
@@ -160,7 +162,7 @@ def identify_walking(
             robot = with_theta(robot, unknowns.theta(z))
     unseen, x = _select(made, slice(split, None)), unknowns.coefficients(z)
     gates = acceptance.accept(found, unknowns, unseen, scale)
-    # what is not modelled moves the estimate by as much more as it leaves more unexplained
+    # errors of the model move the estimate in proportion to what they leave unexplained
     factor = max(1.0, acceptance.unexplained(unseen, x, model.n_joints) / _RIGID) ** 2
     found = fit(made, unknowns, z)
     acceptance.check_payload(found, unknowns, starts)

@@ -25,7 +25,7 @@ _ROWS, _COLUMNS = (
 )
 """Entries d, s, t of U."""
 _I, _J = np.triu_indices(3)
-_LEAST = 1e-3  # m, smallest radius of gyration given to a body
+_LEAST = 1e-3  # m, smallest radius of gyration of a body
 
 
 def to_eta(bodies: Bodies) -> Array:

@@ -64,19 +64,19 @@ def with_theta(robot: Tree, theta: Array) -> Tree:
 
 _ROW, _COLUMN = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # of the entries of I
 _STEP = 1e-6  # rad, of differences
-# squares of the leg's Jacobian below which a joint does not feel a force
+# squares of the leg's Jacobian below which a force causes no torque
 _SINGULAR = 1e-14
 
 
 class Limbs(NamedTuple):
-    """L legs of at most K joints; -1 fills up.
+    """L legs of at most K joints; -1 pads shorter ones.
 
     Attributes:
         body: (L,) that carries the foot.
         point: (L, 3) m, centre of the foot's ball or origin of its sole, in that body.
         radius: (L,) m, of the ball.
-        size: (L,) components of what the ground can do: 3 force, 6 force and moment.
-        joint_count: (L,).
+        size: (L,) components of the ground's wrench: 3 force, 6 force and moment.
+        joint_count: (L,) number of joints.
         joints: (L, K) indices in q.
         path: (L, K) bodies from the root to the foot.
     """
@@ -91,14 +91,17 @@ class Limbs(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """N samples; vectors in root axes.
+    """N samples of a robot's motion; vectors in root axes.
 
     Attributes:
         q: (N, n) rad or m.
-        tau: (N, n) measured.
+        qd: (N, n) rad/s or m/s.
+        qdd: (N, n) rad/s^2 or m/s^2.
+        tau: (N, n) N m or N, measured.
         sign: (N, n) smoothed sign of qd, -1 to 1.
         omega: (N, 3) rad/s.
-        force: (N, 3) m/s^2, of the root's origin minus gravity.
+        omega_dot: (N, 3) rad/s^2.
+        force: (N, 3) m/s^2, acceleration of the root's origin minus gravity.
         up: (N, 3) normal of the ground.
     """
 
@@ -115,7 +118,7 @@ class Motion(NamedTuple):
 
 @njit
 def _place_foot(limbs: Limbs, c: int, links: Links, up: Array, point: Array) -> None:
-    """Where the ground acts on foot c, root axes."""
+    """Contact point of foot c with the ground, root axes."""
     b = limbs.body[c]
     set_point(links.R[b], links.p[b], limbs.point[c], point)
     point -= limbs.radius[c] * up
@@ -144,7 +147,7 @@ def _foot_jacobian(
 
 @njit
 def _inverse(T: Array) -> Array:
-    """Inverse (d, k) of T_l (k, d); 0 along what no joint feels: straight leg, missing joint."""
+    """Inverse (d, k) of T_l (k, d); 0 in directions without torque: straight leg, missing joint."""
     k, d = T.shape
     if k < d:
         return T.T @ np.linalg.inv(T @ T.T + _SINGULAR * np.eye(k))
@@ -155,9 +158,16 @@ def _inverse(T: Array) -> Array:
 def foot_loads(
     robot: Tree, limbs: Limbs, motion: Motion, loads: Array, heights: Array
 ) -> None:
-    """Sets loads (N, L), N along the ground's normal, and heights (N, L), m, of the feet.
+    """Computes loads and heights of the feet.
 
-    f = T_l^-1 (ID_l - tau_l), of the model as it is packed.
+    f = T_l^-1 (ID_l - tau_l), with the masses of `robot`.
+
+    Args:
+        robot: bodies and joints.
+        limbs: its L legs.
+        motion: N samples.
+        loads: (N, L) N along the ground's normal, set.
+        heights: (N, L) m, set.
     """
     n, point = motion.q.shape[1], np.empty(3)
     links, tau = make_links(len(robot.mass)), np.empty(n)
@@ -335,10 +345,18 @@ def generalised_rows(
     x: Array,
     rows: tuple[Array, Array, Array],
 ) -> None:
-    """Sets the rows of sample k: D (6 + n, P), A_c (L, 6, K), B_c (L, 6, 6) what no joint feels.
+    """Computes the rows of one sample.
 
-    x (P,) are the coefficients by which the forces on the touching feet are found that encoder
-    zeros displace: d(ID - J^T f) / dq.
+    Args:
+        robot: bodies and joints, with the parameters about which encoder biases are linearised.
+        limbs: its L legs.
+        motion: samples.
+        k: index of the sample.
+        touching: (L,) feet in contact.
+        x: (P,) coefficients, for the forces on these feet that encoder biases displace:
+            d(ID - J^T f) / dq.
+        rows: set: D (6 + n, P), A_c (L, 6, K), and B_c (L, 6, 6), the components of the feet's
+            wrenches that cause no torque.
     """
     D, A, B = rows
     n, at = motion.q.shape[1], BODY * len(robot.mass)

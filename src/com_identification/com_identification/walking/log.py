@@ -14,11 +14,11 @@ from com_model.arrays import Array, Flags
 
 LOAD_CUTOFF = 25.0  # Hz, of the feet's loads for the detection of contacts
 _CUTOFF, _SIGN_CUTOFF = 80.0, 60.0  # Hz
-# Hz, of the specific force that gives the vertical where nothing else does
+# Hz, of the specific force that shows the vertical where nothing else does
 _UP_CUTOFF = 0.5
 _SIGN_SPEED = 0.02  # rad/s
 _GAP = 3.5  # periods without a sample after which there is a gap
-_HELD = 7  # samples that repeat the one before
+_HELD = 7  # consecutive samples equal to the one before
 _MOST_LOST = 0.1  # fraction of the samples
 _LEAST_RATE = 150.0  # Hz
 # rad/s, rms over 1 s: a G1 that walks slowly has 0.09, one that stands and sways 0.03; s; s

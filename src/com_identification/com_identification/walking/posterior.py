@@ -20,7 +20,7 @@ from com_model.arrays import Array
 
 REPORT, URDF, POSTERIOR = NAMES = ("report.html", "corrected.urdf", "posterior.npz")
 _OF_BODIES = ("mass", "com", "inertia")
-_NUISANCES = ("armature", "coulomb", "viscous")  # the first of unknowns.KINDS
+_NUISANCES = ("armature", "coulomb", "viscous")  # the first ones of unknowns.KINDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class RobotPosterior:
         change = (normal * np.sqrt(np.maximum(values, 0.0))) @ axes.T
         z, inertial = self.mean + change, PARAMETERS * len(self.bodies)
         eta = z[:, :inertial].reshape(len(z), -1, PARAMETERS)
-        # masses are e^(2a): their sum, which is known well, is to vary as its linear part does
+        # masses are e^(2a): their sum, which is known well, must vary as its linear part does
         mass = np.exp(2.0 * self.mean[:inertial:PARAMETERS])
         total = mass.sum() + change[:, :inertial:PARAMETERS] @ (2.0 * mass)
         eta[:, :, 0] += (

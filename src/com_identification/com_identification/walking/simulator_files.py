@@ -32,7 +32,7 @@ def mjcf(path: Path, draws: Mapping[str, Array], s: int) -> str:
         for name in (
             "meshdir",
             "texturedir",
-        ):  # relative to the file, which is elsewhere now
+        ):  # relative to the original file's folder
             setattr(spec, name, str((path.parent / getattr(spec, name)).resolve()))
         spec.compile()
         return str(spec.to_xml())

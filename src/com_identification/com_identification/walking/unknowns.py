@@ -19,7 +19,9 @@ from com_model.bodies import Indices
 from com_model.dynamics.kinematics import body_poses
 
 GAIN_STD = 0.03
-COMMON_GAIN_STD = 0.02  # of all drives alike: those of one type share a torque constant
+COMMON_GAIN_STD = (
+    0.02  # common to all drives: those of one type share a torque constant
+)
 _MASS, _TRUNK_MASS = 0.10, 0.25  # relative; 25 %: a payload is possible
 _COM, _TRUNK_COM = 0.010, 0.040  # m
 _SHAPE, _TRUNK_SHAPE = 0.15, 0.30  # of the radii of gyration

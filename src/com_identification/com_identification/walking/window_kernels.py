@@ -5,9 +5,11 @@ With D x, T_b and T_l of kernels:
   base rows    [D_b - sum_c A_c D_l] x = 0,   A_c = T_b T_l^-1,   c the feet that may touch
   joint rows   D_j x = 0                      joints of legs surely in the air, and of no leg
 
-summed over test functions sin^2 of a window. A foot that is taken for touching and does not costs
-rows and causes no error; the reverse ruins the fit. A leg with fewer joints than its foot's wrench
-has components does not feel some of them; base rows along what those do get a large variance.
+summed over test functions sin^2 of a window. A foot that is in the air but counted as touching
+costs
+rows and causes no error; the reverse ruins the fit. If a leg has fewer joints than its foot's
+wrench
+has components, some components cause no torque; base rows along those get a large variance.
 """
 
 from typing import NamedTuple
@@ -21,16 +23,16 @@ from com_model.bodies import Indices
 from com_model.compiled import compiled
 from com_model.dynamics.tree_kernels import Tree
 
-# variance of wrench components that no joint of a leg feels, N^2 or (N m)^2
+# N^2 or (N m)^2, variance of wrench components that cause no torque in a leg
 _UNFELT = 1e8
 
 
 class Noise(NamedTuple):
-    """Standard deviations of the equations.
+    """Standard deviations of the equations' noise.
 
     Attributes:
-        force: N, of the base's.
-        moment: N m.
+        force: N, of the base's force rows.
+        moment: N m, of the base's moment rows.
         joint: (n,) N m, of each joint's.
         reversal: (n,) N m, added where its velocity changes sign.
     """
@@ -42,13 +44,13 @@ class Noise(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """Windows of 2 * half samples, each beginning `half` after the one before.
+    """W windows of 2 * half samples, each beginning `half` after the one before.
 
     Attributes:
         start: (W,) first sample; -1: not used.
         half: samples.
-        touching: (W, L) bool.
-        used: (W, n) bool, joints with rows of their own.
+        touching: (W, L) whether each foot may be in contact.
+        used: (W, n) joints with their own rows.
         row: (W,) first of its rows.
     """
 
@@ -125,9 +127,17 @@ def window_rows(
     x: Array,
     X: Array,
 ) -> None:
-    """Sets the whitened rows X (R, P) of all windows, from one of `every` samples.
+    """Computes the whitened rows of all windows.
 
-    x (P,) as in generalised_rows.
+    Args:
+        robot: bodies and joints; see generalised_rows.
+        limbs: its L legs.
+        motion: N samples.
+        noise: of the equations.
+        windows: of the recording.
+        every: one of so many samples is used.
+        x: (P,) coefficients; see generalised_rows.
+        X: (R, P) set.
     """
     n, L, half = motion.q.shape[1], len(limbs.body), windows.half
     width, count = 6 + n, len(windows.start)
