@@ -1,7 +1,7 @@
 """Settings of an identification: the one place of their defaults, for node, commands and Python.
 
 A node has them as parameters (noise.force, prior.mass_std_fraction, ...), a YAML file as sections;
-what is not given has the default of the dataclasses below.
+missing keys have the defaults of the dataclasses below.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What the nodes of the Center of Mass suite share: conversions, inputs, parameters, outputs."""
+"""Common base of the suite's nodes: conversions, inputs, parameters, outputs."""

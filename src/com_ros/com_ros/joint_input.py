@@ -308,7 +308,7 @@ class JointInput:
 
     # --- values ------------------------------------------------------------------------------
     def _store(self, layout: _Layout, msg: JointState, time_ns: int) -> bool:
-        """Store what a message carries; whether there is something to look at."""
+        """Stores the values of a message; returns whether they need further checks."""
         back = self._newest_ns - time_ns
         self._newest_ns = time_ns if back < 0 or back > RESTART_NS else self._newest_ns
         given: Sequence[Any] = (msg.position, msg.velocity, msg.effort)

@@ -197,7 +197,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _quicken_start() -> None:
-    """Let neither the garbage collector search the libraries, nor numba look for SciPy."""
+    """Shortens the start: no garbage collection of libraries, no check for SciPy by numba."""
     gc.freeze()
     linalg: Any = import_module("numba.np.linalg") if "numba" in sys.modules else None
     if hasattr(linalg, "ensure_blas"):  # which other releases may not have
@@ -207,7 +207,7 @@ def _quicken_start() -> None:
 
 
 def _pass_on_log() -> None:
-    """Send what the maths logs, which knows no ROS, to ROS."""
+    """Forwards the log of com_model, which does not depend on ROS, to ROS."""
     handler = logging.Handler()
     handler.emit = lambda record: get_logger(record.name).info(record.getMessage())  # type: ignore[method-assign]
     log = logging.getLogger("com_model")

@@ -17,7 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 RESULT = QoSProfile(
     depth=100
-)  # so many can be sent again to a reader on a busy machine
+)  # messages that can be sent again to a reader on a busy machine
 TF = QoSProfile(depth=100)
 
 

@@ -12,7 +12,7 @@ from com_model.arrays import Array
 from com_model.strict_yaml import Section
 
 Channel = Callable[[Any, Section, str], Array]
-"""Reads a channel: its value, the section that it is in and its key give (N,)."""
+"""Reads a channel (N,) from its value, the section that contains it, and its key."""
 
 SECTIONS = ("com", "tip_over")
 _EDGE = ("edge_x", "edge_y", "direction", "tilt")

@@ -1,7 +1,7 @@
 """Sensors of a robot from a table of numbers, by a mapping of its columns (YAML).
 
-A channel is the name of a column, {column: NAME, unit: deg, scale: 1.0, offset: 0.0}, which gives
-scale * unit * column + offset, or a number that is constant. docs/tables.md shows all keys. What
+A channel is the name of a column, {column: NAME, unit: deg, scale: 1.0, offset: 0.0}, which means
+scale * unit * column + offset, or a constant number. docs/tables.md shows all keys. What
 a sensor does not measure (horizontal forces of a pressure sole, the size of the force where only
 the centre of pressure is known) is noise as large as the robot's weight in the postures.
 """

@@ -1,4 +1,4 @@
-"""Streams of readings in slices of time: statistics of each channel, and what is wrong."""
+"""Streams of readings in slices of time: statistics of each channel, and issues."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ class StreamIssue:
 
 @dataclass(frozen=True)
 class PostureMark:
-    """A part of a recording that somebody marked as a posture.
+    """A part of a recording that the user marked as a posture.
 
     Attributes:
         t0_ns: first stamp, ns.

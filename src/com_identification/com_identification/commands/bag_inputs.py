@@ -91,7 +91,7 @@ def _types(path: str) -> set[str]:
 
 
 def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
-    """Reads bags and tables, with a progress bar, as one recording, one after the other.
+    """Reads bags and tables in sequence as one recording, with a progress bar.
 
     Postures have the names of their marks or times, of several files with the file's name.
 

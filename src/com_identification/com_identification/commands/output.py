@@ -100,6 +100,6 @@ def progress_bar(what: str) -> Iterator[Progress]:
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     shown = console.is_terminal
     bar = Progress(*columns, console=console, transient=True, disable=not shown)
-    # One that is not shown is not begun: rich prints a line at its end, before version 15.
+    # A hidden bar is not started: before version 15, rich prints a line at its end.
     with bar if shown else nullcontext(bar):
         yield bar

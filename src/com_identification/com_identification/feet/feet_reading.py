@@ -21,7 +21,7 @@ from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
 from com_model.geometry.rotations import angle_between, skew
 
-_MIN_INFORMATION = 1e-3  # of the largest; tilts of 2 deg give so much
+_MIN_INFORMATION = 1e-3  # of the largest; reached by tilts of 2 deg
 _MAX_CHECKED = 20  # postures; a fault of a sensor shows in many
 _MAX_LOST = 0.01  # unobservable fraction of a component
 _SAME_SHAPE = 0.02  # rad or m, of the joints above the ankles

@@ -49,7 +49,7 @@ class WrenchFault(IntEnum):
         SWAPPED: two feet have each other's readings.
         UNIT: not in N and N m.
         OFFSET: a reading without load is not zero: the sensor has a bias.
-        IN_AIR: a foot does not stand: no fault of the sensor, but worth reporting.
+        IN_AIR: a foot is not in contact: no fault of the sensor, but worth reporting.
         WEIGHT: the feet together do not carry the robot's weight.
     """
 
@@ -389,7 +389,7 @@ def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
 def _offsets(
     rules: WrenchRules, wrenches: Array, read: Sequence[RuleViolation]
 ) -> tuple[WrenchIssue, ...]:
-    """Feet with little load that read what no ground can give, where that is all that is wrong."""
+    """Issues of feet with little load and impossible readings, where nothing else is wrong."""
     found = []
     for i in {each.foot for each in read}:
         if i is None or not np.linalg.norm(wrenches[i, :3]) < _LIGHT * rules.weight:

@@ -1,8 +1,8 @@
 """What changed between two identifications of a robot, with a stated rate of false alarms.
 
 With the bodies x in prior standard deviations, the data of identification i have the information
-L_i = P_i^-1 - 1 and say b_i = P_i^-1 x_i, P_i being the posterior covariance: the prior, which both
-share, is taken out again, so that a direction in which only the prior speaks is neither a change
+L_i = P_i^-1 - 1 and b_i = P_i^-1 x_i, P_i being the posterior covariance: the prior, which both
+share, is removed, so that a direction in which only the prior has information is neither a change
 nor a proof of none. The change d = x_2 - x_1 then has, x_1 being unknown with the weak prior w,
 
   M = L_2 S^-1 (w + L_1),  h = b_2 - L_2 S^-1 (b_1 + b_2),  S = w + L_1 + L_2

@@ -6,17 +6,17 @@ Subscribes:
     imu (sensor_msgs/Imu): only with fit.use_imu; else the ground is horizontal.
     <foot>/wrench (geometry_msgs/WrenchStamped): the names are the configuration's.
     known_com (geometry_msgs/PointStamped): the whole robot's CoM by another source, in a link's
-        frame; what comes while the robot stands is part of the posture captured then.
+        frame; points received while the robot is stationary are part of its posture.
     diagnosis (com_msgs/CentroidalDiagnosis): culprits that last, for ~/tare_wrench and
-        ~/identify_links where the request wants them.
+        ~/identify_links where the request asks for them.
     gait/state (com_msgs/WalkState): the CoM's offset by the stabiliser, for ~/identify_links where
-        the request wants it and there is no diagnosis.
+        the request asks for it and there is no diagnosis.
 
 Publishes:
     identification/state (com_msgs/IdentificationState): at state_rate_hz.
     identification/result (com_msgs/IdentificationResult, latched): with each new result.
     identification/model_check (com_msgs/ModelCheck): at check_rate_hz.
-    identification/markers (visualization_msgs/MarkerArray): with it, when someone looks.
+    identification/markers (visualization_msgs/MarkerArray): with it, if there is a subscriber.
     identification/walk_recording (com_msgs/WalkRecording, latched): with each part of a recorded
         walk that was analysed.
     /diagnostics.
@@ -163,7 +163,7 @@ class ComIdentification(RobotNode[Parameters]):
         super().destroy_node()
 
     def _open_store(self) -> None:
-        """Open the file of postures; as long as that is not possible, say why now and then."""
+        """Opens the file of postures; as long as that fails, logs why, throttled."""
         session = self._current
         if session is None or session.opened is not None:
             return
@@ -222,7 +222,7 @@ class ComIdentification(RobotNode[Parameters]):
 
     # --- timers ------------------------------------------------------------------------------
     def _on_serve(self) -> None:
-        """Serve pending requests; captures are served by the stamps in lockstep."""
+        """Serves pending requests; in lockstep captures are served by the stamps."""
         if not self.lockstep.awaited:
             self._serve_captures()
         self._jobs.serve()
@@ -346,5 +346,5 @@ def _health(session: Session, check: ModelCheckResult) -> tuple[bytes, str]:
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(ComIdentification)

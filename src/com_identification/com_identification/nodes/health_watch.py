@@ -166,5 +166,5 @@ class HealthWatch:
     def _guarded(self, work: Callable[..., None], *arguments: Any) -> None:
         try:
             work(*arguments)
-        except Exception as error:  # of a thread: nobody else would see it
+        except Exception as error:  # of a thread: it would be lost otherwise
             self._logger.error(f"record of the robot: {error}")

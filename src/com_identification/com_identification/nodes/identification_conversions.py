@@ -31,7 +31,7 @@ from com_msgs import msg as msgs
 from com_msgs.srv import IdentifyTotalCom
 from com_ros import conversions as cv
 
-ABOUT = 1e-6  # rad; less is the tilt about an axis that the IMU does not show
+ABOUT = 1e-6  # rad; below, the axis is one about which the IMU does not show tilt
 
 if TYPE_CHECKING:  # they load for a second
     from com_identification.walking.advice import Advice

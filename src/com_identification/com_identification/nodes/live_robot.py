@@ -102,7 +102,7 @@ def check_live(
 
 
 def _collect(topics: Topics, wait_s: float) -> dict[str, list[Any]]:
-    """Messages by topic, until there are as many of each as wanted, or the time is over."""
+    """Receives messages by topic, until there are enough of each, or the time is over."""
     context = Context()
     rclpy.init(context=context)
     node = Node("com_setup", context=context)

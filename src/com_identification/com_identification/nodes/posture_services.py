@@ -1,7 +1,7 @@
-"""Services of com_identification on postures: captured, stored, and files of what is stored.
+"""Services of com_identification for postures: capture, storage and files.
 
 ~/capture_posture and ~/tare_wrench wait until the robot is stationary; ~/get_postures,
-~/remove_posture, ~/reset, ~/save, ~/load and ~/export_urdf answer at once. Also captures
+~/remove_posture, ~/reset, ~/save, ~/load and ~/export_urdf answer immediately. Also captures
 automatically.
 """
 
@@ -246,7 +246,7 @@ class PostureServices:
         self._on_change()
 
     def _path(self, session: Session, name: str) -> Path:
-        """A file beside the store, never the store itself."""
+        """A file in the folder of the store, never the store itself."""
         store = session.store.path
         suffix = OLD_SUFFIX if name.endswith(OLD_SUFFIX) else SUFFIX
         path = results.path_inside(store.parent, name, suffix)

@@ -9,7 +9,7 @@ Subscribes:
 
 Publishes:
     joint_trajectory (trajectory_msgs/JointTrajectory): a whole motion from rest to rest, to start
-        at once; when the tour stops on the way, the present positions.
+        immediately; when the tour stops on the way, the current positions.
     ~/status (std_msgs/String, latched): what it does, or what it waits for.
 
 Calls com_identification's action propose_postures, its services capture_posture, identify_links and
@@ -19,7 +19,7 @@ Services (std_srvs/Trigger): ~/next confirms a step, unless `automatic`; ~/stop 
 ends the tour.
 
 The feet stay where they are: com_identification must run with plan.keep_feet, or there must be a
-hoist. It starts when all that it needs is there and the robot stands in its nominal
+hoist. It starts when all inputs and services are there and the robot stands in its nominal
 posture. The tour stops, and says why, when joint_states time out, a joint misses its target, or
 too many postures in a row fail.
 

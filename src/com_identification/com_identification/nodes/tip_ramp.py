@@ -1,12 +1,12 @@
-"""Turns the joints of a posture protocol slowly until the robot is about to tip ([Cominoli] 7.3).
+"""Rotates the joints of a posture protocol slowly until the robot is about to tip ([Cominoli] 7.3).
 
 Before each test the robot is lifted, by a hoist or by the operator, moved into the start posture
 and put on its feet; from both it moves onto one where the protocol says how (approach, begin). Then
-the test's joints turn at ramp_speed, and the feet's sensors give the distance of the centre of
-pressure from the edge that the robot would tip over; close to it they turn more slowly, the more so
-the taller the robot is. At fall_margin the joints go back as slowly as they came; the tip angle is
-where a line through the last 15 mm of that distance is 0. The model's angle is that of the URDF's
-CoM over the same sole, with the joints where the encoders say.
+the test's joints rotate at ramp_speed, and the feet's sensors measure the distance of the centre of
+pressure from the edge that the robot would tip over; close to it they rotate more slowly, in
+particular for a tall robot. At fall_margin the joints go back as slowly as they came; the tip angle
+is where a line through the last 15 mm of that distance is 0. The model's angle is that of the URDF's
+CoM over the same sole, with the joint positions of the encoders.
 
 Subscribes:
     robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
@@ -60,8 +60,8 @@ from com_ros.inputs import WrenchInputs
 from com_ros.main import run
 from com_ros.parameters import parameter
 
-BAND = 0.015  # m, of the distance from the edge, whose readings give the angle
-LEAST = 5  # readings of that
+BAND = 0.015  # m, distance from the edge within which readings determine the angle
+LEAST = 5  # readings within BAND
 APPROACH = 0.15  # rad/s, onto the feet that are in contact in the test
 LOADED = 0.3  # of the weight: with less, the robot has fallen
 
@@ -274,5 +274,5 @@ class TipRamp(GuidedMotion[Parameters]):
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(TipRamp)

@@ -113,7 +113,7 @@ class WalkServices:
             reply(SetBool.Response(message=str(error)))
 
     def _folder(self, session: Session) -> Path:
-        """Where recordings go; also refuses to begin something beside a recording."""
+        """Folder of the recordings; refuses to begin while a walk is being recorded."""
         if self._subscriptions:
             raise IdentificationError("a walk is being recorded: end that first")
         if session.path is None:

@@ -1,4 +1,4 @@
-"""Plans the postures to take next: the most informative ones in which the robot can stand.
+"""Plans the postures to capture next: the most informative ones in which the robot can stand.
 
 What is known is the covariance P of the whitened parameters, those of the bodies first, then the
 constant errors of the sensors; a posture with whitened rows A updates it to (P^-1 + A^T A)^-1. With
@@ -11,9 +11,9 @@ P' that of the errors if the bodies were known, its score is one of
 
 Postures are chosen greedily from many random ones in which the robot stands with a margin, inside
 its limits, strong enough and without collision. Then each in turn is exchanged for the one with the
-best score beside the others: another candidate, or a change of its own.
+best score in addition to the others: another candidate, or a modification of it.
 
-How good a plan of N postures is, is said against the best one possible. It leaves the information
+The efficiency of a plan of N postures is relative to the best plan. A plan has the information
 M = P^-1 + sum_i w_i A_i^T A_i with whole numbers w_i that add up to N. With any w_i >= 0 of that
 sum the best M is found by convex optimisation, and no plan can be better [Pukelsheim, Optimal
 Design of Experiments, ch. 9]. What is made large, f(M), is the logarithm of 1 over a standard
@@ -427,7 +427,7 @@ class PosturePlanner:
         samples: int,
         progress: Progress,
     ) -> tuple[list[Entry], Array]:
-        """Exchanges each chosen posture in turn for the best one beside the others."""
+        """Exchanges each chosen posture in turn for the best one in addition to the others."""
         rng = np.random.default_rng([self.plan.seed, 1])
         picked, kept = [pool[i] for i in chosen], rows[list(chosen)]
         for step in range(_ROUNDS * len(picked)):

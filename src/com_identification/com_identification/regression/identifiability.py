@@ -133,7 +133,7 @@ def _words(
     candidates: Iterable[Candidate],
     tolerance: float,
 ) -> list[str]:
-    """Describes a null space: known combinations first, what is left by its parts."""
+    """Describes a null space: known combinations first, the rest by its largest parts."""
     words: list[str] = []
     found = np.zeros((0, null.shape[1]))
     to_x = np.linalg.pinv(factor)

@@ -206,7 +206,7 @@ class FlatStance:
         ) @ ground
 
     def _upright(self, Q: Array) -> Flags:
-        """Whether no sole is upside down or reversed, where the residuals vanish, too."""
+        """Whether no sole is upside down or reversed, as the residuals vanish there too."""
         if self._balls:
             return np.ones(len(Q), dtype=np.bool_)
         turn, _ = self._places(Q)

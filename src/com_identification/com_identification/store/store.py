@@ -366,7 +366,7 @@ class PostureStore:
             raise StoreError(f"{self.path} is closed")
         fix = "Its postures are still there; free space on the disk and try again"
         with _errors(str(self.path), fix):
-            if not self.path.exists():  # somebody removed it
+            if not self.path.exists():  # it was removed
                 self._database.close()
                 self._open()
             with self._database:

@@ -73,7 +73,7 @@ class TipTest:
         feet: sole frames in contact, the weight distributed evenly.
         approach: how the robot gets onto these feet, joint positions by name, rad; others as
             in the start.
-        begin: rad, angle with the sign of turn, from which on it stands on them alone.
+        begin: rad, angle with the sign of turn, from which on only these feet are in contact.
     """
 
     name: str

@@ -197,7 +197,7 @@ def _nuisances(unknowns: Unknowns, z: Array) -> AcceptanceTest:
 def _agreement(
     found: WalkFit, unknowns: Unknowns, first: Flags, what: str
 ) -> AcceptanceTest:
-    """Whether two parts of the recording give the same estimates in the best directions."""
+    """Whether two parts of the recording have the same estimates in the best directions."""
     s, z = unknowns.std, found.z
     D, x = unknowns.jacobian(z) * s, unknowns.coefficients(z)
     estimates, covariances = [], []

@@ -265,7 +265,7 @@ def _set_imu_columns(robot: Tree, force: Array, links: Links, D: Array) -> None:
 
 @njit
 def _support(links: Links, b: int, point: Array, wrench: Array) -> None:
-    """Takes a wrench (6,) of the ground at a point off what acts through the joint of body b."""
+    """Subtracts a wrench (6,) of the ground at a point from that through the joint of body b."""
     f, arm = (
         (wrench[0], wrench[1], wrench[2]),
         sub((point[0], point[1], point[2]), row(links.p, b)),
@@ -287,7 +287,7 @@ def _set_zero_columns(
 ) -> None:
     """Columns of the encoder zeros at sample k: -d(ID - J^T f) / dq, by differences.
 
-    A joint is turned a little with all that it carries; what is not on it stays. The last ones
+    A joint is rotated a little with all that it carries; the other bodies stay. The last ones
     come first, so that parents are in their places. wrenches (L, 6) act on the feet.
     """
     n, at, point = motion.q.shape[1], BODY * len(robot.mass), np.empty(3)
