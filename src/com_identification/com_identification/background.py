@@ -329,8 +329,7 @@ def analyse_walk(
 
     Returns:
         The information (P, P), the advice of the newest usable part, the duration of the usable
-        parts,
-        s, and why others were not usable ("": all were).
+        parts, s, and why others were not usable ("": all were).
     """
     from com_identification.walking.advice import analyse
 

@@ -79,9 +79,8 @@ def human_settings(
     """Returns settings for a person, whose masses differ from the table by 10 %, CoMs by 20 mm.
 
     An error in a segment's frame that is the same in all postures, such as that of a marker's
-    place,
-    is part of that segment's centre of mass, not an error of its own. The noise of a posture's
-    readings is that of human_posture().
+    place, is part of that segment's centre of mass, not an error of its own. The noise of a
+    posture's readings is that of human_posture().
 
     Args:
         model: the person's.
@@ -227,8 +226,8 @@ class MarkerFit:
 
         Returns:
             (n + 6, n + 6) of q, of the root's attitude (R exp(phi), rad) and of p (m): their
-            covariance is
-            this times its transpose, std^2 (J^T J)^-1 with the Jacobian J of the residuals.
+            covariance is this times its transpose, std^2 (J^T J)^-1 with the Jacobian J of the
+            residuals.
         """
         J = self._slope(seen, q, R, p, np.zeros(self._n + 6))
         return np.asarray(std * np.linalg.inv(np.linalg.qr(J, mode="r")))
@@ -309,13 +308,10 @@ def _upright(trial: MarkerTrial, file: str) -> MarkerTrial:
 def read_trial(path: str | Path, plates: str | Path | None = None) -> MarkerTrial:
     """Reads a motion capture with force plates from a C3D file, or from tables.
 
-    A table of markers has NAME.x, .y, .z in m (OpenSim's trc). Of each plate a table of
-    `plates`, by
-    default the same one, has ground_force_vx (N), ground_force_px (m) and ground_torque_x (N m),
-    and
-    the same for y and z, as OpenSim's mot; further words in the names distinguish plates. Both
-    have
-    `time` in s and the same axes, z up, or y up.
+    A table of markers has NAME.x, .y, .z in m (OpenSim's trc). Of each plate a table of `plates`,
+    by default the same one, has ground_force_vx (N), ground_force_px (m) and ground_torque_x (N
+    m), and the same for y and z, as OpenSim's mot; further words in the names distinguish plates.
+    Both have `time` in s and the same axes, z up, or y up.
 
     Args:
         path: of a C3D file, or of a table of markers.

@@ -85,10 +85,8 @@ class SensorPriors(_Options):
     """Prior standard deviations of the sensors' errors, all of which are estimated.
 
     Narrow those that are known. They scale with the robot: W is its weight by the URDF, L half
-    the
-    length of a sole. 0: there is no such error. True values from readings, each foot's wrench
-    (f, m) in
-    its sensor's frame:
+    the length of a sole. 0: there is no such error. True values from readings, each foot's wrench
+    (f, m) in its sensor's frame:
 
       wrench   true = (1 + E) (reading - bias - drift), E = gain + crosstalk + pose of the
       sensor:
@@ -178,8 +176,7 @@ class LinkPrior:
     """Prior knowledge of one link that differs from the other links; None: as for all.
 
     A body is a link with all links that fixed joints connect to it; a prior of one of its links
-    is
-    that of the whole body. A weighed mass replaces the URDF's, and is known unless
+    is that of the whole body. A weighed mass replaces the URDF's, and is known unless
     mass_std_fraction says otherwise.
     """
 

@@ -271,8 +271,7 @@ def imu_to_rotation(msg: Imu) -> Array:
 
     Raises:
         ConversionError: there is no orientation: orientation_covariance[0] is -1, or the
-            quaternion
-            is not of unit length.
+            quaternion is not of unit length.
     """
     if msg.orientation_covariance[0] == -1.0:
         raise ConversionError(

@@ -1,9 +1,8 @@
 """Limits of plausible values in joint_states, imu and wrenches: one rule for all nodes.
 
 A value beyond these limits is impossible: it comes from a broken driver, a wrong unit or a
-flipped
-bit, and never reaches the maths. The limits are far beyond what a robot does, so that neither
-spikes of a real sensor nor limits that are too narrow in a URDF stop a node:
+flipped bit, and never reaches the maths. The limits are far beyond what a robot does, so that
+neither spikes of a real sensor nor limits that are too narrow in a URDF stop a node:
 
     position of a joint       `position_margin` (a full turn) beyond its limits; 1e7 rad or m of
     a
@@ -16,8 +15,7 @@ spikes of a real sensor nor limits that are too narrow in a URDF stop a node:
     %
     wrench of a foot          `weight_factor` times the robot's weight (torque: at 1 m)
 
-An implausible position makes its joint unknown; a velocity or an effort alone becomes NaN; an
-imu
+An implausible position makes its joint unknown; a velocity or an effort alone becomes NaN; an imu
 or wrench message is dropped; an orientation alone is unknown. The weight is at least MIN_WEIGHT,
 because the masses of a URDF may be placeholders. NaN means "not known" and passes.
 """

@@ -2,8 +2,7 @@
 
 The sign convention of a force sensor (the configuration's wrench sign) is undone here, for all
 nodes: the result is force and torque of the ground on the foot, in the axes and about the origin
-of
-the sensor's frame; see com_model.robot_config.
+of the sensor's frame; see com_model.robot_config.
 """
 
 import time
@@ -31,12 +30,10 @@ KEPT = 100  # stored readings of an IMU: a tenth of a second at 1 kHz
 class Latest(Generic[T]):
     """The latest values of an input with their times; each is current up to an age of timeout_s.
 
-    The age of a value is the difference of sample times (its stamp and the stamp of the data
-    that
+    The age of a value is the difference of sample times (its stamp and the stamp of the data that
     it is combined with), so that a replayed bag gives the same result at any speed. A value from
     the future is as wrong as an old one. HISTORY values are stored, because a busy node may
-    receive
-    this input's newest message before older ones of the data that it is combined with.
+    receive this input's newest message before older ones of the data that it is combined with.
 
     Args:
         timeout_s: s, largest difference of sample times.
@@ -82,8 +79,7 @@ class Latest(Generic[T]):
 
         Returns:
             The last value up to that time or, where that is too old, the next one; None where
-            neither
-            is within timeout_s.
+            neither is within timeout_s.
         """
         found = self._at(at_ns)
         if found is None or abs(at_ns - found[0]) > self.timeout_s * NS_PER_S:
@@ -305,9 +301,8 @@ class ImuPairing(Generic[T]):
     """Pairs joint samples with the readings of the IMU of the same instant.
 
     A driver that reads both at once gives them the same stamp and sends joint_states first; and
-    when a
-    node is busy, several messages of one topic arrive before those of the other. So each joint
-    sample waits for a reading that is at least as new, until a joint sample wait_s newer
+    when a node is busy, several messages of one topic arrive before those of the other. So each
+    joint sample waits for a reading that is at least as new, until a joint sample wait_s newer
     arrives.
 
     Args:
@@ -439,9 +434,8 @@ class WrenchInputs:
             at_ns: ns, sample time of the data that they are combined with.
 
         Returns:
-            (f, 6) forces (N) and torques (N m) in the sensors' frames, None where one is
-            missing, stale
-            or not finite; and why and how to fix it, else "".
+            (f, 6) forces (N) and torques (N m) in the sensors' frames, None where one is missing,
+            stale or not finite; and why and how to fix it, else "".
         """
         found = []
         for foot, latest in zip(self._feet, self._latest, strict=True):

@@ -85,16 +85,14 @@ class DeferredService:
     """A service that sends its response after the callback has returned.
 
     A coroutine would do the same with some of rclpy's executors, but its EventsExecutor accepts
-    only services whose callback returns the response. So the response that rclpy is about to
-    send
+    only services whose callback returns the response. So the response that rclpy is about to send
     at the end of the callback is held back here, and sent when it is known.
 
     Args:
         node: that offers the service.
         kind: type of the service.
         name: of the service.
-        begin: called with each request and with a function that sends the response; that one
-            must
+        begin: called with each request and with a function that sends the response; that one must
             be called once, in the executor's thread.
     """
 

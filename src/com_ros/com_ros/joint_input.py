@@ -1,7 +1,6 @@
 """JointState messages -> vectors in the model's order, by name, with every defect named.
 
-Messages of several publishers, each with a part of the joints, are merged: a joint's latest
-value
+Messages of several publishers, each with a part of the joints, are merged: a joint's latest value
 is used as long as its time is within `joint_timeout` of the current message.
 """
 

@@ -28,12 +28,10 @@ class LockstepAnswers:
 
     Attributes:
         awaited: whether a simulator waits. Then what the node otherwise does by a timer it must
-            do by
-            stamps, so that the result does not depend on real time.
+            do by stamps, so that the result does not depend on real time.
         sensors: subscriptions to what a simulator publishes for each sample.
         held: returns whether answers are held back, because a computation runs whose result
-            belongs
-            to the last sample.
+            belongs to the last sample.
     """
 
     def __init__(self, node: Node) -> None:

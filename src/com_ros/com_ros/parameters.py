@@ -14,9 +14,8 @@
     parameters = declare(node, Parameters)
 
 Types: bool, int, float, str, tuple[str, ...], tuple[float, ...]. A whole number is accepted as a
-float, a single string as a list of one, and both [] and [''] as the empty list (an empty list
-has no type in ROS). Fields of another kind (not `parameter(...)`, not a dataclass of such) are
-no
+float, a single string as a list of one, and both [] and [''] as the empty list (an empty list has
+no type in ROS). Fields of another kind (not `parameter(...)`, not a dataclass of such) are no
 parameters and keep their default.
 """
 
@@ -151,8 +150,7 @@ def declare(
         node: that gets the parameters.
         cls: the dataclass; see the module's docstring.
         on_change: called with the new values when live parameters are set. It may refuse them by
-            a
-            ComRosError, ComModelError or ValueError, whose text is the reason: the old ones
+            a ComRosError, ComModelError or ValueError, whose text is the reason: the old ones
             stay.
         defaults: values of parameters that are not given, e.g. from a file; those of cls if
             None.

@@ -26,7 +26,6 @@ def stream(depth: int = 1) -> QoSProfile:
 
     Args:
         depth: number of messages that may wait while the node is busy. 1 for a node that uses
-            only
-            the newest; at 1 kHz, 500 bridge 0.5 s.
+            only the newest; at 1 kHz, 500 bridge 0.5 s.
     """
     return QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)

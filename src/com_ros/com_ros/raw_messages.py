@@ -3,9 +3,8 @@
 rclpy creates an object of each vector, header and name, which takes longer than what a node
 computes. Most bytes of a topic equal those of the message before: frame and names. A Reader
 recognizes them and reads only the stamp before and the numbers after them; a Writer puts those
-into
-the bytes of an earlier message with the same text. rclpy converts the rest: new frames or names,
-other encodings, broken bytes.
+into the bytes of an earlier message with the same text. rclpy converts the rest: new frames or
+names, other encodings, broken bytes.
 """
 
 import struct
@@ -85,8 +84,7 @@ class Reader:
     """Reads the messages of a topic from their bytes.
 
     A JointState, Imu or WrenchStamped becomes a RawJoints, RawImu or RawWrench, or the message
-    that
-    rclpy makes of it, as with other types. Raises what rclpy raises for bytes that are no
+    that rclpy makes of it, as with other types. Raises what rclpy raises for bytes that are no
     message.
 
     Args:

@@ -23,14 +23,12 @@ class RobotDescription:
     """Loads robot descriptions and passes the models on.
 
     The newest description is used, whether from the parameter or the topic; one equal to that in
-    use
-    is ignored. To use only the parameter, remap the topic.
+    use is ignored. To use only the parameter, remap the topic.
 
     Args:
         node: that subscribes the topic.
         on_model: called with each new model; refuses it by a ComModelError or ComRosError, and
-            the
-            model before stays in use.
+            the model before stays in use.
         log: for warnings while waiting; None: one of its own.
         guard: wraps the subscription's callback.
 

@@ -224,8 +224,7 @@ class RobotNode(Node, Generic[P]):
         """Subscribes joint_states; `self.joints` sorts them by name.
 
         A sample whose `error` is set, or that arrives without a model, causes a warning and does
-        not
-        count as received, so that unusable joint_states time out.
+        not count as received, so that unusable joint_states time out.
 
         Args:
             on_sample: called with each sample that is due.

@@ -13,21 +13,17 @@ has
 The times of a topic's messages, and the one policy for a clock that jumps.
 
 A message's time is its stamp, or the node's clock at receipt where the stamp is zero: a driver
-that does not stamp, or one whose clock has not started yet. As soon as one stamp is not zero,
-the
+that does not stamp, or one whose clock has not started yet. As soon as one stamp is not zero, the
 stamps count.
 
 A stamp jumps when it is more than JUMP_S behind the newest one, or ahead of it by more than
-JUMP_S
-and by more than PACE times the real time since then (a recording may be replayed fast, and
+JUMP_S and by more than PACE times the real time since then (a recording may be replayed fast, and
 messages may be lost). A message whose stamp jumps is held back. A single such message has no
-effect;
-when the stamps have stayed on the other time line for CONFIRM_S, without one that fits the old
-line, they count from then on, as another recording. After PAUSE_S without a message any stamp
-counts: earlier messages are stale by then anyway. So a correct clock is followed again within
-half
-a second. Meanwhile nodes hold their state: messages that are held back for up to HELD_S count as
-received, so that no timeout is reported for a driver that still works.
+effect; when the stamps have stayed on the other time line for CONFIRM_S, without one that fits
+the old line, they count from then on, as another recording. After PAUSE_S without a message any
+stamp counts: earlier messages are stale by then anyway. So a correct clock is followed again
+within half a second. Meanwhile nodes hold their state: messages that are held back for up to
+HELD_S count as received, so that no timeout is reported for a driver that still works.
 """
 
 import inspect
@@ -231,8 +227,7 @@ class Backlog:
     """Delivers a topic's messages as bytes; only the newest while the node is too slow for all.
 
     In that case a timer delivers the newest message. The timer is served after the messages that
-    rclpy
-    has queued, so that their number stays small.
+    rclpy has queued, so that their number stays small.
 
     Args:
         node: that subscribes.
@@ -340,8 +335,7 @@ class Stream:
         topic: its resolved name, for the texts.
         deliver: called with each good message and its time, ns.
         check: called with a message and the topic; returns why it must not be used, else "".
-            None:
-            no check.
+            None: no check.
         faults: counts and logs what is dropped.
         on_restart: called with the jump, s, before the first message on another time line.
         on_held: called for each message that is held back, for up to HELD_S.

@@ -24,10 +24,8 @@ class ComEvidence:
 
     com: {link, x, y, z, std} is the CoM of the whole robot in a link's frame, e.g. by another
     method: with it [Muscolo]'s second formulation needs no force. tip_over: {link, edge_x,
-    edge_y,
-    direction, tilt, std} is a robot about to fall over the edge of its sole through
-    (edge_x, edge_y) m along e = (cos, sin, 0) of `direction`, the outside o = e x z to its
-    right,
+    edge_y, direction, tilt, std} is a robot about to fall over the edge of its sole through
+    (edge_x, edge_y) m along e = (cos, sin, 0) of `direction`, the outside o = e x z to its right,
     where the ground slopes down by `tilt`:
 
       (cos(tilt) o + sin(tilt) z) . (CoM - edge) = 0

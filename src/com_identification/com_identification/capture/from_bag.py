@@ -54,9 +54,8 @@ class TipTests:
     """Tip-over tests of a YAML file.
 
     {link, std, tests: [[start, end, edge_x, edge_y, direction, tilt]]}: each test is a time, s
-    from the
-    first joint state, in which the robot was about to fall over the edge, as in ComEvidence; its
-    posture is the mean of the joints, without forces.
+    from the first joint state, in which the robot was about to fall over the edge, as in
+    ComEvidence; its posture is the mean of the joints, without forces.
 
     Args:
         path: of the file.
@@ -169,8 +168,7 @@ def read_marks(path: Path, origin_ns: int) -> list[PostureMark]:
     """Reads lines of start,end[,label] in seconds of a CSV file.
 
     Times count from the first joint state (origin_ns); those above 1e8 are stamps. Names of
-    columns
-    in the first line, empty lines and # comments are skipped.
+    columns in the first line, empty lines and # comments are skipped.
 
     Args:
         path: of a CSV file.
@@ -217,8 +215,7 @@ def marks_of_topic(
 
     Or, of std_msgs/Bool, true and false. The messages have no stamp, and the clock of their
     recording may differ from that of the stamps: the time of a message is that of the newest
-    joint
-    state before it; the last joint state ends the last mark.
+    joint state before it; the last joint state ends the last mark.
 
     Args:
         bag: the recording.

@@ -74,9 +74,8 @@ class _Wrench(NamedTuple):
 class TableReader:
     """Reads a table as com_bags.SensorReader reads a bag.
 
-    A full wrench of a foot is in the frame and with the sign of its configuration. With
-    `by_rows` each
-    row is a posture. Forces may be missing where the CoM is known, or they are not needed.
+    A full wrench of a foot is in the frame and with the sign of its configuration. With `by_rows`
+    each row is a posture. Forces may be missing where the CoM is known, or they are not needed.
 
     Args:
         table: of numbers, by columns.

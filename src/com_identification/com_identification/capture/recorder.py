@@ -68,10 +68,8 @@ class PostureRecorder:
     """Makes one posture of the readings of each interval in which the robot is stationary.
 
     Streams may be added in blocks of any length, each in the order of its stamps. Live, a block
-    is
-    one reading; from a recording, blocks of less than options.lag seconds of each stream in
-    turn.
-    Memory does not grow with the recording.
+    is one reading; from a recording, blocks of less than options.lag seconds of each stream in
+    turn. Memory does not grow with the recording.
 
     Readings that are late, repeated or not finite are counted and left out. Where a stamp jumps
     back (a recording that is played again), the recorder restarts.
@@ -79,8 +77,7 @@ class PostureRecorder:
     Args:
         model: the robot, n joints.
         feet: its f feet with their force sensors, in the order of the postures' wrenches.
-        settings: the sections capture, noise (thresholds of motion allow for it) and fit:
-            without
+        settings: the sections capture, noise (thresholds of motion allow for it) and fit: without
             use_imu no direction against gravity is read, and the ground is horizontal.
         marks: intervals that are the postures, in order, without overlap; then nothing else is
             used, and readings are used from the start of a mark, without settle_time.

@@ -6,12 +6,9 @@ show:
   mean of (F, M) = (P(t1) - P(t0), H(t1) - H(t0)) / T,  P = sum m v,  H = sum m c x v,
 
 in the frame of the foot that carries most and does not move, by the URDF's masses; rotation of
-the
-bodies about their own CoMs is neglected. It is subtracted from the reading. What remains
-uncertain
-is noise of the posture: a part of the inertial wrench, the acceleration that encoder noise
-causes,
-and the joints' speed times an uncertain delay between encoders and force sensors.
+the bodies about their own CoMs is neglected. It is subtracted from the reading. What remains
+uncertain is noise of the posture: a part of the inertial wrench, the acceleration that encoder
+noise causes, and the joints' speed times an uncertain delay between encoders and force sensors.
 """
 
 from collections.abc import Sequence

@@ -40,11 +40,9 @@ def walk_posture(
       e_k . CoM = e_k . c + b_k
 
     they are the axes of the covariance of a diagnosis; of the stabiliser, by the soles, forwards
-    and to the left. Then std^2 = com_offset_std^2 + (h tilt)^2 + moment_bias^2, h being the
-    CoM's
+    and to the left. Then std^2 = com_offset_std^2 + (h tilt)^2 + moment_bias^2, h being the CoM's
     height over the soles: a tilted IMU and biases of moments look like an offset. b is the
-    model's
-    error where the robot walked; at rest it differs in second order.
+    model's error where the robot walked; at rest it differs in second order.
 
     Args:
         model: the robot.

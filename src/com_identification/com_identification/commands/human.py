@@ -87,8 +87,7 @@ def identify_person(
         name.
 
     Raises:
-        ComModelError: a file or an argument cannot be used; PostureError: the person never
-            stands
+        ComModelError: a file or an argument cannot be used; PostureError: the person never stands
             still.
     """
     plates, std = (

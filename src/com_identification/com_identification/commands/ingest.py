@@ -1,11 +1,9 @@
 """Identifies many bags into a record, on Dask's workers: each once, even if it is interrupted.
 
 Workers read, hash and identify, the largest bags first, so that none is left for the end; only
-this
-process writes to the record, one row a bag with its hash, so that a run which was stopped
+this process writes to the record, one row a bag with its hash, so that a run which was stopped
 continues where it was. Results that arrive together are written together. Failures are stored
-with
-their reason.
+with their reason.
 """
 
 import hashlib

@@ -200,8 +200,7 @@ def identify_total(
     """Estimates the total mass and the offset of the CoM: a quick answer, one posture suffices.
 
     The offset is one shift o in the axes of the root, as if the root's body were wrong alone.
-    With
-    P = 1 - up up^T, posture by posture, and weighted by the sensors' noise,
+    With P = 1 - up up^T, posture by posture, and weighted by the sensors' noise,
 
       P o = P (point on the vertical by the feet - CoM by the model).
 
@@ -308,8 +307,7 @@ def find_tilted_shape(
     """Finds the total CoM by the largest group of postures of one shape: [Muscolo] eqs 14 to 20.
 
     All joints above the ankles are the same; the direction of gravity differs by 5 degrees or
-    more. Then the vertical lines through the centres of pressure meet in the CoM, whose height
-    no
+    more. Then the vertical lines through the centres of pressure meet in the CoM, whose height no
     single posture shows.
 
     Args:

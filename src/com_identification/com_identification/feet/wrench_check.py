@@ -1,9 +1,8 @@
 """Finds faults of foot force sensors: sign, axes, unit, exchanged feet, bias.
 
-Readings that break a rule (the feet carry the weight, vertically, within friction and from
-within the soles; the CoM that they show is near the URDF's) are corrected by each common fault
-in
-turn; the simplest fault whose correction obeys all rules is reported.
+Readings that break a rule (the feet carry the weight, vertically, within friction and from within
+the soles; the CoM that they show is near the URDF's) are corrected by each common fault in turn;
+the simplest fault whose correction obeys all rules is reported.
 """
 
 from collections.abc import Iterator, Sequence
@@ -323,8 +322,8 @@ def diagnose(
     """Compares a posture's wrenches with what the URDF predicts.
 
     A foot in the air is an issue too. A fault that one posture does not show (feet with equal
-    load
-    may be exchanged) is not found: check more than one. The URDF's mass may be wrong by a tenth.
+    load may be exchanged) is not found: check more than one. The URDF's mass may be wrong by a
+    tenth.
 
     Args:
         observations: the equations of the robot.

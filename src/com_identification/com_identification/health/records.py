@@ -352,8 +352,7 @@ class HealthDatabase:
 
         Raises:
             HealthError: nothing can be written now; names the files in which the identifications
-                wait.
-                Or all was written, and one that waited is damaged.
+                wait. Or all was written, and one that waited is damaged.
         """
         try:
             new = self._insert(records, bags)

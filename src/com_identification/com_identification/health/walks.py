@@ -20,11 +20,9 @@ def walk_record(
 ) -> Record:
     """Returns the record of a result from the recordings in bags.
 
-    Of the bodies masses and first moments t, with the covariance T C T^T, t = T z to first
-    order;
+    Of the bodies masses and first moments t, with the covariance T C T^T, t = T z to first order;
     friction, armature, gain, torque bias and encoder bias of each joint and the IMU's errors as
-    those
-    of sensors.
+    those of sensors.
 
     Args:
         result: of the walk.

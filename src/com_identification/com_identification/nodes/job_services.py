@@ -1,7 +1,6 @@
 """Computations on request: in a separate process, one at a time, or in a thread.
 
-Actions: ~/identify_links, ~/propose_postures, ~/identify_walk; ~/identify_links is a service
-too.
+Actions: ~/identify_links, ~/propose_postures, ~/identify_walk; ~/identify_links is a service too.
 Services that take less time than a process needs to start: ~/identify_total_com,
 ~/identify_two_postures.
 """

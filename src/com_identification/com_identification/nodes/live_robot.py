@@ -1,8 +1,7 @@
 """A running robot, for com_setup: its robot_description, and means of its sensors' readings.
 
 Topics: robot_description (latched), joint_states, imu, and those of the feet's force sensors in
-the
-configuration. Nothing is published.
+the configuration. Nothing is published.
 """
 
 import time

@@ -1,12 +1,12 @@
 """Rotates the joints of a posture protocol slowly until the robot is about to tip ([Cominoli] 7.3).
 
 Before each test the robot is lifted, by a hoist or by the operator, moved into the start posture
-and put on its feet; from both it moves onto one where the protocol says how (approach, begin). Then
-the test's joints rotate at ramp_speed, and the feet's sensors measure the distance of the centre of
-pressure from the edge that the robot would tip over; close to it they rotate more slowly, in
-particular for a tall robot. At fall_margin the joints go back as slowly as they came; the tip angle
-is where a line through the last 15 mm of that distance is 0. The model's angle is that of the URDF's
-CoM over the same sole, with the joint positions of the encoders.
+and put on its feet; from both it moves onto one where the protocol says how (approach, begin).
+Then the test's joints rotate at ramp_speed, and the feet's sensors measure the distance of the
+centre of pressure from the edge that the robot would tip over; close to it they rotate more
+slowly, in particular for a tall robot. At fall_margin the joints go back as slowly as they came;
+the tip angle is where a line through the last 15 mm of that distance is 0. The model's angle is
+that of the URDF's CoM over the same sole, with the joint positions of the encoders.
 
 Subscribes:
     robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.

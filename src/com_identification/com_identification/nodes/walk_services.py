@@ -2,8 +2,7 @@
 
 ~/record_walk (std_srvs/SetBool) begins and ends a recording of joint_states and imu as received,
 into bags walk_001, ... in the storage directory, a file each CHUNK s. The information of the
-files
-so far and what to record next is published. ~/identify_walk is an action of JobServices.
+files so far and what to record next is published. ~/identify_walk is an action of JobServices.
 """
 
 import time

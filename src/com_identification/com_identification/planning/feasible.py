@@ -41,14 +41,10 @@ class SelfCollision:
     """Collision checks between the links of a robot, which keep a margin.
 
     Links are represented by the convex hulls of their <collision> shapes: boxes, balls, capsules
-    and
-    convex meshes are exact. A link without a readable shape is approximated by the solid box
-    with its
-    mass and inertia, and not checked without inertia. Pairs that touch in the rest posture are
-    left
-    out, and adjacent links, whose shapes overlap on purpose; of approximated links also those
-    two
-    joints away.
+    and convex meshes are exact. A link without a readable shape is approximated by the solid box
+    with its mass and inertia, and not checked without inertia. Pairs that touch in the rest
+    posture are left out, and adjacent links, whose shapes overlap on purpose; of approximated
+    links also those two joints away.
 
     Args:
         statics: of the robot.
@@ -205,10 +201,9 @@ class FeasiblePostures:
     ) -> list[Entry]:
         """Samples postures in which the robot can stand.
 
-        Joint positions are sampled before the soles are brought to the ground: most near the
-        ends of their
-        ranges, some from close to rest to anywhere, and all nearer to rest where hardly any
-        stand.
+        Joint positions are sampled before the soles are brought to the ground: most near the ends
+        of their ranges, some from close to rest to anywhere, and all nearer to rest where hardly
+        any stand.
 
         Args:
             count: how many.
@@ -352,14 +347,11 @@ class FeasiblePostures:
         """Finds postures between two, through which the robot moves without lifting a foot.
 
         All feet keep their poses relative to each other, and all postures on the path are
-        allowed.
-        The straight line in the joints is projected to where the soles are in place and the CoM
-        projects on the straight line between its two projections, which stays inside the
-        polygon.
-        Where two such postures are more than a step apart, the line between them is halved.
-        Joints stay
-        within the fraction of their range that is used, or of start and end where these are
-        beyond.
+        allowed. The straight line in the joints is projected to where the soles are in place and
+        the CoM projects on the straight line between its two projections, which stays inside the
+        polygon. Where two such postures are more than a step apart, the line between them is
+        halved. Joints stay within the fraction of their range that is used, or of start and end
+        where these are beyond.
 
         Args:
             start: (n,) rad or m, an allowed posture.
@@ -369,8 +361,7 @@ class FeasiblePostures:
 
         Returns:
             (k, n) rad or m; None where there is no such path: then use a third posture on the
-            way, such
-            as the rest posture.
+            way, such as the rest posture.
         """
         start, end = (as_array("posture", q, self._rest.shape) for q in (start, end))
         stance = FlatStance(self.statics, self._feet, start)

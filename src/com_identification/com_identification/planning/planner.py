@@ -142,8 +142,7 @@ def plan_efficiency(
     """Returns the standard deviation that the relaxed optimum leaves, over that of a plan; <= 1.
 
     Starting between uniform weights and the plan's, weights are multiplied by their slopes until
-    the
-    bound of the module's docstring is close.
+    the bound of the module's docstring is close.
 
     Args:
         chosen: (N, R, U) whitened rows of the plan.

@@ -2,11 +2,9 @@
 
 Some combinations are unobservable in every static posture. Along the axis a of a revolute joint,
 child and parent do not move relative to each other: h_child += a, h_parent -= R a changes no
-first
-moment. A mass at a joint's origin belongs to either side. The height of the CoM of a body that
-is
-never tilted is unobservable, and of two bodies that never rotate relative to each other only the
-sum is observable.
+first moment. A mass at a joint's origin belongs to either side. The height of the CoM of a body
+that is never tilted is unobservable, and of two bodies that never rotate relative to each other
+only the sum is observable.
 """
 
 from collections.abc import Iterable, Iterator
@@ -82,8 +80,7 @@ def redundancy(statics: Statics, root: Array, factor: Array, Q: Array) -> str:
 
     They are redundant where they determine less than half of the combinations that postures can
     determine. Encoder noise alone makes postures differ, and the rank large. So only singular
-    values
-    above a thousandth of the largest count.
+    values above a thousandth of the largest count.
 
     Args:
         statics: of the robot.

@@ -2,9 +2,8 @@
 
 Readings of any kind (feet's wrenches, joint efforts, constraints on the CoM) of any number of
 postures are linear in masses and first moments, and nearly so in the sensors' errors, all of
-which
-are estimated with priors. The most probable values are found by Gauss-Newton steps in data space
-(posterior.py). docs/derivations.md has the equations.
+which are estimated with priors. The most probable values are found by Gauss-Newton steps in data
+space (posterior.py). docs/derivations.md has the equations.
 """
 
 from collections.abc import Sequence
@@ -263,8 +262,7 @@ def identify(
     """Identifies a robot's masses and centres of mass from the readings of P postures.
 
     Efforts and the IMU's directions of gravity are used only where the settings say so. An
-    exception
-    that `progress` raises ends the computation.
+    exception that `progress` raises ends the computation.
 
     Args:
         model: the robot.

@@ -322,11 +322,9 @@ class ObservationModel:
     ) -> _Reading:
         """Removes the sensors' errors from the readings, for N variations of the posture.
 
-        The moves (N, n + 8 + 2 f) are of q, slope (2), tilt (3), IMU (3) and soles; the first
-        row is
-        zero. A sole that tilts by t_x, t_y under moments about its x and y has the floor's
-        normal
-        (t_y, -t_x, 1).
+        The moves (N, n + 8 + 2 f) are of q, slope (2), tilt (3), IMU (3) and soles; the first row
+        is zero. A sole that tilts by t_x, t_y under moments about its x and y has the floor's
+        normal (t_y, -t_x, 1).
         """
         n, kinds = self.model.n_joints, self.errors.kinds
         poses = self.statics.poses(self._true_q(posture, errors, torque) + moves[:, :n])
@@ -480,10 +478,8 @@ class ObservationModel:
         """Readings (f, 6) less bias as the model expects them: gains multiply these.
 
         They fit the root's rows, whose residual (6,) is distributed among the loaded feet. With
-        the
-        readings themselves, gains and masses that are all smaller by g would change the rows by
-        g
-        times the residual: both would shrink, the more the more postures there are.
+        the readings themselves, gains and masses that are all smaller by g would change the rows
+        by g times the residual: both would shrink, the more the more postures there are.
         """
         feet = np.flatnonzero(self.contacts.loaded(posture.wrenches))
         maps, _ = self.statics.contact_maps(

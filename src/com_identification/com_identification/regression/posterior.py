@@ -6,13 +6,10 @@ structure, the rows of all postures are
   z = B x + e,   e ~ N(0, N),   N = sum_c l_c N_c + R
 
 N_c is the covariance that the priors assign to error class c: E_c E_c^T of constant errors, that
-of
-a random walk over the postures for drift, block-diagonal for what is new in each posture; R is
-the
-readings' white noise. Non-constant noise is removed posture by posture, by a Kalman filter of
+of a random walk over the postures for drift, block-diagonal for what is new in each posture; R is
+the readings' white noise. Non-constant noise is removed posture by posture, by a Kalman filter of
 the drift (rows.py): time and memory grow with the number of postures. The scales l_c are adapted
-to
-the data (a step of expectation maximisation, shrunk to 1 and held within 1/4 and 9) and then
+to the data (a step of expectation maximisation, shrunk to 1 and held within 1/4 and 9) and then
 increased by one standard deviation, and postures that nothing explains get a larger R.
 """
 
@@ -253,8 +250,8 @@ def widen(rows: StackedObservations, found: Posterior) -> Posterior:
     """Increases every scale by one standard deviation, as what adapt() found is uncertain.
 
     A variance that n values show has the relative standard deviation sqrt(2 / n); of a class
-    these
-    are the l_c tr S N_c unknowns that the data determine, and those that its prior counts for.
+    these are the l_c tr S N_c unknowns that the data determine, and those that its prior counts
+    for.
 
     Args:
         rows: of all postures.
@@ -273,8 +270,7 @@ def scores(
     """Returns a^T N_c a, tr S N_c with scale 1, and the number of unknowns, by class.
 
     S = (N + B B^T)^-1. The traces of all parts of S^-1 sum to the number of rows: the remainder
-    is
-    drift's.
+    is drift's.
 
     Args:
         rows: of all postures.
@@ -320,9 +316,8 @@ def consistency(
         used: (P,) the postures that are no outliers.
 
     Returns:
-        The mean square, about 1 where the priors cover the errors, and the limit above which
-        they do
-        not; NaN without used postures.
+        The mean square, about 1 where the priors cover the errors, and the limit above which they
+        do not; NaN without used postures.
     """
     if not used.any():
         return float("nan"), float("nan")
@@ -371,8 +366,7 @@ def bound(
 ) -> tuple[Array, tuple[int, ...]]:
     """Finds the most probable x within the physical limits, and the bodies at one.
 
-    min |L (x - x0)|^2 with L^T L = C^-1 subject to G theta(x) <= g: with y = L (x - x0) a
-    problem
+    min |L (x - x0)|^2 with L^T L = C^-1 subject to G theta(x) <= g: with y = L (x - x0) a problem
     of least distance, which nonnegative least squares solves [Lawson and Hanson, ch. 23].
 
     Args:
@@ -404,8 +398,8 @@ def gross_error(found: Posterior) -> tuple[str, float, int] | None:
     """Finds a constant error that is far larger than its prior allows.
 
     The score e^T a / sqrt(e^T S e) of the column e of an error is standard normal under the
-    priors,
-    and (e^T a) / (e^T S e) is the error, in its prior's standard deviations, that explains it.
+    priors, and (e^T a) / (e^T S e) is the error, in its prior's standard deviations, that
+    explains it.
 
     Args:
         found: with the scales of the priors.

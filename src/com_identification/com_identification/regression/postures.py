@@ -23,8 +23,7 @@ class ComConstraint:
     """A linear constraint on the CoM: normal . (CoM - origin of the link) = offset.
 
     For instance the CoM is above an edge over which the robot is about to tip, or one component
-    of
-    it is known. The normal must be constant in the link: for a sole on horizontal ground,
+    of it is known. The normal must be constant in the link: for a sole on horizontal ground,
     horizontal directions and the vertical are.
 
     Attributes:
@@ -188,8 +187,7 @@ class SensorPrediction:
     """Predicts foot wrenches and joint efforts of static postures.
 
     Where several feet are in contact, statics alone do not determine their wrenches: those of
-    least
-    norm are used, with moments divided by a lever of 0.05 m.
+    least norm are used, with moments divided by a lever of 0.05 m.
 
     Args:
         statics: of the robot.

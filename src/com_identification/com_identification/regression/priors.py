@@ -35,8 +35,8 @@ class BodyPriors:
     """Prior means and standard deviations of masses and centres of mass; 0: known.
 
     The mass of a body without mass stays 0. Prior errors of mass and centre of mass are
-    independent, so
-    those of the first moment m c are not: h = m c_0 + m_0 (c - c_0) to first order.
+    independent, so those of the first moment m c are not: h = m c_0 + m_0 (c - c_0) to first
+    order.
 
     Attributes:
         mass: (B,) kg.
@@ -244,10 +244,9 @@ def _mesh_extents(
     """Where a link's shapes end along axes (K, 3), if its mass and inertia may be inside them.
 
     They may if the URDF's centre of mass is between all ends, and the radius of gyration r about
-    it, r^2 = tr I / 2m, is at most half the diagonal of the first three axes' box, and at least
-    a
-    twentieth. This excludes a mesh in another unit or frame, and an inertia that was never
-    filled in.
+    it, r^2 = tr I / 2m, is at most half the diagonal of the first three axes' box, and at least a
+    twentieth. This excludes a mesh in another unit or frame, and an inertia that was never filled
+    in.
     """
     name, com = model.link_names[link], axes @ model.link_coms[link]
     ends = reader.bounds(name, axes, meshes=True) if name in reader.links else None
@@ -271,8 +270,7 @@ def solid_boxes(model: RobotModel) -> list[tuple[int, Array, Array, Array]]:
 
     Returns:
         For each box the link's index, its centre (3,) m, axes (3, 3) and half sizes (3,) m, in
-        the
-        link's frame.
+        the link's frame.
     """
     found = []
     for link in range(len(model.link_names)):
@@ -314,11 +312,9 @@ class Evidence:
 
     Attributes:
         errors: mean and standard deviation of constant errors by kind and name, in the units and
-            with
-            the signs of SensorErrors.
-        coms: by body, (3,) and (3,) m, mean and standard deviation of its CoM less the URDF's,
-            in its
-            frame.
+            with the signs of SensorErrors.
+        coms: by body, (3,) and (3,) m, mean and standard deviation of its CoM less the URDF's, in
+            its frame.
     """
 
     errors: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)

@@ -22,18 +22,15 @@ class FlatStance:
     """Inverse kinematics that brings the soles of some feet onto the first foot's sole plane.
 
     Newton's method with the shortest step. The residuals are, of each other foot, the two tilts
-    of
-    its z axis and its height, and the position of the CoM's projection where a target is given.
+    of its z axis and its height, and the position of the CoM's projection where a target is
+    given.
 
     With `kept` the soles keep their poses relative to each other: the residuals of each other
-    foot are
-    rotation and translation from there, three numbers each.
+    foot are rotation and translation from there, three numbers each.
 
     Point feet are balls of one size: the ground's z is the normal of the plane through the
-    centers
-    of the first three, on the CoM's side, x points from the first to the second. The residuals
-    are
-    the heights of the others; with `kept` also the places in the plane.
+    centers of the first three, on the CoM's side, x points from the first to the second. The
+    residuals are the heights of the others; with `kept` also the places in the plane.
 
     The CoM is the URDF's.
 
@@ -298,9 +295,8 @@ def _plane_rates(places: Array, rates: Array) -> Array:
     """Rotation rates (N, n, 3) of the plane through three points.
 
     Its x axis points from the first to the second. With a and b from the first point to the
-    others
-    and n = a x b, all in the plane's axes: -n'_y / |n|, n'_x / |n| and a'_y / |a|. Of points
-    (N, f, 3) m and their derivatives (N, f, n, 3).
+    others and n = a x b, all in the plane's axes: -n'_y / |n|, n'_x / |n| and a'_y / |a|. Of
+    points (N, f, 3) m and their derivatives (N, f, n, 3).
     """
     a, b = places[:, 1, None], places[:, 2, None]
     da, db = rates[:, 1] - rates[:, 0], rates[:, 2] - rates[:, 0]

@@ -274,8 +274,7 @@ def export_urdf(
 def trusted_bodies(found: Identification) -> Flags:
     """Returns on which bodies the data have information, (B,); known bodies are among them.
 
-    Also bodies that the data determine only together, two feet that always stand side by side
-    for
+    Also bodies that the data determine only together, two feet that always stand side by side for
     example: without one of them the sum would be wrong.
 
     Args:
@@ -300,8 +299,7 @@ def corrected_inertials(
     The links of a body, which fixed joints connect, are scaled and moved as one: masses and
     inertias about their own centres of mass by the same factor, those centres by the same shift.
     So each link stays physical where the body's mass is positive. Bodies that do not change and
-    links
-    without mass are left out.
+    links without mass are left out.
 
     Args:
         model: the robot, B bodies.

@@ -85,8 +85,7 @@ class PostureStore:
 
     When add() returns, the posture is on the disk; each change is made whole or not at all. One
     process at a time uses the file, which is created where it is missing, with its directory. A
-    damaged
-    file is refused and not changed.
+    damaged file is refused and not changed.
 
     Args:
         path: of the file.

@@ -1,10 +1,8 @@
 """Explains measured tip angles by errors of a robot: candidates, fits and cross-validation.
 
 Each candidate is linear in its parameters x: encoder biases, compliances, backlashes of joints
-and
-first moments of bodies are those of the model plus a matrix times x. The sum of two candidates
-has
-the parameters of both.
+and first moments of bodies are those of the model plus a matrix times x. The sum of two
+candidates has the parameters of both.
 """
 
 from collections.abc import Sequence
@@ -295,8 +293,7 @@ def fit(
       min over x of  sum of 2 (sqrt(1 + e_i^2) - 1) + sum of (x_j / std_j)^2
 
     with e_i the error of a tip angle over its noise, rad, within the candidate's bounds. The
-    first
-    term is e^2 near 0 and 2 |e| for large errors: robust against single wrong angles.
+    first term is e^2 near 0 and 2 |e| for large errors: robust against single wrong angles.
 
     Args:
         simulation: of the robot and the tests.

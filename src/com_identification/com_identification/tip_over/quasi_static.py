@@ -1,16 +1,14 @@
 """Tip angles of a robot that moves quasi-statically.
 
 It tips where the ground projection of its CoM leaves the support polygon, soles flat on the
-ground
-([Cominoli] section 8, [Cotton] IV.A). Joints may have an encoder bias, yield under their
+ground ([Cominoli] section 8, [Cotton] IV.A). Joints may have an encoder bias, yield under their
 load, and be at one end of their backlash: the actual joint angle differs from the encoder's, and
 tip angles are the encoder's.
 
 A posture protocol: which joints rotate, from which postures, until a robot tips over which edge.
 [Cominoli] section 8 rotates one pair of joints of HOAP-2 slowly until it falls, in eight
-directions,
-with the arms forward and lowered: sixteen tests. Another robot has its own protocol as a YAML
-file:
+directions, with the arms forward and lowered: sixteen tests. Another robot has its own protocol
+as a YAML file:
 
   robot: hoap2                       # the name of its URDF
   postures:                          # joint positions, rad; joints without one are at 0
@@ -95,8 +93,7 @@ class TipProtocol:
     Attributes:
         robot: its name.
         tests: in the order of the file: the postures of the first move, of the second, ...
-        zero_offsets: what a fit to the tip angles may find: joints that share an encoder bias,
-            by
+        zero_offsets: what a fit to the tip angles may find: joints that share an encoder bias, by
             its name.
         compliant: joints that yield under load, all with the same compliance.
         trunk: the link whose CoM may be shifted, or None.
@@ -278,8 +275,7 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> TipCa
 
     Raises:
         ProtocolError: a foot is not the robot's or has no corners, the soles are not on one
-            ground,
-            or joints start beyond their limits.
+            ground, or joints start beyond their limits.
     """
     rate = np.zeros(model.n_joints)
     way = np.zeros((2 + len(test.approach), model.n_joints))

@@ -30,17 +30,14 @@ def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
     """Checks that mass and first moment of the trunk do not step during the recordings.
 
     Each block i says by how much these four differ from the fit of all, d_i, with a variance
-    s_i^2. For
-    a step between blocks, by the means m of those before and after it,
+    s_i^2. For a step between blocks, by the means m of those before and after it,
 
       T^2 = (m_2 - m_1)^2 / (v (1 / W_1 + 1 / W_2)),   W = sum 1 / s_i^2 of each side,
       v = UNSEEN max(1, sum (d_i - m)^2 / s_i^2 / (K - 2))
 
     The largest T of all steps and components is above _STEP in 0.2 % of recordings in which half
-    of
-    the variance of a block's error is that of its gait, in 4 % where it is 90 %; the step must
-    also
-    be large. The moment's vertical component alone is no load: flexible joints make it step.
+    of the variance of a block's error is that of its gait, in 4 % where it is 90 %; the step must
+    also be large. The moment's vertical component alone is no load: flexible joints make it step.
 
     Args:
         found: the fit to all rows.

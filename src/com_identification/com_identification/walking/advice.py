@@ -1,10 +1,9 @@
 """Which further motion would be most informative, by the information of the recordings so far.
 
 Rows of motions that nobody has recorded are made of seconds of one that was: the trunk's motion
-is
-changed, and torques become those that satisfy the equations. With H the information of
-recordings
-over the tempering, H_k that of 10 s of a motion, S the priors, G derivatives of the CoM by z,
+is changed, and torques become those that satisfy the equations. With H the information of
+recordings over the tempering, H_k that of 10 s of a motion, S the priors, G derivatives of the
+CoM by z,
 
   expected covariance of the CoM = G (D^T (H + H_k) D + S^-2)^-1 G^T
 """
@@ -44,8 +43,7 @@ class Advice(NamedTuple):
         com_std: (3,) m, of the whole robot's CoM, rms over postures, axes of the root link.
         prior_com_std: (3,) m, without any recording.
         improved: number of directions of the unknowns in which the data have more information
-            than the
-            prior.
+            than the prior.
         unknown: bodies that stay at the URDF.
         motions: in words; m, length of com_std after LONGER of it; the best first.
         same: m, length of com_std after LONGER of what was recorded.

@@ -5,19 +5,15 @@
 
 The errors are those of the reading of joint j, and g_j multiplies it: least squares alone would
 choose g_j and all else of that joint too small, the more the less its torque is above its noise.
-The
-density of its readings, with g_j to the power of k_j, corrects exactly that: k_j is the sum of
-the
-squared residuals of its rows, and a part of that of the base's, by the squares of the torques in
-them.
+The density of its readings, with g_j to the power of k_j, corrects exactly that: k_j is the sum
+of the squared residuals of its rows, and a part of that of the base's, by the squares of the
+torques in them.
 
-W are Huber's weights by the scale of the residuals of the base's rows and of each joint's:
-drives
+W are Huber's weights by the scale of the residuals of the base's rows and of each joint's: drives
 differ, and large residuals of one must not reduce the weight of another. Rows of one gait share
 its errors of the model: c, the tempering, is the largest ratio of the scores' variance over
 blocks to the information, in the directions that the data dominate; twice that where the
-recording
-has too few blocks for scores of 10 s.
+recording has too few blocks for scores of 10 s.
 """
 
 from dataclasses import dataclass
@@ -91,9 +87,8 @@ def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> W
 def undetermined(rows: DesignMatrix, unknowns: Unknowns) -> Flags:
     """Returns the armatures and viscous frictions that rows do not determine, as a mask (Z,).
 
-    Those of joints that hardly move: one prior standard deviation changes neither the base's
-    rows nor
-    the joint's own by _VISIBLE of their noise, rms; errors of the model change them by more.
+    Those of joints that hardly move: one prior standard deviation changes neither the base's rows
+    nor the joint's own by _VISIBLE of their noise, rms; errors of the model change them by more.
 
     Args:
         rows: whitened rows.

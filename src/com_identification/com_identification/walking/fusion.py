@@ -1,15 +1,13 @@
 """Walking and resting postures on foot force sensors as one regression.
 
-What both have in common are the masses and first moments t of the bodies. With the estimate z
-and
+What both have in common are the masses and first moments t of the bodies. With the estimate z and
 covariance C of the walk and t = T z to first order, N(t, T C T^T) is the prior of the postures'
 regression, in place of the URDF's. Its posterior N(t', C_t) conditions the walk's:
 
   K = C T^T (T C T^T)^+,   z' = z + K (t' - t),   C' = C - K (T C T^T - C_t) K^T
 
 This equals a regression on the rows of both together, as long as their other unknowns are
-different
-ones. Encoder biases, IMU mounting and torque gains of both are treated as different.
+different ones. Encoder biases, IMU mounting and torque gains of both are treated as different.
 """
 
 from collections.abc import Sequence

@@ -5,8 +5,7 @@
                                                                      [0, 0, e^d3]]
   m = e^(2a),   h = m t,   S = m (V V^T + t t^T),   I = tr(S) 1 - S
 
-so t is the CoM itself. eta = (a, d1, d2, d3, s12, s13, s23, t); theta = (m, h, I about the
-body's
+so t is the CoM itself. eta = (a, d1, d2, d3, s12, s13, s23, t); theta = (m, h, I about the body's
 origin xx, xy, xz, yy, yz, zz). [Rucker and Wensing, Smooth parameterization of rigid-body
 inertia]
 """
@@ -133,9 +132,8 @@ def corrected_urdf(model: RobotModel, eta: Array) -> str:
     """Returns the text of the URDF with other inertials.
 
     The links of a body, which fixed joints connect, are distorted as one: with U and U' the
-    body's
-    factors before and after, each pseudo-inertia becomes A J A^T, A = U' U^-1. So all links stay
-    physically consistent, and their sum is the requested one.
+    body's factors before and after, each pseudo-inertia becomes A J A^T, A = U' U^-1. So all
+    links stay physically consistent, and their sum is the requested one.
 
     Args:
         model: the robot, with its URDF's text.

@@ -27,8 +27,7 @@ _NUISANCES = ("armature", "coulomb", "viscous")  # the first ones of unknowns.KI
 class RobotPosterior:
     """A normal distribution of a robot's parameters.
 
-    Of (log-Cholesky parameters of K bodies (10 K), armature (n) kg m^2, Coulomb friction (n) N
-    m,
+    Of (log-Cholesky parameters of K bodies (10 K), armature (n) kg m^2, Coulomb friction (n) N m,
     viscous friction (n) N m s/rad).
 
     Attributes:

@@ -84,10 +84,8 @@ def drive_sizes(limits: Array, effort_rms: Array) -> Array:
     """Torques (n,) N m that scale the priors of friction, noise and biases.
 
     They are the rms torques of a Go2's legs when it walks: a third of the URDF's limits, but not
-    less
-    than the rms of the recording, nor 3 times more than that or the rms of all joints; those
-    where the
-    URDF has no limits.
+    less than the rms of the recording, nor 3 times more than that or the rms of all joints; those
+    where the URDF has no limits.
 
     Args:
         limits: (n,) N m, of the URDF; 0 or not finite where there is none.
@@ -232,8 +230,7 @@ def imu_fault(each: ConditionedLog, feet: Array, oriented: bool) -> str:
     """Returns what is wrong with the IMU, in words; "" if nothing.
 
     The vertical u rotates with the gyroscope's rate, du/dt = -w x u, and on average agrees with
-    the
-    accelerometer, which measures g; the feet are below it.
+    the accelerometer, which measures g; the feet are below it.
 
     Args:
         each: a recording.

@@ -54,11 +54,9 @@ class Unknowns:
     """z with its prior, and x(z), the coefficients of the columns.
 
     z = (eta of the bodies with mass; armature, Coulomb, viscous (n each); gains about their mean
-    (n - 1); torque bias, encoder bias (n each); accelerometer bias, mounting (3 each)).
-    The mean of the legs' gains is fixed at 1, as all coefficients times any number would fit
-    equally
-    well; of the legs' alone, as gains that are hardly observable (an arm that hangs) could
-    compensate
+    (n - 1); torque bias, encoder bias (n each); accelerometer bias, mounting (3 each)). The mean
+    of the legs' gains is fixed at 1, as all coefficients times any number would fit equally well;
+    of the legs' alone, as gains that are hardly observable (an arm that hangs) could compensate
     for legs that are all too low.
 
     Attributes:

@@ -6,10 +6,9 @@ With D x, T_b and T_l of kernels:
   joint rows   D_j x = 0                      joints of legs surely in the air, and of no leg
 
 summed over test functions sin^2 of a window. A foot that is in the air but counted as touching
-costs
-rows and causes no error; the reverse ruins the fit. If a leg has fewer joints than its foot's
-wrench
-has components, some components cause no torque; base rows along those get a large variance.
+costs rows and causes no error; the reverse ruins the fit. If a leg has fewer joints than its
+foot's wrench has components, some components cause no torque; base rows along those get a large
+variance.
 """
 
 from typing import NamedTuple
