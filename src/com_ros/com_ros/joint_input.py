@@ -253,7 +253,7 @@ class JointInput:
             return None
         position, velocity, effort = self._values.copy()
         if suspect:
-            warnings += self._check_velocity(layout, msg, velocity)
+            warnings += self._check_velocity(layout, msg)
         spread_s = 0.0
         if not layout.complete:
             away_ns = np.abs(time_ns - self._time_ns[~self._assumed])
@@ -345,7 +345,7 @@ class JointInput:
         ]
         self._values[row, joints] = np.nan
         if row == 0:
-            self._time_ns[joints] = NEVER
+            self._time_ns[joints], self._assumed[joints] = NEVER, False
         name, fix = WRONG[row]
         return f"joint_states has {name} that cannot be: {listing(text, 3)}; {fix}"
 
@@ -393,19 +393,17 @@ class JointInput:
             "a clock that jumped, or a recording that was started again",
         )
 
-    def _check_velocity(
-        self, layout: _Layout, msg: JointState, velocity: Array
-    ) -> tuple[str, ...]:
+    def _check_velocity(self, layout: _Layout, msg: JointState) -> tuple[str, ...]:
         """Warnings about the velocities of a message; none at all are no fault."""
-        count = len(msg.velocity)
-        if count == 0 or (count == len(layout.names) and np.isfinite(velocity).all()):
+        count, finite = len(msg.velocity), np.isfinite(msg.velocity)
+        if count == 0 or (count == len(layout.names) and finite.all()):
             return ()
         if count != len(layout.names):
             return (
                 f"joint_states has {count} velocities for {len(layout.names)} names: "
                 "a message must carry one for each name, or none",
             )
-        bad = [self._names[i] for i in layout.joints if not np.isfinite(velocity[i])]
+        bad = [self._names[i] for i in layout.joints[~finite[layout.source]]]
         if not bad:
             return ()
         return (

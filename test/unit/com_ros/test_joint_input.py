@@ -269,6 +269,23 @@ def test_an_assumed_joint_must_be_the_model_s():
         JointInput(NAMES, TIMEOUT, {"elbow": 0.0})
 
 
+def test_an_assumed_position_beyond_its_limits_never_becomes_a_sample():
+    """As degrees would; the first message names the value, later ones the joint."""
+    joints = JointInput(NAMES, TIMEOUT, {"ankle": 1e9})
+    first = refuse(joints, message(["knee", "hip"], [2, 1]))
+    assert "ankle is 1e+09, expected" in first
+    later = refuse(joints, message(["knee", "hip"], [2, 1], t=1.1))
+    assert "lacks 1 of 3 joints: ankle" in later
+    accept(joints, message(t=1.2))  # once it is measured
+
+
+def test_a_velocity_that_cannot_be_is_not_called_infinite(joints):
+    sample = accept(joints, message(velocity=[1.0, 1e12, 3.0]))
+    assert np.isnan(sample.velocity[1])
+    (warning,) = sample.warnings
+    assert "knee is 1e+12, expected" in warning
+
+
 def test_a_robot_without_joints():
     sample = accept(JointInput([], TIMEOUT), message(["other"], [1.0]))
     assert sample.position.shape == (0,)

@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             xml = corrected_urdf(*identify_person(arguments)[:2])
         write_file(arguments.output, xml, arguments.force)
     except PostureError as error:
-        print(f"com_human: error: {error}")
+        print(f"com_human: error: {error}", file=sys.stderr)
         return 1
     except (ComModelError, OSError) as error:
         parser.error(str(error))

@@ -64,7 +64,8 @@ class WalkServices:
         self._path = Path()  # of the newest recording
         self._begun_ns = self._chunk_ns = self._newest_ns = 0
         self._reply: Reply | None = None  # of the request that ended the recording
-        self._problem, self._frame, self._published = "", "", 0.0
+        self._problem = self._unused = ""  # of the recording, of its analysis
+        self._frame, self._published = "", 0.0
         self._job: BackgroundJob | None = None
         self.restart()
         DeferredService(node, SetBool, "~/record_walk", self._on_request)
@@ -129,7 +130,7 @@ class WalkServices:
         number = 1
         while (path := folder / f"walk_{number:03d}").exists():
             number += 1
-        self._path, self._problem = path, ""
+        self._path, self._problem, self._unused = path, "", ""
         self._begun_ns = self._chunk_ns = self._newest_ns = self._clock_ns()
         for name, kind in zip(self._types, (JointState, Imu), strict=True):
             keep, profile = partial(self._store, name), stream(EVERY_SAMPLE)
@@ -189,9 +190,9 @@ class WalkServices:
             reply(self._answer())
         job = self._job
         if job is not None and job.outcome is not None:
-            self._job, self._problem = None, job.outcome.problem
+            self._job, self._unused = None, job.outcome.problem
             if not job.outcome.problem:
-                information, advice, more, self._problem = job.outcome.value
+                information, advice, more, self._unused = job.outcome.value
                 self._found = information, advice or self._found[1]
                 self._analysed += more
             self._publish()
@@ -210,7 +211,8 @@ class WalkServices:
             return SetBool.Response(
                 message=self._problem or "neither joint_states nor imu came"
             )
-        text = f"{self._seconds:.0f} s in {self._path}. {self._problem}".rstrip()
+        problem = self._problem or self._unused
+        text = f"{self._seconds:.0f} s in {self._path}. {problem}".rstrip()
         return SetBool.Response(success=True, message=text)
 
     @property
@@ -222,7 +224,8 @@ class WalkServices:
         msg = numpy_to_walk_recording(self._found[1])
         msg.header.stamp = ns_to_stamp(self._clock_ns())
         msg.header.frame_id = self._frame
-        msg.recording, msg.problem = bool(self._subscriptions), self._problem
+        msg.recording = bool(self._subscriptions)
+        msg.problem = self._problem or self._unused
         msg.seconds, msg.analysed = self._seconds, self._analysed
         msg.path = str(self._path) if self._begun_ns else ""
         msg.max_seconds = self._node.parameters.walk_seconds
