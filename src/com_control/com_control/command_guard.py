@@ -279,10 +279,8 @@ class CommandGuard:
 
         Positions are clipped to their limits and follow each other no faster than the velocity
         limits allow. Where a command is not finite, or would have to be changed by more than
-        JUMP
-        and following_error, the guard stops. It then answers every call with the last position
-        that
-        was right, until restart().
+        JUMP and following_error, the guard stops. It then answers every call with the last
+        position that was right, until restart().
 
         Args:
             due: (m,) s, rising, when each command is due.

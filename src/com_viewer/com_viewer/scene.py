@@ -101,8 +101,7 @@ class RobotScene:
             q: (n,) joint positions, rad or m.
             state: of the CoM.
             root: R_world_root (3, 3) and p_world_root (3,) m; None: upright by the state's
-                gravity, with
-                its projection at height 0.
+                gravity, with its projection at height 0.
             chain: (K + 1, 3) m, root link's frame; None: it is computed.
             forces: (f, 3) N of the ground on the feet, in their wrench frames; None: not known.
         """

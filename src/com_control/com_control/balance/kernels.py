@@ -25,8 +25,8 @@ def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) ->
     """Least value of x H x / 2 + g x between bounds, by principal pivoting.
 
     Whole blocks of the variables are exchanged between free and at a bound as long as that
-    helps,
-    else one by one, which comes to an end for any symmetric H > 0 [Judice and Pires 1994].
+    helps, else one by one, which comes to an end for any symmetric H > 0 [Judice and Pires
+    1994].
 
     Args:
         H: (n, n) symmetric and positive definite.

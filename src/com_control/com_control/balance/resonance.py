@@ -63,13 +63,11 @@ def standing_resonance(
         q: (n,) joint positions, rad or m.
         soles: poses and Jacobians of the soles at q.
         com: height over the soles, m, and the horizontal Jacobian (2, n) of the CoM over the
-            ground,
-            m per rad or m.
+            ground, m per rad or m.
 
     Returns:
         The resonance; None where the gains of a joint of the legs are not known, or are too low
-        to
-        stand.
+        to stand.
     """
     height, J = com
     drives = [servo.gains(name) or ServoGains() for name in model.joint_names]

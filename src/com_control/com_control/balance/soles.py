@@ -58,10 +58,8 @@ class Soles:
         """Weights (f,) of the feet in estimating the ground: most of the one below the CoM.
 
         A sole that carries next to nothing hangs on a leg that does not deflect, a little off
-        the
-        ground; it must not count for the ground's slope. w_i = 1 / (d_i^2 + e^2)^2, sum 1, with
-        the
-        distance d_i along the ground from the CoM to the middle of the sole.
+        the ground; it must not count for the ground's slope. w_i = 1 / (d_i^2 + e^2)^2, sum 1,
+        with the distance d_i along the ground from the CoM to the middle of the sole.
 
         Args:
             poses: of the soles, root link's frame.

@@ -41,10 +41,8 @@ def read_motion(
 
     Raises:
         MotionError: with the row: the file cannot be read, is empty or too long; columns are
-            missing,
-            there is text, numbers that are not finite, a joint that is driven in some rows only,
-            or
-            there is no such unit.
+            missing, there is text, numbers that are not finite, a joint that is driven in some
+            rows only, or there is no such unit.
     """
     _check_unit(unit)
     values = _read_rows(Path(path), layout, most_rows)
@@ -73,8 +71,7 @@ def write_motion(
 
     Raises:
         MotionError: other joints, times between the rows that are no whole counts of the
-            layout's
-            period, or the file cannot be written.
+            layout's period, or the file cannot be written.
     """
     _check_unit(unit)
     if motion.joints != layout.joints:

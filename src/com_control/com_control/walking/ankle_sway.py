@@ -92,8 +92,7 @@ def fit_ankles(
 
     Raises:
         BipedError: An ankle has not two joints, too few readings have wrenches, or deflections
-            do
-            not follow from the moments: MOST_ERROR.
+            do not follow from the moments: MOST_ERROR.
     """
     soles = SoleZmp(biped)
     since = samples[0][0].time + SETTLING if samples else 0.0

@@ -91,10 +91,8 @@ def plan_footsteps(
 
     The first step is half a step, and the last sets its foot beside the other, so that the robot
     starts and stops with both feet side by side. Feet go to the left and right of points on a
-    path,
-    which bends in the middle of each step. A step to the side is made by the foot on that side;
-    the
-    other follows.
+    path, which bends in the middle of each step. A step to the side is made by the foot on that
+    side; the other follows.
 
     Args:
         parameters: number and sizes of the steps.
@@ -166,8 +164,7 @@ def check_footsteps(
         start: where both feet are.
         steps: that follow.
         min_width: m, smallest distance of the left foot to the left of the right one, each seen
-            in
-            the other's direction; below it the feet cross or touch.
+            in the other's direction; below it the feet cross or touch.
 
     Raises:
         PlanError: With the number of the step at fault.

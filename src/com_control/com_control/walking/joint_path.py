@@ -150,8 +150,7 @@ def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
 
     Raises:
         PlanError: A point is out of reach, or beyond the limits of a joint's position or speed;
-            the
-            message names the time and the joint.
+            the message names the time and the joint.
     """
     R_pelvis = np.ascontiguousarray(samples.R_pelvis @ heading_to_pelvis(ik.biped))
     path = ik.solve_path(samples.com, samples.feet, R_pelvis)

@@ -93,8 +93,7 @@ def find_pelvis(
 
     Returns:
         The last guess, known where it is within the tolerance (m); and the distance of the CoM
-        to
-        the target, m.
+        to the target, m.
     """
     t, B, known = guess
     com = com_of_pelvis(robot, com_map, t)
@@ -225,8 +224,7 @@ def solve_one(
         robots: (1,) of ROBOT; its state is overwritten.
         tolerance: m, of the CoM.
         values: (16,) set to the legs' angles, rad, the pelvis' position, m, and the distance of
-            the
-            CoM to its target, m.
+            the CoM to its target, m.
 
     Returns:
         The outcome.

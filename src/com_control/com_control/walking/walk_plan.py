@@ -301,8 +301,7 @@ class PendulumPath(FrozenArrays):
         """Finds the path that starts at rest and ends over the last ZMP.
 
         When the ZMP rests for T before it first moves, the CoM starts beside it by e^(-w T) of
-        the
-        way that lies ahead, 0.1 mm after a second and a half. So it ends, too.
+        the way that lies ahead, 0.1 mm after a second and a half. So it ends, too.
 
         Args:
             times: (k,) s, of the ZMP's corners, rising.

@@ -269,10 +269,9 @@ class Walker:
         """Plans a walk from where the robot stands.
 
         With the CoM over one foot the hip is turned inwards by about half the hips' distance
-        over
-        the leg's length, whatever the steps' width. Where its limits of angle or effort do not
-        allow that, the pelvis leans over the standing foot. The note says so, and which soles
-        tilt.
+        over the leg's length, whatever the steps' width. Where its limits of angle or effort do
+        not allow that, the pelvis leans over the standing foot. The note says so, and which
+        soles tilt.
 
         Args:
             request: what is asked for.

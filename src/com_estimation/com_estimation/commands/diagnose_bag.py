@@ -28,13 +28,21 @@ from com_model.exceptions import ConfigError
 from com_model.files import write_file
 from com_model.robot_config import ground_wrenches
 
-WAIT = 0.02  # s, that a reading may be from a joint state
+WAIT = 0.02  # s, largest time between a reading and its joint state
 SLOWEST = 95.0  # Hz
-UNIT = 1e-3  # largest error of a quaternion's norm
+UNIT = 1e-3  # largest deviation of a quaternion's norm from 1
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit status."""
+    """Runs the command line: diagnoses a recording and prints the report.
+
+    Args:
+        words: command-line arguments without the program's name; None: those of the process.
+
+    Returns:
+        Exit status: 0 on success, 2 when the bag, the robot or the page cannot be read or
+        written.
+    """
     parser = command_parser("diagnose_bag", __doc__, __file__)
     add = parser.add_argument
     add(
@@ -75,7 +83,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def diagnose(
     path: str | Path, model: RobotModel, config: RobotConfig, request: TopicRequest
 ) -> tuple[Story, list[str]]:
-    """What the estimator says of a bag, and what may be wrong with the bag.
+    """Runs the humanoid estimator over a bag.
 
     Args:
         path: folder or file of the bag.
@@ -84,11 +92,11 @@ def diagnose(
         request: topics that the user has named; others are found by type.
 
     Returns:
-        The story of the recording, and notes on the recording itself.
+        The report on the recording, and warnings about the recording itself.
 
     Raises:
         BagError: the bag cannot be read, or lacks a topic.
-        ConfigError: the configuration lacks feet, or the joint states come too seldom.
+        ConfigError: the configuration lacks feet, or the rate of the joint states is too low.
     """
     with Bag(path) as bag:
         topics = find_topics(bag.topics(), config.feet, request, True, str(path))
@@ -114,18 +122,19 @@ def diagnose(
 def samples(
     blocks: Iterable[SensorBlock], config: RobotConfig, imu: LinkFrames, period: float
 ) -> Iterator[Sample]:
-    """Joint states with the means of orientation and wrenches about their times.
+    """Pairs each joint state with the mean orientation and the mean wrenches around its time.
 
     Args:
         blocks: of the recording, in the order of time.
         config: the feet.
         imu: the IMU's link.
-        period: s, of the joint states; readings within it count for a sample.
+        period: s, of the joint states; readings within half of it (or half of their own period,
+            if longer) are averaged.
 
     Yields:
-        Time s, joint positions (n,), R_world_root (3, 3) and the ground's wrenches on the feet
-        (f, 6)
-        N and N m, axes and origins of the sensors.
+        Time s, joint positions (n,) rad or m, R_world_root (3, 3) and the ground's wrenches on
+        the feet (f, 6) in N and N m, in the axes and about the origins of the sensors. NaN where
+        no reading is near.
     """
     near, last = deque[SensorBlock](maxlen=3), 0
     for block in chain(blocks, [None]):
@@ -149,7 +158,12 @@ def samples(
 
 
 def _orientations(imu: DecodedBlock) -> tuple[Times, Array]:
-    """Times (N,) ns of messages, and R_world_imu (N, 9); NaN where it is not known."""
+    """Times and orientations of the messages of a block.
+
+    Returns:
+        Times (N,) ns, and R_world_imu (N, 9) row by row; NaN where the quaternion is not a unit
+        quaternion or the covariance marks the orientation as unknown (-1).
+    """
     x = imu.values("orientation")
     known = np.abs(np.linalg.norm(x, axis=1) - 1.0) < UNIT
     known &= imu.values("orientation_covariance")[:, 0] != -1.0
@@ -159,7 +173,19 @@ def _orientations(imu: DecodedBlock) -> tuple[Times, Array]:
 
 
 def _means(parts: Sequence[tuple[Times, Array]], at: Times, period: float) -> Array:
-    """Means (M, c) of the readings within half a sample, or their own period, of times, ns."""
+    """Means of the readings around given times.
+
+    Readings within half the sample period, or half their own period if that is longer, count,
+    but none farther away than WAIT.
+
+    Args:
+        parts: times (N,) ns and values (N, c) of consecutive blocks; rows with NaN are left out.
+        at: (M,) ns, times to average around.
+        period: s, of the samples at these times.
+
+    Returns:
+        (M, c) means; NaN where no reading is near.
+    """
     empty = np.empty(0, dtype=np.int64), np.empty((0, 9))
     times, values = (
         np.concatenate(part) for part in zip(*(parts or [empty]), strict=True)

@@ -31,12 +31,15 @@ NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
 
 
 def estimates(path: str, model: RobotModel, config: RobotConfig) -> list[TrunkEstimate]:
-    """All estimates of a recording.
+    """Runs the floating-base estimator over a recording.
 
     Args:
         path: folder or file of the bag.
         model: the robot.
         config: its four legs, IMU and servos.
+
+    Returns:
+        All estimates in the order of time, at least one.
 
     Raises:
         BagError: the bag cannot be read, or lacks joint states with efforts or an IMU.
@@ -127,7 +130,15 @@ def _page(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status, see the help."""
+    """Runs the command line: estimates the trunk, prints the result, writes it on request.
+
+    Args:
+        argv: command-line arguments without the program's name; None: those of the process.
+
+    Returns:
+        Exit status: 0 when the last estimate is USABLE or CONVERGED, 1 when it is not, 2 for an
+        error of the input or the output.
+    """
     parser = command_parser("trunk_bag", __doc__, __file__)
     parser.add_argument(
         "bag", help="a rosbag2 recording with joint_states (effort) and imu"

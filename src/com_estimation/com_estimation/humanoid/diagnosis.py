@@ -1,13 +1,15 @@
-"""What windows of residuals say: pushes, changes, named culprits, the corrected CoM.
+"""Infers from windows of residuals: pushes, lasting changes, named causes, the corrected CoM.
 
-A window that no probable model explains (chi2 above HOLD) is put on hold. Two quiet windows later
-it was a push: the windows stay out, and the impulse is the sum of what they leave. After eight
-windows without it is a lasting change: the windows are given back but those about the onset. Where
-the change does not explain them, something still passes, and the hold goes on, up to sixteen.
-A culprit is named above 0.9; one that begins at an onset and stays named becomes part of the
-model, so that another may follow, and is withdrawn where its parameters turn out to be within
-tolerance. Estimates beyond what a robot can be are not explained. What is not separable is said
-with the motion that would help.
+A window that no probable model explains (chi2 above HOLD) is put on hold. If two quiet windows
+follow, it was a push: the held windows are discarded, and the impulse is the sum of their
+residuals. If eight windows pass without that, it is a lasting change: the held windows are used
+after all, except those around the onset. If the change does not explain them, something is still
+going on, and the hold continues for up to sixteen windows.
+
+A cause is named when its probability exceeds 0.9. One that begins at an onset and stays named
+becomes part of the model, so that another may follow, and is withdrawn when its parameters turn
+out to be within tolerance. Estimates beyond what is physically possible explain nothing. Causes
+that cannot be separated are reported together with the motion that would help.
 """
 
 from collections import deque
@@ -47,20 +49,31 @@ SETTLED = 2.5  # s, for which a change is named before it becomes part of the mo
 MERGE = 0.35  # s, after an onset, in which no push begins
 AIR = 0.03  # fraction of the weight, below which a foot is in the air
 EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
-CONSTANT_AFTER = 2.0  # s of windows, before which no constant culprit is named
-CHANGED_AFTER = 2.5  # s since its onset and the last event or change, likewise
-# of W and W h: residual force and moment that no culprit makes
+CONSTANT_AFTER = 2.0  # s of windows, before which no constant cause is named
+# s since its onset and the last event or change, before it is named
+CHANGED_AFTER = 2.5
+# of W and W h: residual force and moment that no cause can make
 IMPLAUSIBLE = 0.25, 0.10
 RECENT = 25  # windows: 2 s
-BOUND = 4.0  # times the standard deviation of a guilty culprit: more explains nothing
+BOUND = 4.0  # prior standard deviations of a cause; estimates beyond are impossible
 FLEXIBLE = 2e-5  # rad/(N m), of the joints of legs
-WEIGHTY = 3.0  # standard deviations, mass of a payload since the start, at least
-BEYOND = 2.0  # tolerances, at least one parameter of a constant culprit that is named
-POPULAR = 4  # models against which a window is held
+WEIGHTY = 3.0  # standard deviations: least mass of a payload present from the start
+BEYOND = 2.0  # tolerances that a parameter of a constant cause must exceed to be named
+POPULAR = 4  # most probable models that may explain a window
 
 
 class Hint(IntEnum):
-    """Motions that separate culprits; numbers of com_msgs/CentroidalDiagnosis."""
+    """Motion that would separate causes; values of com_msgs/CentroidalDiagnosis.
+
+    Attributes:
+        NONE: no particular motion is needed.
+        STEP: lift each foot, to show the biases of force sensors and ankle encoders.
+        TURN_TORSO: turn the torso to both sides, for the CoM of the trunk.
+        MOVE_ARMS: move the arms, to find the hand that carries a payload.
+        LEAN: lean to the front and the sides.
+        TURN_ROBOT: turn on the spot: a pull keeps its direction in the world, a tilt of the IMU
+            does not.
+    """
 
     NONE = 0
     STEP = 1
@@ -81,7 +94,13 @@ WORDS = {
 
 
 class EventKind(IntEnum):
-    """What has happened."""
+    """Kind of an event that the windows show; values of com_msgs/CentroidalDiagnosis.
+
+    Attributes:
+        UNKNOWN: no event.
+        PUSH: an external force that lasted for a short time.
+        CHANGE: something began and stays, such as a payload.
+    """
 
     UNKNOWN = 0
     PUSH = 1
@@ -90,14 +109,15 @@ class EventKind(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A push or the onset of a change; axes of the world.
+    """A push or the onset of a change.
 
     Attributes:
-        start: s.
-        duration: s; of a change inf.
-        seen: s, when it was put on hold.
-        decided: s.
-        impulse: N s.
+        kind: push or change.
+        start: s, estimated beginning.
+        duration: s; inf for a change.
+        seen: s, when the first window was put on hold.
+        decided: s, when it was classified as a push or a change.
+        impulse: (3,) N s, of a push, axes of the world; NaN for a change.
     """
 
     kind: EventKind
@@ -110,12 +130,16 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What is known of a culprit.
+    """A possible cause with its probability and its estimated parameters.
 
     Attributes:
-        lasting: named, from the start or part of the model by now.
+        culprit: index of the cause in Layout.culprits.
+        probability: 0 to 1, that it is beyond tolerance.
+        named: it is probable enough, and the motion so far separates it from others.
+        lasting: named, and there from the start or part of the model by now.
         onset: s; -inf: from the start.
-        parameters: SI, see Kind.
+        parameters: (k,) estimates in SI units, see Kind.
+        covariance: (k, k) of the parameters.
     """
 
     culprit: int
@@ -129,11 +153,12 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The state of the diagnosis.
+    """Result of the diagnosis at one time.
 
     Attributes:
-        findings: of culprits above UNDECIDED, the most probable first.
-        text: the verdict in one sentence.
+        findings: causes with a probability above UNDECIDED, the most probable first.
+        hint: motion that would separate the causes that are not named.
+        text: the result in one sentence.
     """
 
     findings: tuple[Finding, ...]
@@ -142,13 +167,22 @@ class Verdict:
 
 
 class Diagnosis:
-    """Follows the windows of one robot.
+    """Diagnoses one robot from its windows of residuals, one after the other.
+
+    Args:
+        layout: parameters and possible causes of the robot.
 
     Attributes:
-        verdict, inference: The last ones.
-        unexplained: Whether a culprit would have to be beyond what a robot can have.
-        events: Pushes and changes, the last 50.
-        chi2: Of the last windows, over 6; 1 or less is expected.
+        layout: as given.
+        verdict: result of the last inference.
+        inference: probabilities and estimates of the last inference.
+        unexplained: a cause would need parameters beyond what is physically possible.
+        sums: sums of all windows in use.
+        events: pushes and changes, the last 50.
+        holding: windows on hold, not yet classified.
+        chi2: of the last 60 windows, divided by its 6 degrees of freedom; 1 or less is expected.
+        rejected: for the last RECENT windows, whether the wrenches could not be this robot's.
+        time: s, of the last window.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -163,7 +197,7 @@ class Diagnosis:
         self.holding: list[Window] = []
         self.rejected: deque[bool] = deque(maxlen=RECENT)
         self._motion: deque[float] = deque(maxlen=RECENT)
-        # chi2 and residual of a held window
+        # number of quiet windows; chi2 and residual of the held window with the largest chi2
         self._quiet, self._loudest = 0, (0.0, np.zeros(6))
         self._marks: list[tuple[float, int, Sums]] = []  # held onsets
         self._changes: list[tuple[int, tuple[float, int, Sums]]] = []
@@ -178,23 +212,30 @@ class Diagnosis:
 
     @property
     def excited(self) -> bool:
-        """Whether the robot has moved enough in the last seconds."""
+        """Whether the CoM has accelerated by more than EXCITED on average over the last 2 s."""
         return sum(self._motion) > EXCITED * len(self._motion)
 
     @property
     def flexible(self) -> bool:
-        """Whether the legs give so much that constant culprits and flexion are confused."""
+        """Whether the legs are so flexible that constant causes are confused with their flexion."""
         row = np.eye(self.layout.count)[[self.layout.plant.blocks.flexibility]]
         (k,), ((variance,),) = self.inference.average(row)
         return bool(k > max(FLEXIBLE, 3.0 * np.sqrt(variance)))
 
     @property
     def implausible(self) -> bool:
-        """Whether the wrenches of the last seconds cannot be those of this robot."""
+        """Whether more than half of the last windows have residuals that no cause can make."""
         return sum(self.rejected) > 0.5 * max(len(self.rejected), GRID)
 
     def add(self, window: Window) -> bool:
-        """Takes in a window; whether the verdict is new."""
+        """Adds a window, and infers when one is due.
+
+        Args:
+            window: residual, parameter columns and covariance; later than the one before.
+
+        Returns:
+            Whether there is a new verdict.
+        """
         self.time = window.time
         self.rejected.append(not self._plausible(window))
         if self.implausible:
@@ -241,9 +282,11 @@ class Diagnosis:
                 self.holding = []
 
     def _is_quiet(self, window: Window, chi2: float) -> bool:
-        """Whether what has begun is over: nothing is likelier than what was felt most clearly.
+        """Whether the event that began is over.
 
-        Not by chi2 alone, which a touch-down, less certain, makes small while a payload stays.
+        It is over when chi2 is below HOLD and no event at all explains the window better than
+        the residual of the window with the largest chi2. Not by chi2 alone: a touch-down, with
+        its larger covariance, makes chi2 small while a payload stays.
         """
         r, S = _residual(window, self.inference.models[0])
         if chi2 > HOLD:
@@ -270,7 +313,7 @@ class Diagnosis:
         self._past.clear()
 
     def _end_change(self) -> None:
-        """Gives the last held windows back, where a change explains them; else something passes."""
+        """Records a change if it explains the last held windows; else the hold continues."""
         before = deepcopy((self.sums, self._marks))
         given = [w for w in self.holding[STRADDLING - LASTING :] if self._plausible(w)]
         if self._past and self._past[-1].time > self._seen - 1.5 * HOP:
@@ -310,7 +353,7 @@ class Diagnosis:
         return near + held
 
     def _settle(self) -> None:
-        """Makes a change that has stayed named part of the model."""
+        """Makes a change that has stayed named for SETTLED part of the model."""
         best = self.inference.models[0]
         if best.change is None or not np.isfinite(best.change.onset.time):
             return
@@ -367,9 +410,10 @@ class Diagnosis:
         return Verdict(tuple(found), hint, text or self._sentence(found, hint))
 
     def _guilt(self, i: int) -> float:
-        """Probability that a culprit of settled changes is still beyond its tolerance.
+        """Probability that a cause that is part of the model is still beyond its tolerance.
 
-        By what they add up to, N(m, P): ln odds = 1/2 m^T P^-1 m + 1/2 ln |P| / |D| + ln PRIOR.
+        From the estimate of the sum of its changes, N(m, P): ln odds = 1/2 m^T P^-1 m + 1/2 ln
+        |P| / |D| + ln PRIOR, with D the prior covariance of the cause.
         """
         culprit = self.layout.culprits[i]
         m, P = self.inference.average(np.eye(self.layout.count)[culprit.columns])
@@ -387,7 +431,7 @@ class Diagnosis:
             self._changes = [change for change in self._changes if change[0] != i]
 
     def _may_name(self, i: int) -> bool:
-        """Whether the motion so far can tell this culprit from its rivals."""
+        """Whether the motion so far separates this cause from the others."""
         culprit, onset = self.layout.culprits[i], self.inference.onset[i]
         changes = [e.start for e in self.events if e.kind is EventKind.CHANGE]
         new = self.inference.models[0].change  # without an event where it is small
@@ -399,7 +443,7 @@ class Diagnosis:
         fresh = self.time - latest < CHANGED_AFTER
         if (
             mistakable and fresh and i not in self._named
-        ):  # a change not yet known looks so
+        ):  # a change that is not known yet looks like it
             return False
         if self.flexible and culprit.kind is not Kind.IMU_TILT:
             return any(abs(onset - begin) < SUPPORT for begin in changes)
@@ -449,11 +493,19 @@ class Diagnosis:
 
     # --- the CoM -------------------------------------------------------------------------------
     def correction(self, jacobian: Array) -> tuple[Array, Array, float]:
-        """Parameters averaged over models, and what they leave unknown of CoM and mass.
+        """Averages the parameters over the models, with the uncertainty that remains of the CoM.
 
-        dc = J theta M / (M + dm), dm the mass that the model lacks, J (3, n) m by unit parameter.
-        Gives theta (n,), covariance (3, 3) m^2 of dc in the axes of J, standard deviation of dm,
-        kg; NaN where the windows are not explained, wider where they fit badly.
+          dc = J theta M / (M + dm)
+
+        with M the model's mass and dm the mass that the model lacks.
+
+        Args:
+            jacobian: J (3, n), m by unit parameter, in any axes.
+
+        Returns:
+            theta (n,), the parameters; the covariance (3, 3) m^2 of dc in the axes of J; the
+            standard deviation of dm, kg. The last two are NaN, and theta 0, where no possible
+            cause explains the windows, and larger where the windows fit badly.
         """
         rows = np.vstack((jacobian, self.layout.mass_columns))
         models = self.inference.models
@@ -469,7 +521,11 @@ class Diagnosis:
 
 
 def _residual(window: Window, model: Model) -> tuple[Array, Array]:
-    """What a model leaves of a window (6,), and its covariance (6, 6)."""
+    """Residual of a window under a model.
+
+    Returns:
+        The residual (6,) N and N m, and its covariance (6, 6).
+    """
     return window.y - window.A @ model.theta, window.R + window.A @ model.P @ window.A.T
 
 

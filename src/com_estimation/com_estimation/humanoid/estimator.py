@@ -1,10 +1,10 @@
-"""Estimator of what is wrong with a moving robot: samples in, mode, diagnosis and CoM out.
+"""Diagnoses a moving humanoid from its joints, IMU and foot wrenches, and corrects its CoM.
 
     estimator = HumanoidEstimator(model, config, rate_hz=200.0)
     at each sample: estimator.update(time, q, R_world_root, wrenches)       # some 10 us
-    in another thread or now and then: estimator.process()                  # windows, naming
+    in another thread or now and then: estimator.process()                  # windows, inference
 
-`update` never waits for `process`. Where a wrench or the orientation is missing or cannot be true,
+`update` never waits for `process`. When a wrench or the orientation is missing or impossible,
 and when the robot falls, the estimates are frozen, with the mode and the reason.
 """
 
@@ -29,7 +29,7 @@ from com_model.urdf.editing import Inertial, correct_body, edit_inertials
 
 RATE = 200.0  # Hz, to which faster samples are averaged
 UNLOADED, OVERLOADED = 0.3, 2.5  # of the weight, on all feet
-LOAD_TIME = 0.1  # s, for which it must last
+LOAD_TIME = 0.1  # s, for which a wrong load must last
 TIPPED = np.radians(2.0)  # of the loaded sole in a fall: models no longer hold
 UPRIGHT = 0.7  # cosine of the tilt of a loaded sole, by the IMU
 RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
@@ -45,13 +45,15 @@ NEGLIGIBLE = 1e-3
 
 
 class Mode(IntEnum):
-    """What the estimator does; numbers of com_msgs/CentroidalDiagnosis.
+    """What the estimator does; values of com_msgs/CentroidalDiagnosis.
 
     Attributes:
         UNKNOWN: no data yet.
+        STANDING: estimating; the CoM hardly accelerates.
+        MOVING: estimating; the CoM accelerates enough to separate causes.
         IN_EVENT: a push or a change, not yet known which.
-        FALLING: estimates frozen.
-        FROZEN: an input is missing or cannot be true: see the reason.
+        FALLING: estimates frozen, since a fall is imminent or was within the last seconds.
+        FROZEN: an input is missing or impossible: see the reason.
     """
 
     UNKNOWN = 0
@@ -64,18 +66,21 @@ class Mode(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What is known after a sample; axes of the root link.
+    """CoM, its correction and the state of balance after a sample; axes of the root link.
 
     Attributes:
-        time: s.
+        time: s, of the sample.
+        mode: what the estimator does.
         reason: why it is frozen and how to fix it; else empty.
         com: (3,) m, corrected; NaN without all inputs.
-        covariance: (3, 3) m^2.
-        correction: (3,) m, of the model's CoM.
-        mass_correction: kg.
-        mass_std: kg.
-        dcm: (2,) m, x and y in the world's axes, from the middle of the feet.
-        margin: m, of the DCM inside the soles' hull.
+        covariance: (3, 3) m^2, of com; NaN before the first inference.
+        correction: (3,) m, com minus the model's CoM.
+        mass_correction: kg, that the model lacks.
+        mass_std: kg, standard deviation of mass_correction.
+        dcm: (2,) m, divergent component of motion, x and y in the world's axes, from the middle
+            of the feet.
+        margin: m, signed distance of the DCM to the hull of all soles, positive inside.
+        fall_warning: a fall is imminent, or was a second ago.
     """
 
     time: float
@@ -92,14 +97,24 @@ class Estimate:
 
 
 class HumanoidEstimator:
-    """Estimator of one robot by samples of some rate; ConfigError: see make_layout.
+    """Diagnoses one robot from its samples, corrects its CoM and warns of falls.
+
+    Args:
+        model: the robot.
+        config: its feet with force sensors and their soles, its IMU and joint groups.
+        rate_hz: 1/s, of the samples; above RATE, samples are averaged to about RATE.
 
     Attributes:
-        layout: The parameters.
-        diagnosis: State of the windows; use it under `lock`.
-        closed: Windows that `process` has not used yet.
-        warned_at: When the last warning of a fall began, s; NaN: none since the start.
-        warned_of: Why; kept until the robot has stood or moved for 2 s after it, else empty.
+        layout: parameters and possible causes.
+        lock: guards `diagnosis` between `process` and readers in other threads.
+        diagnosis: state of the windows; use it under `lock`.
+        closed: windows that `process` has not used yet.
+        warned_at: s, when the last fall warning began; NaN: none since the start.
+        warned_of: text of that warning; kept until the robot has stood or moved for 2 s after
+            it, else empty.
+
+    Raises:
+        ConfigError: the configuration has fewer than two feet, or belongs to another robot.
     """
 
     def __init__(
@@ -143,7 +158,7 @@ class HumanoidEstimator:
         self.restart()
 
     def restart(self) -> None:
-        """Forgets everything, for another recording."""
+        """Clears all state, for another recording or after a change of the clock."""
         with self.lock:
             self.diagnosis.restart()
             self._theta = np.zeros(self.layout.count)  # by the last inference
@@ -156,7 +171,7 @@ class HumanoidEstimator:
             np.nan,
             "",
         )
-        self._repeated = ""  # why the positions are not those of now
+        self._repeated = ""  # why the positions are outdated
         self._warning_until = -np.inf
         # positions that stay
         self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False
@@ -172,14 +187,18 @@ class HumanoidEstimator:
         R_world_root: ArrayLike,
         wrenches: ArrayLike | None,
     ) -> Estimate | None:
-        """Takes in a sample; None while samples are averaged.
+        """Processes one sample; takes some 10 us and never waits for `process`.
 
         Args:
             time: s.
-            q: (n,) rad or m.
-            R_world_root: (3, 3) orientation of the root link by the IMU; NaN: not known.
-            wrenches: (f, 6) N, N m of the ground on the feet, axes and origin of the sensors;
-                None or NaN: not known.
+            q: (n,) joint positions, rad or m.
+            R_world_root: (3, 3) orientation of the root link from the IMU, world z up; NaN where
+                unknown.
+            wrenches: (f, 6) force N and moment N m of the ground on each foot, in the axes and
+                about the origin of its sensor; None or NaN where unknown.
+
+        Returns:
+            The estimate at this sample; None while samples are averaged.
         """
         feet = len(self.layout.plant.foot_body)
         w = (
@@ -264,7 +283,7 @@ class HumanoidEstimator:
         )
 
     def _is_stale(self, time: float, q: Array, wrenches: Array) -> bool:
-        """Whether the positions are those of some time ago, by what the feet feel since then."""
+        """Whether the joint positions are outdated: unchanged while the wrenches change."""
         since, held, then = self._held
         if not np.array_equal(q, held) or time < since:
             self._held, self._stale = (time, q.copy(), wrenches), False
@@ -278,7 +297,7 @@ class HumanoidEstimator:
         return self._stale
 
     def _check_load(self, time: float) -> None:
-        """Freezes when the feet do not carry the robot, or soles are not on a floor by the IMU."""
+        """Freezes when the feet do not carry the robot, or the loaded sole is not horizontal."""
         memory, weight = self._memory, self.layout.weight
         load = float(memory.load.sum())
         tilted = (
@@ -303,7 +322,7 @@ class HumanoidEstimator:
         self._freeze(time, reason)
 
     def _refuse(self, time: float, reason: str) -> Estimate:
-        """Freezes, with a CoM that is not known: the posture of this sample is not used."""
+        """Freezes; the estimate has no CoM, since the posture of this sample cannot be used."""
         self._freeze(time, reason)
         unknown = np.full((3, 3), np.nan)
         return replace(self.estimate(time), com=unknown[0], covariance=unknown)
@@ -313,7 +332,13 @@ class HumanoidEstimator:
         self._memory.phase[:] = -1
 
     def process(self) -> bool:
-        """Uses the windows that have been closed; whether the verdict is new."""
+        """Adds the windows closed since the last call to the diagnosis; updates the correction.
+
+        May run in another thread than `update`.
+
+        Returns:
+            Whether there is a new verdict.
+        """
         new = False
         while self.closed:
             time, closed, stats = self.closed.popleft()
@@ -328,7 +353,7 @@ class HumanoidEstimator:
         return new
 
     def _correction(self) -> tuple[Array, float]:
-        """Of the CoM, axes of W, m; and mass that the model lacks, kg."""
+        """Correction of the CoM (3,) m, axes of W, and the mass that the model lacks, kg."""
         mass = float(self.layout.mass_columns @ self._theta)
         scale = self.layout.mass / (self.layout.mass + mass)
         return scale * (self._memory.jacobian @ self._theta), mass
@@ -339,16 +364,30 @@ class HumanoidEstimator:
         return self._memory.R[1, 0].copy()
 
     def point(self, payload: Culprit) -> Array:
-        """CoM (3,) m of the body that carries a payload, root link's axes and origin."""
+        """CoM of the body that carries a payload, at the last sample.
+
+        Args:
+            payload: cause of the kind PAYLOAD.
+
+        Returns:
+            (3,) m, in the axes of the root link from its origin.
+        """
         points = self.layout.plant.point
         body = int(points[points[:, 1] == payload.columns[0], 0][0])
         memory = self._memory
         return np.asarray(memory.R[1, 0].T @ (memory.com[1, body] - memory.root))
 
     def corrected_urdf(self, payloads: Iterable[Finding]) -> str:
-        """The URDF with the payloads found, each as a part of the body that carries it.
+        """The URDF with payloads added to the inertial of the bodies that carry them.
 
-        Raises UrdfError where a body would have no mass left.
+        Args:
+            payloads: findings of the kind PAYLOAD, with mass and first moment.
+
+        Returns:
+            The URDF as XML.
+
+        Raises:
+            UrdfError: a body would have no mass left.
         """
         bodies, plant = self._model.bodies, self.layout.plant
         changes: dict[str, Inertial] = {}
@@ -361,7 +400,15 @@ class HumanoidEstimator:
         return edit_inertials(self._model.xml, changes)
 
     def axes(self, culprit: Culprit) -> Array:
-        """Axes (3, 3) of a culprit's parameters in its body; the identity where it has none."""
+        """Axes in which the parameters of a cause are expressed.
+
+        Args:
+            culprit: the cause.
+
+        Returns:
+            (3, 3) R_body_triad of the body that the cause is about; the identity where it has
+            none.
+        """
         names = self._model.bodies.names
         part = culprit.parts[0] if culprit.parts else ""
         return (
@@ -369,7 +416,14 @@ class HumanoidEstimator:
         )
 
     def estimate(self, time: float) -> Estimate:
-        """The estimate at a sample."""
+        """The estimate from the last sample and the last inference.
+
+        Args:
+            time: s, of the sample.
+
+        Returns:
+            The estimate, with mode and reason.
+        """
         memory, diagnosis = self._memory, self.diagnosis
         falling = time < self._warning_until
         mode, reason = Mode.MOVING if diagnosis.excited else Mode.STANDING, self._reason

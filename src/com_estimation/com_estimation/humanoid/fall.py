@@ -1,27 +1,29 @@
 """Compiled: warns of a fall by the divergent component of motion (DCM).
 
-With the CoM c, omega = sqrt(g / h) and the CoP z of the measured wrenches, an observer of two equal
-poles follows the DCM xi = c + c' / omega and what drives it beside the feet, a push d:
+With the CoM c, omega = sqrt(g / h) and the CoP z of the measured wrenches, an observer with two
+equal poles estimates the DCM xi = c + c' / omega and the disturbance d that drives it in
+addition to the feet (a push):
 
     xi' = omega (xi - z) + d;    xi(T) = z + (xi - z) e^(omega T) + d / omega (e^(omega T) - 1)
 
 It warns when one of these lasts for 10 ms:
+- xi(0.2 / omega), or xi(0.35 / omega) while the sole with the highest load rolls, is outside the
+hull of all soles, where soles in the air are projected to the ground at their position by then.
+Not while that sole turns back to flat, since the CoP jumps as it comes down, as in a touch-down;
+- the sole with the highest load tips, xi is outside the hull of the loaded soles, and xi(0.5 /
+omega) will be outside that of all soles. The CoP stays where it is until the next sole can land,
+and does no harm from then on: the push alone drives xi;
+- that sole tips so that it will be tilted by 10 degrees within 0.25 s, before another sole can
+land; or by 6 degrees within 0.1 s, by its rate, wherever xi is.
 
-- xi(0.2 / omega), or xi(0.35 / omega) where the sole with the highest load rolls, is outside the
-  hull of all soles, those in the air projected to the ground where they will be by then; not while
-  that sole turns back to flat, since the CoP jumps as it comes down, as in a touch-down;
-- the sole with the highest load tips, xi is outside the hull of the soles that carry, and
-  xi(0.5 / omega) will be outside that of all soles. The CoP stays where it is until the next sole
-  can land, and does no harm from then on: the push alone drives xi;
-- it tips so that it will be tilted by 10 degrees within 0.25 s, before another sole can land; or by
-  6 degrees within 0.1 s, by its rate, wherever xi is.
+A touch-down causes a spurious push and a spurious CoP for a moment, and suspends all three.
+Tilts are measured from the mean normal of the loaded sole in the last seconds, such as that of a
+slope.
 
-A touch-down shows for a moment a push and a CoP that are none, and suspends all three. Tilts are
-those beyond what soles that carried had in the last seconds, such as slopes.
-
-Beside it: which encoders repeat their last reading. One that moved or jittered at most samples and
-is then the same to the last bit for 50 ms is stuck, until it changes. An encoder with coarse steps
-may rest like that: it is stuck only where it has stopped from speed within a sample.
+The module also finds encoders that repeat their last reading. One that moved or jittered at most
+samples and then stays the same to the last bit for 50 ms is stuck, until it changes. An encoder
+with coarse steps may rest like that: it is stuck only where it has stopped from speed within a
+sample.
 """
 
 from math import pi
@@ -41,15 +43,16 @@ PATIENCE = 0.01  # s
 OBSERVER = 45.0  # rad/s, both poles
 CUTOFF = 10.0  # Hz, of the soles' rates, one pole
 AHEAD, ROLLING_AHEAD, TIPPING_AHEAD = 0.2, 0.35, 0.5  # omega T
-# rad and rad/s of a sole: more is tipping
+# rad and rad/s of a sole, above which it tips
 TIPS, TIP_RATE = 0.2 * pi / 180.0, 6.0 * pi / 180.0
-ROLLS, ROLL_RATE = 0.5 * pi / 180.0, 5.0 * pi / 180.0  # likewise, for longer
+# above which it rolls, for longer
+ROLLS, ROLL_RATE = 0.5 * pi / 180.0, 5.0 * pi / 180.0
 TILT, TILT_AHEAD = 10.0 * pi / 180.0, 0.25  # rad within s
 TILTED, STEEP, STEEP_AHEAD = pi / 180.0, 6.0 * pi / 180.0, 0.1  # rad; rad within s
-CARRIES = 0.05  # of the weight: a sole that is not in the air
-SINKING = 2.5  # m/s^2 at which a sole in the air can be put down
+CARRIES = 0.05  # of the weight, above which a sole is not in the air
+SINKING = 2.5  # m/s^2, with which a sole in the air can be lowered
 IMPACT, SETTLING = 1.5, 0.02  # of the weight, and s for which its effects last
-LEAST_HEIGHT = 0.1  # m, of the CoM, for its frequency
+LEAST_HEIGHT = 0.1  # m, lower bound of the CoM's height in omega
 # N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
 LEAST_FORCE = 1.0
 SLOPE_TIME = 4.0  # s
@@ -58,12 +61,12 @@ PLACE, VELOCITY, ANGLE, RATE, BEND, HEIGHT, CLIMB, ROW = 0, 2, 4, 5, 6, 7, 8, 9
 
 
 class Soles(NamedTuple):
-    """Corners of the soles in their frames, one after the other; those of foot f: foot == f.
+    """Corners of the soles of f feet, concatenated; foot f has the rows where foot == f.
 
     Attributes:
-        corners: (k, 3) m.
-        foot: (k,).
-        flat: (f,) 1 with three corners or more: its tilt counts.
+        corners: (k, 3) m, in the frame of their sole.
+        foot: (k,) index of the foot of each corner.
+        flat: (f,) 1 for a foot with three corners or more, whose tilt counts; else 0.
         weight: N, of the robot.
     """
 
@@ -77,18 +80,20 @@ class Soles(NamedTuple):
 def watch_fall(
     soles: Soles, memory: Memory, offset: Array, dt: float, state: Array
 ) -> bool:
-    """Follows the divergent component of motion (DCM) and the soles; warns of a fall.
+    """Updates the divergent component of motion (DCM) and the soles; decides on a warning.
+
+    The elements of `state` are: DCM (2) m; its distance to the hull of all soles, m, positive
+    inside; time in danger, s, below 0 after a touch-down; DCM of the model's CoM (2) m, whose
+    first element is NaN to start the observer; push (2) m/s; usual normal of a sole (2); CoP (2)
+    m; and for each foot its sole's position in W (2) m and velocity (2) m/s, its tilt rad, rad/s
+    and rad/s^2, the height of its lowest corner m and m/s.
 
     Args:
         soles: corners of the soles, and the robot's weight.
         memory: poses, CoM and wrenches of this sample and of the one before, set by `step`.
-        offset: (3,) m, correction of the CoM, axes of W.
+        offset: (3,) m, correction of the model's CoM, axes of W.
         dt: s since the sample before.
-        state: (12 + 9 f,) DCM (2) m; its distance to the hull, m, positive inside; s in danger,
-            less than 0 after a touch-down; DCM of the model's CoM (2) m, NaN begins, and push
-            (2)
-            m/s; usual normal of a sole (2); CoP (2) m; by foot: its sole in W (2) m and velocity
-            (2) m/s, tilt rad, rad/s and rad/s^2, height of its lowest corner m, m/s.
+        state: (12 + 9 f,) see above; changed.
 
     Returns:
         Whether to warn.
@@ -161,7 +166,7 @@ def watch_fall(
 
 @njit
 def _time_until(below: float, rate: float, bend: float) -> float:
-    """T at which below + rate T + bend T^2 / 2 reaches 0 from below; infinite: never."""
+    """Time T, s, at which below + rate T + bend T^2 / 2 reaches 0 from below; inf: never."""
     square = rate * rate - 2.0 * bend * min(below, 0.0)
     speed = rate + np.sqrt(max(square, 0.0))
     return -2.0 * min(below, 0.0) / speed if square >= 0.0 and speed > 0.0 else np.inf
@@ -171,7 +176,7 @@ def _time_until(below: float, rate: float, bend: float) -> float:
 def _follow_sole(
     soles: Soles, m: Memory, f: int, first: bool, dt: float, slope: Array, row: Array
 ) -> None:
-    """Low-passed velocity of a sole, its tilting beyond the usual normal, and its height."""
+    """Updates the low-passed velocity of a sole, its tilt from the usual normal, and its height."""
     gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * CUTOFF * dt))
     for i in range(2):
         place = m.root[i] + m.sole[1, f, i]
@@ -225,7 +230,7 @@ def _margin_ahead(
 
 
 STUCK_TIME = 0.05  # s
-MEMORY = 0.1  # s, of what a reading did before
+MEMORY = 0.1  # s, averaging of a reading's motion
 # rad or m: less is no motion; smallest step of an encoder that may rest
 FINE, COARSE = 1e-7, 1e-6
 OFTEN = 0.7  # fraction of samples in which a reading that cannot rest has moved
@@ -234,13 +239,14 @@ LAST, DWELL, MOVED, SPEED, LEAST, STUCK = range(6)
 
 
 def make_watch(joints: int) -> Array:
-    """State of `find_stuck` before the first sample.
+    """Initial state of `find_stuck`.
 
     Args:
         joints: n, the number of joints.
 
     Returns:
-        (6, n): reading, s since it changed, fraction of samples, speed, step, 1 if stuck.
+        (6, n): last reading, s since it changed, fraction of samples in which it moved, mean
+        speed, smallest step seen, 1 if stuck.
     """
     watch = np.zeros((6, joints))
     watch[LAST], watch[LEAST] = np.nan, np.inf
@@ -253,12 +259,13 @@ def find_stuck(q: Array, matters: Array, dt: float, watch: Array) -> tuple[int, 
 
     Args:
         q: (n,) readings, rad or m.
-        matters: (n,) 1 for the joints that are watched.
+        matters: (n,) 1 for the joints that are watched, else 0.
         dt: s since the sample before.
-        watch: state, see `make_watch`; changed.
+        watch: (6, n) state, see `make_watch`; changed.
 
     Returns:
-        The first stuck joint of those that matter, or -1; and whether one has just stopped.
+        Index of the first stuck joint among those watched, or -1; and whether a watched joint
+        that moved all the time has just stopped.
     """
     gain, found, stopped = min(dt / MEMORY, 1.0), -1, False
     for j in range(len(q)):

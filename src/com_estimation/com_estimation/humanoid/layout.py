@@ -1,9 +1,10 @@
-"""What may be wrong with a robot whose feet measure wrenches: parameters, priors, names.
+"""Possible causes of residuals of a robot with foot wrench sensors: parameters, priors, names.
 
-A culprit is a group of parameters that is either within tolerance (spike) or guilty (slab); all
-others (nuisance) stay within tolerance. Tolerances scale with the robot's mass M and CoM height h.
-Vectors that belong to a body are in its triad: axes fixed to the body that point forwards, to the
-left and upwards where the robot stands in its nominal posture.
+A cause is a group of parameters that is either within tolerance (the narrow prior, "spike") or
+beyond it (the wide prior, "slab"); all other parameters (nuisance) stay within tolerance.
+Tolerances scale with the robot's mass M and CoM height h. Vectors that belong to a body are in
+its triad: axes fixed to the body that point forwards, to the left and upwards when the robot
+stands in its nominal posture.
 """
 
 from dataclasses import dataclass
@@ -25,13 +26,15 @@ DEG = np.pi / 180.0
 
 
 class Kind(IntEnum):
-    """Kinds of culprits; numbers of com_msgs/Culprit.
+    """Kinds of causes and their parameters; values of com_msgs/Culprit.
 
     Attributes:
-        TRUNK_COM: first moment (3) kg m, trunk's triad.
-        WRENCH_ZERO: force (3) N and torque (3) N m, axes of the sensor.
-        IMU_TILT: (2) rad about the axes forwards and to the left of the IMU's body.
-        ENCODER_ZERO: rad, of the joints next to a foot.
+        UNKNOWN: not set.
+        TRUNK_COM: error of the trunk's first moment (3) kg m, trunk's triad.
+        WRENCH_ZERO: wrench bias of a foot sensor: force (3) N and torque (3) N m, axes of the
+            sensor.
+        IMU_TILT: mounting error of the IMU (2) rad about the forward and left axes of its body.
+        ENCODER_ZERO: encoder biases, rad, of the joints next to a foot.
         PAYLOAD: mass kg and first moment (3) kg m about the body's CoM, triad.
         PULL: force (3) N and moment (3) N m about the trunk's CoM, constant in the world.
     """
@@ -47,14 +50,15 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Culprit(FrozenArrays):
-    """A group of parameters; see Kind.
+    """A possible cause: a group of parameters that may be beyond tolerance; see Kind.
 
     Attributes:
-        name: plain words.
-        columns: of the parameters.
-        slab: standard deviations of the guilty.
-        spike: of what is within tolerance; 0: only guilty.
-        parts: sole frame, joints, or the body that it is about.
+        kind: what the parameters mean.
+        name: in plain words.
+        columns: (k,) of its parameters among all n.
+        slab: (k,) prior standard deviations of the parameters where it is the cause.
+        spike: (k,) those within tolerance; zeros: its parameters are 0 unless it is the cause.
+        parts: names of the sole frame, the joints, or the body that it is about.
     """
 
     kind: Kind
@@ -66,19 +70,21 @@ class Culprit(FrozenArrays):
 
     @property
     def constant(self) -> bool:
-        """Whether it may be there from the start, in any number; else one at a time."""
+        """Whether it may be there from the start, with others; else it begins at an onset."""
         return bool(self.spike.any())
 
 
 @dataclass(frozen=True, eq=False)
 class Layout(FrozenArrays):
-    """The parameters of one robot.
+    """Parameters and possible causes of one robot.
 
     Attributes:
-        tolerance: (n,) standard deviation of each parameter that is not guilty.
+        plant: the robot as the compiled step uses it.
+        culprits: the possible causes.
+        tolerance: (n,) standard deviation of each parameter within tolerance.
         mass: kg.
         height: m, of the CoM above the soles.
-        mass_columns: (n,) kg of the robot by unit parameter.
+        mass_columns: (n,) kg by which the robot's mass changes by unit parameter.
         flat: all feet have soles with corners.
     """
 
@@ -92,7 +98,7 @@ class Layout(FrozenArrays):
 
     @property
     def weight(self) -> float:
-        """N."""
+        """Weight of the robot, N."""
         return self.mass * GRAVITY
 
     @property
@@ -102,7 +108,7 @@ class Layout(FrozenArrays):
 
 
 def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
-    """Lists what may be wrong with a robot.
+    """Lists the possible causes of a robot, with the priors of their parameters.
 
     The trunk is the last body that all arms and heads share; hands are at the ends of the
     configuration's joint groups left_arm and right_arm. Ankles are the last two joints above a
@@ -112,8 +118,11 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
         model: the robot.
         config: its configuration, with two feet or more that have force sensors.
 
+    Returns:
+        The layout of the n parameters.
+
     Raises:
-        ConfigError: the configuration has fewer than two feet, or is of another robot.
+        ConfigError: the configuration has fewer than two feet, or belongs to another robot.
     """
     model = config.attach(model)
     bodies = model.bodies
@@ -249,7 +258,16 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
 
 
 class _Parts:
-    """Adds up parameters."""
+    """Builds the list of parameters, one block after the other.
+
+    Args:
+        mh: kg m, mass of the robot times the height of its CoM.
+
+    Attributes:
+        mh: as given.
+        culprits: causes added so far.
+        tolerance: standard deviation within tolerance of each parameter so far.
+    """
 
     def __init__(self, mh: float) -> None:
         self.mh = mh  # kg m, mass times height
@@ -257,7 +275,14 @@ class _Parts:
         self.tolerance: list[float] = []
 
     def nuisance(self, tolerance: object) -> int:
-        """Adds parameters; the first one's column."""
+        """Adds parameters that stay within tolerance.
+
+        Args:
+            tolerance: standard deviations, one for each parameter.
+
+        Returns:
+            The column of the first one.
+        """
         at = len(self.tolerance)
         self.tolerance += np.asarray(tolerance, dtype=float).tolist()
         return at
@@ -265,14 +290,16 @@ class _Parts:
     def add(
         self, kind: Kind, name: str, spike: Array, slab: object, *parts: str
     ) -> int:
-        """Adds a culprit.
+        """Adds a possible cause.
 
         Args:
-            kind: of the culprit.
+            kind: of the cause.
             name: in plain words.
-            spike: standard deviations of its parameters within tolerance; 0: only guilty.
-            slab: standard deviations of the guilty, one for all or one for each parameter.
-            *parts: sole frame, joints, or the body that it is about.
+            spike: (k,) standard deviations of its parameters within tolerance; zeros: see
+                Culprit.
+            slab: standard deviations where it is the cause, one for all or one for each
+                parameter.
+            *parts: names of the sole frame, the joints, or the body that it is about.
 
         Returns:
             The column of its first parameter.
@@ -287,7 +314,7 @@ class _Parts:
 
 
 def _trunk(model: RobotModel, legs: set[int]) -> int:
-    """The last body that the ways to all ends which are no legs share; the root without two."""
+    """Last body that the paths to all ends other than legs share; 0 with fewer than two ends."""
     bodies = model.bodies
     ends = [
         b
@@ -302,7 +329,7 @@ def _trunk(model: RobotModel, legs: set[int]) -> int:
 
 
 def _heading(R: Array, feet: Indices, R_sole: Array) -> Array:
-    """Axes forwards, to the left and upwards (3, 3) in the root's frame, by the soles."""
+    """Axes forwards, to the left and upwards (3, 3), from the soles, in the root's frame."""
     soles = R[feet] @ R_sole
     up = soles[:, :, 2].sum(axis=0)
     up /= np.linalg.norm(up)
@@ -315,7 +342,11 @@ def _heading(R: Array, feet: Indices, R_sole: Array) -> Array:
 def _mass_groups(
     model: RobotModel, chains: list[list[int]], trunk: int, legs: set[int]
 ) -> tuple[Indices, int]:
-    """Groups of bodies whose masses are wrong together: upper and lower legs, arms, pelvis."""
+    """Groups of bodies whose mass errors are common: upper legs, lower legs, arms, rest.
+
+    Returns:
+        (B,) index of each body's group, -1 for the trunk; and the number of groups.
+    """
     bodies = model.bodies
     group = np.full(bodies.count, -1, dtype=np.int64)
     lower = {

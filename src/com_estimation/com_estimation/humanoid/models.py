@@ -1,13 +1,13 @@
-"""Which culprits explain the sums of the windows: evidence of models, and averages over them.
+"""Which causes explain the sums of the windows: evidence of models, and averages over them.
 
-A model is a set of guilty constant culprits and none or one culprit that begins at an onset. With
+A model is a set of constant causes and at most one cause that begins at an onset. With
 information L = sum A^T R^-1 A, e = sum A^T R^-1 y and the diagonal prior covariance D of a model
 
-    ln evidence = 1/2 e^T (L + D^-1)^-1 e - 1/2 ln|L + D^-1| - 1/2 ln|D| + culprits ln PRIOR
+    ln evidence = 1/2 e^T (L + D^-1)^-1 e - 1/2 ln|L + D^-1| - 1/2 ln|D| + causes ln PRIOR
 
-All constant parameters are in every model, within tolerance (spike) or guilty (slab). Parameters
-that begin at an onset are added by a Schur complement with the sums since then. Changes that were
-named before stay in all models as blocks of their own.
+All constant parameters are in every model, with the prior of their tolerance (spike) or of a
+cause (slab). Parameters that begin at an onset are added by a Schur complement with the sums
+since then. Changes that were named before stay in all models as blocks of their own.
 """
 
 from collections.abc import Sequence
@@ -19,25 +19,33 @@ import numpy as np
 from com_estimation.humanoid.layout import Culprit, Layout
 from com_model.arrays import Array, Indices
 
-PRIOR = 0.03  # probability that a culprit is guilty, before any data
-MOST = 3  # constant culprits at a time
-KEPT = 12  # models that averages are made of
+PRIOR = 0.03  # prior probability of each cause
+MOST = 3  # constant causes in a model
+KEPT = 12  # models in the averages
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Information of windows.
+    """Normal equations of weighted least squares, summed over windows.
 
     Attributes:
-        L: (n, n).
-        e: (n,).
+        L: (n, n) information, sum of A^T R^-1 A.
+        e: (n,) sum of A^T R^-1 y.
     """
 
     L: Array
     e: Array
 
     def minus(self, other: "Sums", factor: float) -> "Sums":
-        """What has been added since other, which has been forgotten by a factor since."""
+        """The part of the sums that was added after an earlier copy.
+
+        Args:
+            other: the earlier copy.
+            factor: 0 to 1, by which its windows have been forgotten since.
+
+        Returns:
+            self - factor * other.
+        """
         return Sums(self.L - factor * other.L, self.e - factor * other.e)
 
 
@@ -47,6 +55,7 @@ class Onset:
 
     Attributes:
         time: s; -inf: the start.
+        since: sums of the windows after it.
     """
 
     time: float
@@ -55,7 +64,12 @@ class Onset:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """A culprit that has begun at an onset."""
+    """A cause that begins at an onset.
+
+    Attributes:
+        culprit: index of the cause.
+        onset: when it begins.
+    """
 
     culprit: int
     onset: Onset
@@ -63,12 +77,14 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model with its posterior, over all parameters as they are now (n).
+    """A model with its posterior, over all n parameters as they are now.
 
     Attributes:
-        guilty: culprits.
-        theta: (n,).
-        P: (n, n).
+        weight: posterior probability of the model.
+        guilty: indices of its causes.
+        change: its cause that begins at an onset; None: it has none.
+        theta: (n,) posterior mean.
+        P: (n, n) posterior covariance.
     """
 
     weight: float
@@ -80,14 +96,14 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """What the windows say.
+    """Posterior over the models, given all windows.
 
     Attributes:
-        models: the most probable first.
-        free: all culprits guilty since the start.
-        probability: (culprits,).
-        onset: (culprits,) s, the most probable; -inf: from the start.
-        nothing: probability that no culprit is guilty, beyond changes.
+        models: up to KEPT models, the most probable first.
+        free: the model in which all causes are present from the start; its weight is 0.
+        probability: (culprits,) that each cause is present.
+        onset: (culprits,) s, most probable onset of each; -inf: from the start.
+        nothing: probability that no cause is present beyond the changes named before.
     """
 
     models: tuple[Model, ...]
@@ -124,15 +140,17 @@ class Inference:
 def infer(
     layout: Layout, total: Sums, onsets: Sequence[Onset], changes: Sequence[Change]
 ) -> Inference:
-    """Compares all models by the sums of all windows.
+    """Compares all models, given the sums of all windows.
 
     Args:
-        layout: parameters and culprits of the robot.
+        layout: parameters and possible causes of the robot.
         total: sums of all windows.
-        onsets: when a culprit may have begun, with the sums since then; the first one is the
-            start,
-            where only culprits without a spike may begin.
+        onsets: when a cause may have begun, with the sums since then. The first one is the
+            start, where only causes without a spike may begin.
         changes: what was named before.
+
+    Returns:
+        Probabilities of the causes, and the most probable models with their estimates.
     """
     culprits = layout.culprits
     constant = [i for i, c in enumerate(culprits) if c.constant]
@@ -197,7 +215,7 @@ def infer(
             ) * S[..., p, None, p:]
         gain[
             [i in subset for subset in subsets]
-        ] = -np.inf  # one that was there cannot begin
+        ] = -np.inf  # a cause that is there already cannot begin
         parts, at = [*parts, score[:, None] + gain], at + m * k
     scores = np.hstack(parts)
     weights = np.exp(scores - scores.max())
@@ -228,7 +246,7 @@ def infer(
 
 
 def _assemble(maps: Sequence[tuple[Indices, Onset]]) -> tuple[Array, Array, Indices]:
-    """Information of blocks of columns, each with its onset."""
+    """Information (m, m), e (m,) and columns (m,) of blocks of parameters, each with its onset."""
     e = np.concatenate([onset.since.e[own] for own, onset in maps])
     L = np.hstack([_cross(maps, onset, own) for own, onset in maps])
     return L, e, np.concatenate([own for own, _ in maps])
@@ -252,7 +270,7 @@ def _posterior(
     prior: tuple[Array, Sequence[tuple[Indices, Onset]]],
     new: Change | None,
 ) -> Model:
-    """Estimates of one model, blocks of the same parameters added up."""
+    """Posterior of one model; blocks of the same parameters are added up."""
     std, maps = prior
     if new is not None:
         culprit: Culprit = layout.culprits[new.culprit]

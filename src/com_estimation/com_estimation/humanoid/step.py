@@ -43,7 +43,21 @@ LOADED = 0.2  # fraction of the weight on a foot whose tilt and slip count
 
 
 class Blocks(NamedTuple):
-    """Number of parameters, bodies, first columns of parameters; mass, kg."""
+    """Number of parameters, bodies, and the first columns of the blocks of parameters.
+
+    Attributes:
+        size: number of parameters, n.
+        trunk: index of the trunk's body.
+        imu: index of the body that carries the IMU.
+        zeros: wrench biases, six for each foot.
+        tilt: of the IMU, two.
+        pull: constant external force and moment, six.
+        masses: relative errors of masses, one for each group of bodies.
+        gains: relative errors of the force sensors, one for each foot.
+        delay: of the wrenches after joints and IMU, s.
+        flexibility: of the legs' joints, rad/(N m).
+        mass: kg, of the robot.
+    """
 
     size: int
     trunk: int
@@ -59,22 +73,24 @@ class Blocks(NamedTuple):
 
 
 class Plant(NamedTuple):
-    """A robot of B bodies and f feet.
+    """A robot of B bodies and f feet, as the compiled step uses it.
 
     Attributes:
-        com: (B, 3) m, of each body in its frame.
-        inertia: (B, 3, 3) kg m^2, about it.
-        mass_group: (B,) -1: none.
+        tree: bodies and joints.
+        com: (B, 3) m, CoM of each body in its frame.
+        inertia: (B, 3, 3) kg m^2, about that CoM, axes of the body.
+        mass_group: (B,) group of each body whose mass error is common; -1: none.
         triad: (B, 3, 3) R_body_triad.
         dipole: (k, 2) body and first column of its first moments (3), triad.
         point: (k, 2) body and column of a mass at its CoM.
-        foot_body: (f,).
-        sensor_body: (f,).
-        R_sensor: (f, 3, 3) in its body.
-        p_sensor: (f, 3).
-        R_sole: (f, 3, 3) in its body.
-        p_sole: (f, 3).
-        joint: (j, 3) body below a leg's joint, foot, column.
+        foot_body: (f,) body of each sole.
+        sensor_body: (f,) body of each force sensor.
+        R_sensor: (f, 3, 3) orientation of the sensor in its body.
+        p_sensor: (f, 3) m, origin of the sensor in its body.
+        R_sole: (f, 3, 3) orientation of the sole in its body.
+        p_sole: (f, 3) m, origin of the sole in its body.
+        joint: (j, 3) body below a leg's joint, foot, column of its encoder bias.
+        blocks: columns of all other parameters.
     """
 
     tree: Tree
@@ -95,29 +111,33 @@ class Plant(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a step sets; rows 0 and 1 are the sample before and this one, axes and origin of W.
+    """State and results of `step`, for B bodies, f feet and n parameters.
+
+    Vectors are in the axes of W from its origin. Rows 0 and 1 of pairs are the sample before and
+    this one.
 
     Attributes:
-        R: (2, B, 3, 3).
+        R: (2, B, 3, 3) orientations of the bodies.
         p: (B, 3) m, origins of the bodies.
-        com: (2, B, 3) m.
+        com: (2, B, 3) m, CoMs of the bodies.
         total: (2, 3) m, CoM of the robot.
-        root: (3,) m.
-        sole: (2, f, 3) m, relative to the root.
-        R_sole: (f, 3, 3).
-        load: (f,) N, vertical.
+        root: (3,) m, origin of the root link.
+        sole: (2, f, 3) m, soles relative to the root.
+        R_sole: (f, 3, 3) orientations of the soles.
+        load: (f,) N, vertical force on each foot.
         wrench: (2, f, 6) N and N m about W's origin.
         below: (B, 4) mass kg and first moment kg m of each subtree.
-        force: (6, n + 1) F.
-        momentum: (6, n + 1) H.
-        jacobian: (3, n) m by unit parameter: true minus model's CoM, axes of W.
+        force: (6, n + 1) F, columns of the parameters and the residual's forces.
+        momentum: (6, n + 1) H, the same for momentum.
+        jacobian: (3, n) m by unit parameter: true minus model's CoM.
         open: (3, 6, n + 1) sums of the open windows.
-        stats: (3, 9 + 6 f) per window: point o, mean CoM, -mean P', smallest and largest
-            load,.
-        phase: tilt about x, tilt about y of each foot (4,) samples, and those of each
-            window; all -1: none yet, or a gap before the next one.
-        closed: (6, n + 1) the last window that was closed.
-        closed_stats: (9 + 6 f,).
+        stats: (3, 9 + 6 f) for each open window: point o (3), mean CoM (3), -mean P' (3), and
+            for each foot the smallest and largest load N, and x and y of its sole's normal while
+            it is loaded.
+        phase: (4,) samples since the start, and in each window; all -1: there was none yet, or a
+            gap precedes the next one.
+        closed: (6, n + 1) sums of the last window that was closed.
+        closed_stats: (9 + 6 f,) its stats.
     """
 
     R: Array
@@ -141,10 +161,10 @@ class Memory(NamedTuple):
 
 
 def make_memory(plant: Plant) -> Memory:
-    """Memory before the first sample.
+    """Allocates the state before the first sample.
 
     Args:
-        plant: the robot, whose bodies, feet and parameters give the sizes.
+        plant: the robot, whose bodies, feet and parameters determine the sizes.
     """
     bodies, feet, n = len(plant.com), len(plant.foot_body), plant.blocks.size
     wide, stats = (6, n + 1), 9 + 6 * feet
@@ -166,12 +186,12 @@ def step(
     length: int,
     memory: Memory,
 ) -> bool:
-    """Takes in a sample: poses, loads and the window sums of force and momentum residuals.
+    """Processes one sample: poses, loads, and the window sums of force and momentum residuals.
 
     Args:
         plant: the robot.
-        q: (n,) rad or m.
-        R_root: (3, 3) R_world_root by the IMU.
+        q: (n,) joint positions, rad or m.
+        R_root: (3, 3) R_world_root from the IMU.
         wrenches: (f, 6) N, N m of the ground on the feet, axes and origin of the sensors.
         dt: s since the sample before.
         length: samples of a window, a multiple of 3.
@@ -218,7 +238,7 @@ def _set_pose(
 
 @njit
 def _move_root(plant: Plant, first: bool, m: Memory) -> None:
-    """Leg odometry; then everything about W's origin."""
+    """Updates the root's position by leg odometry, and moves all positions to W's origin."""
     total, step = 0.0, np.zeros(3)
     for f in range(len(m.load)):
         square = max(m.load[f], 0.0) ** 2
@@ -237,6 +257,7 @@ def _move_root(plant: Plant, first: bool, m: Memory) -> None:
 
 @njit
 def _set_wrenches(plant: Plant, wrenches: Array, m: Memory) -> None:
+    """Expresses the measured wrenches in W, about its origin."""
     R, x = np.empty((3, 3)), np.empty(3)
     for f in range(len(plant.sensor_body)):
         b, out = plant.sensor_body[f], m.wrench[1, f]
@@ -249,7 +270,7 @@ def _set_wrenches(plant: Plant, wrenches: Array, m: Memory) -> None:
 
 @njit
 def _add_point(m: Memory, b: int, mass: float, dt: float, column: int) -> None:
-    """A mass (kg by unit parameter) at body b's CoM: its weight and momentum."""
+    """Adds a mass (kg by unit parameter) at body b's CoM to a column: its weight and momentum."""
     x0, x1 = m.com[0, b], m.com[1, b]
     F, H, scale = m.force[:, column], m.momentum[:, column], mass / dt
     F[2] += mass * GRAVITY
@@ -262,7 +283,7 @@ def _add_point(m: Memory, b: int, mass: float, dt: float, column: int) -> None:
 
 @njit
 def _add_com(m: Memory, b: int, fraction: float, column: int) -> None:
-    """What a fraction of the robot's mass at body b's CoM does to that of the robot."""
+    """Adds to the CoM Jacobian the effect of a fraction of the robot's mass at body b's CoM."""
     for i in range(3):
         m.jacobian[i, column] += fraction * (m.com[1, b, i] - m.total[1, i])
 
@@ -382,7 +403,7 @@ def _joints(plant: Plant, m: Memory) -> None:
 
 @njit
 def _accumulate(dt: float, length: int, m: Memory) -> bool:
-    """Adds the sample to the open windows; whether one is closed."""
+    """Adds the sample to the open windows; returns whether one is closed."""
     closed = False
     for w in range(WINDOWS):
         k = m.phase[1 + w] + 1
@@ -412,7 +433,7 @@ def _accumulate(dt: float, length: int, m: Memory) -> bool:
 
 @njit
 def _set_extremes(m: Memory, stats: Array) -> None:
-    """Smallest and largest load of each foot, and tilt while it is loaded."""
+    """Updates the smallest and largest load of each foot, and its tilt while it is loaded."""
     weight = m.load.sum()
     for f in range(len(m.load)):
         values = m.load[f], m.R_sole[f, 0, 2], m.R_sole[f, 1, 2]

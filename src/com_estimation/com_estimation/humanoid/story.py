@@ -1,4 +1,4 @@
-"""What the estimator says of a whole recording: what was named when, and a page about it."""
+"""The report on a whole recording: which causes were named when, and a page about it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,17 +19,19 @@ PICTURE = (9.6, 7.2)  # inches
 
 @dataclass
 class Story:
-    """What became of a recording; times in s from its first sample.
+    """Report on a recording; times in s from its first sample.
 
     Attributes:
-        first: s.
-        lines: what happened.
-        times: of verdicts.
-        probability: (culprits,) at each.
-        correction: (3,) m, of the model's CoM, root axes.
-        std: (3,) m.
-        com: m, corrected, at the end.
-        named: at the end.
+        layout: parameters and possible causes of the robot.
+        first: s, time of the first sample; NaN before it.
+        lines: time and text of events, in the order of time.
+        times: of the verdicts, m in all.
+        probability: m arrays (culprits,), the probability of each cause.
+        correction: m arrays (3,) m, corrected minus the model's CoM, root axes.
+        std: m arrays (3,) m, standard deviations of the CoM.
+        com: (3,) m, corrected CoM at the end, root axes; NaN where unknown.
+        verdict: text of the last verdict.
+        named: the causes named at the end.
     """
 
     layout: Layout
@@ -45,7 +47,7 @@ class Story:
 
     @property
     def sentence(self) -> str:
-        """The verdict."""
+        """The last verdict, the number of pushes and the size of the CoM's correction, in words."""
         pushes = sum(text.startswith("push") for _, text in self.lines)
         also = f", after {pushes} push{'es' * (pushes > 1)}" if pushes else ""
         text = self.verdict[:1].upper() + self.verdict[1:] + also
@@ -114,12 +116,12 @@ def follow(estimator: HumanoidEstimator, samples: Iterable[Sample]) -> Story:
 
 
 def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
-    """The page: verdict, what happened when, probabilities and CoM over time.
+    """Builds the report's page: verdict, events, probabilities and CoM over time.
 
     Args:
-        story: of the recording.
+        story: report on the recording.
         title: of the page, in words.
-        notes: what may be wrong with the recording.
+        notes: warnings about the recording.
 
     Returns:
         HTML that needs no other file.
@@ -160,8 +162,11 @@ def how_much(layout: Layout, finding: Finding) -> str:
     """The parameters of a finding in words, with units, axes and standard deviations.
 
     Args:
-        layout: culprits of the robot.
+        layout: possible causes of the robot.
         finding: one of them, with its parameters.
+
+    Returns:
+        For example "about the axis forwards 0.52 ± 0.03 deg, about the axis to the left ...".
     """
     culprit, stds = (
         layout.culprits[finding.culprit],
@@ -193,7 +198,7 @@ def how_much(layout: Layout, finding: Finding) -> str:
 
 
 def _payload(layout: Layout, finding: Finding, mass_std: float) -> str:
-    """Returns mass and place of a payload: c + R h / m of its first moment h about the CoM c."""
+    """Mass and place of a payload in words: c + R h / m, h its first moment about the CoM c."""
     plant, culprit, mass = (
         layout.plant,
         layout.culprits[finding.culprit],

@@ -21,20 +21,20 @@ HOP = SUPPORT / 3.0
 MEMORY = 60.0  # s, after which a window counts 1/e
 GRID = 5  # windows between two onsets of the grid
 HORIZON = 25  # onsets of the grid that are stored: 10 s
-CHOSEN = 9  # of which are tried
+CHOSEN = 9  # of these that are tried
 SLOW = 12.0  # windows that slow errors of the orientation last
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A closed window, moments about the point o between the feet.
+    """A closed window: residual y = A theta + noise, moments about the point o between the feet.
 
     Attributes:
         time: s, of its end.
-        A: (6, n).
-        y: (6,) N, N m.
-        R: (6, 6).
-        loads: (f, 2) fractions of the weight, smallest and largest.
+        A: (6, n) columns of the parameters, force rows first.
+        y: (6,) residual, N and N m.
+        R: (6, 6) covariance of the noise.
+        loads: (f, 2) smallest and largest load of each foot, fractions of the weight.
         moving: m/s^2, acceleration of the CoM.
     """
 
@@ -47,15 +47,14 @@ class Window:
 
 
 def make_window(time: float, layout: Layout, closed: Array, stats: Array) -> Window:
-    """Window of the sums that com_estimation.humanoid.step closes.
+    """Makes a window of the sums that com_estimation.humanoid.step closes.
 
     Args:
         time: s, of its end.
         layout: parameters, mass and height of the robot.
         closed: (6, n + 1) sums about W's origin: columns of the parameters, then the residual.
-        stats: (9 + 6 f,) point o, mean CoM, -mean P', and by foot the smallest and largest load
-            and
-            tilts.
+        stats: (9 + 6 f,) point o, mean CoM, -mean P', and for each foot the smallest and largest
+            load and tilts; see step.Memory.
 
     Returns:
         The window with moments about o, and the covariance of its residual.
@@ -78,7 +77,16 @@ def make_window(time: float, layout: Layout, closed: Array, stats: Array) -> Win
 
 
 class WindowSums:
-    """Information of all windows, slowly forgotten, and of those since some onsets."""
+    """Sums of all windows, exponentially forgotten, and of those since a grid of onsets.
+
+    Args:
+        layout: gives the number of parameters.
+
+    Attributes:
+        total: sums of all windows.
+        count: number of windows so far.
+        grid: copies of the sums at possible onsets, the last HORIZON.
+    """
 
     def __init__(self, layout: Layout) -> None:
         n = layout.count
@@ -89,14 +97,18 @@ class WindowSums:
         self._factor = float(np.exp(-HOP / MEMORY))
 
     def add(self, window: Window) -> None:
-        """Adds a window."""
+        """Adds a window, after the sums so far have been forgotten by exp(-HOP / MEMORY).
+
+        Args:
+            window: later than the one before.
+        """
         self._change(window, self._factor, 1.0)
         self.count, self._last = self.count + 1, window
         if self.count % GRID == 0:
             self.grid.append(self.mark(window.time - 0.5 * SUPPORT))
 
     def drop_last(self) -> None:
-        """Takes the window that was added last out again."""
+        """Removes the window that was added last, once."""
         if self._last is not None:
             self._change(self._last, 1.0, -1.0)
             self._last = None
@@ -109,14 +121,21 @@ class WindowSums:
         self.total.e[:] = factor * self.total.e + window.A.T @ weighted[:, -1]
 
     def mark(self, time: float) -> tuple[float, int, Sums]:
-        """The sums as they are now, for `since`."""
+        """Copies the sums as they are now, for `since`.
+
+        Args:
+            time: s, of the possible onset.
+
+        Returns:
+            Time, number of windows and sums.
+        """
         return time, self.count, Sums(self.total.L.copy(), self.total.e.copy())
 
     def since(self, mark: tuple[float, int, Sums]) -> Onset:
-        """The sums of what was added after a mark.
+        """The sums of the windows that were added after a mark.
 
         Args:
-            mark: by `mark`.
+            mark: returned by `mark`.
         """
         time, count, sums = mark
         return Onset(time, self.total.minus(sums, self._factor ** (self.count - count)))
@@ -126,7 +145,10 @@ class WindowSums:
 
         Args:
             after: s, time that onsets must be later than.
-            kept: s, an onset that is among them in any case.
+            kept: s, an onset that is among them in any case; NaN: none.
+
+        Returns:
+            Onsets with the sums since then, the start first.
         """
         grid = [
             mark

@@ -17,10 +17,14 @@ from com_ros.exceptions import ConversionError
 
 
 def center_of_mass_to_numpy(msg: CenterOfMass) -> ComState:
-    """State of a CenterOfMass message.
+    """Converts a CenterOfMass message to a state.
 
     Args:
         msg: in the frame of its header.
+
+    Returns:
+        The state in the same frame; without Jacobian, joint positions and stance, which the
+        message does not carry.
     """
     return ComState(
         status=Status(msg.status),
@@ -39,13 +43,16 @@ def center_of_mass_to_numpy(msg: CenterOfMass) -> ComState:
 def numpy_to_center_of_mass(
     state: ComState, stamp: Time, frame: str, out: CenterOfMass | None = None
 ) -> CenterOfMass:
-    """CenterOfMass message of a state.
+    """Converts a state to a CenterOfMass message.
 
     Args:
         state: of the CoM, in the frame of the root link.
         stamp: of the joint_states that it was computed from.
         frame: name of the root link's frame, with the prefix.
         out: filled in place if given.
+
+    Returns:
+        The message, `out` if given.
     """
     msg = CenterOfMass() if out is None else out
     header = msg.header
@@ -74,7 +81,7 @@ def numpy_to_com_jacobian(
     frame: str,
     out: ComJacobian | None = None,
 ) -> ComJacobian:
-    """ComJacobian message of a matrix.
+    """Converts a Jacobian to a ComJacobian message.
 
     Args:
         names: of the n joints, in the order of the columns.
@@ -83,6 +90,9 @@ def numpy_to_com_jacobian(
         stamp: of the joint_states that they were computed from.
         frame: name of the root link's frame, with the prefix.
         out: filled in place if given; keeps its names when they are the same list.
+
+    Returns:
+        The message, `out` if given; the matrix is row-major.
 
     Raises:
         ConversionError: the matrix has not one column for each name.
@@ -108,7 +118,7 @@ def numpy_to_sesc_chain(
     stamp: Time,
     frame: str,
 ) -> SescChain:
-    """SescChain message of a chain of K links.
+    """Converts a chain of K links to a SescChain message.
 
     Args:
         mass: kg, of the robot.
@@ -117,6 +127,9 @@ def numpy_to_sesc_chain(
         points: (K + 1, 3) m, in `frame`; the last one is the CoM.
         stamp: of the joint_states that the points belong to.
         frame: name of the root link's frame, with the prefix.
+
+    Returns:
+        A new message.
 
     Raises:
         ConversionError: the sizes do not fit together.

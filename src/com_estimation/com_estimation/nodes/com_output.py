@@ -1,4 +1,4 @@
-"""What sesc_publisher publishes of its states; see there."""
+"""Publishers of sesc_publisher: the CoM, its Jacobian, markers, frames and the SESC."""
 
 from collections.abc import Sequence
 from time import monotonic
@@ -30,12 +30,12 @@ from com_ros.markers import (
 from com_ros.qos import RESULT
 from com_ros.raw_messages import Writer
 
-LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
+LIFETIME_NS = NS_PER_S  # markers vanish after this when the node ends
 COUNT_PERIOD_S = 0.05  # between two counts of subscriptions, which take microseconds
 
 
 class ComWriter:
-    """Publishes states of the CoM on a topic; it fills one message again and again.
+    """Publishes states of the CoM on one topic, reusing one message.
 
     Args:
         node: that publishes.
@@ -134,7 +134,7 @@ class ComOutput:
 
 
 class ComDisplay:
-    """Shows states of the CoM: markers, support polygon, the chain and frames on /tf.
+    """Publishes what visualizes the CoM: markers, support polygon, the chain and frames on /tf.
 
     Args:
         node: that publishes.
@@ -151,19 +151,19 @@ class ComDisplay:
         self._shown = False
 
     def send_fixed(self, frames: Sequence[Frame]) -> None:
-        """Publish frames that are fixed to links, for good.
+        """Publishes frames that are fixed to links, once, on /tf_static.
 
         Args:
-            frames: of the configuration.
+            frames: of the model.
         """
         self._frames.send_fixed(frames)
 
     def show(self, state: ComState, observer: ComObserver, stamp: Time) -> None:
-        """Show a state; with the status UNKNOWN what was shown before is removed.
+        """Publishes a state; with the status UNKNOWN, markers shown before are removed.
 
         Args:
             state: in the frame of the root link.
-            observer: that computed it; gives the chain.
+            observer: that computed it; has the chain.
             stamp: of the joint_states that it was computed from.
         """
         if state.status is Status.UNKNOWN or state.q is None:
@@ -203,7 +203,7 @@ class ComDisplay:
         return msg
 
     def hide(self) -> None:
-        """Remove what is shown."""
+        """Removes the markers that are shown."""
         if self._shown:
             self._markers.publish(clear_markers())
             self._shown = False

@@ -77,7 +77,13 @@ class Parameters(SensorParameters, AssumedJoints):
 
 
 class HumanoidComEstimator(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """ROS 2 node `humanoid_com_estimator`: diagnosis, corrected CoM and fall warning.
+
+    The module's docstring lists its topics and services, Parameters its parameters.
+
+    Args:
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -113,8 +119,15 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         self.serve_trigger("~/reset", self._reset)
 
     def use_model(self, model: RobotModel) -> None:
-        """Make what belongs to a new model."""
-        HumanoidEstimator(model, self._config)  # refuses a robot that it cannot be
+        """Starts with a new model; its estimator is made once the rate of joint_states is known.
+
+        Args:
+            model: the robot.
+
+        Raises:
+            ConfigError: robot_config does not fit the model, or has fewer than two feet.
+        """
+        HumanoidEstimator(model, self._config)  # raises for a robot that does not fit
         self._imu = LinkFrames(model, [self._config.imu_link or model.root_link])
         self.joints = JointInput(
             model.joint_names, self.parameters.joint_timeout, self.parameters.assumed()
@@ -130,7 +143,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             deque(maxlen=KEPT) for _ in self._feet
         ]
         self._times: list[int] = []
-        self._slow = ""  # why these samples are too few
+        self._slow = ""  # why their rate is too low
         self._waiting: deque[Paired[JointSample]] = deque()
         self._shown: Event | None = None
         self._carried = [
@@ -146,11 +159,19 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         return "the diagnosis restarts"
 
     def on_restart(self, jump_s: float) -> None:
-        """Another recording, or a clock that was set."""
+        """Restarts the diagnosis: another recording is played, or a clock was set.
+
+        Args:
+            jump_s: s, by which the stamps have jumped.
+        """
         self._reset()
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Use what waits for the IMU."""
+        """Processes the samples that still wait for the IMU.
+
+        Args:
+            reason: why joint_states are stale, for the log.
+        """
         self._use(self._pairing.flush())
         super().on_joints_timeout(reason)
 
@@ -166,7 +187,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         self._use([])
 
     def _use(self, pairs: list[Paired[JointSample]]) -> None:
-        """Uses each sample when the next one and its wrenches are there, or the wait is over."""
+        """Processes each sample once the next one and its wrenches are there, or it has waited."""
         waiting = self._waiting
         waiting.extend(pairs)
         while len(waiting) > 1:
@@ -196,7 +217,17 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             self._estimator = HumanoidEstimator(self._model, self._config, rate)
 
     def _wrenches_at(self, time_ns: int, period_ns: int) -> Array:
-        """Means (f, 6) of the wrenches about a time, else the nearest; NaN where there is none."""
+        """Wrenches of the feet at a time: the mean of those around it, else the nearest.
+
+        Args:
+            time_ns: ns, of a sample.
+            period_ns: ns, of the samples; readings within half of it are averaged, the nearest
+                may be up to four of them or wrench_timeout away.
+
+        Returns:
+            (f, 6) N and N m of the ground on the feet, in the sensors' frames; NaN where there
+            is none.
+        """
         found = np.full((len(self._feet), 6), np.nan)
         reach = min(self.parameters.wrench_timeout * NS_PER_S, 4 * period_ns)
         for i, stored in enumerate(self._wrenches):
@@ -326,7 +357,12 @@ class HumanoidComEstimator(RobotNode[Parameters]):
                 self.log.warn("corrected", f"no robot_description_corrected: {error}")
 
     def diagnose(self) -> Diagnosis:
-        """Level and text by mode and verdict."""
+        """Status for /diagnostics: ERROR while waiting, WARN when a cause is named or frozen.
+
+        Returns:
+            Level, text and values: mode, verdict, number of windows, time of the last fall
+            warning.
+        """
         estimate, estimator = self._estimate, self._estimator
         if self.waiting or estimate is None or estimator is None:
             why = self.waiting or self._slow or "no samples yet"
@@ -345,13 +381,13 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         return Diagnosis(level, reasons or verdict.text, values)
 
     def destroy_node(self) -> None:
-        """Ends the thread, too."""
+        """Ends the background thread and the node."""
         self._jobs.close()
         super().destroy_node()
 
 
 def _stamp(seconds: float) -> Time:
-    """0 for a time that is not finite."""
+    """Time message of a time in s; 0 for a time that is not finite."""
     return ns_to_stamp(round(seconds * NS_PER_S) if math.isfinite(seconds) else 0)
 
 

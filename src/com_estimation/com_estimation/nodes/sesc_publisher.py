@@ -81,7 +81,13 @@ class Parameters(SensorParameters, AssumedJoints):
 
 
 class SescPublisher(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """ROS 2 node `sesc_publisher`: publishes a robot's CoM, its Jacobian and the SESC.
+
+    The module's docstring lists its topics, Parameters its parameters.
+
+    Args:
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -111,7 +117,14 @@ class SescPublisher(RobotNode[Parameters]):
         self.follow_wrenches(self._feet, self._wrenches)
 
     def use_model(self, model: RobotModel) -> None:
-        """Make what belongs to a new model."""
+        """Starts with a new model: makes its observer and audits its URDF.
+
+        Args:
+            model: the robot.
+
+        Raises:
+            ParameterError: a foot is no link of the model.
+        """
         p = self.parameters
         try:
             observer = ComObserver(
@@ -128,7 +141,11 @@ class SescPublisher(RobotNode[Parameters]):
         self._to_display = False  # the last state was another model's
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Use changed timeouts and thresholds."""
+        """Applies changed timeouts and contact thresholds.
+
+        Args:
+            new: all parameters.
+        """
         self._imu.timeout_s, self._wrenches.timeout_s = (
             new.imu_timeout,
             new.wrench_timeout,
@@ -184,7 +201,11 @@ class SescPublisher(RobotNode[Parameters]):
         return Attitude(False, reading.R_world_imu, link, reading.problem)
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Publish one UNKNOWN."""
+        """Publishes one state with the status UNKNOWN.
+
+        Args:
+            reason: why joint_states are stale, for the state and the log.
+        """
         self._publish(com_state.unknown_state(reason, self._mass), self._stamp_ns)
         self.log.warn("joint_states", f"com is UNKNOWN: {reason}")
 
@@ -201,7 +222,7 @@ class SescPublisher(RobotNode[Parameters]):
         self.watch()  # no timer at this rate: it would wake the node
 
     def watch(self) -> None:
-        """Show the last state, if it is not shown yet and the rate of the display allows it."""
+        """Publishes the last state to the display, once, when the display rate allows it."""
         if not self._to_display or self._observer is None:
             return
         if self._display_rate.due(time.monotonic_ns()):
@@ -209,7 +230,11 @@ class SescPublisher(RobotNode[Parameters]):
             self._to_display = False
 
     def diagnose(self) -> Diagnosis:
-        """Level and text by the status of the last state."""
+        """Status for /diagnostics: that of the last state, and facts about the model.
+
+        Returns:
+            OK, WARN for a DEGRADED state or errors of the URDF, ERROR for an UNKNOWN state.
+        """
         state = self._state
         level = (
             diagnostics.WARN if state.status is Status.DEGRADED else diagnostics.ERROR

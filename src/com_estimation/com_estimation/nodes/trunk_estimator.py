@@ -62,7 +62,15 @@ LEVELS = {
 
 
 class TrunkEstimatorNode(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """ROS 2 node `trunk_estimator`: mass and CoM of a quadruped's trunk while it trots.
+
+    The module's docstring lists its topics and services, trunk_robot.Parameters its parameters.
+
+    Args:
+        estimator: makes the estimator for each model; the default follows the parameter
+            `method`.
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+    """
 
     def __init__(
         self, estimator: EstimatorFactory = trunk_robot.make_estimator, **options: Any
@@ -101,7 +109,15 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             self.create_steady_timer(1.0 / p.display_rate_hz, self._on_display)
 
     def use_model(self, model: RobotModel) -> None:
-        """Make what belongs to a new model."""
+        """Starts with a new model: makes its estimator, checks and force measurement.
+
+        Args:
+            model: the robot, a quadruped.
+
+        Raises:
+            ConfigError: robot_config does not fit the model.
+            ParameterError: a parameter is not allowed for it.
+        """
         robot = trunk_robot.make_robot(
             model, self._config, self.parameters, self._make_estimator
         )
@@ -111,7 +127,11 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             self._corrected.reset()
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Use changed timeouts, rates and thresholds."""
+        """Applies changed timeouts, rates and thresholds.
+
+        Args:
+            new: all parameters.
+        """
         self._input.set_parameters(new)
         self._output.set_rate(new.publish_rate_hz)
         if self._corrected is not None:
@@ -149,7 +169,11 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
                 self._corrected.update(estimate, self._robot.model)
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Use what waits for the IMU, then say that the estimate is on hold."""
+        """Processes the samples that wait for the IMU, then puts the estimate on hold.
+
+        Args:
+            reason: why joint_states are stale.
+        """
         self._process(self._input.pairing.flush())
         self._publish(
             with_problems(self._estimate, [Problem(Severity.HOLD, reason)]), self._stamp
@@ -181,7 +205,12 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             self._to_display = False
 
     def diagnose(self) -> Diagnosis:
-        """Level and text by the status of the last estimate."""
+        """Status for /diagnostics: that of the last estimate.
+
+        Returns:
+            Level by LEVELS, reason, and values: method, mass and its standard deviation, counts
+            of samples.
+        """
         estimate = self._estimate
         values: dict[str, object] = {
             "status": estimate.status.name,

@@ -1,4 +1,4 @@
-"""Messages of joints, IMU, feet and gait -> samples for the estimators of the trunk."""
+"""Converts messages of joints, IMU, feet and gait to samples for the trunk estimators."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ Pair = Paired[JointSample]
 
 
 class TrunkInput:
-    """Puts samples together; the feet are in the order of the legs.
+    """Combines the messages of one instant to a sample; feet are in the order of the legs.
 
     Args:
         p: timeouts and tolerances.
@@ -41,7 +41,7 @@ class TrunkInput:
         pairing: of joints and IMU.
         wrenches: of the feet's sensors, in the order of the legs.
         uses_wrenches: the forces come from sensors in the feet.
-        imu_age_s: how far the last IMU's reading was from the joints, s.
+        imu_age_s: time between the last sample's joints and the IMU reading paired with it, s.
     """
 
     def __init__(self, p: Parameters, feet: tuple[Foot, ...]) -> None:
@@ -76,10 +76,10 @@ class TrunkInput:
         self._sensors = LinkFrames(robot.model, frames)
 
     def set_gait(self, msg: GaitPhase, time_ns: int) -> None:
-        """Take in which legs should stand; a gait that does not know is ignored.
+        """Stores which legs should stand; a message with the state UNKNOWN is ignored.
 
         Args:
-            msg: on gait/stance.
+            msg: from gait/stance.
             time_ns: ns, its stamp.
         """
         stance = dict(zip(msg.legs, msg.stance, strict=True))
@@ -89,13 +89,13 @@ class TrunkInput:
             )
 
     def sample(self, pair: Pair) -> tuple[Sample, list[Problem]]:
-        """The sample of one instant, and what is wrong with it.
+        """Makes the sample of one instant.
 
         Args:
             pair: joints with the IMU's reading nearest to them in time.
 
         Returns:
-            The sample, and the problems that its parts have.
+            The sample, and the problems of its inputs: old joints, a late IMU, missing wrenches.
         """
         joints, imu = pair.joints, pair.imu
         problems = [Problem(Severity.NOTE, text) for text in joints.warnings]
@@ -127,7 +127,7 @@ class TrunkInput:
     def _foot_forces(
         self, q: NDArray[np.float64], time_ns: int
     ) -> tuple[NDArray[np.float64] | None, str]:
-        """Forces of the ground on the feet in root axes, (4, 3) N, and why they are not known."""
+        """Forces (4, 3) N of the ground on the feet in root axes, or None with the reason."""
         measured, problem = self.wrenches.forces(time_ns)
         if measured is None or self._sensors is None:
             topics = ", ".join(foot.wrench_topic for foot in self._feet)

@@ -1,4 +1,4 @@
-"""What trunk_estimator publishes of its estimates; see there."""
+"""Publishers of trunk_estimator: estimates, forces, the corrected URDF, markers and frames."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from com_ros.qos import LATCHED, RESULT
 
 PALE_RED = (0.85, 0.1, 0.1, 0.25)
 GREY = (0.5, 0.5, 0.5, 1.0)
-LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
+LIFETIME_NS = NS_PER_S  # markers vanish after this when the node ends
 SIGMAS = 3.0
 FULL_ARROW = 0.5  # m, for a force as large as the robot's weight
 CORRECTED_PERIOD = 1.0  # s between two corrected URDFs
@@ -33,7 +33,7 @@ SLACK = 1e-4  # s that a message may be early and still count as due
 
 
 class TrunkOutput:
-    """Publishes estimates, at most at a rate; a change of the status is published at once.
+    """Publishes estimates at a limited rate; a change of the status is published at once.
 
     Args:
         node: that publishes.
@@ -85,7 +85,7 @@ class TrunkOutput:
         return True
 
     def _is_due(self, time: float) -> bool:
-        """By a steady beat, which updates at another rate may be a little ahead of or behind."""
+        """Whether an estimate is due, at a steady rate even if updates are slightly irregular."""
         if 0.0 < self._due - time - SLACK < 2.0 * self._period:
             return False
         following = self._due + self._period
@@ -112,7 +112,7 @@ class CorrectedDescription:
         self.reset()
 
     def set_thresholds(self, com: float, mass: float) -> None:
-        """Change from which change on a new URDF is published.
+        """Sets by how much an estimate must change for a new URDF to be published.
 
         Args:
             com: m, of a coordinate of the trunk's CoM.
@@ -121,7 +121,7 @@ class CorrectedDescription:
         self._change, self._mass_change = com, mass
 
     def reset(self) -> None:
-        """Publish the next usable estimate in any case; for a new model."""
+        """Makes the next usable estimate due in any case, for a new model."""
         self._time, self._mass, self._com = -math.inf, math.nan, np.full(3, np.nan)
 
     def update(self, estimate: TrunkEstimate, model: RobotModel) -> None:
@@ -167,7 +167,7 @@ class TrunkDisplay:
         self._shown = False
 
     def show(self, estimate: TrunkEstimate, robot: TrunkRobot, stamp: Time) -> None:
-        """Show an estimate; what is not known is not shown.
+        """Publishes markers and the frame of an estimate; unknown parts are left out.
 
         Args:
             estimate: of the trunk.
@@ -227,7 +227,7 @@ def numpy_to_trunk_com(
     frame: str,
     out: TrunkCom | None = None,
 ) -> TrunkCom:
-    """TrunkCom message of an estimate.
+    """Converts an estimate to a TrunkCom message.
 
     Args:
         estimate: of the trunk, in the frame of the root link.
@@ -235,6 +235,9 @@ def numpy_to_trunk_com(
         stamp: of the sample that it was computed from.
         frame: name of the root link's frame, with the prefix.
         out: filled in place if given.
+
+    Returns:
+        The message, `out` if given; payload_changed_at is 0 where no change was noticed.
     """
     msg = TrunkCom() if out is None else out
     msg.header.stamp, msg.header.frame_id = stamp, frame
@@ -266,7 +269,7 @@ def numpy_to_ground_reaction(
     frame: str,
     out: GroundReaction | None = None,
 ) -> GroundReaction:
-    """GroundReaction message of the forces on the feet.
+    """Converts the forces on the feet to a GroundReaction message.
 
     Args:
         reaction: forces of the ground on the four feet, axes of the root link.
@@ -275,6 +278,9 @@ def numpy_to_ground_reaction(
         stamp: of the sample that they were computed from.
         frame: name of the root link's frame, with the prefix.
         out: filled in place if given.
+
+    Returns:
+        The message, `out` if given.
     """
     msg = GroundReaction() if out is None else out
     msg.header.stamp, msg.header.frame_id = stamp, frame

@@ -1,4 +1,4 @@
-"""The parameters of trunk_estimator, and what it makes of one model: legs, estimator, checks."""
+"""Parameters of trunk_estimator, and the objects that it makes for one model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -99,14 +99,14 @@ EstimatorFactory = Callable[[RobotModel, RobotConfig, Parameters], TrunkEstimato
 
 @dataclass(frozen=True)
 class TrunkRobot:
-    """What belongs to one model.
+    """The objects of trunk_estimator that belong to one model.
 
     Attributes:
         model: the robot.
-        legs: its legs.
-        joints: takes in joint_states.
-        pipeline: takes in samples.
-        frame: the root link's, with the prefix.
+        legs: its legs, in the order of legs.LEGS.
+        joints: converts joint_states to samples of all joints.
+        pipeline: checks samples and estimates.
+        frame: name of the root link's frame, with the prefix.
     """
 
     model: RobotModel
@@ -119,12 +119,15 @@ class TrunkRobot:
 def make_estimator(
     model: RobotModel, config: RobotConfig, p: Parameters
 ) -> TrunkEstimator:
-    """The estimator that the parameter `method` names.
+    """Makes the estimator that the parameter `method` names.
 
     Args:
         model: the robot.
         config: its configuration.
         p: the node's parameters; those of the estimator are among them.
+
+    Returns:
+        A DingEstimator or a FloatingBaseEstimator.
 
     Raises:
         ParameterError: a value is not allowed.
@@ -143,13 +146,16 @@ def make_estimator(
 def make_robot(
     model: RobotModel, config: RobotConfig, p: Parameters, estimator: EstimatorFactory
 ) -> TrunkRobot:
-    """Everything for a new model: legs, joints, checks, estimator, forces.
+    """Makes everything for a new model: legs, joint input, checks, estimator, force measurement.
 
     Args:
         model: the robot.
         config: its configuration, with four feet that have side and end.
         p: the node's parameters.
         estimator: makes the estimator; see make_estimator.
+
+    Returns:
+        The objects, ready for the first sample.
 
     Raises:
         ConfigError: the configuration does not fit the model.
@@ -175,7 +181,7 @@ def make_robot(
 def _assumed(
     model: RobotModel, config: RobotConfig, legs: tuple[Leg, ...], p: Parameters
 ) -> dict[str, float]:
-    """Assumed positions: those given, and the posture's for joints of no leg."""
+    """Positions assumed for joints that joint_states may lack: given ones, else the posture's."""
     found: dict[str, float] = {}
     if p.assume_posture:
         moving = {int(joint) for leg in legs for joint in leg.joints}

@@ -1,4 +1,4 @@
-"""Which feet stand on the ground, by their forces, and whether that is a trot."""
+"""Contact of the feet from their forces, and detection of what is not a trot."""
 
 import math
 from collections.abc import Sequence
@@ -11,21 +11,18 @@ from com_model.arrays import Array, Flags
 
 CONTACT_LOAD = 0.10  # fraction of the robot's weight above which a foot is in contact
 RELEASE = 0.5  # fraction of that, below which it is free again
-# s that it must press more, or less, before it is so
+# s above, or below, the threshold before a foot is in contact, or free
 ENTER_TIME, LEAVE_TIME = 0.010, 0.010
 LONGEST_GAP = 0.100  # s between samples, beyond which both times restart
 
 
 # --- contact ----------------------------------------------------------------------------------
 class ContactState:
-    """Contact of k feet, by hysteresis.
+    """Contact of k feet from their forces, with hysteresis.
 
-    A foot stands once its force has been above load * weight (N) for ENTER_TIME, and is free
-    once
-    it has been below RELEASE * load * weight for LEAVE_TIME; between the two it stays as it was.
-    At
-    first, and after a force that is not known, its contact is not known either until one of the
-    two
+    A foot is in contact once its force has been above load * weight (N) for ENTER_TIME, and is
+    free once it has been below RELEASE * load * weight for LEAVE_TIME; between the two it stays
+    as it was. At first, and after an unknown force, its contact is unknown until one of the two
     has happened.
 
     Args:
@@ -50,7 +47,7 @@ class ContactState:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all forces: no foot's contact is known."""
+        """Forgets all forces: no foot's contact is known."""
         self._time = np.nan
         self._contact = np.zeros(self._count, dtype=np.bool_)
         self._known = np.zeros(self._count, dtype=np.bool_)
@@ -58,23 +55,26 @@ class ContactState:
 
     @property
     def contact(self) -> Flags:
-        """(k,) the feet that stand; False as well where it is not known."""
+        """(k,) feet in contact; False as well where that is unknown."""
         return self._contact.copy()
 
     @property
     def known(self) -> Flags:
-        """(k,) the feet of which it is known whether they stand."""
+        """(k,) feet whose contact is known."""
         return self._known.copy()
 
     def update(self, time: float, force: ArrayLike) -> Flags:
-        """Take in the forces of one sample. When time goes back, everything is forgotten.
+        """Updates the contacts with the forces of one sample.
+
+        When time goes back, everything is forgotten; after a gap of more than LONGEST_GAP both
+        times restart.
 
         Args:
             time: s.
-            force: (k,) N of the ground on each foot, against gravity; NaN where not known.
+            force: (k,) N of the ground on each foot, against gravity; NaN where unknown.
 
         Returns:
-            (k,) the feet that stand; `known` says of which feet that is known.
+            (k,) feet in contact; `known` says for which feet that is known.
         """
         force = np.asarray(force, dtype=np.float64)
         if time < self._time:
@@ -99,13 +99,13 @@ class ContactState:
 
 
 def _since(start: Array, holds: Flags, now: float) -> Array:
-    """Times since when a condition holds, s; NaN where it does not."""
+    """Times s since when a condition is true; NaN where it is not."""
     return np.where(holds, np.where(np.isnan(start), now, start), np.nan)
 
 
 # --- gait -------------------------------------------------------------------------------------
 MOST_TILT = math.radians(50.0)
-PULL = -0.2  # of the weight: what the feet carry together never is less for long
+PULL = -0.2  # of the weight: the feet's total load is not below this for long
 PULL_TIME = 0.03  # s
 
 
@@ -116,13 +116,13 @@ STAND, SWING, FLIGHT, MISMATCH = 1.0, 1.0, 0.3, 0.2
 
 
 class GaitCheck:
-    """Watches the feet of four legs for what is no trot on the ground.
+    """Detects when four legs do not trot on the ground: lying, hanging, lifted, standing.
 
     Args:
         legs: names of the legs, for the texts.
 
     Attributes:
-        problem: What is wrong since the last sample, or None.
+        problem: problem at the last sample, or None.
     """
 
     def __init__(self, legs: Sequence[str]) -> None:
@@ -133,7 +133,7 @@ class GaitCheck:
         self._lifted = np.full(count, np.nan)
         self._differs = np.full(
             count, np.nan
-        )  # since when not as the gait's phase says
+        )  # since when its contact contradicts the gait's phase
         self._pulled = np.full(
             1, np.nan
         )  # since when the ground seems to pull at the feet
@@ -147,19 +147,19 @@ class GaitCheck:
         tilt: float = 0.0,
         load: float = 1.0,
     ) -> Problem | None:
-        """Look at a sample.
+        """Checks one sample.
 
         Args:
             time: s, of the sample.
-            contact: (4,) the feet that stand, by their forces.
-            known: (4,) the feet whose forces are known.
-            stance: (4,) the legs that should stand by the gait's phase; None when not known.
-            tilt: rad, of the root link against gravity; NaN when not known.
-            load: Of the weight that the feet carry together; NaN when not known.
+            contact: (4,) feet in contact, from their forces.
+            known: (4,) feet whose contact is known.
+            stance: (4,) legs that should stand by the gait's phase; None when unknown.
+            tilt: rad, of the root link against gravity; NaN when unknown.
+            load: fraction of the weight that the feet carry together; NaN when unknown.
 
         Returns:
-            What is wrong: the robot lies, hangs, is pulled, has a leg lifted, or stands; or
-            None.
+            A HOLD when the robot lies, hangs, has a leg held up, or its feet seem to be pulled
+            down; a NOTE when it stands or a swing leg is loaded; None otherwise.
         """
         self._landed = _since(self._landed, contact & known, time)
         self._lifted = _since(self._lifted, ~contact & known, time)

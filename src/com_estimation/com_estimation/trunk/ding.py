@@ -1,12 +1,13 @@
 """The estimator of [Ding]: closed form, in a short window after two feet have left the ground.
 
-Kept as the baseline: it takes the legs as massless, the standing legs as stiff and the centre of
-mass as level with the hips, and holds in the first half gait only.
-com_estimation.trunk.floating_base needs none of this.
+Kept as the baseline: it assumes massless legs, stiff standing legs and a centre of mass at the
+height of the hips, and is valid in the first half gait only. com_estimation.trunk.floating_base
+needs none of these assumptions.
 
-In the solution, [Ding] eqs 14 to 17, the trunk with its standing legs is one rigid body that turns
-about the midpoint o_g of the two contacts. Axes g of [Ding]: z against gravity, x level and along
-the diagonal of the standing feet. See docs/derivations.md, "Trunk on two feet".
+In the solution, [Ding] eqs 14 to 17, the trunk with its standing legs is one rigid body that
+turns about the midpoint o_g of the two contacts. Axes g of [Ding]: z against gravity, x
+horizontal and along the diagonal of the standing feet. See docs/derivations.md, "Trunk on two
+feet".
 """
 
 from dataclasses import dataclass, replace
@@ -34,12 +35,12 @@ _SETTLED = 1e-12  # m
 
 @dataclass(frozen=True, eq=False)
 class Trunk:
-    """What [Ding] takes as known of the trunk.
+    """Properties of the trunk that [Ding] assumes to be known.
 
     Attributes:
         mass: kg.
-        inertia: (3, 3) kg m^2 about its centre of mass, root axes, I_b.
-        center: (3,) m, the geometric centre, root frame.
+        inertia: I_b (3, 3) kg m^2 about its centre of mass, root axes.
+        center: (3,) m, the geometric centre: the mean of the four hips, root frame.
     """
 
     mass: float
@@ -68,13 +69,14 @@ class Support:
 
 @dataclass(frozen=True, eq=False)
 class Offset:
-    """Where the centre of mass is, as seen from the geometric centre.
+    """Position of the centre of mass relative to the geometric centre.
 
     Attributes:
         xy: (2,) m, x_c and y_c in root axes; NaN where the equations have no solution.
-        by_force: (2, 2, 3) m/N, its derivative by the forces on the feet.
-        height: m, of the geometric centre above the contacts: xy moves by so much per radian
-            of error in the direction of gravity.
+        by_force: (2, 2, 3) m/N, derivative of xy by the forces on the two feet, [foot, xy,
+            force].
+        height: m, of the geometric centre above the contacts: xy moves by so much per radian of
+            error in the direction of gravity.
     """
 
     xy: Array
@@ -83,7 +85,7 @@ class Offset:
 
 
 def trunk_of(model: RobotModel, center: Array) -> Trunk:
-    """The trunk of a model, its inertia moved to its centre of mass (Steiner).
+    """The trunk of a model, with its inertia about its centre of mass (Steiner).
 
     Args:
         model: the robot; its root body is the trunk.
@@ -96,7 +98,7 @@ def trunk_of(model: RobotModel, center: Array) -> Trunk:
 
 
 def diagonal_axes(contacts: Array, up: Array) -> Array:
-    """R_gb, from root axes to g: rows x (level, from contact 1 to contact 0), y, z = up.
+    """R_gb, from root axes to g: rows x (horizontal, from contact 1 to 0), y, z = up.
 
     Its elements are r_ij of [Ding] eq. 15.
 
@@ -180,10 +182,11 @@ ASSUMPTIONS = (
 
 @dataclass(frozen=True)
 class DingOptions:
-    """How the estimator works.
+    """Options of the estimator of [Ding].
 
     Attributes:
-        contact_load: of a foot that stands, without stance in the samples.
+        contact_load: fraction of the weight from which a foot is in contact; used when samples
+            have no stance.
     """
 
     forces: str = parameter(
@@ -226,14 +229,14 @@ class DingOptions:
 
 @dataclass(frozen=True)
 class HalfGait:
-    """What the robot stands on.
+    """State of the gait.
 
     Attributes:
-        diagonal: index into DIAGONALS; None when it does not stand on just one.
+        diagonal: index into DIAGONALS of the legs in stance; None when that is not exactly one
+            diagonal.
         start: s, when the swinging feet left the ground; NaN without diagonal.
-        count: 1 for the first half gait after standing on four feet; 0 while that is not
-            known.
-        standing: it stands on four feet.
+        count: 1 for the first half gait after standing on four feet; 0 while that is unknown.
+        standing: the robot stands on four feet.
     """
 
     diagonal: int | None
@@ -243,7 +246,7 @@ class HalfGait:
 
 
 class HalfGaits:
-    """Counts half gaits from when the robot, having stood for some time, lifts two feet.
+    """Counts half gaits, from when the robot lifts two feet after standing on four.
 
     Args:
         standing_time: s on four feet, after which the next half gait is the first.
@@ -254,20 +257,20 @@ class HalfGaits:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all: half gaits are not counted until the robot has stood on four feet."""
+        """Forgets all: half gaits are not counted until the robot has stood on four feet."""
         self._four_since = np.nan
         self._has_stood = False
         self._last = HalfGait(None, np.nan, 0, False)
 
     def update(self, time: float, stance: Flags) -> HalfGait:
-        """Take in which feet stand.
+        """Updates the gait's state.
 
         Args:
             time: s.
-            stance: (4,) the feet that stand, in the order of legs.LEGS.
+            stance: (4,) feet in contact, in the order of legs.LEGS.
 
         Returns:
-            What the robot stands on now, and the number of the half gait.
+            The state, with the number of the half gait.
         """
         four = bool(stance.all())
         self._four_since = np.fmin(self._four_since, time) if four else np.nan
@@ -290,23 +293,21 @@ class HalfGaits:
 class DingEstimator:
     """Estimates x and y of the trunk's centre of mass as [Ding] does, for any quadruped.
 
-    In the window each sample gives a solution; the estimate is their mean. Its covariance is
-    their
-    scatter plus what noise of torques and attitude brings to each: errors of the model last
-    through the whole window, so it does not shrink with the number of samples. z is not known.
+    In the window each sample has a solution; the estimate is their mean. Its covariance is their
+    scatter plus the noise of torques and attitude in each: errors of the model last through the
+    whole window, so it does not shrink with the number of samples. z is unknown.
 
     Status: UNKNOWN before the first window, ESTIMATING in a window, DEGRADED after it (the
-    estimate
-    stays, but says nothing of what came later). It never converges.
+    estimate stays, but is not updated). It never converges.
 
     Args:
-        model: the robot; the mass and inertia of its trunk are taken as known.
+        model: the robot; mass and inertia of its trunk are taken as known.
         config: its feet, legs, IMU and servos.
-        options: how it works; [Ding]'s own by default.
+        options: [Ding]'s own by default.
 
     Attributes:
-        latest: The last estimate.
-        latest_forces: Forces of the ground on the feet at the last sample that was used.
+        latest: the last estimate.
+        latest_forces: forces of the ground on the feet at the last sample that was used.
 
     Raises:
         ConfigError: the robot is no quadruped, or its IMU is not on the trunk.
@@ -327,7 +328,7 @@ class DingEstimator:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything but the model and the options."""
+        """Forgets everything but the model and the options."""
         self._meter.reset()
         self._gaits.reset()
         self._window: list[tuple[Array, Array]] = []
@@ -337,9 +338,13 @@ class DingEstimator:
         self.latest_forces = self._meter.latest
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
-        """Take in a sample; None when it has the time of the one before.
+        """Processes a sample; when time goes back, the estimator restarts.
 
-        When time goes back, it restarts.
+        Args:
+            sample: sensor readings of one instant.
+
+        Returns:
+            The estimate; None when the sample has the time of the one before.
         """
         if sample.time < self.latest.time:
             self.reset()
@@ -367,7 +372,7 @@ class DingEstimator:
         return counts and options.window_start <= since <= options.window_end
 
     def _solve(self, motion: Motion, half: HalfGait) -> None:
-        """Add the solution at this sample to the window, or note why there is none."""
+        """Adds the solution at this sample to the window, or stores why there is none."""
         legs = list(DIAGONALS[half.diagonal or 0])
         forces = self.latest_forces.forces[legs]
         self._problem = self._refusal(motion, forces)

@@ -30,8 +30,8 @@ TORQUE, INVERSE_DYNAMICS, SENSOR = "torque", "inverse_dynamics", "sensor"
 METHODS = (TORQUE, INVERSE_DYNAMICS, SENSOR)
 
 
-# Standard deviations: over a torque or a component of a measured force; of each torque besides, N m
-# (N of a prismatic joint); of each component of a foot sensor's force besides, N.
+# Standard deviations: relative to a torque or a component of a measured force; added for each
+# torque, N m (N of a prismatic joint); added for each component of a foot sensor's force, N.
 RELATIVE_STD, TORQUE_STD, FORCE_STD = 0.02, 0.5, 1.0
 # of a leg's Jacobian: beyond it torques do not show the foot's force
 LARGEST_CONDITION = 100.0
@@ -105,6 +105,9 @@ class LegGeometry:
         Args:
             q: (n,) joint positions, rad or m.
             up: (3,) unit vector against gravity, root axes.
+
+        Returns:
+            Points and Jacobians in the root frame.
         """
         _, balls, jacobian = self._balls.motions(q)
         down, columns = -self._radii * up, jacobian.transpose(0, 2, 1)
@@ -121,22 +124,22 @@ def torque_forces(
 ) -> GroundReaction:
     """Forces from joint torques, f = J^-T (ID - tau).
 
-    Without leg_torques the legs are taken as massless ([Ding] eq. 21), which leaves out what it
-    takes to carry and to swing them: a leg of mass m_l in the air seems to be pushed by some
+    Without leg_torques the legs are assumed massless ([Ding] eq. 21), which leaves out the
+    torques that carry and swing them: a leg of mass m_l in the air seems to be pushed by some
     m_l (g + acceleration of its mass).
 
     The covariance is A diag((RELATIVE_STD tau)^2 + TORQUE_STD^2) A^T with A = J^-T.
 
     Args:
         jacobians: (4, 3, 3) of the contact points, root axes.
-        efforts: (4, 3) N m, tau by leg.
-        leg_torques: (4, 3) N m, what inverse dynamics asks of the joints without contacts, ID.
+        efforts: tau (4, 3) N m, by leg.
+        leg_torques: ID (4, 3) N m, torques from inverse dynamics without contacts; None:
+            massless legs.
         names: of the four legs, for the texts of problems.
 
     Returns:
         Forces on the feet, NaN for a leg near a singularity (a straight knee) or without
-        efforts.
-        No foot counts as in contact.
+        efforts. No foot counts as in contact.
     """
     condition = np.linalg.cond(jacobians, "fro")  # |J| |J^-1|
     regular, inverse = condition <= LARGEST_CONDITION, np.full(jacobians.shape, np.nan)
@@ -175,13 +178,16 @@ def _torque_problems(
 
 
 def sensor_forces(measured: Array) -> GroundReaction:
-    """Forces of the ground by sensors in the feet ([Ding] eq. 20).
+    """Forces of the ground from sensors in the feet ([Ding] eq. 20).
 
-    A sensor between foot and shank measures the ground's force less what carries and accelerates
-    the foot itself.
+    A sensor between foot and shank measures the ground's force minus the force that carries and
+    accelerates the foot itself.
 
     Args:
-        measured: (4, 3) N, root axes; NaN where not known.
+        measured: (4, 3) N, root axes; NaN where unknown.
+
+    Returns:
+        The forces with their covariance. No foot counts as in contact.
     """
     std = np.sqrt((RELATIVE_STD * measured) ** 2 + FORCE_STD**2)
     contact, covariance = (
@@ -192,13 +198,13 @@ def sensor_forces(measured: Array) -> GroundReaction:
 
 
 class ReactionSource:
-    """Forces of the ground on the four feet of a robot that moves, by a method chosen by name.
+    """Forces of the ground on the four feet of a moving robot, by a method chosen by name.
 
     Args:
         model: the robot.
         legs: its four legs.
         method: "torque" ([Ding] eq. 21), "inverse_dynamics" or "sensor" ([Ding] eq. 20).
-        armature: (n,) kg m^2 or kg, reflected inertia of the drives; none by default.
+        armature: (n,) kg m^2 or kg, reflected inertia of the drives; None: none.
 
     Raises:
         ValueError: there is no such method.
@@ -221,16 +227,16 @@ class ReactionSource:
         self._dynamics = Dynamics(model, armature)
 
     def at(self, motion: Motion) -> tuple[GroundReaction, Array]:
-        """Forces and contact points of one motion.
+        """Forces and contact points at one motion.
 
-        Where gravity is not known, the lowest point of a ball is taken along -z of the root link
-        for its points, and forces from torques are exact but for the ball's radius.
+        Where gravity is unknown, the lowest point of a ball is taken along -z of the root link,
+        and forces from torques are exact except for the ball's radius.
 
         Args:
             motion: filtered motion of the robot.
 
         Returns:
-            The forces, and the contact points (4, 3) m in the root frame; NaN where not known.
+            The forces, and the contact points (4, 3) m in the root frame; NaN where unknown.
         """
         up = motion.up if np.isfinite(motion.up).all() else _LEVEL
         contacts, joints = self._geometry.contacts(motion.q, up), self._geometry.joints
@@ -246,7 +252,7 @@ class ReactionSource:
         return found, contacts.points
 
     def unknown(self) -> GroundReaction:
-        """Before the first sample: nothing is known."""
+        """Forces before the first sample: all NaN, no contact."""
         nothing = np.full((4, 3), np.nan)
         return GroundReaction(
             nothing, nothing, np.zeros(4, dtype=np.bool_), self._method
@@ -254,25 +260,25 @@ class ReactionSource:
 
 
 class ForceMeter:
-    """Measures the ground's forces on four feet, and which of them stand, at its own rate.
+    """Measures the ground's forces on four feet, and their contact, at its own rate.
 
-    It does not depend on an estimator: they are known while the samples of one are held back.
+    It does not depend on an estimator: forces are known while the samples of one are held back.
 
     Args:
         model: the robot.
         config: its feet, IMU and servos.
         legs: its four legs.
         method: "torque", "inverse_dynamics" or "sensor".
-        rate_hz: 1/s, samples that are used; the others are skipped.
-        contact_load: See ContactState.
+        rate_hz: 1/s, highest rate of samples that are used; the others are skipped.
+        contact_load: fraction of the weight from which a foot is in contact, see ContactState.
         bandwidth: rad/s, of the filter.
 
     Attributes:
-        latest: Forces at the last sample that was used.
-        points: (4, 3) m, where the feet touch the ground, root frame.
-        motion: The filtered motion then; None before the first one.
-        tilt: rad, of the root link against gravity; NaN when not known.
-        load: Of the robot's weight that the feet carry together; NaN when not known.
+        latest: forces at the last sample that was used.
+        points: (4, 3) m, contact points of the feet, root frame.
+        motion: the filtered motion at that time; None before the first one.
+        tilt: rad, of the root link against gravity; NaN when unknown.
+        load: fraction of the robot's weight that the feet carry together; NaN when unknown.
     """
 
     def __init__(
@@ -294,7 +300,7 @@ class ForceMeter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all samples."""
+        """Forgets all samples."""
         self._filter.reset()
         self._contact.reset()
         self._time = -np.inf
@@ -305,14 +311,14 @@ class ForceMeter:
 
     @property
     def known(self) -> Flags:
-        """(4,) the feet of which it is known whether they stand."""
+        """(4,) feet whose contact is known."""
         return self._contact.known
 
     def update(self, sample: Sample) -> GroundReaction | None:
-        """Take in a sample.
+        """Processes a sample.
 
         Args:
-            sample: what the sensors say.
+            sample: sensor readings of one instant.
 
         Returns:
             The forces; None when the sample is not due, or has the time of the one before.

@@ -1,7 +1,7 @@
-"""What is wrong with the samples, before an estimator gets them.
+"""Checks of the samples before an estimator gets them.
 
-Each check has a memory and reports what is wrong and how to fix it, or nothing. What cannot be used
-is held back or replaced by NaN; as soon as the input is good again it passes.
+Each check has a state and reports what is wrong and how to fix it, or nothing. Readings that
+cannot be used are held back or replaced by NaN; as soon as the input is good again it passes.
 """
 
 import math
@@ -29,7 +29,7 @@ from com_model.legs import Leg
 from com_model.status import TRUSTED, Status
 
 # --- times of samples -------------------------------------------------------------------------
-# s back, from which it is another recording and not a sample that came late
+# s that stamps go back, above which it is another recording and not a late sample
 RESTART = 0.5
 LEAST_RATE_HZ = 150.0
 RATE_FRACTION = 0.8  # of the rate that was asked for, below which it is too slow
@@ -43,7 +43,13 @@ REPORT_TIME = 1.0  # s, for which a repeated or late sample is reported
 
 
 class Order(Enum):
-    """What to do with a sample by its time."""
+    """Decision about a sample by its time.
+
+    Attributes:
+        USE: later than the one before.
+        DROP: repeated, late, or without a valid time.
+        RESTART: time went back by more than RESTART: another recording.
+    """
 
     USE = "use"
     DROP = "drop"
@@ -51,12 +57,11 @@ class Order(Enum):
 
 
 class TimingCheck:
-    """Watches the times of samples: repeated, late, irregular, or too slow.
+    """Detects samples whose times are repeated, late, irregular, or too slow.
 
     Args:
-        rate_hz: 1/s, to which the user has set the driver; None: not known, then the rate must
-            be
-            LEAST_RATE_HZ at least.
+        rate_hz: 1/s, to which the user has set the driver; None: unknown, then the rate must be
+            at least LEAST_RATE_HZ.
     """
 
     def __init__(self, rate_hz: float | None = None) -> None:
@@ -72,7 +77,7 @@ class TimingCheck:
         self._dropped = ("", -math.inf)  # what was wrong, and when
 
     def order(self, time: float) -> Order:
-        """What to do with a sample by its time.
+        """Decides what to do with a sample by its time.
 
         Args:
             time: s; not finite where the stamp is wrong.
@@ -101,7 +106,7 @@ class TimingCheck:
         return Order.DROP
 
     def problem(self) -> Problem | None:
-        """What is wrong with the times, or was a moment ago."""
+        """A DEGRADE that describes what is or was a moment ago wrong with the times, or None."""
         text, at = self._dropped
         if text and self._last - at < REPORT_TIME:
             return Problem(Severity.DEGRADE, text)
@@ -138,7 +143,7 @@ class TimingCheck:
             return
         gap = dt > GAP * self._usual
         self._gaps += min(1.0, self._period / 1.0) * (gap - self._gaps)
-        dt = min(dt, 3.0 * self._period)  # one pause is no rate
+        dt = min(dt, 3.0 * self._period)  # one pause does not change the rate
         self._period += min(1.0, dt / AVERAGE) * (dt - self._period)
         self._usual += min(1.0, dt / USUAL) * (dt - self._usual)
 
@@ -152,15 +157,14 @@ MASS_FRACTION = 0.02  # of the URDF's mass: less is not reported
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What to do with a sample.
+    """Decision about a sample.
 
     Attributes:
-        sample: the sample, with NaN for what must not be used; None: it must not be used at
-            all.
+        sample: for the estimator, with NaN for readings that must not be used; None: not usable.
         problems: what is wrong.
-        restart: the estimator must forget everything: time went back.
-        watched: likewise, for what watches the feet: also samples that an estimator must not
-            use.
+        restart: the estimator must be reset: time went back.
+        watched: for the measurement of the feet's forces; also samples that an estimator must
+            not use. None: not usable.
     """
 
     sample: Sample | None
@@ -170,12 +174,15 @@ class Verdict:
 
 
 class InputChecks:
-    """Watches the samples of a quadruped's legs: times, encoders, torques, IMU and gait.
+    """Checks the samples of a quadruped's legs: times, encoders, torques, IMU and gait.
 
     Args:
         model: the robot, for names and limits of the joints.
         legs: its legs.
         rate_hz: 1/s, of the samples; see TimingCheck.
+
+    Attributes:
+        gait: checks the contacts of the feet; updated by the pipeline.
     """
 
     def __init__(
@@ -190,7 +197,7 @@ class InputChecks:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all that was seen."""
+        """Forgets all samples."""
         self._timing = TimingCheck(self._rate_hz)
         self._restart()
 
@@ -203,10 +210,10 @@ class InputChecks:
         self._changed = 0.0
 
     def check(self, sample: Sample) -> Verdict:
-        """Look at a sample.
+        """Checks a sample.
 
         Args:
-            sample: what the sensors say, newer than what came before.
+            sample: sensor readings of one instant.
 
         Returns:
             What of the sample may be used, and what is wrong.
@@ -248,7 +255,7 @@ class InputChecks:
         )
 
     def _repeated(self, sample: Sample) -> float:
-        """For how long all joints have repeated themselves, both efforts and positions, s."""
+        """Time s for which positions and efforts of all joints have been the same."""
         values = np.concatenate(
             (sample.position[self._joints], sample.effort[self._joints])
         )
@@ -258,17 +265,16 @@ class InputChecks:
 
 
 def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
-    """Says that the trunk has another mass than the URDF's, where it clearly has.
+    """Reports a trunk whose mass clearly differs from the URDF's.
 
     Args:
         estimate: of the trunk.
-        urdf_mass: kg, of the trunk by the URDF.
+        urdf_mass: kg, of the trunk in the URDF.
 
     Returns:
         A NOTE when the masses differ by more than MASS_SIGMAS standard deviations and by more
-        than
-        MASS_FRACTION of the URDF's; None otherwise, and for an estimate that is not to be
-        trusted.
+        than MASS_FRACTION of the URDF's; None otherwise, and for an estimate that is not USABLE
+        or CONVERGED.
     """
     difference = estimate.mass - urdf_mass
     allowed = max(MASS_SIGMAS * estimate.mass_std, MASS_FRACTION * urdf_mass)
@@ -288,12 +294,11 @@ def with_problems(
     """The estimate as it may be published while there are problems.
 
     When samples are held back it keeps its numbers as DEGRADED, or is UNKNOWN if it has none;
-    when
-    something is missing a USABLE or CONVERGED one becomes DEGRADED; a note changes the reason
-    only.
+    when an input is degraded, a USABLE or CONVERGED one becomes DEGRADED; a note changes the
+    reason only.
 
     Args:
-        estimate: by the estimator.
+        estimate: from the estimator.
         problems: of the input, at this moment.
     """
     problems = tuple(problems)

@@ -1,8 +1,8 @@
-"""What goes into an estimator of a quadruped's trunk and what comes out of it.
+"""Input and output of the estimators of a quadruped's trunk.
 
 The trunk is the root body: the root link with everything that is fixed to it. Vectors of the
-trunk are in the axes of the root link, with its origin as their origin. Legs stand in the order
-left_front, right_front, left_hind, right_hind. A number that is not known is NaN, never 0.
+trunk are in the axes of the root link, with its origin as their origin. Legs are in the order
+left_front, right_front, left_hind, right_hind. An unknown number is NaN, never 0.
 """
 
 from dataclasses import dataclass, field
@@ -17,21 +17,20 @@ from com_model.status import Status
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What the sensors say at one instant.
+    """Sensor readings at one instant.
 
     Attributes:
         time: s.
         position: (n,) rad or m, all joints of the model.
-        effort: (n,) N m or N that the actuators apply; NaN where not known.
-        velocity: (n,) rad/s or m/s; NaN where not known.
-        angular_velocity: (3,) rad/s of the IMU, axes of its link; NaN where not known.
+        effort: (n,) N m or N that the actuators apply; NaN where unknown.
+        velocity: (n,) rad/s or m/s; NaN where unknown.
+        angular_velocity: (3,) rad/s of the IMU, axes of its link; NaN where unknown.
         specific_force: (3,) m/s^2 of the accelerometer, gravity included, axes of the IMU's
-            link; NaN where not known.
-        R_world_imu: (3, 3), world z up; NaN where not known.
+            link; NaN where unknown.
+        R_world_imu: (3, 3), world z up; NaN where unknown.
         foot_forces: (4, 3) N, of the ground on each foot, root axes, from foot sensors; None
             without them.
-        stance: (4,) which legs stand, from a gait's phase or contact sensors; None when not
-            known.
+        stance: (4,) which legs stand, from a gait's phase or contact sensors; None when unknown.
     """
 
     time: float
@@ -50,7 +49,7 @@ _unknown = partial(np.full, 3, np.nan)
 
 @dataclass(frozen=True, eq=False)
 class TrunkEstimate:
-    """What an estimator knows of the trunk; NaN where it does not.
+    """Estimate of the trunk's mass and centre of mass, root frame; NaN where unknown.
 
     Attributes:
         time: s, of the sample that it was computed from.
@@ -61,16 +60,15 @@ class TrunkEstimate:
         com: (3,) m, the trunk's centre of mass.
         covariance: (3, 3) m^2, of com.
         offset_from_urdf: (3,) m, com minus the trunk's centre of mass in the URDF.
-        offset_from_center: (3,) m, com minus the geometric centre: the mean of the four
-            hips.
-        observable: (3,) the components x, y, z of com that the data determine now.
-        payload_changed_at: s, when the last change of the payload was noticed.
-        repeatability: (3,) m, standard deviations by which the CoM differs from stride to
-            stride while constant errors stay the same: those of a difference.
-        limited_by: what makes most of the covariance, and what would make it smaller.
-        robot_com_std: m, standard deviation of the robot's CoM in x or y by this trunk and
-            the URDF's legs, whose errors of mass cancel in it; NaN: not known, or a payload
-            is suspected.
+        offset_from_center: (3,) m, com minus the geometric centre: the mean of the four hips.
+        observable: (3,) the components x, y, z of com that the present data determine.
+        payload_changed_at: s, when the last change of the payload was detected.
+        repeatability: (3,) m, standard deviations by which the CoM differs from stride to stride
+            while constant errors stay the same: those of a difference.
+        limited_by: the error that makes most of the covariance, and how to reduce it.
+        robot_com_std: m, standard deviation of the robot's CoM in x or y, from this trunk and
+            the URDF's legs, whose errors of mass cancel in it; NaN: unknown, or a payload is
+            suspected.
     """
 
     time: float
@@ -90,20 +88,20 @@ class TrunkEstimate:
 
 
 class TrunkEstimator(Protocol):
-    """An estimator of the trunk's centre of mass, fed with every sample."""
+    """Protocol of an estimator of the trunk's centre of mass, which receives every sample."""
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
-        """Take in a sample; after a gap in time the filters restart.
+        """Processes a sample; after a gap in time the filters restart.
 
         Args:
-            sample: what the sensors say now, later than the sample before.
+            sample: sensor readings, later than those before.
 
         Returns:
             The new estimate; None when the sample only fed filters.
         """
 
     def reset(self) -> None:
-        """Forget everything but the model and the options."""
+        """Forgets everything but the model and the options."""
 
     @property
     def latest(self) -> TrunkEstimate:
@@ -111,7 +109,7 @@ class TrunkEstimator(Protocol):
 
 
 def unknown_estimate(time: float, reason: str) -> TrunkEstimate:
-    """An estimate of which nothing is known.
+    """An estimate with the status UNKNOWN; all numbers are NaN.
 
     Args:
         time: s, of the sample that it belongs to.

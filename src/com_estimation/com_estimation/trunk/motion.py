@@ -1,6 +1,7 @@
-"""The motion of a robot out of its sensors' samples: smoothed, differentiated, all equally late.
+"""Motion of a robot from its sensors' samples: smoothed, differentiated, equally delayed.
 
-For the estimators in plain numpy; com_estimation.trunk.floating_base has the same filter compiled.
+In plain numpy, for estimators that are not compiled; com_estimation.trunk.floating_base has the
+same filter compiled.
 """
 
 from dataclasses import dataclass
@@ -37,8 +38,8 @@ class StateVariableFilter:
     """Low pass (a / (s + a))^3 of k signals with its first two derivatives.
 
     Exact for signals that are straight lines between their samples: the response to a ramp is
-    known, and what differs from it dies out as the homogeneous solution does. Everything comes
-    3 / a late.
+    known, and the difference to it decays as the homogeneous solution does. The output is
+    delayed by 3 / a.
 
     Args:
         bandwidth: a, rad/s.
@@ -49,31 +50,30 @@ class StateVariableFilter:
         self._a = bandwidth
         self._stages = np.zeros((3, count))
         self._input = np.zeros(count)
-        self._unsettled = np.full(count, np.inf)  # s that a signal must still be known
+        self._unsettled = np.full(count, np.inf)  # s until a signal is settled
 
     @property
     def delay(self) -> float:
-        """How late everything comes, s."""
+        """Delay of the output, s."""
         return 3.0 / self._a
 
     def start(self, signals: Array) -> None:
-        """Let the filter stand at given values, as if they had been so for ever.
+        """Sets the filter to rest at given values, as if they had always been so.
 
         Args:
-            signals: (k,) values; NaN is not known, and starts at 0.
+            signals: (k,) values; NaN is unknown, and starts at 0.
         """
         self._input = np.where(np.isfinite(signals), signals, 0.0)
         self._stages[:] = self._input
         self._unsettled = np.full(signals.size, _SETTLED / self._a)
 
     def update(self, dt: float, signals: Array) -> None:
-        """Take in one sample of each signal.
+        """Filters one sample of each signal.
 
         Args:
             dt: s since the last sample, positive.
-            signals: (k,) values; NaN where not known: the last known value is held, and `read`
-                gives NaN
-                for the signal until it has been known for long enough.
+            signals: (k,) values; NaN where unknown: the last known value is held, and `read`
+                returns NaN for the signal until it has been known for long enough.
         """
         known = np.isfinite(signals)
         u = np.where(known, signals, self._input)
@@ -88,7 +88,12 @@ class StateVariableFilter:
         self._input = u
 
     def read(self) -> tuple[Array, Array, Array]:
-        """Values and first two derivatives, (k,) each; NaN until a signal has been known long."""
+        """The filtered signals.
+
+        Returns:
+            Values, first and second derivatives, (k,) each; NaN until a signal has been known
+            for 12 / a.
+        """
         first, second, third = self._stages
         known = np.where(self._unsettled > 0.0, np.nan, 1.0)
         rate, rise = (
@@ -100,10 +105,10 @@ class StateVariableFilter:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What a robot does; NaN where not known. Vectors are in root axes.
+    """Filtered motion of a robot; NaN where unknown. Vectors are in root axes.
 
     Attributes:
-        time: s, that it belongs to: earlier than that of the last sample.
+        time: s, of the motion: earlier than the last sample by the filter's delay.
         q: (n,) rad or m.
         qd: (n,) rad/s or m/s.
         qdd: (n,) rad/s^2 or m/s^2.
@@ -112,7 +117,7 @@ class Motion:
         omega_dot: (3,) rad/s^2.
         specific_force: (3,) m/s^2, acceleration of the root link's origin minus gravity.
         up: (3,) unit vector against gravity.
-        foot_forces: (4, 3) N of the ground on each foot, by sensors.
+        foot_forces: (4, 3) N of the ground on each foot, from sensors.
     """
 
     time: float
@@ -128,7 +133,7 @@ class Motion:
 
 
 def imu_link(model: RobotModel, config: RobotConfig) -> int:
-    """The link that carries the IMU, the root link by default.
+    """The link that carries the IMU: the configuration's, or the root link.
 
     Args:
         model: the robot.
@@ -148,7 +153,7 @@ def imu_link(model: RobotModel, config: RobotConfig) -> int:
 
 
 class MotionFilter:
-    """Motion of the robot out of samples, by one filter for all signals.
+    """Motion of the robot from samples, by one filter for all signals.
 
     Args:
         model: the robot.
@@ -171,18 +176,18 @@ class MotionFilter:
 
     @property
     def delay(self) -> float:
-        """How much earlier than the last sample the motion is, s."""
+        """Time from the motion to the last sample, s."""
         return self._filter.delay
 
     def reset(self) -> None:
-        """Forget all samples."""
+        """Forgets all samples."""
         self._time = np.nan
 
     def update(self, sample: Sample) -> Motion | None:
-        """Take in a sample; after a gap of more than 0.1 s the filter restarts.
+        """Filters a sample; after a gap of more than 0.1 s the filter restarts.
 
         Args:
-            sample: what the sensors say.
+            sample: sensor readings of one instant.
 
         Returns:
             The motion at `delay` before the sample; None when it has the time of the one before.

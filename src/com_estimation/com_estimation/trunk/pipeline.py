@@ -1,4 +1,4 @@
-"""All that happens to a sample: watched, given to the estimator, its forces measured."""
+"""Processing of a sample for the trunk: checks, estimator and measurement of the feet's forces."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,26 +12,28 @@ from com_model.status import Status
 
 SETTLING = 0.5  # s after a fault or a gap, for which an estimate remains DEGRADED
 GAP = 0.1  # s between samples that reach the estimator
-SILENCE = 0.02  # s without a new estimate, after which the old one is said again
+SILENCE = 0.02  # s without a new estimate, after which the old one is returned again
 
 _SETTLES = "a moment ago the input was faulty or interrupted, the estimate settles ({})"
 _GAP = "joint_states with its imu did not come for {:.2f} s"
 
 
 class TrunkPipeline:
-    """Samples in, estimates out, whatever the samples are like.
+    """Turns samples of any quality into estimates with a status and a reason.
 
     Args:
-        estimator: gets the samples that are good enough.
+        estimator: receives the samples that are good enough.
         health: checks each sample.
         meter: measures the forces on the feet, also while samples are held back.
-        urdf_mass: kg, of the trunk by the URDF; an estimate far from it is reported.
+        urdf_mass: kg, of the trunk in the URDF; an estimate far from it is reported.
 
     Attributes:
-        estimate: The last one, with what is wrong with the input.
-        restarts: How often the stamps went back and everything started again.
-        held: Samples that were held back.
-        seen: All samples.
+        estimator: as given.
+        meter: as given.
+        estimate: the last one, with the problems of the input.
+        restarts: number of times that the stamps went back and everything restarted.
+        held: number of samples that were held back.
+        seen: number of all samples.
     """
 
     def __init__(
@@ -50,11 +52,11 @@ class TrunkPipeline:
 
     @property
     def dropped(self) -> int:
-        """Samples that would have made the estimator's state not finite."""
+        """Number of samples that would have made the estimator's state not finite."""
         return getattr(self.estimator, "dropped", 0)
 
     def reset(self) -> None:
-        """Forget all that was seen."""
+        """Forgets all samples."""
         self._health.reset()
         self._restart()
         self.estimate = self.estimator.latest
@@ -72,18 +74,15 @@ class TrunkPipeline:
     def update(
         self, sample: Sample, problems: Sequence[Problem] = ()
     ) -> TrunkEstimate | None:
-        """Take in a sample.
+        """Processes a sample.
 
         Args:
-            sample: what the sensors say.
-            problems: what the caller knows to be wrong; a HOLD among them keeps the sample from
-                the
-                estimator.
+            sample: sensor readings of one instant.
+            problems: known to the caller; a HOLD among them keeps the sample from the estimator.
 
         Returns:
-            A new estimate, or the old one with what is wrong when there has been no new one for
-            a
-            moment; None when there is nothing to say.
+            A new estimate, or the old one with the problems when there has been no new one for
+            SILENCE; None otherwise.
         """
         self.seen += 1
         verdict = self._health.check(sample)
@@ -110,14 +109,14 @@ class TrunkPipeline:
         return self._say(sample.time, fresh, found)
 
     def hold(self, time: float, problem: Problem) -> TrunkEstimate | None:
-        """There is no sample at all: say why, if nothing was said for a moment.
+        """Reports that there is no sample, if no estimate was returned for SILENCE.
 
         Args:
             time: s, now.
             problem: why there is no sample, and how to fix it.
 
         Returns:
-            The last estimate with the problem; None when an estimate was given just before.
+            The last estimate with the problem; None when an estimate was returned just before.
         """
         return self._say(time, None, (problem,))
 
@@ -145,7 +144,7 @@ class TrunkPipeline:
         return self.estimate
 
     def _with_since(self, estimate: TrunkEstimate) -> TrunkEstimate:
-        """The estimate; if it is DEGRADED, with the stamp in its reason since when."""
+        """The estimate; if it is DEGRADED, its reason says since which stamp."""
         if estimate.status is not Status.DEGRADED:
             self._degraded_since = nan
             return estimate

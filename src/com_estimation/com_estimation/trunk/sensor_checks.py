@@ -1,7 +1,7 @@
-"""Checks of single sensors: encoders that are stuck, torques that are dead, an IMU that is wrong.
+"""Checks of single sensors: stuck encoders, dead torque sensors, a faulty IMU.
 
-A sensor with noise never repeats a value, one with coarse steps does for as long as nothing moves:
-what is usual for each channel follows from the runs of equal values that ended.
+A sensor with noise never repeats a value, one with coarse steps does for as long as nothing
+moves: the usual length of runs of equal values is determined for each channel.
 """
 
 import math
@@ -21,11 +21,11 @@ RECOVERY_TIME = 0.1  # s, for which a sensor stays suspicious after its fault
 
 # --- what is wrong ----------------------------------------------------------------------------
 class Severity(IntEnum):
-    """What follows from a problem.
+    """Consequence of a problem.
 
     Attributes:
-        NOTE: worth saying; the estimate is not worse for it.
-        DEGRADE: the estimate goes on, with less to go by.
+        NOTE: reported; the estimate is not worse for it.
+        DEGRADE: the estimate continues with less information.
         HOLD: the sample must not reach the estimator.
     """
 
@@ -36,10 +36,10 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with the input.
+    """A problem of the input.
 
     Attributes:
-        severity: what follows from it.
+        severity: its consequence.
         text: what is wrong and how to fix it.
     """
 
@@ -48,7 +48,7 @@ class Problem:
 
 
 def worst(problems: Iterable[Problem]) -> Severity | None:
-    """The gravest severity among problems; None without problems.
+    """The highest severity among problems; None without problems.
 
     Args:
         problems: any number of them.
@@ -57,7 +57,7 @@ def worst(problems: Iterable[Problem]) -> Severity | None:
 
 
 def reason(problems: Iterable[Problem]) -> str:
-    """All problems in words, the gravest first, each text once.
+    """All problems in words, the most severe first, each text once.
 
     Args:
         problems: any number of them.
@@ -68,7 +68,7 @@ def reason(problems: Iterable[Problem]) -> str:
 
 # --- repeated values --------------------------------------------------------------------------
 class Repeats:
-    """For how long each of k channels has had exactly the same value.
+    """Time for which each of k channels has had exactly the same value.
 
     Args:
         count: k.
@@ -76,8 +76,9 @@ class Repeats:
     Attributes:
         run: (k,) number of times that the last value was repeated; 0 just after a change.
         duration: (k,) s since the last change.
-        longest: (k,) s, longest run that ended by itself and was not taken for a fault.
-        ended: (k,) the channels that changed at this sample, with `lasted` (k,) s before.
+        longest: (k,) s, longest run that was counted as usual.
+        ended: (k,) channels that changed at this sample.
+        lasted: (k,) s, duration of the run that ended at this sample; 0 where none ended.
     """
 
     def __init__(self, count: int) -> None:
@@ -90,11 +91,11 @@ class Repeats:
         self._since = np.full(count, np.nan)
 
     def update(self, time: float, values: Array) -> None:
-        """Take in the values of one sample.
+        """Updates the runs with the values of one sample.
 
         Args:
             time: s, of the sample.
-            values: (k,) of any unit; NaN is never the same.
+            values: (k,) of any unit; NaN is never equal.
         """
         same = values == self._last
         self.lasted = np.where(same, 0.0, self.duration)
@@ -105,7 +106,7 @@ class Repeats:
         self._last = values.copy()
 
     def skip(self, pause: float) -> None:
-        """Do not count a pause in the samples as a time of equal values.
+        """Leaves a pause in the samples out of the durations.
 
         Args:
             pause: s.
@@ -113,10 +114,10 @@ class Repeats:
         self._since += pause
 
     def add_usual(self, usual: Flags) -> None:
-        """Count the runs that just ended as usual for their channels.
+        """Counts the runs that just ended as usual for their channels.
 
         Args:
-            usual: (k,) the channels for which that holds.
+            usual: (k,) channels for which to do so.
         """
         taken = self.ended & usual
         self.longest = np.where(
@@ -125,7 +126,7 @@ class Repeats:
 
 
 class Recovery:
-    """Keeps channels under suspicion for RECOVERY_TIME after their fault is over.
+    """Keeps channels marked as faulty for RECOVERY_TIME after their fault is over.
 
     Args:
         count: number of channels, k.
@@ -135,14 +136,14 @@ class Recovery:
         self._until = np.full(count, -np.inf)
 
     def update(self, time: float, faulty: Flags) -> Flags:
-        """Take in which channels are faulty now.
+        """Updates which channels are faulty.
 
         Args:
             time: s.
-            faulty: (k,) the channels that are faulty.
+            faulty: (k,) channels that are faulty now.
 
         Returns:
-            (k,) the channels that are faulty, or were so a moment ago.
+            (k,) channels that are faulty, or were so within RECOVERY_TIME.
         """
         self._until = np.where(faulty, time + RECOVERY_TIME, self._until)
         return faulty | (time < self._until)
@@ -162,15 +163,15 @@ AT_STOP = 0.01  # rad or m from the end of a joint's range
 
 
 class EncoderCheck:
-    """Watches the positions of k joints that may rest at the ends of their range.
+    """Detects stuck encoders of k joints that may rest at the ends of their range.
 
-    A position that stays exactly the same is a fault where the joint's velocity says that it
-    moves; or where the other joints move for much longer than this one ever stood before.
+    A position that stays exactly the same is a fault if the joint's velocity shows motion, or if
+    the other joints have moved for much longer than this one ever stood before.
 
     Args:
         names: of the k joints, for the texts.
         lower: (k,) rad or m, lower ends of their ranges; -inf where there is none.
-        upper: (k,) rad or m, upper ends.
+        upper: (k,) rad or m, upper ends; inf where there is none.
     """
 
     def __init__(self, names: Sequence[str], lower: Array, upper: Array) -> None:
@@ -188,16 +189,16 @@ class EncoderCheck:
         self._stuck = np.zeros(count, dtype=np.bool_)
 
     def update(self, time: float, position: Array, velocity: Array) -> Problem | None:
-        """Look at a sample.
+        """Checks a sample.
 
         Args:
             time: s.
             position: (k,) rad or m.
-            velocity: (k,) rad/s or m/s; NaN where not known.
+            velocity: (k,) rad/s or m/s; NaN where unknown.
 
         Returns:
-            A HOLD that names the joints whose encoder is stuck or not finite; None where all is
-            well.
+            A HOLD that names the joints whose encoder is stuck or not finite; None if all are
+            good.
         """
         if not np.isfinite(position).all():
             bad = ", ".join(
@@ -252,7 +253,7 @@ class EncoderCheck:
 def _repeated(
     names: Sequence[str], values: Sequence[str], repeats: Repeats, channels: Flags
 ) -> str:
-    """Names, values and durations of some channels that repeat themselves."""
+    """Names, values and durations, in words, of channels that repeat their value."""
     return ", ".join(
         f"{names[i]} ({values[i]} for {repeats.duration[i]:.2f} s)"
         for i in np.flatnonzero(channels).tolist()
@@ -268,13 +269,12 @@ ALIVE_FRACTION = 0.25  # of the sensors must change for the others to be suspici
 
 
 class TorqueCheck:
-    """Watches the efforts of k joints for sensors that say always the same.
+    """Detects dead torque sensors of k joints: efforts that do not change.
 
     Args:
         names: of the joints, for the texts.
-        limits: (k,) N m or N, of their drives; inf where there is none. A drive at its limit
-            says the
-            same all the time.
+        limits: (k,) N m or N, of their drives; inf where there is none. A drive at its limit may
+            repeat its effort.
     """
 
     def __init__(self, names: Sequence[str], limits: Array) -> None:
@@ -285,16 +285,16 @@ class TorqueCheck:
         self._recovery = Recovery(len(names))
 
     def update(self, time: float, effort: Array) -> tuple[Flags, Problem | None]:
-        """Look at a sample.
+        """Checks a sample.
 
         Args:
             time: s.
-            effort: (k,) N m or N; NaN where not known.
+            effort: (k,) N m or N; NaN where unknown.
 
         Returns:
-            (k,) the efforts that must not be used, and what is wrong: a HOLD when no effort is
-            known,
-            else a DEGRADE; None for a value that repeats for some samples only.
+            (k,) efforts that must not be used; and a HOLD when no effort is known, a DEGRADE for
+            single sensors that are dead, or None, also while a value has repeated for a few
+            samples only.
         """
         known = np.isfinite(effort)
         if not known.any():
@@ -325,7 +325,9 @@ class TorqueCheck:
         repeats.update(time, effort)
         repeats.add_usual(repeats.lasted < DEAD_TIME)
         alive = np.count_nonzero(repeats.run == 0) >= ALIVE_FRACTION * len(self._names)
-        run = repeats.run + 2 * (effort == 0.0)  # exactly nothing is suspicious at once
+        run = repeats.run + 2 * (
+            effort == 0.0
+        )  # an effort of exactly 0 is suspicious at once
         unusual = (run > 1) & (repeats.duration >= 1.5 * repeats.longest)
         # What is suspicious stays so until it changes, also while the others do not.
         return (
@@ -351,15 +353,17 @@ ACCELERATION_TIME = 1.0  # s, memory of the accelerometer's mean
 SETTLED = 0.08  # s, after which that mean may be called wrong
 # of gravity, and s that readings may be smaller: all feet in the air
 SMALL, FLIGHT = 0.25, 0.12
-LARGE, IMPACT = 5.0, 0.01  # likewise larger
+LARGE, IMPACT = 5.0, 0.01  # of gravity, and s that readings may be larger: impacts
 PLAUSIBLE = (0.7, 1.4)  # of gravity, for that mean
 
 
 class Trust(IntEnum):
-    """How much of a reading may be used.
+    """Which readings of an IMU may be used.
 
     Attributes:
+        NOTHING: none.
         TURNING: angular velocity and orientation, not the specific force.
+        ALL: all.
     """
 
     NOTHING = 0
@@ -368,7 +372,7 @@ class Trust(IntEnum):
 
 
 class ImuCheck:
-    """Watches angular velocity, specific force and orientation of an IMU."""
+    """Detects missing, stuck or implausible readings of an IMU; units other than m/s^2."""
 
     def __init__(self) -> None:
         self._repeats = Repeats(1)
@@ -384,16 +388,16 @@ class ImuCheck:
     def update(
         self, time: float, gyro: Array, accelerometer: Array, *, attitude: bool = True
     ) -> tuple[Trust, Problem | None]:
-        """Look at a sample. A sample or two without a reading are no problem.
+        """Checks a sample; one or two samples without a reading are no problem.
 
         Args:
             time: s.
-            gyro: (3,) rad/s; NaN where not known.
-            accelerometer: (3,) m/s^2, gravity included; NaN where not known.
+            gyro: (3,) rad/s; NaN where unknown.
+            accelerometer: (3,) m/s^2, gravity included; NaN where unknown.
             attitude: the IMU's orientation is known.
 
         Returns:
-            How much of the reading may be used, and what is wrong, or None.
+            Which readings may be used, and a DEGRADE, or None.
         """
         self._first = time if math.isnan(self._first) else self._first
         total = math.fsum((*gyro.tolist(), *accelerometer.tolist()))

@@ -1,6 +1,6 @@
-"""The centre of mass of a standing robot and what follows from it: arrays in, ComState out.
+"""The centre of mass of a standing robot, its projection and margin: arrays in, ComState out.
 
-No ROS here: the node sesc_publisher and offline tools feed the same object.
+Without ROS: the node sesc_publisher and offline tools use the same object.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,13 @@ NOWHERE.setflags(write=False)
 
 
 class Ground(IntEnum):
-    """What the projection was made onto; the values of com_msgs/CenterOfMass."""
+    """The plane that the CoM was projected onto; values of com_msgs/CenterOfMass.
+
+    Attributes:
+        UNKNOWN: there is no projection.
+        ROOT: through the root link's origin, perpendicular to gravity.
+        FEET: the ground under the feet in contact.
+    """
 
     UNKNOWN = 0
     ROOT = 1
@@ -42,18 +48,19 @@ class Ground(IntEnum):
 
 
 class ComState(NamedTuple):
-    """Vectors are in the frame of the root link; what is not known is NaN.
+    """CoM of a robot; vectors in the frame of the root link, NaN where unknown.
 
     Attributes:
-        status: how far to trust it.
+        status: OK, DEGRADED or UNKNOWN.
         reason: why the status is not OK.
         mass: kg, of the model.
         position: (3,) m.
         velocity: (3,) m/s, relative to the root link.
         gravity: (3,) unit vector, downwards.
-        ground: what the projection was made onto.
-        projection: (3,) m, where the line of gravity through the CoM meets the ground.
-        margin: m, of the projection in the support polygon, positive inside.
+        ground: the plane of the projection.
+        projection: (3,) m, where the vertical through the CoM meets the ground.
+        margin: m, signed distance of the projection to the support polygon's edge, positive
+            inside.
         contacts: sole frames in contact.
         jacobian: (3, n) m/rad or m/m, or None with the status UNKNOWN.
         q: (n,) rad or m, the joint positions that it belongs to, or None.
@@ -75,7 +82,7 @@ class ComState(NamedTuple):
     stance: Stance | None = None
 
     def support_polygon(self) -> SupportPolygon | None:
-        """The convex hull of the contact points, seen along gravity.
+        """The convex hull of the contact points, projected along gravity.
 
         Returns:
             The polygon, in the frame of the root link; None without ground or feet.
@@ -89,11 +96,11 @@ class ComState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attitude:
-    """What is known of the direction of gravity besides the joints.
+    """Direction of gravity, from an IMU or assumed.
 
     Attributes:
-        assume_level: true to take the ground for level (no IMU is used).
-        R_world_imu: (3, 3) orientation of the IMU, world z up; None when it is not known.
+        assume_level: the ground is assumed horizontal (no IMU is used).
+        R_world_imu: (3, 3) orientation of the IMU, world z up; None when unknown.
         imu_link: link that carries the IMU.
         problem: why R_world_imu is None.
     """
@@ -108,14 +115,11 @@ LEVEL = Attitude(assume_level=True)
 
 
 def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
-    """The state when there is no CoM: every number but the mass is NaN.
+    """A state with the status UNKNOWN: every number except the mass is NaN.
 
     Args:
         reason: why nothing is known, and how to fix it.
         mass: kg, of the model; NaN when there is no model either.
-
-    Returns:
-        A state with the status UNKNOWN.
     """
     return ComState(
         Status.UNKNOWN,
@@ -143,9 +147,12 @@ UNKNOWN_ROTATION = np.full((3, 3), np.nan)
 
 
 class Body(NamedTuple):
-    """A robot for observe(): its chain (com_model.sesc.sesc), frames, and feet.
+    """A robot for observe().
 
-    The frames are those of the feet's links, and the IMU's as the last.
+    Attributes:
+        chain: its SESC, packed by com_model.sesc.
+        frames: of the links of Feet.links, and that of the IMU's link as the last.
+        feet: its f feet as points.
     """
 
     chain: Array
@@ -157,9 +164,9 @@ class Given(NamedTuple):
     """Measurements for observe().
 
     Attributes:
-        level: the ground is taken to be horizontal.
-        R_world_imu: (3, 3); NaN when it is not known.
-        forces: (f, 3) N; (0, 3) when they are not known.
+        level: the ground is assumed horizontal.
+        R_world_imu: (3, 3); NaN when unknown.
+        forces: (f, 3) N of the ground on the feet, in the sensors' frames; (0, 3) when unknown.
     """
 
     level: bool
@@ -168,13 +175,13 @@ class Given(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What observe() sets.
+    """Results of observe(), root frame.
 
     Attributes:
-        vectors: (6, 3) CoM, velocity, gravity, projection, normal of the ground; then the
-            margin, m, and the number of contact points.
-        jacobian: (3, n).
-        contact: (f,) the feet in contact.
+        vectors: (6, 3) CoM m, velocity m/s, gravity, projection m, normal of the ground; the
+            last row has the margin, m, and the number of contact points.
+        jacobian: (3, n) m/rad or m/m.
+        contact: (f,) feet in contact.
         points: (P, 3) m, the contact points in its first rows.
     """
 
@@ -185,17 +192,25 @@ class Results(NamedTuple):
 
 
 class ComObserver:
-    """Computes ComState for one robot.
+    """Computes the ComState of one robot from joints, IMU and foot forces.
 
-    CoM and Jacobian come from the SESC. The ground is the plane of the soles in contact, or with
-    no feet known the plane through the root link's origin perpendicular to gravity. Gravity is
-    measured by the IMU, or with level ground assumed it is against the normal of the ground; with
-    no feet known then against z of the root link.
+    CoM and Jacobian come from the SESC. The ground is the plane of the soles in contact, or
+    without feet the plane through the root link's origin perpendicular to gravity. Gravity is
+    measured by the IMU; if the ground is assumed horizontal, it is against the ground's normal,
+    and without feet against z of the root link.
 
     Args:
-        feet: f feet; UnknownNameError where a frame of theirs is no link of the model.
+        model: the robot.
+        feet: f feet; none: no contacts, no margin.
         contact_tolerance: m, see stance.Feet.
         contact_force: N, see stance.Feet.
+
+    Attributes:
+        model: as given.
+        sesc: chain of the model.
+
+    Raises:
+        UnknownNameError: the frame of a foot is no link of the model.
     """
 
     def __init__(
@@ -222,13 +237,12 @@ class ComObserver:
         )
 
     def set_contact_thresholds(self, tolerance: float, force: float) -> None:
-        """Change from when on a foot is in contact; used from the next sample on.
+        """Changes the thresholds of contact, from the next sample on.
 
         Args:
             tolerance: m, height above the lowest point of all feet up to which a foot is in
-                contact;
-                counts where no forces are known.
-            force: N, across the sole (of a point foot: in size), from which a foot is in
+                contact; used where no forces are known.
+            force: N, normal to the sole (of a point foot: magnitude), from which a foot is in
                 contact.
         """
         self._feet.thresholds = Thresholds(float(force), float(tolerance))
@@ -241,15 +255,21 @@ class ComObserver:
         forces: Array | None = None,
         warnings: Sequence[str] = (),
     ) -> ComState:
-        """Compute the state at one sample: OK, DEGRADED with the reasons, or UNKNOWN without q.
+        """Computes the state at one sample.
 
         Args:
             q: (n,) joint positions, rad or m.
-            qd: (n,) joint velocities, rad/s or m/s; NaN where not known.
-            attitude: what is known of gravity.
-            forces: (f, 3) N, of the ground on the feet, each in its wrench frame; None when they
-                are not known: the feet's poses then show which feet stand.
-            warnings: what the caller knows to be wrong; they degrade the state.
+            qd: (n,) joint velocities, rad/s or m/s; NaN where unknown.
+            attitude: direction of gravity.
+            forces: (f, 3) N, of the ground on the feet, each in its wrench frame; None when
+                unknown: contacts then follow from the feet's poses.
+            warnings: problems known to the caller; they degrade the state.
+
+        Returns:
+            The state: OK, DEGRADED with the reasons, or UNKNOWN when q is not finite.
+
+        Raises:
+            ComModelError: q, qd or forces have a wrong shape.
         """
         q, qd = self._vector("q", q), self._vector("qd", qd)
         problem = "" if attitude.assume_level else self._find_imu(attitude)
@@ -283,7 +303,7 @@ class ComObserver:
         )
 
     def _make_results(self) -> Results:
-        """Arrays for one state."""
+        """Allocates the arrays of one state."""
         contact = np.empty(len(self._feet.names), dtype=np.bool_)
         points = np.empty((len(self._feet.points.owner), 3))
         return Results(np.empty((6, 3)), np.empty((3, self._n_joints)), contact, points)
@@ -308,7 +328,7 @@ class ComObserver:
         return Given(level, rotation, np.ascontiguousarray(forces, dtype=np.float64))
 
     def _find_imu(self, attitude: Attitude) -> str:
-        """Why the IMU does not give gravity; looks for its link once, as that takes long."""
+        """Returns why the IMU does not show gravity, or ""; looks up its link when that changes."""
         if attitude.R_world_imu is None:
             return attitude.problem
         if attitude.imu_link != self._imu_link:
@@ -335,17 +355,18 @@ def observe(
     given: Given,
     results: Results,
 ) -> int:
-    """CoM, Jacobian and velocity, gravity, ground, projection and margin; see ComObserver.
+    """Computes CoM, Jacobian, velocity, gravity, ground, projection and margin.
 
-    With R the rotation from the IMU's axes to the root's, gravity is -R R_world_imu^T e_z.
+    With R the rotation from the IMU's axes to the root's, gravity is -R R_world_imu^T e_z. See
+    ComObserver.
 
     Args:
         q: (n,) joint positions, rad or m.
-        qd: (n,) joint velocities, rad/s or m/s; NaN where not known.
+        qd: (n,) joint velocities, rad/s or m/s; NaN where unknown.
         body: the robot's chain, the frames of feet and IMU, the feet's points.
-        thresholds: from when on a foot is in contact.
-        given: what is measured besides the joints.
-        results: set; NaN where not known.
+        thresholds: of contact.
+        given: measurements besides the joints.
+        results: set; NaN where unknown.
 
     Returns:
         The ground, UNKNOWN, ROOT or FEET, or why there is none: LIFTED, TILTED, NOT_FINITE.

@@ -1,4 +1,4 @@
-"""How a robot stands: which feet are in contact, on what ground, and how far inside the CoM is."""
+"""Stance of a robot: feet in contact, the ground under them, and the margin of the CoM."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from com_model.compiled import compiled
 from com_model.geometry.hull_kernels import set_hull, signed_distance
 from com_model.geometry.vector_kernels import cross, dot, set_point, sub, turned
 
-FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane
+FLATTEST = 1e-9  # m^2, twice the area below which three points do not define a plane
 
 
 class FeetPoints(NamedTuple):
@@ -20,11 +20,11 @@ class FeetPoints(NamedTuple):
 
     Attributes:
         sole: (f,) indices of the feet's frames among the links whose poses are given.
-        sensor: (f,) likewise, of the frames of their force sensors.
+        sensor: (f,) indices of the frames of their force sensors.
         is_sole: (f,) which feet are flat.
         offset: (P, 3) m, the points in the feet's frames.
-        owner: (P,) the foot of each, ascending.
-        radius: (P,) m, of its ball.
+        owner: (P,) foot of each point, ascending.
+        radius: (P,) m, of its ball; 0 for a corner.
     """
 
     sole: Indices
@@ -36,11 +36,12 @@ class FeetPoints(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The same feet somewhere.
+    """Feet at given poses of their links.
 
     Attributes:
-        points: (P, 3) m.
+        points: (P, 3) m, in the frame of the poses.
         upright: (f, 3) z axes of the feet's frames.
+        feet: as points in their frames.
     """
 
     points: Array
@@ -49,7 +50,13 @@ class Placed(NamedTuple):
 
 
 class Thresholds(NamedTuple):
-    """From when on a foot is in contact: `force` N, or `height` m above the lowest point."""
+    """Thresholds of contact.
+
+    Attributes:
+        force: N, from which a foot is in contact, where forces are known.
+        height: m above the lowest point of all feet, up to which a foot is in contact, where
+            forces are unknown.
+    """
 
     force: float
     height: float
@@ -80,27 +87,25 @@ def stand(
     thresholds: Thresholds,
     stance: Stance,
 ) -> int:
-    """Which feet are in contact, and the normal of the ground under them.
+    """Determines which feet are in contact, and the normal of the ground under them.
 
-    With forces, the feet in contact are those with at least the threshold across the sole
-    (of a point foot: in size). Without, by the feet's poses: of all planes that a sole lies in
-    (with no flat sole: that three point feet touch) and that no foot is below by more than the
-    tolerance, the one whose normal is nearest to `up` is taken for the ground, so that a tilted
-    robot, or a slope, does not lift a foot that stands.
+    With forces, the feet in contact are those with at least the threshold normal to the sole (of
+    a point foot: in magnitude). Without, by the feet's poses: of all planes of a sole (without
+    flat soles: of three point feet) that no foot is below by more than the tolerance, the one
+    whose normal is nearest to `up` is taken for the ground, so that a tilted robot, or a slope,
+    does not lift a foot that stands.
 
     The normal is then the mean of the soles' normals, or that of the triangles between point
-    feet
-    weighted by area, or `up` where the feet give none (one or two point feet).
+    feet weighted by area, or `up` where the feet do not define one (one or two point feet).
 
     Args:
         R: (k, 3, 3) orientations of links, in any one frame.
         p: (k, 3) m, their origins.
         up: (3,) unit vector, roughly out of the ground, in the frame of the poses.
-        forces: (f, 3) N, of the ground, in the sensors' frames; (0, 3) when they are not known.
+        forces: (f, 3) N, of the ground, in the sensors' frames; (0, 3) when unknown.
         feet: the f feet as points, by the indices of their links.
-        thresholds: the force, N, and the height, m, from which or up to which a foot is in
-            contact.
-        stance: Set; the contact points are the first rows of its P points.
+        thresholds: of contact.
+        stance: set; the contact points are the first rows of its P points.
 
     Returns:
         The number of contact points.
@@ -131,7 +136,15 @@ def stand(
 def mark_loaded(
     R: Array, placed: Placed, forces: Array, threshold: float, contact: Flags
 ) -> None:
-    """Marks feet on which the ground presses: soles across their plane, point feet anyhow."""
+    """Marks feet that are loaded: soles by the force normal to them, point feet by its size.
+
+    Args:
+        R: (k, 3, 3) orientations of links.
+        placed: the feet.
+        forces: (f, 3) N, of the ground, in the sensors' frames.
+        threshold: N.
+        contact: (f,) set.
+    """
     for f in range(contact.size):
         pressing = np.sqrt(dot(forces[f], forces[f]))
         if placed.feet.is_sole[f]:
@@ -145,7 +158,14 @@ def mark_loaded(
 def mark_touching(
     placed: Placed, normal: Array, tolerance: float, contact: Flags
 ) -> None:
-    """Marks feet whose lowest point is within the tolerance of the lowest of all."""
+    """Marks feet whose lowest point is within the tolerance of the lowest of all.
+
+    Args:
+        placed: the feet.
+        normal: (3,) unit normal of the ground.
+        tolerance: m.
+        contact: (f,) set.
+    """
     limit = lowest_height(placed, normal) + tolerance
     contact[:] = False
     for n in range(len(placed.points)):
@@ -155,7 +175,15 @@ def mark_touching(
 
 @njit
 def lowest_height(placed: Placed, normal: Array) -> float:
-    """Smallest height of the feet along a normal, m."""
+    """Smallest height of the feet along a normal.
+
+    Args:
+        placed: the feet.
+        normal: (3,) unit vector.
+
+    Returns:
+        m, from the origin of the frame of the poses.
+    """
     lowest = np.inf
     for n in range(len(placed.points)):
         lowest = min(lowest, dot(placed.points[n], normal) - placed.feet.radius[n])
@@ -164,10 +192,16 @@ def lowest_height(placed: Placed, normal: Array) -> float:
 
 @njit
 def find_support(placed: Placed, up: Array, tolerance: float, normal: Array) -> None:
-    """Sets normal (3,) to that of the ground that the feet could stand on, or to `up`.
+    """Sets normal to that of the plane that the feet could stand on, or to `up`.
 
-    Of all planes of a sole, or with no sole of three points, that no foot is below by more than
-    the tolerance: the one whose normal is nearest to up.
+    Candidates are the planes of the soles, or without flat soles those of three points, that no
+    foot is below by more than the tolerance; the one whose normal is nearest to `up` is chosen.
+
+    Args:
+        placed: the feet.
+        up: (3,) unit vector, roughly out of the ground.
+        tolerance: m.
+        normal: (3,) set.
     """
     points, owner, is_sole = placed.points, placed.feet.owner, placed.feet.is_sole
     best, flat = -2.0, False
@@ -201,9 +235,19 @@ def try_support(
     best: float,
     normal: Array,
 ) -> float:
-    """Takes `tried` for the normal if the plane through point a supports all and is nearer to up.
+    """Sets normal to `tried` if the plane through point a supports all feet and is nearer to up.
 
-    Gives how near the best one is to up, a cosine.
+    Args:
+        placed: the feet.
+        up: (3,) unit vector, roughly out of the ground.
+        tolerance: m, by which feet may be below the plane.
+        a: index of a point of the plane.
+        tried: (3,) unit normal of the plane.
+        best: cosine between `up` and the best normal so far.
+        normal: (3,) set if the plane is better.
+
+    Returns:
+        The cosine between `up` and the best normal, this one included.
     """
     nearness = dot(tried, up)
     own = dot(placed.points[a], tried) - placed.feet.radius[a]
@@ -215,9 +259,18 @@ def try_support(
 
 @njit
 def set_area(points: Array, a: int, b: int, c: int, up: Array, area: Array) -> float:
-    """Sets area (3,) to the normal of three points times twice their triangle's area, m^2.
+    """Sets area to twice the vector area of a triangle, on the side of up.
 
-    It points to the side of up; gives its length.
+    Args:
+        points: (P, 3) m.
+        a: index of the first corner.
+        b: index of the second corner.
+        c: index of the third corner.
+        up: (3,) vector.
+        area: (3,) m^2, set; normal to the triangle.
+
+    Returns:
+        The length of area, m^2.
     """
     n = cross(sub(points[b], points[a]), sub(points[c], points[a]))
     side = -1.0 if dot(n, up) < 0.0 else 1.0
@@ -227,10 +280,16 @@ def set_area(points: Array, a: int, b: int, c: int, up: Array, area: Array) -> f
 
 @njit
 def find_normal(placed: Placed, contact: Flags, up: Array, normal: Array) -> None:
-    """Sets normal (3,) to that of the ground under the feet in contact.
+    """Sets normal to that of the ground under the feet in contact.
 
-    The mean of the soles' normals; without soles that of the triangles between the points,
+    It is the mean of the soles' normals; without soles that of the triangles between the points,
     weighted by area; `up` where there is neither.
+
+    Args:
+        placed: the feet.
+        contact: (f,) feet in contact.
+        up: (3,) unit vector, roughly out of the ground.
+        normal: (3,) set.
     """
     owner, area = placed.feet.owner, np.empty(3)
     normal[:] = 0.0
@@ -254,12 +313,12 @@ def find_normal(placed: Placed, contact: Flags, up: Array, normal: Array) -> Non
 def fall(
     touch: Array, normal: Array, gravity: Array, com: Array, projection: Array
 ) -> float:
-    """Where the CoM falls onto the ground, and how far that is inside the support polygon.
+    """Projects the CoM along gravity onto the ground, and returns its margin.
 
     Args:
-        touch: (m, 3) m, contact points, at least one; the ground goes through their mean.
+        touch: (m, 3) m, contact points, at least one; the ground contains their mean.
         normal: (3,) unit normal of the ground.
-        gravity: (3,) unit direction, not along the ground.
+        gravity: (3,) unit direction, not parallel to the ground.
         com: (3,) m; NaN makes the margin NaN.
         projection: (3,) m, set to the projection of the CoM along gravity onto the ground.
 
@@ -283,7 +342,15 @@ def fall(
 
 @njit
 def drop(p: Array, origin: Array, normal: Array, gravity: Array, out: Array) -> None:
-    """Sets out (3,) to the offset from the origin of p projected vertically onto the plane, m."""
+    """Sets out to the offset from the origin of p projected along gravity onto the plane.
+
+    Args:
+        p: (3,) m, a point.
+        origin: (3,) m, a point of the plane.
+        normal: (3,) unit normal of the plane.
+        gravity: (3,) unit direction of the projection.
+        out: (3,) m, set.
+    """
     for i in range(3):
         out[i] = p[i] - origin[i]
     way = dot(out, normal) / dot(gravity, normal)
@@ -293,9 +360,14 @@ def drop(p: Array, origin: Array, normal: Array, gravity: Array, out: Array) -> 
 
 @njit
 def set_axes(normal: Array, x: Array, y: Array) -> None:
-    """Sets unit vectors x, y (3,) across a unit normal, x cross y = normal.
+    """Sets unit vectors x, y orthogonal to a unit normal, x cross y = normal.
 
     [Duff et al. 2017, Building an orthonormal basis, revisited]
+
+    Args:
+        normal: (3,) unit vector.
+        x: (3,) set.
+        y: (3,) set.
     """
     sign = 1.0 if normal[2] >= 0.0 else -1.0
     a = -1.0 / (sign + normal[2])
@@ -309,18 +381,22 @@ def set_axes(normal: Array, x: Array, y: Array) -> None:
 
 
 UNKNOWN_FORCES = np.empty((0, 3))
-STEEPEST = 0.1  # cosine of the steepest ground that gravity is believed for, 84 degrees
+STEEPEST = 0.1  # cosine of the largest plausible slope, 84 degrees
 
 
 class Feet:
     """The f feet of a robot: flat soles (with corners) or point feet (with a ball's radius).
 
-    A foot is in contact up to a tolerance, m, above the lowest point of all, or from a force, N.
+    Args:
+        feet: their frames, corners, radii and wrench frames.
+        tolerance: m above the lowest point of all, up to which a foot is in contact.
+        threshold: N, from which a foot is in contact, where forces are known.
 
     Attributes:
         names: the f sole frames.
         links: k links whose poses the kernels need: sole frames and the frames of force sensors.
-        thresholds: the tolerance and the threshold; may be replaced.
+        points: the feet as points.
+        thresholds: of contact; may be replaced.
     """
 
     def __init__(
@@ -348,7 +424,7 @@ class Feet:
 
 
 def choose_feet(names: Sequence[str], configured: Sequence[Foot]) -> tuple[Foot, ...]:
-    """Feet by name, as they are configured.
+    """Selects feet by name.
 
     Args:
         names: sole frames; empty for all configured feet.
@@ -356,15 +432,14 @@ def choose_feet(names: Sequence[str], configured: Sequence[Foot]) -> tuple[Foot,
 
     Returns:
         The feet in the order of the names. One that is not configured is a point foot at the
-        frame of
-        that name.
+        frame of that name.
     """
     known = {foot.frame: foot for foot in configured}
     return tuple(known.get(name) or point_foot(name) for name in names or known)
 
 
 def point_foot(frame: str) -> Foot:
-    """A foot that touches the ground in the origin of its frame.
+    """A foot that touches the ground at the origin of its frame.
 
     Args:
         frame: its sole frame; also the frame of its wrench, on the topic <frame>/wrench.

@@ -144,8 +144,7 @@ def root_pose(gravity: Array, projection: Array) -> tuple[Array, Array]:
     Args:
         gravity: (3,) direction, axes of the root link; NaN: those axes stay as they are.
         projection: (3,) m, of the CoM onto the ground, frame of the root link; NaN: the root's
-            origin
-            is at z = 0.
+            origin is at z = 0.
     """
     R = upright(gravity)
     height = (R @ projection)[2]

@@ -192,11 +192,10 @@ class JointMotion:
         """Lets joints follow a trajectory.
 
         What was asked before stays up to its start; from then on the joints that the trajectory
-        does not
-        name stand. From where the targets are, the motion leads to the first point that is still
-        to
-        come; points that are due already are passed over. A single point at time 0 is jumped to.
-        Cubics that begin where the last trajectory ended begin as fast as it ended.
+        does not name stand. From where the targets are, the motion leads to the first point that
+        is still to come; points that are due already are passed over. A single point at time 0
+        is jumped to. Cubics that begin where the last trajectory ended begin as fast as it
+        ended.
 
         Args:
             now: s.

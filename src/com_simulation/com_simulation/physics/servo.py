@@ -50,8 +50,7 @@ def joint_loads(
     """Measures what each joint carries in the nominal posture, by its axis.
 
     A joint moves the bodies beyond it; one between the base and a foot on the ground moves all
-    the
-    others as well, and the greater of the two loads counts: the whole for gains, what the
+    the others as well, and the greater of the two loads counts: the whole for gains, what the
     foot carries for the torque of the posture. Joints that mimic it add their own.
 
     Args:
@@ -62,9 +61,8 @@ def joint_loads(
 
     Returns:
         (4, n) by row: the inertia of what a joint moves, kg m^2 or kg; the weight of that times
-        its
-        distance, N m or N; the torque of gravity, N m or N; the inertia of the bodies beyond the
-        joint.
+        its distance, N m or N; the torque of gravity, N m or N; the inertia of the bodies beyond
+        the joint.
     """
     loads, gravity = np.zeros((4, robot.n_joints)), mj.opt.gravity
     R, p = data.xmat[1:].reshape(-1, 3, 3), data.xpos[1:]
@@ -104,16 +102,14 @@ def make_servos(
     stiffness = max(w^2 I, m g d / sag),  damping = 2 sqrt(stiffness I)
 
     The armature keeps the free end of a stiff joint slow enough for the physics. An effort limit
-    in
-    the URDF that could not carry the nominal posture does not count.
+    in the URDF that could not carry the nominal posture does not count.
 
     Args:
         robot: the robot.
         loads: (4, n) by `joint_loads`.
         step: s, of the physics.
         gains: what the configuration says of a joint by its name (RobotConfig.servo.gains),
-            which
-            comes in the place of the above; None: nothing.
+            which comes in the place of the above; None: nothing.
     """
     moved, moment, torque, subtree = loads
     inertia = np.maximum(moved, SMALLEST_INERTIA)
@@ -230,8 +226,7 @@ def backlash(robot: RobotModel, widths: ArrayLike) -> Callable[[mujoco.MjSpec], 
     """Play between drives and links, for build_world's edit.
 
     The servo, its armature and the encoder stay on the motor's side; the link moves freely
-    within
-    +- width / 2 of it, so that after a reversal it follows only when the play is passed.
+    within +- width / 2 of it, so that after a reversal it follows only when the play is passed.
 
     Args:
         robot: the robot.

@@ -139,9 +139,8 @@ def plan_sway(
 
     All joints that no foot hangs on move by themselves, each with a phase of its own. A standing
     robot's root moves sideways by amplitude times its height over the soles, half as far
-    forwards,
-    and down and around a little; the legs follow so that the feet stay where they are. The
-    amplitude shrinks until the CoM keeps half of the support margin that it has at rest.
+    forwards, and down and around a little; the legs follow so that the feet stay where they are.
+    The amplitude shrinks until the CoM keeps half of the support margin that it has at rest.
 
     Args:
         robot: the robot.

@@ -86,8 +86,7 @@ def build_world(
         integrator: "auto" for live robots; "euler", with a small step, for readings that obey
             Newton exactly.
         trunk_com_offset: (3,) m, by which the CoM of the simulated root body lies off the
-            model's,
-            in the root link's axes; its mass and its inertia about its CoM stay.
+            model's, in the root link's axes; its mass and its inertia about its CoM stay.
         joint_friction: N m or N, Coulomb friction of all joints or of each (n,), which the model
             knows nothing of and the efforts that are read do not contain.
         contact: "stiff", or "soft" as in the simulations of [CCGD].

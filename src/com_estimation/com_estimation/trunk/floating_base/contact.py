@@ -16,7 +16,7 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Links
 from com_model.geometry.vector_kernels import add, add_cross, cross, dot, sub, turned
 
-# s, for which a leg must carry nothing, or the robot
+# s, for which a leg must be unloaded to be in swing, or loaded to be in stance
 SWING_TIME, STAND_TIME = 0.06, 0.08
 
 
@@ -24,7 +24,15 @@ SWING_TIME, STAND_TIME = 0.06, 0.08
 def find_contact_point(
     leg: int, model: FilterModel, links: Links, up: Array, point: Array
 ) -> None:
-    """Lowest point of a foot's ball: its centre minus radius times up."""
+    """Sets the lowest point of a foot's ball: its centre minus radius times up.
+
+    Args:
+        leg: index of the leg.
+        model: the robot.
+        links: poses of the bodies.
+        up: (3,) unit vector against gravity, root axes.
+        point: (3,) m, set; root frame.
+    """
     own = model.leg_bodies[leg, 2]
     center = add(links.p[own], turned(links.R[own], model.balls[leg]))
     for i in range(3):
@@ -33,7 +41,15 @@ def find_contact_point(
 
 @njit
 def time_contacts(memory: FilterMemory, dt: float, settings: Settings) -> None:
-    """For how long each leg has carried nothing, or the robot; unknown counts as neither."""
+    """Updates for how long each leg has been in swing or in stance, by its force.
+
+    A leg with an unknown force counts as neither.
+
+    Args:
+        memory: forces of the last update; its monitors and `swings` are changed.
+        dt: s since the update before.
+        settings: the thresholds of the force, N.
+    """
     forces, monitors = memory.forces, memory.monitors[0]
     for leg in range(len(forces.force)):
         force = math.sqrt(dot(forces.force[leg], forces.force[leg]))
@@ -45,7 +61,16 @@ def time_contacts(memory: FilterMemory, dt: float, settings: Settings) -> None:
 
 @njit
 def is_lifted(leg: int, up: Array, memory: FilterMemory, settings: Settings) -> bool:
-    """Whether a foot is above all feet that carry load: one with hardly any may still stand."""
+    """Whether a foot is above all feet that carry load by more than settings.lifted.
+
+    An unloaded foot may still touch the ground: the force alone does not show that it swings.
+
+    Args:
+        leg: index of the leg.
+        up: (3,) unit vector against gravity, root axes.
+        memory: contact points and swing times.
+        settings: the threshold of the height, m.
+    """
     points, own, highest = memory.forces.point, 0.0, -math.inf
     for other in range(len(points)):
         height = dot(up, points[other])
@@ -60,15 +85,16 @@ def is_lifted(leg: int, up: Array, memory: FilterMemory, settings: Settings) -> 
 def set_acceleration_from_feet(
     model: FilterModel, links: Links, motion: FilteredMotion, memory: FilterMemory
 ) -> bool:
-    """Specific force of the root from the feet that stand: g up - what the legs' motion adds.
+    """Sets the root's specific force from the feet in contact: g up minus the legs' own motion.
 
-    A foot rolls on its ball without slip: the material point that touches the ground is accelerated
-    towards the ball's centre only.
+    A foot rolls on its ball without slip: the material point that touches the ground is
+    accelerated towards the ball's centre only.
 
     Args:
-        links: A pass of the inverse dynamics without acceleration of the root.
-        motion: Its specific force is set.
-        memory: For how long the legs have stood or swung.
+        model: the robot.
+        links: result of the inverse dynamics without acceleration of the root.
+        motion: its specific force is set.
+        memory: for how long the legs have been in stance or in swing.
 
     Returns:
         False while a foot is being set down or lifted: then only gravity counts.

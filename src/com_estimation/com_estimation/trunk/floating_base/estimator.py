@@ -1,9 +1,9 @@
-"""The trunk's CoM of a quadruped from the base rows of its dynamics, in every phase of its gait.
+"""Estimates a quadruped's trunk from the base rows of its dynamics, in every phase of its gait.
 
-Where [Ding] takes the legs as massless and the first half gait only, this takes the whole robot as
-a floating base: a Kalman filter estimates the trunk together with every error that a real robot
-has and nobody declares, of the sensors, the joints and the legs' masses, each with a prior. rows.py
-has the equations, docs/derivations.md their derivation.
+Where [Ding] assumes massless legs and uses the first half gait only, this estimator models the
+whole robot as a floating base: a Kalman filter estimates the trunk together with the errors that
+real robots have and no data sheet lists, of the sensors, the joints and the legs' masses, each
+with a prior. rows.py has the equations, docs/derivations.md their derivation.
 """
 
 from collections import deque
@@ -54,12 +54,13 @@ from com_model.legs import JOINTS, Leg, quadruped_legs
 
 VAGUE = 0.05  # standard deviation of x or y over the distance of the hips, above which: UNKNOWN
 OBSERVABLE = 0.5  # of the prior, below which the standard deviation of an observable component is
-LEAST, MOST = 0.1, 10.0  # of the trunk's mass in the URDF: another mass cannot be
+# of the trunk's mass in the URDF: estimates outside are impossible
+LEAST, MOST = 0.1, 10.0
 MISTRUST = 1.0  # s, for which an impossible estimate is reported
 ALMOST = 1.0 - 1e-6
 INCONSISTENT = 25.0  # variance factor, above which the model does not fit
 USABLE = 0.01  # of the leg length, to which a gait has to know the robot's CoM
-Z95 = 1.96  # standard deviations, within which 95 % are
+Z95 = 1.96  # standard deviations: half width of the 95 % interval
 AFTER_ALARM = 1.0  # s after one, for which an estimate is neither usable nor converged
 PAST = 8  # quarter strides, at the ends of which the state is kept
 CONFIRMATION = 4  # quarter strides, after which an alarm is confirmed or withdrawn
@@ -85,7 +86,13 @@ _STOPPED = {
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """What the filter knows: the state, its covariance, the factor on the noise."""
+    """State of the filter at one time, to go back to.
+
+    Attributes:
+        x: (STATES,) estimate.
+        P: (STATES, STATES) its covariance.
+        variance: factor on the noise.
+    """
 
     x: Array
     P: Array
@@ -94,12 +101,12 @@ class _State:
 
 @dataclass(eq=False)
 class _Pending:
-    """An alarm that is not confirmed yet, and what to go back to when it is withdrawn.
+    """An alarm that is not confirmed yet, and the state to go back to when it is withdrawn.
 
     Attributes:
-        state: at the alarm.
-        test: likewise.
-        before: (3,) m, m c_x, m c_y before the change.
+        state: of the filter at the alarm.
+        test: payload test at the alarm.
+        before: (3,) m, m c_x, m c_y before the change, kg and kg m.
         left: quarter strides until it is decided.
     """
 
@@ -110,32 +117,42 @@ class _Pending:
 
 
 class FloatingBaseEstimator:
-    """Estimates mass and CoM of the trunk by a Kalman filter; a TrunkEstimator.
+    """Estimates mass and CoM of a quadruped's trunk by a Kalman filter; a TrunkEstimator.
 
-    Its state: the trunk's mass, first moment and inertia; bias, scale, tilt and position of the
-    IMU; gain, bias, friction, rotor inertia and encoder's zero of each leg joint; mass of each leg
-    link (filter_types.StateLayout). Whole strides are compared to notice a payload: an alarm takes
-    the state back to what it was before, opens the trunk, and is confirmed or withdrawn a stride
-    later. All samples go through the same low pass, which gives derivatives, too; updates come at
-    options.rate_hz; each sample is one compiled call. Torques that are NaN take their leg out: only
-    the moments about its foot are used. Without specific force the feet that stand give the
-    acceleration, where the attitude is known.
+    Its state: the trunk's mass, first moment and inertia; bias, scale, tilt, delay and position
+    of the IMU; gain, bias, friction, rotor inertia and encoder bias of each leg joint; mass of
+    each leg link (filter_types.StateLayout).
+
+    Whole strides are compared to detect a payload: an alarm resets the state to what it was
+    before, opens the trunk's covariance, and is confirmed or withdrawn a stride later.
+
+    All samples go through the same low pass, which also provides derivatives; updates come at
+    options.rate_hz; each sample is one compiled call. Where torques of a leg are NaN, only the
+    moments about its foot are used. Without specific force the feet in contact provide the
+    acceleration, if the attitude is known.
 
     Args:
-        config: Its configuration, with four legs; armatures of its servos count as reflected
+        model: the robot; its root body is the trunk.
+        config: its configuration, with four legs; armatures of its servos count as reflected
             inertias of the drives.
-        options: What is known beforehand.
+        options: noise, thresholds and priors.
 
     Attributes:
-        dropped: Samples that would have made the state not finite.
-        links: Masses (links,), kg, and first moments (links, 3), kg m, of the legs' links in the
+        model: as given.
+        options: as given.
+        legs: the four legs, in the order of legs.LEGS.
+        center: (3,) m, mean of the four hips, root frame.
+        hip_distance: m, between diagonal hips.
+        leg_length: m, mean height of the hips above the feet's lowest points.
+        dropped: number of samples that would have made the state not finite.
+        links: masses (links,), kg, and first moments (links, 3), kg m, of the legs' links in the
             URDF, as STATE.link has them; nominal posture, root axes.
         prior_std: (STATES,) standard deviations of the state at the start.
-        latest: The last estimate; UNKNOWN before the first.
+        latest: the last estimate; UNKNOWN before the first.
 
     Raises:
-        ConfigError: It is no quadruped with three joints a leg, the IMU is not on the trunk, or the
-            trunk has no mass.
+        ConfigError: the robot is no quadruped with three joints a leg, the IMU is not on the
+            trunk, or the trunk has no mass.
     """
 
     def __init__(
@@ -192,7 +209,7 @@ class FloatingBaseEstimator:
         )
         self.dropped = 0
         self.reset()
-        # Compiles, which must not wait for the first sample.
+        # Compiles now, so that the first sample need not wait for it.
         sample = SignalSample(0.0, self._signals)
         self._step = entry_point(
             step, sample, self._model, self._settings, self._memory
@@ -219,11 +236,11 @@ class FloatingBaseEstimator:
         )
         self._monitors["last_sample"] = np.nan
         self.latest = unknown_estimate(0.0, "no sample yet: start the robot's drivers")
-        self._impossible = -np.inf  # s, when the estimate was so
+        self._impossible = -np.inf  # s, when the estimate was impossible
         self._begin()
 
     def _begin(self) -> None:
-        """Sets the trunk to what the URDF says; the filters of the signals go on."""
+        """Resets the trunk to the URDF's values; the filters of the signals continue."""
         bodies, memory, monitors = self.model.bodies, self._memory, self._monitors
         monitors["frozen_until"], monitors["variance"] = -np.inf, 1.0
         memory.x[:] = 0.0
@@ -242,10 +259,16 @@ class FloatingBaseEstimator:
         self._repeatability = np.full(3, np.nan)
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
-        """Uses a sample; returns an estimate whenever the filter made one, else None.
+        """Processes a sample.
 
         A sample that is not later than the last one, or later by more than 0.1 s, restarts the
-        filters of the signals; what is known of the trunk stays.
+        filters of the signals; the estimate of the trunk stays.
+
+        Args:
+            sample: sensor readings of one instant.
+
+        Returns:
+            The estimate whenever the filter was updated or cannot be; None in between.
         """
         signals, n, R = self._signals, self.model.n_joints, self._R_root_imu
         np.dot(R, sample.angular_velocity, out=signals[SIGNAL.angular_velocity])
@@ -295,7 +318,7 @@ class FloatingBaseEstimator:
         self._monitors["variance"] = state.variance
 
     def _drop(self, time: float) -> TrunkEstimate:
-        """Goes back to the end of the last quarter stride; the filters of the signals restart."""
+        """Resets the state to the end of the last quarter stride; the signals' filters restart."""
         self.dropped += 1
         self._restore(self._past[-1])
         self._clear_window()
@@ -317,7 +340,7 @@ class FloatingBaseEstimator:
         self._monitors["weighted"][:] = 0.0
 
     def _end_window(self, time: float) -> None:
-        """Tests for a payload, decides on an alarm, and keeps the state."""
+        """Ends a quarter stride: tests for a payload, decides on an alarm, and stores the state."""
         memory, monitors = self._memory, self._monitors
         duration = float(monitors["ended"])
         data = monitors["information"].copy(), monitors["weighted"].copy()
@@ -331,7 +354,7 @@ class FloatingBaseEstimator:
             self.raise_alarm(time, back, duration)
         elif (
             self._test.surplus.any()
-        ):  # a change too small for an alarm, which came to stay
+        ):  # a lasting change that is too small for an alarm
             memory.P[:3, :3] += np.outer(self._test.surplus, self._test.surplus)
         self._past.append(self._state())
         T = self._com_derivative()
@@ -344,11 +367,14 @@ class FloatingBaseEstimator:
             self._repeatability[:2] = np.sqrt(np.diag(one_stride))
 
     def raise_alarm(self, time: float, windows: int, duration: float) -> None:
-        """Goes back to before a changed payload; the trunk is open then, and all else held.
+        """Resets the state to before a change of payload, and holds all states but the trunk.
+
+        The trunk's prior variances are added to its covariance, so that it can follow the
+        change.
 
         Args:
             time: s, now.
-            windows: how many quarter strides to go back.
+            windows: number of quarter strides to go back.
             duration: s, of a quarter stride.
         """
         back = self._past[-min(windows, len(self._past))]
@@ -363,7 +389,7 @@ class FloatingBaseEstimator:
         self._past.clear()
 
     def _decide(self, pending: _Pending) -> None:
-        """Confirms an alarm, or goes on as if it had not been."""
+        """Confirms an alarm, or restores the state as if it had not been raised."""
         self._pending = None
         if is_withdrawn(pending.test, self._memory.x[TESTED] - pending.before):
             self._restore(pending.state)
@@ -379,7 +405,7 @@ class FloatingBaseEstimator:
         return FootForces(*(values.copy() for values in self._memory.forces))
 
     def _possible(self) -> bool:
-        """Whether a trunk may have that mass, and its CoM be there."""
+        """Whether mass and CoM are physically possible for this trunk."""
         x, usual = self._memory.x, self.model.bodies.mass[0]
         mass = x[0]
         if not LEAST * usual < mass < MOST * usual:  # so also where it is not finite

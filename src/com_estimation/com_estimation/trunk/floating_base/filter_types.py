@@ -1,6 +1,6 @@
-"""What the compiled Kalman filter of the trunk works on: named tuples of arrays and numbers.
+"""Types of the compiled Kalman filter of the trunk: named tuples of arrays and numbers.
 
-The layout of the state is defined here only: a further nuisance state is one more line of
+The layout of the state is defined only here: a further nuisance state needs one more line in
 STATE_SIZES, its prior in options.py and its columns in rows.py.
 """
 
@@ -22,20 +22,21 @@ class StateLayout(NamedTuple):
     """Slices of the state: the trunk's parameters, then errors of the IMU, of joints and links.
 
     Attributes:
-        mass: kg.
-        moment: first moment m c, kg m.
-        inertia: xx, yy, zz, xy, xz, yz about the root's origin, kg m^2.
+        mass: of the trunk, kg.
+        moment: of the trunk, first moment m c, kg m.
+        inertia: of the trunk, xx, yy, zz, xy, xz, yz about the root's origin, kg m^2.
         bias: of the specific force, m/s^2.
-        tilt: of the IMU's mounting, rad: a_true = a + tilt x a, likewise all it reads.
-        delay: of all that the IMU reads after the joints' positions and torques, s.
+        tilt: of the IMU's mounting, rad: a_true = a + tilt x a, and the same for its other
+            readings.
+        delay: of all IMU readings after the joints' positions and torques, s.
         arm: error of the IMU's position, m.
         scale: relative error of the specific force along each axis of the IMU.
-        gain: relative error of each torque of the legs.
-        torque_bias: constant error of each, N m.
-        coulomb: friction of each joint of the legs, N m.
-        viscous: likewise, N m s/rad.
+        gain: relative error of each leg torque.
+        torque_bias: constant error of each leg torque, N m.
+        coulomb: Coulomb friction of each leg joint, N m.
+        viscous: viscous friction of each leg joint, N m s/rad.
         rotor: error of each drive's reflected inertia, kg m^2.
-        zero: error of each encoder, rad.
+        zero: bias of each encoder, rad.
         link: error of the mass of each link of the legs, relative to the URDF's.
     """
 
@@ -138,17 +139,17 @@ class SignalSample(NamedTuple):
 
 
 class FilterModel(NamedTuple):
-    """The robot, as the filter uses it.
+    """The robot as the filter uses it, with n joints.
 
     Attributes:
-        bodies: without the root's masses.
+        bodies: kinematic tree, with the root's mass set to zero.
         armature: (n,) kg m^2, reflected inertia of the drives.
         leg_bodies: (4, 3) bodies of each leg's joints, from the hip on.
         leg_joints: (4, 3) their indices in q.
         balls: (4, 3) m, centres of the feet's balls in the frames of the last bodies.
         radii: (4,) m, of the balls.
         p_root_imu: (3,) m, of the accelerometer in the root's frame.
-        R_imu_root: (3, 3) rows: its axes.
+        R_imu_root: (3, 3) rows: the axes of the IMU in the root's frame.
         drift: (STATES,) variance per second of each state's random walk.
     """
 
@@ -164,25 +165,26 @@ class FilterModel(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Numbers that FloatingBaseOptions makes; s where not said otherwise.
+    """Constants of the filter, made by FloatingBaseOptions; times in s.
 
     Attributes:
         bandwidth: rad/s, of the filter's three equal poles.
         period: between updates.
         settling: of a channel, after which its filter has forgotten what came before.
-        correlation: factor on all noise, included in those below.
-        torque_relative: standard deviation of a torque sample over the torque.
+        correlation: factor on all noise, included in the values below.
+        torque_relative: standard deviation of a torque sample, relative to the torque.
         torque_floor: N m, added to it.
-        torque_unknown: N m, standard deviation of a torque that is not known.
-        swing_relative: standard deviation of a swinging leg's own torque, over the torque.
+        torque_unknown: N m, standard deviation of an unknown torque.
+        swing_relative: standard deviation of a swinging leg's own torque, relative to the
+            torque.
         force_noise: N, of the base rows.
-        moment_noise: N m.
+        moment_noise: N m, of the base rows.
         gyro_noise: rad/s, of a sample.
         accelerometer_noise: m/s^2, of a sample.
-        feet_noise: m/s^2, of the acceleration by the feet, after the filter.
-        swing_force: N, below which a leg may swing.
-        stand_force: N, above which a leg may stand.
-        gate: of the normalised innovation, above which the noise is taken as larger.
+        feet_noise: m/s^2, of the acceleration from the feet, after the filter.
+        swing_force: N, below which a leg may be in swing.
+        stand_force: N, above which a leg may be in stance.
+        gate: of the normalised innovation, above which the noise is increased.
         outlier: normalised innovation that counts tenfold in the variance factor.
         lifted: m, mean height of a diagonal's feet over the other's, above which it is up.
     """
@@ -209,7 +211,7 @@ class Settings(NamedTuple):
 
 # --- what the filter remembers ----------------------------------------------------------------
 class Monitors:
-    """Clock and monitors: fields of a record of the type MONITORS; s where not said otherwise."""
+    """Clock and monitors: fields of a record of the type MONITORS; s unless stated otherwise."""
 
     last_sample: float  # time of the last sample; NaN at the start
     last_update: float  # time of the last update that was due
@@ -256,16 +258,15 @@ class FootForces(NamedTuple):
 
 
 class FilterMemory(NamedTuple):
-    """All that changes from sample to sample.
+    """State of the filter: everything that changes from sample to sample.
 
     Attributes:
-        channels: (JOINT_SIGNALS + 2 n,) of CHANNEL.
+        channels: (JOINT_SIGNALS + 2 n,) of CHANNEL, state of each signal's low pass.
         monitors: (1,) of MONITORS; element 0 has the fields of Monitors.
         x: (STATES,) estimate.
         P: (STATES, STATES) its covariance.
-        excitation: (2, TRUNK_STATES) mean squares of the trunk's regressors, and of their
-            noise.
-        forces: of the ground.
+        excitation: (2, TRUNK_STATES) mean squares of the trunk's regressors, and of their noise.
+        forces: of the ground on the feet at the last update.
     """
 
     channels: NDArray[np.void]
@@ -281,9 +282,16 @@ class FilteredMotion(NamedTuple):
     """Filtered signals: (n,) of the joints, (3,) of the root in its axes.
 
     Attributes:
+        q: rad, joint positions.
+        qd: rad/s.
+        qdd: rad/s^2.
         direction: -1 to 1, of Coulomb friction.
-        specific_force: at the root's origin.
-        rates: (4, 3) of change of the last four, 1/s.
+        tau: N m, joint torques.
+        omega: rad/s, angular velocity.
+        omega_dot: rad/s^2.
+        specific_force: m/s^2, at the root's origin.
+        up: unit vector against gravity.
+        rates: (4, 3) derivatives of the last four by time, their unit per s.
     """
 
     q: Array
@@ -299,11 +307,12 @@ class FilteredMotion(NamedTuple):
 
 
 class LegStates(NamedTuple):
-    """What the legs do to the base, by one pass of the inverse dynamics.
+    """Effect of the legs on the base, from one pass of the inverse dynamics.
 
     Attributes:
-        residual: (4, 3) N m, torque of each joint less what the leg's own motion takes.
-        wrench: (4, 6) on the base, of the ground less what the leg's own motion takes.
+        residual: (4, 3) N m, torque of each joint minus that of the leg's own motion.
+        wrench: (4, 6) N, N m on the base: of the ground minus that of the leg's own motion,
+            about the root's origin.
         point: (4, 3) m, the contact points.
         A: (4, 6, 3) wrench on the base of a generalised force at each joint.
     """
@@ -315,21 +324,21 @@ class LegStates(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of an update: residual = H (truth - x) + noise, and what they are made from.
+    """Rows of an update, residual = H (truth - x) + noise, and intermediate results.
 
     Attributes:
         H: (6, STATES) of the base.
-        residual: (6,).
-        noise: (6, 6) its covariance.
+        residual: (6,) N, N m.
+        noise: (6, 6) its covariance; after `whiten` its Cholesky factor.
         joint_rows: (4, 3, STATES) of the legs' joints.
         joint_std: (4, 3) N m, of their torques.
-        swing_std: (4, 3) N m, of the rows of a leg in the air.
-        known: (4,) whether each leg's torques are of use.
-        regular: (4,) whether each leg's Jacobian is.
+        swing_std: (4, 3) N m, of the rows of a leg in swing.
+        known: (4,) whether each leg's torques can be used.
+        regular: (4,) whether each leg's Jacobian is regular.
         legs: as measured.
         changed: with one of the signals changed by a little.
         links: of the last pass of the inverse dynamics.
-        torque: (n,) N m, of it.
+        torque: (n,) N m, of that pass.
     """
 
     H: Array
@@ -347,7 +356,16 @@ class Rows(NamedTuple):
 
 
 class Outcome(IntEnum):
-    """What a step did, or why an update was not made."""
+    """Result of a step: what it did, or why an update was not made.
+
+    Attributes:
+        FILTERED: the sample was filtered; no update is due.
+        UPDATED: the state was updated.
+        NO_MOTION: joint positions or angular velocity are unknown.
+        NO_ATTITUDE: neither specific force nor attitude is known.
+        NO_CONTACT: without specific force, and a foot is being set down or lifted.
+        GAP: the sample is not later than the last one, or by more than 0.1 s: filters restart.
+    """
 
     FILTERED = 0
     UPDATED = 1

@@ -1,4 +1,4 @@
-"""What is known beforehand of sensors and model, and the filter's settings that follow."""
+"""Priors, noise and thresholds of the floating-base filter, and its settings for a robot."""
 
 from dataclasses import dataclass, field, fields
 
@@ -19,10 +19,10 @@ LIFTED = 0.02
 
 @dataclass(frozen=True)
 class Priors:
-    """Standard deviations of what is not known beforehand; they are part of the result.
+    """Prior standard deviations of the filter's states; they are part of the result.
 
-    What is relative is so to the robot: W its weight, M its mass, L its leg length, D the distance
-    of diagonal hips. So the same numbers serve a toy of 2 kg and a machine of 300 kg.
+    Relative values refer to the robot: W its weight, M its mass, L its leg length, D the
+    distance of diagonal hips. So the same numbers serve a toy of 2 kg and a machine of 300 kg.
     """
 
     mass: float = parameter(0.2, "of the trunk's mass, relative", NOT_NEGATIVE)
@@ -186,7 +186,10 @@ class FloatingBaseOptions:
 
         Args:
             mass: kg, of the robot.
-            leg_length: m.
+            leg_length: m, mean height of the hips above the feet.
+
+        Returns:
+            The settings in SI units, with the correlation factor included in the noise.
         """
         weight, noise = mass * GRAVITY, self.noise_correlation
         torque, bandwidth = weight * leg_length, 2.0 * np.pi * self.bandwidth_hz
@@ -259,9 +262,14 @@ GROUPS = {
 
 
 def variance_fractions(P: Array, T: Array) -> dict[str, Array]:
-    """Fractions (3,) of the CoM's variances that would vanish if a group were known exactly.
+    """Fractions of the CoM's variances that would vanish if a group of states were known.
 
-    P (STATES, STATES) is the covariance, T (3, 4) the derivative of the CoM by m, m c.
+    Args:
+        P: (STATES, STATES) covariance of the state.
+        T: (3, 4) derivative of the CoM by m, m c.
+
+    Returns:
+        For each group of GROUPS (3,) fractions, 0 to 1, of the variances of x, y and z.
     """
     total = np.einsum("ij,jk,ik->i", T, P[:4, :4], T)
     result = {}
@@ -277,17 +285,21 @@ _OWN = np.r_[STATE.mass, STATE.moment, STATE.link]  # what it depends on
 
 
 def robot_com_std(x: Array, P: Array, masses: Array, moments: Array) -> float:
-    """Standard deviation (m) of the robot's CoM C, made of the estimate and the URDF's legs.
+    """Standard deviation of the robot's CoM C, from the estimated trunk and the URDF's legs.
 
       dC = (d(m c) - C dm + sum_i (m_i r_i - C m_i) dk_i) / M
 
-    Of x and y the worse. An error k_i of the mass of a leg's link that the trunk's CoM c takes upon
-    itself cancels in it.
+    An error k_i of the mass of a leg's link that is compensated by the trunk's CoM c cancels in
+    it.
 
     Args:
-        x, P: State (STATES,) and its covariance.
-        masses, moments: (links,) kg, m_i, and (links, 3) kg m, m_i r_i, of the legs' links, root
-            axes.
+        x: (STATES,) state.
+        P: (STATES, STATES) its covariance.
+        masses: m_i (links,) kg, of the legs' links.
+        moments: m_i r_i (links, 3) kg m, of the legs' links, root axes.
+
+    Returns:
+        The larger one of x and y, m.
     """
     mass = x[0] + masses.sum()
     com = (x[STATE.moment] + moments.sum(axis=0))[:2] / mass
@@ -300,12 +312,16 @@ def robot_com_std(x: Array, P: Array, masses: Array, moments: Array) -> float:
 
 
 def describe(fractions: dict[str, Array], std: Array, priors: Priors) -> str:
-    """What limits the worse of x and y, in words.
+    """Describes in words what limits the less accurate one of x and y.
 
     Args:
         fractions: of the variance of (x, y, z), each (3,), by group of states.
         std: (3,) m, standard deviations of the trunk's CoM.
         priors: of the groups.
+
+    Returns:
+        For example "x is known to 2.1 mm: leg links' masses +-10 % make 60 % of the variance:
+        ...".
     """
     axis = int(std[1] > std[0])
     known = f"{'xy'[axis]} is known to {1e3 * std[axis]:.2g} mm: "

@@ -1,20 +1,25 @@
-"""Whether the payload of a trotting robot has changed: whole strides are compared.
+"""Detects changes of the payload of a trotting robot, by comparing whole strides.
 
-Each quarter stride gives the information L and the value v that fit its base rows best as a
-correction of h = (m, m c_x, m c_y), all else as the filter has it. Four successive ones, a whole
-stride, give (sum L)^-1 sum v, in which every constant error of sensors and model has the same
-effect each time: it cancels in the difference to the running mean of earlier strides, wherever in
-the gait they began. A step is tested by
+From each quarter stride follow the information L and the value v that fit its base rows best as
+a correction of h = (m, m c_x, m c_y), all other states as the filter has them. Four successive
+ones, a whole stride, yield (sum L)^-1 sum v, in which every constant error of sensors and model
+has the same effect each time: it cancels in the difference to the running mean of earlier
+strides, wherever in the gait they began. A step is tested by
 
   T^2 = d^T (S (1 + 2/n))^-1 d,   S = (F S_0 + n S_d) / (F + n)
 
-with d that difference, S_d its running scatter and S_0 a floor that counts for F quarter strides.
-What the filter learns of the other errors meanwhile moves h, too: an estimate with the covariance P
-that becomes one with P' moves by a step of covariance P - P', and successive steps are independent.
-So the mean of strides with weights w_j is off by sum_jk w_j w_k P_max(j,k) - P'. An alarm takes,
-besides, a T^2 with S (1 + 2/n) + D beyond what chi^2 allows, D the positive part of that.
-A stride is learned one stride later, once the last one is not suspicious: else the first ones with
-a little of a step in them would make S_d large enough to hide the step.
+with d that difference, S_d its running scatter and S_0 a floor that counts for F quarter
+strides.
+
+While the filter improves its estimates of the other errors, h moves, too: an estimate with the
+covariance P that becomes one with P' moves by a step of covariance P - P', and successive steps
+are independent. So the mean of strides with weights w_j is off by sum_jk w_j w_k P_max(j,k) -
+P'. An alarm additionally needs a T^2 with S (1 + 2/n) + D beyond what chi^2 allows, D the
+positive part of that.
+
+A stride is added to mean and scatter one stride later, once the last one is not suspicious:
+otherwise the first ones with a part of a step in them would make S_d large enough to hide the
+step.
 """
 
 from collections import deque
@@ -28,9 +33,9 @@ STRIDE = 4  # windows of a stride
 FLOOR = 12.0  # quarter strides that the floor of the scatter counts for
 MEMORY = 32.0  # quarter strides, of the running mean and scatter
 EARLY = 8  # quarter strides of a gait that are not compared
-QUIET = 6  # likewise, after an alarm
+QUIET = 6  # quarter strides after an alarm that are not compared
 CHANGED = 0.25  # of a quarter's duration (its logarithm) against a stride before: another gait
-STARTED = 1.0  # likewise against the quarter before, while there is no stride: it starts, or stops
+STARTED = 1.0  # the same against the quarter before, while there is no stride: it starts, or stops
 SUSTAINED = 3  # successive strides, half a stride apart in all, that must be beyond the threshold
 # successive suspicious strides after which the new value is the usual one
 STUBBORN = 16
@@ -39,7 +44,8 @@ FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4
 # Threshold at REFERENCE false alarms an hour, and what a tenth of them costs: T^2 of trots on
 # rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
 REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
-LEARNING_LEVEL, LEARNING_DECADE = 25.0, 4.6  # likewise of T^2 with D, by chi^2 of three
+# the same for T^2 with D, by chi^2 of three
+LEARNING_LEVEL, LEARNING_DECADE = 25.0, 4.6
 # T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
 UNLIKE = 16.3
 # T^2 of what is left of a step one stride later, below which it was none
@@ -49,16 +55,17 @@ SAME = 0.5  # of that part, by which the step at the alarm may differ from it
 
 
 class PayloadTest:
-    """Compares whole strides.
+    """Test for a change of payload, by comparing whole strides.
 
     Args:
         mass: kg, of the trunk.
-        hip_distance: m, of diagonal hips.
-        per_hour: Rate of false alarms.
+        hip_distance: m, between diagonal hips.
+        per_hour: rate of false alarms, 1/h.
 
     Attributes:
+        level: threshold of T^2 for an alarm.
         statistic: T^2 of the last stride; 0 while there is nothing to compare.
-        step: (3,) d of the last stride that was compared.
+        step: (3,) d of the last stride that was compared: kg, kg m, kg m.
         surplus: (3,) the step that has become the usual value without an alarm; else 0.
     """
 
@@ -72,7 +79,11 @@ class PayloadTest:
         self.restart(EARLY)
 
     def restart(self, skip: int = EARLY) -> None:
-        """Forget what is usual, and learn it after so many quarter strides."""
+        """Forgets the usual values.
+
+        Args:
+            skip: number of quarter strides that are not used from now on.
+        """
         self._skip = skip
         self._windows: deque[tuple[Array, Array, float]] = deque(maxlen=STRIDE)
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
@@ -82,12 +93,12 @@ class PayloadTest:
         self._recent: list[
             bool
         ] = []  # of suspicious strides so far: both T^2 beyond their levels
-        # values and P, not learned yet
+        # values and P, not in the mean yet
         self._waiting: deque[tuple[Array, Array]] = deque()
         self.statistic, self.step, self.surplus = 0.0, np.zeros(3), np.zeros(3)
 
     def pause(self) -> None:
-        """The next quarter stride does not follow the last one."""
+        """Starts a new sequence: the next quarter stride does not follow the last one."""
         self._windows.clear()
         self._recent.clear()
         self._waiting.clear()
@@ -95,18 +106,18 @@ class PayloadTest:
 
     @property
     def suspicious(self) -> bool:
-        """The last stride is so unlike those before that it is none to learn from."""
+        """Whether the last stride differs too much from those before to be added to them."""
         return self.statistic > 0.5 * self.level
 
     @property
     def scatter(self) -> Array:
-        """(3, 3) covariance of a stride's values; the floor at first."""
+        """(3, 3) covariance of a stride's values, with the floor: kg^2, kg^2 m, kg^2 m^2."""
         n = min(self._count, MEMORY)
         return (FLOOR * self._floor + n * self._scatter) / (FLOOR + n)
 
     @property
     def repeatability(self) -> Array:
-        """(3, 3) likewise, with the strides that are not learned yet."""
+        """(3, 3) the same, including the strides that are not added yet."""
         n, waiting = min(self._count, MEMORY), len(self._waiting)
         d = np.array([value for value, _ in self._waiting]).reshape(-1, 3) - self._mean
         total = (FLOOR + n) * self.scatter + d.T @ d
@@ -114,24 +125,23 @@ class PayloadTest:
 
     @property
     def learned(self) -> bool:
-        """Enough strides were seen for the scatter to say how they repeat."""
+        """Whether enough strides were seen for the scatter to describe their repeatability."""
         return self._count + len(self._waiting) > 2
 
     def add(
         self, information: Array, weighted: Array, duration: float, P: Array
     ) -> int:
-        """Takes in a quarter stride.
+        """Adds a quarter stride.
 
         Args:
-            information: (3, 3) of the tested states, by this quarter stride alone.
+            information: (3, 3) of the tested states, from this quarter stride alone.
             weighted: (3,) information times their value.
             duration: s.
             P: (3, 3) covariance of the tested states after it.
 
         Returns:
-            0, or when strides for half a stride are beyond the threshold: how many quarter
-            strides ago
-            the last one ended that was before the change.
+            0, or when the strides of half a stride are beyond the threshold: how many quarter
+            strides ago the last one ended that was before the change.
         """
         # whose quarters may differ among themselves
         whole = len(self._windows) == STRIDE
@@ -155,7 +165,7 @@ class PayloadTest:
         return self._compare(np.asarray(value, dtype=np.float64), P)
 
     def _compare(self, value: Array, P: Array) -> int:
-        """Tests the value (3,) of a stride, and learns from it."""
+        """Tests the value (3,) of a stride, and stores it for the running mean."""
         if self._count == 0:
             self._mean, self._known, self._count = value, P.copy(), 1
             return 0
@@ -191,13 +201,13 @@ class PayloadTest:
 
 
 def is_withdrawn(test: PayloadTest, step: Array) -> bool:
-    """Whether the step (3,) of m, m c_x, m c_y since an alarm is none, or not the one it was for.
+    """Whether an alarm was false: the step since it is none, or not the one that raised it.
 
     The stride of the alarm may have begun before the step, and shows a part of it.
 
     Args:
-        test: As it was at the alarm.
-        step: A stride later, by the filter.
+        test: as it was at the alarm.
+        step: (3,) kg, kg m, kg m: change of m, m c_x, m c_y a stride later, by the filter.
     """
     weighted = np.linalg.solve(test.scatter, step)
     size = float(step @ weighted)

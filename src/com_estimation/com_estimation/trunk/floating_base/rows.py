@@ -63,7 +63,11 @@ _STEP = 1e-6  # rad, of the differences
 
 @njit
 def make_rows(model: FilterModel) -> Rows:
-    """Memory for the rows of an update."""
+    """Allocates the rows of an update.
+
+    Args:
+        model: the robot, which determines the sizes.
+    """
     legs = len(model.balls)
     return Rows(
         np.empty((6, STATES)),
@@ -101,13 +105,17 @@ def set_rows(
     rows: Rows,
     forces: FootForces,
 ) -> None:
-    """All rows, linearised about the trunk in x: residual = H (truth - x) + noise.
+    """Sets all rows, linearised about the trunk in x: residual = H (truth - x) + noise.
 
     Args:
-        averaging: Standard deviation of a period's mean over that of a sample.
+        motion: filtered motion of the robot.
+        averaging: standard deviation of a period's mean over that of a sample.
+        model: the robot.
+        settings: noise of torques and base rows.
         x: (STATES,) the estimate.
-        rows: Set; `known` says which legs' torques are, and is cleared where they are of no use.
-        forces: Set, but for what swings.
+        rows: set; `known` says which legs' torques are known on entry, and is cleared where they
+            cannot be used.
+        forces: of the ground; set except for `swings`.
     """
     H, residual, noise = rows.H, rows.residual, rows.noise
     H[:] = 0.0
@@ -141,7 +149,7 @@ def set_rows(
 def _add_products(
     H: Array, x: Array, first: int, last: int, scale: float, out: Array
 ) -> None:
-    """Adds scale times columns first to last of H, times x, without arrays in between."""
+    """Adds scale times H[:, first:last] @ x[first:last] to out, without temporary arrays."""
     for i in range(len(out)):
         total = 0.0
         for c in range(first, last):
@@ -152,7 +160,14 @@ def _add_products(
 # --- the trunk --------------------------------------------------------------------------------
 @njit
 def set_trunk_columns(w: Array, dw: Array, a: Array, H: Array) -> None:
-    """Columns of m, m c and I_O in the six base rows."""
+    """Sets the columns of m, m c and I_O in the six base rows.
+
+    Args:
+        w: (3,) rad/s, angular velocity of the root, root axes.
+        dw: (3,) rad/s^2, its derivative.
+        a: (3,) m/s^2, specific force at the root's origin.
+        H: (6, STATES or TRUNK_STATES); its first TRUNK_STATES columns are set.
+    """
     square = w[0] ** 2 + w[1] ** 2 + w[2] ** 2
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
@@ -222,7 +237,7 @@ def _add_torque_columns(
     x: Array,
     rows: Rows,
 ) -> None:
-    """Columns of what falsifies a leg's torques; their noise, alone and in the base rows."""
+    """Adds the columns of a leg's torque errors, and their noise, alone and in the base rows."""
     H, noise, A, known = rows.H, rows.noise, rows.legs.A[leg], rows.known[leg]
     for j in range(3):
         q, state, columns = (
@@ -263,7 +278,7 @@ def _add_torque_columns(
 
 @njit
 def _add_link_columns(leg: int, model: FilterModel, rows: Rows) -> None:
-    """Columns of the links' masses; a link's wrench is that of its joint less the next one's."""
+    """Adds the columns of link masses; a link's wrench is its joint's minus the next joint's."""
     force, moment = np.empty(3), np.empty(3)
     A, H, links = rows.legs.A[leg], rows.H, rows.links
     for k in range(3):
@@ -287,7 +302,7 @@ def _add_link_columns(leg: int, model: FilterModel, rows: Rows) -> None:
 
 @njit
 def _set_force(leg: int, x: Array, rows: Rows, forces: FootForces) -> None:
-    """Force of the ground on a foot, by the torques as the estimate has them."""
+    """Sets the force of the ground on a foot, from the torques corrected by the estimate."""
     forces.point[leg], forces.force[leg], forces.std[leg] = (
         rows.legs.point[leg],
         math.nan,
@@ -333,7 +348,7 @@ def _set_inverse_transposed(
 def _add_bias_columns(
     motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows
 ) -> None:
-    """Columns of the specific force's bias, lever arm and scales, by which it errs likewise."""
+    """Adds the columns of the specific force's bias, lever arm and scales."""
     H, links = rows.H, rows.links
     mass, h = x[MASS] + links.mass[0], x[MOMENT : MOMENT + 3] + links.moment[0]
     for i in range(3):
@@ -356,7 +371,7 @@ def _add_bias_columns(
 
 @njit
 def _set_arm_columns(motion: FilteredMotion, model: FilterModel, row: Array) -> None:
-    """Those of the bias times [dw]x + [w]x^2, and times R_root_imu diag(R_imu_root a)."""
+    """Sets those of lever arm and scales from the bias's: times [dw]x + [w]x^2, and R diag(R a)."""
     w, bias = motion.omega, row[BIAS : BIAS + 3]
     for i in range(3):
         row[ARM + i] = dot(bias, w) * w[i] - dot(w, w) * bias[i]
@@ -381,7 +396,7 @@ def _add_zero_columns(motion: FilteredMotion, model: FilterModel, rows: Rows) ->
 
 @njit
 def _add_difference(leg: int, column: int, scale: float, rows: Rows) -> None:
-    """Adds to a column what has changed in a leg."""
+    """Adds the scaled difference between changed and measured legs to a column."""
     legs, changed = rows.legs, rows.changed
     for i in range(6):
         rows.H[i, column] += scale * (changed.wrench[leg, i] - legs.wrench[leg, i])
@@ -394,7 +409,7 @@ def _add_difference(leg: int, column: int, scale: float, rows: Rows) -> None:
 def _add_mounting_columns(
     motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows
 ) -> None:
-    """Columns of the IMU's tilt, which turns all that it measures alike, and of its delay."""
+    """Adds the columns of the IMU's tilt, which rotates all of its readings, and of its delay."""
     trunk, axis, kept = np.zeros((6, TRUNK_STATES)), np.empty(3), np.empty((4, 3))
     measured = (motion.omega, motion.omega_dot, motion.specific_force, motion.up)
     for state in range(TILT, DELAY + 1):

@@ -31,7 +31,13 @@ FRICTION_SPEED = 0.01  # rad/s, below which Coulomb friction fades out
 
 @njit
 def start_channels(channels: Channels, signals: Array, settling: float) -> None:
-    """Puts the channels at rest at the signals; they must settle again."""
+    """Restarts the filters at constant signals; they must settle again.
+
+    Args:
+        channels: (k,) of CHANNEL, set.
+        signals: (k,) values; one that is not finite counts as 0.
+        settling: s until a channel has settled.
+    """
     for k in range(len(channels)):
         channel = channels[k]
         value = signals[k] if math.isfinite(signals[k]) else 0.0
@@ -44,7 +50,15 @@ def start_channels(channels: Channels, signals: Array, settling: float) -> None:
 def update_channels(
     channels: Channels, signals: Array, dt: float, a: float, settling: float
 ) -> None:
-    """Filters a sample that is dt later; a signal that is not known must settle again."""
+    """Filters one sample; an unknown signal holds its last value and must settle again.
+
+    Args:
+        channels: (k,) of CHANNEL, changed.
+        signals: (k,) values; not finite where unknown.
+        dt: s since the sample before.
+        a: rad/s, the filter's bandwidth.
+        settling: s until a channel has settled.
+    """
     t, joints = a * dt, (len(channels) - JOINT_SIGNALS) // 2
     decay = math.exp(-t)
     for k in range(len(channels)):
@@ -72,7 +86,13 @@ def update_channels(
 
 @njit
 def are_settled(channels: Channels, first: int, count: int) -> bool:
-    """Whether so many channels from the first on have settled."""
+    """Whether a range of channels has settled.
+
+    Args:
+        channels: (k,) of CHANNEL.
+        first: index of the first one.
+        count: number of channels.
+    """
     for k in range(first, first + count):  # noqa: SIM110 (numba compiles no generators)
         if channels[k].settling > 0.0:
             return False
@@ -83,8 +103,13 @@ def are_settled(channels: Channels, first: int, count: int) -> bool:
 def read_motion(channels: Channels, a: float, delay: float) -> FilteredMotion:
     """The filtered motion; its specific force is still that at the IMU.
 
-    What the IMU reads is as linear in its delay as it is at this one: value and rate v, v' become
-    v - delay^2/2 v'', v' + delay v'', so that v + delay v' is the second-order prediction.
+    IMU readings are linear in the delay around its present value: value and rate v, v' become v
+    - delay^2/2 v'', v' + delay v'', so that v + delay v' is the second-order prediction.
+
+    Args:
+        channels: (JOINT_SIGNALS + 2 n,) of CHANNEL.
+        a: rad/s, the filter's bandwidth.
+        delay: s, of the IMU's readings after those of the joints.
     """
     n = (len(channels) - JOINT_SIGNALS) // 2
     q, qd, qdd, direction, tau = (
@@ -127,7 +152,14 @@ def read_motion(channels: Channels, a: float, delay: float) -> FilteredMotion:
 
 @njit
 def move_to_root(motion: FilteredMotion, p_imu: Array) -> None:
-    """Takes the lever arm of the accelerometer out: a -= dw x p + w x (w x p); of its rate, too."""
+    """Moves the specific force and its rate from the IMU to the root's origin.
+
+      a -= dw x p + w x (w x p)
+
+    Args:
+        motion: its specific force and the rate of that are changed.
+        p_imu: (3,) m, position of the IMU in the root's frame.
+    """
     w, rates = motion.omega, motion.rates
     velocity, rise = cross(w, p_imu), cross(motion.omega_dot, p_imu)
     add_cross(motion.omega_dot, p_imu, -1.0, motion.specific_force)
@@ -141,8 +173,18 @@ def move_to_root(motion: FilteredMotion, p_imu: Array) -> None:
 def filtered_variances(
     a: float, force_noise: float, gyro_noise: float, dt: float
 ) -> Array:
-    """Variances of specific force and angular acceleration after the filter, (2,).
+    """Variances of specific force and angular acceleration after the filter.
 
-    White noise of density s^2 T passes (a / (s + a))^3 with 3 a / 16, its derivative with a^3 / 16.
+    White noise of density s^2 T passes (a / (s + a))^3 with 3 a / 16, its derivative with a^3 /
+    16.
+
+    Args:
+        a: rad/s, the filter's bandwidth.
+        force_noise: m/s^2, standard deviation of an accelerometer sample.
+        gyro_noise: rad/s, standard deviation of a gyroscope sample.
+        dt: T, s, period of the samples.
+
+    Returns:
+        (2,) (m/s^2)^2 and (rad/s^2)^2.
     """
     return np.array([3.0 * a * force_noise**2, a**3 * gyro_noise**2]) * dt / 16.0

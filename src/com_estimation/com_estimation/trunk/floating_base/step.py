@@ -113,7 +113,7 @@ def _complete_motion(
     memory: FilterMemory,
     base: Rows,
 ) -> Outcome:
-    """Sets the specific force of the root's origin and up; why that cannot be, else UPDATED."""
+    """Sets the root's specific force and up; returns UPDATED or why that is not possible."""
     channels, monitors, n = memory.channels, memory.monitors[0], len(motion.q)
     settled = signals.are_settled
     if not (settled(channels, JOINT_SIGNALS, n) and settled(channels, GYRO, 3)):
@@ -146,10 +146,11 @@ def _complete_motion(
 
 @njit
 def _end_window(up: Array, memory: FilterMemory, dt: float, settings: Settings) -> None:
-    """Ends a quarter stride: the other diagonal's feet are up than before, or half of that is over.
+    """Ends a quarter stride: the other diagonal is up, or half of the usual half stride is over.
 
     By the height of the feet and not by forces: where the trunk tilts, feet touch the ground in
-    their swing. Both diagonals have the same mean height on four feet, however the trunk is tilted.
+    their swing. Both diagonals have the same mean height on four feet, however the trunk is
+    tilted.
     """
     monitors, points, (first, second) = memory.monitors[0], memory.forces.point, PAIRS
     monitors.half_stride += dt
@@ -180,7 +181,7 @@ def _update(
     memory: FilterMemory,
     base: Rows,
 ) -> Outcome:
-    """Updates the state by the base rows and those of the legs that swing."""
+    """Updates the state with the base rows and those of the legs in swing."""
     monitors, x, P = memory.monitors[0], memory.x, memory.P
     without = monitors.without_accelerometer > 0.0
     if without:
@@ -222,7 +223,7 @@ def _hold(
     memory: FilterMemory,
     held: Flags,
 ) -> None:
-    """Marks the states that the motion does not show."""
+    """Marks the states that the motion does not excite."""
     monitors, P = memory.monitors[0], memory.P
     variances = signals.filtered_variances(
         settings.bandwidth, settings.accelerometer_noise, settings.gyro_noise, gap
@@ -242,7 +243,7 @@ def _hold(
 def _use_swing(
     leg: int, settings: Settings, base: Rows, held: Flags, x: Array, P: Array
 ) -> None:
-    """Updates the state by the joints of a leg in the air, which carry but the leg."""
+    """Updates the state with the joints of a leg in swing, which carry only the leg."""
     H = base.joint_rows[leg]
     residual = base.legs.residual[leg].copy()
     for j in range(3):

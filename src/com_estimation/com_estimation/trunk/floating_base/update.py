@@ -1,4 +1,4 @@
-"""Compiled: the Kalman update by whitened rows, and which states the latest data may change."""
+"""Compiled: the Kalman update with whitened rows; which states the latest data may change."""
 
 import math
 
@@ -20,7 +20,12 @@ from com_model.geometry.vector_kernels import dot
 
 @njit
 def solve_lower(L: Array, X: Array) -> None:
-    """Sets X (n, m) to L^-1 X; of L the lower half."""
+    """Sets X to L^-1 X.
+
+    Args:
+        L: (n, n) lower triangular; the upper half is not read.
+        X: (n, m) changed.
+    """
     for i in range(len(L)):
         for k in range(i):
             for c in range(X.shape[1]):
@@ -32,7 +37,12 @@ def solve_lower(L: Array, X: Array) -> None:
 
 @njit
 def factor(A: Array, least: float) -> None:
-    """Sets the lower half of A (n, n) to its Cholesky factor; squares on the diagonal >= least."""
+    """Sets the lower half of A to its Cholesky factor.
+
+    Args:
+        A: (n, n) symmetric; the upper half is neither read nor set.
+        least: lower bound of the squares on the diagonal.
+    """
     for i in range(len(A)):
         for j in range(i + 1):
             total = A[i, j]
@@ -43,7 +53,11 @@ def factor(A: Array, least: float) -> None:
 
 @njit
 def whiten(rows: Rows) -> None:
-    """Cholesky factor L of the noise, then L^-1 H and L^-1 residual, in place."""
+    """Whitens the base rows in place: L of noise = L L^T, then L^-1 H and L^-1 residual.
+
+    Args:
+        rows: noise, residual and H are changed.
+    """
     factor(rows.noise, 1e-12)
     solve_lower(rows.noise, rows.residual.reshape(-1, 1))
     solve_lower(rows.noise, rows.H)
@@ -59,10 +73,24 @@ def update_states(
     x: Array,
     P: Array,
 ) -> float:
-    """Uses whitened rows whose noise has the variance `noise`; outliers get more, none is dropped.
+    """Kalman update with whitened rows; outliers get more noise, none is dropped.
 
-    With d^2 = r^T (H P H^T + noise)^-1 r, which it gives, above the gate the noise is taken times
-    d^2 / gate. States that are held have no gain, and their uncertainty counts (Schmidt).
+      d^2 = r^T (H P H^T + noise)^-1 r
+
+    Above the gate the noise is multiplied by d^2 / gate. States that are held have no gain, but
+    their uncertainty counts (Schmidt).
+
+    Args:
+        H: (k, STATES) whitened rows.
+        residual: (k,) whitened.
+        noise: variance of the whitened noise.
+        gate: of d^2.
+        held: (STATES,) states without gain.
+        x: (STATES,) estimate, changed.
+        P: (STATES, STATES) covariance, changed.
+
+    Returns:
+        d^2, with the noise as given.
     """
     count = len(residual)
     W, S = np.zeros((count, STATES)), np.empty((count, count))
@@ -99,7 +127,7 @@ def update_states(
 
 @njit
 def _whitened(S: Array, residual: Array, noise: float, L: Array, y: Array) -> float:
-    """Sets L L^T = S + noise, of which S has the lower half, and y = L^-1 r; returns |y|^2."""
+    """Sets L L^T = S + noise, from the lower half of S, and y = L^-1 r; returns |y|^2."""
     L[:], y[:] = S, residual
     for i in range(len(y)):
         L[i, i] += noise
@@ -112,14 +140,14 @@ def _whitened(S: Array, residual: Array, noise: float, L: Array, y: Array) -> fl
 def add_to_window(
     H: Array, residual: Array, x: Array, information: Array, weighted: Array
 ) -> None:
-    """Adds whitened base rows to a half stride's information on m, m c_x, m c_y.
+    """Adds whitened base rows to a quarter stride's information on m, m c_x, m c_y.
 
     Args:
         H: (6, STATES).
         residual: (6,) at x.
-        x: (STATES,).
-        information: (3, 3) sum of h^T h.
-        weighted: (3,) sum of h^T (residual + h x): what the filter has taken in counts.
+        x: (STATES,) estimate.
+        information: (3, 3) sum of h^T h, changed.
+        weighted: (3,) sum of h^T (residual + h x), changed: independent of the present estimate.
     """
     for row in range(len(residual)):
         h = H[row, MASS:]
@@ -141,16 +169,18 @@ def hold_unexcited(
 ) -> None:
     """Holds those of m c and I whose regressors are not well above their noise.
 
-    A regressor that is nothing but noise has no information, yet least squares takes it for a
-    signal and pulls what it multiplies towards zero (errors in variables): m c_z multiplies the
+    A regressor that is only noise has no information, yet least squares interprets it as a
+    signal and biases what it multiplies towards zero (errors in variables): m c_z multiplies the
     specific force along x and y, which is noise while the trunk does not tilt.
 
     Args:
-        rows: Whitened; `noise` is the factor L that whitened them.
-        variances: (2,) of specific force and angular acceleration after the filter.
-        weight: Of this update in the averages.
-        level: By how much a regressor's square must exceed that of its noise.
-        excitation: (2, TRUNK_STATES) averages: the columns' squares, and those of their noise.
+        rows: whitened; `noise` is the factor L that whitened them.
+        variances: (2,) of specific force, (m/s^2)^2, and angular acceleration, (rad/s^2)^2,
+            after the filter.
+        weight: of this update in the averages, 0 to 1.
+        level: factor by which a regressor's square must exceed that of its noise.
+        excitation: (2, TRUNK_STATES) averages, changed: the columns' squares, and those of their
+            noise.
         held: (STATES,) set where a state is held.
     """
     N, zero, squares = (
